@@ -1,0 +1,95 @@
+# Every command here first brings .venv up to date (quickly, when nothing changed). All it needs is
+# make and Python 3.11 or newer; everything else is installed from wheels, no compiler is used.
+
+PYTHON ?= $(firstword $(foreach name,python3 python3.13 python3.12 python3.11 python3.14,\
+	$(if $(shell $(name) -c 'import sys; print("yes" if sys.version_info >= (3, 11) else "")' \
+	2>/dev/null),$(name))))
+VENV := .venv
+PIP := $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
+RUNTIME := $(VENV)/.runtime-installed
+DEVELOPMENT := $(VENV)/.development-installed
+CLIENTS := tests/clients
+PROTOS := $(wildcard src/soliton/chain/proto/*.proto)
+CHECKED := src tests benchmarks hatch_build.py
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-dev clients devnet test check lint format types bench lock clean
+
+help:  ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo
+	@echo "  ARGS=... is handed on: make test ARGS='-k transfer', make devnet ARGS='--block-time 5s'"
+
+setup: $(RUNTIME)  ## install the program as .venv/bin/soliton
+
+setup-dev: $(DEVELOPMENT)  ## the same, with the tools for tests and checks
+
+devnet: $(RUNTIME)  ## start a private chain with funded accounts
+	@exec $(VENV)/bin/soliton devnet $(ARGS)
+
+test: $(DEVELOPMENT) clients  ## run all tests
+	$(VENV)/bin/python -m pytest $(ARGS)
+
+check: lint  ## before a commit: format, lint, types and the fast tests
+	$(VENV)/bin/python -m pytest -q -m "not slow" $(ARGS)
+
+lint: $(DEVELOPMENT) types  ## formatting, lint rules and types, changing nothing
+	$(VENV)/bin/ruff format --check $(CHECKED)
+	$(VENV)/bin/ruff check $(CHECKED)
+
+types: $(DEVELOPMENT)  ## types only
+	$(VENV)/bin/mypy
+
+format: $(DEVELOPMENT)  ## rewrite the code in the project's format
+	$(VENV)/bin/ruff check --fix-only --quiet $(CHECKED)
+	$(VENV)/bin/ruff format $(CHECKED)
+
+bench: $(DEVELOPMENT)  ## run every benchmark, each beside the floor of this machine
+	@for file in benchmarks/*.py; do \
+		case "$$file" in */_*) continue ;; esac; \
+		echo "== $$file"; $(VENV)/bin/python "$$file" $(ARGS) || exit 1; \
+	done
+
+lock:  ## make the lock files anew, with the newest versions that pyproject.toml allows
+	$(PYTHON) -m venv build/lock
+	build/lock/bin/python -m pip --disable-pip-version-check --quiet install uv
+	build/lock/bin/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header \
+		--only-binary :all: --python-version 3.11 pyproject.toml --output-file requirements.lock
+	build/lock/bin/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header \
+		--only-binary :all: --python-version 3.11 pyproject.toml --extra dev \
+		--constraint requirements.lock --output-file requirements-dev.lock
+
+clean:  ## remove everything that these commands made
+	rm -rf $(VENV) .cache build dist $(CLIENTS)/node_modules
+	rm -f src/soliton/chain/proto/*_pb2.py src/soliton/chain/proto/*_pb2.pyi
+
+# The environment, in two steps: what the program needs, and what tests and checks need on top.
+
+$(VENV)/bin/python:
+	$(if $(PYTHON),,$(error Python 3.11 or newer is needed; name one: make PYTHON=/path/to/python3))
+	$(PYTHON) -m venv $(VENV)
+
+$(RUNTIME): requirements.lock pyproject.toml hatch_build.py $(PROTOS) | $(VENV)/bin/python
+	@echo "installing into $(VENV) ..."
+	@$(PIP) install --only-binary :all: --require-hashes --requirement requirements.lock
+	@$(PIP) install --no-deps --editable .
+	@touch $@
+
+$(DEVELOPMENT): requirements-dev.lock $(RUNTIME)
+	@echo "installing tools for tests and checks into $(VENV) ..."
+	@$(PIP) install --only-binary :all: --require-hashes --requirement requirements-dev.lock
+	@touch $@
+
+# The ecosystem's JavaScript libraries, for the tests that use them as clients. Without npm (or
+# without a way to its registry) those tests say that they were skipped, and why.
+ifneq ($(and $(wildcard $(CLIENTS)/package.json),$(shell command -v npm 2>/dev/null)),)
+clients: $(CLIENTS)/node_modules/.installed
+$(CLIENTS)/node_modules/.installed: $(wildcard $(CLIENTS)/package.json $(CLIENTS)/package-lock.json)
+	@echo "installing npm packages into $(CLIENTS) ..."
+	@cd $(CLIENTS) && if npm $(if $(wildcard $(CLIENTS)/package-lock.json),ci,install) \
+		--silent --no-audit --no-fund; then touch node_modules/.installed; \
+		else echo "npm failed: the tests of its clients will be skipped"; fi
+else
+clients:
+endif

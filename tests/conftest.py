@@ -1,0 +1,32 @@
+"""What all tests share: the place of the outside material, and the table of vectors at the end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.vectors import SHARED_VARIABLE, report, shared_root
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The directory with vectors, real blocks and recorded chains; skips where there is none."""
+    root = shared_root()
+    if not root.is_dir():
+        pytest.skip(f"no test material at {root}; {SHARED_VARIABLE} may name its place")
+    return root
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many vectors of each file ran: a number that shrinks unnoticed is a lost test."""
+    rows = report.rows()
+    if not rows:
+        return
+    terminalreporter.section("vectors")
+    width = max(len(name) for name, *_ in rows)
+    for name, ran, skipped, reasons in rows:
+        told = f"   skipped {skipped}: {reasons}" if reasons else ""
+        terminalreporter.write_line(f"{name:<{width}}  ran {ran:>6}{told}")
+    total = sum(ran for _, ran, _, _ in rows)
+    terminalreporter.write_line(f"{'together':<{width}}  ran {total:>6}")
