@@ -1,0 +1,33 @@
+"""Networks: the presets that come with Soliton, and chains described in a configuration file.
+
+What lives here: ``load`` for a preset by name, ``names`` of all presets, ``custom`` for the
+``blockchain.custom`` section of a node's configuration. What does not: the rules that follow from
+the numbers (ledger, consensus), the genesis block itself (``chain.genesis``).
+
+Source of the figures: the heads of the ``*.toml`` files here.
+"""
+
+from __future__ import annotations
+
+from soliton.chain.networks.model import (
+    Fees,
+    Functionality,
+    Genesis,
+    GenesisTransfer,
+    Network,
+    Rewards,
+)
+from soliton.chain.networks.presets import NetworkError, fees_of, load, names
+
+__all__ = [
+    "Fees",
+    "Functionality",
+    "Genesis",
+    "GenesisTransfer",
+    "Network",
+    "NetworkError",
+    "Rewards",
+    "fees_of",
+    "load",
+    "names",
+]

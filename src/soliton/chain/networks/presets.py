@@ -1,0 +1,63 @@
+"""The presets: one TOML file a network, beside this module, and the fee tables that they name.
+
+A preset file holds the fields of ``model.Network`` under their own names, except ``name`` (it is
+the file's) and ``fees`` (``fee_table`` names a table of ``fees.toml``).
+"""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from importlib import resources
+
+import msgspec
+
+from soliton.chain.networks.model import Fees, Network
+from soliton.errors import InputError
+
+_NAMES = (
+    "waves-mainnet",
+    "waves-testnet",
+    "waves-stagenet",
+    "zbs-mainnet",
+    "zbs-testnet",
+    "tn-mainnet",
+    "tn-testnet",
+    "devnet",
+)
+
+
+class NetworkError(InputError):
+    """No such network, or a description of one that cannot be a chain."""
+
+
+def names() -> tuple[str, ...]:
+    """The names that ``load`` knows."""
+    return _NAMES
+
+
+@functools.cache
+def load(name: str) -> Network:
+    """The preset called ``name``; the same object every time."""
+    if name not in _NAMES:
+        raise NetworkError(f"unknown network {name!r}: there are {', '.join(_NAMES)}")
+    tree = _read_table(f"{name}.toml")
+    fee_table = tree.pop("fee_table")
+    assert isinstance(fee_table, str)
+    return msgspec.convert(
+        {**tree, "name": name, "fees": fees_of(fee_table)}, Network, str_keys=True
+    )
+
+
+@functools.cache
+def fees_of(family: str) -> Fees:
+    """The minimum fees that the networks of ``family`` (``waves``, ``zbs``, ``tn``) share."""
+    tables = msgspec.convert(_read_table("fees.toml"), dict[str, Fees], str_keys=True)
+    if family not in tables:
+        raise NetworkError(f"unknown fee table {family!r}: there are {', '.join(tables)}")
+    return tables[family]
+
+
+def _read_table(file_name: str) -> dict[str, object]:
+    text = resources.files(__package__).joinpath(file_name).read_text(encoding="utf-8")
+    return tomllib.loads(text)
