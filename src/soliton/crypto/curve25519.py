@@ -1,0 +1,203 @@
+"""Signatures of the protocol: Ed25519 signatures under Curve25519 (X25519) public keys.
+
+What lives here: public keys, sign, verify, the list of weak keys. What does not: what is signed,
+and from which height weak keys are refused.
+
+Rules: the XEdDSA-like scheme of the public curve25519-java library, as wavesplatform/Waves
+``crypto/package.scala`` and wavesplatform/gowaves ``pkg/crypto/crypto.go`` use it. The public key
+is the Montgomery u coordinate; the sign of the Edwards x coordinate travels in the top bit of the
+signature.
+
+Whether a signature is valid is consensus, so `verify` has to accept exactly what the reference
+accepts: also a second half that is not reduced, and points of small order. libsodium is the fastest
+but refuses those; what it accepts is valid, and what it refuses is judged again by OpenSSL, which
+does what the reference does once the second half is reduced. A batch equation would accept more
+than the reference: `verify_many` judges each signature by itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, lru_cache
+from itertools import pairwise
+from typing import TypeAlias
+
+import gmpy2
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from nacl import bindings as sodium
+from nacl.exceptions import BadSignatureError
+
+from soliton.crypto.errors import CryptoError
+
+KEY_BYTES = 32
+SIGNATURE_BYTES = 64
+SIGN_RANDOM_BYTES = 64
+
+FIELD_PRIME = 2**255 - 19
+GROUP_ORDER = 2**252 + 27742317777372353535851937790883648493
+
+MAX_CACHED_KEYS = 16_384
+"""Public keys whose Edwards form is kept (about 5 MB): block generators and busy senders come again
+and again."""
+
+MIN_ITEMS_PER_THREAD = 16
+"""Waking a thread costs about as much as one signature: shorter lists are checked by the caller's
+thread."""
+
+_SIGN_BIT = 0x80
+_UNUSED_BITS = 0x60
+_NONCE_PREFIX = b"\xfe" + b"\xff" * 31
+
+_WEAK_COORDINATES = (
+    0,
+    1,
+    325606250916557431795983626356110631294008115727848805560023387167927233504,
+    39382357235489614581723060781553021112529911719440698176882885853963445705823,
+    FIELD_PRIME - 1,
+    FIELD_PRIME,
+    FIELD_PRIME + 1,
+)
+_WEAK_KEYS = frozenset(
+    (coordinate | top_bit).to_bytes(KEY_BYTES, "little")
+    for coordinate in _WEAK_COORDINATES
+    for top_bit in (0, 1 << 255)
+)
+
+SignedMessage: TypeAlias = tuple[bytes, bytes, bytes]
+"""A public key, a message and a signature, in this order."""
+
+
+def clamp(key: bytes) -> bytes:
+    """Force the bits that every Curve25519 private key has to have."""
+    if len(key) != KEY_BYTES:
+        raise CryptoError(f"A private key has {KEY_BYTES} bytes, not {len(key)}")
+    return bytes((key[0] & 248,)) + key[1:31] + bytes((key[31] & 127 | 64,))
+
+
+def public_key(private_key: bytes) -> bytes:
+    """The public key of a private key. Any 32 bytes are a private key: the forced bits are forced
+    here."""
+    return sodium.crypto_scalarmult_base(clamp(private_key))
+
+
+def is_weak(public_key: bytes) -> bool:
+    """Whether this is a key of small order: anybody can sign for it. Refused from some height
+    on."""
+    return public_key in _WEAK_KEYS
+
+
+def sign(private_key: bytes, message: bytes, random: bytes | None = None) -> bytes:
+    """Sign; ``random`` are 64 secret bytes never used before (taken from the system when not
+    given)."""
+    scalar = clamp(private_key)
+    if random is None:
+        random = os.urandom(SIGN_RANDOM_BYTES)
+    elif len(random) != SIGN_RANDOM_BYTES:
+        raise CryptoError(f"Signing takes {SIGN_RANDOM_BYTES} random bytes, not {len(random)}")
+    key = sodium.crypto_scalarmult_ed25519_base_noclamp(scalar)
+    nonce = _hash_to_scalar(_NONCE_PREFIX + scalar + message + random)
+    point = sodium.crypto_scalarmult_ed25519_base_noclamp(nonce)
+    challenge = _hash_to_scalar(point + key + message)
+    response = sodium.crypto_core_ed25519_scalar_add(
+        sodium.crypto_core_ed25519_scalar_mul(challenge, scalar), nonce
+    )
+    return point + response[:31] + bytes((response[31] | key[31] & _SIGN_BIT,))
+
+
+def verify(public_key: bytes, message: bytes, signature: bytes) -> bool:
+    """Whether the protocol accepts this signature; a key or signature of a wrong length is not
+    accepted."""
+    if len(public_key) != KEY_BYTES or len(signature) != SIGNATURE_BYTES:
+        return False
+    top = signature[63]
+    if top & _UNUSED_BITS:
+        return False
+    if top & _SIGN_BIT:
+        key = edwards_keys(public_key)[1]
+        signature = signature[:63] + bytes((top ^ _SIGN_BIT,))
+    else:
+        key = edwards_keys(public_key)[0]
+    if _SODIUM_IS_EXACT and _sodium_accepts(key, message, signature):
+        return True
+    return _openssl_accepts(key, message, signature)
+
+
+def verify_many(items: Sequence[SignedMessage]) -> list[bool]:
+    """`verify` each item, on all the cores that there are; the answers are in the order of the
+    items."""
+    threads = min(_threads(), len(items) // MIN_ITEMS_PER_THREAD)
+    if threads < 2:
+        return _verify_each(items)
+    bounds = [len(items) * part // threads for part in range(threads + 1)]
+    others = [_pool().submit(_verify_each, items[start:end]) for start, end in pairwise(bounds[1:])]
+    answers = _verify_each(items[: bounds[1]])
+    for other in others:
+        answers += other.result()
+    return answers
+
+
+@lru_cache(maxsize=MAX_CACHED_KEYS)
+def edwards_keys(public_key: bytes) -> tuple[bytes, bytes]:
+    """The Ed25519 form of a key, without and with the sign of x: y = (u - 1) / (u + 1), and 0 for u
+    = -1."""
+    u = gmpy2.mpz.from_bytes(public_key, "little") % (1 << 255)
+    denominator = (u + 1) % FIELD_PRIME
+    y = (u - 1) * gmpy2.invert(denominator, FIELD_PRIME) % FIELD_PRIME if denominator else 0
+    key = int(y).to_bytes(KEY_BYTES, "little")
+    return key, key[:31] + bytes((key[31] | _SIGN_BIT,))
+
+
+def _verify_each(items: Sequence[SignedMessage]) -> list[bool]:
+    return [verify(key, message, signature) for key, message, signature in items]
+
+
+def _sodium_accepts(key: bytes, message: bytes, signature: bytes) -> bool:
+    try:
+        sodium.crypto_sign_open(signature + message, key)
+    except BadSignatureError:
+        return False
+    return True
+
+
+def _openssl_accepts(key: bytes, message: bytes, signature: bytes) -> bool:
+    response = int.from_bytes(signature[32:], "little") % GROUP_ORDER
+    reduced = signature[:32] + response.to_bytes(32, "little")
+    try:
+        Ed25519PublicKey.from_public_bytes(key).verify(reduced, message)
+    except InvalidSignature:
+        return False
+    return True
+
+
+def _hash_to_scalar(data: bytes) -> bytes:
+    return sodium.crypto_core_ed25519_scalar_reduce(hashlib.sha512(data).digest())
+
+
+def _threads() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    """Threads beside the caller's own. They run Python only between two calls of libsodium."""
+    return ThreadPoolExecutor(max(1, _threads() - 1), thread_name_prefix="verify")
+
+
+_COFACTOR_ONLY = (
+    bytes.fromhex("7b969d8b8c49d1bc12d5cd7709c1323746589b755d65a58948cc143bcbd9acdc"),
+    b"cofactor",
+    bytes.fromhex(
+        "5ced54d50ee4d8d051d2aaa354e1a6a29c3ae1a7c366d18f718ae8017c660e68f7cf3587927a193f60387ef01b90ffedad91fcb2e9d6cb4494e20c8cb8d2e20e"
+    ),
+)
+"""Key, message and signature that satisfy Ed25519's equation only after multiplying it by eight."""
+
+_SODIUM_IS_EXACT = not _sodium_accepts(*_COFACTOR_ONLY)
+"""A libsodium that multiplied by the cofactor would accept more than the reference: then it is not
+asked at all."""

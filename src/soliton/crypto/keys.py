@@ -1,0 +1,54 @@
+"""From a seed to an account's keys.
+
+What lives here: seed → account seed → private key → public key. What does not: addresses (the
+chain's business), and storage of secrets.
+
+Rules: wavesplatform/Waves ``wallet/Wallet.scala`` (account seed),
+``lang/jvm/.../crypto/Curve25519.scala`` (private key); worked example:
+wavesplatform/docs.wavesplatform, "Cryptographic practical details".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from soliton.crypto import curve25519
+from soliton.crypto.errors import CryptoError
+from soliton.crypto.hashes import secure_hash, sha256
+
+MIN_NONCE = -(2**31)
+MAX_NONCE = 2**31 - 1
+NONCE_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPair:
+    """The two keys of one account. The private one is not shown when the pair is printed or
+    logged."""
+
+    private_key: bytes = field(repr=False)
+    public_key: bytes
+
+
+def account_seed(seed: bytes, nonce: int = 0) -> bytes:
+    """The seed of account number ``nonce`` of the wallet that has this ``seed``."""
+    if not MIN_NONCE <= nonce <= MAX_NONCE:
+        raise CryptoError(f"Account nonce {nonce} is not in {MIN_NONCE}..{MAX_NONCE}")
+    return secure_hash(nonce.to_bytes(NONCE_BYTES, "big", signed=True) + seed)
+
+
+def key_pair_from_account_seed(account_seed: bytes) -> KeyPair:
+    """The keys of the account that has this account seed."""
+    private_key = curve25519.clamp(sha256(account_seed))
+    return KeyPair(private_key, curve25519.public_key(private_key))
+
+
+def key_pair(seed: bytes | str, nonce: int = 0) -> KeyPair:
+    """The keys of account number ``nonce`` of a wallet; a seed phrase stands for its UTF-8
+    bytes."""
+    if isinstance(seed, str):
+        try:
+            seed = seed.encode()
+        except UnicodeEncodeError:
+            raise CryptoError("The seed phrase is not text that UTF-8 can write") from None
+    return key_pair_from_account_seed(account_seed(seed, nonce))
