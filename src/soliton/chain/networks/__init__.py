@@ -9,6 +9,7 @@ Source of the figures: the heads of the ``*.toml`` files here.
 
 from __future__ import annotations
 
+from soliton.chain.networks.custom import custom
 from soliton.chain.networks.model import (
     Fees,
     Functionality,
@@ -27,6 +28,7 @@ __all__ = [
     "Network",
     "NetworkError",
     "Rewards",
+    "custom",
     "fees_of",
     "load",
     "names",
