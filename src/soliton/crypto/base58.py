@@ -48,7 +48,8 @@ def encode(data: bytes) -> str:
 
 def decode(text: str, max_chars: int = MAX_TEXT_CHARS) -> bytes:
     """Read Base58; raise `Base58Error` for a wrong character or more than ``max_chars``
-    characters."""
+    characters.
+    """
     if len(text) > max_chars:
         raise Base58Error(f"Base58 string of {len(text)} characters is longer than {max_chars}")
     significant = text.lstrip(_ZERO_DIGIT)

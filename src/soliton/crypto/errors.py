@@ -11,7 +11,8 @@ from soliton.errors import InputError
 
 class CryptoError(InputError):
     """Bytes that cannot be what they are said to be: a key of a wrong length, an index outside of a
-    tree."""
+    tree.
+    """
 
 
 class Base58Error(CryptoError):

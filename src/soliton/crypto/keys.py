@@ -24,7 +24,8 @@ NONCE_BYTES = 4
 @dataclass(frozen=True, slots=True)
 class KeyPair:
     """The two keys of one account. The private one is not shown when the pair is printed or
-    logged."""
+    logged.
+    """
 
     private_key: bytes = field(repr=False)
     public_key: bytes
@@ -45,7 +46,8 @@ def key_pair_from_account_seed(account_seed: bytes) -> KeyPair:
 
 def key_pair(seed: bytes | str, nonce: int = 0) -> KeyPair:
     """The keys of account number ``nonce`` of a wallet; a seed phrase stands for its UTF-8
-    bytes."""
+    bytes.
+    """
     if isinstance(seed, str):
         try:
             seed = seed.encode()
