@@ -1,0 +1,146 @@
+"""The rules of the house that a machine can check: sizes, docstrings, no loose ends, documents.
+
+What lives here: rules about all of the source at once. What does not: formatting, lint and types
+(`make lint`), and who may import whom (`tests/test_architecture.py`).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.vectors import REPOSITORY
+
+MODULE_LINES = 600
+FUNCTION_LINES = 60
+
+# Modules and functions that read better long: `path` or `path:function`, and the reason.
+LONG_BY_INTENT: dict[str, str] = {}
+
+LOOSE_ENDS = re.compile(r"\b(NotImplementedError|TODO|FIXME|XXX)\b")
+LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
+
+
+def sources(*directories: str) -> list[Path]:
+    """Our Python files below the given directories of the repository, generated ones left out."""
+    return [
+        path
+        for directory in directories
+        for path in sorted((REPOSITORY / directory).rglob("*.py"))
+        if not path.name.endswith("_pb2.py") and "node_modules" not in path.parts
+    ]
+
+
+def documents() -> list[Path]:
+    """The documents that a person reads: those at the top and all below ``docs``."""
+    return [*sorted(REPOSITORY.glob("*.md")), *sorted((REPOSITORY / "docs").rglob("*.md"))]
+
+
+def place_of(path: Path) -> str:
+    """The path as it is written in messages and in the list of exceptions."""
+    return path.relative_to(REPOSITORY).as_posix()
+
+
+def functions_of(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """All functions and methods of a file, inner ones too."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def lines_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """From ``def`` to the last statement."""
+    return (function.end_lineno or function.lineno) - function.lineno + 1
+
+
+def test_source_has_no_loose_ends() -> None:
+    found = [
+        f"{place_of(path)}:{number}: {line.strip()}"
+        for path in sources("src")
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if LOOSE_ENDS.search(line)
+    ]
+    assert found == []
+
+
+def test_every_module_says_what_lives_there() -> None:
+    silent = [
+        place_of(path)
+        for path in sources("src", "benchmarks")
+        if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert silent == []
+
+
+def test_modules_are_short() -> None:
+    long = [
+        f"{place_of(path)}: {count} lines"
+        for path in sources("src", "tests", "benchmarks")
+        if (count := len(path.read_text(encoding="utf-8").splitlines())) > MODULE_LINES
+        and place_of(path) not in LONG_BY_INTENT
+    ]
+    assert long == []
+
+
+def test_functions_are_short() -> None:
+    long = [
+        f"{place_of(path)}:{function.lineno}: {function.name} has {count} lines"
+        for path in sources("src", "tests", "benchmarks")
+        for function in functions_of(path)
+        if (count := lines_of(function)) > FUNCTION_LINES
+        and f"{place_of(path)}:{function.name}" not in LONG_BY_INTENT
+    ]
+    assert long == []
+
+
+def test_exceptions_are_still_needed() -> None:
+    """An exception for something that is gone, or short by now, is removed from the list."""
+    for entry in LONG_BY_INTENT:
+        place, _, name = entry.partition(":")
+        path = REPOSITORY / place
+        assert path.is_file(), f"{entry}: no such file"
+        if name:
+            lengths = [lines_of(each) for each in functions_of(path) if each.name == name]
+            assert max(lengths, default=0) > FUNCTION_LINES, f"{entry}: not needed"
+        else:
+            assert len(path.read_text(encoding="utf-8").splitlines()) > MODULE_LINES, entry
+
+
+def test_every_dependency_has_its_reason() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+    wanted = [
+        *project["build-system"]["requires"],
+        *project["project"]["dependencies"],
+        *(line for extra in project["project"]["optional-dependencies"].values() for line in extra),
+    ]
+    names = {re.split(r"[^A-Za-z0-9_.-]", line, maxsplit=1)[0] for line in wanted}
+    text = (REPOSITORY / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    told = {match[1] for match in re.finditer(r"^\| `([^`]+)` \|", text, re.MULTILINE)}
+    assert names - told == set(), "without a line in docs/dependencies.md"
+    assert told - names == set(), "in docs/dependencies.md, but no dependency"
+
+
+@pytest.mark.parametrize("document", documents(), ids=place_of)
+def test_links_lead_somewhere(document: Path) -> None:
+    targets = LINK.findall(document.read_text(encoding="utf-8"))
+    local = [target for target in targets if "://" not in target]
+    assert [target for target in local if not (document.parent / target).exists()] == []
+
+
+def test_generated_messages_are_the_networks() -> None:
+    """The messages import under our path and carry the network's own package name."""
+    from soliton.chain.proto import block_pb2, state_snapshot_pb2, transaction_pb2
+
+    transaction = transaction_pb2.Transaction(chain_id=ord("W"), fee={"amount": 1}, version=3)
+    assert transaction.SerializeToString().hex() == "08571a0210012803"
+    names = {
+        block_pb2.Block.DESCRIPTOR.full_name,
+        state_snapshot_pb2.BlockSnapshot.DESCRIPTOR.full_name,
+        transaction_pb2.SignedTransaction.DESCRIPTOR.full_name,
+    }
+    assert names == {"waves.Block", "waves.BlockSnapshot", "waves.SignedTransaction"}
