@@ -19,7 +19,7 @@ ARGS ?=
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo "  ARGS=... is handed on: make test ARGS='-k transfer', make devnet ARGS='--block-time 5s'"
+	@echo "  ARGS=... is handed on: make test ARGS='-k transfer', make devnet ARGS='--data-dir DIR'"
 
 setup: $(RUNTIME)  ## install the program as .venv/bin/soliton
 
