@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import multiprocessing
+import sys
+import warnings
 from functools import cache
 from typing import Any
 
@@ -235,6 +238,21 @@ def test_many_at_once_with_other_numbers_of_threads(
     messages = [b"m" if number % 2 else b"n" for number in range(21)]
     items = [(PUBLIC_KEY, message, signature) for message in messages]
     assert curve25519.verify_many(items) == [message == b"m" for message in messages]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no fork there")
+def test_threads_after_a_fork() -> None:
+    signature = curve25519.sign(PRIVATE_KEY, b"m")
+    items = [(PUBLIC_KEY, b"m", signature)] * 200
+    assert all(curve25519.verify_many(items))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # about forking beside threads
+        child = multiprocessing.get_context("fork").Process(
+            target=curve25519.verify_many, args=(items,), daemon=True
+        )
+        child.start()
+    child.join(timeout=20)
+    assert child.exitcode == 0
 
 
 def test_a_libsodium_that_forgives_the_cofactor_is_not_asked(

@@ -193,6 +193,11 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max(1, _threads() - 1), thread_name_prefix="verify")
 
 
+if sys.platform != "win32":
+    # A forked process has the pool but not its threads, and would wait for them for ever.
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
 _COFACTOR_ONLY = (
     bytes.fromhex("7b969d8b8c49d1bc12d5cd7709c1323746589b755d65a58948cc143bcbd9acdc"),
     b"cofactor",
