@@ -34,9 +34,10 @@ test: $(DEVELOPMENT) clients  ## run all tests
 check: lint  ## before a commit: format, lint, types and the fast tests
 	$(VENV)/bin/python -m pytest -q -m "not slow" $(ARGS)
 
-lint: $(DEVELOPMENT) types  ## formatting, lint rules and types, changing nothing
+lint: $(DEVELOPMENT)  ## formatting, lint rules and types, changing nothing
 	$(VENV)/bin/ruff format --check $(CHECKED)
 	$(VENV)/bin/ruff check $(CHECKED)
+	$(VENV)/bin/mypy
 
 types: $(DEVELOPMENT)  ## types only
 	$(VENV)/bin/mypy
