@@ -1,0 +1,304 @@
+"""The ASGI application: from a request's first byte to its last answer.
+
+What lives here: the order of checks (path, method, API key, parameters, content type, body,
+handler), turning results and errors into responses, CORS. What does not: sockets and HTTP parsing
+(``server``), declarations (``routes``).
+
+The answers to requests that no route takes are those of the reference node, whose routes end in
+``complete(404)``: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/api/http/CompositeHttpService.scala``, ``ApiRoute.scala``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import msgspec
+
+from soliton.api.context import ApiContext
+from soliton.api.errors import API_KEY_NOT_VALID, UNKNOWN, ApiError, RejectionError
+from soliton.api.http import (
+    APPLICATION_JSON,
+    FORM_URLENCODED,
+    MAX_BODY_BYTES,
+    Headers,
+    Json,
+    JsonStream,
+    Message,
+    Raw,
+    RawStream,
+    Receive,
+    Request,
+    Scope,
+    Send,
+    header_text,
+)
+from soliton.api.routes import Body, BodyKind, CompiledRoute, Match, Route, Router
+from soliton.api.significands import JSON_WITH_STRINGS, Accepted, accepted, with_strings
+
+REQUEST_SECONDS = 20.0
+"""How long a body may take to arrive, and a handler to answer (akka-http's request-timeout)."""
+
+STREAM_CHUNK_BYTES = 32 * 1024
+"""Items of a JSON stream are gathered up to this size before they are sent."""
+
+_LENGTH_DIGITS = len(str(MAX_BODY_BYTES))
+
+NOT_FOUND = Raw(
+    b"The requested resource could not be found but may be available again in the future.",
+    status=404,
+)
+METHOD_NOT_ALLOWED = Raw(
+    b"A request was made of a resource using a request method not supported by that resource; "
+    b"for example, using GET on a form which requires data to be presented via POST, or using "
+    b"PUT on a read-only resource.",
+    status=405,
+)
+TIMED_OUT = Raw(
+    b"The server was not able to produce a timely response to your request.\r\n"
+    b"Please try again in a short while!",
+    status=503,
+)
+OPTIONS_OK = Raw(b"OK")
+
+CORS_HEADERS = (
+    (b"access-control-allow-origin", b"*"),
+    (b"access-control-allow-credentials", b"true"),
+)
+PREFLIGHT_HEADERS = (
+    (
+        b"access-control-allow-headers",
+        b"Authorization, Content-Type, X-Requested-With, Timestamp, Signature, X-API-Key, api_key",
+    ),
+    (b"access-control-allow-methods", b"OPTIONS, POST, PUT, GET, DELETE"),
+)
+
+logger = logging.getLogger("soliton.api")
+encode_json = msgspec.json.Encoder().encode
+
+
+class Application:
+    """An ASGI 3 application made of declared routes."""
+
+    def __init__(
+        self, context: ApiContext, routes: Sequence[Route], guarded: Sequence[str] = ()
+    ) -> None:
+        """``guarded`` are path prefixes under which nothing is said without the API key."""
+        self.context = context
+        self.routes = tuple(routes)
+        self._router = Router([CompiledRoute(route) for route in routes])
+        self._guarded = tuple(guarded)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request; nothing but a cancellation ever leaves here."""
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1000})
+            return
+        headers = dict(cast("list[tuple[bytes, bytes]]", scope["headers"]))
+        method = cast("str", scope["method"])
+        cors = self.context.cors and b"origin" in headers
+        request = Request(self.context, method, headers, cast("bytes", scope["query_string"]))
+        wish = accepted(headers.get(b"accept"))
+        more: Headers = CORS_HEADERS if cors else ()
+        result: object
+        try:
+            if method == "OPTIONS":
+                result, more = OPTIONS_OK, more + PREFLIGHT_HEADERS if cors else ()
+            else:
+                path = cast("bytes", scope["raw_path"]).decode("latin-1")
+                result = await self._answer(request, path, receive, wish)
+            response = await _render(result, wish)
+        except ApiError as error:
+            response = _error_response(error, wish)
+        except TimeoutError:
+            response = TIMED_OUT
+        except Exception:
+            # The last line of defence: a fault of ours must not end the connection or the process.
+            logger.exception("%s %s failed", method, scope["path"])
+            response = _error_response(UNKNOWN.error(), wish)
+        if isinstance(response, Raw):
+            await _send_whole(response, more, send)
+        else:
+            await _send_stream(response, more, receive, send)
+
+    async def _answer(
+        self, request: Request, path: str, receive: Receive, wish: Accepted
+    ) -> object:
+        """What the first route that takes the request says; else 403, 405 or 404 text."""
+        try:
+            for match in self._router.find(path):
+                try:
+                    return await self._try(request, match, receive, wish)
+                except RejectionError:
+                    continue
+        except RejectionError:
+            return NOT_FOUND
+        for prefix in self._guarded:
+            if path == prefix or path.startswith(prefix + "/"):
+                self._check_key(request)
+        return NOT_FOUND
+
+    async def _try(
+        self, request: Request, match: Match, receive: Receive, wish: Accepted
+    ) -> object:
+        route, segments = match
+        body = route.body
+        if request.method not in route.methods:
+            if body is None or not body.get_is_405 or request.method != "GET":
+                raise RejectionError("method")
+            if route.key:
+                self._check_key(request)
+            return METHOD_NOT_ALLOWED
+        if route.key:
+            self._check_key(request)
+        if (route.path or route.queries) and not route.convert(request, segments):
+            raise RejectionError("parameter")
+        if wish is Accepted.NOTHING and route.is_json:
+            raise RejectionError("accept")
+        if body is not None:
+            await _read_declared_body(request, body, receive)
+        if not route.is_async:
+            return route.handler(request)
+        async with asyncio.timeout(REQUEST_SECONDS):
+            return await cast("Awaitable[object]", route.handler(request))
+
+    def _check_key(self, request: Request) -> None:
+        for name in (b"x-api-key", b"api_key"):
+            value = request.headers.get(name)
+            if value is not None and self.context.check_api_key(header_text(value)):
+                return
+        raise API_KEY_NOT_VALID.error()
+
+
+async def _read_declared_body(request: Request, body: Body, receive: Receive) -> None:
+    kind = body.kind
+    content_type = request.content_type()
+    is_form = kind is BodyKind.FORM_OR_JSON and content_type == FORM_URLENCODED
+    if kind is not BodyKind.TEXT and content_type != APPLICATION_JSON and not is_form:
+        raise RejectionError("content type")
+    if not request.body_read:
+        request.body = await _read_body(request, receive)
+        request.body_read = True
+    if kind is BodyKind.TEXT:
+        return
+    if not request.body:
+        raise RejectionError("empty body")
+    if kind is not BodyKind.JSON and not is_form:
+        try:
+            request.json()
+        except ApiError as error:
+            raise RejectionError("malformed JSON") from error
+
+
+async def _read_body(request: Request, receive: Receive) -> bytes:
+    """The whole body, never more than the limit in memory."""
+    declared = request.headers.get(b"content-length", b"0")
+    if len(declared) > _LENGTH_DIGITS or int(declared) > MAX_BODY_BYTES:
+        raise RejectionError("body too long")
+    message = await receive()
+    if not message.get("more_body"):
+        chunk = message.get("body", b"")
+        return chunk if isinstance(chunk, bytes) and len(chunk) <= MAX_BODY_BYTES else _too_long()
+    collected = bytearray(cast("bytes", message.get("body", b"")))
+    async with asyncio.timeout(REQUEST_SECONDS):
+        while message.get("more_body"):
+            if len(collected) > MAX_BODY_BYTES:
+                _too_long()
+            message = await receive()
+            collected += cast("bytes", message.get("body", b""))
+    return bytes(collected) if len(collected) <= MAX_BODY_BYTES else _too_long()
+
+
+def _too_long() -> bytes:
+    raise RejectionError("body too long")
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenStream:
+    content_type: bytes
+    first: bytes | None
+    rest: AsyncIterator[bytes]
+
+
+async def _render(result: object, wish: Accepted) -> Raw | _OpenStream:
+    """A handler's result as bytes; of a stream, the first chunk, so that its errors still show."""
+    if isinstance(result, Raw):
+        return result
+    if isinstance(result, RawStream):
+        chunks = aiter(result.chunks)
+        return _OpenStream(result.content_type, await anext(chunks, None), chunks)
+    content_type = JSON_WITH_STRINGS if wish is Accepted.STRINGS else APPLICATION_JSON
+    if isinstance(result, JsonStream):
+        chunks = _json_chunks(result, as_strings=wish is Accepted.STRINGS)
+        return _OpenStream(content_type, await anext(chunks, None), chunks)
+    if isinstance(result, Json):
+        return _json_response(result.value, result.status, wish)
+    return _json_response(result, 200, wish)
+
+
+def _json_response(value: object, status: int, wish: Accepted) -> Raw:
+    encoded = encode_json(value)
+    if wish is Accepted.STRINGS:
+        return Raw(with_strings(encoded), JSON_WITH_STRINGS, status)
+    return Raw(encoded, APPLICATION_JSON, status)
+
+
+def _error_response(error: ApiError, wish: Accepted) -> Raw:
+    return _json_response(error.body(), error.kind.status, wish)
+
+
+async def _send_whole(response: Raw, more: Headers, send: Send) -> None:
+    headers = [
+        (b"content-type", response.content_type),
+        (b"content-length", b"%d" % len(response.body)),
+        *response.headers,
+        *more,
+    ]
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    await send({"type": "http.response.body", "body": response.body})
+
+
+async def _send_stream(stream: _OpenStream, more: Headers, receive: Receive, send: Send) -> None:
+    """Chunk by chunk until the end, or until the client goes away."""
+    headers = [(b"content-type", stream.content_type), *more]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    task = asyncio.current_task()
+    gone = asyncio.ensure_future(_disconnected(receive))
+    if task is not None:
+        gone.add_done_callback(lambda done: done.cancelled() or task.cancel())
+    try:
+        chunk = stream.first
+        while chunk is not None:
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            chunk = await anext(stream.rest, None)
+        await send({"type": "http.response.body", "body": b""})
+    except asyncio.CancelledError:
+        if not gone.done():
+            raise
+    finally:
+        gone.cancel()
+
+
+async def _disconnected(receive: Receive) -> None:
+    message: Message = {"type": "http.request"}
+    while message["type"] != "http.disconnect":
+        message = await receive()
+
+
+async def _json_chunks(stream: JsonStream, *, as_strings: bool) -> AsyncIterator[bytes]:
+    gathered = bytearray(stream.prefix)
+    first = True
+    async for item in stream.items:
+        encoded = encode_json(item)
+        if not first:
+            gathered += b","
+        first = False
+        gathered += with_strings(encoded) if as_strings else encoded
+        if len(gathered) >= STREAM_CHUNK_BYTES:
+            yield bytes(gathered)
+            gathered.clear()
+    yield bytes(gathered + stream.suffix)

@@ -1,0 +1,37 @@
+"""What the REST API needs from the program around it.
+
+What lives here: the record that an application is built with and that every handler sees as
+``request.context``. What does not: making the parts (the node's composition root does).
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+def no_api_key(_key: str) -> bool:
+    """The key check of a node without a valid ``api-key-hash``: every key is wrong."""
+    return False
+
+
+def system_clock() -> int:
+    """Milliseconds since 1970, UTC."""
+    return time.time_ns() // 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiContext:
+    """Settings and services of one API; the clock and the randomness are injected."""
+
+    title: str
+    version: str
+    check_api_key: Callable[[str], bool] = no_api_key
+    cors: bool = True
+    clock: Callable[[], int] = system_clock
+    """Milliseconds of the machine's clock."""
+    network_clock: Callable[[], int] = system_clock
+    """Milliseconds of the clock that blocks are made with, corrected by NTP where that is on."""
+    random_bytes: Callable[[int], bytes] = secrets.token_bytes

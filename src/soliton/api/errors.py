@@ -1,0 +1,497 @@
+"""The errors of the REST API: one table of code, HTTP status, message and extra members.
+
+What lives here: the kinds of error, the exception that carries one, and the rejection that lets
+the next route try. What does not: deciding which error a rule of the chain becomes (the routes
+do), and writing a response (``asgi``). The same table makes ``docs/reference/errors.md`` and the
+error responses of the OpenAPI document.
+
+Source of codes and messages: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/api/http/ApiError.scala``. Codes 1, 10, 111, 112, 114,
+115, 302 and 306 stand for two kinds each, as they do there: clients read the message too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from string import Formatter
+
+from soliton.errors import InvariantBroken, SolitonError
+
+
+class RejectionError(SolitonError):
+    """The route cannot take the request: the next one may, and after the last comes the 404."""
+
+
+class ApiError(SolitonError):
+    """An error with a code of the table, ready to become a response body."""
+
+    def __init__(
+        self, kind: ErrorKind, message: str, members: Mapping[str, object], hint: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.members = members
+        self.hint = hint
+
+    def body(self) -> dict[str, object]:
+        """The JSON object that the client gets; ``hint`` is an addition of ours at its end."""
+        body: dict[str, object] = {"error": self.kind.code, "message": self.message, **self.members}
+        if self.hint is not None:
+            body["hint"] = self.hint
+        return body
+
+    def with_hint(self, hint: str) -> ApiError:
+        """The same error with a sentence that says what to do about it."""
+        return ApiError(self.kind, self.message, self.members, hint)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorKind:
+    """One row of the table; ``error(...)`` makes the exception."""
+
+    code: int
+    status: int
+    name: str
+    message: str
+    when: str
+    members: tuple[str, ...] = ()
+    example: Mapping[str, object] = field(default_factory=dict)
+
+    def error(self, **values: object) -> ApiError:
+        """The exception: ``values`` fill the places of the message and the extra members."""
+        message = self.message
+        if "{" in message:
+            texts = {name: _text(value) for name, value in values.items()}
+            missing = {place for _, place, _, _ in Formatter().parse(message) if place} - set(texts)
+            if missing:
+                raise InvariantBroken(f"error {self.name} made without {sorted(missing)}")
+            message = message.format_map(texts)
+        try:
+            members = {name: values[name] for name in self.members}
+        except KeyError as error:
+            raise InvariantBroken(f"error {self.name} made without {error}") from error
+        return ApiError(self, message, members)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ", ".join(str(item) for item in value)
+    return str(value)
+
+
+BAD_REQUEST = 400
+NOT_FOUND = 404
+
+UNKNOWN = ErrorKind(
+    0, 500, "Unknown", "Error is unknown", "the node itself failed; its log has the reason"
+)
+WRONG_JSON = ErrorKind(
+    1,
+    BAD_REQUEST,
+    "WrongJson",
+    "failed to parse json message",
+    "the body is not JSON, or not of the expected outer shape",
+    ("cause", "validationErrors"),
+    {"cause": "JSON is malformed: invalid character (byte 1)", "validationErrors": {}},
+)
+WRONG_JSON_DATA = ErrorKind(
+    1,
+    BAD_REQUEST,
+    "WrongJson",
+    "json data validation error, see validationErrors for details",
+    "the body is JSON, but members are missing or of a wrong type",
+    ("cause", "validationErrors"),
+    {
+        "cause": None,
+        "validationErrors": {"obj.fee": [{"msg": ["error.path.missing"], "args": []}]},
+    },
+)
+API_KEY_NOT_VALID = ErrorKind(
+    2,
+    403,
+    "ApiKeyNotValid",
+    "Provided API key is not correct",
+    "the header `X-API-Key` is missing or wrong, or the configured hash is no hash",
+)
+DISCONTINUED_API = ErrorKind(
+    3, BAD_REQUEST, "DiscontinuedApi", "This API is no longer supported", "an old payment path"
+)
+TOO_BIG_SEQUENCE = ErrorKind(
+    10,
+    BAD_REQUEST,
+    "TooBigArrayAllocation",
+    "Too big sequence requested",
+    "a range, list or length is over its limit",
+)
+TOO_BIG_SEQUENCE_WITH_LIMIT = ErrorKind(
+    10,
+    BAD_REQUEST,
+    "TooBigArrayAllocation",
+    "Too big sequence requested: max limit is {limit} entries",
+    "a list is over its limit, which the message names",
+    (),
+    {"limit": 1000},
+)
+INVALID_SIGNATURE = ErrorKind(
+    101, BAD_REQUEST, "InvalidSignature", "invalid signature", "a request's signature is wrong"
+)
+INVALID_ADDRESS = ErrorKind(
+    102,
+    BAD_REQUEST,
+    "InvalidAddress",
+    "invalid address",
+    "wrong length, checksum or network of an address",
+)
+TOO_BIG_IN_BYTES = ErrorKind(
+    107,
+    BAD_REQUEST,
+    "TooBigInBytes",
+    "{message}",
+    "an attachment, a data transaction or proofs are too long",
+    (),
+    {"message": "Invalid attachment. Length 141 bytes exceeds maximum of 140 bytes."},
+)
+INVALID_PUBLIC_KEY = ErrorKind(
+    108, BAD_REQUEST, "InvalidPublicKey", "invalid public key", "a public key is not 32 bytes"
+)
+INVALID_MESSAGE = ErrorKind(
+    110, BAD_REQUEST, "InvalidMessage", "invalid message", "a signed message cannot be decoded"
+)
+INVALID_NAME = ErrorKind(
+    111, BAD_REQUEST, "InvalidName", "invalid name", "length or characters of an asset's name"
+)
+NEGATIVE_AMOUNT = ErrorKind(
+    111,
+    BAD_REQUEST,
+    "NegativeAmount",
+    "negative amount: {amount} of {asset}",
+    "an amount that must not be negative",
+    (),
+    {"amount": -1, "asset": "waves"},
+)
+STATE_CHECK_FAILED = ErrorKind(
+    112,
+    BAD_REQUEST,
+    "StateCheckFailed",
+    "State check failed. Reason: {reason}",
+    "the transaction does not fit the state; members of the inner error come along",
+    ("transaction",),
+    {"reason": "Fee for TransferTransaction (1 in WAVES) is too small", "transaction": {"type": 4}},
+)
+INSUFFICIENT_FEE = ErrorKind(
+    112, BAD_REQUEST, "InsufficientFee", "insufficient fee", "the fee is zero or negative"
+)
+OVERFLOW_ERROR = ErrorKind(
+    113, BAD_REQUEST, "OverflowError", "overflow error", "a sum does not fit 64 bits"
+)
+TO_SELF_ERROR = ErrorKind(
+    114, BAD_REQUEST, "ToSelfError", "Transaction to yourself", "a lease to oneself"
+)
+NEGATIVE_MIN_FEE = ErrorKind(
+    114,
+    BAD_REQUEST,
+    "NegativeMinFee",
+    "negative fee per: {fee} per {asset}",
+    "a sponsored asset's fee is negative",
+    (),
+    {"fee": -1, "asset": "WAVES"},
+)
+MISSING_SENDER_PRIVATE_KEY = ErrorKind(
+    115,
+    BAD_REQUEST,
+    "MissingSenderPrivateKey",
+    "no private key for sender address in wallet",
+    "the node's wallet has no such account",
+)
+NON_POSITIVE_AMOUNT = ErrorKind(
+    115,
+    BAD_REQUEST,
+    "NonPositiveAmount",
+    "non-positive amount: {amount} of {asset}",
+    "an amount that must be above zero",
+    (),
+    {"amount": 0, "asset": "waves"},
+)
+INVALID_IDS = ErrorKind(
+    116,
+    BAD_REQUEST,
+    "InvalidIds",
+    "Request contains invalid IDs. {ids}",
+    "ids of a list are no base58, or unknown",
+    ("ids",),
+    {"ids": ["0OIl"]},
+)
+INVALID_DECIMALS = ErrorKind(
+    117,
+    BAD_REQUEST,
+    "InvalidDecimals",
+    "invalid decimals value: {decimals}, decimals should be in interval [0; 8]",
+    "decimals of an asset",
+    (),
+    {"decimals": 9},
+)
+CONFLICTING_REQUEST_STRUCTURE = ErrorKind(
+    198,
+    BAD_REQUEST,
+    "ConflictingRequestStructure",
+    "Conflicting request structure. Both expression and invocation structure were sent",
+    "script evaluation",
+)
+CUSTOM_VALIDATION_ERROR = ErrorKind(
+    199,
+    BAD_REQUEST,
+    "CustomValidationError",
+    "{message}",
+    "every rule without a code of its own",
+    (),
+    {"message": "Invalid sequence"},
+)
+BLOCK_DOES_NOT_EXIST = ErrorKind(
+    301, NOT_FOUND, "BlockDoesNotExist", "block does not exist", "no such height or block id"
+)
+ALIAS_DOES_NOT_EXIST = ErrorKind(
+    302,
+    NOT_FOUND,
+    "AliasDoesNotExist",
+    "alias '{alias}' doesn't exist",
+    "nobody has this alias",
+    (),
+    {"alias": "alias:W:nobody"},
+)
+ALIAS_FOR_ADDRESS_DOES_NOT_EXIST = ErrorKind(
+    302,
+    NOT_FOUND,
+    "AliasDoesNotExist",
+    "alias for address '{address}' doesn't exist",
+    "the address has no alias",
+    (),
+    {"address": "3P274YB5qseSE9DTTL3bpSjosZrYBPDpJ8k"},
+)
+MISTIMING = ErrorKind(
+    303,
+    BAD_REQUEST,
+    "Mistiming",
+    "{message}",
+    "a timestamp too far in the past or in the future",
+    (),
+    {"message": "Transaction timestamp 1 is more than 7200000ms in the past"},
+)
+DATA_KEY_DOES_NOT_EXIST = ErrorKind(
+    304, NOT_FOUND, "DataKeyDoesNotExist", "no data for this key", "an account has no such entry"
+)
+SCRIPT_COMPILER_ERROR = ErrorKind(
+    305,
+    BAD_REQUEST,
+    "ScriptCompilerError",
+    "{message}",
+    "RIDE source or a serialised script does not compile",
+    (),
+    {"message": "Compilation failed: [A definition of 'a' is not found in 0-1]"},
+)
+SCRIPT_EXECUTION_ERROR = ErrorKind(
+    306,
+    BAD_REQUEST,
+    "ScriptExecutionError",
+    "Error while executing {owner}-script: {reason}",
+    "an account's or a token's script failed",
+    ("transaction",),
+    {"owner": "account", "reason": "Explicit script termination", "transaction": {"type": 4}},
+)
+INVOKE_EXECUTION_ERROR = ErrorKind(
+    306,
+    BAD_REQUEST,
+    "InvokeExecutionError",
+    "Error while executing dApp: {reason}",
+    "a dApp's function failed",
+    ("transaction",),
+    {"reason": "Explicit script termination", "transaction": {"type": 16}},
+)
+TRANSACTION_NOT_ALLOWED_BY_ACCOUNT_SCRIPT = ErrorKind(
+    307,
+    BAD_REQUEST,
+    "TransactionNotAllowedByAccountScript",
+    "Transaction is not allowed by account-script",
+    "the sender's script said no",
+    ("transaction",),
+    {"transaction": {"type": 4}},
+)
+TRANSACTION_NOT_ALLOWED_BY_ASSET_SCRIPT = ErrorKind(
+    308,
+    BAD_REQUEST,
+    "TransactionNotAllowedByAssetScript",
+    "Transaction is not allowed by token-script",
+    "an asset's script said no",
+    ("transaction",),
+    {"transaction": {"type": 4}},
+)
+TRANSACTION_DOES_NOT_EXIST = ErrorKind(
+    311,
+    NOT_FOUND,
+    "TransactionDoesNotExist",
+    "transactions does not exist",
+    "no such transaction on the chain",
+)
+UNSUPPORTED_TRANSACTION_TYPE = ErrorKind(
+    312,
+    501,
+    "UnsupportedTransactionType",
+    "transaction type not supported",
+    "genesis and payment transactions cannot be sent; some types cannot be signed",
+)
+ASSET_DOES_NOT_EXIST = ErrorKind(
+    313,
+    NOT_FOUND,
+    "AssetDoesNotExist",
+    "Asset does not exist: {id}",
+    "no such asset",
+    (),
+    {"id": "DG2xFkPdDwKUoBkzGAhQtLpSGzfXLiCYPEzeKH2Ad24p"},
+)
+ASSETS_DOES_NOT_EXIST = ErrorKind(
+    314,
+    BAD_REQUEST,
+    "AssetsDoesNotExist",
+    "Asset does not exist. {ids}",
+    "some assets of a list do not exist",
+    ("ids",),
+    {"ids": ["DG2xFkPdDwKUoBkzGAhQtLpSGzfXLiCYPEzeKH2Ad24p"]},
+)
+ALREADY_IN_STATE = ErrorKind(
+    400,
+    BAD_REQUEST,
+    "AlreadyInState",
+    "Transaction {id} is already in the state on a height of {height}",
+    "the transaction is on the chain",
+    (),
+    {"id": "CreSCBdSzL8NtUKSvpWWHNGPPHo1Fb3nJ5FjhZs7pVvM", "height": 100},
+)
+ACCOUNT_BALANCE_ERRORS = ErrorKind(
+    402,
+    BAD_REQUEST,
+    "AccountBalanceErrors",
+    "Accounts balance errors",
+    "balances would become negative",
+    ("details",),
+    {"details": {"3P274YB5qseSE9DTTL3bpSjosZrYBPDpJ8k": "negative waves balance"}},
+)
+ORDER_INVALID = ErrorKind(
+    403,
+    BAD_REQUEST,
+    "OrderInvalid",
+    "Order validation error: {reason}",
+    "an order of an exchange breaks a rule",
+    ("order",),
+    {"reason": "price should be > 0", "order": {"orderType": "buy"}},
+)
+INVALID_CHAIN_ID = ErrorKind(
+    404,
+    BAD_REQUEST,
+    "InvalidChainId",
+    "Wrong chain-id. Expected - {expected}, provided - {provided}",
+    "the transaction was made for another network",
+    (),
+    {"expected": 87, "provided": 84},
+)
+INVALID_PROOFS = ErrorKind(
+    405,
+    BAD_REQUEST,
+    "InvalidProofs",
+    "{message}",
+    "too many proofs, or one of them too long",
+    (),
+    {"message": "Too many proofs (9), only 8 allowed"},
+)
+INVALID_TRANSACTION_ID = ErrorKind(
+    4001,
+    BAD_REQUEST,
+    "InvalidTransactionId",
+    "{message}",
+    "a transaction id is no base58, has a wrong length or is missing",
+    (),
+    {"message": "Transaction ID was not specified"},
+)
+INVALID_BLOCK_ID = ErrorKind(
+    4002,
+    BAD_REQUEST,
+    "InvalidBlockId",
+    "{message}",
+    "a block id is no base58 or has a wrong length",
+    (),
+    {"message": "at has invalid length 2. Length can either be 32 or 64"},
+)
+INVALID_ASSET_ID = ErrorKind(
+    4007, BAD_REQUEST, "InvalidAssetId", "Invalid asset id", "an asset id is no base58"
+)
+DATA_KEYS_NOT_SPECIFIED = ErrorKind(
+    4008, BAD_REQUEST, "DataKeysNotSpecified", "Key was not specified", "an empty list of keys"
+)
+ASSET_ID_NOT_SPECIFIED = ErrorKind(
+    4009,
+    BAD_REQUEST,
+    "AssetIdNotSpecified",
+    "Asset ID was not specified",
+    "an empty list of assets",
+)
+SERVER_REQUEST_TIMEOUT = ErrorKind(
+    5031,
+    503,
+    "ServerRequestTimeout",
+    "The server was not able to produce a timely response to request",
+    "a long answer did not come in time",
+)
+
+ERRORS: tuple[ErrorKind, ...] = tuple(
+    sorted(
+        (value for value in globals().copy().values() if isinstance(value, ErrorKind)),
+        key=lambda kind: kind.code,
+    )
+)
+
+
+def state_check_failed(inner: ApiError, transaction: object) -> ApiError:
+    """Error 112 around ``inner``, whose own members stay visible (details of 402, for one)."""
+    outer = STATE_CHECK_FAILED.error(reason=inner.message, transaction=transaction)
+    return ApiError(outer.kind, outer.message, {**inner.members, **outer.members}, inner.hint)
+
+
+def invalid_request(message: str) -> ApiError:
+    """Error 199: any rule that has no code of its own."""
+    return CUSTOM_VALIDATION_ERROR.error(message=message)
+
+
+def errors_reference() -> str:
+    """The text of ``docs/reference/errors.md``; run this module to write it."""
+    lines = [
+        "# Errors of the REST API",
+        "",
+        'An error is a JSON object `{"error": code, "message": text}` with the members named',
+        "below. A `hint` may follow: a sentence for a person, not for a program.",
+        "Some codes stand for two kinds of error: read the message as well.",
+        "This page is generated from `soliton.api.errors`.",
+        "",
+        "| Code | HTTP | Name | Message | More members | When |",
+        "|---|---|---|---|---|---|",
+    ]
+    for kind in ERRORS:
+        members = ", ".join(f"`{name}`" for name in kind.members)
+        message = kind.message.replace("|", "\\|")
+        lines.append(
+            f"| {kind.code} | {kind.status} | {kind.name} | `{message}` | {members} | {kind.when} |"
+        )
+    lines += [
+        "",
+        "A request that no route takes (an unknown path, a wrong method, a malformed number in",
+        "a path or query, a missing or wrong content type, a body over 1 MiB) ends in status 404",
+        "with a sentence in plain text, a `GET` on some routes that want JSON in 405, and",
+        "a request that takes too long in 503.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    from pathlib import Path
+
+    Path("docs/reference/errors.md").write_text(errors_reference(), encoding="utf-8")

@@ -1,0 +1,220 @@
+"""Requests and responses as handlers see them.
+
+What lives here: the request with its lazily read parts, the kinds of response a handler may
+return, query and form parsing. What does not: choosing the handler (``routes``), and talking ASGI
+(``asgi``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+import msgspec
+
+from soliton.api.context import ApiContext
+from soliton.api.errors import UNKNOWN, RejectionError
+from soliton.api.json_reader import ObjectReader, parse_object
+from soliton.errors import InvariantBroken
+
+MAX_BODY_BYTES = 1024 * 1024
+"""The reference node's limit (``akka.http.server.parsing.max-content-length = 1m``)."""
+
+TEXT_PLAIN = b"text/plain; charset=UTF-8"
+APPLICATION_JSON = b"application/json"
+FORM_URLENCODED = b"application/x-www-form-urlencoded"
+
+Message = MutableMapping[str, object]
+Scope = MutableMapping[str, object]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Headers = tuple[tuple[bytes, bytes], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """A response of ready bytes."""
+
+    body: bytes
+    content_type: bytes = TEXT_PLAIN
+    status: int = 200
+    headers: Headers = ()
+
+
+@dataclass(frozen=True, slots=True)
+class JsonStream:
+    """A JSON array (or what ``prefix`` and ``suffix`` say) sent in chunks, item by item."""
+
+    items: AsyncIterator[object]
+    prefix: bytes = b"["
+    suffix: bytes = b"]"
+
+
+@dataclass(frozen=True, slots=True)
+class RawStream:
+    """Bytes sent as they come, until the iterator ends or the client goes away."""
+
+    chunks: AsyncIterator[bytes]
+    content_type: bytes = b"application/octet-stream"
+
+
+@dataclass(frozen=True, slots=True)
+class Json:
+    """A JSON response with another status than 200."""
+
+    value: object
+    status: int = 200
+
+
+def big_number(value: int) -> msgspec.Raw:
+    """An integer beyond 64 bits (a block score) as a JSON number."""
+    return msgspec.Raw(str(value).encode("ascii"))
+
+
+class Request:
+    """One request: converted parameters, headers, and the body if the route declares one."""
+
+    __slots__ = (
+        "_json",
+        "_query",
+        "arguments",
+        "body",
+        "body_read",
+        "context",
+        "headers",
+        "method",
+        "query_string",
+    )
+
+    def __init__(
+        self,
+        context: ApiContext,
+        method: str,
+        headers: dict[bytes, bytes],
+        query_string: bytes,
+    ) -> None:
+        self.context = context
+        self.method = method
+        self.headers = headers
+        self.query_string = query_string
+        self.arguments: dict[str, object] = {}
+        self.body = b""
+        self.body_read = False
+        self._query: dict[str, list[str]] | None = None
+        self._json: dict[str, object] | None = None
+
+    @property
+    def query(self) -> dict[str, list[str]]:
+        """All query parameters, each with its values in order."""
+        if self._query is None:
+            self._query = parse_query(self.query_string)
+        return self._query
+
+    def text(self, name: str) -> str:
+        """A declared parameter that is a string."""
+        value = self.arguments[name]
+        if isinstance(value, str):
+            return value
+        raise InvariantBroken(f"parameter {name} is no text")
+
+    def integer(self, name: str) -> int:
+        """A declared parameter that is a number."""
+        value = self.arguments[name]
+        if isinstance(value, int):
+            return value
+        raise InvariantBroken(f"parameter {name} is no number")
+
+    def flag(self, name: str) -> bool:
+        """A declared parameter that is true or false; absent means false."""
+        return self.arguments.get(name) is True
+
+    def optional_text(self, name: str) -> str | None:
+        """A declared query parameter that is a string, if it was given."""
+        return self.text(name) if self.arguments.get(name) is not None else None
+
+    def optional_integer(self, name: str) -> int | None:
+        """A declared query parameter that is a number, if it was given."""
+        return self.integer(name) if self.arguments.get(name) is not None else None
+
+    def header(self, name: str) -> str | None:
+        """A header as text."""
+        value = self.headers.get(name.lower().encode("ascii"))
+        return None if value is None else header_text(value)
+
+    def content_type(self) -> bytes:
+        """The media type of the body in lower case, without its parameters."""
+        return self.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+
+    def body_text(self) -> str:
+        """The body as text, in the charset it names; bytes that are none become U+FFFD."""
+        charset = _charset(self.headers.get(b"content-type", b""))
+        try:
+            return self.body.decode(charset, errors="replace")
+        except (LookupError, ValueError) as error:
+            raise RejectionError(f"unknown charset {charset}") from error
+
+    def json(self) -> dict[str, object]:
+        """The body as a JSON object, or error 1."""
+        if self._json is None:
+            self._json = parse_object(self.body)
+        return self._json
+
+    def reader(self) -> ObjectReader:
+        """The body as a JSON object whose members are taken out one by one."""
+        return ObjectReader(self.json())
+
+    def listed(self, name: str, json_name: str) -> list[str]:
+        """A list sent as query (GET), as form, or as the member ``json_name`` of a JSON object.
+
+        Malformed JSON rejects the route, and a missing member is error 0, as in the reference
+        (``CustomDirectives.anyParam``).
+        """
+        if self.method == "GET":
+            return self.query.get(name, [])
+        if self.content_type() == FORM_URLENCODED:
+            return parse_query(self.body).get(name, [])
+        values = self.json().get(json_name)
+        if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+            raise UNKNOWN.error()
+        return [value for value in values if isinstance(value, str)]
+
+
+def header_text(value: bytes) -> str:
+    """A header's bytes as text: UTF-8, or Latin-1 where they are not."""
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
+
+
+def parse_query(query: bytes) -> dict[str, list[str]]:
+    """The pairs of a query or form; a malformed escape rejects the request."""
+    values: dict[str, list[str]] = {}
+    if not query:
+        return values
+    try:
+        text = query.decode("utf-8")
+        escaped = "%" in text or "+" in text
+        for pair in text.split("&"):
+            if not pair:
+                continue
+            name, _, value = pair.partition("=")
+            if escaped:
+                name, value = _unescape(name), _unescape(value)
+            values.setdefault(name, []).append(value)
+    except UnicodeDecodeError as error:
+        raise RejectionError("query is not UTF-8") from error
+    return values
+
+
+def _unescape(text: str) -> str:
+    return unquote(text.replace("+", " "), errors="strict")
+
+
+def _charset(content_type: bytes) -> str:
+    for parameter in content_type.split(b";")[1:]:
+        name, _, value = parameter.partition(b"=")
+        if name.strip().lower() == b"charset":
+            return value.strip().strip(b'"').decode("ascii", errors="replace")
+    return "utf-8"

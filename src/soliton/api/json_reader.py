@@ -1,0 +1,247 @@
+"""Reading JSON objects that strangers sent: bounded parsing, and all faults of an object at once.
+
+What lives here: bytes to values (``parse_json``), and ``ObjectReader``, which takes typed members
+out of an object, notes every missing or ill-typed one and reports them together in the structure
+of play-json (``{"obj.fee":[{"msg":["error.path.missing"],"args":[]}]}``). What does not: the
+meaning of members.
+
+Source of the texts: playframework/play-json ``JsError.toJson`` and ``DefaultReads``; the outer
+error is ``WrongJson`` of wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/api/http/ApiError.scala``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import TypeVar
+
+import msgspec
+
+from soliton.api.errors import WRONG_JSON, WRONG_JSON_DATA, ApiError
+
+MAX_JSON_DEPTH = 128
+"""Levels of nesting: far above any transaction, far below the interpreter's own stack."""
+
+_MAX_LONG_DIGITS = 19
+_LONG = 2**63
+_INT = 2**31
+_BYTE = 2**7
+
+_KEY = re.compile(rb'"\s*:')
+_decode = msgspec.json.Decoder(float_hook=Decimal).decode
+
+Value = TypeVar("Value")
+
+
+def wrong_json(cause: str) -> ApiError:
+    """Error 1 for a body that is no JSON."""
+    return WRONG_JSON.error(cause=cause, validationErrors={})
+
+
+def parse_json(data: bytes) -> object:
+    """The JSON value of ``data``; anything wrong with it is error 1.
+
+    Numbers with a point or an exponent come as ``Decimal``, so that no digit is lost. An object
+    with a member twice is refused: two readers of such a text may see two different payments.
+    """
+    try:
+        value: object = _decode(data)
+    except UnicodeDecodeError as error:
+        raise wrong_json("the body is not UTF-8 text") from error
+    except (msgspec.DecodeError, ValueError, ArithmeticError) as error:
+        raise wrong_json(str(error)) from error
+    except RecursionError as error:
+        raise wrong_json(_too_deep()) from error
+    if len(_KEY.findall(data)) > _count_members(value, 0):
+        _refuse_duplicates(data)
+    return value
+
+
+def parse_object(data: bytes) -> dict[str, object]:
+    """The JSON object of ``data``; another kind of value is error 1 as well."""
+    value = parse_json(data)
+    if not isinstance(value, dict):
+        failure = [{"msg": ["error.expected.jsobject"], "args": []}]
+        raise WRONG_JSON.error(cause=None, validationErrors={"obj": failure})
+    return value
+
+
+def _too_deep() -> str:
+    return f"JSON is nested deeper than {MAX_JSON_DEPTH} levels"
+
+
+def _count_members(value: object, depth: int) -> int:
+    """How many members all objects have together; also where the depth limit is kept."""
+    if depth > MAX_JSON_DEPTH:
+        raise wrong_json(_too_deep())
+    count = 0
+    if type(value) is dict:
+        count = len(value)
+        for member in value.values():
+            kind = type(member)
+            if kind is dict or kind is list:
+                count += _count_members(member, depth + 1)
+    elif type(value) is list:
+        for item in value:
+            kind = type(item)
+            if kind is dict or kind is list:
+                count += _count_members(item, depth + 1)
+    return count
+
+
+def _refuse_duplicates(data: bytes) -> None:
+    """The exact, slow check, done only if a quick count left room for a doubt."""
+
+    def members(pairs: list[tuple[str, object]]) -> None:
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise wrong_json(f"the member '{name[:100]}' is there twice")
+            seen.add(name)
+
+    try:
+        json.loads(data, object_pairs_hook=members, parse_int=str, parse_float=str)
+    except (ValueError, RecursionError) as error:
+        raise wrong_json(str(error)) from error
+
+
+class ObjectReader:
+    """Typed members of one JSON object; faults are collected until ``finish``.
+
+    A method returns a value that stands for "absent" (0, "", False) after a fault, so that the
+    reading can go on and find the other faults; call ``finish`` before using any value.
+    """
+
+    __slots__ = ("_errors", "_path", "_value")
+
+    def __init__(
+        self,
+        value: dict[str, object],
+        path: str = "obj",
+        errors: dict[str, list[str]] | None = None,
+    ) -> None:
+        self._value = value
+        self._path = path
+        self._errors: dict[str, list[str]] = {} if errors is None else errors
+
+    def __contains__(self, name: str) -> bool:
+        return self._value.get(name) is not None
+
+    def fail(self, name: str, message: str) -> None:
+        """Note a fault of the member ``name``."""
+        self._errors.setdefault(f"{self._path}.{name}", []).append(message)
+
+    def finish(self) -> None:
+        """Raise error 1 with every fault noted here and in the readers made from this one."""
+        if self._errors:
+            faults = {
+                path: [{"msg": [message], "args": []} for message in messages]
+                for path, messages in self._errors.items()
+            }
+            raise WRONG_JSON_DATA.error(cause=None, validationErrors=faults)
+
+    def integer(self, name: str, default: int | None = None) -> int:
+        """A 64-bit number."""
+        return self._number(name, default, _LONG, "error.expected.long")
+
+    def int32(self, name: str, default: int | None = None) -> int:
+        """A 32-bit number."""
+        return self._number(name, default, _INT, "error.expected.int")
+
+    def byte(self, name: str, default: int | None = None) -> int:
+        """A signed 8-bit number."""
+        return self._number(name, default, _BYTE, "error.expected.byte")
+
+    def optional_integer(self, name: str) -> int | None:
+        """A 64-bit number, or nothing."""
+        return self.integer(name) if name in self else None
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """A string."""
+        value = self._member(name, default)
+        if isinstance(value, str):
+            return value
+        return self._wrong(name, value, "error.expected.jsstring", "")
+
+    def optional_text(self, name: str) -> str | None:
+        """A string, or nothing."""
+        return self.text(name) if name in self else None
+
+    def boolean(self, name: str, default: bool | None = None) -> bool:
+        """True or false."""
+        value = self._member(name, default)
+        if isinstance(value, bool):
+            return value
+        return self._wrong(name, value, "error.expected.jsboolean", False)
+
+    def child(self, name: str) -> ObjectReader:
+        """An object; its faults are reported with this reader's."""
+        value = self._member(name, None)
+        if not isinstance(value, dict):
+            value = self._wrong(name, value, "error.expected.jsobject", {})
+        return ObjectReader(value, f"{self._path}.{name}", self._errors)
+
+    def children(self, name: str) -> Iterator[ObjectReader]:
+        """The items of an array of objects."""
+        for index, item in enumerate(self._array(name)):
+            path = f"{self._path}.{name}[{index}]"
+            if isinstance(item, dict):
+                yield ObjectReader(item, path, self._errors)
+            else:
+                self._errors.setdefault(path, []).append("error.expected.jsobject")
+
+    def texts(self, name: str) -> list[str]:
+        """An array of strings."""
+        items = self._array(name)
+        for index, item in enumerate(items):
+            if not isinstance(item, str):
+                self.fail(f"{name}[{index}]", "error.expected.jsstring")
+        return [item for item in items if isinstance(item, str)]
+
+    def convert(
+        self, name: str, convert: Callable[[str], Value], message: str, default: Value
+    ) -> Value:
+        """A string that ``convert`` understands; its ``ValueError`` becomes the fault given."""
+        try:
+            return convert(self.text(name))
+        except ValueError:
+            self.fail(name, message)
+            return default
+
+    def _member(self, name: str, default: object) -> object:
+        value = self._value.get(name)
+        return default if value is None and name not in self._value else value
+
+    def _array(self, name: str) -> list[object]:
+        value = self._member(name, None)
+        if isinstance(value, list):
+            return value
+        return self._wrong(name, value, "error.expected.jsarray", [])
+
+    def _wrong(self, name: str, value: object, message: str, stand_in: Value) -> Value:
+        absent = value is None and name not in self._value
+        self.fail(name, "error.path.missing" if absent else message)
+        return stand_in
+
+    def _number(self, name: str, default: int | None, bound: int, message: str) -> int:
+        value = self._member(name, default)
+        if isinstance(value, Decimal):
+            value = _whole(value)
+            if value is None:
+                return self._wrong(name, value, message, 0)
+        if isinstance(value, bool) or not isinstance(value, int):
+            return self._wrong(name, value, "error.expected.jsnumber", 0)
+        if not -bound <= value < bound:
+            return self._wrong(name, value, message, 0)
+        return value
+
+
+def _whole(value: Decimal) -> int | None:
+    """The integer of ``1.0`` or ``1e3``; nothing for fractions and for what cannot fit 64 bits."""
+    if not value.is_finite() or value.adjusted() >= _MAX_LONG_DIGITS:
+        return None
+    whole = int(value)
+    return whole if whole == value else None

@@ -1,0 +1,258 @@
+"""The OpenAPI 3.1 document, made from the same declarations that route and validate.
+
+What lives here: the document, its YAML form, and the routes that serve both. What does not: the
+page that shows it (``swagger``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from http import HTTPStatus
+
+import msgspec
+
+from soliton.api.context import ApiContext
+from soliton.api.errors import ErrorKind
+from soliton.api.http import APPLICATION_JSON, Raw, Request
+from soliton.api.routes import GET, Body, BodyKind, Parameter, Place, Route
+from soliton.api.swagger import swagger_routes
+from soliton.errors import InvariantBroken
+
+_TAG = "api-docs"
+_REFERENCE = "#/components/schemas/{name}"
+
+_ERROR_SCHEMA: dict[str, object] = {
+    "type": "object",
+    "description": "Some errors have further members, shown in the examples.",
+    "properties": {
+        "error": {"type": "integer", "description": "The code; some are shared by two errors"},
+        "message": {"type": "string"},
+        "hint": {"type": "string", "description": "What to do about it, for a person"},
+    },
+    "required": ["error", "message"],
+}
+
+_DESCRIPTION = (
+    "A request that no operation takes (unknown path, wrong method, malformed number, wrong "
+    "content type, body over 1 MiB) is answered with status 404 and a sentence in plain text. "
+    "`Accept: application/json;large-significand-format=string` turns 64-bit numbers into strings."
+)
+
+
+def openapi_document(context: ApiContext, routes: Iterable[Route]) -> dict[str, object]:
+    """The document as JSON values."""
+    documented = [route for route in routes if route.documented]
+    schemas = _Schemas(documented)
+    paths: dict[str, dict[str, object]] = {}
+    for route in documented:
+        operations = paths.setdefault(route.path, {})
+        for method in route.methods:
+            if method.lower() in operations:
+                raise InvariantBroken(f"{method} {route.path} is documented twice")
+            operations[method.lower()] = _operation(route, method, schemas)
+    tags = dict.fromkeys(route.tag for route in documented)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": context.title,
+            "version": context.version,
+            "description": _DESCRIPTION,
+        },
+        "servers": [{"url": "/"}],
+        "tags": [{"name": tag} for tag in tags],
+        "paths": paths,
+        "components": {
+            "schemas": {"Error": _ERROR_SCHEMA, **schemas.components},
+            "securitySchemes": {
+                "ApiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+            },
+        },
+    }
+
+
+class _Schemas:
+    """JSON schemas of all response and body types, with the named ones as components."""
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        types: dict[type, None] = {}
+        for route in routes:
+            for item in (route.response, route.body.schema if route.body else {}):
+                if isinstance(item, type):
+                    types[item] = None
+        found, self.components = msgspec.json.schema_components(types, ref_template=_REFERENCE)
+        self._of = dict(zip(types, found, strict=True))
+
+    def of(self, item: type | Mapping[str, object]) -> Mapping[str, object]:
+        return self._of[item] if isinstance(item, type) else item
+
+
+def _operation(route: Route, method: str, schemas: _Schemas) -> dict[str, object]:
+    operation: dict[str, object] = {
+        "operationId": _operation_id(method, route.path),
+        "tags": [route.tag],
+        "summary": route.summary,
+        "responses": _responses(route, schemas),
+    }
+    if route.parameters:
+        operation["parameters"] = [_parameter(item) for item in route.parameters]
+    if route.body is not None and method != "GET":
+        operation["requestBody"] = _request_body(route.body, schemas)
+    if route.key:
+        operation["security"] = [{"ApiKey": []}]
+    return operation
+
+
+def _operation_id(method: str, path: str) -> str:
+    words = path.replace("{", "").replace("}", "").replace("-", "/").replace(".", "/").split("/")
+    return method.lower() + "".join(word[:1].upper() + word[1:] for word in words)
+
+
+def _parameter(item: Parameter) -> dict[str, object]:
+    schema: object = dict(item.kind.schema)
+    if item.repeated:
+        schema = {"type": "array", "items": schema}
+    return {
+        "name": item.name,
+        "in": item.place.value,
+        "description": item.description,
+        "required": item.place is Place.PATH or item.required,
+        "schema": schema,
+        "example": item.example,
+    }
+
+
+def _request_body(body: Body, schemas: _Schemas) -> dict[str, object]:
+    media_type = "text/plain" if body.kind is BodyKind.TEXT else "application/json"
+    content = {"schema": schemas.of(body.schema), "example": body.example}
+    return {
+        "description": body.description,
+        "required": body.kind is not BodyKind.TEXT,
+        "content": {media_type: content},
+    }
+
+
+def _responses(route: Route, schemas: _Schemas) -> dict[str, object]:
+    responses: dict[str, object] = {
+        "200": {
+            "description": "OK",
+            "content": {
+                route.content_type: {
+                    "schema": schemas.of(route.response),
+                    "example": route.example,
+                }
+            },
+        }
+    }
+    for status, description in route.statuses:
+        responses[str(status)] = {"description": description}
+    by_status: dict[int, list[ErrorKind]] = {}
+    for kind in route.all_errors():
+        by_status.setdefault(kind.status, []).append(kind)
+    for status, kinds in sorted(by_status.items()):
+        responses[str(status)] = {
+            "description": HTTPStatus(status).phrase,
+            "content": {
+                "application/json": {
+                    "schema": {"$ref": "#/components/schemas/Error"},
+                    "examples": {_example_name(kind): _example(kind) for kind in kinds},
+                }
+            },
+        }
+    return responses
+
+
+def _example_name(kind: ErrorKind) -> str:
+    return f"{kind.code}-{kind.name}"
+
+
+def _example(kind: ErrorKind) -> dict[str, object]:
+    return {"summary": kind.when, "value": kind.error(**kind.example).body()}
+
+
+def to_yaml(value: object) -> str:
+    """A document as block-style YAML; strings are quoted as in JSON, which YAML 1.2 contains."""
+    return "\n".join(_yaml_lines(value, "")) + "\n"
+
+
+def _yaml_lines(value: object, indent: str) -> Iterator[str]:
+    if isinstance(value, Mapping) and value:
+        for name, member in value.items():
+            yield from _yaml_entry(f"{indent}{json.dumps(name)}:", member, indent)
+    elif isinstance(value, list | tuple) and value:
+        for item in value:
+            yield from _yaml_entry(f"{indent}-", item, indent)
+    else:
+        yield indent + json.dumps(value)
+
+
+def _yaml_entry(head: str, value: object, indent: str) -> Iterator[str]:
+    if isinstance(value, Mapping | list | tuple) and value:
+        yield head
+        yield from _yaml_lines(value, indent + "  ")
+    else:
+        yield f"{head} {json.dumps(value)}"
+
+
+def documentation_routes(context: ApiContext, routes: Sequence[Route]) -> tuple[Route, ...]:
+    """The document in its forms, and the page; the document is made when first asked for."""
+
+    @cache
+    def document() -> dict[str, object]:
+        return openapi_document(context, (*routes, *own))
+
+    @cache
+    def as_json() -> Raw:
+        return Raw(msgspec.json.encode(document()), APPLICATION_JSON)
+
+    @cache
+    def as_yaml() -> Raw:
+        return Raw(to_yaml(document()).encode("utf-8"), b"application/yaml")
+
+    def serve_json(_request: Request) -> Raw:
+        return as_json()
+
+    def serve_yaml(_request: Request) -> Raw:
+        return as_yaml()
+
+    free_form: dict[str, object] = {"type": "object"}
+    own = tuple(
+        Route(
+            methods=GET,
+            path=path,
+            handler=handler,
+            tag=_TAG,
+            summary=summary,
+            response=schema,
+            example=example,
+            content_type=content_type,
+        )
+        for path, handler, summary, schema, example, content_type in (
+            (
+                "/api-docs/openapi.json",
+                serve_json,
+                "The OpenAPI document as JSON",
+                free_form,
+                {"openapi": "3.1.0"},
+                "application/json",
+            ),
+            (
+                "/api-docs/swagger.json",
+                serve_json,
+                "The same under the name that older clients ask for",
+                free_form,
+                {"openapi": "3.1.0"},
+                "application/json",
+            ),
+            (
+                "/api-docs/openapi.yaml",
+                serve_yaml,
+                "The OpenAPI document as YAML",
+                {"type": "string"},
+                '"openapi": "3.1.0"',
+                "application/yaml",
+            ),
+        )
+    )
+    return (*own, *swagger_routes(context))

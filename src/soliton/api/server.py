@@ -1,0 +1,96 @@
+"""Serving an ASGI application inside a running event loop.
+
+What lives here: binding, starting and stopping uvicorn without its signal handlers, and the limits
+on connections and request heads that it does not have itself. What does not: the application.
+uvicorn is imported when the first server starts, so that commands without one stay quick.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from soliton.api.http import Receive, Scope, Send
+from soliton.errors import EnvironmentProblem
+
+if TYPE_CHECKING:
+    from uvicorn import Server
+
+KEEP_ALIVE_SECONDS = 60
+"""How long an idle connection stays open."""
+HEAD_SECONDS = 10.0
+"""How long a connection may take to send one whole request head."""
+MAX_HEAD_BYTES = 64 * 1024
+"""Request line and headers; repeated ``id`` parameters make long lines."""
+MAX_CONNECTIONS = 1024
+"""More are answered 503 at once."""
+BACKLOG = 1024
+STOP_SECONDS = 0.7
+"""Running requests may end within this time after ``stop``; then they are cut off."""
+
+AsgiApplication = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class RunningServer:
+    """A server that accepts connections; ``stop`` ends it."""
+
+    __slots__ = ("_server", "_task", "host", "port")
+
+    def __init__(self, host: str, port: int, server: Server, task: asyncio.Task[None]) -> None:
+        self.host = host
+        self.port = port
+        self._server = server
+        self._task = task
+
+    async def stop(self) -> None:
+        """Close the door, let running requests end, and come back within a second."""
+        self._server.should_exit = True
+        _, running = await asyncio.wait([self._task], timeout=STOP_SECONDS)
+        if running:
+            self._server.force_exit = True
+            for request in list(self._server.server_state.tasks):
+                request.cancel()
+            await asyncio.wait([self._task], timeout=1 - STOP_SECONDS)
+        for connection in list(self._server.server_state.connections):
+            transport = getattr(connection, "transport", None)
+            if transport is not None:
+                transport.abort()
+
+
+async def serve(
+    app: AsgiApplication,
+    host: str,
+    port: int,
+    *,
+    max_connections: int = MAX_CONNECTIONS,
+    head_seconds: float = HEAD_SECONDS,
+) -> RunningServer:
+    """Start serving; port 0 takes a free one. The caller owns signals and the event loop."""
+    from soliton.api._uvicorn import make_server
+
+    listener = _listen(host, port)
+    server, started = make_server(app, max_connections, head_seconds)
+    task = asyncio.create_task(server.serve(sockets=[listener]))
+    ready = asyncio.create_task(started.wait())
+    await asyncio.wait([task, ready], return_when=asyncio.FIRST_COMPLETED)
+    if task.done():
+        ready.cancel()
+        raise EnvironmentProblem(f"the REST API could not start: {task.exception()}")
+    bound: int = listener.getsockname()[1]
+    return RunningServer(host, bound, server, task)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(BACKLOG)
+        listener.setblocking(False)
+    except (OSError, OverflowError) as error:
+        listener.close()
+        raise EnvironmentProblem(f"cannot listen on {host} port {port}: {error}") from error
+    return listener
