@@ -1,0 +1,495 @@
+"""The settings of a node: what can be configured, the defaults, and how a file becomes settings.
+
+What lives here: ``load_settings`` and the record that it fills. What does not: the syntax of the
+file (``settings_file``), the parameters of a private chain (``chain.networks.custom``).
+
+Names follow the ecosystem's configuration, wavesplatform/Waves
+``node/src/main/resources/application.conf`` and 0bsnetwork/Zbs ``src/main/resources/
+application.conf``, so that existing files work. Every setting is described in
+``docs/reference/settings.md``; a test compares.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from soliton.chain import networks
+from soliton.chain.networks.custom import MAX_FEATURE_ID, MAX_INT, MAX_LONG
+from soliton.chain.networks.custom import read as read_custom
+from soliton.chain.networks.model import Network
+from soliton.chain.networks.sections import Section
+from soliton.crypto import base58
+from soliton.crypto.errors import Base58Error
+from soliton.crypto.hashes import secure_hash
+from soliton.errors import InputError
+from soliton.node.settings_file import SettingsError, read_file
+
+__all__ = [
+    "Database",
+    "Features",
+    "Miner",
+    "RestApi",
+    "Settings",
+    "SettingsError",
+    "Signer",
+    "Utx",
+    "WalletSettings",
+    "api_key_hash_text",
+    "known_keys",
+    "load_settings",
+]
+
+DEFAULT_NETWORK: Final = "zbs-testnet"
+SIGNER_PORT: Final = 6888
+MAX_PORT: Final = 65_535
+MAX_REQUEST_LIMIT: Final = 1_000_000
+MAX_SEED_CHARS: Final = 2_048
+API_KEY_HASH_LENGTH: Final = 32
+MAX_API_KEY_HASH_CHARS: Final = 44
+
+_OWN_ROOT: Final = "soliton"
+_FAMILIES: Final = {"waves": "waves", "zbs": "zbs", "TN": "tn"}
+_TYPES: Final = {
+    "waves": ("MAINNET", "TESTNET", "STAGENET"),
+    "zbs": ("MAINNET", "TESTNET"),
+    "tn": ("MAINNET", "TESTNET"),
+}
+_HOST_NAME: Final = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9.-]{1,253}")
+
+# Sections of the ecosystem's files about the JVM and its libraries: nothing here answers to them.
+_FOREIGN_ROOTS: Final = ("akka", "kamon", "logback", "metrics", "pekko")
+_FOREIGN: Final = {
+    "": (
+        "checkpoints", "defaults", "extensions", "extensions-shutdown-timeout", "kamon",
+        "logging-level", "max-cache-size", "metrics", "mvstore-page-split-size", "ntp-server",
+        "remember-blocks-interval-in-cache",
+    ),
+    "db": ("cleanup-interval", "max-cache-size", "remember-blocks", "rocksdb"),
+    "rest-api": ("heavy-request-processor-pool-threads", "limited-pool-threads"),
+}  # fmt: skip
+
+# Understood, and told of when written, because they have no effect yet.
+_NOT_USED_YET: Final = {
+    "": ("blockchain-updates", "dex", "enable-light-mode", "grpc", "matcher",
+         "max-tx-error-log-size"),
+    "db": ("store-invoke-script-results", "store-lease-states-by-address",
+           "store-transactions-by-address"),
+    "miner": ("max-pack-time", "max-transactions-in-key-block", "minimal-block-generation-offset",
+              "no-quorum-mining-delay", "private-keys"),
+    "network": (
+        "bind-address", "black-list-residence-time", "break-idle-connections-timeout",
+        "connection-timeout", "declared-address", "enable-blacklisting", "enable-peers-exchange",
+        "file", "handshake-timeout", "known-peers", "max-inbound-connections",
+        "max-outbound-connections", "max-single-host-connections", "max-unverified-peers",
+        "node-name", "nonce", "peers-broadcast-interval", "peers-data-residence-time", "port",
+        "received-txs-cache-timeout", "suspension-residence-time", "traffic-logger", "upnp",
+    ),
+    "rest-api": ("cors-headers", "evaluate-script-complexity-limit"),
+    "synchronization": (
+        "history-replier", "invalid-blocks-storage", "max-base-target", "max-chain-length",
+        "max-rollback", "micro-block-synchronizer", "processed-blocks-cache-timeout", "score-ttl",
+        "synchronization-timeout", "utx-synchronizer",
+    ),
+    "utx": ("allow-blacklisted-transfer-to", "allow-skip-checks",
+            "allow-transactions-from-smart-accounts", "always-unlimited-execution",
+            "blacklist-sender-addresses", "cleanup-interval", "fast-lane-addresses",
+            "force-validate-in-cleanup"),
+}  # fmt: skip
+
+
+class RestApi(msgspec.Struct, frozen=True):
+    """``rest-api``: where the node's interface listens, and who may use the wallet."""
+
+    enable: bool
+    bind_address: str
+    port: int
+    api_key_hash_text: str
+    cors: bool
+    api_key_different_host: bool
+    minimum_peers: int
+    transactions_by_address_limit: int
+    distribution_address_limit: int
+    blocks_request_limit: int
+    data_keys_request_limit: int
+    asset_details_limit: int
+    transaction_snapshots_limit: int
+
+    @property
+    def api_key_hash(self) -> bytes | None:
+        """The hash of the API key; ``None`` when the setting is no hash: then no key is right."""
+        try:
+            key_hash = base58.decode(self.api_key_hash_text, MAX_API_KEY_HASH_CHARS)
+        except Base58Error:
+            return None
+        return key_hash if len(key_hash) == API_KEY_HASH_LENGTH else None
+
+    def check_api_key(self, key: str) -> bool:
+        """Whether ``key`` is the configured one, in a time that does not depend on its value."""
+        expected = self.api_key_hash
+        offered = secure_hash(key.encode("utf-8", "surrogatepass"))
+        return hmac.compare_digest(offered, expected or b"") and expected is not None
+
+
+class WalletSettings(msgspec.Struct, frozen=True):
+    """``wallet``: the file (``None`` = keep the wallet in memory), its password, a seed to use."""
+
+    file: Path | None
+    password: str | None
+    seed: bytes | None
+
+    def __repr__(self) -> str:
+        return f"WalletSettings(file={self.file!r}, password=…, seed=…)"
+
+
+class Miner(msgspec.Struct, frozen=True):
+    """``miner``: whether and when this node makes blocks."""
+
+    enable: bool
+    quorum: int
+    interval_after_last_block_ms: int
+    micro_block_interval_ms: int
+    min_micro_block_age_ms: int
+    max_transactions_in_micro_block: int
+
+
+class Database(msgspec.Struct, frozen=True):
+    """``db``: where the chain is kept, and how much of its past can be undone."""
+
+    directory: Path
+    max_rollback_depth: int
+    store_state_hashes: bool
+
+
+class Features(msgspec.Struct, frozen=True):
+    """``features``: what this node votes for."""
+
+    supported: tuple[int, ...]
+    auto_shutdown_on_unsupported_feature: bool
+
+
+class Utx(msgspec.Struct, frozen=True):
+    """``utx``: how many unconfirmed transactions are kept."""
+
+    max_size: int
+    max_bytes_size: int
+    max_scripted_size: int
+
+
+class Signer(msgspec.Struct, frozen=True):
+    """``soliton.signer``: where the signing service listens, and its node."""
+
+    bind_address: str
+    port: int
+    node_url: str
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """Everything that a node is told at its start, checked.
+
+    ``warnings`` are for the operator: unknown keys, keys without effect, keys that contradict.
+    """
+
+    network: Network
+    directory: Path
+    rest_api: RestApi
+    wallet: WalletSettings
+    miner: Miner
+    db: Database
+    features: Features
+    rewards_desired: int | None
+    utx: Utx
+    signer: Signer
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def data_directory(self) -> Path:
+        """Where the chain is stored."""
+        return self.db.directory
+
+
+def load_settings(
+    config: Path | None = None,
+    network: str | None = None,
+    *,
+    data_dir: Path | None = None,
+    overrides: Mapping[str, object] | None = None,
+) -> Settings:
+    """The settings from a configuration file, if there is one, and from the command line.
+
+    ``network`` (the name of a preset) and ``data_dir`` (everything of this node below it) win over
+    the file, and so do ``overrides``: values by key without the root (``{"rest-api.port": 7000}``;
+    ``None`` leaves a setting alone).
+
+    Raises ``SettingsError`` (``NetworkError`` for ``network``), naming file, key and value.
+    """
+    chosen = None if network is None else networks.load(network)
+    tree: dict[str, object] = {} if config is None else read_file(config)
+    source = "command line" if config is None else str(config)
+    try:
+        return _read(tree, chosen, data_dir, overrides or {})
+    except InputError as error:
+        raise SettingsError(f"{source}: {error}") from error
+
+
+def api_key_hash_text(key: str) -> str:
+    """What to write as ``rest-api.api-key-hash`` so that ``key`` is the API key."""
+    return base58.encode(secure_hash(key.encode()))
+
+
+def known_keys() -> tuple[str, ...]:
+    """All settings that are understood, by key without the root, but for those of ``custom``."""
+    root = Section({}, "", SettingsError)
+    _settings(root, root, "waves", None, [])
+    return tuple(sorted(root.asked()))
+
+
+def _read(
+    tree: dict[str, object],
+    network: Network | None,
+    data_dir: Path | None,
+    overrides: Mapping[str, object],
+) -> Settings:
+    roots = [root for root in _FAMILIES if root in tree]
+    if len(roots) > 1:
+        raise SettingsError(f"has several roots, {' and '.join(roots)}: expected one of them")
+    root_name = roots[0] if roots else _OWN_ROOT
+    root_tree, own_tree = _as_tree(tree, root_name), _as_tree(tree, _OWN_ROOT)
+    if not roots:
+        own_tree = root_tree
+    for key, value in overrides.items():
+        if value is not None:
+            _put(own_tree if key.startswith("signer.") else root_tree, key, value)
+    if data_dir is not None:
+        _move_to(root_tree, data_dir)
+    root = Section(root_tree, root_name, SettingsError)
+    own = Section(own_tree, _OWN_ROOT, SettingsError) if roots else root
+    notes: list[str] = []
+    settings = _settings(root, own, _FAMILIES.get(root_name, "waves"), network, notes)
+    known_roots = {*_FAMILIES, _OWN_ROOT, *_FOREIGN_ROOTS}
+    unknown = [name for name in tree if name not in known_roots]
+    unknown += root.unknown()
+    if own is not root:
+        unknown += own.unknown()
+    notes += [f"unknown setting {key}" for key in unknown]
+    return msgspec.structs.replace(settings, warnings=tuple(notes))
+
+
+def _settings(
+    root: Section, own: Section, family: str, chosen: Network | None, notes: list[str]
+) -> Settings:
+    """Read all sections below ``root``, and Soliton's own ones below ``own``."""
+    network = _network(root.section("blockchain"), family, chosen, notes)
+    directory = _path(root, "directory") or Path.home() / ".soliton" / network.name
+    rest_api = _rest_api(root.section("rest-api"), network, notes)
+    rewards = root.section("rewards")
+    features = root.section("features")
+    utx = root.section("utx")
+    settings = Settings(
+        network=network,
+        directory=directory,
+        rest_api=rest_api,
+        wallet=_wallet(root.section("wallet"), directory),
+        miner=_miner(root.section("miner"), notes),
+        db=_database(root, directory, notes),
+        features=Features(
+            supported=features.wholes("supported", 1, MAX_FEATURE_ID),
+            auto_shutdown_on_unsupported_feature=features.truth(
+                "auto-shutdown-on-unsupported-feature", True
+            ),
+        ),
+        rewards_desired=rewards.whole("desired", None, 0, MAX_LONG)
+        if rewards.has("desired")
+        else None,
+        utx=Utx(
+            max_size=utx.whole("max-size", 100_000, 1, MAX_INT),
+            max_bytes_size=utx.whole("max-bytes-size", 52_428_800, 1, MAX_LONG),
+            max_scripted_size=utx.whole("max-scripted-size", 5_000, 0, MAX_INT),
+        ),
+        signer=_signer(own.section("signer"), rest_api),
+    )
+    notes.extend(_without_effect(root, ""))
+    notes.extend(_without_effect(utx, "utx"))
+    for name in ("network", "synchronization"):
+        notes.extend(_without_effect(root.section(name), name))
+    return settings
+
+
+def _network(section: Section, family: str, chosen: Network | None, notes: list[str]) -> Network:
+    """The network that the file names, unless the command line has chosen one."""
+    written = section.text("type", "")
+    if section.has("custom") and written.upper() == "CUSTOM" and chosen is None:
+        return read_custom(section.section("custom"), family, notes)
+    kinds = _TYPES[family]
+    if not written:
+        # The default of the ecosystem's nodes is their test network.
+        network = (
+            None
+            if chosen
+            else networks.load(
+                DEFAULT_NETWORK if section.path.startswith(_OWN_ROOT) else f"{family}-testnet"
+            )
+        )
+    elif written.upper() in kinds:
+        network = networks.load(f"{family}-{written.lower()}")
+    elif written in networks.names():
+        network = networks.load(written)
+    elif written.upper() == "CUSTOM" and chosen is not None:
+        network = None
+    else:
+        section.refuse(
+            "type",
+            f"{', '.join(kinds)}, CUSTOM (with a section custom), "
+            f"or one of {', '.join(networks.names())}",
+        )
+    if chosen is None:
+        assert network is not None
+        return network
+    if written and network is not chosen:
+        notes.append(f"{section.full('type')} is {written}, but {chosen.name} was asked for")
+    return chosen
+
+
+def _rest_api(section: Section, network: Network, notes: list[str]) -> RestApi:
+    def limit(key: str, default: int) -> int:
+        return section.whole(key, default, 1, MAX_REQUEST_LIMIT)
+
+    settings = RestApi(
+        enable=section.truth("enable", True),
+        bind_address=_bind_address(section),
+        port=section.whole("port", network.rest_port, 0, MAX_PORT),
+        api_key_hash_text=section.text("api-key-hash", ""),
+        cors=section.truth("cors", True),
+        api_key_different_host=section.truth("api-key-different-host", False),
+        minimum_peers=section.whole("minimum-peers", 0, 0, MAX_INT),
+        transactions_by_address_limit=limit(
+            "transactions-by-address-limit", 10_000 if network.family == "zbs" else 1_000
+        ),
+        distribution_address_limit=limit("distribution-address-limit", 1_000),
+        blocks_request_limit=limit("blocks-request-limit", 100),
+        data_keys_request_limit=limit("data-keys-request-limit", 1_000),
+        asset_details_limit=limit("asset-details-limit", 100),
+        transaction_snapshots_limit=limit("transaction-snapshots-limit", 100),
+    )
+    if settings.api_key_hash_text and settings.api_key_hash is None:
+        notes.append(
+            f"{section.full('api-key-hash')} is not the hash of a key: every API key is refused"
+        )
+    notes.extend(_without_effect(section, "rest-api"))
+    return settings
+
+
+def _wallet(section: Section, directory: Path) -> WalletSettings:
+    in_memory = section.has("file") and _path(section, "file") is None
+    text = section.secret("seed")
+    seed = None
+    if text is not None:
+        try:
+            seed = base58.decode(text, MAX_SEED_CHARS)
+        except Base58Error:
+            section.refuse("seed", f"base58 of up to {MAX_SEED_CHARS} characters", show=False)
+    return WalletSettings(
+        file=None if in_memory else _path(section, "file") or directory / "wallet" / "wallet.dat",
+        password=section.secret("password"),
+        seed=seed,
+    )
+
+
+def _miner(section: Section, notes: list[str]) -> Miner:
+    notes.extend(_without_effect(section, "miner"))
+    return Miner(
+        enable=section.truth("enable", True),
+        quorum=section.whole("quorum", 1, 0, MAX_INT),
+        interval_after_last_block_ms=section.duration_ms(
+            "interval-after-last-block-then-generation-is-allowed", 86_400_000
+        ),
+        micro_block_interval_ms=section.duration_ms("micro-block-interval", 5_000),
+        min_micro_block_age_ms=section.duration_ms("min-micro-block-age", 4_000),
+        max_transactions_in_micro_block=section.whole(
+            "max-transactions-in-micro-block", 255, 1, MAX_INT
+        ),
+    )
+
+
+def _database(root: Section, directory: Path, notes: list[str]) -> Database:
+    section = root.section("db")
+    notes.extend(_without_effect(section, "db"))
+    # Two keys have older names, one level up.
+    older_directory = _path(root, "data-directory")
+    older_depth = root.whole("max-rollback-depth", 2_000, 1, MAX_INT)
+    return Database(
+        directory=_path(section, "directory") or older_directory or directory / "data",
+        max_rollback_depth=section.whole("max-rollback-depth", older_depth, 1, MAX_INT),
+        store_state_hashes=section.truth("store-state-hashes", True),
+    )
+
+
+def _signer(section: Section, rest_api: RestApi) -> Signer:
+    host = rest_api.bind_address
+    if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
+        host = "127.0.0.1"
+    own_node = (
+        f"http://[{host}]:{rest_api.port}" if ":" in host else f"http://{host}:{rest_api.port}"
+    )
+    node_url = section.text("node-url", own_node)
+    if not node_url.startswith(("http://", "https://")):
+        section.refuse("node-url", "an address that begins with http:// or https://")
+    return Signer(
+        bind_address=_bind_address(section),
+        port=section.whole("port", SIGNER_PORT, 0, MAX_PORT),
+        node_url=node_url.rstrip("/"),
+    )
+
+
+def _bind_address(section: Section) -> str:
+    text = section.text("bind-address", "127.0.0.1")
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        if not _HOST_NAME.fullmatch(text):
+            section.refuse("bind-address", "an IP address, or the name of this host")
+        return text
+
+
+def _path(section: Section, key: str) -> Path | None:
+    text = section.text(key, "")
+    return Path(text).expanduser() if text else None
+
+
+def _without_effect(section: Section, name: str) -> Iterator[str]:
+    for foreign in _FOREIGN.get(name, ()):
+        section.has(foreign)
+    for key in section.written(*_NOT_USED_YET.get(name, ())):
+        yield f"{key} has no effect yet"
+
+
+def _as_tree(tree: Mapping[str, object], root: str) -> dict[str, object]:
+    value = tree.get(root, {})
+    if not isinstance(value, dict):
+        raise SettingsError(f"{root} is {value!r}: expected a section, {{ … }}")
+    return value
+
+
+def _put(tree: dict[str, object], dotted: str, value: object) -> None:
+    *above, key = dotted.split(".")
+    for part in above:
+        below = tree.setdefault(part, {})
+        if not isinstance(below, dict):
+            below = tree[part] = {}
+        tree = below
+    tree[key] = value
+
+
+def _move_to(tree: dict[str, object], data_dir: Path) -> None:
+    """Let the chain be below ``data_dir``, whatever the file says about its place."""
+    tree["directory"] = str(data_dir)
+    tree.pop("data-directory", None)
+    database = tree.get("db")
+    if isinstance(database, dict):
+        database.pop("directory", None)

@@ -1,0 +1,297 @@
+"""The wallet of a node: one seed, the accounts derived from it, and the file that keeps both.
+
+What lives here: opening, creating and rewriting the wallet file; accounts in the order of their
+nonces. What does not: key derivation (``crypto.keys``), who may use the wallet (the interface).
+
+The file is the ecosystem's, so that an operator can bring ``wallet.dat`` and take it away again:
+JSON ``{seed, accountSeeds, nonce}`` in base58, AES-128/ECB/PKCS5, base64 text; the key is made
+from the password by PBKDF2-HMAC-SHA512. Its salt is the same for everybody and ECB shows equal
+blocks, so a good password matters more than usual.
+
+Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/wallet/Wallet.scala`` and
+``utils/JsonFileStorage.scala``.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import secrets
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from cryptography.hazmat.primitives import hashes, padding
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.kdf.pbkdf2 import PBKDF2HMAC
+
+from soliton.chain.addresses import Address, from_public_key
+from soliton.crypto import base58
+from soliton.crypto.errors import Base58Error
+from soliton.crypto.keys import (
+    MAX_NONCE,
+    KeyPair,
+    account_seed,
+    key_pair_from_account_seed,
+)
+from soliton.errors import EnvironmentProblem, InputError
+
+NEW_SEED_BYTES: Final = 64
+KEY_SALT: Final = b"0495c728-1614-41f6-8ac3-966c22b4a62d"
+KEY_ROUNDS: Final = 999_999
+KEY_BYTES: Final = 16
+BLOCK_BITS: Final = 128
+FILE_MODE: Final = 0o600
+DIRECTORY_MODE: Final = 0o700
+MAX_ACCOUNTS: Final = 10_000
+"""Each costs a signature key at the start; nobody has more in a node's wallet."""
+MAX_NONCE_SCAN: Final = 1_000_000
+"""How far the nonces of stored accounts are searched for; others keep the order of the file."""
+MAX_FILE_BYTES: Final = 4 * 1024 * 1024
+"""Twice what ``MAX_ACCOUNTS`` accounts with a long seed need."""
+
+
+class WalletError(InputError):
+    """The wallet cannot be opened or used as asked."""
+
+
+class WrongPasswordError(WalletError):
+    """The wallet file does not open with this password (or is damaged: that cannot be told)."""
+
+
+class WalletFileProblem(EnvironmentProblem):
+    """The wallet file cannot be read or written."""
+
+
+class _WalletData(msgspec.Struct, frozen=True, rename="camel"):
+    """What the file holds, before encryption."""
+
+    seed: str
+    account_seeds: list[str]
+    nonce: int
+
+
+class Wallet:
+    """A seed and its accounts. Neither is shown when the wallet is printed or logged."""
+
+    def __init__(
+        self,
+        seed: bytes,
+        account_seeds: Iterable[bytes],
+        nonce: int,
+        *,
+        path: Path | None,
+        file_key: bytes | None,
+        warnings: tuple[str, ...] = (),
+    ) -> None:
+        self._seed = seed
+        self._nonce = nonce
+        self._path = path
+        self._file_key = file_key
+        self._accounts = {item: key_pair_from_account_seed(item) for item in account_seeds}
+        self.warnings = warnings
+
+    @classmethod
+    def open(cls, path: Path | None, password: str | None, seed: bytes | None = None) -> Wallet:
+        """The wallet in ``path``, made with ``seed`` (or a random one) where there is no file.
+
+        Without a path, or without a password for a new file, the wallet is kept in memory only;
+        ``warnings`` says so in the second case. There is at least one account afterwards.
+
+        Raises ``WalletError`` when an existing file needs a (or another) password or holds another
+        seed, ``WalletFileProblem`` when it cannot be read or written.
+        """
+        stored = None if path is None else _read(path)
+        if path is not None and stored is not None:
+            if password is None:
+                raise WalletError(f"The wallet file {path} needs a password: set wallet.password")
+            file_key = _file_key(password)
+            wallet = cls._from_data(_decrypt(stored, file_key, path), path, file_key)
+            if seed is not None and seed != wallet.seed:
+                raise WalletError(f"wallet.seed is not the seed in the wallet file {path}")
+        else:
+            new_seed = secrets.token_bytes(NEW_SEED_BYTES) if seed is None else seed
+            if path is not None and password is not None:
+                wallet = cls(new_seed, (), 0, path=path, file_key=_file_key(password))
+            else:
+                warnings = () if path is None else (_no_file_warning(path, seed),)
+                wallet = cls(new_seed, (), 0, path=None, file_key=None, warnings=warnings)
+        if not wallet._accounts:
+            wallet._add_account()
+        return wallet
+
+    @classmethod
+    def _from_data(cls, data: _WalletData, path: Path, file_key: bytes) -> Wallet:
+        if len(data.account_seeds) > MAX_ACCOUNTS or not 0 <= data.nonce <= MAX_NONCE:
+            raise WalletError(f"The wallet file {path} has impossible contents")
+        try:
+            seed = base58.decode(data.seed)
+            stored = [base58.decode(text) for text in data.account_seeds]
+        except Base58Error:
+            # Without its cause: that quotes what should have been a seed.
+            raise WalletError(f"The wallet file {path} has impossible contents") from None
+        ordered = _by_nonce(seed, stored, data.nonce)
+        return cls(seed, ordered, data.nonce, path=path, file_key=file_key)
+
+    def __repr__(self) -> str:
+        return f"Wallet(path={self._path!s}, accounts={len(self._accounts)})"
+
+    @property
+    def seed(self) -> bytes:
+        """The seed of the whole wallet."""
+        return self._seed
+
+    @property
+    def path(self) -> Path | None:
+        """The file, ``None`` for a wallet in memory."""
+        return self._path
+
+    def accounts(self, chain_id: int) -> list[Address]:
+        """The addresses of all accounts on a chain, in the order of their nonces."""
+        return [from_public_key(keys.public_key, chain_id) for keys in self._accounts.values()]
+
+    def private_key(self, address: bytes) -> KeyPair | None:
+        """The keys of the account that has this address, on whatever chain."""
+        found = self._find(address)
+        return None if found is None else self._accounts[found]
+
+    def account_seed(self, address: bytes) -> bytes | None:
+        """The account seed behind an address."""
+        return self._find(address)
+
+    def generate_account(self, chain_id: int) -> Address:
+        """Add the account of the next nonce; its address on the chain.
+
+        Raises ``WalletError`` when the wallet is full.
+        """
+        return from_public_key(self._add_account().public_key, chain_id)
+
+    def delete_account(self, address: bytes) -> bool:
+        """Forget an account; ``False`` when it is not in the wallet."""
+        found = self._find(address)
+        if found is None:
+            return False
+        accounts = {item: keys for item, keys in self._accounts.items() if item != found}
+        self._save(accounts, self._nonce)
+        return True
+
+    def _find(self, address: bytes) -> bytes | None:
+        chain_id = address[1] if len(address) > 1 else 0
+        for stored, keys in self._accounts.items():
+            if from_public_key(keys.public_key, chain_id) == address:
+                return stored
+        return None
+
+    def _add_account(self) -> KeyPair:
+        if len(self._accounts) >= MAX_ACCOUNTS or self._nonce >= MAX_NONCE:
+            raise WalletError(f"The wallet is full: it has {len(self._accounts)} accounts")
+        new = account_seed(self._seed, self._nonce)
+        keys = key_pair_from_account_seed(new)
+        self._save({**self._accounts, new: keys}, self._nonce + 1)
+        return keys
+
+    def _save(self, accounts: dict[bytes, KeyPair], nonce: int) -> None:
+        """Write the file first: what could not be written has not happened."""
+        if self._path is not None and self._file_key is not None:
+            data = _WalletData(
+                seed=base58.encode(self._seed),
+                account_seeds=[base58.encode(item) for item in accounts],
+                nonce=nonce,
+            )
+            _write(self._path, _encrypt(data, self._file_key))
+        self._accounts = accounts
+        self._nonce = nonce
+
+
+def _no_file_warning(path: Path, seed: bytes | None) -> str:
+    lost = "its random seed is lost at the end" if seed is None else "accounts added are not kept"
+    return f"wallet.password is not set: {path} is not written, the wallet is in memory and {lost}"
+
+
+def _by_nonce(seed: bytes, stored: list[bytes], nonce: int) -> list[bytes]:
+    """The account seeds in the order of their nonces; the file has them in any order."""
+    missing = dict.fromkeys(stored)
+    ordered = []
+    for number in range(min(nonce, MAX_NONCE_SCAN)):
+        if not missing:
+            break
+        candidate = account_seed(seed, number)
+        if candidate in missing:
+            del missing[candidate]
+            ordered.append(candidate)
+    return [*ordered, *missing]
+
+
+def _file_key(password: str) -> bytes:
+    # The Java function behind the format takes the UTF-8 bytes of the password, too.
+    derivation = PBKDF2HMAC(hashes.SHA512(), KEY_BYTES, KEY_SALT, KEY_ROUNDS)
+    return derivation.derive(password.encode("utf-8", "surrogatepass"))
+
+
+def _cipher(file_key: bytes) -> Cipher[modes.ECB]:
+    return Cipher(algorithms.AES(file_key), modes.ECB())  # noqa: S305 - the file's format
+
+
+def _encrypt(data: _WalletData, file_key: bytes) -> bytes:
+    padder = padding.PKCS7(BLOCK_BITS).padder()
+    plain = padder.update(msgspec.json.encode(data)) + padder.finalize()
+    encryptor = _cipher(file_key).encryptor()
+    return base64.b64encode(encryptor.update(plain) + encryptor.finalize())
+
+
+def _decrypt(stored: bytes, file_key: bytes, path: Path) -> _WalletData:
+    try:
+        secret = base64.b64decode(stored.strip(), validate=True)
+    except binascii.Error:
+        raise WalletError(f"The file {path} is not a wallet") from None
+    try:
+        decryptor = _cipher(file_key).decryptor()
+        unpadder = padding.PKCS7(BLOCK_BITS).unpadder()
+        plain = unpadder.update(decryptor.update(secret) + decryptor.finalize())
+        return msgspec.json.decode(plain + unpadder.finalize(), type=_WalletData)
+    except (ValueError, msgspec.DecodeError):
+        # Without the cause, which may quote what was decrypted.
+        raise WrongPasswordError(
+            f"The wallet file {path} does not open: wrong wallet.password, or a damaged file"
+        ) from None
+
+
+def _read(path: Path) -> bytes | None:
+    """The file's contents; ``None`` for one that is not there, or empty."""
+    try:
+        with path.open("rb") as file:
+            contents = file.read(MAX_FILE_BYTES + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise WalletFileProblem(
+            f"The wallet file {path} cannot be read: {error.strerror}"
+        ) from error
+    if len(contents) > MAX_FILE_BYTES:
+        raise WalletError(f"The file {path} is too large for a wallet")
+    return contents or None
+
+
+def _write(path: Path, contents: bytes) -> None:
+    """Replace the file in one step: after a crash it is the old or the new one, never a part."""
+    temporary = path.with_name(f"{path.name}.new")
+    try:
+        path.parent.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+        temporary.unlink(missing_ok=True)
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
+        with os.fdopen(handle, "wb") as file:
+            file.write(contents)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        directory = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+    except OSError as error:
+        raise WalletFileProblem(
+            f"The wallet file {path} cannot be written: {error.strerror}"
+        ) from error
