@@ -42,7 +42,7 @@ def show(name: str, operation: Callable[[], object]) -> None:
 
 
 def with_order_added(signature: bytes) -> bytes:
-    """The same signature with a second half that is not reduced: valid, and refused by libsodium."""
+    """The same signature, its second half not reduced: valid, but libsodium refuses it."""
     sign = (signature[63] & 0x80) << 248
     response = (int.from_bytes(signature[32:], "little") ^ sign) + edwards.GROUP_ORDER | sign
     return signature[:32] + response.to_bytes(32, "little")
