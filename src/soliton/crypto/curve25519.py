@@ -40,7 +40,7 @@ SIGNATURE_BYTES = 64
 SIGN_RANDOM_BYTES = 64
 
 MAX_CACHED_KEYS = 16_384
-"""Public keys whose Edwards form is kept (about 5 MB): block generators and busy senders come again
+"""Public keys whose Edwards form is kept (about 8 MB): block generators and busy senders come again
 and again."""
 
 MIN_ITEMS_PER_THREAD = 32
