@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -334,3 +336,16 @@ def test_wrong_values_are_refused_with_the_key(change: dict[str, object], messag
 def test_durations(text: object, milliseconds: int) -> None:
     network = custom(described(functionality__max_transaction_time_back_offset=text))
     assert network.functionality.max_transaction_time_back_offset_ms == milliseconds
+
+
+def test_reference_page_has_every_preset_with_its_figures() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "networks.md").read_text()
+    for name in names():
+        network = load(name)
+        assert re.search(
+            rf"^\| `{name}` \| .* \| {network.coin} \| `{chr(network.chain_id)}` "
+            rf"\({network.chain_id}\) \| {network.rest_port} \| {network.peer_port} "
+            rf"\| {network.genesis.block_timestamp} \|$",
+            page,
+            re.MULTILINE,
+        )

@@ -1,0 +1,400 @@
+"""Settings: what a file may say, what it means, and how a wrong one is told."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from soliton.chain import networks
+from soliton.chain.networks import NetworkError
+from soliton.chain.networks.custom import read as read_custom
+from soliton.chain.networks.sections import Section
+from soliton.errors import InputError
+from soliton.node.settings import (
+    Settings,
+    SettingsError,
+    api_key_hash_text,
+    known_keys,
+    load_settings,
+)
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "settings.md"
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Writer:
+    return Writer(tmp_path)
+
+
+class Writer:
+    """Writes a configuration file and loads it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.path = directory / "node.conf"
+
+    def load(self, text: str, network: str | None = None) -> Settings:
+        self.path.write_text(text, encoding="utf-8")
+        return load_settings(self.path, network)
+
+
+def value_at(settings: Settings, dotted: str) -> object:
+    value: object = settings
+    for part in dotted.split("."):
+        value = getattr(value, part)
+    return value
+
+
+def test_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/op")
+    settings = load_settings()
+    assert settings.network is networks.load("zbs-testnet")
+    assert settings.directory == Path("/home/op/.soliton/zbs-testnet")
+    assert settings.data_directory == Path("/home/op/.soliton/zbs-testnet/data")
+    assert settings.wallet.file == Path("/home/op/.soliton/zbs-testnet/wallet/wallet.dat")
+    assert (settings.rest_api.bind_address, settings.rest_api.port) == ("127.0.0.1", 7431)
+    assert settings.rest_api.enable
+    assert settings.signer.node_url == "http://127.0.0.1:7431"
+    assert settings.signer.port == 6888
+    assert settings.rewards_desired is None
+    assert settings.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "port"),
+    [("zbs-mainnet", 7441), ("zbs-testnet", 7431), ("waves-mainnet", 6869), ("tn-testnet", 6561)],
+)
+def test_rest_port_follows_the_network(name: str, port: int) -> None:
+    assert load_settings(network=name).rest_api.port == port
+
+
+# What a file says, and which network that is.
+CHOSEN = """
+zbs { blockchain.type = MAINNET }               zbs-mainnet
+zbs { blockchain.type = testnet }               zbs-testnet
+zbs { }                                         zbs-testnet
+waves { blockchain { type: STAGENET } }         waves-stagenet
+waves { }                                       waves-testnet
+TN { blockchain.type = MAINNET }                tn-mainnet
+soliton { blockchain.type = waves-mainnet }     waves-mainnet
+waves { blockchain.type = "zbs-mainnet" }       zbs-mainnet
+soliton { }                                     zbs-testnet
+soliton { blockchain.type = TESTNET }           waves-testnet
+"""
+
+
+@pytest.mark.parametrize("line", CHOSEN.strip().splitlines())
+def test_root_and_type_choose_the_network(write: Writer, line: str) -> None:
+    text, name = line.rsplit(maxsplit=1)
+    assert write.load(text).network is networks.load(name)
+
+
+def test_command_line_wins_over_the_file(write: Writer, tmp_path: Path) -> None:
+    settings = write.load("zbs { blockchain.type = MAINNET, db.directory = /x }", "waves-testnet")
+    assert settings.network.name == "waves-testnet"
+    assert settings.warnings == ("zbs.blockchain.type is MAINNET, but waves-testnet was asked for",)
+    assert settings.data_directory == Path("/x")
+    moved = load_settings(write.path, data_dir=tmp_path / "d", overrides={"rest-api.port": 7})
+    assert moved.data_directory == tmp_path / "d" / "data"
+    assert moved.rest_api.port == 7
+    assert load_settings(write.path, "zbs-mainnet").warnings == ()
+
+
+def test_overrides_reach_every_section_and_none_leaves_alone(write: Writer) -> None:
+    write.load("waves { miner.enable = yes }, soliton { signer.port = 1 }")
+    overrides = {"miner.enable": False, "signer.port": 2, "utx.max-size": 3, "rest-api.port": None}
+    settings = load_settings(write.path, overrides=overrides)
+    assert not settings.miner.enable
+    assert (settings.signer.port, settings.utx.max_size) == (2, 3)
+    assert settings.rest_api.port == 6869
+    with pytest.raises(SettingsError, match=r"command line: soliton\.rest-api\.port is 'x'"):
+        load_settings(overrides={"rest-api.port": "x"})
+
+
+# What is written below the root, and the field with its value then.
+GOOD = """
+rest-api.enable = no                              rest_api.enable                           False
+rest-api.enable = off                             rest_api.enable                           False
+rest-api.enable = "true"                          rest_api.enable                           True
+rest-api { enable = on }                          rest_api.enable                           True
+rest-api.bind-address = "0.0.0.0"                 rest_api.bind_address                     '0.0.0.0'
+rest-api.bind-address = "::1"                     rest_api.bind_address                     '::1'
+rest-api.bind-address = node.local                rest_api.bind_address                     'node.local'
+rest-api.port = "7000"                            rest_api.port                             7000
+rest-api.cors = no                                rest_api.cors                             False
+rest-api.api-key-different-host = yes             rest_api.api_key_different_host           True
+rest-api.minimum-peers = 3                        rest_api.minimum_peers                    3
+rest-api.transactions-by-address-limit = 5        rest_api.transactions_by_address_limit    5
+rest-api.distribution-address-limit = 6           rest_api.distribution_address_limit       6
+rest-api.blocks-request-limit = 7                 rest_api.blocks_request_limit             7
+miner.enable = no                                 miner.enable                              False
+miner.quorum = 0                                  miner.quorum                              0
+miner.micro-block-interval = 1500ms               miner.micro_block_interval_ms             1500
+miner.interval-after-last-block-then-generation-is-allowed=999d  miner.interval_after_last_block_ms  86313600000
+db.max-rollback-depth = 100                       db.max_rollback_depth                     100
+max-rollback-depth = 100                          db.max_rollback_depth                     100
+db.store-state-hashes = false                     db.store_state_hashes                     False
+db.directory = /a                                 data_directory                            Path('/a')
+data-directory = /b                               data_directory                            Path('/b')
+directory = /c                                    data_directory                            Path('/c/data')
+directory = /c                                    wallet.file                               Path('/c/wallet/wallet.dat')
+wallet.file = /w                                  wallet.file                               Path('/w')
+wallet.file = null                                wallet.file                               None
+wallet.file = ""                                  wallet.file                               None
+wallet.password = "some words"                    wallet.password                           'some words'
+wallet.password = ""                              wallet.password                           None
+wallet.seed = "2NEpo7TZRRrLZSi2U"                 wallet.seed                               b'Hello World!'
+features.supported = [14, 15]                     features.supported                        (14,15)
+features.auto-shutdown-on-unsupported-feature=no  features.auto_shutdown_on_unsupported_feature  False
+rewards.desired = 600000000                       rewards_desired                           600000000
+utx.max-size = 1                                  utx.max_size                              1
+utx.max-bytes-size = 2 // two                     utx.max_bytes_size                        2
+utx.max-scripted-size = 0                         utx.max_scripted_size                     0
+signer { port = 1, bind-address = 0.0.0.0 }       signer.port                               1
+signer.node-url = "https://node.example/"         signer.node_url                           'https://node.example'
+rest-api.bind-address = "::"                      signer.node_url                           'http://127.0.0.1:7431'
+rest-api.bind-address = "::1"                     signer.node_url                           'http://[::1]:7431'
+"""  # noqa: E501 - a table
+
+
+@pytest.mark.parametrize("line", GOOD.strip().splitlines())
+def test_good_values(write: Writer, line: str) -> None:
+    text, field, expected = re.split(r"\s{2,}", line.strip())
+    settings = write.load(f"soliton {{\n{text}\n}}")
+    assert value_at(settings, field) == eval(expected, {"Path": Path})
+    assert settings.warnings == ()
+
+
+# What is written below the root `zbs`, and what the refusal says.
+WRONG = """
+rest-api.port = 70000                     zbs.rest-api.port is 70000: expected a whole number from 0 to 65535
+rest-api.port = http                      zbs.rest-api.port is 'http': expected a whole number
+rest-api.port = 7.5                       zbs.rest-api.port is 7.5
+rest-api.port = [7]                       zbs.rest-api.port is [7]
+rest-api.enable = maybe                   zbs.rest-api.enable is 'maybe': expected yes or no
+rest-api.enable = 1                       zbs.rest-api.enable is 1: expected yes or no
+rest-api.bind-address = "300.1.1.1"       zbs.rest-api.bind-address is '300.1.1.1': expected an IP address
+rest-api.bind-address = "a b"             zbs.rest-api.bind-address is 'a b'
+rest-api.blocks-request-limit = 0         zbs.rest-api.blocks-request-limit is 0
+rest-api = 5                              zbs.rest-api is 5: expected a section
+blockchain.type = MOONNET                 zbs.blockchain.type is 'MOONNET': expected MAINNET, TESTNET, CUSTOM
+blockchain.type = STAGENET                zbs.blockchain.type is 'STAGENET'
+blockchain.type = CUSTOM                  zbs.blockchain.type is 'CUSTOM'
+blockchain { type = CUSTOM, custom { } }  zbs.blockchain.custom.address-scheme-character is missing
+miner.micro-block-interval = soon         zbs.miner.micro-block-interval is 'soon': expected a duration
+features.supported = [0]                  zbs.features.supported is [0]: expected a list of whole numbers
+features.supported = all                  zbs.features.supported is 'all': expected a list
+rewards.desired = -1                      zbs.rewards.desired is -1
+utx.max-size = 0                          zbs.utx.max-size is 0
+db.max-rollback-depth = 0                 zbs.db.max-rollback-depth is 0
+directory = [ ]                           zbs.directory is []: expected a text
+network = off                             zbs.network is 'off': expected a section
+"""  # noqa: E501 - a table
+
+
+@pytest.mark.parametrize("line", WRONG.strip().splitlines())
+def test_wrong_values_name_file_key_and_value(write: Writer, line: str) -> None:
+    text, message = re.split(r"\s{2,}", line.strip())
+    with pytest.raises(SettingsError) as caught:
+        write.load(f"zbs {{\n{text}\n}}")
+    assert str(caught.value).startswith(f"{write.path}: {message}")
+
+
+def test_wrong_signer_settings_are_told_below_their_own_root(write: Writer) -> None:
+    with pytest.raises(SettingsError, match=r"soliton.signer.node-url is 'node:1': .* http://"):
+        write.load('zbs { }, soliton { signer.node-url = "node:1" }')
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['seed = "0Il-not-base58"', "seed = 12345678901", "password = 12345678901", "password = 77s"],
+)
+def test_wrong_secrets_are_not_shown(write: Writer, text: str) -> None:
+    with pytest.raises(SettingsError, match=r"wallet.(seed|password) is \(not shown\)") as caught:
+        write.load(f"waves.wallet {{ {text} }}")
+    for hidden in ("0Il", "1234567", "77"):
+        assert hidden not in str(caught.value)
+
+
+def test_settings_do_not_show_secrets(write: Writer) -> None:
+    settings = write.load('waves.wallet { password = "hush", seed = "2NEpo7TZRRrLZSi2U" }')
+    assert settings.wallet.password == "hush"
+    assert "hush" not in repr(settings)
+    assert "Hello" not in repr(settings)
+
+
+def test_unknown_and_idle_keys_are_told_by_full_name(write: Writer) -> None:
+    settings = write.load(
+        """
+        waves {
+          rest-api { prot = 1, cors-headers { } }
+          network { port = 6868, known-peers = [], nodename = x }
+          synchronization.max-rollback = 100
+          utx.allow-skip-checks = false
+          colour = red
+          db.rocksdb.main-cache-size = 512M
+          extensions = []
+          signer.port = 1
+        }
+        soliton.explorer.port = 2
+        kamon.enable = no
+        wave { }
+        """
+    )
+    assert sorted(settings.warnings) == [
+        "unknown setting soliton.explorer",
+        "unknown setting wave",
+        "unknown setting waves.colour",
+        "unknown setting waves.network.nodename",
+        "unknown setting waves.rest-api.prot",
+        "unknown setting waves.signer",
+        "waves.network.known-peers has no effect yet",
+        "waves.network.port has no effect yet",
+        "waves.rest-api.cors-headers has no effect yet",
+        "waves.synchronization.max-rollback has no effect yet",
+        "waves.utx.allow-skip-checks has no effect yet",
+    ]
+
+
+def test_two_families_in_one_file_are_refused(write: Writer) -> None:
+    with pytest.raises(SettingsError, match="several roots, waves and zbs"):
+        write.load("waves { }, zbs { }")
+    with pytest.raises(SettingsError, match="waves is 5: expected a section"):
+        write.load("waves = 5")
+
+
+# Files that are no configuration, and what is said after the file's name.
+BROKEN = [
+    (b"waves {", "line 1, column"),
+    (b"waves {\n  a = ]\n}", "line"),
+    (b"\xff\xfe", "is not UTF-8 text"),
+    (b"waves.directory = ${nowhere}", "Cannot resolve variable ${nowhere}"),
+    (b"waves.a = ${waves.a}", "Cannot resolve"),
+]
+
+
+@pytest.mark.parametrize(("contents", "message"), BROKEN)
+def test_broken_files(tmp_path: Path, contents: bytes, message: str) -> None:
+    path = tmp_path / "node.conf"
+    path.write_bytes(contents)
+    with pytest.raises(SettingsError) as caught:
+        load_settings(path)
+    assert str(caught.value).startswith(f"{path}: {message}")
+
+
+def test_parse_errors_do_not_quote_the_file(write: Writer) -> None:
+    with pytest.raises(SettingsError) as caught:
+        write.load('waves { wallet.password = "hush" "\n ] hush2 }')
+    assert "hush" not in str(caught.value)
+
+
+def test_missing_file_directory_and_huge_file(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="cannot be read: No such file"):
+        load_settings(tmp_path / "none.conf")
+    with pytest.raises(SettingsError, match="cannot be read"):
+        load_settings(tmp_path)
+    huge = tmp_path / "huge.conf"
+    with huge.open("wb") as file:
+        file.truncate(2**30)
+    with pytest.raises(SettingsError, match="larger than"):
+        load_settings(huge)
+
+
+def test_unknown_network_name() -> None:
+    with pytest.raises(NetworkError, match="unknown network 'mainnet'"):
+        load_settings(network="mainnet")
+    assert issubclass(SettingsError, InputError)
+
+
+def test_substitutions_includes_and_environment(
+    write: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/op")
+    monkeypatch.setenv("NODE_PASSWORD", "from outside")
+    write.path.with_name("local.conf").write_text("zbs.rest-api.port = 1234")
+    settings = write.load(
+        """
+        zbs {
+          directory = ${user.home}"/zbs"
+          data-directory = ${zbs.directory}"/chain"
+          wallet.password = ${?NODE_PASSWORD}
+          wallet.seed = ${?NODE_SEED_THAT_IS_NOT_SET}
+        }
+        include "local.conf"
+        include "not-there.conf"
+        """
+    )
+    assert settings.directory == Path("/home/op/zbs")
+    assert settings.data_directory == Path("/home/op/zbs/chain")
+    assert settings.wallet.password == "from outside"
+    assert settings.wallet.seed is None
+    assert settings.rest_api.port == 1234
+    assert settings.warnings == ()
+
+
+def test_api_key(write: Writer) -> None:
+    # The key and hash of the ecosystem's private-node image.
+    text = "BNejVjPAWUrXJTqNrTboGPENAJt9PXnmfdtBgMSgs1u3"
+    assert api_key_hash_text("waves-private-node") == text
+    rest = write.load(f"waves.rest-api.api-key-hash = {text}").rest_api
+    assert rest.check_api_key("waves-private-node")
+    for wrong in ("", "waves-private-nod", text, "\udcff", "é"):
+        assert not rest.check_api_key(wrong)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "placeholder", "0O", "1", "12345", "H6nsiifwYKYEx6YzYD7woP1XCn72RVvx6tC1zjjLXqsu1"]
+)
+def test_api_key_hash_that_is_none_leaves_every_key_wrong(write: Writer, text: str) -> None:
+    settings = write.load(f'zbs.rest-api.api-key-hash = "{text}"')
+    rest = settings.rest_api
+    assert rest.api_key_hash_text == text
+    assert rest.api_key_hash is None
+    assert not any(rest.check_api_key(key) for key in ("", text, "key"))
+    assert len(settings.warnings) == (1 if text else 0)
+
+
+def test_unquoted_number_as_placeholder(write: Writer) -> None:
+    assert write.load("zbs.rest-api.api-key-hash = 123").rest_api.api_key_hash_text == "123"
+
+
+def test_recorded_private_chain(shared: Path) -> None:
+    settings = load_settings(shared / "golden" / "waves-r" / "network.conf")
+    network = settings.network
+    assert (network.name, network.chain_id) == ("custom", ord("R"))
+    assert network.genesis.initial_base_target == 1240
+    assert network.genesis.average_block_delay_ms == 10_000
+    assert network.functionality.min_block_time_ms == 5_000
+    assert network.functionality.pre_activated_features[7] == -5
+    assert network.rewards.term_after_capped_reward == 3
+    assert settings.rewards_desired == 575_000_000
+    prefix = "waves.blockchain.custom.functionality."
+    assert all(text.startswith(prefix) for text in settings.warnings)
+    assert len(settings.warnings) == 4
+
+
+def test_every_setting_is_documented_once_and_nothing_else_is() -> None:
+    documented = re.findall(r"^\| `([a-z0-9.-]+)` \|", REFERENCE.read_text(), re.MULTILINE)
+    of_custom = [key for key in documented if key.startswith("blockchain.custom.")]
+    assert sorted(set(documented) - set(of_custom)) == sorted(known_keys())
+    assert len(documented) == len(set(documented))
+
+
+def test_every_setting_of_a_private_chain_is_documented() -> None:
+    tree = {
+        "address-scheme-character": "R",
+        "genesis": {
+            "timestamp": 1,
+            "initial-balance": 0,
+            "initial-base-target": 1,
+            "average-block-delay": "1m",
+        },
+    }
+    section = Section(tree, "blockchain.custom", SettingsError)
+    read_custom(section, "waves", [])
+    keys = {*section.asked(), "blockchain.custom.functionality.pre-activated-features"}
+    documented = re.findall(
+        r"^\| `(blockchain\.custom\.[a-z0-9.-]+)`", REFERENCE.read_text(), re.MULTILINE
+    )
+    assert sorted(documented) == sorted(keys)
