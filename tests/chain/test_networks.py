@@ -330,6 +330,7 @@ def test_wrong_values_are_refused_with_the_key(change: dict[str, object], messag
         (7, 7),
         ("1.5 h", 5_400_000),
         ("1 day", 86_400_000),
+        ("1.001s", 1_001),
         ("2000000ns", 2),
     ],
 )

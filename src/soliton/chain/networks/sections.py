@@ -209,4 +209,4 @@ def _as_duration_ms(value: object) -> int | None:
     match = _DURATION.fullmatch(str(value).strip().lower())
     if match is None or match[2] not in _UNIT_MS:
         return None
-    return int(float(match[1]) * _UNIT_MS[match[2]])
+    return round(float(match[1]) * _UNIT_MS[match[2]])
