@@ -1,0 +1,165 @@
+"""Addresses and aliases: how an account is named on a chain.
+
+An *address* is 26 bytes: version 1, chain id, 20 bytes of the public key's secure hash, 4 bytes of checksum. It is kept
+as plain ``bytes``. An *alias* is a short name registered on the chain. A *recipient* is either of them.
+
+Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/account/Recipient.scala`` and ``PublicKey.scala``.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final, NewType
+
+import msgspec
+
+from soliton.chain.errors import AddressError
+from soliton.crypto import base58
+from soliton.crypto.errors import Base58Error
+from soliton.crypto.hashes import secure_hash
+
+Address = NewType("Address", bytes)
+
+ADDRESS_VERSION: Final = 1
+ALIAS_VERSION: Final = 2
+ADDRESS_LENGTH: Final = 26
+PUBLIC_KEY_HASH_LENGTH: Final = 20
+CHECKSUM_LENGTH: Final = 4
+PUBLIC_KEY_LENGTH: Final = 32
+ALIAS_MIN_LENGTH: Final = 4
+ALIAS_MAX_LENGTH: Final = 30
+ALIAS_ALPHABET: Final = frozenset("-.0123456789@_abcdefghijklmnopqrstuvwxyz")
+ALIAS_PREFIX: Final = "alias:"
+MAX_ADDRESS_CHARS: Final = 36
+"""26 bytes never need more base58 characters than this."""
+
+# An address costs four hashes; the accounts that are busy come again and again.
+_CACHED_ADDRESSES: Final = 65_536
+
+
+class Alias(msgspec.Struct, frozen=True, gc=False):
+    """A registered short name: ``chain_id`` and ``name`` (4 to 30 characters of the alias alphabet)."""
+
+    chain_id: int
+    name: str
+
+    def to_bytes(self) -> bytes:
+        """``02 ‖ chain id ‖ u16 length ‖ name``."""
+        name = self.name.encode()
+        return bytes((ALIAS_VERSION, self.chain_id)) + len(name).to_bytes(2, "big") + name
+
+    def text(self) -> str:
+        """The form used in JSON: ``alias:<chain character>:<name>``."""
+        return f"{ALIAS_PREFIX}{chr(self.chain_id)}:{self.name}"
+
+
+Recipient = Address | Alias
+
+
+@lru_cache(maxsize=_CACHED_ADDRESSES)
+def from_public_key(public_key: bytes, chain_id: int) -> Address:
+    """The address of a public key (32 bytes, or 64 for an Ethereum key's secure hash rules) on a chain."""
+    return from_public_key_hash(secure_hash(public_key)[:PUBLIC_KEY_HASH_LENGTH], chain_id)
+
+
+def from_public_key_hash(key_hash: bytes, chain_id: int) -> Address:
+    """The address whose 20 middle bytes are ``key_hash``.
+
+    Raises ``AddressError`` when the hash is not 20 bytes long.
+    """
+    if len(key_hash) != PUBLIC_KEY_HASH_LENGTH:
+        raise AddressError(f"Invalid public key hash length: {len(key_hash)}")
+    return _with_checksum(bytes((ADDRESS_VERSION, chain_id)) + key_hash)
+
+
+@lru_cache(maxsize=_CACHED_ADDRESSES)
+def _with_checksum(body: bytes) -> Address:
+    return Address(body + secure_hash(body)[:CHECKSUM_LENGTH])
+
+
+def public_key_hash(address: Address) -> bytes:
+    """The 20 middle bytes of an address: what protobuf and Ethereum use in its place."""
+    return address[2:22]
+
+
+def check_address(data: bytes, chain_id: int) -> Address:
+    """``data`` as an address of the chain.
+
+    Raises ``AddressError`` for a wrong length, version, chain id or checksum, in this order.
+    """
+    if len(data) != ADDRESS_LENGTH:
+        raise AddressError(f"Wrong addressBytes length: expected: {ADDRESS_LENGTH}, actual: {len(data)}")
+    if data[0] != ADDRESS_VERSION:
+        raise AddressError(f"Unknown address version: {data[0]}")
+    if data[1] != chain_id:
+        raise AddressError(
+            "Data from other network: expected: "
+            f"{chain_id}({chr(chain_id)}), actual: {data[1]}({chr(data[1])})"
+        )
+    if _with_checksum(data[:-CHECKSUM_LENGTH]) != data:
+        raise AddressError("Bad address checksum")
+    return Address(data)
+
+
+def parse_address(text: str, chain_id: int) -> Address:
+    """The address written in base58.
+
+    Raises ``AddressError`` for anything that is no address of the chain.
+    """
+    if len(text) > MAX_ADDRESS_CHARS:
+        raise AddressError(
+            f"Wrong address string length: max={MAX_ADDRESS_CHARS}, actual: {len(text)}"
+        )
+    try:
+        data = base58.decode(text, MAX_ADDRESS_CHARS)
+    except Base58Error as error:
+        raise AddressError(f"Unable to decode base58: {error}") from error
+    return check_address(data, chain_id)
+
+
+@lru_cache(maxsize=_CACHED_ADDRESSES)
+def address_text(address: bytes) -> str:
+    """An address (or any short bytes) in base58; cached because the same accounts are shown again and again."""
+    return base58.encode(address)
+
+
+def make_alias(name: str, chain_id: int) -> Alias:
+    """An alias of this name.
+
+    Raises ``AddressError`` when the name's length or characters are not allowed.
+    """
+    if not ALIAS_MIN_LENGTH <= len(name) <= ALIAS_MAX_LENGTH:
+        raise AddressError(
+            f"Alias '{name}' length should be between {ALIAS_MIN_LENGTH} and {ALIAS_MAX_LENGTH}"
+        )
+    if not ALIAS_ALPHABET.issuperset(name):
+        raise AddressError(
+            "Alias should contain only following characters: "
+            f"{''.join(sorted(ALIAS_ALPHABET))}"
+        )
+    return Alias(chain_id, name)
+
+
+def parse_alias(text: str, chain_id: int) -> Alias:
+    """The alias written as ``alias:<chain character>:<name>``.
+
+    Raises ``AddressError`` for another form, another chain, or a name that is not allowed.
+    """
+    parts = text.split(":")
+    if len(parts) != 3 or parts[0] != ALIAS_PREFIX[:-1]:
+        raise AddressError(f"Bad alias string definition '{text}'")
+    if parts[1] != chr(chain_id):
+        raise AddressError("Alias network char doesn't match current scheme")
+    return make_alias(parts[2], chain_id)
+
+
+def parse_recipient(text: str, chain_id: int) -> Recipient:
+    """An address or an alias from its text form; raises ``AddressError``."""
+    if text.startswith(ALIAS_PREFIX):
+        return parse_alias(text, chain_id)
+    return parse_address(text, chain_id)
+
+
+def recipient_text(recipient: Recipient) -> str:
+    """The JSON form of a recipient."""
+    return recipient.text() if isinstance(recipient, Alias) else address_text(recipient)

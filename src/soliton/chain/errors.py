@@ -1,0 +1,112 @@
+"""Errors of the chain ring: bytes or JSON that are not what they claim to be, and values outside their limits.
+
+What lives here: typed refusals with the offending value. What does not: error codes and texts of the REST interface,
+which the shell derives from these types.
+"""
+
+from __future__ import annotations
+
+from soliton.errors import InputError
+
+
+class ChainError(InputError):
+    """A value, or the bytes or JSON that should hold one, is not valid."""
+
+
+class FormatError(ChainError):
+    """Bytes that cannot be decoded: truncated, over-long, trailing, or with impossible lengths."""
+
+
+class AddressError(ChainError):
+    """Text or bytes that are no address or alias of this chain."""
+
+
+class JsonFieldError(ChainError):
+    """A JSON member is missing or of the wrong kind.
+
+    ``path`` is the member as in ``transfers[2].amount``; ``expected`` is a word for what should be there
+    (``missing``, ``string``, ``long`` …).
+    """
+
+    def __init__(self, path: str, expected: str) -> None:
+        super().__init__(f"{path}: {expected}")
+        self.path = path
+        self.expected = expected
+
+
+class JsonFieldErrors(ChainError):
+    """Several members of one JSON object are missing or of the wrong kind: ``errors`` are (path, words) pairs."""
+
+    def __init__(self, errors: list[tuple[str, str]]) -> None:
+        super().__init__("; ".join(f"{path}: {words}" for path, words in errors))
+        self.errors = errors
+
+
+class PublicKeyError(ChainError):
+    """Text or bytes that are no public key."""
+
+
+class ValueRuleError(ChainError):
+    """A transaction field breaks a rule that needs no state (sign, size, count)."""
+
+
+class NegativeAmount(ValueRuleError):
+    """An amount below zero (or, where the rule says so, not above it)."""
+
+    def __init__(self, amount: int, asset: str) -> None:
+        super().__init__(f"negative amount: {amount} of {asset}")
+        self.amount = amount
+        self.asset = asset
+
+
+class NonPositiveAmount(ValueRuleError):
+    """An amount that must be above zero and is not."""
+
+    def __init__(self, amount: int, asset: str) -> None:
+        super().__init__(f"non-positive amount: {amount} of {asset}")
+        self.amount = amount
+        self.asset = asset
+
+
+class InsufficientFee(ValueRuleError):
+    """A fee that is not above zero."""
+
+    def __init__(self) -> None:
+        super().__init__("insufficient fee")
+
+
+class AmountOverflow(ValueRuleError):
+    """A sum that leaves the signed 64-bit range."""
+
+    def __init__(self) -> None:
+        super().__init__("overflow error")
+
+
+class TooBigInBytes(ValueRuleError):
+    """A field whose size in bytes is over its limit."""
+
+
+class TooBigCount(ValueRuleError):
+    """A list with more entries than its limit."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"Too big sequence requested: max limit is {limit} entries")
+        self.limit = limit
+
+
+class WrongChainId(ValueRuleError):
+    """Something made for another network."""
+
+    def __init__(self, expected: int, found: int) -> None:
+        super().__init__(f"Wrong chain-id. Expected - {expected}, provided - {found}")
+        self.expected = expected
+        self.found = found
+
+
+class UnsupportedTransaction(ChainError):
+    """A transaction type or version that this node does not know."""
+
+    def __init__(self, type_id: int, version: int) -> None:
+        super().__init__(f"Bad transaction type ({type_id}) and version ({version})")
+        self.type_id = type_id
+        self.version = version

@@ -1,0 +1,182 @@
+"""How single values look in JSON: the kinds that the declared JSON forms of transactions are made of.
+
+What lives here: readers and writers of one value. What does not: which members a transaction has (its own module),
+collecting several errors (``transactions.codec``).
+
+Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/requests`` and
+``state/DataEntry.scala`` (the words of the errors are those that clients of that node know).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from soliton.chain.addresses import parse_recipient, recipient_text
+from soliton.chain.errors import JsonFieldError, ValueRuleError
+from soliton.chain.layouts import DIGEST_LENGTH
+from soliton.chain.values import MAX_I64, MIN_I64, DataEntry, DataValue
+from soliton.crypto import base58
+from soliton.crypto.errors import Base58Error
+
+MAX_BASE58_FIELD_CHARS: Final = 1_024
+"""Far above any base58 member of a valid transaction; keeps the quadratic decoder away from hostile input."""
+BASE64_PREFIX: Final = "base64:"
+MAX_JSON_DATA_ENTRIES: Final = 10_000
+"""Reading stops here; the rule on entries (100) is checked on what was read."""
+
+
+class JsonKind(msgspec.Struct, frozen=True):
+    """How a value is read from and written to JSON.
+
+    ``read(value, chain_id)`` raises ``JsonFieldError`` with an empty path for a value of the wrong kind, or another
+    ``ChainError`` for one that is no valid address, alias or the like.
+    """
+
+    read: Callable[[Any, int], Any]
+    write: Callable[[Any], Any]
+
+
+def expect_string(value: Any) -> str:
+    """A JSON string, or ``JsonFieldError``."""
+    if not isinstance(value, str):
+        raise JsonFieldError("", "error.expected.jsstring")
+    return value
+
+
+def expect_long(value: Any) -> int:
+    """A JSON number that is a whole 64-bit value, or ``JsonFieldError``."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise JsonFieldError("", "error.expected.jsnumber")
+    if isinstance(value, float):
+        if not value.is_integer():
+            raise JsonFieldError("", "error.expected.long")
+        value = int(value)
+    if not MIN_I64 <= value <= MAX_I64:
+        raise JsonFieldError("", "error.expected.long")
+    return value
+
+
+def expect_byte(value: Any) -> int:
+    """A JSON number between -128 and 127, or ``JsonFieldError``."""
+    number = expect_long(value)
+    if not -128 <= number <= 127:
+        raise JsonFieldError("", "error.expected.byte")
+    return number
+
+
+def decode_base58(value: Any) -> bytes:
+    """A JSON string in base58, or ``JsonFieldError``."""
+    try:
+        return base58.decode(expect_string(value), MAX_BASE58_FIELD_CHARS)
+    except Base58Error as error:
+        raise JsonFieldError("", str(error)) from error
+
+
+def decode_base64(text: str) -> bytes:
+    """Base64 with or without the ``base64:`` prefix, or ``JsonFieldError``."""
+    try:
+        return base64.b64decode(text.removeprefix(BASE64_PREFIX), validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise JsonFieldError("", f"error.invalid.base64: {error}") from error
+
+
+def encode_base64(data: bytes) -> str:
+    """``base64:`` and the standard base64 of the bytes."""
+    return BASE64_PREFIX + base64.b64encode(data).decode()
+
+
+def _read_asset(value: Any, _chain_id: int) -> bytes | None:
+    if value is None or value == "":
+        return None
+    asset_id = decode_base58(value)
+    if len(asset_id) != DIGEST_LENGTH:
+        raise JsonFieldError("", "invalid.feeAssetId" if not asset_id else "invalid asset id")
+    return asset_id
+
+
+def _write_asset(asset_id: bytes | None) -> str | None:
+    return None if asset_id is None else base58.encode(asset_id)
+
+
+def _read_entries(value: Any, _chain_id: int) -> tuple[DataEntry, ...]:
+    if not isinstance(value, list):
+        raise JsonFieldError("", "error.expected.jsarray")
+    if len(value) > MAX_JSON_DATA_ENTRIES:
+        raise ValueRuleError(f"more than {MAX_JSON_DATA_ENTRIES} data entries")
+    entries = []
+    for index, item in enumerate(value):
+        try:
+            entries.append(read_data_entry(item))
+        except JsonFieldError as error:
+            raise JsonFieldError(f"[{index}]{error.path}", error.expected) from error
+    return tuple(entries)
+
+
+def read_data_entry(item: Any) -> DataEntry:
+    """One ``{key, type, value}`` object; without type and value it deletes the key. Raises ``JsonFieldError``."""
+    if not isinstance(item, dict) or not isinstance(item.get("key"), str):
+        raise JsonFieldError("", "key is missing")
+    key: str = item["key"]
+    value = item.get("value")
+    kind = item.get("type")
+    if not isinstance(kind, str):
+        if value is None:
+            return DataEntry(key, None)
+        raise JsonFieldError("", "type is missing")
+    return DataEntry(key, _typed_value(kind, value))
+
+
+def _typed_value(kind: str, value: Any) -> DataValue:
+    match kind:
+        case "integer":
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise JsonFieldError("", "value is missing or not an integer")
+            return expect_long(value)
+        case "boolean":
+            if not isinstance(value, bool):
+                raise JsonFieldError("", "value is missing or not a boolean value")
+            return value
+        case "binary":
+            if not isinstance(value, str):
+                raise JsonFieldError("", "value is missing or not a string")
+            return decode_base64(value)
+        case "string":
+            if not isinstance(value, str):
+                raise JsonFieldError("", "value is missing or not a string")
+            return value
+        case _:
+            raise JsonFieldError("", f"unknown type {kind}")
+
+
+def data_entry_json(entry: DataEntry) -> dict[str, Any]:
+    """An entry as ``{key, type, value}``; a deletion as ``{key, value: null}``."""
+    match entry.value:
+        case None:
+            return {"key": entry.key, "value": None}
+        case bool():
+            return {"key": entry.key, "type": "boolean", "value": entry.value}
+        case int():
+            return {"key": entry.key, "type": "integer", "value": entry.value}
+        case bytes():
+            return {"key": entry.key, "type": "binary", "value": encode_base64(entry.value)}
+        case str():
+            return {"key": entry.key, "type": "string", "value": entry.value}
+
+
+def _write_entries(entries: tuple[DataEntry, ...]) -> list[dict[str, Any]]:
+    return [data_entry_json(entry) for entry in entries]
+
+
+LONG: Final = JsonKind(lambda value, _chain_id: expect_long(value), lambda value: value)
+STRING: Final = JsonKind(lambda value, _chain_id: expect_string(value), lambda value: value)
+BASE58: Final = JsonKind(lambda value, _chain_id: decode_base58(value), base58.encode)
+ASSET: Final = JsonKind(_read_asset, _write_asset)
+RECIPIENT: Final = JsonKind(
+    lambda value, chain_id: parse_recipient(expect_string(value), chain_id), recipient_text
+)
+DATA_ENTRIES: Final = JsonKind(_read_entries, _write_entries)

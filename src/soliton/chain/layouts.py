@@ -1,0 +1,228 @@
+"""Declared layouts: how the legacy binary forms are described as data and turned into functions once, at import.
+
+A layout is a sequence of ``Field(name, codec)``. Neighbouring fields of fixed size are read with one
+``struct.Struct``; the others bring their own reader and writer. ``compile_fields`` makes the two functions.
+
+What lives here: the codecs of the legacy binary format and the compiler. What does not: which fields a transaction or
+an order has (their own modules say that), protobuf and JSON forms (``protobuf`` and ``json_forms``).
+
+Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/serialization/Deser.scala`` and
+``transaction/serialization/impl``.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from soliton.chain.addresses import (
+    ADDRESS_LENGTH,
+    ADDRESS_VERSION,
+    ALIAS_VERSION,
+    Address,
+    Alias,
+    Recipient,
+)
+from soliton.chain.errors import FormatError
+
+MAX_BYTES16: Final = 32_767
+"""Lengths of two bytes are read as signed numbers by the reference node."""
+DIGEST_LENGTH: Final = 32
+SIGNATURE_LENGTH: Final = 64
+MAX_STORED_PROOFS: Final = 32_767
+
+Values = dict[str, Any]
+"""Field values by name: the one place where their types are only known to the declared codecs."""
+
+
+class Fixed(NamedTuple):
+    """A codec of constant size: a ``struct`` format of one item, big-endian."""
+
+    code: str
+
+
+class Variable(NamedTuple):
+    """A codec with its own functions: ``read(data, offset) -> (value, next offset)`` and ``write(value)``."""
+
+    read: Callable[[bytes, int], tuple[Any, int]]
+    write: Callable[[Any], bytes]
+
+
+class Field(NamedTuple):
+    """A named value in a layout."""
+
+    name: str
+    codec: Fixed | Variable
+
+
+class Codec(NamedTuple):
+    """The compiled pair: ``read(data, offset) -> (values, next offset)`` and ``write(values) -> bytes``."""
+
+    read: Callable[[bytes, int], tuple[Values, int]]
+    write: Callable[[Mapping[str, Any]], bytes]
+
+
+I64: Final = Fixed("q")
+U8: Final = Fixed("B")
+BOOL: Final = Fixed("?")
+DIGEST: Final = Fixed("32s")
+PUBLIC_KEY: Final = Fixed("32s")
+SIGNATURE: Final = Fixed("64s")
+ADDRESS: Final = Fixed("26s")
+
+
+def take(data: bytes, offset: int, length: int) -> bytes:
+    """``length`` bytes at ``offset``; raises ``FormatError`` when there are fewer."""
+    piece = data[offset : offset + length]
+    if length < 0 or len(piece) != length:
+        raise FormatError(f"{length} bytes expected at offset {offset}, {len(piece)} left")
+    return piece
+
+
+def take_u16(data: bytes, offset: int) -> int:
+    """A two-byte length, at most ``MAX_BYTES16``; raises ``FormatError``."""
+    value = int.from_bytes(take(data, offset, 2), "big")
+    if value > MAX_BYTES16:
+        raise FormatError(f"length {value} at offset {offset} is over {MAX_BYTES16}")
+    return value
+
+
+def _read_bytes16(data: bytes, offset: int) -> tuple[bytes, int]:
+    length = take_u16(data, offset)
+    return take(data, offset + 2, length), offset + 2 + length
+
+
+def write_bytes16(value: bytes) -> bytes:
+    """``u16 length ‖ bytes``; raises ``FormatError`` over ``MAX_BYTES16``."""
+    if len(value) > MAX_BYTES16:
+        raise FormatError(f"{len(value)} bytes do not fit a field of at most {MAX_BYTES16}")
+    return len(value).to_bytes(2, "big") + value
+
+
+def _read_optional_digest(data: bytes, offset: int) -> tuple[bytes | None, int]:
+    flag = take(data, offset, 1)
+    if flag == b"\0":
+        return None, offset + 1
+    if flag != b"\1":
+        raise FormatError(f"flag 0 or 1 expected at offset {offset}, found {flag[0]}")
+    return take(data, offset + 1, DIGEST_LENGTH), offset + 1 + DIGEST_LENGTH
+
+
+def _write_optional_digest(value: bytes | None) -> bytes:
+    return b"\0" if value is None else b"\1" + value
+
+
+def _read_recipient(data: bytes, offset: int) -> tuple[Recipient, int]:
+    kind = take(data, offset, 1)[0]
+    if kind == ADDRESS_VERSION:
+        return Address(take(data, offset, ADDRESS_LENGTH)), offset + ADDRESS_LENGTH
+    if kind != ALIAS_VERSION:
+        raise FormatError(f"no address or alias at offset {offset}: it begins with {kind}")
+    chain_id = take(data, offset + 1, 1)[0]
+    length = take_u16(data, offset + 2)
+    return Alias(chain_id, text(take(data, offset + 4, length))), offset + 4 + length
+
+
+def _write_recipient(value: Recipient) -> bytes:
+    return value.to_bytes() if isinstance(value, Alias) else value
+
+
+def text(data: bytes) -> str:
+    """Bytes as UTF-8; raises ``FormatError``."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise FormatError(f"invalid UTF-8: {error.reason} at byte {error.start}") from error
+
+
+BYTES16: Final = Variable(_read_bytes16, write_bytes16)
+OPTIONAL_ASSET: Final = Variable(_read_optional_digest, _write_optional_digest)
+RECIPIENT: Final = Variable(_read_recipient, _write_recipient)
+
+
+def read_proofs(data: bytes, offset: int) -> tuple[tuple[bytes, ...], int]:
+    """``01 ‖ u16 count ‖ count × (u16 length ‖ bytes)``; how many are allowed is a rule, not a format."""
+    if take(data, offset, 1) != b"\1":
+        raise FormatError(f"unsupported proofs version {data[offset]}")
+    count = take_u16(data, offset + 1)
+    offset += 3
+    proofs = []
+    for _ in range(count):
+        proof, offset = _read_bytes16(data, offset)
+        proofs.append(proof)
+    return tuple(proofs), offset
+
+
+def write_proofs(proofs: Sequence[bytes]) -> bytes:
+    """The inverse of ``read_proofs``; raises ``FormatError`` when there are too many."""
+    if len(proofs) > MAX_STORED_PROOFS:
+        raise FormatError(f"{len(proofs)} proofs do not fit a field of {MAX_STORED_PROOFS}")
+    return b"\1" + len(proofs).to_bytes(2, "big") + b"".join(map(write_bytes16, proofs))
+
+
+class _FixedRun(NamedTuple):
+    layout: struct.Struct
+    names: tuple[str, ...]
+
+
+class _Single(NamedTuple):
+    name: str
+    codec: Variable
+
+
+def compile_fields(fields: Sequence[Field]) -> Codec:
+    """The functions that read and write these fields one after the other.
+
+    ``read`` raises ``FormatError`` when the data ends early; ``write`` when a value does not fit its field.
+    """
+    steps = _steps(fields)
+
+    def read(data: bytes, offset: int) -> tuple[Values, int]:
+        values: Values = {}
+        for step in steps:
+            if isinstance(step, _FixedRun):
+                try:
+                    values.update(zip(step.names, step.layout.unpack_from(data, offset), strict=True))
+                except struct.error as error:
+                    raise FormatError(
+                        f"{step.layout.size} bytes expected at offset {offset}, {len(data) - offset} left"
+                    ) from error
+                offset += step.layout.size
+            else:
+                values[step.name], offset = step.codec.read(data, offset)
+        return values, offset
+
+    def write(values: Mapping[str, Any]) -> bytes:
+        parts = []
+        for step in steps:
+            if isinstance(step, _FixedRun):
+                try:
+                    parts.append(step.layout.pack(*[values[name] for name in step.names]))
+                except struct.error as error:
+                    raise FormatError(f"one of {', '.join(step.names)}: {error}") from error
+            else:
+                parts.append(step.codec.write(values[step.name]))
+        return b"".join(parts)
+
+    return Codec(read, write)
+
+
+def _steps(fields: Sequence[Field]) -> tuple[_FixedRun | _Single, ...]:
+    steps: list[_FixedRun | _Single] = []
+    run: list[Field] = []
+
+    def close_run() -> None:
+        if run:
+            codes = "".join(field.codec.code for field in run if isinstance(field.codec, Fixed))
+            steps.append(_FixedRun(struct.Struct(">" + codes), tuple(field.name for field in run)))
+            run.clear()
+
+    for field in fields:
+        if isinstance(field.codec, Fixed):
+            run.append(field)
+        else:
+            close_run()
+            steps.append(_Single(field.name, field.codec))
+    close_run()
+    return tuple(steps)

@@ -1,0 +1,132 @@
+"""Protobuf messages to values and back: the pieces that the declared protobuf forms are made of.
+
+What lives here: recipients, amounts and data entries as messages, and parsing with typed errors. What does not: the
+schema (``proto/*.proto``) and which message a transaction type uses (its own module).
+
+Sources: wavesplatform/protobuf-schemas ``proto/waves``; wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/protobuf/transaction``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from google.protobuf.message import DecodeError, EncodeError, Message
+from google.protobuf.unknown_fields import UnknownFieldSet
+
+from soliton.chain.addresses import (
+    ADDRESS_LENGTH,
+    PUBLIC_KEY_HASH_LENGTH,
+    PUBLIC_KEY_LENGTH,
+    Address,
+    Alias,
+    Recipient,
+    check_address,
+    from_public_key,
+    from_public_key_hash,
+    make_alias,
+    public_key_hash,
+)
+from soliton.chain.errors import FormatError
+from soliton.chain.layouts import DIGEST_LENGTH
+from soliton.chain.values import DataEntry, DataValue
+
+M = TypeVar("M", bound=Message)
+
+
+def parse(message_type: type[M], data: bytes) -> M:
+    """The message in ``data``; raises ``FormatError`` for anything that is not one."""
+    try:
+        return message_type.FromString(data)
+    except (DecodeError, RecursionError, ValueError) as error:
+        raise FormatError(f"no {message_type.DESCRIPTOR.name}: {error}") from error
+
+
+def serialize(message: Message) -> bytes:
+    """Deterministic bytes: fields in tag order, defaults left out."""
+    try:
+        return message.SerializeToString(deterministic=True)
+    except (EncodeError, ValueError) as error:
+        raise FormatError(f"{message.DESCRIPTOR.name} cannot be written: {error}") from error
+
+
+def refuse_unknown_fields(message: Message) -> None:
+    """Raise ``FormatError`` when the message holds fields that the schema does not know."""
+    if len(UnknownFieldSet(message)):
+        raise FormatError(f"{message.DESCRIPTOR.name} has unknown fields")
+
+
+def read_asset(asset_id: bytes) -> bytes | None:
+    """Empty bytes stand for the native coin; raises ``FormatError`` for another length than 32."""
+    if not asset_id:
+        return None
+    if len(asset_id) != DIGEST_LENGTH:
+        raise FormatError(f"asset id of {len(asset_id)} bytes")
+    return asset_id
+
+
+def read_recipient(message: Any, chain_id: int) -> Recipient:
+    """A ``Recipient`` message.
+
+    The hash member also takes a whole address or a public key, as the reference node does. Raises ``FormatError`` or
+    ``AddressError``.
+    """
+    match message.WhichOneof("recipient"):
+        case "alias":
+            return make_alias(message.alias, chain_id)
+        case "public_key_hash":
+            return read_address(message.public_key_hash, chain_id)
+        case _:
+            raise FormatError("recipient is empty")
+
+
+def read_address(data: bytes, chain_id: int) -> Address:
+    """An address from its 20-byte hash, its 26 bytes or a 32-byte public key."""
+    match len(data):
+        case n if n == PUBLIC_KEY_HASH_LENGTH:
+            return from_public_key_hash(data, chain_id)
+        case n if n == ADDRESS_LENGTH:
+            return check_address(data, chain_id)
+        case n if n == PUBLIC_KEY_LENGTH:
+            return from_public_key(data, chain_id)
+        case n:
+            raise FormatError(f"no address in {n} bytes")
+
+
+def write_recipient(message: Any, recipient: Recipient) -> None:
+    """Fill a ``Recipient`` message."""
+    if isinstance(recipient, Alias):
+        message.alias = recipient.name
+    else:
+        message.public_key_hash = public_key_hash(recipient)
+
+
+def write_amount(message: Any, asset_id: bytes | None, amount: int) -> None:
+    """Fill an ``Amount`` message; it is written even when both members are empty."""
+    message.SetInParent()
+    if asset_id is not None:
+        message.asset_id = asset_id
+    message.amount = amount
+
+
+def read_data_entry(message: Any) -> DataEntry:
+    """A ``DataEntry`` message; no value means deletion."""
+    member = message.WhichOneof("value")
+    value: DataValue = None if member is None else getattr(message, member)
+    return DataEntry(message.key, value)
+
+
+def write_data_entry(message: Any, entry: DataEntry) -> None:
+    """Fill a ``DataEntry`` message."""
+    message.key = entry.key
+    match entry.value:
+        case None:
+            pass
+        case bool():
+            message.bool_value = entry.value
+        case int():
+            message.int_value = entry.value
+        case bytes():
+            message.binary_value = entry.value
+        case str():
+            message.string_value = entry.value

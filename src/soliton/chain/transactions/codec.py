@@ -1,0 +1,340 @@
+"""Transactions to bytes and JSON and back, for every type, through the declared forms.
+
+What lives here: building, signing, the two binary encodings and JSON. What does not: the forms themselves (one module
+per type), the rules on values (``TransactionType.validate``) and on state (``soliton.ledger``).
+
+Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/transaction/TransactionParsers.scala``,
+``transaction/serialization/impl`` and ``protobuf/transaction/PBTransactions.scala``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from soliton.chain import protobuf
+from soliton.chain.addresses import address_text, from_public_key
+from soliton.chain.errors import (
+    FormatError,
+    UnsupportedTransaction,
+    ValueRuleError,
+    WrongChainId,
+)
+from soliton.chain.layouts import SIGNATURE_LENGTH, read_proofs, take, write_proofs
+from soliton.chain.proto import transaction_pb2
+from soliton.chain.transactions.model import (
+    MAX_PROOF_BYTES,
+    MAX_PROOFS,
+    AnyTransaction,
+    Auth,
+    BinaryForm,
+    TransactionType,
+)
+from soliton.chain.transactions.table import type_by_id, type_by_member
+from soliton.chain.values import AssetId
+from soliton.crypto import base58
+from soliton.crypto.curve25519 import sign as sign_bytes
+from soliton.crypto.hashes import blake2b256
+
+_ENVELOPE: Final = ("sender_public_key", "fee", "fee_asset_id", "timestamp")
+MAX_TRANSACTION_BYTES: Final = 1_048_576
+"""No transaction can be larger than the block that carries it."""
+MAX_VERSION: Final = 127
+_GENESIS: Final = 1
+
+
+def build(
+    kind: TransactionType,
+    payload: Any,
+    *,
+    version: int,
+    chain_id: int,
+    sender_public_key: bytes,
+    fee: int,
+    timestamp: int,
+    fee_asset_id: AssetId | None = None,
+    proofs: tuple[bytes, ...] = (),
+) -> AnyTransaction:
+    """A transaction of these values, with its signed bytes and id.
+
+    Raises ``UnsupportedTransaction`` for a version that has no form and ``FormatError`` for values that do not fit it.
+    """
+    draft = msgspec.structs.replace(
+        _EMPTY,
+        type_id=kind.type_id,
+        version=version,
+        chain_id=chain_id,
+        sender_public_key=sender_public_key,
+        fee=fee,
+        fee_asset_id=fee_asset_id,
+        timestamp=timestamp,
+        payload=payload,
+        proofs=proofs,
+    )
+    form = kind.binary.get(version)
+    if form is not None:
+        body = form.head + form.codec.write(_values(draft))
+    elif is_protobuf(kind, version):
+        body = protobuf.serialize(_body_message(kind, draft))
+    else:
+        raise UnsupportedTransaction(kind.type_id, version)
+    return msgspec.structs.replace(draft, body=body, id=_make_id(kind, body, proofs))
+
+
+_EMPTY: Final[AnyTransaction] = AnyTransaction(0, 0, 0, b"", 0, None, 0, None, (), b"", b"")
+
+
+def with_proofs(transaction: AnyTransaction, proofs: tuple[bytes, ...]) -> AnyTransaction:
+    """The same transaction with other proofs."""
+    kind = type_by_id(transaction.type_id)
+    return msgspec.structs.replace(
+        transaction, proofs=proofs, id=_make_id(kind, transaction.body, proofs)
+    )
+
+
+def sign(
+    transaction: AnyTransaction, private_key: bytes, random: bytes | None = None
+) -> AnyTransaction:
+    """The transaction with one proof: the signature of its body."""
+    return with_proofs(transaction, (sign_bytes(private_key, transaction.body, random),))
+
+
+def is_protobuf(kind: TransactionType, version: int) -> bool:
+    """Whether this version of the type is a protobuf message on the wire.
+
+    Versions above the known ones (up to 127) are protobuf as well: some are in the history of mainnet.
+    """
+    return (
+        kind.protobuf_since is not None and kind.protobuf_since <= version <= MAX_VERSION
+    )
+
+
+def _make_id(kind: TransactionType, body: bytes, proofs: tuple[bytes, ...]) -> bytes:
+    return blake2b256(body) if kind.make_id is None else kind.make_id(body, proofs)
+
+
+def _values(transaction: AnyTransaction) -> dict[str, Any]:
+    values = {name: getattr(transaction.payload, name) for name in transaction.payload.__struct_fields__}
+    values["sender_public_key"] = transaction.sender_public_key
+    values["fee"] = transaction.fee
+    values["fee_asset_id"] = transaction.fee_asset_id
+    values["timestamp"] = transaction.timestamp
+    values["chain_id"] = transaction.chain_id
+    return values
+
+
+# --- legacy binary ---------------------------------------------------------------------------------------------------
+
+
+def encode(transaction: AnyTransaction) -> bytes:
+    """The form in which the transaction is stored in blocks and sent to peers: legacy or protobuf, as its version."""
+    kind = type_by_id(transaction.type_id)
+    form = kind.binary.get(transaction.version)
+    if form is None:
+        return encode_protobuf(transaction)
+    body, proofs = transaction.body, transaction.proofs
+    match form.auth:
+        case Auth.NONE:
+            return body
+        case Auth.PROOFS:
+            return form.lead + body + write_proofs(proofs)
+        case Auth.SIGNATURE_FIRST:
+            return body[:1] + _signature(proofs) + body
+        case Auth.SIGNATURE_LAST:
+            return form.stored_head + body[len(form.head) :] + _signature(proofs)
+
+
+def _signature(proofs: tuple[bytes, ...]) -> bytes:
+    if len(proofs) != 1 or len(proofs[0]) != SIGNATURE_LENGTH:
+        raise FormatError(f"this version holds one signature of {SIGNATURE_LENGTH} bytes")
+    return proofs[0]
+
+
+def decode_legacy(data: bytes, chain_id: int) -> AnyTransaction:
+    """A transaction from its legacy bytes.
+
+    Raises ``FormatError`` for bytes that are no transaction (or more than one), ``UnsupportedTransaction`` for a type
+    or version without a legacy form.
+    """
+    if len(data) < 3:
+        raise FormatError(f"no transaction in {len(data)} bytes")
+    if data[0] == 0:
+        kind, version = type_by_id(data[1]), data[2]
+    else:
+        kind = type_by_id(data[0])
+        version = data[1] if kind.binary[1].auth is Auth.PROOFS else 1
+    form = kind.binary.get(version)
+    if form is None:
+        raise UnsupportedTransaction(kind.type_id, version)
+    return _decode_form(kind, version, form, data, chain_id)
+
+
+def _decode_form(
+    kind: TransactionType, version: int, form: BinaryForm, data: bytes, chain_id: int
+) -> AnyTransaction:
+    proofs: tuple[bytes, ...] = ()
+    if form.auth is Auth.SIGNATURE_FIRST:
+        proofs = (take(data, 1, SIGNATURE_LENGTH),)
+        head_at = 1 + SIGNATURE_LENGTH
+    else:
+        head_at = len(form.lead)
+    start = head_at + len(form.stored_head)
+    if data[head_at:start] != form.stored_head or data[: len(form.lead)] != form.lead:
+        raise FormatError(f"{kind.name} version {version} does not begin as it should")
+    values, end = form.codec.read(data, start)
+    body = form.head + data[start:end]
+    if form.auth is Auth.PROOFS:
+        proofs, end = read_proofs(data, end)
+    elif form.auth is Auth.SIGNATURE_LAST:
+        proofs = (take(data, end, SIGNATURE_LENGTH),)
+        end += SIGNATURE_LENGTH
+    if end != len(data):
+        raise FormatError(f"{len(data) - end} bytes after the transaction")
+    sender_public_key = values.pop("sender_public_key", b"")
+    fee = values.pop("fee", 0)
+    fee_asset_id = values.pop("fee_asset_id", None)
+    timestamp = values.pop("timestamp")
+    chain_id = values.pop("chain_id", chain_id)
+    return AnyTransaction(
+        kind.type_id,
+        version,
+        chain_id,
+        sender_public_key,
+        fee,
+        fee_asset_id,
+        timestamp,
+        kind.payload(**values),
+        proofs,
+        body,
+        _make_id(kind, body, proofs),
+    )
+
+
+# --- protobuf --------------------------------------------------------------------------------------------------------
+
+
+def _body_message(kind: TransactionType, transaction: AnyTransaction) -> Any:
+    message = transaction_pb2.Transaction(
+        chain_id=transaction.chain_id,
+        sender_public_key=transaction.sender_public_key,
+        timestamp=transaction.timestamp,
+        version=transaction.version,
+    )
+    if kind.type_id != _GENESIS:
+        protobuf.write_amount(message.fee, transaction.fee_asset_id, transaction.fee)
+    data = getattr(message, kind.protobuf.member)
+    data.SetInParent()
+    kind.protobuf.write(data, transaction.payload)
+    return message
+
+
+
+def encode_protobuf(transaction: AnyTransaction) -> bytes:
+    """The deterministic ``SignedTransaction`` of any version: what Merkle trees and block sizes are made of."""
+    signed = transaction_pb2.SignedTransaction(proofs=transaction.proofs)
+    kind = type_by_id(transaction.type_id)
+    signed.waves_transaction.CopyFrom(_body_message(kind, transaction))
+    return protobuf.serialize(signed)
+
+
+def decode_protobuf(data: bytes, chain_id: int) -> AnyTransaction:
+    """A transaction from ``SignedTransaction`` bytes.
+
+    Raises ``FormatError``, ``AddressError``, ``UnsupportedTransaction`` or ``WrongChainId``.
+    """
+    if len(data) > MAX_TRANSACTION_BYTES:
+        raise FormatError(f"{len(data)} bytes are more than a transaction can have")
+    return from_message(protobuf.parse(transaction_pb2.SignedTransaction, data), chain_id)
+
+
+def from_message(signed: Any, chain_id: int) -> AnyTransaction:
+    """A transaction from a parsed ``SignedTransaction``; raises as ``decode_protobuf``."""
+    if signed.WhichOneof("transaction") != "waves_transaction":
+        raise FormatError("the message holds no transaction of this chain's own kind")
+    message = signed.waves_transaction
+    member = message.WhichOneof("data")
+    if member is None:
+        raise FormatError("the transaction has no data")
+    kind = type_by_member(member)
+    data = getattr(message, member)
+    if kind.protobuf.strict:
+        protobuf.refuse_unknown_fields(data)
+    if message.chain_id != chain_id:
+        raise WrongChainId(chain_id, message.chain_id)
+    if not 0 < message.version <= MAX_VERSION and kind.versioned:
+        raise UnsupportedTransaction(kind.type_id, message.version)
+    if kind.type_id != _GENESIS and len(message.sender_public_key) != 32:
+        raise FormatError(f"sender public key of {len(message.sender_public_key)} bytes")
+    return build(
+        kind,
+        kind.payload(**kind.protobuf.read(data, message.chain_id)),
+        version=message.version if kind.versioned else 1,
+        chain_id=message.chain_id,
+        sender_public_key=message.sender_public_key,
+        fee=message.fee.amount,
+        fee_asset_id=protobuf.read_asset(message.fee.asset_id),
+        timestamp=message.timestamp,
+        proofs=tuple(signed.proofs),
+    )
+
+
+# --- rules without state ---------------------------------------------------------------------------------------------
+
+
+def validate(transaction: AnyTransaction) -> None:
+    """The rules that need no state, in the reference order; raises ``ValueRuleError``."""
+    type_by_id(transaction.type_id).validate(transaction)
+
+
+def check_proofs(proofs: tuple[bytes, ...]) -> None:
+    """At most 8 proofs of at most 64 bytes; raises ``ProofsError``."""
+    if len(proofs) > MAX_PROOFS:
+        raise ProofsError(f"Too many proofs ({len(proofs)}), only {MAX_PROOFS} allowed")
+    longest = max(map(len, proofs), default=0)
+    if longest > MAX_PROOF_BYTES:
+        raise ProofsError(f"Too large proof ({longest}), must be max {MAX_PROOF_BYTES} bytes")
+
+
+class ProofsError(ValueRuleError):
+    """Too many proofs, or too large ones."""
+
+
+# --- JSON ------------------------------------------------------------------------------------------------------------
+
+
+def to_json(transaction: AnyTransaction) -> dict[str, Any]:
+    """The transaction as the reference node prints it (without what only the chain knows, such as its height)."""
+    kind = type_by_id(transaction.type_id)
+    asset = transaction.fee_asset_id
+    out: dict[str, Any] = {
+        "type": kind.type_id,
+        "id": base58.encode(transaction.id),
+        "fee": transaction.fee,
+        "feeAssetId": None if asset is None else base58.encode(asset),
+        "timestamp": transaction.timestamp,
+    }
+    if kind.versioned:
+        out["version"] = transaction.version
+    if is_protobuf(kind, transaction.version):
+        out["chainId"] = transaction.chain_id
+    if kind.type_id == _GENESIS:
+        del out["feeAssetId"]
+        out["signature"] = out["id"]
+    else:
+        proofs = [base58.encode(proof) for proof in transaction.proofs]
+        out["sender"] = sender_text(transaction)
+        out["senderPublicKey"] = base58.encode(transaction.sender_public_key)
+        out["proofs"] = proofs
+        if transaction.version in kind.signature_versions:
+            out["signature"] = proofs[0] if proofs else ""
+    for field in kind.json:
+        out[field.key] = field.kind.write(getattr(transaction.payload, field.attribute))
+    if kind.repeats_fee_asset:
+        out["feeAsset"] = out["feeAssetId"]
+    return out
+
+
+def sender_text(transaction: AnyTransaction) -> str:
+    """The sender's address in base58."""
+    return address_text(from_public_key(transaction.sender_public_key, transaction.chain_id))

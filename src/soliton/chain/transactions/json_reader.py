@@ -1,0 +1,222 @@
+"""Transactions from the JSON that clients send.
+
+What lives here: reading a signed transaction, or the parts of one that is still to be signed. All members of the
+wrong kind are reported together, in the words of the reference node; values that are of the right kind but mean
+nothing (an address with a wrong checksum) come after them, one at a time. What does not: the rules on values
+(``codec.validate``) and on state.
+
+Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/transaction/TransactionFactory.scala`` and
+``api/http/requests``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from soliton.chain.addresses import PUBLIC_KEY_LENGTH
+from soliton.chain.errors import (
+    ChainError,
+    JsonFieldError,
+    JsonFieldErrors,
+    PublicKeyError,
+    UnsupportedTransaction,
+    ValueRuleError,
+    WrongChainId,
+)
+from soliton.chain.json_kinds import (
+    ASSET,
+    decode_base58,
+    expect_byte,
+    expect_long,
+    expect_string,
+)
+from soliton.chain.transactions import codec
+from soliton.chain.transactions.model import AnyTransaction, JsonField, TransactionType
+from soliton.chain.transactions.table import type_by_id
+from soliton.chain.values import AssetId
+from soliton.crypto import base58
+from soliton.crypto.errors import Base58Error
+
+JsonObject = Mapping[str, Any]
+
+_MAX_PUBLIC_KEY_CHARS: Final = 44
+_FIELD_PREFIX: Final = "obj."
+
+
+class Request(msgspec.Struct, frozen=True):
+    """What a client's JSON says about a transaction; ``None`` where it says nothing."""
+
+    kind: TransactionType
+    version: int
+    payload: Any
+    sender: str | None
+    sender_public_key: str | None
+    fee: int
+    fee_asset_id: AssetId | None
+    timestamp: int | None
+    proofs: tuple[bytes, ...]
+
+
+def read_signed(obj: JsonObject, chain_id: int) -> AnyTransaction:
+    """The transaction that a client signed.
+
+    Raises ``WrongChainId``, ``UnsupportedTransaction``, ``JsonFieldErrors``, ``AddressError``, ``PublicKeyError`` or
+    ``ValueRuleError``.
+    """
+    claimed = obj.get("chainId")
+    if isinstance(claimed, int) and not isinstance(claimed, bool) and claimed != chain_id:
+        raise WrongChainId(chain_id, claimed)
+    request = read_request(obj, chain_id)
+    if request.sender_public_key is None:
+        raise ValueRuleError("invalid.senderPublicKey")
+    transaction = to_transaction(
+        request, parse_public_key(request.sender_public_key), chain_id, request.timestamp or 0
+    )
+    codec.validate(transaction)
+    codec.check_proofs(transaction.proofs)
+    return transaction
+
+
+def read_request(obj: JsonObject, chain_id: int) -> Request:
+    """The parts of a transaction, signed or not; raises as ``read_signed``, rules on values aside."""
+    reader = _Reader(obj, chain_id)
+    type_id = reader.take("type", _byte)
+    version = reader.take("version", _byte, 1)
+    reader.finish()
+    kind = type_by_id(type_id)
+    if not kind.versioned or not (version in kind.binary or codec.is_protobuf(kind, version)):
+        raise UnsupportedTransaction(type_id, version)
+    request = Request(
+        kind=kind,
+        version=version,
+        sender=reader.take("sender", _string, None),
+        sender_public_key=reader.take("senderPublicKey", _string, None),
+        fee=reader.take("fee", _long),
+        fee_asset_id=reader.take("feeAssetId", ASSET.read, None) if kind.fee_in_asset else None,
+        timestamp=reader.take("timestamp", _long, None),
+        proofs=_read_proofs(reader),
+        payload=_read_payload(reader, kind),
+    )
+    reader.finish()
+    return request
+
+
+def to_transaction(
+    request: Request, sender_public_key: bytes, chain_id: int, timestamp: int
+) -> AnyTransaction:
+    """The transaction that a request describes, with the proofs that it carries."""
+    return codec.build(
+        request.kind,
+        request.payload,
+        version=request.version,
+        chain_id=chain_id,
+        sender_public_key=sender_public_key,
+        fee=request.fee,
+        fee_asset_id=request.fee_asset_id,
+        timestamp=timestamp,
+        proofs=request.proofs,
+    )
+
+
+def parse_public_key(text: str) -> bytes:
+    """A public key in base58; raises ``PublicKeyError``."""
+    try:
+        key = base58.decode(text, _MAX_PUBLIC_KEY_CHARS)
+    except Base58Error as error:
+        raise PublicKeyError(str(error)) from error
+    if len(key) != PUBLIC_KEY_LENGTH:
+        raise PublicKeyError(f"public key of {len(key)} bytes")
+    return key
+
+
+def _byte(value: Any, _chain_id: int) -> int:
+    return expect_byte(value)
+
+
+def _long(value: Any, _chain_id: int) -> int:
+    return expect_long(value)
+
+
+def _string(value: Any, _chain_id: int) -> str:
+    return expect_string(value)
+
+
+class _Reader:
+    """Takes members one by one, remembers what was wrong, and says so at the end."""
+
+    __slots__ = ("_chain_id", "_first_problem", "_obj", "_shape_errors")
+
+    def __init__(self, obj: JsonObject, chain_id: int) -> None:
+        self._obj = obj
+        self._chain_id = chain_id
+        self._shape_errors: list[tuple[str, str]] = []
+        self._first_problem: ChainError | None = None
+
+    def has(self, key: str) -> bool:
+        return self._obj.get(key) is not None
+
+    def take(
+        self, key: str, read: Callable[[Any, int], Any], default: Any = msgspec.UNSET
+    ) -> Any:
+        value = self._obj.get(key, msgspec.UNSET)
+        if value is msgspec.UNSET or (value is None and default is not msgspec.UNSET):
+            if default is msgspec.UNSET:
+                self._shape_errors.append((_FIELD_PREFIX + key, "error.path.missing"))
+            return default
+        try:
+            return read(value, self._chain_id)
+        except JsonFieldError as error:
+            self._shape_errors.append((_FIELD_PREFIX + key + error.path, error.expected))
+        except ChainError as error:
+            self._first_problem = self._first_problem or error
+        return None
+
+    def finish(self) -> None:
+        if self._shape_errors:
+            raise JsonFieldErrors(self._shape_errors)
+        if self._first_problem is not None:
+            raise self._first_problem
+
+
+def _read_proofs(reader: _Reader) -> tuple[bytes, ...]:
+    signature = reader.take("signature", _signature, None)
+    proofs: tuple[bytes, ...] | None = reader.take("proofs", _proof_list, None)
+    if proofs and signature is not None and proofs[0] != signature:
+        raise ValueRuleError(
+            "Both proofs and signature are provided, but proofs do not match signature"
+        )
+    if proofs is not None:
+        return proofs
+    return () if signature is None else (signature,)
+
+
+def _signature(value: Any, _chain_id: int) -> bytes | None:
+    # Requests to sign often carry an empty one.
+    return None if value == "" else decode_base58(value)
+
+
+def _proof_list(value: Any, _chain_id: int) -> tuple[bytes, ...]:
+    if not isinstance(value, list):
+        raise JsonFieldError("", "invalid.proofs")
+    proofs = []
+    for item in value:
+        if not isinstance(item, str):
+            raise JsonFieldError("", "expected.string")
+        proofs.append(decode_base58(item))
+    codec.check_proofs(tuple(proofs))
+    return tuple(proofs)
+
+
+def _read_payload(reader: _Reader, kind: TransactionType) -> Any:
+    values = {field.attribute: _read_field(reader, field) for field in kind.json}
+    return kind.payload(**values)
+
+
+def _read_field(reader: _Reader, field: JsonField) -> Any:
+    for key in (field.key, *field.aliases):
+        if reader.has(key):
+            return reader.take(key, field.kind.read)
+    return reader.take(field.key, field.kind.read, field.default)

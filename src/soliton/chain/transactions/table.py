@@ -1,0 +1,60 @@
+"""The table of transaction types: one row a type, the only dispatch there is.
+
+A row names the module that describes the type (``soliton.chain.transactions.<name>``) and, under the same name, the
+module with its rules (``soliton.ledger.rules.<name>``). Adding a type is those two modules and one row here.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Final
+
+from soliton.chain.errors import UnsupportedTransaction
+from soliton.chain.transactions.model import TransactionType
+
+ROWS: Final[dict[int, str]] = {
+    1: "genesis",
+    2: "payment",
+    4: "transfer",
+    12: "data",
+}
+
+_BY_ID: Final[dict[int, TransactionType]] = {}
+_BY_MEMBER: Final[dict[str, TransactionType]] = {}
+
+
+def register(kind: TransactionType) -> None:
+    """Make a type known: its id and its protobuf member lead to it from now on."""
+    _BY_ID[kind.type_id] = kind
+    _BY_MEMBER[kind.protobuf.member] = kind
+
+
+def _load() -> None:
+    for type_id, name in ROWS.items():
+        kind: TransactionType = import_module(f"soliton.chain.transactions.{name}").TYPE
+        assert kind.type_id == type_id, f"row {type_id} leads to type {kind.type_id}"
+        register(kind)
+
+
+def type_by_id(type_id: int) -> TransactionType:
+    """The type with this number; raises ``UnsupportedTransaction``."""
+    kind = _BY_ID.get(type_id)
+    if kind is None:
+        raise UnsupportedTransaction(type_id, 0)
+    return kind
+
+
+def type_by_member(member: str) -> TransactionType:
+    """The type whose protobuf data is this member; raises ``UnsupportedTransaction``."""
+    kind = _BY_MEMBER.get(member)
+    if kind is None:
+        raise UnsupportedTransaction(0, 0)
+    return kind
+
+
+def registered() -> tuple[TransactionType, ...]:
+    """All known types."""
+    return tuple(_BY_ID.values())
+
+
+_load()

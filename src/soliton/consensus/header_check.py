@@ -1,0 +1,155 @@
+"""Whether a block header may follow its parent: version, base target, generation signature, balance, delay.
+
+What lives here: one function that checks and gives the block's hit source. What does not: the signature and the
+transactions (``soliton.ledger``), how the numbers of the parent are found (the chain).
+
+Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/appender/package.scala`` and
+``consensus/PoSSelector.scala``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from soliton.chain.blocks import (
+    GENERATION_SIGNATURE_LENGTH,
+    MAX_FEATURE_VOTES,
+    NG_VERSION,
+    PROTOBUF_VERSION,
+    VRF_PROOF_LENGTH,
+    BlockHeader,
+)
+from soliton.consensus import pos
+from soliton.consensus.pos import PoS
+from soliton.crypto import base58, curve25519, vrf
+from soliton.errors import InputError
+
+MAX_TIME_DRIFT_MS: Final = 100
+
+EARLY_BLOCKS: Final[dict[int, bytes]] = {
+    812_608: base58.decode(
+        "2GNCYVy7k3kEPXzz12saMtRDeXFKr8cymVsG8Yxx3sZZ75eHj9csfXnGHuuJe7XawbcwjKdifUrV1uMq4ZNCWPf1"
+    ),
+    813_207: base58.decode(
+        "5uZoDnRKeWZV9Thu2nvJVZ5dBvPB7k2gvpzFD618FMXCbBVBMN2rRyvKBZBhAGnGdgeh2LXEeSr9bJqruJxngsE7"
+    ),
+}
+"""Two blocks of Waves mainnet that came too early and were accepted, by the height of their parent."""
+
+
+class ConsensusError(InputError):
+    """A block that breaks a rule of consensus; the message says which, with both numbers."""
+
+
+class Parent(msgspec.Struct, frozen=True):
+    """What the check needs to know about the chain below the block.
+
+    ``hit_source`` is that of the block 100 below (the parent's where there is none or the rule does not yet apply);
+    ``generation_signature`` the parent's own. ``generating_balance`` is the generator's, in wavelets.
+    """
+
+    height: int
+    header: BlockHeader
+    hit_source: bytes
+    great_grandparent_timestamp: int | None
+    generating_balance: int
+
+
+class HeaderRules(msgspec.Struct, frozen=True):
+    """The rules of consensus in force for the block."""
+
+    version: int
+    pos: PoS
+    uses_vrf: bool
+    refuse_weak_keys: bool
+    target_delay_seconds: int
+    minimum_generating_balance: int
+    minimum_applies_from: int
+    state_hash_required: bool
+
+
+def check_header(
+    header: BlockHeader, block_id: bytes, parent: Parent, rules: HeaderRules, now: int | None
+) -> bytes:
+    """Check a header against its parent and give the hit source of the new block.
+
+    ``now`` (ms) bounds how far in the future a block may be; ``None`` when history is imported.
+    Raises ``ConsensusError``.
+    """
+    _check_form(header, rules)
+    if now is not None and header.timestamp - now > MAX_TIME_DRIFT_MS:
+        raise ConsensusError(f"timestamp {header.timestamp} is from the future, now is {now}")
+    expected = pos.next_base_target(
+        rules.pos,
+        rules.target_delay_seconds,
+        parent.height,
+        parent.header.base_target,
+        parent.header.timestamp,
+        parent.great_grandparent_timestamp,
+        header.timestamp,
+    )
+    if header.base_target != expected:
+        raise ConsensusError(f"base target {header.base_target} is not the expected {expected}")
+    signature, hit_source = _generation_signature(header, parent, rules)
+    balance = parent.generating_balance
+    if balance < rules.minimum_generating_balance and header.timestamp >= rules.minimum_applies_from:
+        raise ConsensusError(
+            f"generating balance {balance} is below {rules.minimum_generating_balance}"
+        )
+    if balance <= 0:
+        raise ConsensusError(f"generating balance {balance} is not above zero")
+    delay = pos.delay_ms(rules.pos, pos.hit(signature), parent.header.base_target, balance)
+    earliest = parent.header.timestamp + delay
+    if header.timestamp < earliest and EARLY_BLOCKS.get(parent.height) != block_id:
+        raise ConsensusError(f"timestamp {header.timestamp} is before the earliest one, {earliest}")
+    return hit_source
+
+
+def _check_form(header: BlockHeader, rules: HeaderRules) -> None:
+    if header.version != rules.version:
+        raise ConsensusError(f"block version {header.version}, {rules.version} expected")
+    length = VRF_PROOF_LENGTH if rules.uses_vrf else GENERATION_SIGNATURE_LENGTH
+    if len(header.generation_signature) != length:
+        raise ConsensusError(
+            f"generation signature of {len(header.generation_signature)} bytes, {length} expected"
+        )
+    votes = header.feature_votes
+    if votes and header.version < NG_VERSION:
+        raise ConsensusError(f"block version {header.version} cannot vote for features")
+    if len(votes) > MAX_FEATURE_VOTES or len(set(votes)) != len(votes):
+        raise ConsensusError(f"feature votes {votes} are too many or repeated")
+    if header.version >= PROTOBUF_VERSION and list(votes) != sorted(votes):
+        raise ConsensusError(f"feature votes {votes} are not in ascending order")
+    if (header.state_hash is not None) != rules.state_hash_required:
+        raise ConsensusError(
+            "the header must hold a state hash"
+            if rules.state_hash_required
+            else "the header cannot hold a state hash yet"
+        )
+    if header.challenged is not None:
+        if not rules.state_hash_required:
+            raise ConsensusError("the header cannot challenge another one yet")
+        if header.challenged.generator == header.generator:
+            raise ConsensusError("a generator cannot challenge itself")
+
+
+def _generation_signature(
+    header: BlockHeader, parent: Parent, rules: HeaderRules
+) -> tuple[bytes, bytes]:
+    """The bytes whose hit counts, and the hit source of this block."""
+    if rules.uses_vrf:
+        if rules.refuse_weak_keys and curve25519.is_weak(header.generator):
+            raise ConsensusError("the generator's public key is weak")
+        output = vrf.verify(header.generator, parent.hit_source, header.generation_signature)
+        if output is None:
+            raise ConsensusError("the generation signature is no valid VRF proof")
+        return output, output
+    expected = pos.generation_signature(parent.header.generation_signature, header.generator)
+    if header.generation_signature != expected:
+        raise ConsensusError(
+            f"generation signature {header.generation_signature.hex()} is not {expected.hex()}"
+        )
+    counted = pos.generation_signature(parent.hit_source, header.generator)
+    return counted, header.generation_signature

@@ -1,0 +1,125 @@
+"""Fees: the least that must be paid, who pays, and how a block's generator gets its share.
+
+Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/diffs/FeeValidation.scala``,
+``state/Sponsorship.scala``, ``state/diffs/BlockDiffer.scala``.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from soliton.chain.addresses import from_public_key
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.transactions.table import type_by_id
+from soliton.chain.values import MAX_I64, AssetId
+from soliton.crypto import base58
+from soliton.ledger.errors import TransactionRejected
+from soliton.ledger.portfolio import Portfolio
+from soliton.ledger.rules import rules_of
+from soliton.ledger.rules_at import Rules
+from soliton.ledger.state import ASSETS, SPONSORSHIPS, AssetInfo, State
+
+
+class MinimumFee(msgspec.Struct, frozen=True):
+    """The least fee: in wavelets, and in the asset that the transaction pays with (the same for the native coin)."""
+
+    waves: int
+    asset_id: AssetId | None
+    amount: int
+
+
+def minimum_fee(transaction: AnyTransaction, state: State, rules: Rules) -> MinimumFee:
+    """What the transaction must pay at least.
+
+    Raises ``TransactionRejected`` when its fee asset does not exist or is not sponsored.
+    """
+    waves = rules_of(transaction.type_id).minimum_fee(transaction, rules)
+    asset_id = transaction.fee_asset_id
+    if asset_id is None or not rules.sponsorship:
+        return MinimumFee(waves, None, waves)
+    _, sponsorship = sponsor_of(asset_id, state)
+    return MinimumFee(waves, asset_id, from_waves(waves, sponsorship, rules.fees.unit))
+
+
+def check_fee(transaction: AnyTransaction, state: State, rules: Rules) -> None:
+    """Raise ``TransactionRejected`` when the fee is too small."""
+    if not rules.sponsorship:
+        if transaction.fee <= 0 and transaction.sender_public_key:
+            raise TransactionRejected("Fee must be positive.")
+        return
+    least = minimum_fee(transaction, state, rules)
+    if transaction.fee >= least.amount:
+        return
+    title = type_by_id(transaction.type_id).title
+    if least.asset_id is None:
+        paid, alternative = f"{transaction.fee} in WAVES", ""
+    else:
+        asset = base58.encode(least.asset_id)
+        paid, alternative = f"{transaction.fee} in {asset}", f" or {least.amount} {asset}"
+    raise TransactionRejected(
+        f"Fee for {title} ({paid}) does not exceed minimal value of {least.waves} WAVES{alternative}."
+    )
+
+
+def add_fee(transaction: AnyTransaction, portfolio: Portfolio, state: State, rules: Rules) -> None:
+    """Take the fee from the sender; a sponsor gets the asset and pays wavelets in its place."""
+    if not transaction.sender_public_key:
+        return
+    sender = from_public_key(transaction.sender_public_key, rules.chain_id)
+    asset_id = transaction.fee_asset_id
+    portfolio.add(sender, asset_id, -transaction.fee)
+    if asset_id is not None and rules.sponsorship:
+        info, sponsorship = sponsor_of(asset_id, state)
+        issuer = from_public_key(info.issuer, rules.chain_id)
+        portfolio.add(issuer, asset_id, transaction.fee)
+        portfolio.add(issuer, None, -to_waves(transaction.fee, sponsorship, rules.fees.unit))
+
+
+def generator_fee(
+    transaction: AnyTransaction, state: State, rules: Rules
+) -> tuple[AssetId | None, int]:
+    """What generators get for the transaction: wavelets, or an asset before sponsorship."""
+    asset_id = transaction.fee_asset_id
+    if asset_id is None or not rules.sponsorship:
+        return asset_id, transaction.fee
+    _, sponsorship = sponsor_of(asset_id, state)
+    return None, to_waves(transaction.fee, sponsorship, rules.fees.unit)
+
+
+def sponsor_of(asset_id: AssetId, state: State) -> tuple[AssetInfo, int]:
+    """The asset and its sponsorship (asset units per fee unit).
+
+    Raises ``TransactionRejected`` when there is no such asset or nobody sponsors it.
+    """
+    info = state.get(ASSETS, asset_id)
+    if info is None:
+        raise TransactionRejected(
+            f"Asset {base58.encode(asset_id)} does not exist, cannot be used to pay fees"
+        )
+    sponsorship = state.get(SPONSORSHIPS, asset_id)
+    if sponsorship <= 0:
+        raise TransactionRejected(
+            f"Asset {base58.encode(asset_id)} is not sponsored, cannot be used to pay fees"
+        )
+    return info, sponsorship
+
+
+def current_part(fee: int) -> int:
+    """The two fifths of a fee that go to the generator of the transaction's own block."""
+    return fee // 5 * 2
+
+
+def to_waves(amount: int, sponsorship: int, unit: int) -> int:
+    """Wavelets for an amount of a sponsored asset; raises ``TransactionRejected`` beyond 64 bits."""
+    return _checked(amount * unit // sponsorship)
+
+
+def from_waves(waves: int, sponsorship: int, unit: int) -> int:
+    """The amount of a sponsored asset for wavelets; raises ``TransactionRejected`` beyond 64 bits."""
+    return _checked(waves * sponsorship // unit)
+
+
+def _checked(value: int) -> int:
+    if value > MAX_I64:
+        raise TransactionRejected("BigInteger out of long range")
+    return value

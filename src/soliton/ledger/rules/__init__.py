@@ -1,0 +1,36 @@
+"""What transactions do to the state: one module a type, under the same name as in ``soliton.chain.transactions``.
+
+The table of types is ``soliton.chain.transactions.table``; this package finds the rules by the names in its rows.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Final
+
+from soliton.chain.errors import UnsupportedTransaction
+from soliton.chain.transactions.table import ROWS
+from soliton.ledger.context import TypeRules
+
+_RULES: Final[dict[int, TypeRules]] = {}
+
+
+def register(type_id: int, rules: TypeRules) -> None:
+    """Make the rules of a type known."""
+    _RULES[type_id] = rules
+
+
+def rules_of(type_id: int) -> TypeRules:
+    """The rules of a transaction type; raises ``UnsupportedTransaction``."""
+    rules = _RULES.get(type_id)
+    if rules is None:
+        raise UnsupportedTransaction(type_id, 0)
+    return rules
+
+
+def _load() -> None:
+    for type_id, name in ROWS.items():
+        register(type_id, import_module(f"soliton.ledger.rules.{name}").RULES)
+
+
+_load()

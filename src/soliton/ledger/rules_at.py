@@ -1,0 +1,186 @@
+"""Which rules are in force at a height: one frozen record of switches and numbers.
+
+A rule reads ``rules.sponsorship`` or ``rules.fees``; it never compares heights or feature numbers itself. Heights
+between two switches share one record, so a look-up is a binary search in a short list.
+
+Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/settings/BlockchainSettings.scala``,
+``state/Blockchain.scala`` (``blockVersionAt``), ``state/Sponsorship.scala``.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from soliton.chain import blocks
+from soliton.chain.features import Feature
+from soliton.chain.networks.model import Fees, Functionality, Network
+from soliton.consensus.pos import FAIR_1, NXT, Algorithm, PoS
+
+MINIMUM_GENERATING_BALANCE: Final = 1_000_000_000_000
+SMALLER_MINIMUM_GENERATING_BALANCE: Final = 100_000_000_000
+SHORT_BALANCE_DEPTH: Final = 50
+LONG_BALANCE_DEPTH: Final = 1_000
+NEVER: Final = 2**63 - 1
+
+MAX_TRANSACTIONS_BEFORE_NG: Final = 100
+MAX_TRANSACTIONS_NG: Final = 6_000
+MAX_TRANSACTION_BYTES_IN_BLOCK: Final = 1_048_576
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """What holds for the block at a height (and, as the parent's record, for the one after it)."""
+
+    chain_id: int
+    features: frozenset[int]
+    block_version: int
+    fees: Fees
+    payments_allowed: bool
+    block_version_3_after_height: int
+    leased_coins_protected: bool
+    sponsorship: bool
+    ng: bool
+    ng_carry: bool
+    pos: PoS
+    uses_vrf: bool
+    minimum_generating_balance: int
+    minimal_generating_balance_after: int
+    generating_balance_depth: int
+    average_block_delay_seconds: int
+    state_hash_required: bool
+    temporary_negative_until: int
+    future_until: int
+    unissued_assets_until: int
+    max_time_back_ms: int
+    max_time_forward_ms: int
+    max_transactions: int | None
+    max_transactions_bytes: int | None
+
+    def has(self, feature: Feature) -> bool:
+        """Whether a feature is active."""
+        return feature in self.features
+
+
+class RuleBook:
+    """The rules of a network at every height, given the heights at which features became active."""
+
+    __slots__ = ("_activations", "_network", "_records", "_starts")
+
+    def __init__(self, network: Network, activations: Mapping[int, int] | None = None) -> None:
+        """``activations`` (feature to height) adds to the features that the network activates by itself."""
+        self._network = network
+        self._activations = {**network.functionality.pre_activated_features, **(activations or {})}
+        self._starts = sorted({0, *(height for height in self._switches() if height >= 0)})
+        self._records = [self._make(start) for start in self._starts]
+
+    def at(self, height: int) -> Rules:
+        """The rules of the block at this height."""
+        return self._records[bisect_right(self._starts, height) - 1]
+
+    def activation_height(self, feature: Feature) -> int | None:
+        """The height from which a feature is active, ``None`` when that is not decided."""
+        return self._activations.get(feature)
+
+    def activations(self) -> Mapping[int, int]:
+        """All features with the height from which they are active."""
+        return self._activations
+
+    def _switches(self) -> list[int]:
+        settings = self._network.functionality
+        # Rules of one block depend on the records of its parent as well: each switch matters one later too.
+        heights = list(self._activations.values())
+        heights += [height + 1 for height in heights]
+        heights += [
+            1,
+            2,
+            settings.block_version_3_after_height + 1,
+            settings.block_version_3_after_height + 2,
+            settings.generation_balance_depth_from_50_to_1000_after_height,
+            self._sponsorship_height(),
+            self._state_hash_height(),
+        ]
+        return heights
+
+    def _sponsorship_height(self) -> int:
+        start = self._activations.get(Feature.FEE_SPONSORSHIP)
+        if start is None:
+            return NEVER
+        return start + voting_window(self._network.functionality, start)
+
+    def _state_hash_height(self) -> int:
+        start = self._activations.get(Feature.LIGHT_NODE)
+        if start is None:
+            return NEVER
+        return start + self._network.functionality.light_node_block_fields_absence_interval
+
+    def _make(self, height: int) -> Rules:
+        settings = self._network.functionality
+        active = frozenset(
+            feature for feature, start in self._activations.items() if start <= height
+        )
+        ng_start = self._activations.get(Feature.NG, NEVER)
+        mass_transfer = Feature.MASS_TRANSFER in active
+        return Rules(
+            chain_id=self._network.chain_id,
+            features=active,
+            block_version=self._block_version(height),
+            fees=self._network.fees,
+            payments_allowed=height <= settings.block_version_3_after_height,
+            block_version_3_after_height=settings.block_version_3_after_height,
+            leased_coins_protected=height > settings.block_version_3_after_height,
+            sponsorship=height >= self._sponsorship_height(),
+            ng=height >= ng_start,
+            ng_carry=height > ng_start,
+            pos=_pos(settings, active),
+            uses_vrf=Feature.BLOCK_V5 in active,
+            minimum_generating_balance=SMALLER_MINIMUM_GENERATING_BALANCE
+            if Feature.SMALLER_MINIMAL_GENERATING_BALANCE in active
+            else MINIMUM_GENERATING_BALANCE,
+            minimal_generating_balance_after=settings.minimal_generating_balance_after,
+            generating_balance_depth=LONG_BALANCE_DEPTH
+            if height >= settings.generation_balance_depth_from_50_to_1000_after_height
+            else SHORT_BALANCE_DEPTH,
+            average_block_delay_seconds=self._network.genesis.average_block_delay_ms // 1000,
+            state_hash_required=height >= self._state_hash_height(),
+            temporary_negative_until=settings.allow_temporary_negative_until,
+            future_until=settings.allow_transactions_from_future_until,
+            unissued_assets_until=settings.allow_unissued_assets_until,
+            max_time_back_ms=settings.max_transaction_time_back_offset_ms,
+            max_time_forward_ms=settings.max_transaction_time_forward_offset_ms,
+            max_transactions=None
+            if mass_transfer
+            else (MAX_TRANSACTIONS_NG if height >= ng_start else MAX_TRANSACTIONS_BEFORE_NG),
+            max_transactions_bytes=MAX_TRANSACTION_BYTES_IN_BLOCK if mass_transfer else None,
+        )
+
+    def _block_version(self, height: int) -> int:
+        reward_start = self._activations.get(Feature.BLOCK_REWARD, NEVER)
+        if height <= 1:
+            return blocks.GENESIS_VERSION
+        if height >= self._activations.get(Feature.BLOCK_V5, NEVER):
+            return blocks.PROTOBUF_VERSION
+        if height > reward_start:
+            return blocks.REWARD_VERSION
+        if (
+            height == reward_start
+            or height > self._network.functionality.block_version_3_after_height + 1
+        ):
+            return blocks.NG_VERSION
+        return blocks.PLAIN_VERSION
+
+
+def voting_window(settings: Functionality, height: int) -> int:
+    """The number of blocks in which votes for features are counted at a height."""
+    doubled = height > settings.double_features_periods_after_height
+    return settings.feature_check_blocks_period * (2 if doubled else 1)
+
+
+def _pos(settings: Functionality, active: frozenset[int]) -> PoS:
+    if Feature.FAIR_POS not in active:
+        return NXT
+    if Feature.BLOCK_V5 not in active:
+        return FAIR_1
+    return PoS(Algorithm.FAIR, settings.min_block_time_ms, settings.delay_delta)

@@ -1,0 +1,144 @@
+"""The state: what a chain knows about its accounts after a block, and how changes to it are collected.
+
+State is a set of tables (balances, leases, data …). ``State`` reads them; an ``Overlay`` collects writes above
+another state and can be nested, merged into the one below or dropped. Checking the pool, building a block, dry runs
+and failed transactions are all the same mechanism.
+
+What lives here: the tables, the protocol, the overlay. What does not: how tables are stored (``soliton.storage``) and
+what changes mean for state hashes (``hashes``).
+
+Source of the entities: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/StateSnapshot.scala``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+
+import msgspec
+
+from soliton.chain.addresses import Address
+from soliton.chain.values import AssetId, DataValue
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Table(Generic[K, V]):
+    """A kind of state entry: its name and the value that keys without an entry have."""
+
+    __slots__ = ("default", "name")
+
+    def __init__(self, name: str, default: V) -> None:
+        self.name = name
+        self.default = default
+
+    def __repr__(self) -> str:
+        return f"Table({self.name})"
+
+
+class LeaseBalance(NamedTuple):
+    """Wavelets leased to an account (``lease_in``) and by it (``lease_out``)."""
+
+    lease_in: int
+    lease_out: int
+
+
+class AssetInfo(msgspec.Struct, frozen=True, gc=False):
+    """What never changes about an asset."""
+
+    issuer: bytes
+    decimals: int
+    nft: bool
+
+
+class Missing:
+    """The value of a data key that was never written, as opposed to one that was deleted."""
+
+    __slots__ = ()
+
+
+MISSING: Final = Missing()
+NO_LEASES: Final = LeaseBalance(0, 0)
+
+WAVES: Final[Table[Address, int]] = Table("waves", 0)
+ASSET_BALANCES: Final[Table[tuple[Address, AssetId], int]] = Table("asset_balances", 0)
+LEASES: Final[Table[Address, LeaseBalance]] = Table("leases", NO_LEASES)
+DATA: Final[Table[tuple[Address, str], DataValue | Missing]] = Table("data", MISSING)
+ASSETS: Final[Table[AssetId, AssetInfo | None]] = Table("assets", None)
+SPONSORSHIPS: Final[Table[AssetId, int]] = Table("sponsorships", 0)
+ALIASES: Final[Table[str, Address | None]] = Table("aliases", None)
+
+TABLES: Final[tuple[Table[Any, Any], ...]] = (
+    WAVES,
+    ASSET_BALANCES,
+    LEASES,
+    DATA,
+    ASSETS,
+    SPONSORSHIPS,
+    ALIASES,
+)
+
+Changes = dict[Table[Any, Any], dict[Any, Any]]
+"""Values written, by table and key."""
+
+
+class State(Protocol):
+    """Read access to the state after some block (or above it)."""
+
+    def get(self, table: Table[K, V], key: K) -> V:
+        """The value of a key, the table's default where it has none."""
+
+    def transaction_height(self, transaction_id: bytes) -> int | None:
+        """The height of the block that holds the transaction, ``None`` where there is none."""
+
+
+class Overlay:
+    """Writes above another state, readable at once, not yet part of it."""
+
+    __slots__ = ("_below", "_height", "changes", "transaction_ids")
+
+    def __init__(self, below: State, height: int = 0) -> None:
+        """``height`` is that of the block which is being applied, for the transactions recorded here."""
+        self._below = below
+        self._height = height
+        self.changes: Changes = {}
+        self.transaction_ids: dict[bytes, int] = {}
+
+    def get(self, table: Table[K, V], key: K) -> V:
+        written = self.changes.get(table)
+        if written is not None and key in written:
+            value: V = written[key]
+            return value
+        return self._below.get(table, key)
+
+    def put(self, table: Table[K, V], key: K, value: V) -> None:
+        """Write a value."""
+        written = self.changes.get(table)
+        if written is None:
+            self.changes[table] = {key: value}
+        else:
+            written[key] = value
+
+    def transaction_height(self, transaction_id: bytes) -> int | None:
+        height = self.transaction_ids.get(transaction_id)
+        return self._below.transaction_height(transaction_id) if height is None else height
+
+    def record_transaction(self, transaction_id: bytes) -> None:
+        """Remember that the block which is being applied holds this transaction."""
+        self.transaction_ids[transaction_id] = self._height
+
+    def merge(self, above: Overlay) -> None:
+        """Take over everything that an overlay above this one has written."""
+        changes = self.changes
+        for table, written in above.changes.items():
+            mine = changes.get(table)
+            if mine is None:
+                changes[table] = written
+            else:
+                mine.update(written)
+        self.transaction_ids.update(above.transaction_ids)
+
+
+def effective_balance(balance: int, leases: LeaseBalance) -> int:
+    """What counts for mining: own and leased-in wavelets without the leased-out ones."""
+    return balance + leases.lease_in - leases.lease_out

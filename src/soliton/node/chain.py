@@ -1,0 +1,326 @@
+"""The chain: blocks go on top, or come off, one at a time and only here.
+
+``Chain`` joins the pure rules with the store: it finds what the rules need to know about the blocks below, applies a
+block, and records the outcome. It is the single writer; the importer, the miner and (through the node) peers use it.
+
+What lives here: appending, removing, looking up. What does not: the rules (``soliton.consensus``,
+``soliton.ledger``), records on disk (``soliton.storage``), the pool, the clock.
+
+Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/BlockchainUpdaterImpl.scala``.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from soliton.chain import blocks
+from soliton.chain.addresses import Address, from_public_key, parse_address
+from soliton.chain.blocks import Block
+from soliton.chain.features import Feature
+from soliton.chain.genesis import genesis_block
+from soliton.chain.networks.model import Network
+from soliton.chain.transactions import codec
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.consensus import pos, rewards
+from soliton.consensus.header_check import ConsensusError, HeaderRules, Parent, check_header
+from soliton.errors import InvariantBroken
+from soliton.ledger.apply import AppliedBlock, ParentBlock, Payout, apply_block
+from soliton.ledger.errors import BlockRejected
+from soliton.ledger.hashes import EMPTY_HASH, SECTIONS, StateHash
+from soliton.ledger.rules_at import RuleBook
+from soliton.ledger.state import WAVES
+from soliton.node.accounts import accounts_of
+from soliton.storage.layout import BlockMeta
+from soliton.storage.store import NewBlock, Store, TransactionLocation
+
+HIT_SOURCE_DEPTH: Final = 100
+SUCCEEDED: Final = 0
+_CACHED_METAS: Final = 256
+
+
+class FoundTransaction(msgspec.Struct, frozen=True):
+    """A transaction of the chain with its block's height and how it was applied."""
+
+    transaction: AnyTransaction
+    height: int
+    status: int
+
+
+class Chain:
+    """A chain on a store, from its genesis block on."""
+
+    def __init__(self, network: Network, store: Store) -> None:
+        """Continue the chain in the store, or begin it with the network's genesis block."""
+        self.network = network
+        self.store = store
+        self.rules = RuleBook(network)
+        settings = network.functionality
+        self._dao = _optional_address(settings.dao_address, network.chain_id)
+        self._xtn = _optional_address(settings.xtn_buyback_address, network.chain_id)
+        self._metas: OrderedDict[int, BlockMeta] = OrderedDict()
+        if store.height == 0:
+            self._begin(genesis_block(network))
+            store.flush()
+        self._last = self.block_at(store.height)
+
+    # --- looking up ---------------------------------------------------------------------------------------------
+
+    @property
+    def height(self) -> int:
+        """The height of the last block."""
+        return self.store.height
+
+    @property
+    def last_block(self) -> Block:
+        """The last block."""
+        return self._last
+
+    def block_at(self, height: int) -> Block:
+        """The block at a height; raises ``KeyError`` where there is none."""
+        data = self.store.block_data(height)
+        if data is None:
+            raise KeyError(height)
+        return blocks.decode(data, self.network.chain_id)
+
+    def meta(self, height: int) -> BlockMeta:
+        """What is known about the block at a height; raises ``KeyError`` where there is none."""
+        found = self._metas.get(height)
+        if found is None:
+            found = self.store.meta(height)
+            if found is None:
+                raise KeyError(height)
+            self._remember(height, found)
+        return found
+
+    def _remember(self, height: int, meta: BlockMeta) -> None:
+        self._metas[height] = meta
+        if len(self._metas) > _CACHED_METAS:
+            self._metas.popitem(last=False)
+
+    def state_hash(self, height: int) -> StateHash:
+        """The legacy state hash of a block with its sections; raises ``KeyError``."""
+        meta = self.meta(height)
+        sections = tuple(meta.sections.get(index, EMPTY_HASH) for index in range(len(SECTIONS)))
+        return StateHash(meta.state_hash, sections)
+
+    def transaction(self, transaction_id: bytes) -> FoundTransaction | None:
+        """The transaction with this id, ``None`` where the chain has none."""
+        location = self.store.transaction_location(transaction_id)
+        return None if location is None else self._read_transaction(location)
+
+    def _read_transaction(self, location: TransactionLocation) -> FoundTransaction:
+        data = self.store.block_data(location.height)
+        if data is None:
+            raise InvariantBroken(f"block {location.height} of an indexed transaction is missing")
+        piece = data[location.offset : location.offset + location.length]
+        legacy = data[0] < blocks.PROTOBUF_VERSION
+        decode = codec.decode_legacy if legacy else codec.decode_protobuf
+        return FoundTransaction(
+            decode(piece, self.network.chain_id), location.height, location.status
+        )
+
+    def generating_balance(self, address: Address, height: int | None = None) -> int:
+        """The balance in wavelets with which an account may mine on top of the block at ``height``."""
+        at = self.height if height is None else height
+        depth = self.rules.at(at).generating_balance_depth
+        return self.store.minimum_effective_balance(address, max(1, at - depth + 1), at)
+
+    # --- what the rules need to know ----------------------------------------------------------------------------
+
+    def parent_block(self) -> ParentBlock:
+        """The last block as the ledger sees it."""
+        height = self.height
+        meta = self.meta(height)
+        return ParentBlock(height, meta.timestamp, meta.snapshot_hash, meta.state_hash, meta.carry)
+
+    def hit_source(self) -> bytes:
+        """The hit source that decides who may mine on top of the last block."""
+        height = self.height
+        if self.rules.at(height).pos is not pos.NXT and height > HIT_SOURCE_DEPTH:
+            height -= HIT_SOURCE_DEPTH
+        return self.meta(height).hit_source
+
+    def great_grandparent_timestamp(self) -> int | None:
+        """The time of the block two below the last one, as base targets see it."""
+        height = self.height
+        return self.meta(height - 2).timestamp if height > 2 else None
+
+    def consensus_parent(self, generator: bytes) -> Parent:
+        """The last block as the header check of a block by this generator sees it."""
+        return Parent(
+            height=self.height,
+            header=self._last.header,
+            hit_source=self.hit_source(),
+            great_grandparent_timestamp=self.great_grandparent_timestamp(),
+            generating_balance=self.generating_balance(
+                from_public_key(generator, self.network.chain_id)
+            ),
+        )
+
+    def header_rules(self) -> HeaderRules:
+        """The rules for the header of the next block."""
+        here, above = self.rules.at(self.height), self.rules.at(self.height + 1)
+        return HeaderRules(
+            version=above.block_version,
+            pos=here.pos,
+            uses_vrf=above.uses_vrf,
+            refuse_weak_keys=here.has(Feature.RIDE_V6),
+            target_delay_seconds=here.average_block_delay_seconds,
+            minimum_generating_balance=here.minimum_generating_balance,
+            minimum_applies_from=here.minimal_generating_balance_after,
+            state_hash_required=above.state_hash_required,
+        )
+
+    def next_reward(self) -> int:
+        """The reward in wavelets of the next block, before boost and shares; 0 before the feature."""
+        activations = self.rules.activations()
+        start = activations.get(Feature.BLOCK_REWARD)
+        if start is None or self.height + 1 < start:
+            return 0
+        settings = self.network.rewards
+        current = self.meta(self.height).reward or settings.initial
+        voters = rewards.voting_heights(self.height, activations, settings)
+        if voters is None:
+            return current
+        votes = (self.meta(height).reward_vote for height in voters if height >= 1)
+        return rewards.next_reward(current, votes, settings)
+
+    def payouts(self, generator: bytes) -> tuple[Payout, ...]:
+        """Who gets what of the next block's reward."""
+        reward = self.next_reward()
+        if reward == 0:
+            return ()
+        share = rewards.shares(
+            self.height + 1, reward, self.rules.activations(), self.network.functionality
+        )
+        miner = from_public_key(generator, self.network.chain_id)
+        parts = ((miner, share.miner), (self._dao, share.dao), (self._xtn, share.xtn_buyback))
+        return tuple(Payout(to, amount) for to, amount in parts if to is not None and amount)
+
+    # --- writing ------------------------------------------------------------------------------------------------
+
+    def append(
+        self, block: Block, *, now: int | None = None, verify_signatures: bool = True
+    ) -> AppliedBlock:
+        """Check a block completely and put it on top; the caller flushes the store.
+
+        ``now`` (ms) bounds the block's time; ``None`` for history. Without ``verify_signatures`` the caller has
+        checked those of the block and its transactions. Raises ``BlockRejected``.
+        """
+        height = self.height + 1
+        header = block.header
+        if header.reference != self._last.id:
+            raise BlockRejected(height, "its reference is not the last block")
+        hit_source = self._check_header(block, now)
+        if verify_signatures and not blocks.signature_is_valid(block):
+            raise BlockRejected(height, "invalid signature of the generator")
+        if header.version >= blocks.PROTOBUF_VERSION:
+            root = blocks.transactions_root(block.transactions)
+            if root != header.transactions_root:
+                raise BlockRejected(height, f"transactions root is not {root.hex()}")
+        applied = apply_block(
+            self.store,
+            block,
+            self.parent_block(),
+            self.rules.at(height),
+            self.rules.at(height - 1),
+            self.payouts(header.generator),
+            verify_signatures=verify_signatures,
+        )
+        self._record(block, applied, hit_source)
+        return applied
+
+    def _check_header(self, block: Block, now: int | None) -> bytes:
+        try:
+            return check_header(
+                block.header,
+                block.id,
+                self.consensus_parent(block.header.generator),
+                self.header_rules(),
+                now,
+            )
+        except ConsensusError as error:
+            raise BlockRejected(self.height + 1, str(error)) from error
+
+    def _begin(self, block: Block) -> None:
+        applied = apply_block(self.store, block, None, self.rules.at(1), self.rules.at(0))
+        self._record(block, applied, block.header.generation_signature)
+
+    def _record(self, block: Block, applied: AppliedBlock, hit_source: bytes) -> None:
+        height, header = applied.height, block.header
+        below = self.meta(height - 1) if height > 1 else None
+        reward = self.next_reward() if below is not None else 0
+        minted = reward * rewards.reward_multiplier(
+            height, self.rules.activations(), self.network.functionality
+        )
+        before = 0 if below is None else below.total_waves
+        start = self.network.genesis.initial_balance if below is None else 0
+        score = pos.block_score(header.base_target)
+        if below is not None:
+            score += int.from_bytes(below.score, "big")
+        meta = BlockMeta(
+            id=block.id,
+            timestamp=header.timestamp,
+            hit_source=hit_source,
+            score=score.to_bytes((score.bit_length() + 7) // 8, "big"),
+            carry=applied.carry,
+            reward=reward,
+            reward_vote=header.reward_vote,
+            total_fee=applied.total_fee,
+            total_waves=before + minted + start,
+            generator=header.generator,
+            size=len(block.data),
+            transaction_count=len(block.transactions),
+            snapshot_hash=applied.snapshot_hash,
+            state_hash=applied.state_hash.total,
+            sections={
+                index: value
+                for index, value in enumerate(applied.state_hash.sections)
+                if value != EMPTY_HASH
+            },
+        )
+        self.store.append(
+            NewBlock(height, block.data, meta, applied.changes, self._index(block))
+        )
+        self._remember(height, meta)
+        self._last = block
+
+    def _index(
+        self, block: Block
+    ) -> list[tuple[bytes, int, int, int, Iterable[Address]]]:
+        if not block.transactions:
+            return []
+        spans = blocks.transaction_spans(block.data)
+        return [
+            (transaction.id, offset, length, SUCCEEDED, accounts_of(transaction, self.store))
+            for transaction, (offset, length) in zip(block.transactions, spans, strict=True)
+        ]
+
+    def rollback(self, height: int) -> list[Block]:
+        """Remove all blocks above a height and give them, the lowest first; raises ``RollbackTooDeep``."""
+        removed = self.store.rollback(height)
+        self._forget()
+        return [blocks.decode(data, self.network.chain_id) for data in removed]
+
+    def discard_pending(self) -> None:
+        """Go back to what was flushed last."""
+        self.store.discard_pending()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._metas.clear()
+        self._last = self.block_at(self.store.height)
+
+    def balance(self, address: Address) -> int:
+        """An account's balance in wavelets."""
+        return self.store.get(WAVES, address)
+
+
+
+
+def _optional_address(text: str | None, chain_id: int) -> Address | None:
+    return None if text is None else parse_address(text, chain_id)

@@ -1,0 +1,367 @@
+"""The store: state, blocks and indexes in one embedded database, always at a block boundary.
+
+Blocks are appended to a batch in memory and written in one atomic transaction by ``flush``: after every block when a
+chain is followed, after many when a file is imported. Whatever happens in between, the database holds the last
+flushed batch. Each block leaves an undo record, so removing blocks is writing back what was there before.
+
+What lives here: reading, appending, removing, flushing. What does not: the key layout (``layout``), what the changes
+of a block are (``soliton.ledger``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import lmdb
+import msgspec
+
+from soliton.chain.addresses import Address
+from soliton.ledger.state import DATA, LEASES, WAVES, Changes, Table, effective_balance
+from soliton.storage import layout
+from soliton.storage.errors import RollbackTooDeep, StorageProblem, WrongStore
+from soliton.storage.layout import BlockMeta, height_key
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+UNDO_DEPTH: Final = 10_000
+"""Blocks that can be removed again; the network itself never goes back more than 100."""
+_FIRST_MAP_SIZE: Final = 256 * 1024 * 1024
+_MAX_MAP_SIZE: Final = 1 << 42
+
+
+class TransactionLocation(msgspec.Struct, frozen=True, gc=False):
+    """Where a transaction is: its block's height, its place in the block's bytes, and how it was applied."""
+
+    height: int
+    offset: int
+    length: int
+    status: int
+
+
+class NewBlock(msgspec.Struct, frozen=True):
+    """Everything that is stored of a block. ``transactions`` holds id, offset, length, status and the accounts
+    under which the transaction is listed, in block order."""
+
+    height: int
+    data: bytes
+    meta: BlockMeta
+    changes: Changes
+    transactions: Sequence[tuple[bytes, int, int, int, Sequence[Address]]]
+
+
+class Store:
+    """One chain on disk. Use from one thread; other processes may read the same directory."""
+
+    def __init__(
+        self, directory: Path, network: str, *, durable: bool = True, undo_depth: int = UNDO_DEPTH
+    ) -> None:
+        """Open or make the store of a network in ``directory``.
+
+        ``durable`` waits for the disk at each flush. Raises ``WrongStore`` or ``StorageProblem``.
+        """
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            self._env = lmdb.open(
+                str(directory),
+                map_size=_FIRST_MAP_SIZE,
+                sync=durable,
+                metasync=durable,
+                max_readers=64,
+            )
+            # Another process may have let the map grow beyond our first guess.
+            self._env.set_mapsize(max(_FIRST_MAP_SIZE, self._env.info()["map_size"]))
+            self._read = self._env.begin()
+        except (OSError, lmdb.Error) as error:
+            raise StorageProblem(f"cannot open the store in {directory}: {error}") from error
+        self._pending: dict[bytes, bytes | None] = {}
+        self._pending_history: dict[Address, list[tuple[int, int]]] = {}
+        self._undo_depth = undo_depth
+        self._check_identity(directory, network)
+        self._height = int.from_bytes(self._raw(layout.TIP) or b"", "big")
+
+    def _check_identity(self, directory: Path, network: str) -> None:
+        found = self._raw(layout.NETWORK)
+        if found is None:
+            self._pending[layout.NETWORK] = network.encode()
+            self._pending[layout.VERSION] = bytes((layout.LAYOUT_VERSION,))
+            return
+        if found.decode() != network:
+            raise WrongStore(f"{directory} holds the chain {found.decode()}, not {network}")
+        if self._raw(layout.VERSION) != bytes((layout.LAYOUT_VERSION,)):
+            raise WrongStore(f"{directory} was written by another version; import the chain anew")
+
+    # --- reading ------------------------------------------------------------------------------------------------
+
+    @property
+    def height(self) -> int:
+        """The height of the last block, 0 in an empty store."""
+        return self._height
+
+    def _raw(self, key: bytes) -> bytes | None:
+        if key in self._pending:
+            return self._pending[key]
+        value: bytes | None = self._read.get(key)
+        return value
+
+    def get(self, table: Table[K, V], key: K) -> V:
+        """The value of a key of a state table, its default where there is none."""
+        row = layout.ROWS[table]
+        raw = self._raw(row.prefix + row.key(key))
+        if raw is None:
+            return table.default
+        value: V = row.decode(raw)
+        return value
+
+    def transaction_height(self, transaction_id: bytes) -> int | None:
+        """The height of a transaction's block."""
+        location = self.transaction_location(transaction_id)
+        return None if location is None else location.height
+
+    def transaction_location(self, transaction_id: bytes) -> TransactionLocation | None:
+        """Where a transaction is on the chain."""
+        raw = self._raw(layout.TRANSACTION + transaction_id)
+        return None if raw is None else TransactionLocation(*layout.LOCATION.unpack(raw))
+
+    def block_data(self, height: int) -> bytes | None:
+        """The bytes of the block at a height."""
+        return self._raw(height_key(layout.BLOCK, height)) if 0 < height <= self._height else None
+
+    def meta(self, height: int) -> BlockMeta | None:
+        """What is known about the block at a height."""
+        if not 0 < height <= self._height:
+            return None
+        raw = self._raw(height_key(layout.META, height))
+        return None if raw is None else layout.decode_meta(raw)
+
+    def height_of(self, block_id: bytes) -> int | None:
+        """The height of the block with this id."""
+        if len(block_id) > _MAX_ID_BYTES:
+            return None
+        raw = self._raw(layout.BLOCK_HEIGHT + block_id)
+        return None if raw is None else int.from_bytes(raw, "big")
+
+    def minimum_effective_balance(self, address: Address, bottom: int, top: int) -> int:
+        """The smallest effective balance of an account after the blocks ``bottom`` to ``top``, in wavelets."""
+        smallest: int | None = None
+        for height, _, effective in self.balance_history(address, top):
+            smallest = effective if smallest is None else min(smallest, effective)
+            if height <= bottom:
+                return smallest
+        # Before its first change the account had nothing.
+        return 0
+
+    def minimum_balance(self, address: Address, bottom: int, top: int) -> int:
+        """The smallest own balance of an account after the blocks ``bottom`` to ``top``, in wavelets."""
+        smallest: int | None = None
+        for height, balance, _ in self.balance_history(address, top):
+            smallest = balance if smallest is None else min(smallest, balance)
+            if height <= bottom:
+                return smallest
+        return 0
+
+    def balance_history(self, address: Address, top: int) -> Iterator[tuple[int, int, int]]:
+        """Height, own balance and effective balance at every change up to ``top``, the newest first."""
+        for height in reversed(self._pending_heights(address)):
+            if height <= top:
+                raw = self._pending[_history_key(address, height)]
+                if raw is not None:
+                    yield height, *_history_value(raw)
+        prefix = layout.HISTORY + address
+        with self._read.cursor() as cursor:
+            found = cursor.set_range(_history_key(address, top + 1))
+            found = cursor.prev() if found else cursor.last()
+            while found and cursor.key().startswith(prefix):
+                key = cursor.key()
+                if key not in self._pending:
+                    yield int.from_bytes(key[len(prefix) :], "big"), *_history_value(cursor.value())
+                found = cursor.prev()
+
+    def _pending_heights(self, address: Address) -> list[int]:
+        return [height for height, _ in self._pending_history.get(address, ())]
+
+    def data_entries(self, address: Address) -> Iterator[tuple[str, Any]]:
+        """All data entries of an account in key order, deleted ones left out; sees what is flushed."""
+        decode = layout.ROWS[DATA].decode
+        for raw_key, raw in self._scan(layout.ROWS[DATA].prefix + address):
+            value = decode(raw)
+            if value is not None:
+                yield layout.decode_data_key(raw_key)[1], value
+
+    def address_transactions(
+        self, address: Address, after: tuple[int, int] | None = None
+    ) -> Iterator[tuple[int, int, bytes]]:
+        """Height, index in the block and id of the account's transactions, the newest first.
+
+        ``after`` (height, index) starts with the one before that place. Sees what is flushed.
+        """
+        prefix = layout.ADDRESS_TRANSACTION + address
+        end = prefix + (b"\xff" * 6 if after is None else _place(*after))
+        with self._read.cursor() as cursor:
+            found = cursor.set_range(end)
+            found = cursor.prev() if found else cursor.last()
+            while found and cursor.key().startswith(prefix):
+                place = cursor.key()[len(prefix) :]
+                yield (
+                    int.from_bytes(place[:4], "big"),
+                    int.from_bytes(place[4:], "big"),
+                    cursor.value(),
+                )
+                found = cursor.prev()
+
+    def _scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Keys and values under a prefix, in key order."""
+        with self._read.cursor() as cursor:
+            found = cursor.set_range(prefix)
+            while found and cursor.key().startswith(prefix):
+                yield cursor.key(), cursor.value()
+                found = cursor.next()
+
+    # --- writing ------------------------------------------------------------------------------------------------
+
+    def append(self, block: NewBlock) -> None:
+        """Add a block on top; it is on disk after the next ``flush``."""
+        undo: layout.UndoRecord = []
+        pending = self._pending
+
+        def put(key: bytes, value: bytes) -> None:
+            old = self._raw(key)
+            if old != value:
+                undo.append((key, old))
+                pending[key] = value
+
+        for table, written in block.changes.items():
+            row = layout.ROWS[table]
+            for key, value in written.items():
+                put(row.prefix + row.key(key), row.encode(value))
+        self._append_history(block, undo)
+        self._append_transactions(block, undo)
+        undo.append((layout.BLOCK_HEIGHT + block.meta.id, None))
+        height = block.height
+        pending[layout.BLOCK_HEIGHT + block.meta.id] = height.to_bytes(4, "big")
+        pending[height_key(layout.BLOCK, height)] = block.data
+        pending[height_key(layout.META, height)] = layout.encode_meta(block.meta)
+        pending[height_key(layout.UNDO, height)] = layout.encode_meta(undo)
+        if height > self._undo_depth:
+            pending[height_key(layout.UNDO, height - self._undo_depth)] = None
+        pending[layout.TIP] = height.to_bytes(4, "big")
+        self._height = height
+
+    def _append_history(self, block: NewBlock, undo: layout.UndoRecord) -> None:
+        touched = block.changes.get(WAVES, {}).keys() | block.changes.get(LEASES, {}).keys()
+        for address in touched:
+            balance, leases = self.get(WAVES, address), self.get(LEASES, address)
+            key = _history_key(address, block.height)
+            undo.append((key, None))
+            self._pending[key] = layout.HISTORY_VALUE.pack(balance, *leases)
+            entry = (block.height, effective_balance(balance, leases))
+            self._pending_history.setdefault(address, []).append(entry)
+
+    def _append_transactions(self, block: NewBlock, undo: layout.UndoRecord) -> None:
+        pending = self._pending
+        for index, (transaction_id, offset, length, status, accounts) in enumerate(block.transactions):
+            key = layout.TRANSACTION + transaction_id
+            undo.append((key, self._raw(key)))
+            pending[key] = layout.LOCATION.pack(block.height, offset, length, status)
+            for address in accounts:
+                key = layout.ADDRESS_TRANSACTION + address + _place(block.height, index)
+                undo.append((key, None))
+                pending[key] = transaction_id
+
+    def flush(self) -> None:
+        """Write everything appended so far in one atomic transaction; raises ``StorageProblem``."""
+        if not self._pending:
+            return
+        self._write(self._pending)
+        self._pending = {}
+        self._pending_history = {}
+
+    def _write(self, items: dict[bytes, bytes | None]) -> None:
+        # Sorted keys let the database append to pages instead of searching for each key.
+        puts = sorted((key, value) for key, value in items.items() if value is not None)
+        deletes = [key for key, value in items.items() if value is None]
+        self._read.abort()
+        try:
+            while True:
+                try:
+                    with self._env.begin(write=True) as txn:
+                        with txn.cursor() as cursor:
+                            cursor.putmulti(puts)
+                        for key in deletes:
+                            txn.delete(key)
+                    return
+                except lmdb.MapFullError:
+                    self._grow()
+        except (OSError, lmdb.Error) as error:
+            raise StorageProblem(f"the store cannot be written: {error}") from error
+        finally:
+            self._read = self._env.begin()
+
+    def _grow(self) -> None:
+        size = self._env.info()["map_size"] * 2
+        if size > _MAX_MAP_SIZE:
+            raise StorageProblem("the store is larger than this program can map")
+        self._env.set_mapsize(size)
+
+    def rollback(self, height: int) -> list[bytes]:
+        """Remove all blocks above ``height`` and give their bytes, the lowest first.
+
+        One atomic transaction a block, so that an interruption leaves the store at a block boundary.
+        Raises ``RollbackTooDeep`` when undo records do not go back that far (nothing is removed then).
+        """
+        self.flush()
+        lowest = max(1, self._height - self._undo_depth)
+        if height < lowest:
+            raise RollbackTooDeep(height, lowest)
+        removed = []
+        while self._height > height:
+            removed.append(self._remove_last())
+        removed.reverse()
+        return removed
+
+    def _remove_last(self) -> bytes:
+        height = self._height
+        data = self._raw(height_key(layout.BLOCK, height))
+        undo = self._raw(height_key(layout.UNDO, height))
+        if data is None or undo is None:
+            raise StorageProblem(f"the records of block {height} are missing: the store is damaged")
+        # Of several entries for one key, the first holds what was there before the block.
+        items: dict[bytes, bytes | None] = dict(reversed(layout.decode_undo(undo)))
+        for prefix in (layout.BLOCK, layout.META, layout.UNDO):
+            items[height_key(prefix, height)] = None
+        items[layout.TIP] = (height - 1).to_bytes(4, "big")
+        self._write(items)
+        self._height = height - 1
+        return data
+
+    def close(self) -> None:
+        """Write what is pending and close; the object cannot be used afterwards."""
+        self.flush()
+        self._read.abort()
+        self._env.close()
+
+    def discard_pending(self) -> None:
+        """Forget the blocks that were appended since the last flush."""
+        self._pending = {}
+        self._pending_history = {}
+        self._height = int.from_bytes(self._raw(layout.TIP) or b"", "big")
+
+
+_MAX_ID_BYTES: Final = 64
+
+
+def _history_key(address: Address, height: int) -> bytes:
+    return layout.HISTORY + address + height.to_bytes(4, "big")
+
+
+def _history_value(raw: bytes) -> tuple[int, int]:
+    balance, lease_in, lease_out = layout.HISTORY_VALUE.unpack(raw)
+    return balance, balance + lease_in - lease_out
+
+
+def _place(height: int, index: int) -> bytes:
+    return height.to_bytes(4, "big") + index.to_bytes(2, "big")
+
+
