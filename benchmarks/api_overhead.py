@@ -1,0 +1,136 @@
+"""What one request costs inside the REST application, without sockets.
+
+Prints microseconds of CPU a request, the minimum of several rounds, beside the floor: the same
+ASGI messages sent by a function that does nothing else. 200 further routes fill the trie, as in
+the whole API. `--rounds N` for steadier figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+from soliton.api.asgi import Application
+from soliton.api.context import ApiContext
+from soliton.api.http import Message, Receive, Request, Scope, Send
+from soliton.api.routes import GET, NATURAL, POST, TEXT, Body, BodyKind, Parameter, Route
+
+REQUESTS = 5_000
+BUDGET_MICROSECONDS = 15.0
+
+HEADERS = [
+    (b"host", b"127.0.0.1:6869"),
+    (b"user-agent", b"benchmark"),
+    (b"accept", b"*/*"),
+    (b"accept-encoding", b"gzip"),
+    (b"content-type", b"application/json"),
+]
+TRANSFER = (
+    b'{"type":4,"version":2,"senderPublicKey":"EENPV1mRhUD9gSKbcWt84cqnfSGQP5LkCu5gMBfAanYH",'
+    b'"recipient":"3M4qwDomRabJKLZxuXhwfqLApQkU592nWxF","assetId":null,"feeAssetId":null,'
+    b'"amount":1000000,"fee":100000,"timestamp":1700000000000,"attachment":"",'
+    b'"proofs":["2wpuqxmSyn7v7bmHRSSvEhcH3SyZzhLhBUxP9kRzPEGCBjkUYEQjBcJCSPkMbQW1fkvVBP4MqcJbYDW"]}'
+)
+
+
+def _route(methods: tuple[str, ...], path: str, body: Body | None = None) -> Route:
+    def handler(request: Request) -> object:
+        if body is not None:
+            return {"id": request.json()["type"]}
+        return {"height": 1, **request.arguments}
+
+    kinds = {"height": NATURAL}
+    return Route(
+        methods=methods,
+        path=path,
+        handler=handler,
+        tag="benchmark",
+        summary="",
+        response={},
+        example=1,
+        body=body,
+        parameters=tuple(
+            Parameter(part[1:-1], kinds.get(part[1:-1], TEXT), "", 1)
+            for part in path.split("/")
+            if part.startswith("{")
+        ),
+    )
+
+
+def make_app() -> Application:
+    """The measured routes among 200 others."""
+    json = Body(BodyKind.JSON, "", {}, {})
+    routes = [
+        _route(GET, "/blocks/height"),
+        _route(GET, "/blocks/at/{height}"),
+        _route(GET, "/addresses/data/{address}/{key}"),
+        _route(POST, "/transactions/broadcast", json),
+    ]
+    routes += [_route(GET, f"/group{index % 20}/route{index}/{{id}}") for index in range(200)]
+    return Application(ApiContext(title="benchmark", version="1"), routes)
+
+
+async def floor(_scope: Scope, _receive: Receive, send: Send) -> None:
+    """The least that an ASGI application can do."""
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"{}"})
+
+
+async def measure(
+    app: Callable[[Scope, Receive, Send], Awaitable[None]],
+    method: str,
+    path: str,
+    body: bytes,
+    rounds: int,
+) -> float:
+    """Microseconds of CPU a request."""
+    message: Message = {"type": "http.request", "body": body, "more_body": False}
+
+    async def receive() -> Message:
+        return message
+
+    async def send(_message: Message) -> None:
+        return None
+
+    scope: Message = {
+        "type": "http",
+        "method": method,
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "headers": HEADERS,
+    }
+    best = float("inf")
+    for _ in range(rounds):
+        started = time.process_time_ns()
+        for _ in range(REQUESTS):
+            await app(scope, receive, send)
+        best = min(best, (time.process_time_ns() - started) / REQUESTS / 1000)
+    return best
+
+
+async def main(rounds: int) -> None:
+    """Print the table."""
+    app = make_app()
+    print(f"{'floor (two messages)':44} {await measure(floor, 'GET', '/', b'', rounds):6.2f} us")
+    cases = (
+        ("GET", "/blocks/height", b""),
+        ("GET", "/blocks/at/1234", b""),
+        ("GET", "/addresses/data/3M4qwDomRabJKLZxuXhwfqLApQkU592nWxF/key", b""),
+        ("POST", "/transactions/broadcast", TRANSFER),
+        ("GET", "/no/such/route", b""),
+    )
+    for method, path, body in cases:
+        cost = await measure(app, method, path, body, rounds)
+        remark = (
+            "" if cost <= BUDGET_MICROSECONDS else f"  over the budget of {BUDGET_MICROSECONDS}"
+        )
+        print(f"{method + ' ' + path[:38]:44} {cost:6.2f} us{remark}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=7)
+    asyncio.run(main(parser.parse_args().rounds))

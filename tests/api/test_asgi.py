@@ -1,0 +1,344 @@
+"""Which requests a route takes, and what the others get: one line a case."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+
+import pytest
+
+from soliton.api.asgi import METHOD_NOT_ALLOWED, NOT_FOUND, Application
+from soliton.api.errors import INVALID_BLOCK_ID, RejectionError
+from soliton.api.http import MAX_BODY_BYTES, Json, JsonStream, Raw, RawStream, Request, big_number
+from soliton.api.routes import (
+    ANY_METHOD,
+    BOOLEAN,
+    GET,
+    INTEGER,
+    NATURAL,
+    POST,
+    TEXT,
+    Body,
+    BodyKind,
+    Handler,
+    Kind,
+    Parameter,
+    Route,
+    query_parameter,
+)
+from soliton.errors import InvariantBroken
+from tests.api.client import KEY, call, make_context
+
+
+def route(
+    methods: tuple[str, ...],
+    path: str,
+    handler: Handler,
+    *parameters: Parameter,
+    body: Body | None = None,
+    key: bool = False,
+) -> Route:
+    return Route(
+        methods=methods,
+        path=path,
+        handler=handler,
+        tag="test",
+        summary="",
+        parameters=parameters,
+        body=body,
+        key=key,
+        response={},
+        example=None,
+    )
+
+
+def body_of(kind: BodyKind, *, get_is_405: bool = False) -> Body:
+    return Body(kind, "", {}, {}, get_is_405)
+
+
+def named(name: str) -> Handler:
+    def handler(request: Request) -> object:
+        return {"route": name, **request.arguments}
+
+    return handler
+
+
+def block_id(text: str) -> object:
+    if len(text) not in (32, 64):
+        raise INVALID_BLOCK_ID.error(message=f"{text} has invalid length {len(text)}")
+    return text
+
+
+def refusing(_request: Request) -> object:
+    raise RejectionError("not me")
+
+
+def failing(_request: Request) -> object:
+    raise ZeroDivisionError("a bug")
+
+
+def bottomless(request: Request) -> object:
+    return bottomless(request)
+
+
+async def coroutine(request: Request) -> object:
+    await asyncio.sleep(0)
+    return request.text("key")
+
+
+async def items(count: int, broken: bool = False) -> AsyncIterator[object]:
+    for index in range(count):
+        await asyncio.sleep(0)
+        yield {"amount": index}
+    if broken:
+        raise INVALID_BLOCK_ID.error(message="broken")
+
+
+async def pieces() -> AsyncIterator[bytes]:
+    yield b"one"
+    await asyncio.sleep(0)
+    yield b"two"
+
+
+NUMBER = Parameter("height", NATURAL, "", 1)
+ID = Parameter("id", Kind("block_id", {"type": "string"}, block_id), "", "x")
+WORD = Parameter("word", TEXT, "", "x")
+
+APP = Application(
+    make_context(),
+    (
+        route(GET, "/blocks/{id}", named("id"), ID),
+        route(GET, "/blocks/at/{height}", named("at"), NUMBER),
+        route(GET, "/blocks/last", named("last")),
+        route(GET, "/blocks/seq/{from}/{to}", named("seq"), *(
+            Parameter(name, NATURAL, "", 1) for name in ("from", "to")
+        )),
+        route(GET, "/data/{word}", named("all"), WORD),
+        route(GET, "/data/{word}/{key}", coroutine, WORD, Parameter("key", TEXT, "", "k")),
+        route(GET, "/query", named("query"), query_parameter("after", TEXT, "", "x"),
+              query_parameter("limit", INTEGER, "", 1, required=True),
+              query_parameter("full", BOOLEAN, "", True)),
+        route(GET, "/ids", lambda request: request.listed("id", "ids")),
+        route(POST, "/ids", lambda request: request.listed("id", "ids"),
+              body=body_of(BodyKind.FORM_OR_JSON)),
+        route(ANY_METHOD, "/any", named("any")),
+        route(POST, "/echo", lambda request: request.json(),
+              body=body_of(BodyKind.JSON, get_is_405=True)),
+        route(POST, "/lenient", lambda request: request.json(),
+              body=body_of(BodyKind.JSON_OR_REJECT)),
+        route(POST, "/text", lambda request: request.body_text(), body=body_of(BodyKind.TEXT)),
+        route(POST, "/secret", named("secret"), key=True, body=body_of(BodyKind.JSON,
+              get_is_405=True)),
+        route(POST, "/debug/open", named("open")),
+        route(GET, "/twice", refusing), route(GET, "/twice", named("second")),
+        route(POST, "/again", refusing, body=body_of(BodyKind.TEXT)),
+        route(POST, "/again", lambda request: request.body_text(), body=body_of(BodyKind.TEXT)),
+        route(GET, "/fails", failing), route(GET, "/deep", bottomless),
+        route(GET, "/unwritable", lambda _request: object()),
+        route(GET, "/created", lambda _request: Json({"made": True}, 201)),
+        route(GET, "/raw", lambda _request: Raw(b"\0", b"application/octet-stream", 202)),
+        route(GET, "/numbers", lambda _request: {
+            "fee": 1, "height": 2, "rewardShares": {"3P": 3}, "data": [{"value": -(2**63)}],
+            "score": big_number(2**70), "value": 1.5, "in": [1], "reward": True}),
+        route(GET, "/stream/{height}",
+              lambda request: JsonStream(items(request.integer("height"))), NUMBER),
+        route(GET, "/broken", lambda _request: JsonStream(items(0, broken=True))),
+        route(GET, "/pieces", lambda _request: RawStream(pieces(), b"text/plain")),
+    ),
+    guarded=("/debug",),
+)  # fmt: skip
+
+LIVE = """
+GET /blocks/last                   | 200 | {"route":"last"}
+GET /blocks/at/7                   | 200 | {"route":"at","height":7}
+GET /blocks/at/007                 | 200 | {"route":"at","height":7}
+GET /blocks/at/2147483647          | 200 | {"route":"at","height":2147483647}
+GET /blocks/at/2147483648          | 404 |
+GET /blocks/at/-1                  | 404 |
+GET /blocks/at/+1                  | 404 |
+GET /blocks/at/abc                 | 404 |
+GET /blocks/at/٣                   | 404 |
+GET /blocks/at                     | 400 | {"error":4002,"message":"at has invalid length 2"}
+GET /blocks/seq/1/2                | 200 | {"route":"seq","from":1,"to":2}
+GET /blocks/seq/a/b                | 404 |
+GET /blocks/last/                  | 404 |
+GET //blocks/last                  | 404 |
+GET /blocks/                       | 404 |
+GET /                              | 404 |
+GET /a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p/q/r/s/t | 404 |
+POST /blocks/last                  | 404 |
+HEAD /blocks/last                  | 404 |
+BREW /blocks/last                  | 404 |
+GET /data/x/a%2Fb%20c              | 200 | "a/b c"
+GET /data/x/a+b                    | 200 | "a+b"
+GET /data/x/%FF                    | 404 |
+GET /data/x/%zz                    | 200 | "%zz"
+GET /data/x                        | 200 | {"route":"all","word":"x"}
+GET /query?limit=5                 | 200 | {"route":"query","limit":5}
+GET /query?limit=-5&full=yes       | 200 | {"route":"query","limit":-5,"full":true}
+GET /query?limit=5&after=a%2Bb+c   | 200 | {"route":"query","after":"a+b c","limit":5}
+GET /query?limit=x                 | 404 |
+GET /query?limit=99999999999999999999999 | 404 |
+GET /query?limit=1&full=2          | 404 |
+GET /query                         | 404 |
+GET /query?limit=1&after=%ff       | 404 |
+GET /ids?id=a&id=b&x&&=            | 200 | ["a","b"]
+PUT /any                           | 200 | {"route":"any"}
+GET /twice                         | 200 | {"route":"second"}
+GET /created                       | 201 | {"made":true}
+GET /stream/3                      | 200 | [{"amount":0},{"amount":1},{"amount":2}]
+GET /stream/0                      | 200 | []
+GET /broken                        | 400 | {"error":4002,"message":"broken"}
+GET /debug/unknown                 | 403 | {"error":2,"message":"Provided API key is not correct"}
+GET /debug                         | 403 | {"error":2,"message":"Provided API key is not correct"}
+GET /debugger                      | 404 |
+POST /debug/open                   | 200 | {"route":"open"}
+OPTIONS /nowhere                   | 200 | OK
+"""
+
+
+def rows(table: str) -> list[list[str]]:
+    return [[cell.strip() for cell in line.split("|")] for line in table.strip().splitlines()]
+
+
+@pytest.mark.parametrize(("line", "status", "body"), rows(LIVE))
+async def test_table(line: str, status: str, body: str) -> None:
+    answer = await call(APP, line)
+    expected = NOT_FOUND.body.decode() if status == "404" else body
+    assert (answer.status, answer.body.decode()) == (int(status), expected)
+
+
+JSON = {"Content-Type": "application/json"}
+BODIES: list[tuple[str, bytes | list[bytes], dict[str, str], int, str]] = [
+    ("POST /echo", b'{"a":1}', JSON, 200, '{"a":1}'),
+    ("POST /echo", [b'{"a"', b":1", b"}"], JSON, 200, '{"a":1}'),
+    ("POST /echo", b'{"a":1}', {"Content-Type": "Application/JSON; charset=x"}, 200, '{"a":1}'),
+    ("POST /echo", b'{"a":1}', {}, 404, ""),
+    ("POST /echo", b'{"a":1}', {"Content-Type": "text/plain"}, 404, ""),
+    ("POST /echo", b"", JSON, 404, ""),
+    ("POST /echo", b'{"a":"%s"}' % (b"x" * (MAX_BODY_BYTES - 8)), JSON, 200, "{"),
+    ("POST /echo", b'{"a":"%s"}' % (b"x" * (MAX_BODY_BYTES - 7)), JSON, 404, ""),
+    ("POST /echo", [b"x" * 700_000, b"x" * 700_000, b"x"], JSON, 404, ""),
+    ("POST /echo", b"{}", {**JSON, "Content-Length": "1048577"}, 404, ""),
+    ("POST /echo", b"{}", {**JSON, "Content-Length": "9" * 30}, 404, ""),
+    ("POST /echo", b"{", JSON, 400, '{"error":1,"message":"failed to parse json message"'),
+    ("POST /echo", b"[]", JSON, 400, '{"error":1,"message":"failed to parse json message"'),
+    ("POST /lenient", b"{", JSON, 404, ""),
+    ("POST /lenient", b"{}", JSON, 200, "{}"),
+    ("POST /text", b"", {}, 200, '""'),
+    ("POST /text", b"\xff", JSON, 200, '"\ufffd"'),
+    ("POST /text", b"\xe9", {"Content-Type": "text/plain; charset=ISO-8859-1"}, 200, '"é"'),
+    ("POST /text", b"x", {"Content-Type": "text/plain; charset=klingon"}, 404, ""),
+    ("POST /text", b"x", {"Content-Type": "text/plain; charset=hex"}, 404, ""),
+    ("POST /again", b"abc", {}, 200, '"abc"'),
+    ("POST /ids", b'{"ids":["a"]}', JSON, 200, '["a"]'),
+    ("POST /ids", b"id=a&id=%20", {"Content-Type": "application/x-www-form-urlencoded"}, 200,
+     '["a"," "]'),
+    ("POST /ids", b"{}", JSON, 500, '{"error":0,"message":"Error is unknown"}'),
+    ("POST /ids", b'{"ids":[1]}', JSON, 500, '{"error":0,"message":"Error is unknown"}'),
+    ("POST /ids", b"{", JSON, 404, ""),
+    ("GET /echo", b"", {}, 405, METHOD_NOT_ALLOWED.body.decode()),
+    ("PUT /echo", b"", {}, 404, ""),
+    ("GET /lenient", b"", {}, 404, ""),
+    ("GET /secret", b"", {}, 403, '{"error":2'),
+    ("GET /secret", b"", {"X-API-Key": KEY}, 405, METHOD_NOT_ALLOWED.body.decode()),
+    ("PUT /secret", b"", {}, 404, ""),
+    ("POST /secret", b"", {}, 403, '{"error":2'),
+    ("POST /secret", b"{}", {**JSON, "X-API-Key": "wrong"}, 403, '{"error":2'),
+    ("POST /secret", b"{}", {**JSON, "X-API-Key": KEY}, 200, '{"route":"secret"}'),
+    ("POST /secret", b"{}", {**JSON, "api_key": KEY}, 200, '{"route":"secret"}'),
+    ("POST /secret", b"{}", {**JSON, "X-API-Key": "wrong", "api_key": KEY}, 200, '{"route"'),
+    ("GET /debug/unknown", b"", {"X-API-Key": KEY}, 404, ""),
+    ("GET /any", b"", {"Accept": "text/html"}, 404, ""),
+    ("GET /any", b"", {"Accept": "application/json;q=0"}, 404, ""),
+    ("GET /any", b"", {"Accept": "text/html, */*;q=0.8"}, 200, '{"route"'),
+    ("GET /any", b"", {"Accept": "application/*"}, 200, '{"route"'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "body", "headers", "status", "start"), BODIES)
+async def test_bodies_keys_and_headers(
+    line: str, body: bytes | list[bytes], headers: dict[str, str], status: int, start: str
+) -> None:
+    answer = await call(APP, line, body, headers)
+    assert answer.status == status
+    assert answer.body.decode().startswith(NOT_FOUND.body.decode() if status == 404 else start)
+
+
+@pytest.mark.parametrize("path", ["/fails", "/deep", "/unwritable"])
+async def test_a_bug_is_logged_and_answered(path: str, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.ERROR, "soliton.api"):
+        answer = await call(APP, f"GET {path}")
+    assert (answer.status, answer.json()) == (500, {"error": 0, "message": "Error is unknown"})
+    assert caplog.records[0].exc_info
+    assert (await call(APP, "GET /blocks/last")).status == 200
+
+
+async def test_large_numbers_as_strings() -> None:
+    wish = {"Accept": "application/json;large-significand-format=string"}
+    answer = await call(APP, "GET /numbers", headers=wish)
+    assert answer.content_type == "application/json; large-significand-format=string"
+    assert answer.body.decode() == (
+        '{"fee":"1","height":2,"rewardShares":{"3P":"3"},"data":[{"value":"-9223372036854775808"}],'
+        '"score":1180591620717411303424,"value":"1.5","in":["1"],"reward":true}'
+    )
+    streamed = await call(APP, "GET /stream/2", headers=wish)
+    assert streamed.body == b'[{"amount":"0"},{"amount":"1"}]'
+    assert (await call(APP, "GET /numbers")).content_type == "application/json"
+
+
+async def test_cors_only_for_browsers_and_only_when_on() -> None:
+    origin = {"Origin": "https://wallet.example"}
+    assert b"access-control-allow-origin" not in (await call(APP, "GET /any")).headers
+    answer = await call(APP, "GET /any", headers=origin)
+    assert answer.headers[b"access-control-allow-origin"] == b"*"
+    preflight = await call(APP, "OPTIONS /any", headers=origin)
+    assert (preflight.status, preflight.body) == (200, b"OK")
+    assert b"X-API-Key" in preflight.headers[b"access-control-allow-headers"]
+    assert b"access-control-allow-origin" in (await call(APP, "GET /x", headers=origin)).headers
+    closed = Application(make_context(cors=False), ())
+    answer = await call(closed, "OPTIONS /any", headers=origin)
+    assert answer.status == 200
+    assert not any(name.startswith(b"access-control") for name in answer.headers)
+
+
+async def test_streams_come_in_chunks() -> None:
+    answer = await call(APP, "GET /stream/10000")
+    assert len(answer.chunks) > 3
+    assert answer.chunks[-1] == b""
+    assert b"content-length" not in answer.headers
+    pieces_answer = await call(APP, "GET /pieces")
+    assert pieces_answer.chunks[0] == b"one"
+
+
+async def test_a_client_that_leaves_ends_the_stream() -> None:
+    closed = asyncio.Event()
+
+    async def endless() -> AsyncIterator[bytes]:
+        try:
+            yield b"first"
+            await asyncio.Event().wait()
+        finally:
+            closed.set()
+
+    app = Application(make_context(), (route(GET, "/", lambda _request: RawStream(endless())),))
+    async with asyncio.timeout(2):
+        answer = await call(app, "GET /", [], leaves=True)
+        assert answer.chunks == [b"first"]
+        await closed.wait()
+
+
+async def test_a_slow_handler_is_503(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def slow(_request: Request) -> object:
+        await asyncio.Event().wait()
+        return None
+
+    monkeypatch.setattr("soliton.api.asgi.REQUEST_SECONDS", 0.01)
+    app = Application(make_context(), (route(GET, "/", slow),))
+    assert (await call(app, "GET /")).status == 503
+
+
+def test_a_wrong_declaration_does_not_build() -> None:
+    with pytest.raises(InvariantBroken, match="path parameters"):
+        Application(make_context(), (route(GET, "/a/{b}", named("x")),))

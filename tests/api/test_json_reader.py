@@ -1,0 +1,141 @@
+"""Hostile JSON gives error 1, and all faults of an object are reported together."""
+
+from __future__ import annotations
+
+import contextlib
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from soliton.api.errors import ApiError
+from soliton.api.json_reader import MAX_JSON_DEPTH, ObjectReader, parse_json, parse_object
+
+HOSTILE = [
+    b"",
+    b"{",
+    b"{} x",
+    b"NaN",
+    b'{"a":Infinity}',
+    b'{"a":-Infinity}',
+    b'"\xff"',
+    b'"\xed\xa0\x80"',
+    b'"a\x00b"',
+    b'"\\ud800"',
+    b'"\\u12"',
+    b"01",
+    b"+1",
+    b"{'a':1}",
+    b'{"a":1,}',
+    b"\xef\xbb\xbf{}",
+    b"\x00",
+    b"[" * (MAX_JSON_DEPTH + 2) + b"]" * (MAX_JSON_DEPTH + 2),
+    b"[" * 100_000,
+    b'{"a":' * 50_000,
+    b'{"a":' + b"9" * 100_000 + b"}",
+    b'{"a":1e99999999999999999999999}',
+    b'{"a":1,"a":2}',
+    b'{"a":1,"\\u0061" : 2}',
+    b'[{"x":{"b":1,"b":1}}]',
+]
+
+
+@pytest.mark.parametrize("data", HOSTILE, ids=[repr(data[:24]) for data in HOSTILE])
+def test_hostile_json_is_error_1(data: bytes) -> None:
+    with pytest.raises(ApiError) as caught:
+        parse_json(data)
+    body = caught.value.body()
+    assert body["error"] == 1
+    assert body["message"] == "failed to parse json message"
+    assert isinstance(body["cause"], str) and body["cause"]
+    assert body["validationErrors"] == {}
+
+
+def test_what_looks_like_a_duplicate_is_none() -> None:
+    assert parse_json(b'{"a":"\\":","b":{"a":1}}') == {"a": '":', "b": {"a": 1}}
+    deep = b"[" * MAX_JSON_DEPTH + b"]" * MAX_JSON_DEPTH
+    assert isinstance(parse_json(deep), list)
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_parse_or_give_error_1(data: bytes) -> None:
+    with contextlib.suppress(ApiError):
+        parse_json(data)
+
+
+def test_an_array_is_no_object() -> None:
+    with pytest.raises(ApiError) as caught:
+        parse_object(b"[]")
+    assert caught.value.body() == {
+        "error": 1,
+        "message": "failed to parse json message",
+        "cause": None,
+        "validationErrors": {"obj": [{"msg": ["error.expected.jsobject"], "args": []}]},
+    }
+
+
+def test_all_faults_are_reported_together() -> None:
+    reader = ObjectReader(
+        parse_object(
+            b'{"fee":"1","amount":1.5,"type":300,"big":9223372036854775808,"flag":1,"sender":2,'
+            b'"transfers":[{"amount":1},7,{}],"proofs":["a",1],"list":{},"null":null,"sub":[],'
+            b'"huge":1e400,"id":"0"}'
+        )
+    )
+    reader.integer("missing")
+    reader.integer("fee")
+    reader.integer("amount")
+    reader.byte("type")
+    reader.integer("big")
+    reader.boolean("flag")
+    reader.text("sender")
+    for transfer in reader.children("transfers"):
+        transfer.integer("amount")
+    reader.texts("proofs")
+    reader.texts("list")
+    reader.integer("null")
+    reader.child("sub").text("x")
+    reader.int32("huge")
+    reader.convert("id", lambda text: bytes.fromhex(text), "error.expected.base58", b"")
+    with pytest.raises(ApiError) as caught:
+        reader.finish()
+    body = caught.value.body()
+    assert body["message"] == "json data validation error, see validationErrors for details"
+    faults = body["validationErrors"]
+    assert isinstance(faults, dict)
+    assert {path: fault[0]["msg"][0] for path, fault in faults.items()} == {
+        "obj.missing": "error.path.missing",
+        "obj.fee": "error.expected.jsnumber",
+        "obj.amount": "error.expected.long",
+        "obj.type": "error.expected.byte",
+        "obj.big": "error.expected.long",
+        "obj.flag": "error.expected.jsboolean",
+        "obj.sender": "error.expected.jsstring",
+        "obj.transfers[1]": "error.expected.jsobject",
+        "obj.transfers[2].amount": "error.path.missing",
+        "obj.proofs[1]": "error.expected.jsstring",
+        "obj.list": "error.expected.jsarray",
+        "obj.null": "error.expected.jsnumber",
+        "obj.sub": "error.expected.jsobject",
+        "obj.sub.x": "error.path.missing",
+        "obj.huge": "error.expected.int",
+        "obj.id": "error.expected.base58",
+    }
+
+
+def test_good_members() -> None:
+    reader = ObjectReader(
+        {"a": 2**63 - 1, "b": Decimal("1e3"), "c": "x", "d": False, "e": None, "f": -128}
+    )
+    assert reader.integer("a") == 2**63 - 1
+    assert reader.integer("b") == 1000
+    assert reader.text("c") == "x"
+    assert reader.boolean("d") is False
+    assert reader.optional_text("e") is None
+    assert reader.optional_integer("zzz") is None
+    assert reader.byte("f") == -128
+    assert reader.integer("timestamp", 0) == 0
+    assert reader.text("t", "WAVES") == "WAVES"
+    assert reader.boolean("u", True) is True
+    reader.finish()

@@ -1,0 +1,129 @@
+"""The OpenAPI document and the interactive page: complete, self-contained, true to the routes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+
+from soliton.api.app import all_routes, build_app
+from soliton.api.openapi import openapi_document, to_yaml
+from soliton.api.routes import Route
+from soliton.api.swagger import ASSETS, assets_folder
+from soliton.errors import InvariantBroken
+from tests.api.client import call, make_context
+
+CONTEXT = make_context()
+APP = build_app(CONTEXT)
+ROUTES = all_routes()
+DOCUMENT = openapi_document(CONTEXT, APP.routes)
+
+
+def references(value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, member in value.items():
+            if name == "$ref":
+                yield str(member)
+            else:
+                yield from references(member)
+    elif isinstance(value, list):
+        for item in value:
+            yield from references(item)
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=[f"{r.methods[0]} {r.path}" for r in ROUTES])
+def test_every_route_says_what_it_does(route: Route) -> None:
+    assert route.summary and route.tag
+    assert route.example not in (None, {}, [])
+    for parameter in route.parameters:
+        assert parameter.description and parameter.example is not None
+        assert parameter.kind.convert(str(parameter.example)) is not None
+    if isinstance(route.response, type):
+        assert msgspec.convert(route.example, route.response) is not None
+    if route.body is not None:
+        assert route.body.description and route.body.example is not None
+    if any(parameter.kind.name == "natural" for parameter in route.parameters):
+        assert route.errors, "a number in a path has a limit, and the limit has an error"
+
+
+def test_the_document_is_well_formed() -> None:
+    assert DOCUMENT["openapi"] == "3.1.0"
+    assert DOCUMENT["info"] == {**DOCUMENT["info"], "title": "Test Node"}  # type: ignore[dict-item]
+    paths = DOCUMENT["paths"]
+    assert isinstance(paths, dict)
+    identifiers = [op["operationId"] for item in paths.values() for op in item.values()]
+    assert (
+        len(identifiers)
+        == len(set(identifiers))
+        == sum(len(route.methods) for route in APP.routes if route.documented)
+    )
+    for path, item in paths.items():
+        for operation in item.values():
+            named = [p["name"] for p in operation.get("parameters", ()) if p["in"] == "path"]
+            assert sorted(named) == sorted(re.findall(r"{(\w+)}", path))
+    assert len({re.sub(r"{\w+}", "{}", path) for path in paths}) == len(paths)
+    for reference in references(DOCUMENT):
+        target: object = DOCUMENT
+        for step in reference.removeprefix("#/").split("/"):
+            assert isinstance(target, dict)
+            target = target[step]
+
+
+async def test_it_is_served_in_all_its_forms() -> None:
+    for path in ("openapi.json", "swagger.json"):
+        answer = await call(APP, f"GET /api-docs/{path}")
+        assert (answer.content_type, answer.json()) == ("application/json", DOCUMENT)
+    answer = await call(APP, "GET /api-docs/openapi.yaml")
+    assert answer.content_type == "application/yaml"
+    assert '"/utils/hash/secure":' in answer.body.decode()
+
+
+def test_yaml() -> None:
+    value = {"a": [1, {"b": None, "c: d": "x\n"}, [], [[2]]], "e": {}, "f": True}
+    assert to_yaml(value) == (
+        '"a":\n  - 1\n  -\n    "b": null\n    "c: d": "x\\n"\n  - []\n  -\n    -\n      - 2\n'
+        '"e": {}\n"f": true\n'
+    )
+
+
+def test_documenting_an_operation_twice_is_a_bug() -> None:
+    with pytest.raises(InvariantBroken, match="twice"):
+        openapi_document(CONTEXT, (ROUTES[0], ROUTES[0]))
+
+
+@pytest.mark.parametrize("path", ["/", "/swagger", "/api-docs", "/api-docs/"])
+async def test_redirects_to_the_page(path: str) -> None:
+    answer = await call(APP, f"GET {path}")
+    assert (answer.status, answer.headers[b"location"]) == (308, b"/api-docs/index.html")
+
+
+async def test_the_page_needs_nothing_from_elsewhere() -> None:
+    page = (await call(APP, "GET /api-docs/index.html", headers={"Accept": "text/html"})).body
+    assert b"<title>Test Node</title>" in page
+    links = re.findall(rb'(?:src|href)="([^"]+)"', page)
+    assert links
+    for link in links:
+        assert b"//" not in link
+        answer = await call(APP, f"GET /api-docs/{link.decode()}", headers={"Accept": "*/*"})
+        assert answer.status == 200 and answer.body
+    assert (await call(APP, "GET /api-docs/start.js")).body.startswith(b"window.ui")
+
+
+@pytest.mark.parametrize("name", ["..%2F..%2Fpyproject.toml", "%2Fetc%2Fpasswd", "x.js", "LICENSE"])
+async def test_no_other_file_is_served(name: str) -> None:
+    assert (await call(APP, f"GET /api-docs/{name}")).status == 404
+
+
+def test_the_installed_assets_are_version_5() -> None:
+    for name in ASSETS:
+        assert (assets_folder() / name).is_file()
+    bundle = (assets_folder() / "swagger-ui-bundle.js").read_text(encoding="utf-8")
+    version = re.search(r'PACKAGE_VERSION:"(\d+)\.', bundle)
+    assert version is not None and int(version[1]) >= 5
+
+
+async def test_the_title_cannot_inject() -> None:
+    app = build_app(make_context(title="<script>alert(1)</script>"))
+    assert b"<script>alert" not in (await call(app, "GET /api-docs/index.html")).body

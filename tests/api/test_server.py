@@ -1,0 +1,285 @@
+"""The real server on a free port: connections, bodies and hostile bytes."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import TypeVar
+
+import pytest
+import pytest_asyncio
+
+from soliton.api.app import build_app
+from soliton.api.asgi import NOT_FOUND, Application
+from soliton.api.http import Raw, Request
+from soliton.api.routes import GET, POST, Body, BodyKind, Route
+from soliton.api.server import RunningServer, serve
+from soliton.errors import EnvironmentProblem
+from tests.api.client import make_context
+
+Result = TypeVar("Result")
+
+
+@pytest_asyncio.fixture
+async def server() -> AsyncIterator[RunningServer]:
+    running = await serve(build_app(make_context()), "127.0.0.1", 0, head_seconds=0.3)
+    yield running
+    await running.stop()
+
+
+async def aside(function: Callable[[], Result]) -> Result:
+    return await asyncio.to_thread(function)
+
+
+def connect(server: RunningServer) -> http.client.HTTPConnection:
+    return http.client.HTTPConnection("127.0.0.1", server.port, timeout=5)
+
+
+def ask(
+    connection: http.client.HTTPConnection,
+    method: str,
+    path: str,
+    body: bytes | None = None,
+    headers: dict[str, str] | None = None,
+) -> tuple[int, bytes]:
+    connection.request(method, path, body, headers or {})
+    response = connection.getresponse()
+    return response.status, response.read()
+
+
+def ask_once(server: RunningServer, path: str = "/utils/time") -> tuple[int, bytes]:
+    connection = connect(server)
+    try:
+        return ask(connection, "GET", path)
+    finally:
+        connection.close()
+
+
+def exchange(server: RunningServer, *pieces: bytes, pause: float = 0.0) -> bytes:
+    """Send raw bytes, return everything that comes back until the server closes."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=3) as plug:
+        for piece in pieces:
+            plug.sendall(piece)
+            time.sleep(pause)
+        received = b""
+        try:
+            while chunk := plug.recv(65536):
+                received += chunk
+        except ConnectionResetError:
+            pass
+        return received
+
+
+async def test_many_requests_on_one_connection(server: RunningServer) -> None:
+    def talk() -> list[int]:
+        connection = connect(server)
+        statuses = [ask(connection, "GET", "/utils/time")[0] for _ in range(5)]
+        statuses.append(ask(connection, "GET", "/nowhere")[0])
+        statuses.append(ask(connection, "POST", "/utils/hash/fast", b"x")[0])
+        statuses.append(ask(connection, "HEAD", "/utils/time")[0])
+        statuses.append(ask(connection, "GET", "/utils/seed/2000")[0])
+        statuses.append(ask(connection, "GET", "/utils/time")[0])
+        connection.close()
+        return statuses
+
+    assert await aside(talk) == [200, 200, 200, 200, 200, 404, 200, 404, 400, 200]
+
+
+@pytest.mark.parametrize("size", [1024 * 1024 + 1, 3 * 1024 * 1024])
+async def test_an_oversize_body_is_the_404_and_the_connection_lives(
+    server: RunningServer, size: int
+) -> None:
+    def talk() -> list[tuple[int, bytes]]:
+        connection = connect(server)
+        answers = [ask(connection, "POST", "/utils/hash/fast", b"x" * size)]
+        answers.append(ask(connection, "GET", "/utils/seed/2000"))
+        connection.close()
+        return answers
+
+    first, second = await aside(talk)
+    assert first == (404, NOT_FOUND.body)
+    assert second[0] == 400
+
+
+async def test_the_largest_body_and_a_chunked_one(server: RunningServer) -> None:
+    def talk() -> list[int]:
+        connection = connect(server)
+        largest = ask(connection, "POST", "/utils/hash/fast", b"x" * 1024 * 1024)
+        connection.request("POST", "/utils/hash/fast", iter([b"ab", b"c"]), encode_chunked=True)
+        response = connection.getresponse()
+        message = json.loads(response.read())["message"]
+        connection.request("POST", "/utils/hash/fast", iter([b"x" * 600_000] * 2))
+        oversize = connection.getresponse()
+        oversize.read()
+        connection.close()
+        assert message == "abc"
+        return [largest[0], response.status, oversize.status]
+
+    assert await aside(talk) == [200, 200, 404]
+
+
+async def test_a_slow_body_arrives_while_others_are_served(server: RunningServer) -> None:
+    def slow() -> bytes:
+        head = b"POST /utils/hash/fast HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+        return exchange(server, head + b"Content-Length: 3\r\n\r\n", b"a", b"b", b"c", pause=0.15)
+
+    slow_answer, quick_answer = await asyncio.gather(aside(slow), aside(lambda: ask_once(server)))
+    assert quick_answer[0] == 200
+    assert b" 200 OK" in slow_answer and b'"message":"abc"' in slow_answer
+
+
+async def test_an_http2_offer_with_a_body_is_answered_in_http1(server: RunningServer) -> None:
+    offer = {
+        "Connection": "Upgrade, HTTP2-Settings",
+        "Upgrade": "h2c",
+        "HTTP2-Settings": "AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA",
+    }
+
+    def talk() -> list[tuple[int, bytes]]:
+        connection = connect(server)
+        answers = [ask(connection, "POST", "/utils/hash/fast", b"abc", offer)]
+        answers.append(ask(connection, "GET", "/utils/seed/2000", None, offer))
+        answers.append(ask(connection, "GET", "/utils/seed/2000"))
+        connection.close()
+        return answers
+
+    first, second, third = await aside(talk)
+    assert first[0] == 200 and json.loads(first[1])["message"] == "abc"
+    assert second == third == (400, b'{"error":10,"message":"Too big sequence requested"}')
+
+
+async def test_an_http2_offer_in_small_pieces(server: RunningServer) -> None:
+    text = (
+        b"POST /utils/hash/fast HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\n"
+        b"Upgrade: h2c\r\nHTTP2-Settings: AA\r\nContent-Length: 3\r\n\r\nabc"
+        b"GET /nowhere HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    )
+    pieces = [text[index : index + 7] for index in range(0, len(text), 7)]
+    answer = await aside(lambda: exchange(server, *pieces, pause=0.002))
+    assert b'"message":"abc"' in answer
+    assert b" 404 Not Found" in answer
+
+
+HOSTILE = [
+    b"\x00\x01\x02\r\n\r\n",
+    b"GET /\xff HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+    b"GET /utils/\xc3\xa9 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+    b"GET http://[ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+    b"GET * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+    b"OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+    b"CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n",
+    b"GET http://other/utils/time HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+    b"GET / HTTP/9.9\r\n\r\n",
+    b"GET /utils/time HTTP/1.0\r\n\r\n",
+    b"GET / HTTP/1.1\r\n\x00: x\r\n\r\n",
+    b"POST /utils/hash/fast HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+    b"POST /utils/hash/fast HTTP/1.1\r\nContent-Length: 99999999999999999999999\r\n\r\n",
+    b"POST /utils/hash/fast HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    b"GET / HTTP/1.1\r\n" + b"X: " + b"a" * 100_000,
+    b"GET /" + b"a" * 200_000,
+    b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 30_000,
+]
+
+
+@pytest.mark.parametrize("data", HOSTILE, ids=[repr(data[:40]) for data in HOSTILE])
+async def test_hostile_bytes_end_one_connection_only(server: RunningServer, data: bytes) -> None:
+    answer = await aside(lambda: exchange(server, data))
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 ")
+    assert b" 500 " not in answer.partition(b"\r\n")[0]
+    assert (await aside(lambda: ask_once(server)))[0] == 200
+
+
+@pytest.mark.parametrize("data", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: x\r\n"])
+async def test_a_head_that_never_ends_is_cut_off(server: RunningServer, data: bytes) -> None:
+    started = time.monotonic()
+    assert await aside(lambda: exchange(server, data)) == b""
+    assert 0.2 < time.monotonic() - started < 2
+
+
+async def test_stop_takes_less_than_a_second_with_a_request_under_way() -> None:
+    async def never(_request: Request) -> object:
+        await asyncio.Event().wait()
+        return None
+
+    never_ending = Route(
+        methods=GET, path="/", handler=never, tag="t", summary="s", response={}, example=1
+    )
+    running = await serve(Application(make_context(), (never_ending,)), "127.0.0.1", 0)
+    waiting = asyncio.create_task(
+        aside(lambda: exchange(running, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"))
+    )
+    idle = socket.create_connection(("127.0.0.1", running.port))
+    await asyncio.sleep(0.1)
+    started = time.monotonic()
+    await running.stop()
+    assert time.monotonic() - started < 1.1
+    assert b" 200 " not in await waiting
+    idle.close()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", running.port))
+
+
+async def test_a_port_in_use_is_said(server: RunningServer) -> None:
+    with pytest.raises(EnvironmentProblem, match=f"port {server.port}"):
+        await serve(build_app(make_context()), "127.0.0.1", server.port)
+    with pytest.raises(EnvironmentProblem):
+        await serve(build_app(make_context()), "127.0.0.1", 70_000)
+
+
+async def test_too_many_connections_are_told_so() -> None:
+    running = await serve(build_app(make_context()), "127.0.0.1", 0, max_connections=3)
+    idle = [socket.create_connection(("127.0.0.1", running.port)) for _ in range(3)]
+    await asyncio.sleep(0.05)
+    assert (await aside(lambda: ask_once(running)))[0] == 503
+    for plug in idle:
+        plug.close()
+    await asyncio.sleep(0.05)
+    assert (await aside(lambda: ask_once(running)))[0] == 200
+    await running.stop()
+
+
+async def test_answers_wait_for_no_delayed_acknowledgement(server: RunningServer) -> None:
+    def talk() -> float:
+        connection = connect(server)
+        started = time.monotonic()
+        for _ in range(20):
+            ask(connection, "GET", "/utils/time")
+        connection.close()
+        return time.monotonic() - started
+
+    assert await aside(talk) < 20 * 0.04
+
+
+async def test_parallel_requests_do_not_mix() -> None:
+    def echo(request: Request) -> Raw:
+        return Raw(request.body)
+
+    body = Body(BodyKind.TEXT, "any", "x", {})
+    route = Route(
+        methods=POST, path="/", handler=echo, tag="t", summary="s", body=body, response={},
+        example=1,
+    )  # fmt: skip
+    running = await serve(Application(make_context(), (route,)), "127.0.0.1", 0)
+    wrong: list[bytes] = []
+
+    def talk(name: bytes) -> None:
+        connection = connect(running)
+        for index in range(50):
+            sent = name * (index + 1)
+            if ask(connection, "POST", "/", sent) != (200, sent):
+                wrong.append(sent)
+        connection.close()
+
+    threads = [threading.Thread(target=talk, args=(b"%d-" % number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        await asyncio.to_thread(thread.join)
+    await running.stop()
+    assert not wrong
