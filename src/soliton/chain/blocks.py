@@ -25,7 +25,7 @@ from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import merkle
 from soliton.crypto.curve25519 import sign as sign_bytes
-from soliton.crypto.curve25519 import verify
+from soliton.crypto.curve25519 import is_weak, verify
 from soliton.crypto.hashes import blake2b256
 
 GENESIS_VERSION: Final = 1
@@ -393,10 +393,23 @@ def original_header(header: BlockHeader, challenged: ChallengedHeader) -> BlockH
 
 
 def signature_is_valid(block: Block) -> bool:
-    """Whether the generator's signature (and the challenged one's, where there is one) is right."""
+    """Whether the signatures of a block are right; a weak generator's key never is."""
+    return not has_weak_key(block) and all(verify(*message) for message in signed_messages(block))
+
+
+def has_weak_key(block: Block) -> bool:
+    """Whether one of the generators' keys is among those that verify anything."""
+    challenged = block.header.challenged
+    return is_weak(block.header.generator) or (
+        challenged is not None and is_weak(challenged.generator)
+    )
+
+
+def signed_messages(block: Block) -> list[tuple[bytes, bytes, bytes]]:
+    """Public key, message and signature for each generator's signature of a block."""
+    messages = [(block.header.generator, block.signed, block.signature)]
     challenged = block.header.challenged
     if challenged is not None:
         original = header_bytes(original_header(block.header, challenged))
-        if not verify(challenged.generator, original, challenged.header_signature):
-            return False
-    return verify(block.header.generator, block.signed, block.signature)
+        messages.append((challenged.generator, original, challenged.header_signature))
+    return messages

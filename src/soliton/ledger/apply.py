@@ -76,8 +76,8 @@ def apply_block(
 ) -> AppliedBlock:
     """Apply a block to the state after its parent (``None`` for the genesis block).
 
-    ``rules`` are those at the block's height. Signatures of transactions are checked unless the caller has done so;
-    the block's own signature and its header are the caller's business. Raises ``BlockRejected``.
+    ``rules`` are those at the block's height. Without ``verify_signatures`` the caller has checked the signatures of
+    the transactions; the block's own signature and its header are the caller's business. Raises ``BlockRejected``.
     """
     progress = BlockInProgress(
         state, block.header.generator, block.header.timestamp, parent, rules, parent_rules

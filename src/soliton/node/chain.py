@@ -208,15 +208,17 @@ class Chain:
     ) -> AppliedBlock:
         """Check a block completely and put it on top; the caller flushes the store.
 
-        ``now`` (ms) bounds the block's time; ``None`` for history. Without ``verify_signatures`` the caller has
-        checked those of the block and its transactions. Raises ``BlockRejected``.
+        ``now`` (ms) bounds the block's time; ``None`` for history. Without ``verify_signatures`` the caller checks
+        those of the block and its transactions before it flushes. Raises ``BlockRejected``.
         """
         height = self.height + 1
         header = block.header
         if header.reference != self._last.id:
             raise BlockRejected(height, "its reference is not the last block")
         hit_source = self._check_header(block, now)
-        if verify_signatures and not blocks.signature_is_valid(block):
+        if blocks.has_weak_key(block) or (
+            verify_signatures and not blocks.signature_is_valid(block)
+        ):
             raise BlockRejected(height, "invalid signature of the generator")
         if header.version >= blocks.PROTOBUF_VERSION:
             root = blocks.transactions_root(block.transactions)

@@ -1,0 +1,204 @@
+"""Importing blocks from a file: records of ``u32 length ‖ block``, verified completely.
+
+Blocks are taken in batches. While the signatures of a batch are verified on all cores, its blocks are applied; only
+when both have succeeded is the batch written, in one atomic step. A bad block costs the batch nothing: what comes
+before it is kept, and the problem names its height and place in the file.
+
+What lives here: reading records, batches, resuming. What does not: the rules (``chain``), showing progress (the
+command line).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import BinaryIO, Final
+
+import msgspec
+
+from soliton.chain import blocks
+from soliton.chain.blocks import MAX_BLOCK_BYTES, Block
+from soliton.crypto.curve25519 import SignedMessage, verify_many
+from soliton.errors import InputError
+from soliton.node.chain import Chain
+
+BATCH_BLOCKS: Final = 1_000
+BATCH_BYTES: Final = 8 * 1024 * 1024
+"""A batch ends at either bound: memory depends on these, not on the file."""
+_LENGTH_BYTES: Final = 4
+
+
+class ImportProblem(InputError):
+    """A record that cannot be imported: the height it would have, its place in the file, and why."""
+
+    def __init__(self, height: int, offset: int, reason: str) -> None:
+        super().__init__(f"height {height}, offset {offset}: {reason}")
+        self.height = height
+        self.offset = offset
+        self.reason = reason
+
+
+class _Record(msgspec.Struct, frozen=True, gc=False):
+    height: int
+    offset: int
+    data: bytes
+
+
+class _Checked(msgspec.Struct, frozen=True, gc=False):
+    record: _Record
+    block: Block
+
+
+def import_blocks(
+    chain: Chain,
+    file: BinaryIO,
+    to_height: int | None = None,
+    on_progress: Callable[[int], None] = lambda _height: None,
+) -> int:
+    """Import the file's blocks that the chain does not have yet and give the number of blocks added.
+
+    ``on_progress`` is told the height after each batch. Raises ``ImportProblem`` for the first bad record, after
+    everything before it has been stored.
+    """
+    before = chain.height
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="signatures") as executor:
+        for batch in _batches(_new_records(chain, file, to_height)):
+            _import_batch(chain, batch, executor)
+            on_progress(chain.height)
+    return chain.height - before
+
+
+def _import_batch(chain: Chain, batch: list[_Record], executor: ThreadPoolExecutor) -> None:
+    decoded, problem = _decode(batch, chain.network.chain_id)
+    messages, owners = _signed_messages(decoded)
+    verdicts: Future[list[bool]] = executor.submit(verify_many, messages)
+    applied, rejected = _apply(chain, decoded)
+    problem = rejected or problem
+    invalid = min(
+        (owner for owner, valid in zip(owners, verdicts.result(), strict=True) if not valid),
+        default=len(decoded),
+    )
+    if invalid < applied:
+        chain.discard_pending()
+        _apply(chain, decoded[:invalid])
+    if invalid < len(decoded) and invalid <= applied:
+        problem = _problem(decoded[invalid].record, "invalid signature")
+    chain.store.flush()
+    if problem is not None:
+        raise problem
+
+
+def _decode(
+    batch: list[_Record], chain_id: int
+) -> tuple[list[_Checked], ImportProblem | None]:
+    decoded = []
+    for record in batch:
+        try:
+            decoded.append(_Checked(record, blocks.decode(record.data, chain_id)))
+        except InputError as error:
+            return decoded, _problem(record, str(error))
+    return decoded, None
+
+
+def _signed_messages(decoded: list[_Checked]) -> tuple[list[SignedMessage], list[int]]:
+    """Everything that is signed in the blocks, and for each message the index of its block."""
+    messages: list[SignedMessage] = []
+    owners: list[int] = []
+    for index, item in enumerate(decoded):
+        found = blocks.signed_messages(item.block)
+        found += [
+            (transaction.sender_public_key, transaction.body, transaction.proofs[0])
+            for transaction in item.block.transactions
+            if transaction.sender_public_key and transaction.proofs
+        ]
+        messages += found
+        owners += [index] * len(found)
+    return messages, owners
+
+
+def _apply(chain: Chain, decoded: list[_Checked]) -> tuple[int, ImportProblem | None]:
+    """Put blocks on the chain until one is refused: how many went on, and the refusal."""
+    for index, item in enumerate(decoded):
+        try:
+            chain.append(item.block, verify_signatures=False)
+        except InputError as error:
+            return index, _problem(item.record, str(error))
+    return len(decoded), None
+
+
+def _problem(record: _Record, reason: str) -> ImportProblem:
+    return ImportProblem(record.height, record.offset, reason)
+
+
+def _batches(records: Iterator[_Record]) -> Iterator[list[_Record]]:
+    """Records in groups; a broken record ends its group, and its problem is raised after the group was taken."""
+    batch: list[_Record] = []
+    size = 0
+    try:
+        for record in records:
+            batch.append(record)
+            size += len(record.data)
+            if len(batch) >= BATCH_BLOCKS or size >= BATCH_BYTES:
+                yield batch
+                batch, size = [], 0
+    except ImportProblem:
+        if batch:
+            yield batch
+        raise
+    if batch:
+        yield batch
+
+
+def _new_records(chain: Chain, file: BinaryIO, to_height: int | None) -> Iterator[_Record]:
+    """The records above the chain's last block, up to ``to_height``."""
+    first = _read_record(file, 0, 0)
+    if first is None:
+        return
+    height = _first_height(chain, first)
+    offset, record = 0, first
+    while True:
+        if to_height is not None and height > to_height:
+            return
+        if height > chain.height:
+            yield _Record(height, offset, record)
+        offset += _LENGTH_BYTES + len(record)
+        height += 1
+        following = _read_record(file, offset, height)
+        if following is None:
+            return
+        record = following
+
+
+def _first_height(chain: Chain, data: bytes) -> int:
+    """The height of the file's first block, found by its parent."""
+    try:
+        block = blocks.decode(data, chain.network.chain_id)
+    except InputError as error:
+        raise ImportProblem(chain.height + 1, 0, str(error)) from error
+    known = chain.store.height_of(block.id)
+    if known is not None:
+        return known
+    parent = chain.store.height_of(block.header.reference)
+    if parent is None:
+        raise ImportProblem(
+            chain.height + 1, 0, "the parent of the file's first block is not in this chain"
+        )
+    return parent + 1
+
+
+def _read_record(file: BinaryIO, offset: int, height: int) -> bytes | None:
+    """The next record, ``None`` at the end of the file; raises ``ImportProblem`` when it is cut or too long."""
+    head = file.read(_LENGTH_BYTES)
+    if not head:
+        return None
+    if len(head) < _LENGTH_BYTES:
+        raise ImportProblem(height, offset, f"the file ends after {len(head)} bytes of a length")
+    length = int.from_bytes(head, "big")
+    if not 0 < length <= MAX_BLOCK_BYTES:
+        raise ImportProblem(height, offset, f"a record of {length} bytes is no block")
+    data = file.read(length)
+    if len(data) < length:
+        raise ImportProblem(
+            height, offset, f"the file ends after {len(data)} of {length} bytes of a block"
+        )
+    return data
