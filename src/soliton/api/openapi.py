@@ -16,7 +16,7 @@ import msgspec
 from soliton.api.context import ApiContext
 from soliton.api.errors import ErrorKind
 from soliton.api.http import APPLICATION_JSON, Raw, Request
-from soliton.api.routes import GET, Body, BodyKind, Parameter, Place, Route
+from soliton.api.routes import GET, Body, BodyKind, Handler, Parameter, Place, Route
 from soliton.api.swagger import swagger_routes
 from soliton.errors import InvariantBroken
 
@@ -216,43 +216,23 @@ def documentation_routes(context: ApiContext, routes: Sequence[Route]) -> tuple[
     def serve_yaml(_request: Request) -> Raw:
         return as_yaml()
 
-    free_form: dict[str, object] = {"type": "object"}
-    own = tuple(
-        Route(
-            methods=GET,
-            path=path,
-            handler=handler,
-            tag=_TAG,
-            summary=summary,
-            response=schema,
-            example=example,
-            content_type=content_type,
-        )
-        for path, handler, summary, schema, example, content_type in (
-            (
-                "/api-docs/openapi.json",
-                serve_json,
-                "The OpenAPI document as JSON",
-                free_form,
-                {"openapi": "3.1.0"},
-                "application/json",
-            ),
-            (
-                "/api-docs/swagger.json",
-                serve_json,
-                "The same under the name that older clients ask for",
-                free_form,
-                {"openapi": "3.1.0"},
-                "application/json",
-            ),
-            (
-                "/api-docs/openapi.yaml",
-                serve_yaml,
-                "The OpenAPI document as YAML",
-                {"type": "string"},
-                '"openapi": "3.1.0"',
-                "application/yaml",
-            ),
-        )
+    own = (
+        _document_route("/api-docs/openapi.json", serve_json, "The OpenAPI document as JSON"),
+        _document_route("/api-docs/swagger.json", serve_json, "The same under an older name"),
+        _document_route("/api-docs/openapi.yaml", serve_yaml, "The OpenAPI document as YAML"),
     )
     return (*own, *swagger_routes(context))
+
+
+def _document_route(path: str, handler: Handler, summary: str) -> Route:
+    is_yaml = path.endswith(".yaml")
+    return Route(
+        methods=GET,
+        path=path,
+        handler=handler,
+        tag=_TAG,
+        summary=summary,
+        response={"type": "string"} if is_yaml else {"type": "object"},
+        example='"openapi": "3.1.0"' if is_yaml else {"openapi": "3.1.0"},
+        content_type="application/yaml" if is_yaml else "application/json",
+    )
