@@ -41,7 +41,8 @@ MAX_FEATURE_VOTES: Final = 64
 NO_REWARD_VOTE: Final = -1
 MAX_BLOCK_BYTES: Final = 4_194_304
 """Far above the megabyte of transactions that a block may carry; nothing larger is parsed."""
-MAX_TRANSACTIONS: Final = 6_000
+MAX_TRANSACTIONS: Final = 65_535
+"""A bound for parsing; how many a block may hold is a rule (``soliton.ledger.apply``)."""
 
 _CONSENSUS_LENGTH: Final = 40
 _HEADER: Final = struct.Struct(">Bq64siq32si")

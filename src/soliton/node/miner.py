@@ -1,0 +1,139 @@
+"""Making blocks: when an account may, and what goes in.
+
+``forge`` builds a complete, signed block from the transactions that still apply. It goes through the same
+``BlockInProgress`` as validation, so a block made here has the state hash that every other node computes.
+
+What lives here: the earliest time and the block. What does not: the decision to mine now (the node), the formulas
+(``soliton.consensus.pos``).
+
+Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/mining/Miner.scala``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from soliton.chain import blocks
+from soliton.chain.addresses import from_public_key
+from soliton.chain.blocks import Block, BlockHeader
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.consensus import pos
+from soliton.crypto import vrf
+from soliton.crypto.keys import KeyPair
+from soliton.errors import InputError
+from soliton.ledger.apply import BlockFull, BlockInProgress
+from soliton.node.chain import Chain
+
+
+class CannotMine(InputError):
+    """The account may not make the next block: its generating balance is too small."""
+
+
+class Slot(msgspec.Struct, frozen=True):
+    """An account's turn: the earliest time (ms) of its block and the generation signature for it."""
+
+    account: KeyPair
+    earliest: int
+    generation_signature: bytes
+
+
+class Forged(msgspec.Struct, frozen=True):
+    """A new block and the ids of transactions that no longer apply."""
+
+    block: Block
+    invalid: tuple[bytes, ...]
+
+
+def next_slot(chain: Chain, account: KeyPair) -> Slot:
+    """When the account may make the block on top of the chain; raises ``CannotMine``."""
+    rules = chain.header_rules()
+    balance = chain.generating_balance(from_public_key(account.public_key, chain.network.chain_id))
+    if balance <= 0 or balance < rules.minimum_generating_balance:
+        raise CannotMine(
+            f"generating balance {balance} is below {rules.minimum_generating_balance}"
+        )
+    parent = chain.last_block.header
+    if rules.uses_vrf:
+        signature = vrf.prove(account.private_key, chain.hit_source())
+        counted = vrf.verify(account.public_key, chain.hit_source(), signature)
+        if counted is None:
+            raise CannotMine("the account's key makes no valid VRF proof")
+    else:
+        signature = pos.generation_signature(parent.generation_signature, account.public_key)
+        counted = pos.generation_signature(chain.hit_source(), account.public_key)
+    delay = pos.delay_ms(rules.pos, pos.hit(counted), parent.base_target, balance)
+    return Slot(account, parent.timestamp + delay, signature)
+
+
+def forge(
+    chain: Chain,
+    slot: Slot,
+    candidates: Iterable[AnyTransaction],
+    now: int,
+    reward_vote: int = blocks.NO_REWARD_VOTE,
+    feature_votes: tuple[int, ...] = (),
+) -> Forged:
+    """The block that the slot's account makes at ``now`` (ms) or, if that is too early, at its earliest time.
+
+    Candidates are taken in order until the block is full; those that do not apply are named in the result.
+    """
+    timestamp = max(now, slot.earliest)
+    height = chain.height + 1
+    rules, parent_rules = chain.rules.at(height), chain.rules.at(height - 1)
+    progress = BlockInProgress(
+        chain.store, slot.account.public_key, timestamp, chain.parent_block(), rules, parent_rules
+    )
+    progress.pay_generator((), chain.payouts(slot.account.public_key))
+    taken: list[AnyTransaction] = []
+    invalid: list[bytes] = []
+    for transaction in candidates:
+        try:
+            progress.add(transaction, verify_signature=False)
+        except BlockFull:
+            break
+        except InputError:
+            invalid.append(transaction.id)
+        else:
+            taken.append(transaction)
+    transactions = tuple(taken)
+    header = _header(chain, slot, timestamp, transactions, progress.snapshot_hash)
+    header = msgspec.structs.replace(
+        header,
+        reward_vote=reward_vote if header.version >= blocks.REWARD_VERSION else header.reward_vote,
+        feature_votes=feature_votes if header.version >= blocks.NG_VERSION else (),
+    )
+    block = blocks.sign(header, transactions, slot.account.private_key)
+    return Forged(block, tuple(invalid))
+
+
+def _header(
+    chain: Chain,
+    slot: Slot,
+    timestamp: int,
+    transactions: tuple[AnyTransaction, ...],
+    state_hash: bytes,
+) -> BlockHeader:
+    rules = chain.header_rules()
+    parent = chain.last_block.header
+    protobuf = rules.version >= blocks.PROTOBUF_VERSION
+    return BlockHeader(
+        version=rules.version,
+        chain_id=chain.network.chain_id,
+        timestamp=timestamp,
+        reference=chain.last_block.id,
+        base_target=pos.next_base_target(
+            rules.pos,
+            rules.target_delay_seconds,
+            chain.height,
+            parent.base_target,
+            parent.timestamp,
+            chain.great_grandparent_timestamp(),
+            timestamp,
+        ),
+        generation_signature=slot.generation_signature,
+        generator=slot.account.public_key,
+        transactions_root=blocks.transactions_root(transactions) if protobuf else b"",
+        state_hash=state_hash if rules.state_hash_required else None,
+    )

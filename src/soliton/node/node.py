@@ -1,0 +1,110 @@
+"""The node: chain, pool and wallet together, as the interfaces see them.
+
+What lives here: what happens when a transaction comes in, when a block is made, when the node stops. What does not:
+HTTP (``soliton.api``), rules, records on disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+
+from soliton.chain.blocks import NO_REWARD_VOTE, Block
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.crypto.keys import KeyPair
+from soliton.ledger import fees
+from soliton.ledger.fees import MinimumFee
+from soliton.node import miner
+from soliton.node.chain import Chain
+from soliton.node.pool import UtxPool
+from soliton.node.settings import Settings
+from soliton.node.wallet import Wallet
+from soliton.storage.store import Store
+
+_log = logging.getLogger(__name__)
+
+_AGENTS = {"waves": "Waves v1.5.7", "zbs": "Zbs v0.16.3", "tn": "TN v1.2.18"}
+"""Clients compare the version that a node tells; it is that of the interface which the network expects."""
+
+
+def system_clock() -> int:
+    """The time in ms."""
+    return time.time_ns() // 1_000_000
+
+
+class Node:
+    """A running node on one chain."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        wallet: Wallet,
+        *,
+        clock: Callable[[], int] = system_clock,
+        durable: bool = True,
+    ) -> None:
+        """Open the chain in the settings' data directory; ``durable`` as in ``Store``."""
+        self.settings = settings
+        self.network = settings.network
+        self.wallet = wallet
+        self.clock = clock
+        self.store = Store(settings.data_directory, settings.network.name, durable=durable)
+        self.chain = Chain(settings.network, self.store)
+        self.pool = UtxPool(
+            self.chain, clock, settings.utx.max_size, settings.utx.max_bytes_size
+        )
+        self.agent = _AGENTS[settings.network.family]
+        self.started_at = clock()
+        self.last_change = self.started_at
+        self.on_transaction: Callable[[], None] = lambda: None
+        self._stop = asyncio.Event()
+
+    def broadcast(self, transaction: AnyTransaction) -> bool:
+        """Check a transaction and put it into the pool; ``False`` when it is there already.
+
+        Raises the typed errors of the pool and the ledger.
+        """
+        added = self.pool.add(transaction)
+        if added:
+            self.on_transaction()
+        return added
+
+    def minimum_fee(self, transaction: AnyTransaction) -> MinimumFee:
+        """The least fee for a transaction in the next block."""
+        rules = self.chain.rules.at(self.chain.height + 1)
+        return fees.minimum_fee(transaction, self.pool.state(), rules)
+
+    def mine(self, account: KeyPair) -> Block:
+        """Make the next block from the pool with this account and put it on the chain.
+
+        Raises ``CannotMine``.
+        """
+        slot = miner.next_slot(self.chain, account)
+        vote = self.settings.rewards_desired
+        forged = miner.forge(
+            self.chain,
+            slot,
+            self.pool.transactions(),
+            self.clock(),
+            NO_REWARD_VOTE if vote is None else vote,
+        )
+        applied = self.chain.append(forged.block, verify_signatures=False)
+        self.store.flush()
+        self.pool.refresh((*applied.transaction_ids, *forged.invalid))
+        self.last_change = self.clock()
+        return forged.block
+
+    def request_stop(self) -> None:
+        """Ask the program around the node to stop."""
+        self._stop.set()
+
+    async def wait_for_stop(self) -> None:
+        """Return when somebody has asked the node to stop."""
+        await self._stop.wait()
+
+    def close(self) -> None:
+        """Write what is pending and release the store."""
+        self.store.close()
+        _log.info("stopped at height %d", self.chain.height)
