@@ -1,9 +1,11 @@
 """Addresses and aliases: how an account is named on a chain.
 
-An *address* is 26 bytes: version 1, chain id, 20 bytes of the public key's secure hash, 4 bytes of checksum. It is kept
-as plain ``bytes``. An *alias* is a short name registered on the chain. A *recipient* is either of them.
+An *address* is 26 bytes: version 1, chain id, 20 bytes of the public key's secure hash, 4 bytes of
+checksum. It is kept as plain ``bytes``. An *alias* is a short name registered on the chain. A
+*recipient* is either of them.
 
-Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/account/Recipient.scala`` and ``PublicKey.scala``.
+Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/account/Recipient.scala`` and
+``PublicKey.scala``.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import Final, NewType
 
 import msgspec
 
-from soliton.chain.errors import AddressError
+from soliton.chain.errors import AddressError, AliasError
 from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
 from soliton.crypto.hashes import secure_hash
@@ -38,7 +40,9 @@ _CACHED_ADDRESSES: Final = 65_536
 
 
 class Alias(msgspec.Struct, frozen=True, gc=False):
-    """A registered short name: ``chain_id`` and ``name`` (4 to 30 characters of the alias alphabet)."""
+    """A registered short name: ``chain_id`` and ``name`` (4 to 30 characters of the alias
+    alphabet).
+    """
 
     chain_id: int
     name: str
@@ -58,7 +62,9 @@ Recipient = Address | Alias
 
 @lru_cache(maxsize=_CACHED_ADDRESSES)
 def from_public_key(public_key: bytes, chain_id: int) -> Address:
-    """The address of a public key (32 bytes, or 64 for an Ethereum key's secure hash rules) on a chain."""
+    """The address of a public key (32 bytes, or 64 for an Ethereum key's secure hash rules) on a
+    chain.
+    """
     return from_public_key_hash(secure_hash(public_key)[:PUBLIC_KEY_HASH_LENGTH], chain_id)
 
 
@@ -88,7 +94,9 @@ def check_address(data: bytes, chain_id: int) -> Address:
     Raises ``AddressError`` for a wrong length, version, chain id or checksum, in this order.
     """
     if len(data) != ADDRESS_LENGTH:
-        raise AddressError(f"Wrong addressBytes length: expected: {ADDRESS_LENGTH}, actual: {len(data)}")
+        raise AddressError(
+            f"Wrong addressBytes length: expected: {ADDRESS_LENGTH}, actual: {len(data)}"
+        )
     if data[0] != ADDRESS_VERSION:
         raise AddressError(f"Unknown address version: {data[0]}")
     if data[1] != chain_id:
@@ -119,23 +127,24 @@ def parse_address(text: str, chain_id: int) -> Address:
 
 @lru_cache(maxsize=_CACHED_ADDRESSES)
 def address_text(address: bytes) -> str:
-    """An address (or any short bytes) in base58; cached because the same accounts are shown again and again."""
+    """An address (or any short bytes) in base58; cached because the same accounts are shown again
+    and again.
+    """
     return base58.encode(address)
 
 
 def make_alias(name: str, chain_id: int) -> Alias:
     """An alias of this name.
 
-    Raises ``AddressError`` when the name's length or characters are not allowed.
+    Raises ``AliasError`` when the name's length or characters are not allowed.
     """
     if not ALIAS_MIN_LENGTH <= len(name) <= ALIAS_MAX_LENGTH:
-        raise AddressError(
+        raise AliasError(
             f"Alias '{name}' length should be between {ALIAS_MIN_LENGTH} and {ALIAS_MAX_LENGTH}"
         )
     if not ALIAS_ALPHABET.issuperset(name):
-        raise AddressError(
-            "Alias should contain only following characters: "
-            f"{''.join(sorted(ALIAS_ALPHABET))}"
+        raise AliasError(
+            f"Alias should contain only following characters: {''.join(sorted(ALIAS_ALPHABET))}"
         )
     return Alias(chain_id, name)
 
@@ -143,13 +152,13 @@ def make_alias(name: str, chain_id: int) -> Alias:
 def parse_alias(text: str, chain_id: int) -> Alias:
     """The alias written as ``alias:<chain character>:<name>``.
 
-    Raises ``AddressError`` for another form, another chain, or a name that is not allowed.
+    Raises ``AliasError`` for another form, another chain, or a name that is not allowed.
     """
     parts = text.split(":")
     if len(parts) != 3 or parts[0] != ALIAS_PREFIX[:-1]:
-        raise AddressError(f"Bad alias string definition '{text}'")
+        raise AliasError(f"Bad alias string definition '{text}'")
     if parts[1] != chr(chain_id):
-        raise AddressError("Alias network char doesn't match current scheme")
+        raise AliasError("Alias network char doesn't match current scheme")
     return make_alias(parts[2], chain_id)
 
 

@@ -1,10 +1,10 @@
 """Blocks: a header, the generator's signature and the transactions; their two encodings.
 
-Versions 1 to 4 have a binary layout of their own, version 5 is a protobuf message. A block's id is its signature
-(versions 1 to 4) or the hash of its header (version 5).
+Versions 1 to 4 have a binary layout of their own, version 5 is a protobuf message. A block's id is
+its signature (versions 1 to 4) or the hash of its header (version 5).
 
-What lives here: the records and their bytes. What does not: which version, generator, delay or base target is right
-(``soliton.consensus``), JSON (the REST interface), microblocks.
+What lives here: the records and their bytes. What does not: which version, generator, delay or base
+target is right (``soliton.consensus``), JSON (the REST interface), microblocks.
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/block/serialization`` and
 ``protobuf/block/PBBlocks.scala``.
@@ -13,7 +13,7 @@ Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/block/seria
 from __future__ import annotations
 
 import struct
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -24,8 +24,8 @@ from soliton.chain.proto import block_pb2
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import merkle
-from soliton.crypto.curve25519 import sign as sign_bytes
 from soliton.crypto.curve25519 import is_weak, verify
+from soliton.crypto.curve25519 import sign as sign_bytes
 from soliton.crypto.hashes import blake2b256
 
 GENESIS_VERSION: Final = 1
@@ -68,9 +68,9 @@ class ChallengedHeader(msgspec.Struct, frozen=True, gc=False):
 class BlockHeader(msgspec.Struct, frozen=True, gc=False):
     """What a generator signs about a block.
 
-    ``timestamp`` in ms; ``reference`` is the parent's id; ``generation_signature`` is a hash (versions 1 to 4) or a
-    VRF proof (version 5); ``generator`` is a public key; ``reward_vote`` in wavelets, -1 for none.
-    ``transactions_root`` and ``state_hash`` exist from version 5 on.
+    ``timestamp`` in ms; ``reference`` is the parent's id; ``generation_signature`` is a hash
+    (versions 1 to 4) or a VRF proof (version 5); ``generator`` is a public key; ``reward_vote`` in
+    wavelets, -1 for none. ``transactions_root`` and ``state_hash`` exist from version 5 on.
     """
 
     version: int
@@ -88,7 +88,9 @@ class BlockHeader(msgspec.Struct, frozen=True, gc=False):
 
 
 class Block(msgspec.Struct, frozen=True, gc=False):
-    """A whole block. ``signed`` are the bytes under the signature, ``data`` the block's bytes as stored and sent."""
+    """A whole block. ``signed`` are the bytes under the signature, ``data`` the block's bytes as
+    stored and sent.
+    """
 
     header: BlockHeader
     signature: bytes
@@ -101,7 +103,8 @@ class Block(msgspec.Struct, frozen=True, gc=False):
 def decode(data: bytes, chain_id: int) -> Block:
     """A block from its bytes, legacy or protobuf.
 
-    Raises a ``ChainError`` (``FormatError``, ``UnsupportedTransaction``, ``WrongChainId`` …) for anything else.
+    Raises a ``ChainError`` (``FormatError``, ``UnsupportedTransaction``, ``WrongChainId`` …) for
+    anything else.
     """
     if len(data) > MAX_BLOCK_BYTES:
         raise FormatError(f"{len(data)} bytes are more than a block can have ({MAX_BLOCK_BYTES})")
@@ -110,7 +113,7 @@ def decode(data: bytes, chain_id: int) -> Block:
     return (_decode_protobuf if data[0] == _PROTOBUF_FIRST_BYTE else _decode_legacy)(data, chain_id)
 
 
-# --- versions 1 to 4 -------------------------------------------------------------------------------------------------
+# --- versions 1 to 4 ------------------------------------------------------------------------------
 
 
 def _decode_legacy(data: bytes, chain_id: int) -> Block:
@@ -201,7 +204,7 @@ def _legacy_signed_bytes(header: BlockHeader, transactions: tuple[AnyTransaction
     return start + body + votes + header.generator
 
 
-# --- version 5 -------------------------------------------------------------------------------------------------------
+# --- version 5 ------------------------------------------------------------------------------------
 
 
 def _decode_protobuf(data: bytes, chain_id: int) -> Block:
@@ -209,7 +212,9 @@ def _decode_protobuf(data: bytes, chain_id: int) -> Block:
     if message.header.chain_id != chain_id:
         raise WrongChainId(chain_id, message.header.chain_id)
     if len(message.transactions) > MAX_TRANSACTIONS:
-        raise FormatError(f"{len(message.transactions)} transactions are more than {MAX_TRANSACTIONS}")
+        raise FormatError(
+            f"{len(message.transactions)} transactions are more than {MAX_TRANSACTIONS}"
+        )
     header = _read_header(message.header)
     transactions = tuple(codec.from_message(item, chain_id) for item in message.transactions)
     signature = message.signature
@@ -219,7 +224,7 @@ def _decode_protobuf(data: bytes, chain_id: int) -> Block:
     return assemble(header, transactions, signature)
 
 
-def _read_header(message: Any) -> BlockHeader:
+def _read_header(message: block_pb2.Block.Header) -> BlockHeader:
     for name, value, lengths in (
         ("reference", message.reference, (BLOCK_HASH_LENGTH, SIGNATURE_LENGTH)),
         ("generator", message.generator, (32,)),
@@ -247,7 +252,7 @@ def _read_header(message: Any) -> BlockHeader:
     )
 
 
-def _read_challenged(message: Any) -> ChallengedHeader:
+def _read_challenged(message: block_pb2.Block.Header.ChallengedHeader) -> ChallengedHeader:
     return ChallengedHeader(
         base_target=message.base_target,
         generation_signature=message.generation_signature,
@@ -260,7 +265,7 @@ def _read_challenged(message: Any) -> ChallengedHeader:
     )
 
 
-def _header_message(header: BlockHeader) -> Any:
+def _header_message(header: BlockHeader) -> block_pb2.Block.Header:
     message = block_pb2.Block.Header(
         chain_id=header.chain_id,
         reference=header.reference,
@@ -301,7 +306,8 @@ def transactions_root(transactions: tuple[AnyTransaction, ...]) -> bytes:
 def transaction_spans(data: bytes) -> list[tuple[int, int]]:
     """Where each transaction is in a block's bytes: offset and length, in block order.
 
-    The pieces are what ``codec.decode_legacy`` or ``codec.decode_protobuf`` take. Raises ``FormatError``.
+    The pieces are what ``codec.decode_legacy`` or ``codec.decode_protobuf`` take. Raises
+    ``FormatError``.
     """
     if data[:1] == bytes((_PROTOBUF_FIRST_BYTE,)):
         return _protobuf_spans(data)
@@ -341,7 +347,7 @@ def _varint(data: bytes, offset: int) -> tuple[int, int]:
     raise FormatError(f"over-long number before offset {offset}")
 
 
-# --- building --------------------------------------------------------------------------------------------------------
+# --- building -------------------------------------------------------------------------------------
 
 
 def signed_bytes(header: BlockHeader, transactions: tuple[AnyTransaction, ...]) -> bytes:

@@ -1,7 +1,8 @@
-"""Errors of the chain ring: bytes or JSON that are not what they claim to be, and values outside their limits.
+"""Errors of the chain ring: bytes or JSON that are not what they claim to be, and values outside
+their limits.
 
-What lives here: typed refusals with the offending value. What does not: error codes and texts of the REST interface,
-which the shell derives from these types.
+What lives here: typed refusals with the offending value. What does not: error codes and texts of
+the REST interface, which the shell derives from these types.
 """
 
 from __future__ import annotations
@@ -21,11 +22,15 @@ class AddressError(ChainError):
     """Text or bytes that are no address or alias of this chain."""
 
 
+class AliasError(AddressError):
+    """Text or bytes that are no alias of this chain."""
+
+
 class JsonFieldError(ChainError):
     """A JSON member is missing or of the wrong kind.
 
-    ``path`` is the member as in ``transfers[2].amount``; ``expected`` is a word for what should be there
-    (``missing``, ``string``, ``long`` …).
+    ``path`` is the member as in ``transfers[2].amount``; ``expected`` is a word for what should be
+    there (``missing``, ``string``, ``long`` …).
     """
 
     def __init__(self, path: str, expected: str) -> None:
@@ -35,7 +40,9 @@ class JsonFieldError(ChainError):
 
 
 class JsonFieldErrors(ChainError):
-    """Several members of one JSON object are missing or of the wrong kind: ``errors`` are (path, words) pairs."""
+    """Several members of one JSON object are missing or of the wrong kind: ``errors`` are (path,
+    words) pairs.
+    """
 
     def __init__(self, errors: list[tuple[str, str]]) -> None:
         super().__init__("; ".join(f"{path}: {words}" for path, words in errors))

@@ -1,6 +1,7 @@
 """The blockchain features: numbered switches that the network's generators vote for.
 
-Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/features/BlockchainFeature.scala``.
+Source: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/features/BlockchainFeature.scala``.
 """
 
 from __future__ import annotations

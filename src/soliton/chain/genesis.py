@@ -1,9 +1,11 @@
 """The block at height 1, made from a network's settings.
 
-Its generator is the account of the empty seed. Its signature is in the settings of the public networks; where it is
-not, the block is signed here with fixed randomness, so that a private chain has the same first block on every node.
+Its generator is the account of the empty seed. Its signature is in the settings of the public
+networks; where it is not, the block is signed here with fixed randomness, so that a private chain
+has the same first block on every node.
 
-Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/block/Block.scala`` (``genesis``).
+Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/block/Block.scala``
+(``genesis``).
 """
 
 from __future__ import annotations
@@ -31,11 +33,14 @@ class GenesisError(ChainError):
 
 
 def genesis_block(network: Network) -> Block:
-    """The first block of the network; raises ``GenesisError`` when its signature or its sum is wrong."""
+    """The first block of the network; raises ``GenesisError`` when its signature or its sum is
+    wrong.
+    """
     settings = network.genesis
     generator = key_pair_from_account_seed(b"")
     transactions = tuple(
-        _transaction(network, transfer.recipient, transfer.amount) for transfer in settings.transactions
+        _transaction(network, transfer.recipient, transfer.amount)
+        for transfer in settings.transactions
     )
     total = sum(transfer.amount for transfer in settings.transactions)
     if total != settings.initial_balance:

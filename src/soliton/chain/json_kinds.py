@@ -1,7 +1,8 @@
-"""How single values look in JSON: the kinds that the declared JSON forms of transactions are made of.
+"""How single values look in JSON: the kinds that the declared JSON forms of transactions are made
+of.
 
-What lives here: readers and writers of one value. What does not: which members a transaction has (its own module),
-collecting several errors (``transactions.codec``).
+What lives here: readers and writers of one value. What does not: which members a transaction has
+(its own module), collecting several errors (``transactions.codec``).
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/requests`` and
 ``state/DataEntry.scala`` (the words of the errors are those that clients of that node know).
@@ -12,6 +13,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, Final
 
 import msgspec
@@ -24,7 +26,9 @@ from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
 
 MAX_BASE58_FIELD_CHARS: Final = 1_024
-"""Far above any base58 member of a valid transaction; keeps the quadratic decoder away from hostile input."""
+"""Far above any base58 member of a valid transaction; keeps the quadratic decoder away from hostile
+input.
+"""
 BASE64_PREFIX: Final = "base64:"
 MAX_JSON_DATA_ENTRIES: Final = 10_000
 """Reading stops here; the rule on entries (100) is checked on what was read."""
@@ -33,35 +37,32 @@ MAX_JSON_DATA_ENTRIES: Final = 10_000
 class JsonKind(msgspec.Struct, frozen=True):
     """How a value is read from and written to JSON.
 
-    ``read(value, chain_id)`` raises ``JsonFieldError`` with an empty path for a value of the wrong kind, or another
-    ``ChainError`` for one that is no valid address, alias or the like.
+    ``read(value, chain_id)`` raises ``JsonFieldError`` with an empty path for a value of the wrong
+    kind, or another ``ChainError`` for one that is no valid address, alias or the like.
     """
 
     read: Callable[[Any, int], Any]
     write: Callable[[Any], Any]
 
 
-def expect_string(value: Any) -> str:
+def expect_string(value: object) -> str:
     """A JSON string, or ``JsonFieldError``."""
     if not isinstance(value, str):
         raise JsonFieldError("", "error.expected.jsstring")
     return value
 
 
-def expect_long(value: Any) -> int:
+def expect_long(value: object) -> int:
     """A JSON number that is a whole 64-bit value, or ``JsonFieldError``."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise JsonFieldError("", "error.expected.jsnumber")
-    if isinstance(value, float):
-        if not value.is_integer():
-            raise JsonFieldError("", "error.expected.long")
-        value = int(value)
-    if not MIN_I64 <= value <= MAX_I64:
+    # The bounds come first: the integer of a huge exponent would fill the memory.
+    if not MIN_I64 <= value <= MAX_I64 or value != int(value):
         raise JsonFieldError("", "error.expected.long")
-    return value
+    return int(value)
 
 
-def expect_byte(value: Any) -> int:
+def expect_byte(value: object) -> int:
     """A JSON number between -128 and 127, or ``JsonFieldError``."""
     number = expect_long(value)
     if not -128 <= number <= 127:
@@ -69,7 +70,7 @@ def expect_byte(value: Any) -> int:
     return number
 
 
-def decode_base58(value: Any) -> bytes:
+def decode_base58(value: object) -> bytes:
     """A JSON string in base58, or ``JsonFieldError``."""
     try:
         return base58.decode(expect_string(value), MAX_BASE58_FIELD_CHARS)
@@ -90,7 +91,7 @@ def encode_base64(data: bytes) -> str:
     return BASE64_PREFIX + base64.b64encode(data).decode()
 
 
-def _read_asset(value: Any, _chain_id: int) -> bytes | None:
+def _read_asset(value: object, _chain_id: int) -> bytes | None:
     if value is None or value == "":
         return None
     asset_id = decode_base58(value)
@@ -103,7 +104,7 @@ def _write_asset(asset_id: bytes | None) -> str | None:
     return None if asset_id is None else base58.encode(asset_id)
 
 
-def _read_entries(value: Any, _chain_id: int) -> tuple[DataEntry, ...]:
+def _read_entries(value: object, _chain_id: int) -> tuple[DataEntry, ...]:
     if not isinstance(value, list):
         raise JsonFieldError("", "error.expected.jsarray")
     if len(value) > MAX_JSON_DATA_ENTRIES:
@@ -117,8 +118,10 @@ def _read_entries(value: Any, _chain_id: int) -> tuple[DataEntry, ...]:
     return tuple(entries)
 
 
-def read_data_entry(item: Any) -> DataEntry:
-    """One ``{key, type, value}`` object; without type and value it deletes the key. Raises ``JsonFieldError``."""
+def read_data_entry(item: object) -> DataEntry:
+    """One ``{key, type, value}`` object; without type and value it deletes the key. Raises
+    ``JsonFieldError``.
+    """
     if not isinstance(item, dict) or not isinstance(item.get("key"), str):
         raise JsonFieldError("", "key is missing")
     key: str = item["key"]
@@ -131,10 +134,10 @@ def read_data_entry(item: Any) -> DataEntry:
     return DataEntry(key, _typed_value(kind, value))
 
 
-def _typed_value(kind: str, value: Any) -> DataValue:
+def _typed_value(kind: str, value: object) -> DataValue:
     match kind:
         case "integer":
-            if isinstance(value, bool) or not isinstance(value, int | float):
+            if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
                 raise JsonFieldError("", "value is missing or not an integer")
             return expect_long(value)
         case "boolean":

@@ -1,10 +1,13 @@
-"""Declared layouts: how the legacy binary forms are described as data and turned into functions once, at import.
+"""Declared layouts: how the legacy binary forms are described as data and turned into functions
+once, at import.
 
-A layout is a sequence of ``Field(name, codec)``. Neighbouring fields of fixed size are read with one
-``struct.Struct``; the others bring their own reader and writer. ``compile_fields`` makes the two functions.
+A layout is a sequence of ``Field(name, codec)``. Neighbouring fields of fixed size are read with
+one ``struct.Struct``; the others bring their own reader and writer. ``compile_fields`` makes the
+two functions.
 
-What lives here: the codecs of the legacy binary format and the compiler. What does not: which fields a transaction or
-an order has (their own modules say that), protobuf and JSON forms (``protobuf`` and ``json_forms``).
+What lives here: the codecs of the legacy binary format and the compiler. What does not: which
+fields a transaction or an order has (their own modules say that), protobuf and JSON forms
+(``protobuf`` and ``json_forms``).
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/serialization/Deser.scala`` and
 ``transaction/serialization/impl``.
@@ -43,7 +46,9 @@ class Fixed(NamedTuple):
 
 
 class Variable(NamedTuple):
-    """A codec with its own functions: ``read(data, offset) -> (value, next offset)`` and ``write(value)``."""
+    """A codec with its own functions: ``read(data, offset) -> (value, next offset)`` and
+    ``write(value)``.
+    """
 
     read: Callable[[bytes, int], tuple[Any, int]]
     write: Callable[[Any], bytes]
@@ -57,7 +62,9 @@ class Field(NamedTuple):
 
 
 class Codec(NamedTuple):
-    """The compiled pair: ``read(data, offset) -> (values, next offset)`` and ``write(values) -> bytes``."""
+    """The compiled pair: ``read(data, offset) -> (values, next offset)`` and ``write(values) ->
+    bytes``.
+    """
 
     read: Callable[[bytes, int], tuple[Values, int]]
     write: Callable[[Mapping[str, Any]], bytes]
@@ -142,7 +149,9 @@ RECIPIENT: Final = Variable(_read_recipient, _write_recipient)
 
 
 def read_proofs(data: bytes, offset: int) -> tuple[tuple[bytes, ...], int]:
-    """``01 ‖ u16 count ‖ count × (u16 length ‖ bytes)``; how many are allowed is a rule, not a format."""
+    """``01 ‖ u16 count ‖ count × (u16 length ‖ bytes)``; how many are allowed is a rule, not a
+    format.
+    """
     if take(data, offset, 1) != b"\1":
         raise FormatError(f"unsupported proofs version {data[offset]}")
     count = take_u16(data, offset + 1)
@@ -174,7 +183,8 @@ class _Single(NamedTuple):
 def compile_fields(fields: Sequence[Field]) -> Codec:
     """The functions that read and write these fields one after the other.
 
-    ``read`` raises ``FormatError`` when the data ends early; ``write`` when a value does not fit its field.
+    ``read`` raises ``FormatError`` when the data ends early; ``write`` when a value does not fit
+    its field.
     """
     steps = _steps(fields)
 
@@ -183,10 +193,13 @@ def compile_fields(fields: Sequence[Field]) -> Codec:
         for step in steps:
             if isinstance(step, _FixedRun):
                 try:
-                    values.update(zip(step.names, step.layout.unpack_from(data, offset), strict=True))
+                    values.update(
+                        zip(step.names, step.layout.unpack_from(data, offset), strict=True)
+                    )
                 except struct.error as error:
                     raise FormatError(
-                        f"{step.layout.size} bytes expected at offset {offset}, {len(data) - offset} left"
+                        f"{step.layout.size} bytes expected at offset {offset}, "
+                        f"{len(data) - offset} left"
                     ) from error
                 offset += step.layout.size
             else:

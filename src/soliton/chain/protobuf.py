@@ -1,7 +1,8 @@
 """Protobuf messages to values and back: the pieces that the declared protobuf forms are made of.
 
-What lives here: recipients, amounts and data entries as messages, and parsing with typed errors. What does not: the
-schema (``proto/*.proto``) and which message a transaction type uses (its own module).
+What lives here: recipients, amounts and data entries as messages, and parsing with typed errors.
+What does not: the schema (``proto/*.proto``) and which message a transaction type uses (its own
+module).
 
 Sources: wavesplatform/protobuf-schemas ``proto/waves``; wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/protobuf/transaction``.
@@ -9,7 +10,7 @@ Sources: wavesplatform/protobuf-schemas ``proto/waves``; wavesplatform/Waves
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from google.protobuf.message import DecodeError, EncodeError, Message
 from google.protobuf.unknown_fields import UnknownFieldSet
@@ -29,6 +30,7 @@ from soliton.chain.addresses import (
 )
 from soliton.chain.errors import FormatError
 from soliton.chain.layouts import DIGEST_LENGTH
+from soliton.chain.proto import amount_pb2, recipient_pb2, transaction_pb2
 from soliton.chain.values import DataEntry, DataValue
 
 M = TypeVar("M", bound=Message)
@@ -65,11 +67,11 @@ def read_asset(asset_id: bytes) -> bytes | None:
     return asset_id
 
 
-def read_recipient(message: Any, chain_id: int) -> Recipient:
+def read_recipient(message: recipient_pb2.Recipient, chain_id: int) -> Recipient:
     """A ``Recipient`` message.
 
-    The hash member also takes a whole address or a public key, as the reference node does. Raises ``FormatError`` or
-    ``AddressError``.
+    The hash member also takes a whole address or a public key, as the reference node does. Raises
+    ``FormatError`` or ``AddressError``.
     """
     match message.WhichOneof("recipient"):
         case "alias":
@@ -93,7 +95,7 @@ def read_address(data: bytes, chain_id: int) -> Address:
             raise FormatError(f"no address in {n} bytes")
 
 
-def write_recipient(message: Any, recipient: Recipient) -> None:
+def write_recipient(message: recipient_pb2.Recipient, recipient: Recipient) -> None:
     """Fill a ``Recipient`` message."""
     if isinstance(recipient, Alias):
         message.alias = recipient.name
@@ -101,7 +103,7 @@ def write_recipient(message: Any, recipient: Recipient) -> None:
         message.public_key_hash = public_key_hash(recipient)
 
 
-def write_amount(message: Any, asset_id: bytes | None, amount: int) -> None:
+def write_amount(message: amount_pb2.Amount, asset_id: bytes | None, amount: int) -> None:
     """Fill an ``Amount`` message; it is written even when both members are empty."""
     message.SetInParent()
     if asset_id is not None:
@@ -109,14 +111,14 @@ def write_amount(message: Any, asset_id: bytes | None, amount: int) -> None:
     message.amount = amount
 
 
-def read_data_entry(message: Any) -> DataEntry:
+def read_data_entry(message: transaction_pb2.DataEntry) -> DataEntry:
     """A ``DataEntry`` message; no value means deletion."""
     member = message.WhichOneof("value")
     value: DataValue = None if member is None else getattr(message, member)
     return DataEntry(message.key, value)
 
 
-def write_data_entry(message: Any, entry: DataEntry) -> None:
+def write_data_entry(message: transaction_pb2.DataEntry, entry: DataEntry) -> None:
     """Fill a ``DataEntry`` message."""
     message.key = entry.key
     match entry.value:

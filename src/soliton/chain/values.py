@@ -1,6 +1,7 @@
 """Small values that transactions and blocks are made of, with their limits.
 
-What lives here: assets, data entries and the numbers that bound them. Addresses have their own module.
+What lives here: assets, data entries and the numbers that bound them. Addresses have their own
+module.
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/DataEntry.scala`` and
 ``transaction/Asset.scala``.
@@ -19,7 +20,8 @@ MAX_I64: Final = 2**63 - 1
 MIN_I64: Final = -(2**63)
 
 AssetId = bytes
-"""32 bytes: the id of the transaction that issued the asset. ``None`` stands for the native coin."""
+"""32 bytes: the id of the transaction that issued the asset. ``None`` stands for the native coin.
+"""
 
 DataValue = int | bool | bytes | str | None
 """``None`` in an entry deletes the key."""

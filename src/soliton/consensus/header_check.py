@@ -1,10 +1,12 @@
-"""Whether a block header may follow its parent: version, base target, generation signature, balance, delay.
+"""Whether a block header may follow its parent: version, base target, generation signature,
+balance, delay.
 
-What lives here: one function that checks and gives the block's hit source. What does not: the signature and the
-transactions (``soliton.ledger``), how the numbers of the parent are found (the chain).
+What lives here: one function that checks and gives the block's hit source. What does not: the
+signature and the transactions (``soliton.ledger``), how the numbers of the parent are found (the
+chain).
 
-Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/appender/package.scala`` and
-``consensus/PoSSelector.scala``.
+Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/appender/package.scala``
+and ``consensus/PoSSelector.scala``.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ EARLY_BLOCKS: Final[dict[int, bytes]] = {
         "5uZoDnRKeWZV9Thu2nvJVZ5dBvPB7k2gvpzFD618FMXCbBVBMN2rRyvKBZBhAGnGdgeh2LXEeSr9bJqruJxngsE7"
     ),
 }
-"""Two blocks of Waves mainnet that came too early and were accepted, by the height of their parent."""
+"""Two blocks of Waves mainnet that came too early and were accepted, by the height of their parent.
+"""
 
 
 class ConsensusError(InputError):
@@ -46,8 +49,9 @@ class ConsensusError(InputError):
 class Parent(msgspec.Struct, frozen=True):
     """What the check needs to know about the chain below the block.
 
-    ``hit_source`` is that of the block 100 below (the parent's where there is none or the rule does not yet apply);
-    ``generation_signature`` the parent's own. ``generating_balance`` is the generator's, in wavelets.
+    ``hit_source`` is that of the block 100 below (the parent's where there is none or the rule does
+    not yet apply); ``generation_signature`` the parent's own. ``generating_balance`` is the
+    generator's, in wavelets.
     """
 
     height: int
@@ -94,7 +98,10 @@ def check_header(
         raise ConsensusError(f"base target {header.base_target} is not the expected {expected}")
     signature, hit_source = _generation_signature(header, parent, rules)
     balance = parent.generating_balance
-    if balance < rules.minimum_generating_balance and header.timestamp >= rules.minimum_applies_from:
+    if (
+        balance < rules.minimum_generating_balance
+        and header.timestamp >= rules.minimum_applies_from
+    ):
         raise ConsensusError(
             f"generating balance {balance} is below {rules.minimum_generating_balance}"
         )

@@ -1,12 +1,15 @@
 """Proof of stake: who may make a block, and when.
 
-What lives here: hits, delays and base targets of the three algorithms (Nxt, Fair PoS 1 and 2) as plain functions on
-numbers. What does not: where the numbers come from (``header_check`` and the chain), balances, blocks' bytes.
+What lives here: hits, delays and base targets of the three algorithms (Nxt, Fair PoS 1 and 2) as
+plain functions on numbers. What does not: where the numbers come from (``header_check`` and the
+chain), balances, blocks' bytes.
 
-The delay of Fair PoS and the base target of Nxt are defined on IEEE doubles; only there floats are used.
+The delay of Fair PoS and the base target of Nxt are defined on IEEE doubles; only there floats are
+used.
 
-Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/consensus/PoSCalculator.scala``; the paper
-"Fair Proof of Stake" (Begicheva, Kofman, 2018).
+Sources: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/consensus/PoSCalculator.scala``; the paper "Fair Proof of
+Stake" (Begicheva, Kofman, 2018).
 """
 
 from __future__ import annotations
@@ -43,7 +46,9 @@ class Algorithm(Enum):
 
 
 class PoS(msgspec.Struct, frozen=True):
-    """The formulas in force with their parameters: minimal delay in ms, narrowing of the delay corridor in seconds."""
+    """The formulas in force with their parameters: minimal delay in ms, narrowing of the delay
+    corridor in seconds.
+    """
 
     algorithm: Algorithm
     min_block_time_ms: int = 0
@@ -55,12 +60,16 @@ FAIR_1: Final = PoS(Algorithm.FAIR, 5_000, 0)
 
 
 def generation_signature(previous: bytes, generator: bytes) -> bytes:
-    """The generation signature that follows ``previous`` (its first 32 bytes) for a generator's public key."""
+    """The generation signature that follows ``previous`` (its first 32 bytes) for a generator's
+    public key.
+    """
     return blake2b256(previous[:32] + generator)
 
 
 def hit(signature: bytes) -> int:
-    """A generator's number for a block: the first 8 bytes of its generation signature or VRF output, reversed."""
+    """A generator's number for a block: the first 8 bytes of its generation signature or VRF
+    output, reversed.
+    """
     return int.from_bytes(signature[:HIT_BYTES], "little")
 
 

@@ -1,6 +1,7 @@
 """Block rewards: how much a block mints, how votes change it, and who gets it.
 
-Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/BlockRewardCalculator.scala`` and
+Sources: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/state/BlockRewardCalculator.scala`` and
 ``BlockchainUpdaterImpl.scala`` (``computeNextReward``).
 """
 
@@ -39,7 +40,9 @@ def term_at(height: int, activations: Mapping[int, int], rewards: Rewards) -> in
 def voting_heights(
     parent_height: int, activations: Mapping[int, int], rewards: Rewards
 ) -> range | None:
-    """The heights whose votes decide the reward of the next block, ``None`` when it does not change there."""
+    """The heights whose votes decide the reward of the next block, ``None`` when it does not change
+    there.
+    """
     start = activations.get(Feature.BLOCK_REWARD)
     if start is None:
         return None
@@ -65,9 +68,7 @@ def next_reward(current: int, votes: Iterable[int], rewards: Rewards) -> int:
     return current
 
 
-def reward_multiplier(
-    height: int, activations: Mapping[int, int], settings: Functionality
-) -> int:
+def reward_multiplier(height: int, activations: Mapping[int, int], settings: Functionality) -> int:
     """10 while the reward is boosted, 1 otherwise."""
     start = activations.get(Feature.BOOST_BLOCK_REWARD)
     if start is not None and start <= height < start + settings.block_reward_boost_period:

@@ -1,10 +1,11 @@
 """One block on a state, from top to bottom.
 
-``apply_block`` is the reader's entry: what the generator gets, then each transaction, then the hashes. The miner uses
-the same ``BlockInProgress`` to find out which transactions fit and which state hash its block must carry.
+``apply_block`` is the reader's entry: what the generator gets, then each transaction, then the
+hashes. The miner uses the same ``BlockInProgress`` to find out which transactions fit and which
+state hash its block must carry.
 
-What lives here: the state transition of a block. What does not: whether the header may follow its parent
-(``soliton.consensus``), the rules of one transaction (``transactions``), storing the result.
+What lives here: the state transition of a block. What does not: whether the header may follow its
+parent (``soliton.consensus``), the rules of one transaction (``transactions``), storing the result.
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/diffs/BlockDiffer.scala``.
 """
@@ -53,7 +54,9 @@ class Payout(msgspec.Struct, frozen=True):
 
 
 class AppliedBlock(msgspec.Struct, frozen=True):
-    """The outcome of a block: changes above the state before it, hashes, and what the next block needs."""
+    """The outcome of a block: changes above the state before it, hashes, and what the next block
+    needs.
+    """
 
     height: int
     changes: Changes
@@ -76,8 +79,9 @@ def apply_block(
 ) -> AppliedBlock:
     """Apply a block to the state after its parent (``None`` for the genesis block).
 
-    ``rules`` are those at the block's height. Without ``verify_signatures`` the caller has checked the signatures of
-    the transactions; the block's own signature and its header are the caller's business. Raises ``BlockRejected``.
+    ``rules`` are those at the block's height. Without ``verify_signatures`` the caller has checked
+    the signatures of the transactions; the block's own signature and its header are the caller's
+    business. Raises ``BlockRejected``.
     """
     progress = BlockInProgress(
         state, block.header.generator, block.header.timestamp, parent, rules, parent_rules
@@ -149,7 +153,9 @@ class BlockInProgress:
     def pay_generator(
         self, transactions: Iterable[AnyTransaction], payouts: Iterable[Payout] = ()
     ) -> None:
-        """Credit what is due before the first transaction: fees carried over, all fees before NG, the reward."""
+        """Credit what is due before the first transaction: fees carried over, all fees before NG,
+        the reward.
+        """
         if self._parent is None:
             return
         portfolio = Portfolio()
@@ -166,7 +172,7 @@ class BlockInProgress:
             self.snapshot_hash = next_snapshot_hash(self.snapshot_hash, self.overlay.changes)
 
     def add(self, transaction: AnyTransaction, *, verify_signature: bool = True) -> None:
-        """Apply one more transaction; raises what ``apply_transaction`` raises, or ``BlockFull``."""
+        """Apply one more transaction; raises as ``apply_transaction`` does, or ``BlockFull``."""
         size = self._check_room(transaction)
         changes = apply_transaction(
             transaction, self.overlay, self._context, verify_signature=verify_signature
@@ -185,9 +191,7 @@ class BlockInProgress:
         if limits.max_transactions_bytes is None:
             return 0
         protobuf = self._context.rules.has(Feature.BLOCK_V5)
-        size = len(
-            codec.encode_protobuf(transaction) if protobuf else codec.encode(transaction)
-        )
+        size = len(codec.encode_protobuf(transaction) if protobuf else codec.encode(transaction))
         if self._transactions_bytes + size > limits.max_transactions_bytes:
             raise BlockFull(f"Limit of txs was reached: {limits.max_transactions_bytes} bytes")
         return size
@@ -220,5 +224,3 @@ class BlockInProgress:
             carry=tuple(self._carry.items()),
             total_fee=self._total_fee,
         )
-
-

@@ -17,7 +17,9 @@ from soliton.ledger.state import Overlay, State
 
 
 class Context(msgspec.Struct, frozen=True):
-    """The block in which a transaction is applied: its height, its time and its parent's (ms), its rules."""
+    """The block in which a transaction is applied: its height, its time and its parent's (ms), its
+    rules.
+    """
 
     height: int
     timestamp: int
@@ -28,10 +30,11 @@ class Context(msgspec.Struct, frozen=True):
 class TypeRules(msgspec.Struct, frozen=True):
     """The rules of one transaction type: what its module in ``ledger.rules`` exports as ``RULES``.
 
-    ``activation`` raises when nothing that is active allows the transaction; ``minimum_fee`` is in wavelets, extra
-    fees for scripts aside; ``sending`` is the early check that the sender has what is sent, ``None`` where there is
-    none; ``apply`` puts balance changes into the portfolio and everything else into the overlay.
-    ``unique`` tells whether an id may occur only once on the chain.
+    ``activation`` raises when nothing that is active allows the transaction; ``minimum_fee`` is in
+    wavelets, extra fees for scripts aside; ``sending`` is the early check that the sender has what
+    is sent, ``None`` where there is none; ``apply`` puts balance changes into the portfolio and
+    everything else into the overlay. ``unique`` tells whether an id may occur only once on the
+    chain.
     """
 
     activation: Callable[[AnyTransaction, Context], None]

@@ -1,7 +1,7 @@
 """Why the ledger refuses a transaction or a block.
 
-What lives here: typed refusals with their values, in the words of the reference node where clients read them. What
-does not: the numeric codes of the REST interface, which the shell assigns by type.
+What lives here: typed refusals with their values, in the words of the reference node where clients
+read them. What does not: the numeric codes of the REST interface, which the shell assigns by type.
 
 Source of the words: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/transaction/TxValidationError.scala`` and ``state/diffs``.

@@ -1,6 +1,7 @@
 """Fees: the least that must be paid, who pays, and how a block's generator gets its share.
 
-Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/diffs/FeeValidation.scala``,
+Sources: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/state/diffs/FeeValidation.scala``,
 ``state/Sponsorship.scala``, ``state/diffs/BlockDiffer.scala``.
 """
 
@@ -21,7 +22,9 @@ from soliton.ledger.state import ASSETS, SPONSORSHIPS, AssetInfo, State
 
 
 class MinimumFee(msgspec.Struct, frozen=True):
-    """The least fee: in wavelets, and in the asset that the transaction pays with (the same for the native coin)."""
+    """The least fee: in wavelets, and in the asset that the transaction pays with (the same for the
+    native coin).
+    """
 
     waves: int
     asset_id: AssetId | None
@@ -57,7 +60,8 @@ def check_fee(transaction: AnyTransaction, state: State, rules: Rules) -> None:
         asset = base58.encode(least.asset_id)
         paid, alternative = f"{transaction.fee} in {asset}", f" or {least.amount} {asset}"
     raise TransactionRejected(
-        f"Fee for {title} ({paid}) does not exceed minimal value of {least.waves} WAVES{alternative}."
+        f"Fee for {title} ({paid}) does not exceed minimal value of "
+        f"{least.waves} WAVES{alternative}."
     )
 
 
@@ -110,12 +114,12 @@ def current_part(fee: int) -> int:
 
 
 def to_waves(amount: int, sponsorship: int, unit: int) -> int:
-    """Wavelets for an amount of a sponsored asset; raises ``TransactionRejected`` beyond 64 bits."""
+    """Wavelets for a sponsored asset's amount; raises ``TransactionRejected`` beyond 64 bits."""
     return _checked(amount * unit // sponsorship)
 
 
 def from_waves(waves: int, sponsorship: int, unit: int) -> int:
-    """The amount of a sponsored asset for wavelets; raises ``TransactionRejected`` beyond 64 bits."""
+    """A sponsored asset's amount for wavelets; raises ``TransactionRejected`` beyond 64 bits."""
     return _checked(waves * sponsorship // unit)
 
 

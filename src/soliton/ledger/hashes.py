@@ -1,10 +1,12 @@
-"""State hashes: one figure per block (or transaction) that is the same on every node with the same state.
+"""State hashes: one figure per block (or transaction) that is the same on every node with the same
+state.
 
-Two kinds. The *legacy* hash of a block covers nine sections of changed entries and the previous hash. The *snapshot*
-hash goes on from transaction to transaction; from feature 22 on it is part of block headers.
+Two kinds. The *legacy* hash of a block covers nine sections of changed entries and the previous
+hash. The *snapshot* hash goes on from transaction to transaction; from feature 22 on it is part of
+block headers.
 
-Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/StateHashBuilder.scala`` and
-``TxStateSnapshotHashBuilder.scala``.
+Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/StateHashBuilder.scala``
+and ``TxStateSnapshotHashBuilder.scala``.
 """
 
 from __future__ import annotations
@@ -103,7 +105,9 @@ def _alias_entry(name: str, address: Address) -> bytes:
     return address + name.encode()
 
 
-def _balances(section: int, key: Callable[[Any], bytes], entry: Callable[[Any, Any], bytes]) -> _Hashing:
+def _balances(
+    section: int, key: Callable[[Any], bytes], entry: Callable[[Any, Any], bytes]
+) -> _Hashing:
     return _Hashing(section, key, entry, lambda k, v: (entry(k, v),), only_differences=True)
 
 
@@ -162,7 +166,9 @@ def snapshot_entries(changes: Changes) -> set[bytes]:
 
 
 def next_snapshot_hash(previous: bytes, changes: Changes, status: bytes = b"") -> bytes:
-    """The snapshot hash after these changes; ``status`` is the entry of a failed or elided transaction."""
+    """The snapshot hash after these changes; ``status`` is the entry of a failed or elided
+    transaction.
+    """
     entries = snapshot_entries(changes)
     if status:
         entries.add(status)

@@ -1,6 +1,7 @@
 """What a transaction adds to and takes from accounts, before it is written to the state.
 
-All parts of one transaction are summed first: an account whose sum is zero is not touched, which state hashes show.
+All parts of one transaction are summed first: an account whose sum is zero is not touched, which
+state hashes show.
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/Portfolio.scala`` and
 ``state/StateSnapshot.scala``.
@@ -32,7 +33,7 @@ class Portfolio:
             self.assets[key] = self.assets.get(key, 0) + amount
 
     def write(self, overlay: Overlay) -> None:
-        """Write the new balances; raises ``TransactionRejected`` when one leaves the 64-bit range."""
+        """Write the new balances; raises ``TransactionRejected`` when one leaves 64 bits."""
         for address, amount in self.waves.items():
             if amount:
                 overlay.put(WAVES, address, _sum(overlay.get(WAVES, address), amount, "Waves"))

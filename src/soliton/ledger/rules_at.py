@@ -1,9 +1,11 @@
 """Which rules are in force at a height: one frozen record of switches and numbers.
 
-A rule reads ``rules.sponsorship`` or ``rules.fees``; it never compares heights or feature numbers itself. Heights
-between two switches share one record, so a look-up is a binary search in a short list.
+A rule reads ``rules.sponsorship`` or ``rules.fees``; it never compares heights or feature numbers
+itself. Heights between two switches share one record, so a look-up is a binary search in a short
+list.
 
-Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/settings/BlockchainSettings.scala``,
+Sources: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/settings/BlockchainSettings.scala``,
 ``state/Blockchain.scala`` (``blockVersionAt``), ``state/Sponsorship.scala``.
 """
 
@@ -70,7 +72,9 @@ class RuleBook:
     __slots__ = ("_activations", "_network", "_records", "_starts")
 
     def __init__(self, network: Network, activations: Mapping[int, int] | None = None) -> None:
-        """``activations`` (feature to height) adds to the features that the network activates by itself."""
+        """``activations`` (feature to height) adds to the features that the network activates by
+        itself.
+        """
         self._network = network
         self._activations = {**network.functionality.pre_activated_features, **(activations or {})}
         self._starts = sorted({0, *(height for height in self._switches() if height >= 0)})
@@ -90,7 +94,8 @@ class RuleBook:
 
     def _switches(self) -> list[int]:
         settings = self._network.functionality
-        # Rules of one block depend on the records of its parent as well: each switch matters one later too.
+        # Rules of one block depend on the records of its parent as well: each switch matters one
+        # later too.
         heights = list(self._activations.values())
         heights += [height + 1 for height in heights]
         heights += [

@@ -1,13 +1,15 @@
-"""The state: what a chain knows about its accounts after a block, and how changes to it are collected.
+"""The state: what a chain knows about its accounts after a block, and how changes to it are
+collected.
 
-State is a set of tables (balances, leases, data …). ``State`` reads them; an ``Overlay`` collects writes above
-another state and can be nested, merged into the one below or dropped. Checking the pool, building a block, dry runs
-and failed transactions are all the same mechanism.
+State is a set of tables (balances, leases, data …). ``State`` reads them; an ``Overlay`` collects
+writes above another state and can be nested, merged into the one below or dropped. Checking the
+pool, building a block, dry runs and failed transactions are all the same mechanism.
 
-What lives here: the tables, the protocol, the overlay. What does not: how tables are stored (``soliton.storage``) and
-what changes mean for state hashes (``hashes``).
+What lives here: the tables, the protocol, the overlay. What does not: how tables are stored
+(``soliton.storage``) and what changes mean for state hashes (``hashes``).
 
-Source of the entities: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/StateSnapshot.scala``.
+Source of the entities: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/state/StateSnapshot.scala``.
 """
 
 from __future__ import annotations
@@ -98,7 +100,9 @@ class Overlay:
     __slots__ = ("_below", "_height", "changes", "transaction_ids")
 
     def __init__(self, below: State, height: int = 0) -> None:
-        """``height`` is that of the block which is being applied, for the transactions recorded here."""
+        """``height`` is that of the block which is being applied, for the transactions recorded
+        here.
+        """
         self._below = below
         self._height = height
         self.changes: Changes = {}

@@ -1,12 +1,15 @@
 """One transaction on a state: every check in the reference order, then its changes.
 
-The order decides which error a client sees when several rules are broken: common checks, funds for the fee, the
-signature, the type's own rules, balances.
+The order decides which error a client sees when several rules are broken: common checks, funds for
+the fee, the signature, the type's own rules, balances.
 
-What lives here: the sequence. What does not: the rules of a type (``ledger.rules``), blocks (``apply``).
+What lives here: the sequence. What does not: the rules of a type (``ledger.rules``), blocks
+(``apply``).
 
-Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/diffs/TransactionDiffer.scala``,
-``CommonValidation.scala``, ``BalanceDiffValidation.scala`` and ``transaction/smart/Verifier.scala``.
+Sources: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/state/diffs/TransactionDiffer.scala``,
+``CommonValidation.scala``, ``BalanceDiffValidation.scala`` and
+``transaction/smart/Verifier.scala``.
 """
 
 from __future__ import annotations
@@ -48,8 +51,9 @@ def apply_transaction(
 ) -> Overlay:
     """Check a transaction against a state and give its changes in an overlay above that state.
 
-    Rules that need no state are checked by ``codec.validate`` beforehand. Raises ``TransactionRejected`` or one of the
-    typed errors under ``LedgerError`` and ``ChainError``; the state is not touched.
+    Rules that need no state are checked by ``codec.validate`` beforehand. Raises
+    ``TransactionRejected`` or one of the typed errors under ``LedgerError`` and ``ChainError``; the
+    state is not touched.
     """
     _check_common(transaction, state, context)
     if context.rules.has(Feature.BLOCK_V5) and transaction.sender_public_key:
@@ -100,8 +104,8 @@ def _check_time(transaction: AnyTransaction, context: Context) -> None:
     parent = context.parent_timestamp
     if parent is not None and parent - timestamp > rules.max_time_back_ms:
         raise Mistiming(
-            f"Transaction timestamp {timestamp} is more than {rules.max_time_back_ms}ms in the past "
-            f"relative to previous block timestamp {parent}"
+            f"Transaction timestamp {timestamp} is more than {rules.max_time_back_ms}ms in the "
+            f"past relative to previous block timestamp {parent}"
         )
 
 
@@ -112,7 +116,8 @@ def _check_version(transaction: AnyTransaction, rules: Rules) -> None:
     known = 0 < transaction.version <= kind.max_version
     if not known and rules.has(Feature.LIGHT_NODE):
         raise UnsupportedTransaction(transaction.type_id, transaction.version)
-    # Before the light node feature, protobuf versions above the known ones got into the history of mainnet.
+    # Before the light node feature, protobuf versions above the known ones got into the history of
+    # mainnet.
     if codec.is_protobuf(kind, transaction.version):
         common.require_feature(Feature.BLOCK_V5, rules)
     elif not known:
@@ -131,13 +136,15 @@ def _check_fee_funds(transaction: AnyTransaction, state: State, context: Context
 def check_signature(transaction: AnyTransaction, rules: Rules, *, verify: bool = True) -> None:
     """Raise ``TransactionRejected`` unless the one proof is a signature of the sender.
 
-    Without ``verify`` the caller has checked the signature itself; what remains is how many proofs there are and
-    whether the key is one that is refused.
+    Without ``verify`` the caller has checked the signature itself; what remains is how many proofs
+    there are and whether the key is one that is refused.
     """
     if not transaction.sender_public_key:
         return
     if len(transaction.proofs) != 1:
-        raise TransactionRejected("Transactions from non-scripted accounts must have exactly 1 proof")
+        raise TransactionRejected(
+            "Transactions from non-scripted accounts must have exactly 1 proof"
+        )
     key = transaction.sender_public_key
     weak = rules.has(Feature.RIDE_V6) and curve25519.is_weak(key)
     if weak or (verify and not curve25519.verify(key, transaction.body, transaction.proofs[0])):
@@ -145,13 +152,15 @@ def check_signature(transaction: AnyTransaction, rules: Rules, *, verify: bool =
 
 
 def invalid_signature(transaction: AnyTransaction) -> InvalidSignature:
-    """The error of a proof that does not fit, with the transaction in its text as clients know it."""
+    """The error of a proof that does not fit, with the transaction in its text."""
     text = msgspec.json.encode(codec.to_json(transaction)).decode()
     return InvalidSignature(f"Proof doesn't validate as signature for {text}")
 
 
 def check_balances(overlay: Overlay, before: State, rules: Rules) -> None:
-    """Raise ``BalanceErrors`` when a balance that went down is below zero or below what is leased out."""
+    """Raise ``BalanceErrors`` when a balance that went down is below zero or below what is leased
+    out.
+    """
     problems: dict[str, str] = {}
     changes = overlay.changes
     for address, balance in changes.get(WAVES, {}).items():

@@ -12,7 +12,9 @@ from soliton.ledger.state import ALIASES, State
 
 
 def accounts_of(transaction: AnyTransaction, state: State) -> tuple[Address, ...]:
-    """The accounts of a transaction, each once, the sender first; aliases are resolved in ``state``."""
+    """The accounts of a transaction, each once, the sender first; aliases are resolved in
+    ``state``.
+    """
     accounts: dict[Address, None] = {}
     if transaction.sender_public_key:
         accounts[from_public_key(transaction.sender_public_key, transaction.chain_id)] = None

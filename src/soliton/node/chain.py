@@ -1,18 +1,20 @@
 """The chain: blocks go on top, or come off, one at a time and only here.
 
-``Chain`` joins the pure rules with the store: it finds what the rules need to know about the blocks below, applies a
-block, and records the outcome. It is the single writer; the importer, the miner and (through the node) peers use it.
+``Chain`` joins the pure rules with the store: it finds what the rules need to know about the blocks
+below, applies a block, and records the outcome. It is the single writer; the importer, the miner
+and (through the node) peers use it.
 
 What lives here: appending, removing, looking up. What does not: the rules (``soliton.consensus``,
 ``soliton.ledger``), records on disk (``soliton.storage``), the pool, the clock.
 
-Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/BlockchainUpdaterImpl.scala``.
+Source: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/state/BlockchainUpdaterImpl.scala``.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -67,7 +69,7 @@ class Chain:
             store.flush()
         self._last = self.block_at(store.height)
 
-    # --- looking up ---------------------------------------------------------------------------------------------
+    # --- looking up -------------------------------------------------------------------------------
 
     @property
     def height(self) -> int:
@@ -124,12 +126,12 @@ class Chain:
         )
 
     def generating_balance(self, address: Address, height: int | None = None) -> int:
-        """The balance in wavelets with which an account may mine on top of the block at ``height``."""
+        """The balance in wavelets with which an account mines on top of the block at ``height``."""
         at = self.height if height is None else height
         depth = self.rules.at(at).generating_balance_depth
         return self.store.minimum_effective_balance(address, max(1, at - depth + 1), at)
 
-    # --- what the rules need to know ----------------------------------------------------------------------------
+    # --- what the rules need to know --------------------------------------------------------------
 
     def parent_block(self) -> ParentBlock:
         """The last block as the ledger sees it."""
@@ -176,7 +178,7 @@ class Chain:
         )
 
     def next_reward(self) -> int:
-        """The reward in wavelets of the next block, before boost and shares; 0 before the feature."""
+        """The next block's reward in wavelets, before boost and shares; 0 before the feature."""
         activations = self.rules.activations()
         start = activations.get(Feature.BLOCK_REWARD)
         if start is None or self.height + 1 < start:
@@ -201,15 +203,16 @@ class Chain:
         parts = ((miner, share.miner), (self._dao, share.dao), (self._xtn, share.xtn_buyback))
         return tuple(Payout(to, amount) for to, amount in parts if to is not None and amount)
 
-    # --- writing ------------------------------------------------------------------------------------------------
+    # --- writing ----------------------------------------------------------------------------------
 
     def append(
         self, block: Block, *, now: int | None = None, verify_signatures: bool = True
     ) -> AppliedBlock:
         """Check a block completely and put it on top; the caller flushes the store.
 
-        ``now`` (ms) bounds the block's time; ``None`` for history. Without ``verify_signatures`` the caller checks
-        those of the block and its transactions before it flushes. Raises ``BlockRejected``.
+        ``now`` (ms) bounds the block's time; ``None`` for history. Without ``verify_signatures``
+        the caller checks those of the block and its transactions before it flushes. Raises
+        ``BlockRejected``.
         """
         height = self.height + 1
         header = block.header
@@ -285,15 +288,11 @@ class Chain:
                 if value != EMPTY_HASH
             },
         )
-        self.store.append(
-            NewBlock(height, block.data, meta, applied.changes, self._index(block))
-        )
+        self.store.append(NewBlock(height, block.data, meta, applied.changes, self._index(block)))
         self._remember(height, meta)
         self._last = block
 
-    def _index(
-        self, block: Block
-    ) -> list[tuple[bytes, int, int, int, Iterable[Address]]]:
+    def _index(self, block: Block) -> list[tuple[bytes, int, int, int, Sequence[Address]]]:
         if not block.transactions:
             return []
         spans = blocks.transaction_spans(block.data)
@@ -303,7 +302,9 @@ class Chain:
         ]
 
     def rollback(self, height: int) -> list[Block]:
-        """Remove all blocks above a height and give them, the lowest first; raises ``RollbackTooDeep``."""
+        """Remove all blocks above a height and give them, the lowest first; raises
+        ``RollbackTooDeep``.
+        """
         removed = self.store.rollback(height)
         self._forget()
         return [blocks.decode(data, self.network.chain_id) for data in removed]
@@ -320,8 +321,6 @@ class Chain:
     def balance(self, address: Address) -> int:
         """An account's balance in wavelets."""
         return self.store.get(WAVES, address)
-
-
 
 
 def _optional_address(text: str | None, chain_id: int) -> Address | None:

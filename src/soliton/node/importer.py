@@ -1,11 +1,12 @@
 """Importing blocks from a file: records of ``u32 length ‖ block``, verified completely.
 
-Blocks are taken in batches. While the signatures of a batch are verified on all cores, its blocks are applied; only
-when both have succeeded is the batch written, in one atomic step. A bad block costs the batch nothing: what comes
-before it is kept, and the problem names its height and place in the file.
+Blocks are taken in batches. While the signatures of a batch are verified on all cores, its blocks
+are applied; only when both have succeeded is the batch written, in one atomic step. A bad block
+costs the batch nothing: what comes before it is kept, and the problem names its height and place in
+the file.
 
-What lives here: reading records, batches, resuming. What does not: the rules (``chain``), showing progress (the
-command line).
+What lives here: reading records, batches, resuming. What does not: the rules (``chain``), showing
+progress (the command line).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _LENGTH_BYTES: Final = 4
 
 
 class ImportProblem(InputError):
-    """A record that cannot be imported: the height it would have, its place in the file, and why."""
+    """A record that cannot be imported: its height, its place in the file, and why."""
 
     def __init__(self, height: int, offset: int, reason: str) -> None:
         super().__init__(f"height {height}, offset {offset}: {reason}")
@@ -55,10 +56,11 @@ def import_blocks(
     to_height: int | None = None,
     on_progress: Callable[[int], None] = lambda _height: None,
 ) -> int:
-    """Import the file's blocks that the chain does not have yet and give the number of blocks added.
+    """Import the file's blocks that the chain does not have yet and give the number of blocks
+    added.
 
-    ``on_progress`` is told the height after each batch. Raises ``ImportProblem`` for the first bad record, after
-    everything before it has been stored.
+    ``on_progress`` is told the height after each batch. Raises ``ImportProblem`` for the first bad
+    record, after everything before it has been stored.
     """
     before = chain.height
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="signatures") as executor:
@@ -88,9 +90,7 @@ def _import_batch(chain: Chain, batch: list[_Record], executor: ThreadPoolExecut
         raise problem
 
 
-def _decode(
-    batch: list[_Record], chain_id: int
-) -> tuple[list[_Checked], ImportProblem | None]:
+def _decode(batch: list[_Record], chain_id: int) -> tuple[list[_Checked], ImportProblem | None]:
     decoded = []
     for record in batch:
         try:
@@ -131,7 +131,9 @@ def _problem(record: _Record, reason: str) -> ImportProblem:
 
 
 def _batches(records: Iterator[_Record]) -> Iterator[list[_Record]]:
-    """Records in groups; a broken record ends its group, and its problem is raised after the group was taken."""
+    """Records in groups; a broken record ends its group, and its problem is raised after the group
+    was taken.
+    """
     batch: list[_Record] = []
     size = 0
     try:
@@ -187,7 +189,9 @@ def _first_height(chain: Chain, data: bytes) -> int:
 
 
 def _read_record(file: BinaryIO, offset: int, height: int) -> bytes | None:
-    """The next record, ``None`` at the end of the file; raises ``ImportProblem`` when it is cut or too long."""
+    """The next record, ``None`` at the end of the file; raises ``ImportProblem`` when it is cut or
+    too long.
+    """
     head = file.read(_LENGTH_BYTES)
     if not head:
         return None

@@ -1,10 +1,11 @@
 """Making blocks: when an account may, and what goes in.
 
-``forge`` builds a complete, signed block from the transactions that still apply. It goes through the same
-``BlockInProgress`` as validation, so a block made here has the state hash that every other node computes.
+``forge`` builds a complete, signed block from the transactions that still apply. It goes through
+the same ``BlockInProgress`` as validation, so a block made here has the state hash that every other
+node computes.
 
-What lives here: the earliest time and the block. What does not: the decision to mine now (the node), the formulas
-(``soliton.consensus.pos``).
+What lives here: the earliest time and the block. What does not: the decision to mine now (the
+node), the formulas (``soliton.consensus.pos``).
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/mining/Miner.scala``.
 """
@@ -32,7 +33,7 @@ class CannotMine(InputError):
 
 
 class Slot(msgspec.Struct, frozen=True):
-    """An account's turn: the earliest time (ms) of its block and the generation signature for it."""
+    """An account's turn: the earliest time (ms) of its block and its generation signature."""
 
     account: KeyPair
     earliest: int
@@ -75,9 +76,11 @@ def forge(
     reward_vote: int = blocks.NO_REWARD_VOTE,
     feature_votes: tuple[int, ...] = (),
 ) -> Forged:
-    """The block that the slot's account makes at ``now`` (ms) or, if that is too early, at its earliest time.
+    """The block that the slot's account makes at ``now`` (ms) or, if that is too early, at its
+    earliest time.
 
-    Candidates are taken in order until the block is full; those that do not apply are named in the result.
+    Candidates are taken in order until the block is full; those that do not apply are named in the
+    result.
     """
     timestamp = max(now, slot.earliest)
     height = chain.height + 1

@@ -1,7 +1,7 @@
 """The node: chain, pool and wallet together, as the interfaces see them.
 
-What lives here: what happens when a transaction comes in, when a block is made, when the node stops. What does not:
-HTTP (``soliton.api``), rules, records on disk.
+What lives here: what happens when a transaction comes in, when a block is made, when the node
+stops. What does not: HTTP (``soliton.api``), rules, records on disk.
 """
 
 from __future__ import annotations
@@ -20,13 +20,11 @@ from soliton.node import miner
 from soliton.node.chain import Chain
 from soliton.node.pool import UtxPool
 from soliton.node.settings import Settings
+from soliton.node.versions import agent
 from soliton.node.wallet import Wallet
 from soliton.storage.store import Store
 
 _log = logging.getLogger(__name__)
-
-_AGENTS = {"waves": "Waves v1.5.7", "zbs": "Zbs v0.16.3", "tn": "TN v1.2.18"}
-"""Clients compare the version that a node tells; it is that of the interface which the network expects."""
 
 
 def system_clock() -> int:
@@ -52,10 +50,8 @@ class Node:
         self.clock = clock
         self.store = Store(settings.data_directory, settings.network.name, durable=durable)
         self.chain = Chain(settings.network, self.store)
-        self.pool = UtxPool(
-            self.chain, clock, settings.utx.max_size, settings.utx.max_bytes_size
-        )
-        self.agent = _AGENTS[settings.network.family]
+        self.pool = UtxPool(self.chain, clock, settings.utx.max_size, settings.utx.max_bytes_size)
+        self.agent = agent(settings.network.family)
         self.started_at = clock()
         self.last_change = self.started_at
         self.on_transaction: Callable[[], None] = lambda: None

@@ -1,10 +1,11 @@
 """The pool of unconfirmed transactions (UTX): what is valid now and waits for a block.
 
-Every transaction is checked against the chain *and* everything that came before it in the pool, so that the pool can
-become a block as it stands. After each block the rest is checked again; what no longer holds is dropped.
+Every transaction is checked against the chain *and* everything that came before it in the pool, so
+that the pool can become a block as it stands. After each block the rest is checked again; what no
+longer holds is dropped.
 
-What lives here: adding, looking up, re-checking, limits. What does not: choosing the time of a block (``miner``),
-the rules of transactions (``soliton.ledger``).
+What lives here: adding, looking up, re-checking, limits. What does not: choosing the time of a
+block (``miner``), the rules of transactions (``soliton.ledger``).
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/utx/UtxPoolImpl.scala``.
 """
@@ -32,7 +33,15 @@ class PoolFull(LedgerError):
 class UtxPool:
     """Unconfirmed transactions in the order of their arrival."""
 
-    __slots__ = ("_bytes", "_chain", "_clock", "_max_bytes", "_max_count", "_overlay", "_transactions")
+    __slots__ = (
+        "_bytes",
+        "_chain",
+        "_clock",
+        "_max_bytes",
+        "_max_count",
+        "_overlay",
+        "_transactions",
+    )
 
     def __init__(
         self, chain: Chain, clock: Callable[[], int], max_count: int, max_bytes: int
@@ -100,7 +109,9 @@ class UtxPool:
                 self._bytes -= len(removed.body)
 
     def refresh(self, mined: Iterable[bytes] = ()) -> None:
-        """Follow the chain after a block or a rollback: forget what was mined, check the rest again."""
+        """Follow the chain after a block or a rollback: forget what was mined, check the rest
+        again.
+        """
         self.remove(mined)
         remaining = self._transactions
         self._transactions = {}

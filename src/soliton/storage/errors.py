@@ -1,6 +1,7 @@
 """What can go wrong with the store on disk.
 
-What lives here: typed problems that tell an operator what to do. What does not: what the data means.
+What lives here: typed problems that tell an operator what to do. What does not: what the data
+means.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ class StorageProblem(EnvironmentProblem):
 
 
 class WrongStore(InputError):
-    """A directory that holds something else: another network, or a layout that this version cannot read."""
+    """A directory that holds something else: another network, or a layout that this version cannot
+    read.
+    """
 
 
 class RollbackTooDeep(InputError):

@@ -1,4 +1,5 @@
-"""The key layout of the store: every kind of record, its prefix, key and value. This is the one place that knows.
+"""The key layout of the store: every kind of record, its prefix, key and value. This is the one
+place that knows.
 
 | prefix | key | value |
 |---|---|---|
@@ -130,8 +131,8 @@ ROWS: Final[dict[Table[Any, Any], Row]] = {
 class BlockMeta(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What is kept about a block besides its bytes: the results of having applied it.
 
-    Amounts in wavelets, ``score`` is the chain's score up to this block (big-endian bytes), ``sections`` maps the
-    index of a state hash section to its hash where that is not the empty one.
+    Amounts in wavelets, ``score`` is the chain's score up to this block (big-endian bytes),
+    ``sections`` maps the index of a state hash section to its hash where that is not the empty one.
     """
 
     id: bytes

@@ -1,11 +1,12 @@
 """The store: state, blocks and indexes in one embedded database, always at a block boundary.
 
-Blocks are appended to a batch in memory and written in one atomic transaction by ``flush``: after every block when a
-chain is followed, after many when a file is imported. Whatever happens in between, the database holds the last
-flushed batch. Each block leaves an undo record, so removing blocks is writing back what was there before.
+Blocks are appended to a batch in memory and written in one atomic transaction by ``flush``: after
+every block when a chain is followed, after many when a file is imported. Whatever happens in
+between, the database holds the last flushed batch. Each block leaves an undo record, so removing
+blocks is writing back what was there before.
 
-What lives here: reading, appending, removing, flushing. What does not: the key layout (``layout``), what the changes
-of a block are (``soliton.ledger``).
+What lives here: reading, appending, removing, flushing. What does not: the key layout (``layout``),
+what the changes of a block are (``soliton.ledger``).
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ _MAX_MAP_SIZE: Final = 1 << 42
 
 
 class TransactionLocation(msgspec.Struct, frozen=True, gc=False):
-    """Where a transaction is: its block's height, its place in the block's bytes, and how it was applied."""
+    """Where a transaction is: its block's height, its place in the block's bytes, and how it was
+    applied.
+    """
 
     height: int
     offset: int
@@ -42,8 +45,9 @@ class TransactionLocation(msgspec.Struct, frozen=True, gc=False):
 
 
 class NewBlock(msgspec.Struct, frozen=True):
-    """Everything that is stored of a block. ``transactions`` holds id, offset, length, status and the accounts
-    under which the transaction is listed, in block order."""
+    """Everything that is stored of a block. ``transactions`` holds id, offset, length, status and
+    the accounts under which the transaction is listed, in block order.
+    """
 
     height: int
     data: bytes
@@ -93,7 +97,7 @@ class Store:
         if self._raw(layout.VERSION) != bytes((layout.LAYOUT_VERSION,)):
             raise WrongStore(f"{directory} was written by another version; import the chain anew")
 
-    # --- reading ------------------------------------------------------------------------------------------------
+    # --- reading ----------------------------------------------------------------------------------
 
     @property
     def height(self) -> int:
@@ -144,7 +148,9 @@ class Store:
         return None if raw is None else int.from_bytes(raw, "big")
 
     def minimum_effective_balance(self, address: Address, bottom: int, top: int) -> int:
-        """The smallest effective balance of an account after the blocks ``bottom`` to ``top``, in wavelets."""
+        """The smallest effective balance of an account after the blocks ``bottom`` to ``top``, in
+        wavelets.
+        """
         smallest: int | None = None
         for height, _, effective in self.balance_history(address, top):
             smallest = effective if smallest is None else min(smallest, effective)
@@ -154,7 +160,9 @@ class Store:
         return 0
 
     def minimum_balance(self, address: Address, bottom: int, top: int) -> int:
-        """The smallest own balance of an account after the blocks ``bottom`` to ``top``, in wavelets."""
+        """The smallest own balance of an account after the blocks ``bottom`` to ``top``, in
+        wavelets.
+        """
         smallest: int | None = None
         for height, balance, _ in self.balance_history(address, top):
             smallest = balance if smallest is None else min(smallest, balance)
@@ -163,7 +171,9 @@ class Store:
         return 0
 
     def balance_history(self, address: Address, top: int) -> Iterator[tuple[int, int, int]]:
-        """Height, own balance and effective balance at every change up to ``top``, the newest first."""
+        """Height, own balance and effective balance at every change up to ``top``, the newest
+        first.
+        """
         for height in reversed(self._pending_heights(address)):
             if height <= top:
                 raw = self._pending[_history_key(address, height)]
@@ -183,7 +193,7 @@ class Store:
         return [height for height, _ in self._pending_history.get(address, ())]
 
     def data_entries(self, address: Address) -> Iterator[tuple[str, Any]]:
-        """All data entries of an account in key order, deleted ones left out; sees what is flushed."""
+        """An account's data entries in key order, deleted ones left out; sees what is flushed."""
         decode = layout.ROWS[DATA].decode
         for raw_key, raw in self._scan(layout.ROWS[DATA].prefix + address):
             value = decode(raw)
@@ -219,7 +229,7 @@ class Store:
                 yield cursor.key(), cursor.value()
                 found = cursor.next()
 
-    # --- writing ------------------------------------------------------------------------------------------------
+    # --- writing ----------------------------------------------------------------------------------
 
     def append(self, block: NewBlock) -> None:
         """Add a block on top; it is on disk after the next ``flush``."""
@@ -261,7 +271,9 @@ class Store:
 
     def _append_transactions(self, block: NewBlock, undo: layout.UndoRecord) -> None:
         pending = self._pending
-        for index, (transaction_id, offset, length, status, accounts) in enumerate(block.transactions):
+        for index, (transaction_id, offset, length, status, accounts) in enumerate(
+            block.transactions
+        ):
             key = layout.TRANSACTION + transaction_id
             undo.append((key, self._raw(key)))
             pending[key] = layout.LOCATION.pack(block.height, offset, length, status)
@@ -308,8 +320,9 @@ class Store:
     def rollback(self, height: int) -> list[bytes]:
         """Remove all blocks above ``height`` and give their bytes, the lowest first.
 
-        One atomic transaction a block, so that an interruption leaves the store at a block boundary.
-        Raises ``RollbackTooDeep`` when undo records do not go back that far (nothing is removed then).
+        One atomic transaction a block, so that an interruption leaves the store at a block
+        boundary. Raises ``RollbackTooDeep`` when undo records do not go back that far (nothing is
+        removed then).
         """
         self.flush()
         lowest = max(1, self._height - self._undo_depth)
@@ -349,6 +362,21 @@ class Store:
         self._height = int.from_bytes(self._raw(layout.TIP) or b"", "big")
 
 
+def stored_network(directory: Path) -> str | None:
+    """The network whose chain is in a directory, ``None`` where there is none."""
+    if not (directory / "data.mdb").exists():
+        return None
+    try:
+        with (
+            lmdb.open(str(directory), readonly=True, lock=False) as environment,
+            environment.begin() as transaction,
+        ):
+            name: bytes | None = transaction.get(layout.NETWORK)
+    except lmdb.Error as error:
+        raise StorageProblem(f"cannot read the store in {directory}: {error}") from error
+    return None if name is None else name.decode()
+
+
 _MAX_ID_BYTES: Final = 64
 
 
@@ -363,5 +391,3 @@ def _history_value(raw: bytes) -> tuple[int, int]:
 
 def _place(height: int, index: int) -> bytes:
     return height.to_bytes(4, "big") + index.to_bytes(2, "big")
-
-

@@ -1,9 +1,11 @@
 """Transactions to bytes and JSON and back, for every type, through the declared forms.
 
-What lives here: building, signing, the two binary encodings and JSON. What does not: the forms themselves (one module
-per type), the rules on values (``TransactionType.validate``) and on state (``soliton.ledger``).
+What lives here: building, signing, the two binary encodings and JSON. What does not: the forms
+themselves (one module per type), the rules on values (``TransactionType.validate``) and on state
+(``soliton.ledger``).
 
-Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/transaction/TransactionParsers.scala``,
+Sources: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/transaction/TransactionParsers.scala``,
 ``transaction/serialization/impl`` and ``protobuf/transaction/PBTransactions.scala``.
 """
 
@@ -46,7 +48,7 @@ _GENESIS: Final = 1
 
 def build(
     kind: TransactionType,
-    payload: Any,
+    payload: object,
     *,
     version: int,
     chain_id: int,
@@ -58,7 +60,8 @@ def build(
 ) -> AnyTransaction:
     """A transaction of these values, with its signed bytes and id.
 
-    Raises ``UnsupportedTransaction`` for a version that has no form and ``FormatError`` for values that do not fit it.
+    Raises ``UnsupportedTransaction`` for a version that has no form and ``FormatError`` for values
+    that do not fit it.
     """
     draft = msgspec.structs.replace(
         _EMPTY,
@@ -103,11 +106,10 @@ def sign(
 def is_protobuf(kind: TransactionType, version: int) -> bool:
     """Whether this version of the type is a protobuf message on the wire.
 
-    Versions above the known ones (up to 127) are protobuf as well: some are in the history of mainnet.
+    Versions above the known ones (up to 127) are protobuf as well: some are in the history of
+    mainnet.
     """
-    return (
-        kind.protobuf_since is not None and kind.protobuf_since <= version <= MAX_VERSION
-    )
+    return kind.protobuf_since is not None and kind.protobuf_since <= version <= MAX_VERSION
 
 
 def _make_id(kind: TransactionType, body: bytes, proofs: tuple[bytes, ...]) -> bytes:
@@ -115,7 +117,9 @@ def _make_id(kind: TransactionType, body: bytes, proofs: tuple[bytes, ...]) -> b
 
 
 def _values(transaction: AnyTransaction) -> dict[str, Any]:
-    values = {name: getattr(transaction.payload, name) for name in transaction.payload.__struct_fields__}
+    values = {
+        name: getattr(transaction.payload, name) for name in transaction.payload.__struct_fields__
+    }
     values["sender_public_key"] = transaction.sender_public_key
     values["fee"] = transaction.fee
     values["fee_asset_id"] = transaction.fee_asset_id
@@ -124,11 +128,13 @@ def _values(transaction: AnyTransaction) -> dict[str, Any]:
     return values
 
 
-# --- legacy binary ---------------------------------------------------------------------------------------------------
+# --- legacy binary --------------------------------------------------------------------------------
 
 
 def encode(transaction: AnyTransaction) -> bytes:
-    """The form in which the transaction is stored in blocks and sent to peers: legacy or protobuf, as its version."""
+    """The form in which the transaction is stored in blocks and sent to peers: legacy or protobuf,
+    as its version.
+    """
     kind = type_by_id(transaction.type_id)
     form = kind.binary.get(transaction.version)
     if form is None:
@@ -154,8 +160,8 @@ def _signature(proofs: tuple[bytes, ...]) -> bytes:
 def decode_legacy(data: bytes, chain_id: int) -> AnyTransaction:
     """A transaction from its legacy bytes.
 
-    Raises ``FormatError`` for bytes that are no transaction (or more than one), ``UnsupportedTransaction`` for a type
-    or version without a legacy form.
+    Raises ``FormatError`` for bytes that are no transaction (or more than one),
+    ``UnsupportedTransaction`` for a type or version without a legacy form.
     """
     if len(data) < 3:
         raise FormatError(f"no transaction in {len(data)} bytes")
@@ -211,10 +217,12 @@ def _decode_form(
     )
 
 
-# --- protobuf --------------------------------------------------------------------------------------------------------
+# --- protobuf -------------------------------------------------------------------------------------
 
 
-def _body_message(kind: TransactionType, transaction: AnyTransaction) -> Any:
+def _body_message(
+    kind: TransactionType, transaction: AnyTransaction
+) -> transaction_pb2.Transaction:
     message = transaction_pb2.Transaction(
         chain_id=transaction.chain_id,
         sender_public_key=transaction.sender_public_key,
@@ -229,9 +237,10 @@ def _body_message(kind: TransactionType, transaction: AnyTransaction) -> Any:
     return message
 
 
-
 def encode_protobuf(transaction: AnyTransaction) -> bytes:
-    """The deterministic ``SignedTransaction`` of any version: what Merkle trees and block sizes are made of."""
+    """The deterministic ``SignedTransaction`` of any version: what Merkle trees and block sizes are
+    made of.
+    """
     signed = transaction_pb2.SignedTransaction(proofs=transaction.proofs)
     kind = type_by_id(transaction.type_id)
     signed.waves_transaction.CopyFrom(_body_message(kind, transaction))
@@ -248,7 +257,7 @@ def decode_protobuf(data: bytes, chain_id: int) -> AnyTransaction:
     return from_message(protobuf.parse(transaction_pb2.SignedTransaction, data), chain_id)
 
 
-def from_message(signed: Any, chain_id: int) -> AnyTransaction:
+def from_message(signed: transaction_pb2.SignedTransaction, chain_id: int) -> AnyTransaction:
     """A transaction from a parsed ``SignedTransaction``; raises as ``decode_protobuf``."""
     if signed.WhichOneof("transaction") != "waves_transaction":
         raise FormatError("the message holds no transaction of this chain's own kind")
@@ -279,7 +288,7 @@ def from_message(signed: Any, chain_id: int) -> AnyTransaction:
     )
 
 
-# --- rules without state ---------------------------------------------------------------------------------------------
+# --- rules without state --------------------------------------------------------------------------
 
 
 def validate(transaction: AnyTransaction) -> None:
@@ -300,11 +309,13 @@ class ProofsError(ValueRuleError):
     """Too many proofs, or too large ones."""
 
 
-# --- JSON ------------------------------------------------------------------------------------------------------------
+# --- JSON -----------------------------------------------------------------------------------------
 
 
 def to_json(transaction: AnyTransaction) -> dict[str, Any]:
-    """The transaction as the reference node prints it (without what only the chain knows, such as its height)."""
+    """The transaction as the reference node prints it (without what only the chain knows, such as
+    its height).
+    """
     kind = type_by_id(transaction.type_id)
     asset = transaction.fee_asset_id
     out: dict[str, Any] = {

@@ -1,6 +1,7 @@
 """Type 12, data: entries written to the sender's own data storage.
 
-Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/transaction/DataTransaction.scala`` and
+Source: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/transaction/DataTransaction.scala`` and
 ``transaction/validation/impl/DataTxValidator.scala``.
 """
 
@@ -14,6 +15,7 @@ from soliton.chain import protobuf
 from soliton.chain.errors import FormatError, InsufficientFee, TooBigCount, ValueRuleError
 from soliton.chain.json_kinds import DATA_ENTRIES
 from soliton.chain.layouts import I64, PUBLIC_KEY, Field, Variable, take_u16
+from soliton.chain.proto import transaction_pb2
 from soliton.chain.transactions.model import (
     AnyTransaction,
     Auth,
@@ -78,11 +80,11 @@ def _write_entries(entries: tuple[DataEntry, ...]) -> bytes:
     return len(entries).to_bytes(2, "big") + b"".join(map(entry_bytes, entries))
 
 
-def _read(message: Any, _chain_id: int) -> dict[str, Any]:
+def _read(message: transaction_pb2.DataTransactionData, _chain_id: int) -> dict[str, Any]:
     return {"entries": tuple(map(protobuf.read_data_entry, message.data))}
 
 
-def _write(message: Any, payload: Data) -> None:
+def _write(message: transaction_pb2.DataTransactionData, payload: Data) -> None:
     for entry in payload.entries:
         protobuf.write_data_entry(message.data.add(), entry)
 

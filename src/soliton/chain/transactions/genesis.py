@@ -1,6 +1,7 @@
 """Type 1, genesis: the first distribution of the native coin, only in the block at height 1.
 
-Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/transaction/GenesisTransaction.scala``.
+Source: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/transaction/GenesisTransaction.scala``.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from soliton.chain.addresses import Address, public_key_hash
 from soliton.chain.errors import NegativeAmount
 from soliton.chain.json_kinds import LONG, RECIPIENT
 from soliton.chain.layouts import ADDRESS, I64, Field
+from soliton.chain.proto import transaction_pb2
 from soliton.chain.transactions.model import (
     AnyTransaction,
     Auth,
@@ -42,12 +44,12 @@ def _validate(transaction: AnyTransaction) -> None:
         raise NegativeAmount(transaction.payload.amount, "waves")
 
 
-def _write(message: Any, payload: Genesis) -> None:
+def _write(message: transaction_pb2.GenesisTransactionData, payload: Genesis) -> None:
     message.recipient_address = public_key_hash(payload.recipient)
     message.amount = payload.amount
 
 
-def _read(message: Any, chain_id: int) -> dict[str, Any]:
+def _read(message: transaction_pb2.GenesisTransactionData, chain_id: int) -> dict[str, Any]:
     return {
         "recipient": protobuf.read_address(message.recipient_address, chain_id),
         "amount": message.amount,

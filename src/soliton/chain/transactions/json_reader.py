@@ -1,11 +1,12 @@
 """Transactions from the JSON that clients send.
 
-What lives here: reading a signed transaction, or the parts of one that is still to be signed. All members of the
-wrong kind are reported together, in the words of the reference node; values that are of the right kind but mean
-nothing (an address with a wrong checksum) come after them, one at a time. What does not: the rules on values
-(``codec.validate``) and on state.
+What lives here: reading a signed transaction, or the parts of one that is still to be signed. All
+members of the wrong kind are reported together, in the words of the reference node; values that are
+of the right kind but mean nothing (an address with a wrong checksum) come after them, one at a
+time. What does not: the rules on values (``codec.validate``) and on state.
 
-Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/transaction/TransactionFactory.scala`` and
+Sources: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/transaction/TransactionFactory.scala`` and
 ``api/http/requests``.
 """
 
@@ -63,8 +64,8 @@ class Request(msgspec.Struct, frozen=True):
 def read_signed(obj: JsonObject, chain_id: int) -> AnyTransaction:
     """The transaction that a client signed.
 
-    Raises ``WrongChainId``, ``UnsupportedTransaction``, ``JsonFieldErrors``, ``AddressError``, ``PublicKeyError`` or
-    ``ValueRuleError``.
+    Raises ``WrongChainId``, ``UnsupportedTransaction``, ``JsonFieldErrors``, ``AddressError``,
+    ``PublicKeyError`` or ``ValueRuleError``.
     """
     claimed = obj.get("chainId")
     if isinstance(claimed, int) and not isinstance(claimed, bool) and claimed != chain_id:
@@ -81,7 +82,7 @@ def read_signed(obj: JsonObject, chain_id: int) -> AnyTransaction:
 
 
 def read_request(obj: JsonObject, chain_id: int) -> Request:
-    """The parts of a transaction, signed or not; raises as ``read_signed``, rules on values aside."""
+    """The parts of a transaction, signed or not; raises as ``read_signed``, but for rules."""
     reader = _Reader(obj, chain_id)
     type_id = reader.take("type", _byte)
     version = reader.take("version", _byte, 1)
@@ -132,15 +133,15 @@ def parse_public_key(text: str) -> bytes:
     return key
 
 
-def _byte(value: Any, _chain_id: int) -> int:
+def _byte(value: object, _chain_id: int) -> int:
     return expect_byte(value)
 
 
-def _long(value: Any, _chain_id: int) -> int:
+def _long(value: object, _chain_id: int) -> int:
     return expect_long(value)
 
 
-def _string(value: Any, _chain_id: int) -> str:
+def _string(value: object, _chain_id: int) -> str:
     return expect_string(value)
 
 
@@ -159,8 +160,11 @@ class _Reader:
         return self._obj.get(key) is not None
 
     def take(
-        self, key: str, read: Callable[[Any, int], Any], default: Any = msgspec.UNSET
-    ) -> Any:
+        self,
+        key: str,
+        read: Callable[[Any, int], Any],
+        default: Any = msgspec.UNSET,  # noqa: ANN401 - of the kind that ``read`` gives
+    ) -> Any:  # noqa: ANN401 - what ``read`` gives
         value = self._obj.get(key, msgspec.UNSET)
         if value is msgspec.UNSET or (value is None and default is not msgspec.UNSET):
             if default is msgspec.UNSET:
@@ -193,12 +197,12 @@ def _read_proofs(reader: _Reader) -> tuple[bytes, ...]:
     return () if signature is None else (signature,)
 
 
-def _signature(value: Any, _chain_id: int) -> bytes | None:
+def _signature(value: object, _chain_id: int) -> bytes | None:
     # Requests to sign often carry an empty one.
     return None if value == "" else decode_base58(value)
 
 
-def _proof_list(value: Any, _chain_id: int) -> tuple[bytes, ...]:
+def _proof_list(value: object, _chain_id: int) -> tuple[bytes, ...]:
     if not isinstance(value, list):
         raise JsonFieldError("", "invalid.proofs")
     proofs = []
@@ -210,12 +214,12 @@ def _proof_list(value: Any, _chain_id: int) -> tuple[bytes, ...]:
     return tuple(proofs)
 
 
-def _read_payload(reader: _Reader, kind: TransactionType) -> Any:
+def _read_payload(reader: _Reader, kind: TransactionType) -> object:
     values = {field.attribute: _read_field(reader, field) for field in kind.json}
     return kind.payload(**values)
 
 
-def _read_field(reader: _Reader, field: JsonField) -> Any:
+def _read_field(reader: _Reader, field: JsonField) -> object:
     for key in (field.key, *field.aliases):
         if reader.has(key):
             return reader.take(key, field.kind.read)

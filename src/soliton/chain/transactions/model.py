@@ -1,9 +1,12 @@
-"""What a transaction is, whatever its type: an envelope around a payload, and the row that describes a type.
+"""What a transaction is, whatever its type: an envelope around a payload, and the row that
+describes a type.
 
-What lives here: the records. What does not: how they become bytes and JSON (``codec``), which types there are (one
-module each beside this one, listed in ``table``), and what they do to the state (``soliton.ledger.rules``).
+What lives here: the records. What does not: how they become bytes and JSON (``codec``), which types
+there are (one module each beside this one, listed in ``table``), and what they do to the state
+(``soliton.ledger.rules``).
 
-Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/transaction/{Versioned,PBSince,FastHashId}.scala``.
+Sources: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/transaction/{Versioned,PBSince,FastHashId}.scala``.
 """
 
 from __future__ import annotations
@@ -27,9 +30,9 @@ MAX_PROOF_BYTES: Final = 64
 class Transaction(msgspec.Struct, Generic[P], frozen=True, gc=False):
     """A transaction of any type and version.
 
-    ``sender_public_key`` is empty for a genesis transaction. ``fee`` is in wavelets, or in the smallest unit of
-    ``fee_asset_id``. ``timestamp`` is in milliseconds. ``body`` are the bytes that are signed, ``id`` its name on the
-    chain. Build one with ``codec.build``, which fills both.
+    ``sender_public_key`` is empty for a genesis transaction. ``fee`` is in wavelets, or in the
+    smallest unit of ``fee_asset_id``. ``timestamp`` is in milliseconds. ``body`` are the bytes that
+    are signed, ``id`` its name on the chain. Build one with ``codec.build``, which fills both.
     """
 
     type_id: int
@@ -60,8 +63,9 @@ class Auth(Enum):
 class BinaryForm:
     """A legacy binary layout of one version of one type.
 
-    ``head`` opens the signed bytes, ``lead`` comes before them in the stored form only, ``stored_head`` replaces
-    ``head`` there in the one old type where the two differ. ``fields`` name envelope or payload members.
+    ``head`` opens the signed bytes, ``lead`` comes before them in the stored form only,
+    ``stored_head`` replaces ``head`` there in the one old type where the two differ. ``fields``
+    name envelope or payload members.
     """
 
     __slots__ = ("auth", "codec", "head", "lead", "stored_head")
@@ -83,10 +87,11 @@ class BinaryForm:
 
 
 class ProtobufForm(msgspec.Struct, frozen=True):
-    """The data message of a type: the member of the ``data`` oneof, and how it maps to payload members.
+    """The data message of a type: the member of the ``data`` oneof, and how it maps to payload
+    members.
 
-    ``read(message, chain_id)`` gives payload members by name; ``write(message, payload)`` fills the message.
-    ``strict`` refuses unknown fields in it, as the reference node does for most types.
+    ``read(message, chain_id)`` gives payload members by name; ``write(message, payload)`` fills the
+    message. ``strict`` refuses unknown fields in it, as the reference node does for most types.
     """
 
     member: str
@@ -96,7 +101,9 @@ class ProtobufForm(msgspec.Struct, frozen=True):
 
 
 class JsonField(msgspec.Struct, frozen=True):
-    """A JSON member of a payload. ``default`` makes it optional; ``aliases`` are older names that are read as well."""
+    """A JSON member of a payload. ``default`` makes it optional; ``aliases`` are older names that
+    are read as well.
+    """
 
     key: str
     attribute: str
@@ -108,10 +115,11 @@ class JsonField(msgspec.Struct, frozen=True):
 class TransactionType(msgspec.Struct, frozen=True):
     """Everything that the chain ring knows of a type: one row of the table.
 
-    ``binary`` maps versions to legacy layouts, ``protobuf_since`` is the first version that is protobuf.
-    ``make_id`` overrides the id rule (``blake2b256`` of the body). ``validate`` checks the rules that need no state
-    and raises ``ValueRuleError``. ``fee_in_asset`` tells whether a fee may be paid in another asset than the coin,
-    ``repeats_fee_asset`` whether JSON names that asset twice, as clients of old versions expect.
+    ``binary`` maps versions to legacy layouts, ``protobuf_since`` is the first version that is
+    protobuf. ``make_id`` overrides the id rule (``blake2b256`` of the body). ``validate`` checks
+    the rules that need no state and raises ``ValueRuleError``. ``fee_in_asset`` tells whether a fee
+    may be paid in another asset than the coin, ``repeats_fee_asset`` whether JSON names that asset
+    twice, as clients of old versions expect.
     """
 
     type_id: int

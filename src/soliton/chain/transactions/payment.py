@@ -1,6 +1,7 @@
 """Type 2, payment: the first form of a transfer, used until block version 3.
 
-Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/transaction/PaymentTransaction.scala``.
+Source: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/transaction/PaymentTransaction.scala``.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from soliton.chain.addresses import Address, public_key_hash
 from soliton.chain.errors import AmountOverflow, InsufficientFee, NonPositiveAmount
 from soliton.chain.json_kinds import LONG, RECIPIENT
 from soliton.chain.layouts import ADDRESS, I64, PUBLIC_KEY, Field
+from soliton.chain.proto import transaction_pb2
 from soliton.chain.transactions.model import (
     AnyTransaction,
     Auth,
@@ -46,14 +48,14 @@ def _validate(transaction: AnyTransaction) -> None:
         raise AmountOverflow
 
 
-def _read(message: Any, chain_id: int) -> dict[str, Any]:
+def _read(message: transaction_pb2.PaymentTransactionData, chain_id: int) -> dict[str, Any]:
     return {
         "recipient": protobuf.read_address(message.recipient_address, chain_id),
         "amount": message.amount,
     }
 
 
-def _write(message: Any, payload: Payment) -> None:
+def _write(message: transaction_pb2.PaymentTransactionData, payload: Payment) -> None:
     message.recipient_address = public_key_hash(payload.recipient)
     message.amount = payload.amount
 

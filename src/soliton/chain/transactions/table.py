@@ -1,7 +1,8 @@
 """The table of transaction types: one row a type, the only dispatch there is.
 
-A row names the module that describes the type (``soliton.chain.transactions.<name>``) and, under the same name, the
-module with its rules (``soliton.ledger.rules.<name>``). Adding a type is those two modules and one row here.
+A row names the module that describes the type (``soliton.chain.transactions.<name>``) and, under
+the same name, the module with its rules (``soliton.ledger.rules.<name>``). Adding a type is those
+two modules and one row here.
 """
 
 from __future__ import annotations

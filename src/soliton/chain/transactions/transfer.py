@@ -16,6 +16,7 @@ from soliton.chain.errors import InsufficientFee, NonPositiveAmount, TooBigInByt
 from soliton.chain.json_kinds import ASSET, BASE58, LONG, RECIPIENT
 from soliton.chain.layouts import BYTES16, I64, OPTIONAL_ASSET, PUBLIC_KEY, Field
 from soliton.chain.layouts import RECIPIENT as RECIPIENT_BYTES
+from soliton.chain.proto import transaction_pb2
 from soliton.chain.transactions.model import (
     AnyTransaction,
     Auth,
@@ -31,7 +32,9 @@ MAX_ATTACHMENT_BYTES: Final = 140
 
 
 class Transfer(msgspec.Struct, frozen=True, gc=False):
-    """``amount`` of ``asset_id`` (``None``: the native coin) to ``recipient``, with free bytes attached."""
+    """``amount`` of ``asset_id`` (``None``: the native coin) to ``recipient``, with free bytes
+    attached.
+    """
 
     recipient: Recipient
     asset_id: AssetId | None
@@ -49,7 +52,8 @@ def _validate(transaction: AnyTransaction) -> None:
     size = len(payload.attachment)
     if size > MAX_ATTACHMENT_BYTES:
         raise TooBigInBytes(
-            f"Invalid attachment. Length {size} bytes exceeds maximum of {MAX_ATTACHMENT_BYTES} bytes."
+            f"Invalid attachment. Length {size} bytes exceeds maximum of "
+            f"{MAX_ATTACHMENT_BYTES} bytes."
         )
     recipient = payload.recipient
     chain_id = recipient.chain_id if isinstance(recipient, Alias) else recipient[1]
@@ -57,7 +61,7 @@ def _validate(transaction: AnyTransaction) -> None:
         raise ValueRuleError("Address or alias from other network")
 
 
-def _read(message: Any, chain_id: int) -> dict[str, Any]:
+def _read(message: transaction_pb2.TransferTransactionData, chain_id: int) -> dict[str, Any]:
     return {
         "recipient": protobuf.read_recipient(message.recipient, chain_id),
         "asset_id": protobuf.read_asset(message.amount.asset_id),
@@ -66,7 +70,7 @@ def _read(message: Any, chain_id: int) -> dict[str, Any]:
     }
 
 
-def _write(message: Any, payload: Transfer) -> None:
+def _write(message: transaction_pb2.TransferTransactionData, payload: Transfer) -> None:
     protobuf.write_recipient(message.recipient, payload.recipient)
     protobuf.write_amount(message.amount, payload.asset_id, payload.amount)
     message.attachment = payload.attachment

@@ -1,6 +1,8 @@
-"""What transactions do to the state: one module a type, under the same name as in ``soliton.chain.transactions``.
+"""What transactions do to the state: one module a type, under the same name as in
+``soliton.chain.transactions``.
 
-The table of types is ``soliton.chain.transactions.table``; this package finds the rules by the names in its rows.
+The table of types is ``soliton.chain.transactions.table``; this package finds the rules by the
+names in its rows.
 """
 
 from __future__ import annotations

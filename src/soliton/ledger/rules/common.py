@@ -59,12 +59,12 @@ def check_spending(
     """
     waves = spent.get(None, 0)
     balance = state.get(WAVES, sender)
-    if waves > MAX_I64 or not MIN_I64 <= balance - waves:
+    if waves > MAX_I64 or not balance - waves >= MIN_I64:
         raise TransactionRejected("Waves balance sum overflow")
     if balance - waves < 0:
         raise TransactionRejected(
-            "Attempt to transfer unavailable funds: Transaction application leads to negative waves "
-            f"balance to (at least) temporary negative state, current balance equals {balance}, "
+            "Attempt to transfer unavailable funds: Transaction application leads to negative "
+            f"waves balance to (at least) temporary negative state, current balance equals {balance}, "
             f"spends equals {-waves}, result is {balance - waves}"
         )
     for asset_id, amount in spent.items():
@@ -74,7 +74,8 @@ def check_spending(
         if available - amount < 0:
             raise TransactionRejected(
                 "Attempt to transfer unavailable funds: Transaction application leads to negative "
-                f"asset '{base58.encode(asset_id)}' balance to (at least) temporary negative state, "
+                f"asset '{base58.encode(asset_id)}' balance to (at least) temporary negative "
+                "state, "
                 f"current balance is {available}, spends equals {-amount}, "
                 f"result is {available - amount}"
             )

@@ -17,8 +17,7 @@ from soliton.ledger.state import Overlay
 def _activation(_transaction: AnyTransaction, context: Context) -> None:
     if context.height != 1:
         raise TransactionRejected(
-            "GenesisTransaction cannot appear in non-initial block "
-            f"({context.height - 1})"
+            f"GenesisTransaction cannot appear in non-initial block ({context.height - 1})"
         )
 
 

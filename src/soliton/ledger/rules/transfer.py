@@ -1,7 +1,8 @@
 """Type 4, transfer: moves the native coin or an asset to an account or alias.
 
 Source: wavesplatform/Waves
-``node/src/main/scala/com/wavesplatform/state/diffs/TransferTransactionDiff.scala`` and ``TransferDiff.scala``.
+``node/src/main/scala/com/wavesplatform/state/diffs/TransferTransactionDiff.scala`` and
+``TransferDiff.scala``.
 """
 
 from __future__ import annotations
@@ -44,10 +45,7 @@ def _apply(
 ) -> None:
     payload: Transfer = transaction.payload
     recipient = common.resolve(payload.recipient, overlay)
-    if (
-        not context.rules.has(Feature.RIDE_4_DAPPS)
-        and payload.amount + transaction.fee > MAX_I64
-    ):
+    if not context.rules.has(Feature.RIDE_4_DAPPS) and payload.amount + transaction.fee > MAX_I64:
         raise AmountOverflow
     if context.timestamp > context.rules.unissued_assets_until:
         common.require_issued(payload.asset_id, overlay, context.rules)

@@ -1,0 +1,102 @@
+"""Commands on a chain that no node is running on: import, rollback, state-hash.
+
+What lives here: opening the store, showing progress, printing results. What does not: the work
+(``soliton.node.importer``, ``soliton.node.chain``).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+import msgspec
+
+from soliton.chain import networks
+from soliton.cli.progress import progress_reporter
+from soliton.crypto import base58
+from soliton.errors import InputError
+from soliton.node.chain import Chain
+from soliton.node.importer import import_blocks
+from soliton.node.settings import Settings, load_settings
+from soliton.node.state_hash_json import state_hash_json
+from soliton.storage.store import UNDO_DEPTH, Store, stored_network
+
+
+class UsageProblem(InputError):
+    """A command that cannot be carried out as it was called."""
+
+
+@contextmanager
+def open_chain(settings: Settings) -> Iterator[Chain]:
+    """The chain in the settings' data directory, closed afterwards."""
+    store = Store(
+        settings.data_directory,
+        settings.network.name,
+        undo_depth=max(settings.db.max_rollback_depth, UNDO_DEPTH),
+    )
+    try:
+        yield Chain(settings.network, store)
+    finally:
+        store.discard_pending()
+        store.close()
+
+
+def run_import(path: Path, settings: Settings, to_height: int | None) -> None:
+    """Import a file and print where the chain stands then, also when a bad record ended it."""
+    with open_chain(settings) as chain, path.open("rb") as file:
+        started, first = time.monotonic(), chain.height
+        click.echo(f"importing {path} into {settings.network.name} from height {first}", err=True)
+        try:
+            with progress_reporter(path, file, first, to_height) as report:
+                import_blocks(chain, file, to_height, report)
+        finally:
+            seconds = time.monotonic() - started
+            added = chain.height - first
+            click.echo(f"{added} blocks in {seconds:.1f} s", err=True)
+            print_tip(chain)
+
+
+def print_tip(chain: Chain) -> None:
+    """Height, block id and state hash of the last block, one line each."""
+    meta = chain.meta(chain.height)
+    click.echo(f"height {chain.height}")
+    click.echo(f"block {base58.encode(meta.id)}")
+    click.echo(f"state hash {meta.state_hash.hex()}")
+
+
+def run_rollback(
+    config: Path | None, network: str | None, data_dir: Path | None, to_height: int
+) -> None:
+    """Remove blocks and print where the chain stands then."""
+    with open_chain(_existing(config, network, data_dir)) as chain:
+        if to_height > chain.height:
+            raise UsageProblem(f"the chain is at height {chain.height}, below {to_height}")
+        chain.rollback(to_height)
+        print_tip(chain)
+
+
+def run_state_hash(
+    config: Path | None, network: str | None, data_dir: Path | None, height: int
+) -> None:
+    """Print the state hashes of a block as the REST interface gives them."""
+    with open_chain(_existing(config, network, data_dir)) as chain:
+        if height > chain.height:
+            raise UsageProblem(f"the chain is at height {chain.height}, below {height}")
+        answer = state_hash_json(chain, height)
+        click.echo(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())
+
+
+def _existing(config: Path | None, network: str | None, data_dir: Path | None) -> Settings:
+    """The settings for a chain that exists: its store tells the network where nobody else does."""
+    settings = load_settings(config, network, data_dir=data_dir)
+    found = stored_network(settings.data_directory)
+    if found is None:
+        raise UsageProblem(f"there is no chain in {settings.data_directory}")
+    if config is None and network is None:
+        if found not in networks.names():
+            raise UsageProblem(f"the chain {found} needs its --config")
+        settings = load_settings(None, found, data_dir=data_dir)
+    return settings

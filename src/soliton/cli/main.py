@@ -1,0 +1,173 @@
+"""The ``soliton`` command: import, rollback, state-hash, run, devnet, signer.
+
+What lives here: options, and which part of the program a command starts. What does not: the work
+itself; it is imported when its command runs, so that ``soliton --help`` is quick.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from soliton import __version__
+from soliton.errors import SolitonError
+
+if TYPE_CHECKING:
+    from soliton.node.settings import Settings
+
+_DATA_DIR = click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where the node keeps its data (default: ~/.soliton/<network>).",
+)
+_NETWORK = click.option("--network", help="A preset such as waves-mainnet, zbs-testnet or devnet.")
+_CONFIG = click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="A HOCON configuration file.",
+)
+
+
+@click.group()
+@click.version_option(__version__, prog_name="soliton")
+@click.option("--verbose", "-v", is_flag=True, help="Log details.")
+def cli(verbose: bool) -> None:
+    """A node, signer and matcher of the Waves protocol family."""
+    logging.basicConfig(
+        level=logging.DEBUG if verbose else logging.INFO,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        stream=sys.stderr,
+    )
+    # These libraries log every request and query at levels that only their authors need.
+    for library in ("httpx", "httpcore", "uvicorn", "asyncio"):
+        logging.getLogger(library).setLevel(logging.WARNING)
+
+
+@cli.command("import")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+@_NETWORK
+@_CONFIG
+@_DATA_DIR
+@click.option("--to-height", type=click.IntRange(min=2), help="Stop after this height.")
+def import_command(
+    file: Path,
+    network: str | None,
+    config: Path | None,
+    data_dir: Path | None,
+    to_height: int | None,
+) -> None:
+    """Import blocks from FILE (records of u32 length and block), everything verified."""
+    from soliton.cli.chain_commands import run_import
+
+    run_import(file, _settings(config, network, data_dir), to_height)
+
+
+@cli.command()
+@_NETWORK
+@_CONFIG
+@_DATA_DIR
+@click.option("--to-height", type=click.IntRange(min=1), required=True)
+def rollback(
+    network: str | None, config: Path | None, data_dir: Path | None, to_height: int
+) -> None:
+    """Remove the blocks above a height from the chain in the data directory."""
+    from soliton.cli.chain_commands import run_rollback
+
+    run_rollback(config, network, data_dir, to_height)
+
+
+@cli.command("state-hash")
+@click.argument("height", type=click.IntRange(min=1))
+@_NETWORK
+@_CONFIG
+@_DATA_DIR
+def state_hash(
+    height: int, network: str | None, config: Path | None, data_dir: Path | None
+) -> None:
+    """Print the state hashes of the block at HEIGHT as JSON."""
+    from soliton.cli.chain_commands import run_state_hash
+
+    run_state_hash(config, network, data_dir, height)
+
+
+@cli.command()
+@_CONFIG
+@_NETWORK
+@_DATA_DIR
+def run(config: Path | None, network: str | None, data_dir: Path | None) -> None:
+    """Run a node with its REST API until it is stopped."""
+    from soliton.cli.run import run_node
+
+    run_node(_settings(config, network, data_dir))
+
+
+@cli.command()
+@click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--port", default=6869, show_default=True, help="REST API; 0 takes a free one.")
+@click.option("--signer-port", default=6888, show_default=True, help="Signer; 0 takes a free one.")
+@click.option(
+    "--block-time",
+    type=click.FloatRange(min=0.05),
+    help="Seconds between blocks; without it each transaction is mined at once.",
+)
+def devnet(
+    data_dir: Path | None, host: str, port: int, signer_port: int, block_time: float | None
+) -> None:
+    """Run a private chain: node, REST API and signer in one process."""
+    from soliton.devnet.main import run_devnet
+
+    run_devnet(data_dir, host, port, signer_port, block_time)
+
+
+@cli.command()
+@_CONFIG
+@_NETWORK
+@click.option("--host", help="Address to listen on.")
+@click.option("--port", type=int, help="Port to listen on.")
+@click.option("--node-url", help="The node that transactions are sent to.")
+def signer(
+    config: Path | None,
+    network: str | None,
+    host: str | None,
+    port: int | None,
+    node_url: str | None,
+) -> None:
+    """Run the signer: it signs data transactions from a seed and broadcasts them."""
+    from soliton.cli.run import run_signer
+
+    run_signer(
+        _settings(
+            config,
+            network,
+            None,
+            {"signer.bind-address": host, "signer.port": port, "signer.node-url": node_url},
+        )
+    )
+
+
+def _settings(
+    config: Path | None,
+    network: str | None,
+    data_dir: Path | None,
+    overrides: dict[str, object] | None = None,
+) -> Settings:
+    from soliton.node.settings import load_settings
+
+    settings = load_settings(config, network, data_dir=data_dir, overrides=overrides)
+    for warning in settings.warnings:
+        logging.getLogger("soliton.settings").warning("%s", warning)
+    return settings
+
+
+def main() -> None:
+    """The entry point: errors that we raise on purpose become one line and exit code 1."""
+    try:
+        cli()
+    except SolitonError as error:
+        click.echo(f"soliton: {error}", err=True)
+        sys.exit(1)

@@ -1,0 +1,119 @@
+"""``soliton run`` and ``soliton signer``: long-running programs until a signal or a request.
+
+What lives here: wiring a program from its parts. What does not: the parts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Callable, Coroutine
+from typing import Final, Protocol
+
+from soliton.api.context import ApiContext
+from soliton.node.node import Node
+from soliton.node.settings import Settings
+from soliton.node.wallet import Wallet
+
+_log = logging.getLogger(__name__)
+
+_STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+
+
+class RunningService(Protocol):
+    """Something that listens on a port until it is stopped."""
+
+    host: str
+    port: int
+
+    async def stop(self) -> None:
+        """Stop listening and end what is running."""
+
+
+def run_program(main: Callable[[], Coroutine[None, None, None]]) -> None:
+    """Run a coroutine function to its end in a fast event loop."""
+    import uvloop
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(main())
+
+
+def call_on_signals(stop: Callable[[], None]) -> None:
+    """Let Ctrl-C and a polite kill end the program."""
+    loop = asyncio.get_running_loop()
+    for number in _STOP_SIGNALS:
+        loop.add_signal_handler(number, stop)
+
+
+def api_context(node: Node) -> ApiContext:
+    """What the REST API needs of a node."""
+    return ApiContext(
+        title=f"{node.network.name} node",
+        version=node.agent,
+        check_api_key=node.settings.rest_api.check_api_key,
+        cors=node.settings.rest_api.cors,
+        clock=node.clock,
+        network_clock=node.clock,
+        node=node,
+    )
+
+
+async def start_api(node: Node) -> RunningService:
+    """Serve the node's REST API where its settings say."""
+    from soliton.api.app import build_app
+    from soliton.api.server import serve
+
+    settings = node.settings.rest_api
+    return await serve(build_app(api_context(node)), settings.bind_address, settings.port)
+
+
+async def start_signer(settings: Settings, node_url: str) -> RunningService:
+    """Serve the signer; it sends what it signs to ``node_url``."""
+    from soliton.signer.app import SignerSettings, build_app
+    from soliton.signer.server import serve
+
+    app = build_app(SignerSettings(node_url=node_url, network=settings.network))
+    return await serve(app, settings.signer.bind_address, settings.signer.port)
+
+
+def run_node(settings: Settings) -> None:
+    """Serve the chain in the settings' data directory until the node is stopped."""
+    wallet = Wallet.open(settings.wallet.file, settings.wallet.password, settings.wallet.seed)
+    for warning in wallet.warnings:
+        _log.warning("%s", warning)
+    node = Node(settings, wallet)
+    try:
+        run_program(lambda: _serve_node(node))
+    finally:
+        node.close()
+
+
+async def _serve_node(node: Node) -> None:
+    call_on_signals(node.request_stop)
+    _log.info("%s at height %d", node.network.name, node.chain.height)
+    server = None
+    if node.settings.rest_api.enable:
+        server = await start_api(node)
+        _log.info("REST API on http://%s:%d", server.host, server.port)
+    try:
+        await node.wait_for_stop()
+    finally:
+        if server is not None:
+            await server.stop()
+
+
+def run_signer(settings: Settings) -> None:
+    """Serve the signer alone until a signal ends it."""
+    run_program(lambda: _serve_signer(settings))
+
+
+async def _serve_signer(settings: Settings) -> None:
+    stopped = asyncio.Event()
+    call_on_signals(stopped.set)
+    server = await start_signer(settings, settings.signer.node_url)
+    _log.info("signer on http://%s:%d, node %s", server.host, server.port, settings.signer.node_url)
+    try:
+        await stopped.wait()
+    finally:
+        await server.stop()

@@ -1,0 +1,26 @@
+"""State hashes of a block in the form that clients and the command line see.
+
+Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/DebugApiRoute.scala``.
+"""
+
+from __future__ import annotations
+
+from soliton.crypto import base58
+from soliton.ledger.hashes import SECTIONS
+from soliton.node.chain import Chain
+from soliton.node.versions import interface_version
+
+
+def state_hash_json(chain: Chain, height: int) -> dict[str, str | int]:
+    """The answer of ``/debug/stateHash/{height}``; raises ``KeyError`` without such a block."""
+    meta = chain.meta(height)
+    found = chain.state_hash(height)
+    answer: dict[str, str | int] = {"stateHash": found.total.hex()}
+    for name, value in zip(SECTIONS, found.sections, strict=True):
+        answer[name] = value.hex()
+    answer["snapshotHash"] = base58.encode(meta.snapshot_hash)
+    answer["blockId"] = base58.encode(meta.id)
+    answer["baseTarget"] = chain.block_at(height).header.base_target
+    answer["height"] = height
+    answer["version"] = interface_version(chain.network.family)
+    return answer
