@@ -113,10 +113,30 @@ def decode(data: bytes, chain_id: int) -> Block:
     return (_decode_protobuf if data[0] == _PROTOBUF_FIRST_BYTE else _decode_legacy)(data, chain_id)
 
 
+def decode_header(data: bytes, chain_id: int) -> tuple[BlockHeader, bytes]:
+    """The header and the signature of a block's bytes, its transactions left unread.
+
+    Raises ``FormatError`` for bytes that are no block.
+    """
+    if data[:1] == bytes((_PROTOBUF_FIRST_BYTE,)):
+        message = protobuf.parse(block_pb2.Block, data)
+        return _read_header(message.header), message.signature
+    header, signature, _ = _read_legacy_header(data, chain_id)
+    return header, signature
+
+
 # --- versions 1 to 4 ------------------------------------------------------------------------------
 
 
 def _decode_legacy(data: bytes, chain_id: int) -> Block:
+    header, signature, length = _read_legacy_header(data, chain_id)
+    content = take(data, _HEADER.size, length)
+    transactions = _read_transactions(content, header.version, chain_id)
+    return Block(header, signature, transactions, signature, data[:-SIGNATURE_LENGTH], data)
+
+
+def _read_legacy_header(data: bytes, chain_id: int) -> tuple[BlockHeader, bytes, int]:
+    """Header, signature, and the length of the transactions between the header's two parts."""
     try:
         version, timestamp, reference, consensus, base_target, generation_signature, length = (
             _HEADER.unpack_from(data)
@@ -127,9 +147,9 @@ def _decode_legacy(data: bytes, chain_id: int) -> Block:
         raise FormatError(f"no legacy block has version {version}")
     if consensus != _CONSENSUS_LENGTH:
         raise FormatError(f"consensus part of {consensus} bytes")
-    offset = _HEADER.size
-    transactions = _read_transactions(take(data, offset, length), version, chain_id)
-    offset += length
+    if length < 0:
+        raise FormatError(f"transactions of {length} bytes")
+    offset = _HEADER.size + length
     feature_votes: tuple[int, ...] = ()
     reward_vote = NO_REWARD_VOTE
     if version >= NG_VERSION:
@@ -151,7 +171,7 @@ def _decode_legacy(data: bytes, chain_id: int) -> Block:
         feature_votes,
         reward_vote,
     )
-    return Block(header, signature, transactions, signature, data[:-SIGNATURE_LENGTH], data)
+    return header, signature, length
 
 
 def _read_transactions(data: bytes, version: int, chain_id: int) -> tuple[AnyTransaction, ...]:

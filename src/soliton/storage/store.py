@@ -192,10 +192,15 @@ class Store:
     def _pending_heights(self, address: Address) -> list[int]:
         return [height for height, _ in self._pending_history.get(address, ())]
 
-    def data_entries(self, address: Address) -> Iterator[tuple[str, Any]]:
-        """An account's data entries in key order, deleted ones left out; sees what is flushed."""
+    def data_entries(self, address: Address, after: str | None = None) -> Iterator[tuple[str, Any]]:
+        """An account's data entries in key order, deleted ones left out; sees what is flushed.
+
+        ``after`` starts behind a key, so that a long list can be read piece by piece.
+        """
         decode = layout.ROWS[DATA].decode
-        for raw_key, raw in self._scan(layout.ROWS[DATA].prefix + address):
+        prefix = layout.ROWS[DATA].prefix + address
+        start = prefix if after is None else prefix + after.encode() + b"\0"
+        for raw_key, raw in self._scan(prefix, start):
             value = decode(raw)
             if value is not None:
                 yield layout.decode_data_key(raw_key)[1], value
@@ -221,10 +226,10 @@ class Store:
                 )
                 found = cursor.prev()
 
-    def _scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Keys and values under a prefix, in key order."""
+    def _scan(self, prefix: bytes, start: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Keys and values under a prefix, in key order, from ``start`` on."""
         with self._read.cursor() as cursor:
-            found = cursor.set_range(prefix)
+            found = cursor.set_range(start)
             while found and cursor.key().startswith(prefix):
                 yield cursor.key(), cursor.value()
                 found = cursor.next()
