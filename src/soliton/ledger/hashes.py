@@ -20,16 +20,33 @@ from soliton.chain.addresses import Address
 from soliton.chain.values import AssetId, DataValue, value_bytes
 from soliton.crypto.hashes import blake2b256
 from soliton.ledger.state import (
+    ACCOUNT_SCRIPTS,
     ALIASES,
+    APPROVALS,
     ASSET_BALANCES,
+    ASSET_NAMES,
+    ASSET_SCRIPTS,
+    ASSET_VOLUMES,
     ASSETS,
+    BANS,
     DATA,
+    ERC20,
+    LEASE_INFO,
+    LEASE_STATES,
     LEASES,
+    ORDER_FILLS,
     SPONSORSHIPS,
     WAVES,
+    AccountScript,
     AssetInfo,
+    AssetName,
+    AssetScript,
+    AssetVolume,
     Changes,
     LeaseBalance,
+    LeaseInfo,
+    LeaseState,
+    OrderFill,
     State,
     Table,
 )
@@ -57,16 +74,18 @@ class StateHash(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class _Hashing(msgspec.Struct, frozen=True):
-    """How a table takes part: its section, its entries, and whether unchanged values are left out.
+    """How a table takes part in hashes.
 
-    ``key`` is the sort key of a section's entries; ``legacy`` and ``snapshot`` give what is hashed.
+    ``section`` with ``key`` (what its entries are sorted by) and ``legacy`` (what is hashed) for
+    the legacy hash, ``snapshot`` for the other; ``only_differences`` leaves out of the legacy hash
+    what ends as it began.
     """
 
     section: int | None
-    key: Callable[[Any], bytes]
-    legacy: Callable[[Any, Any], bytes]
+    key: Callable[[Any], bytes] | None
+    legacy: Callable[[Any, Any], bytes] | None
     snapshot: Callable[[Any, Any], Iterable[bytes]]
-    only_differences: bool
+    only_differences: bool = False
 
 
 def _i64(value: int) -> bytes:
@@ -105,30 +124,83 @@ def _alias_entry(name: str, address: Address) -> bytes:
     return address + name.encode()
 
 
-def _balances(
-    section: int, key: Callable[[Any], bytes], entry: Callable[[Any, Any], bytes]
-) -> _Hashing:
-    return _Hashing(section, key, entry, lambda k, v: (entry(k, v),), only_differences=True)
-
-
-def _written(
-    section: int | None, key: Callable[[Any], bytes], entry: Callable[[Any, Any], bytes]
-) -> _Hashing:
-    return _Hashing(section, key, entry, lambda k, v: (entry(k, v),), only_differences=False)
-
-
 def _itself(key: bytes) -> bytes:
     return key
 
 
+def _volume_entry(asset_id: AssetId, volume: AssetVolume) -> bytes:
+    quantity = volume.quantity
+    # As the JVM writes a BigInteger: two's complement in the fewest bytes, at least one.
+    size = (quantity if quantity >= 0 else ~quantity).bit_length() // 8 + 1
+    return asset_id + bytes((volume.reissuable,)) + quantity.to_bytes(size, "big", signed=True)
+
+
+def _name_entry(asset_id: AssetId, name: AssetName) -> bytes:
+    return asset_id + name.name + name.description + name.height.to_bytes(4, "big")
+
+
+def _asset_script_section(asset_id: AssetId, script: AssetScript | None) -> bytes:
+    return asset_id + (b"" if script is None else script.script)
+
+
+def _asset_script_entries(asset_id: AssetId, script: AssetScript | None) -> tuple[bytes, ...]:
+    # That a new asset has no script shows in the legacy hash only.
+    return () if script is None else (asset_id + script.script,)
+
+
+def _account_script_entries(_address: Address, script: AccountScript) -> tuple[bytes, ...]:
+    if not script.script:
+        return (script.public_key,)
+    return (script.public_key + script.script + _i64(script.verifier_complexity),)
+
+
+def _lease_entries(lease_id: bytes, lease: LeaseInfo) -> tuple[bytes, ...]:
+    details = lease_id + lease.sender + lease.recipient + _i64(lease.amount)
+    return lease_id + b"\1", details
+
+
+def _lease_state_entries(lease_id: bytes, state: LeaseState) -> tuple[bytes, ...]:
+    return () if state.active else (lease_id + b"\0",)
+
+
+def _fill_entry(order_id: bytes, fill: OrderFill) -> bytes:
+    return order_id + _i64(fill.volume) + _i64(fill.fee)
+
+
+def _one(entry: Callable[[Any, Any], bytes]) -> Callable[[Any, Any], Iterable[bytes]]:
+    return lambda key, value: (entry(key, value),)
+
+
+def _none(_key: object, _value: object) -> tuple[bytes, ...]:
+    return ()
+
+
+_NOWHERE: Final = _Hashing(None, None, None, _none)
+
 _TABLES: Final[dict[Table[Any, Any], _Hashing]] = {
-    WAVES: _balances(0, _itself, _waves_entry),
-    ASSET_BALANCES: _balances(1, lambda key: key[0] + key[1], _asset_entry),
-    DATA: _written(2, _data_key, _data_entry),
-    LEASES: _balances(5, _itself, _lease_entry),
-    SPONSORSHIPS: _written(7, _itself, _sponsorship_entry),
-    ALIASES: _written(8, lambda name: name.encode(), _alias_entry),
-    ASSETS: _written(None, _itself, _asset_info_entry),
+    WAVES: _Hashing(0, _itself, _waves_entry, _one(_waves_entry), only_differences=True),
+    ASSET_BALANCES: _Hashing(
+        1, lambda key: key[0] + key[1], _asset_entry, _one(_asset_entry), only_differences=True
+    ),
+    DATA: _Hashing(2, _data_key, _data_entry, _one(_data_entry)),
+    ACCOUNT_SCRIPTS: _Hashing(
+        3, _itself, lambda address, script: address + script.script, _account_script_entries
+    ),
+    ASSET_SCRIPTS: _Hashing(4, _itself, _asset_script_section, _asset_script_entries),
+    LEASES: _Hashing(5, _itself, _lease_entry, _one(_lease_entry), only_differences=True),
+    LEASE_STATES: _Hashing(
+        6, _itself, lambda lease_id, state: lease_id + bytes((state.active,)), _lease_state_entries
+    ),
+    SPONSORSHIPS: _Hashing(7, _itself, _sponsorship_entry, _one(_sponsorship_entry)),
+    ALIASES: _Hashing(8, lambda name: name.encode(), _alias_entry, _one(_alias_entry)),
+    ASSETS: _Hashing(None, None, None, _one(_asset_info_entry)),
+    ASSET_VOLUMES: _Hashing(None, None, None, _one(_volume_entry)),
+    ASSET_NAMES: _Hashing(None, None, None, _one(_name_entry)),
+    LEASE_INFO: _Hashing(None, None, None, _lease_entries),
+    ORDER_FILLS: _Hashing(None, None, None, _one(_fill_entry)),
+    ERC20: _NOWHERE,
+    APPROVALS: _NOWHERE,
+    BANS: _NOWHERE,
 }
 
 _NO_CHANGES: Final = (EMPTY_HASH,) * len(SECTIONS)
@@ -142,7 +214,7 @@ def legacy_hash(previous_total: bytes, before: State, changes: Changes) -> State
     sections = list(_NO_CHANGES)
     for table, written in changes.items():
         hashing = _TABLES[table]
-        if hashing.section is None:
+        if hashing.section is None or hashing.key is None or hashing.legacy is None:
             continue
         entries = [
             (hashing.key(key), hashing.legacy(key, value))
@@ -157,12 +229,12 @@ def legacy_hash(previous_total: bytes, before: State, changes: Changes) -> State
 
 def snapshot_entries(changes: Changes) -> set[bytes]:
     """What is hashed of these changes."""
-    entries: set[bytes] = set()
-    for table, written in changes.items():
-        snapshot = _TABLES[table].snapshot
-        for key, value in written.items():
-            entries.update(snapshot(key, value))
-    return entries
+    return {
+        entry
+        for table, written in changes.items()
+        for key, value in written.items()
+        for entry in _TABLES[table].snapshot(key, value)
+    }
 
 
 def next_snapshot_hash(previous: bytes, changes: Changes, status: bytes = b"") -> bytes:

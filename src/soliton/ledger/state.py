@@ -46,11 +46,78 @@ class LeaseBalance(NamedTuple):
 
 
 class AssetInfo(msgspec.Struct, frozen=True, gc=False):
-    """What never changes about an asset."""
+    """What never changes about an asset: the issuer's public key and how it came to be.
+
+    ``origin`` is the transaction that issued it, ``height`` and ``sequence`` its place: the block,
+    and which asset of the block it was, counted from 1.
+    """
 
     issuer: bytes
     decimals: int
     nft: bool
+    origin: bytes
+    height: int
+    sequence: int
+
+
+class AssetVolume(NamedTuple):
+    """How much of an asset there is, and whether there can be more. Early history overflowed i64."""
+
+    reissuable: bool
+    quantity: int
+
+
+class AssetName(NamedTuple):
+    """What an asset is called, in bytes (early names may be no text), and since which height."""
+
+    name: bytes
+    description: bytes
+    height: int
+
+
+class AssetScript(NamedTuple):
+    """The script of a smart asset and its estimated complexity."""
+
+    script: bytes
+    complexity: int
+
+
+class AccountScript(NamedTuple):
+    """The script of an account; empty when it was removed.
+
+    ``verifier_complexity`` is 0 without verifier; ``callables`` maps function names to complexities
+    for each estimator version.
+    """
+
+    public_key: bytes
+    script: bytes
+    verifier_complexity: int
+    callables: dict[int, dict[str, int]]
+
+
+class LeaseInfo(NamedTuple):
+    """What never changes about a lease; ``amount`` in wavelets, made by transaction ``origin``."""
+
+    sender: bytes
+    recipient: Address
+    amount: int
+    origin: bytes
+    height: int
+
+
+class LeaseState(NamedTuple):
+    """Whether a lease is active; if not, since which height, and by which transaction if by one."""
+
+    active: bool
+    height: int
+    transaction_id: bytes
+
+
+class OrderFill(NamedTuple):
+    """How much of an order was executed and how much of its matcher fee was paid."""
+
+    volume: int
+    fee: int
 
 
 class Missing:
@@ -61,6 +128,7 @@ class Missing:
 
 MISSING: Final = Missing()
 NO_LEASES: Final = LeaseBalance(0, 0)
+NO_FILL: Final = OrderFill(0, 0)
 
 WAVES: Final[Table[Address, int]] = Table("waves", 0)
 ASSET_BALANCES: Final[Table[tuple[Address, AssetId], int]] = Table("asset_balances", 0)
@@ -69,6 +137,16 @@ DATA: Final[Table[tuple[Address, str], DataValue | Missing]] = Table("data", MIS
 ASSETS: Final[Table[AssetId, AssetInfo | None]] = Table("assets", None)
 SPONSORSHIPS: Final[Table[AssetId, int]] = Table("sponsorships", 0)
 ALIASES: Final[Table[str, Address | None]] = Table("aliases", None)
+ASSET_VOLUMES: Final[Table[AssetId, AssetVolume | None]] = Table("asset_volumes", None)
+ASSET_NAMES: Final[Table[AssetId, AssetName | None]] = Table("asset_names", None)
+ASSET_SCRIPTS: Final[Table[AssetId, AssetScript | None]] = Table("asset_scripts", None)
+ERC20: Final[Table[bytes, AssetId | None]] = Table("erc20", None)
+ACCOUNT_SCRIPTS: Final[Table[Address, AccountScript | None]] = Table("account_scripts", None)
+LEASE_INFO: Final[Table[bytes, LeaseInfo | None]] = Table("lease_info", None)
+LEASE_STATES: Final[Table[bytes, LeaseState | None]] = Table("lease_states", None)
+ORDER_FILLS: Final[Table[bytes, OrderFill]] = Table("order_fills", NO_FILL)
+APPROVALS: Final[Table[int, int | None]] = Table("approvals", None)
+BANS: Final[Table[Address, tuple[int, ...]]] = Table("bans", ())
 
 TABLES: Final[tuple[Table[Any, Any], ...]] = (
     WAVES,
@@ -78,6 +156,16 @@ TABLES: Final[tuple[Table[Any, Any], ...]] = (
     ASSETS,
     SPONSORSHIPS,
     ALIASES,
+    ASSET_VOLUMES,
+    ASSET_NAMES,
+    ASSET_SCRIPTS,
+    ERC20,
+    ACCOUNT_SCRIPTS,
+    LEASE_INFO,
+    LEASE_STATES,
+    ORDER_FILLS,
+    APPROVALS,
+    BANS,
 )
 
 Changes = dict[Table[Any, Any], dict[Any, Any]]

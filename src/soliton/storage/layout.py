@@ -10,6 +10,16 @@ place that knows.
 | ``I`` | asset id | issuer, decimals, NFT flag |
 | ``S`` | asset id | i64 sponsorship |
 | ``N`` | alias | address |
+| ``V`` | asset id | ``AssetVolume`` (MessagePack) |
+| ``M`` | asset id | ``AssetName`` (MessagePack) |
+| ``C`` | asset id | ``AssetScript`` (MessagePack) |
+| ``E`` | first 20 bytes of an asset id | asset id |
+| ``P`` | address | ``AccountScript`` (MessagePack) |
+| ``l`` | lease id | ``LeaseInfo`` (MessagePack) |
+| ``s`` | lease id | ``LeaseState`` (MessagePack) |
+| ``O`` | order id | i64 volume, i64 fee |
+| ``F`` | u16 feature | u32 height at which it was approved |
+| ``X`` | address | u32 heights at which it was challenged |
 | ``h`` | address, u32 height | i64 balance, leased in, leased out after that block |
 | ``b`` | u32 height | the block's bytes |
 | ``m`` | u32 height | ``BlockMeta`` (MessagePack) |
@@ -33,15 +43,32 @@ import msgspec
 from soliton.chain.addresses import ADDRESS_LENGTH, Address
 from soliton.chain.values import DELETED_VALUE, DataValue, read_value, value_bytes
 from soliton.ledger.state import (
+    ACCOUNT_SCRIPTS,
     ALIASES,
+    APPROVALS,
     ASSET_BALANCES,
+    ASSET_NAMES,
+    ASSET_SCRIPTS,
+    ASSET_VOLUMES,
     ASSETS,
+    BANS,
     DATA,
+    ERC20,
+    LEASE_INFO,
+    LEASE_STATES,
     LEASES,
+    ORDER_FILLS,
     SPONSORSHIPS,
     WAVES,
+    AccountScript,
     AssetInfo,
+    AssetName,
+    AssetScript,
+    AssetVolume,
     LeaseBalance,
+    LeaseInfo,
+    LeaseState,
+    OrderFill,
     Table,
 )
 
@@ -62,7 +89,7 @@ LOCATION: Final = struct.Struct(">IIIB")
 HISTORY_VALUE: Final = struct.Struct(">qqq")
 _I64: Final = struct.Struct(">q")
 _TWO_I64: Final = struct.Struct(">qq")
-_ASSET_INFO: Final = struct.Struct(">32sB?")
+_ASSET_INFO: Final = struct.Struct(">32sB?II")
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -101,11 +128,48 @@ def _decode_data(raw: bytes) -> DataValue:
 
 
 def _encode_asset(info: AssetInfo) -> bytes:
-    return _ASSET_INFO.pack(info.issuer, info.decimals, info.nft)
+    fixed = _ASSET_INFO.pack(info.issuer, info.decimals, info.nft, info.height, info.sequence)
+    return fixed + info.origin
 
 
 def _decode_asset(raw: bytes) -> AssetInfo:
-    return AssetInfo(*_ASSET_INFO.unpack(raw))
+    issuer, decimals, nft, height, sequence = _ASSET_INFO.unpack_from(raw)
+    return AssetInfo(issuer, decimals, nft, raw[_ASSET_INFO.size :], height, sequence)
+
+
+def _encode_volume(volume: AssetVolume) -> bytes:
+    size = volume.quantity.bit_length() // 8 + 1
+    return bytes((volume.reissuable,)) + volume.quantity.to_bytes(size, "big", signed=True)
+
+
+def _decode_volume(raw: bytes) -> AssetVolume:
+    return AssetVolume(raw[0] == 1, int.from_bytes(raw[1:], "big", signed=True))
+
+
+def _optional(encode: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
+    return lambda value: b"" if value is None else encode(value)
+
+
+def _packed(kind: type[Any]) -> tuple[Callable[[Any], bytes], Callable[[bytes], Any]]:
+    """MessagePack codecs of a record; ``None`` is empty."""
+    decode = msgspec.msgpack.Decoder(kind).decode
+    return _optional(msgspec.msgpack.Encoder().encode), lambda raw: decode(raw) if raw else None
+
+
+def _encode_heights(heights: tuple[int, ...]) -> bytes:
+    return b"".join(height.to_bytes(4, "big") for height in heights)
+
+
+def _decode_heights(raw: bytes) -> tuple[int, ...]:
+    return tuple(int.from_bytes(raw[at : at + 4], "big") for at in range(0, len(raw), 4))
+
+
+def _decode_fill(raw: bytes) -> OrderFill:
+    return OrderFill(*_TWO_I64.unpack(raw))
+
+
+def _decode_alias(raw: bytes) -> Address | None:
+    return Address(raw) if raw else None
 
 
 def _data_key(key: tuple[Address, str]) -> bytes:
@@ -124,7 +188,22 @@ ROWS: Final[dict[Table[Any, Any], Row]] = {
     DATA: Row(b"D", _data_key, value_bytes, _decode_data),
     ASSETS: Row(b"I", _bytes_key, _encode_asset, _decode_asset),
     SPONSORSHIPS: Row(b"S", _bytes_key, _I64.pack, _decode_i64),
-    ALIASES: Row(b"N", lambda name: name.encode(), bytes, Address),
+    ALIASES: Row(b"N", lambda name: name.encode(), _optional(bytes), _decode_alias),
+    ASSET_VOLUMES: Row(b"V", _bytes_key, _encode_volume, _decode_volume),
+    ASSET_NAMES: Row(b"M", _bytes_key, *_packed(AssetName)),
+    ASSET_SCRIPTS: Row(b"C", _bytes_key, *_packed(AssetScript)),
+    ERC20: Row(b"E", _bytes_key, bytes, bytes),
+    ACCOUNT_SCRIPTS: Row(b"P", _bytes_key, *_packed(AccountScript)),
+    LEASE_INFO: Row(b"l", _bytes_key, *_packed(LeaseInfo)),
+    LEASE_STATES: Row(b"s", _bytes_key, *_packed(LeaseState)),
+    ORDER_FILLS: Row(b"O", _bytes_key, lambda fill: _TWO_I64.pack(*fill), _decode_fill),
+    APPROVALS: Row(
+        b"F",
+        lambda feature: feature.to_bytes(2, "big"),
+        lambda height: height.to_bytes(4, "big"),
+        lambda raw: int.from_bytes(raw, "big"),
+    ),
+    BANS: Row(b"X", _bytes_key, _encode_heights, _decode_heights),
 }
 
 

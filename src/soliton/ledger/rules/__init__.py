@@ -8,6 +8,7 @@ names in its rows.
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Final
 
 from soliton.chain.errors import UnsupportedTransaction
@@ -32,7 +33,9 @@ def rules_of(type_id: int) -> TypeRules:
 
 def _load() -> None:
     for type_id, name in ROWS.items():
-        register(type_id, import_module(f"soliton.ledger.rules.{name}").RULES)
+        module = f"soliton.ledger.rules.{name}"
+        if find_spec(module) is not None:
+            register(type_id, import_module(module).RULES)
 
 
 _load()

@@ -64,7 +64,8 @@ def check_spending(
     if balance - waves < 0:
         raise TransactionRejected(
             "Attempt to transfer unavailable funds: Transaction application leads to negative "
-            f"waves balance to (at least) temporary negative state, current balance equals {balance}, "
+            "waves balance to (at least) temporary negative state, current balance equals "
+            f"{balance}, "
             f"spends equals {-waves}, result is {balance - waves}"
         )
     for asset_id, amount in spent.items():
