@@ -61,7 +61,7 @@ class AssetInfo(msgspec.Struct, frozen=True, gc=False):
 
 
 class AssetVolume(NamedTuple):
-    """How much of an asset there is, and whether there can be more. Early history overflowed i64."""
+    """How much of an asset there is (early history overflowed i64), and if there can be more."""
 
     reissuable: bool
     quantity: int
