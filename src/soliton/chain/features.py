@@ -7,6 +7,7 @@ Source: wavesplatform/Waves
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Final
 
 
 class Feature(IntEnum):
@@ -37,7 +38,10 @@ class Feature(IntEnum):
     BOOST_BLOCK_REWARD = 23
 
 
-DESCRIPTIONS: dict[int, str] = {
+IMPLEMENTED: Final = frozenset(int(feature) for feature in Feature)
+"""A chain on which another feature becomes active needs a newer program."""
+
+DESCRIPTIONS: Final[dict[int, str]] = {
     1: "Minimum Generating Balance of 1000 WAVES",
     2: "NG Protocol",
     3: "Mass Transfer Transaction",

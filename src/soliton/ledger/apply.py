@@ -12,7 +12,8 @@ Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/diffs/
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from enum import IntEnum
 
 import msgspec
 
@@ -25,12 +26,21 @@ from soliton.chain.values import AssetId
 from soliton.errors import InputError
 from soliton.ledger import fees
 from soliton.ledger.context import Context
-from soliton.ledger.errors import BlockRejected, TransactionInBlockRejected
-from soliton.ledger.hashes import EMPTY_HASH, StateHash, legacy_hash, next_snapshot_hash
+from soliton.ledger.errors import TransactionInBlockRejected, WrongStateHash
+from soliton.ledger.hashes import (
+    EMPTY_HASH,
+    StateHash,
+    leaves_out_unchanged,
+    legacy_hash,
+    next_snapshot_hash,
+)
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules_at import Rules
 from soliton.ledger.state import Changes, Overlay, State
 from soliton.ledger.transactions import apply_transaction
+
+Patch = Callable[[Overlay], None]
+"""A change of the state at the beginning of a block, outside of any transaction."""
 
 Carry = tuple[tuple[AssetId | None, int], ...]
 """The part of a block's fees that its successor's generator gets, by asset."""
@@ -53,14 +63,24 @@ class Payout(msgspec.Struct, frozen=True):
     amount: int
 
 
+class Status(IntEnum):
+    """How a transaction of a block was applied."""
+
+    SUCCEEDED = 0
+    FAILED = 1
+    ELIDED = 2
+
+
 class AppliedBlock(msgspec.Struct, frozen=True):
-    """The outcome of a block: changes above the state before it, hashes, and what the next block
-    needs.
+    """The outcome of a block, or of one more microblock of it.
+
+    ``changes`` are above the state before it; ``statuses`` are those of its transactions, in order;
+    hashes, ``carry`` and ``total_fee`` are of the whole block so far.
     """
 
     height: int
     changes: Changes
-    transaction_ids: tuple[bytes, ...]
+    statuses: tuple[Status, ...]
     snapshot_hash: bytes
     state_hash: StateHash
     carry: Carry
@@ -75,31 +95,27 @@ def apply_block(
     parent_rules: Rules,
     payouts: Iterable[Payout] = (),
     *,
+    patch: Patch | None = None,
     verify_signatures: bool = True,
-) -> AppliedBlock:
+) -> BlockInProgress:
     """Apply a block to the state after its parent (``None`` for the genesis block).
 
-    ``rules`` are those at the block's height. Without ``verify_signatures`` the caller has checked
-    the signatures of the transactions; the block's own signature and its header are the caller's
-    business. Raises ``BlockRejected``.
+    ``rules`` are those at the block's height, ``patch`` changes the state at its beginning. Without
+    ``verify_signatures`` the caller has checked the signatures of the transactions; the block's own
+    signature and its header are the caller's business. In a block that challenges another one,
+    transactions that do not apply are elided. Raises ``BlockRejected``.
     """
     progress = BlockInProgress(
         state, block.header.generator, block.header.timestamp, parent, rules, parent_rules
     )
-    progress.pay_generator(block.transactions, payouts)
-    for transaction in block.transactions:
-        try:
-            codec.validate(transaction)
-            progress.add(transaction, verify_signature=verify_signatures)
-        except InputError as error:
-            raise TransactionInBlockRejected(progress.height, transaction, error) from error
-    claimed = block.header.state_hash
-    if claimed is not None and claimed != progress.snapshot_hash:
-        raise BlockRejected(
-            progress.height,
-            f"state hash {claimed.hex()} is not the computed {progress.snapshot_hash.hex()}",
-        )
-    return progress.finish()
+    progress.begin(block.transactions, payouts, patch)
+    progress.add_all(
+        block.transactions,
+        verify_signatures=verify_signatures,
+        elide=block.header.challenged is not None,
+    )
+    progress.check_state_hash(block.header.state_hash)
+    return progress
 
 
 class BlockFull(InputError):
@@ -107,15 +123,21 @@ class BlockFull(InputError):
 
 
 class BlockInProgress:
-    """A block while its transactions are applied one by one."""
+    """A block while its transactions are applied one by one.
+
+    It can go on after ``finish``: a microblock is one more step of the same block.
+    """
 
     __slots__ = (
         "_carry",
         "_context",
         "_generator",
+        "_originals",
         "_parent",
         "_parent_rules",
         "_state",
+        "_statuses",
+        "_step",
         "_total_fee",
         "_transactions_bytes",
         "overlay",
@@ -140,24 +162,47 @@ class BlockInProgress:
             height, timestamp, None if parent is None else parent.timestamp, rules
         )
         self._carry: dict[AssetId | None, int] = {}
+        self._originals: Changes = {}
+        self._statuses: list[Status] = []
+        self._step = Overlay(state, height)
         self._total_fee = 0
         self._transactions_bytes = 0
         self.overlay = Overlay(state, height)
         self.snapshot_hash = EMPTY_HASH if parent is None else parent.snapshot_hash
+
+    def copy(self) -> BlockInProgress:
+        """The same block, to try something that may fail; the original stays as it is."""
+        twin = object.__new__(BlockInProgress)
+        for name in self.__slots__:
+            setattr(twin, name, getattr(self, name))
+        twin._carry = dict(self._carry)
+        twin._originals = {table: dict(values) for table, values in self._originals.items()}
+        twin._statuses = list(self._statuses)
+        twin._step, twin.overlay = (Overlay(self._state, self.height) for _ in range(2))
+        twin._step.merge(self._step)
+        twin.overlay.merge(self.overlay)
+        return twin
 
     @property
     def height(self) -> int:
         """The height at which the block will stand."""
         return self._context.height
 
-    def pay_generator(
-        self, transactions: Iterable[AnyTransaction], payouts: Iterable[Payout] = ()
+    def begin(
+        self,
+        transactions: Iterable[AnyTransaction] = (),
+        payouts: Iterable[Payout] = (),
+        patch: Patch | None = None,
     ) -> None:
-        """Credit what is due before the first transaction: fees carried over, all fees before NG,
-        the reward.
+        """What happens before the first transaction: a patch of the state, then credits.
+
+        The generator gets the fees carried over, all fees before NG, and its share of the reward.
         """
         if self._parent is None:
             return
+        initial = Overlay(self.overlay, self.height)
+        if patch is not None:
+            patch(initial)
         portfolio = Portfolio()
         if self._parent_rules.sponsorship or self._parent_rules.ng_carry:
             for asset_id, amount in self._parent.carry:
@@ -167,9 +212,27 @@ class BlockInProgress:
                 portfolio.add(self._generator, transaction.fee_asset_id, transaction.fee)
         for payout in payouts:
             portfolio.add(payout.address, None, payout.amount)
-        portfolio.write(self.overlay)
-        if self.overlay.changes:
-            self.snapshot_hash = next_snapshot_hash(self.snapshot_hash, self.overlay.changes)
+        portfolio.write(initial)
+        if initial.changes:
+            self.snapshot_hash = next_snapshot_hash(self.snapshot_hash, initial.changes)
+            self._merge(initial)
+
+    def add_all(
+        self,
+        transactions: Iterable[AnyTransaction],
+        *,
+        verify_signatures: bool,
+        elide: bool = False,
+    ) -> None:
+        """Apply a block's or microblock's transactions; raises ``TransactionInBlockRejected``."""
+        for transaction in transactions:
+            try:
+                codec.validate(transaction)
+                self.add(transaction, verify_signature=verify_signatures)
+            except InputError as error:
+                if not elide:
+                    raise TransactionInBlockRejected(self.height, transaction, error) from error
+                self._elide(transaction)
 
     def add(self, transaction: AnyTransaction, *, verify_signature: bool = True) -> None:
         """Apply one more transaction; raises as ``apply_transaction`` does, or ``BlockFull``."""
@@ -179,8 +242,30 @@ class BlockInProgress:
         )
         self._share_fee(transaction, changes)
         self.snapshot_hash = next_snapshot_hash(self.snapshot_hash, changes.changes)
-        self.overlay.merge(changes)
+        self._merge(changes)
+        self._statuses.append(Status.SUCCEEDED)
         self._transactions_bytes += size
+
+    def _elide(self, transaction: AnyTransaction) -> None:
+        """Keep a transaction that does not apply: its id counts as used, nothing else changes."""
+        mark = Overlay(self.overlay, self.height)
+        mark.record_transaction(transaction.id)
+        status = transaction.id + bytes((Status.ELIDED,))
+        self.snapshot_hash = next_snapshot_hash(self.snapshot_hash, {}, status)
+        self._merge(mark)
+        self._statuses.append(Status.ELIDED)
+
+    def _merge(self, above: Overlay) -> None:
+        for table, written in above.changes.items():
+            if not leaves_out_unchanged(table):
+                continue
+            # What a balance was before the block decides whether the legacy hash shows it.
+            originals = self._originals.setdefault(table, {})
+            for key in written:
+                if key not in originals:
+                    originals[key] = self._state.get(table, key)
+        self._step.merge(above)
+        self.overlay.merge(above)
 
     def _check_room(self, transaction: AnyTransaction) -> int:
         """The size that counts against the block's limit; raises ``BlockFull``."""
@@ -210,17 +295,26 @@ class BlockInProgress:
         if fee != part:
             self._carry[asset_id] = self._carry.get(asset_id, 0) + fee - part
 
+    def check_state_hash(self, claimed: bytes | None) -> None:
+        """Raise ``WrongStateHash`` when a header claims another hash than the computed one."""
+        if claimed is not None and claimed != self.snapshot_hash:
+            raise WrongStateHash(
+                self.height,
+                f"state hash {claimed.hex()} is not the computed {self.snapshot_hash.hex()}",
+            )
+
     def finish(self) -> AppliedBlock:
-        """The outcome, hashes included."""
-        parent, changes = self._parent, self.overlay.changes
+        """The outcome of everything since the last ``finish``; the hashes are of the whole block."""
+        parent, step = self._parent, self._step
+        statuses, self._statuses = tuple(self._statuses), []
+        self._step = Overlay(self._state, self.height)
+        total = b"" if parent is None else parent.legacy_total
         return AppliedBlock(
             height=self.height,
-            changes=changes,
-            transaction_ids=tuple(self.overlay.transaction_ids),
+            changes=step.changes,
+            statuses=statuses,
             snapshot_hash=self.snapshot_hash,
-            state_hash=legacy_hash(
-                b"" if parent is None else parent.legacy_total, self._state, changes
-            ),
+            state_hash=legacy_hash(total, self._originals, self.overlay.changes),
             carry=tuple(self._carry.items()),
             total_fee=self._total_fee,
         )

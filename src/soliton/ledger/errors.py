@@ -69,6 +69,10 @@ class BlockRejected(LedgerError):
         self.reason = reason
 
 
+class WrongStateHash(BlockRejected):
+    """A header whose state hash is not the one that its transactions lead to."""
+
+
 class TransactionInBlockRejected(BlockRejected):
     """A block with a transaction that cannot be applied."""
 

@@ -47,7 +47,6 @@ from soliton.ledger.state import (
     LeaseInfo,
     LeaseState,
     OrderFill,
-    State,
     Table,
 )
 
@@ -203,23 +202,31 @@ _TABLES: Final[dict[Table[Any, Any], _Hashing]] = {
     BANS: _NOWHERE,
 }
 
+_NOTHING: Final = object()
 _NO_CHANGES: Final = (EMPTY_HASH,) * len(SECTIONS)
 
 
-def legacy_hash(previous_total: bytes, before: State, changes: Changes) -> StateHash:
-    """The legacy hash of a block with these changes above the state ``before``.
+def leaves_out_unchanged(table: Table[Any, Any]) -> bool:
+    """Whether the legacy hash leaves out what ends a block as it began."""
+    return _TABLES[table].only_differences
 
-    ``previous_total`` is empty at height 1. Balances that end as they began are left out.
+
+def legacy_hash(previous_total: bytes, originals: Changes, changes: Changes) -> StateHash:
+    """The legacy hash of a block with these changes.
+
+    ``previous_total`` is empty at height 1. ``originals`` holds what was there before the block for
+    the tables of which unchanged values are left out.
     """
     sections = list(_NO_CHANGES)
     for table, written in changes.items():
         hashing = _TABLES[table]
         if hashing.section is None or hashing.key is None or hashing.legacy is None:
             continue
+        before = originals.get(table, {}) if hashing.only_differences else {}
         entries = [
             (hashing.key(key), hashing.legacy(key, value))
             for key, value in written.items()
-            if not (hashing.only_differences and before.get(table, key) == value)
+            if before.get(key, _NOTHING) != value
         ]
         if entries:
             entries.sort()

@@ -71,12 +71,15 @@ class RuleBook:
 
     __slots__ = ("_activations", "_network", "_records", "_starts")
 
-    def __init__(self, network: Network, activations: Mapping[int, int] | None = None) -> None:
-        """``activations`` (feature to height) adds to the features that the network activates by
-        itself.
+    def __init__(self, network: Network, approvals: Mapping[int, int] | None = None) -> None:
+        """``approvals`` (feature to the height at which votes approved it) add to the features that
+        the network activates by itself.
         """
         self._network = network
-        self._activations = {**network.functionality.pre_activated_features, **(activations or {})}
+        self._activations = dict(network.functionality.pre_activated_features)
+        for feature, height in (approvals or {}).items():
+            window = voting_window(network.functionality, height)
+            self._activations[feature] = height + window
         self._starts = sorted({0, *(height for height in self._switches() if height >= 0)})
         self._records = [self._make(start) for start in self._starts]
 
@@ -181,6 +184,12 @@ def voting_window(settings: Functionality, height: int) -> int:
     """The number of blocks in which votes for features are counted at a height."""
     doubled = height > settings.double_features_periods_after_height
     return settings.feature_check_blocks_period * (2 if doubled else 1)
+
+
+def votes_needed(settings: Functionality, height: int) -> int:
+    """How many blocks of a window must vote for a feature to approve it at a height."""
+    doubled = height > settings.double_features_periods_after_height
+    return settings.blocks_for_feature_activation * (2 if doubled else 1)
 
 
 def _pos(settings: Functionality, active: frozenset[int]) -> PoS:

@@ -225,7 +225,7 @@ class Overlay:
         for table, written in above.changes.items():
             mine = changes.get(table)
             if mine is None:
-                changes[table] = written
+                changes[table] = dict(written)
             else:
                 mine.update(written)
         self.transaction_ids.update(above.transaction_ids)

@@ -13,7 +13,7 @@ Source: wavesplatform/Waves
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from typing import Final
 
@@ -22,7 +22,7 @@ import msgspec
 from soliton.chain import blocks
 from soliton.chain.addresses import Address, from_public_key, parse_address
 from soliton.chain.blocks import Block
-from soliton.chain.features import Feature
+from soliton.chain.features import IMPLEMENTED, Feature
 from soliton.chain.genesis import genesis_block
 from soliton.chain.networks.model import Network
 from soliton.chain.transactions import codec
@@ -33,14 +33,13 @@ from soliton.errors import InvariantBroken
 from soliton.ledger.apply import AppliedBlock, ParentBlock, Payout, apply_block
 from soliton.ledger.errors import BlockRejected
 from soliton.ledger.hashes import EMPTY_HASH, SECTIONS, StateHash
-from soliton.ledger.rules_at import RuleBook
-from soliton.ledger.state import WAVES
+from soliton.ledger.rules_at import RuleBook, votes_needed, voting_window
+from soliton.ledger.state import APPROVALS, WAVES
 from soliton.node.accounts import accounts_of
 from soliton.storage.layout import BlockMeta
 from soliton.storage.store import NewBlock, Store, TransactionLocation
 
 HIT_SOURCE_DEPTH: Final = 100
-SUCCEEDED: Final = 0
 _CACHED_METAS: Final = 256
 
 
@@ -59,7 +58,7 @@ class Chain:
         """Continue the chain in the store, or begin it with the network's genesis block."""
         self.network = network
         self.store = store
-        self.rules = RuleBook(network)
+        self.rules = RuleBook(network, store.approvals())
         settings = network.functionality
         self._dao = _optional_address(settings.dao_address, network.chain_id)
         self._xtn = _optional_address(settings.xtn_buyback_address, network.chain_id)
@@ -218,6 +217,7 @@ class Chain:
         header = block.header
         if header.reference != self._last.id:
             raise BlockRejected(height, "its reference is not the last block")
+        self._check_features(height)
         hit_source = self._check_header(block, now)
         if blocks.has_weak_key(block) or (
             verify_signatures and not blocks.signature_is_valid(block)
@@ -227,7 +227,7 @@ class Chain:
             root = blocks.transactions_root(block.transactions)
             if root != header.transactions_root:
                 raise BlockRejected(height, f"transactions root is not {root.hex()}")
-        applied = apply_block(
+        progress = apply_block(
             self.store,
             block,
             self.parent_block(),
@@ -236,8 +236,17 @@ class Chain:
             self.payouts(header.generator),
             verify_signatures=verify_signatures,
         )
+        applied = progress.finish()
         self._record(block, applied, hit_source)
         return applied
+
+    def _check_features(self, height: int) -> None:
+        """Refuse to go on where a feature is active that this version does not implement."""
+        unknown = self.rules.at(height).features - IMPLEMENTED
+        if unknown:
+            raise BlockRejected(
+                height, f"features {sorted(unknown)} are active there, a newer version is needed"
+            )
 
     def _check_header(self, block: Block, now: int | None) -> bytes:
         try:
@@ -252,8 +261,8 @@ class Chain:
             raise BlockRejected(self.height + 1, str(error)) from error
 
     def _begin(self, block: Block) -> None:
-        applied = apply_block(self.store, block, None, self.rules.at(1), self.rules.at(0))
-        self._record(block, applied, block.header.generation_signature)
+        progress = apply_block(self.store, block, None, self.rules.at(1), self.rules.at(0))
+        self._record(block, progress.finish(), block.header.generation_signature)
 
     def _record(self, block: Block, applied: AppliedBlock, hit_source: bytes) -> None:
         height, header = applied.height, block.header
@@ -275,6 +284,7 @@ class Chain:
             carry=applied.carry,
             reward=reward,
             reward_vote=header.reward_vote,
+            feature_votes=header.feature_votes,
             total_fee=applied.total_fee,
             total_waves=before + minted + start,
             generator=header.generator,
@@ -288,17 +298,46 @@ class Chain:
                 if value != EMPTY_HASH
             },
         )
-        self.store.append(NewBlock(height, block.data, meta, applied.changes, self._index(block)))
+        approved = self._approved(height, header.feature_votes)
+        if approved:
+            applied.changes[APPROVALS] = dict.fromkeys(approved, height)
+        self.store.append(
+            NewBlock(height, block.data, meta, applied.changes, self._index(block, applied))
+        )
         self._remember(height, meta)
         self._last = block
+        if approved:
+            self._read_approvals()
 
-    def _index(self, block: Block) -> list[tuple[bytes, int, int, int, Sequence[Address]]]:
+    def _approved(self, height: int, own_votes: tuple[int, ...]) -> list[int]:
+        """The features that the votes up to the block at ``height`` approve."""
+        settings = self.network.functionality
+        window = voting_window(settings, height)
+        if height % window != 0:
+            return []
+        votes = Counter(own_votes)
+        for below in range(max(1, height - window + 1), height):
+            votes.update(self.meta(below).feature_votes)
+        needed = votes_needed(settings, height)
+        known = self.rules.activations()
+        return sorted(
+            feature for feature, count in votes.items() if count >= needed and feature not in known
+        )
+
+    def _read_approvals(self) -> None:
+        self.rules = RuleBook(self.network, self.store.approvals())
+
+    def _index(
+        self, block: Block, applied: AppliedBlock
+    ) -> list[tuple[bytes, int, int, int, Sequence[Address]]]:
         if not block.transactions:
             return []
         spans = blocks.transaction_spans(block.data)
         return [
-            (transaction.id, offset, length, SUCCEEDED, accounts_of(transaction, self.store))
-            for transaction, (offset, length) in zip(block.transactions, spans, strict=True)
+            (transaction.id, offset, length, status, accounts_of(transaction, self.store))
+            for transaction, (offset, length), status in zip(
+                block.transactions, spans, applied.statuses, strict=True
+            )
         ]
 
     def rollback(self, height: int) -> list[Block]:
@@ -316,6 +355,7 @@ class Chain:
 
     def _forget(self) -> None:
         self._metas.clear()
+        self._read_approvals()
         self._last = self.block_at(self.store.height)
 
     def balance(self, address: Address) -> int:

@@ -88,7 +88,7 @@ def forge(
     progress = BlockInProgress(
         chain.store, slot.account.public_key, timestamp, chain.parent_block(), rules, parent_rules
     )
-    progress.pay_generator((), chain.payouts(slot.account.public_key))
+    progress.begin((), chain.payouts(slot.account.public_key))
     taken: list[AnyTransaction] = []
     invalid: list[bytes] = []
     for transaction in candidates:

@@ -86,9 +86,10 @@ class Node:
             self.clock(),
             NO_REWARD_VOTE if vote is None else vote,
         )
-        applied = self.chain.append(forged.block, verify_signatures=False)
+        self.chain.append(forged.block, verify_signatures=False)
         self.store.flush()
-        self.pool.refresh((*applied.transaction_ids, *forged.invalid))
+        mined = [transaction.id for transaction in forged.block.transactions]
+        self.pool.refresh((*mined, *forged.invalid))
         self.last_change = self.clock()
         return forged.block
 

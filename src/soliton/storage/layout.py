@@ -221,6 +221,7 @@ class BlockMeta(msgspec.Struct, frozen=True, array_like=True, gc=False):
     carry: tuple[tuple[bytes | None, int], ...]
     reward: int
     reward_vote: int
+    feature_votes: tuple[int, ...]
     total_fee: int
     total_waves: int
     generator: bytes

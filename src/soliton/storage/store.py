@@ -19,7 +19,7 @@ import lmdb
 import msgspec
 
 from soliton.chain.addresses import Address
-from soliton.ledger.state import DATA, LEASES, WAVES, Changes, Table, effective_balance
+from soliton.ledger.state import APPROVALS, DATA, LEASES, WAVES, Changes, Table, effective_balance
 from soliton.storage import layout
 from soliton.storage.errors import RollbackTooDeep, StorageProblem, WrongStore
 from soliton.storage.layout import BlockMeta, height_key
@@ -225,6 +225,19 @@ class Store:
                     cursor.value(),
                 )
                 found = cursor.prev()
+
+    def approvals(self) -> dict[int, int]:
+        """The features that votes have approved, with the height at which they did."""
+        prefix = layout.ROWS[APPROVALS].prefix
+        records = dict(self._scan(prefix, prefix))
+        records.update(
+            (key, value) for key, value in self._pending.items() if key.startswith(prefix) and value
+        )
+        return {
+            int.from_bytes(key[1:], "big"): int.from_bytes(value, "big")
+            for key, value in records.items()
+            if self._pending.get(key, value) is not None
+        }
 
     def _scan(self, prefix: bytes, start: bytes) -> Iterator[tuple[bytes, bytes]]:
         """Keys and values under a prefix, in key order, from ``start`` on."""
