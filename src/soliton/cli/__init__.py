@@ -1,1 +1,1 @@
-
+"""The commands of the program ``soliton``."""

@@ -1,1 +1,1 @@
-
+"""A private chain in one process, for development."""

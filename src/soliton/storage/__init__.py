@@ -1,1 +1,1 @@
-
+"""The store on disk: state, blocks, indexes and undo records in one embedded database."""
