@@ -14,7 +14,7 @@ import base64
 import binascii
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import msgspec
 
@@ -46,10 +46,21 @@ class JsonKind(msgspec.Struct, frozen=True):
 
 
 def expect_string(value: object) -> str:
-    """A JSON string, or ``JsonFieldError``."""
-    if not isinstance(value, str):
+    """A JSON string that UTF-8 can write, or ``JsonFieldError``."""
+    if not _is_text(value):
         raise JsonFieldError("", "error.expected.jsstring")
     return value
+
+
+def _is_text(value: object) -> TypeGuard[str]:
+    """Whether this is a string without halves of UTF-16 pairs, which JSON can escape alone."""
+    if not isinstance(value, str):
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def expect_long(value: object) -> int:
@@ -122,9 +133,9 @@ def read_data_entry(item: object) -> DataEntry:
     """One ``{key, type, value}`` object; without type and value it deletes the key. Raises
     ``JsonFieldError``.
     """
-    if not isinstance(item, dict) or not isinstance(item.get("key"), str):
+    key = item.get("key") if isinstance(item, dict) else None
+    if not isinstance(item, dict) or not _is_text(key):
         raise JsonFieldError("", "key is missing")
-    key: str = item["key"]
     value = item.get("value")
     kind = item.get("type")
     if not isinstance(kind, str):
@@ -149,11 +160,11 @@ def _typed_value(kind: str, value: object) -> DataValue:
                 raise JsonFieldError("", "value is missing or not a string")
             return decode_base64(value)
         case "string":
-            if not isinstance(value, str):
+            if not _is_text(value):
                 raise JsonFieldError("", "value is missing or not a string")
             return value
         case _:
-            raise JsonFieldError("", f"unknown type {kind}")
+            raise JsonFieldError("", f"unknown type {expect_string(kind)}")
 
 
 def data_entry_json(entry: DataEntry) -> dict[str, Any]:

@@ -26,6 +26,8 @@ from soliton.chain.addresses import (
     Address,
     Alias,
     Recipient,
+    check_address,
+    make_alias,
 )
 from soliton.chain.errors import FormatError
 
@@ -76,7 +78,6 @@ BOOL: Final = Fixed("?")
 DIGEST: Final = Fixed("32s")
 PUBLIC_KEY: Final = Fixed("32s")
 SIGNATURE: Final = Fixed("64s")
-ADDRESS: Final = Fixed("26s")
 
 
 def take(data: bytes, offset: int, length: int) -> bytes:
@@ -120,15 +121,21 @@ def _write_optional_digest(value: bytes | None) -> bytes:
     return b"\0" if value is None else b"\1" + value
 
 
+def _read_address(data: bytes, offset: int) -> tuple[Address, int]:
+    # Whether it is an address of the right chain is a rule; here it is one of the chain it names.
+    piece = take(data, offset, ADDRESS_LENGTH)
+    return check_address(piece, piece[1]), offset + ADDRESS_LENGTH
+
+
 def _read_recipient(data: bytes, offset: int) -> tuple[Recipient, int]:
     kind = take(data, offset, 1)[0]
     if kind == ADDRESS_VERSION:
-        return Address(take(data, offset, ADDRESS_LENGTH)), offset + ADDRESS_LENGTH
+        return _read_address(data, offset)
     if kind != ALIAS_VERSION:
         raise FormatError(f"no address or alias at offset {offset}: it begins with {kind}")
     chain_id = take(data, offset + 1, 1)[0]
     length = take_u16(data, offset + 2)
-    return Alias(chain_id, text(take(data, offset + 4, length))), offset + 4 + length
+    return make_alias(text(take(data, offset + 4, length)), chain_id), offset + 4 + length
 
 
 def _write_recipient(value: Recipient) -> bytes:
@@ -143,6 +150,7 @@ def text(data: bytes) -> str:
         raise FormatError(f"invalid UTF-8: {error.reason} at byte {error.start}") from error
 
 
+ADDRESS: Final = Variable(_read_address, bytes)
 BYTES16: Final = Variable(_read_bytes16, write_bytes16)
 OPTIONAL_ASSET: Final = Variable(_read_optional_digest, _write_optional_digest)
 RECIPIENT: Final = Variable(_read_recipient, _write_recipient)

@@ -60,8 +60,8 @@ def build(
 ) -> AnyTransaction:
     """A transaction of these values, with its signed bytes and id.
 
-    Raises ``UnsupportedTransaction`` for a version that has no form and ``FormatError`` for values
-    that do not fit it.
+    Raises ``UnsupportedTransaction`` for a version that has no form, ``ValueRuleError`` for values
+    that do not fit it because they break a rule, and ``FormatError`` for others that do not fit.
     """
     draft = msgspec.structs.replace(
         _EMPTY,
@@ -75,14 +75,24 @@ def build(
         payload=payload,
         proofs=proofs,
     )
-    form = kind.binary.get(version)
-    if form is not None:
-        body = form.head + form.codec.write(_values(draft))
-    elif is_protobuf(kind, version):
-        body = protobuf.serialize(_body_message(kind, draft))
-    else:
-        raise UnsupportedTransaction(kind.type_id, version)
+    try:
+        body = _make_body(kind, draft)
+    except FormatError:
+        # The rule that a value breaks says more than the field that it does not fit.
+        kind.validate(draft)
+        raise
+    except ValueError as error:
+        raise FormatError(f"{kind.name} version {version} cannot be written: {error}") from error
     return msgspec.structs.replace(draft, body=body, id=_make_id(kind, body, proofs))
+
+
+def _make_body(kind: TransactionType, draft: AnyTransaction) -> bytes:
+    form = kind.binary.get(draft.version)
+    if form is not None:
+        return form.head + form.codec.write(_values(draft))
+    if is_protobuf(kind, draft.version):
+        return protobuf.serialize(_body_message(kind, draft))
+    raise UnsupportedTransaction(kind.type_id, draft.version)
 
 
 _EMPTY: Final[AnyTransaction] = AnyTransaction(0, 0, 0, b"", 0, None, 0, None, (), b"", b"")
@@ -160,8 +170,9 @@ def _signature(proofs: tuple[bytes, ...]) -> bytes:
 def decode_legacy(data: bytes, chain_id: int) -> AnyTransaction:
     """A transaction from its legacy bytes.
 
-    Raises ``FormatError`` for bytes that are no transaction (or more than one),
-    ``UnsupportedTransaction`` for a type or version without a legacy form.
+    Raises ``FormatError`` for bytes that are no transaction (or more than one), ``AddressError``
+    for a recipient that cannot be, ``UnsupportedTransaction`` for a type or version without a
+    legacy form.
     """
     if len(data) < 3:
         raise FormatError(f"no transaction in {len(data)} bytes")
@@ -169,7 +180,8 @@ def decode_legacy(data: bytes, chain_id: int) -> AnyTransaction:
         kind, version = type_by_id(data[1]), data[2]
     else:
         kind = type_by_id(data[0])
-        version = data[1] if kind.binary[1].auth is Auth.PROOFS else 1
+        first = kind.binary.get(1)
+        version = data[1] if first is not None and first.auth is Auth.PROOFS else 1
     form = kind.binary.get(version)
     if form is None:
         raise UnsupportedTransaction(kind.type_id, version)
@@ -186,7 +198,8 @@ def _decode_form(
     else:
         head_at = len(form.lead)
     start = head_at + len(form.stored_head)
-    if data[head_at:start] != form.stored_head or data[: len(form.lead)] != form.lead:
+    lead = form.head[:1] if form.auth is Auth.SIGNATURE_FIRST else form.lead
+    if data[head_at:start] != form.stored_head or not data.startswith(lead):
         raise FormatError(f"{kind.name} version {version} does not begin as it should")
     values, end = form.codec.read(data, start)
     body = form.head + data[start:end]

@@ -12,7 +12,7 @@ import msgspec
 
 from soliton.chain import protobuf
 from soliton.chain.addresses import Address, public_key_hash
-from soliton.chain.errors import NegativeAmount
+from soliton.chain.errors import NegativeAmount, ValueRuleError
 from soliton.chain.json_kinds import LONG, RECIPIENT
 from soliton.chain.layouts import ADDRESS, I64, Field
 from soliton.chain.proto import transaction_pb2
@@ -40,6 +40,8 @@ def _make_id(body: bytes, _proofs: tuple[bytes, ...]) -> bytes:
 
 
 def _validate(transaction: AnyTransaction) -> None:
+    if transaction.payload.recipient[1] != transaction.chain_id:
+        raise ValueRuleError("Address or alias from other network")
     if transaction.payload.amount < 0:
         raise NegativeAmount(transaction.payload.amount, "waves")
 

@@ -12,7 +12,12 @@ import msgspec
 
 from soliton.chain import protobuf
 from soliton.chain.addresses import Address, public_key_hash
-from soliton.chain.errors import AmountOverflow, InsufficientFee, NonPositiveAmount
+from soliton.chain.errors import (
+    AmountOverflow,
+    InsufficientFee,
+    NonPositiveAmount,
+    ValueRuleError,
+)
 from soliton.chain.json_kinds import LONG, RECIPIENT
 from soliton.chain.layouts import ADDRESS, I64, PUBLIC_KEY, Field
 from soliton.chain.proto import transaction_pb2
@@ -39,6 +44,8 @@ def _make_id(_body: bytes, proofs: tuple[bytes, ...]) -> bytes:
 
 
 def _validate(transaction: AnyTransaction) -> None:
+    if transaction.payload.recipient[1] != transaction.chain_id:
+        raise ValueRuleError("Address or alias from other network")
     amount, fee = transaction.payload.amount, transaction.fee
     if amount <= 0:
         raise NonPositiveAmount(amount, "waves")
