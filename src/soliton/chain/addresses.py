@@ -18,7 +18,7 @@ import msgspec
 from soliton.chain.errors import AddressError, AliasError
 from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
-from soliton.crypto.hashes import secure_hash
+from soliton.crypto.hashes import keccak256, secure_hash
 
 Address = NewType("Address", bytes)
 
@@ -28,6 +28,7 @@ ADDRESS_LENGTH: Final = 26
 PUBLIC_KEY_HASH_LENGTH: Final = 20
 CHECKSUM_LENGTH: Final = 4
 PUBLIC_KEY_LENGTH: Final = 32
+ETHEREUM_KEY_LENGTH: Final = 64
 ALIAS_MIN_LENGTH: Final = 4
 ALIAS_MAX_LENGTH: Final = 30
 ALIAS_ALPHABET: Final = frozenset("-.0123456789@_abcdefghijklmnopqrstuvwxyz")
@@ -62,9 +63,13 @@ Recipient = Address | Alias
 
 @lru_cache(maxsize=_CACHED_ADDRESSES)
 def from_public_key(public_key: bytes, chain_id: int) -> Address:
-    """The address of a public key (32 bytes, or 64 for an Ethereum key's secure hash rules) on a
-    chain.
+    """The address of a public key on a chain.
+
+    Keys have 32 bytes; 64 are a key of Ethereum, whose accounts keep the 20 bytes by which they
+    are known there.
     """
+    if len(public_key) == ETHEREUM_KEY_LENGTH:
+        return from_public_key_hash(keccak256(public_key)[-PUBLIC_KEY_HASH_LENGTH:], chain_id)
     return from_public_key_hash(secure_hash(public_key)[:PUBLIC_KEY_HASH_LENGTH], chain_id)
 
 

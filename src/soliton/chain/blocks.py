@@ -319,8 +319,8 @@ def header_bytes(header: BlockHeader) -> bytes:
 
 
 def transactions_root(transactions: tuple[AnyTransaction, ...]) -> bytes:
-    """The Merkle root over the protobuf bytes of the transactions."""
-    return merkle.root([codec.encode_protobuf(transaction) for transaction in transactions])
+    """The Merkle root over the transactions."""
+    return merkle.root([codec.merkle_leaf(transaction) for transaction in transactions])
 
 
 def transaction_spans(data: bytes) -> list[tuple[int, int]]:

@@ -101,6 +101,48 @@ class TooBigCount(ValueRuleError):
         self.limit = limit
 
 
+class InvalidName(ValueRuleError):
+    """An asset's name that is too short or too long."""
+
+    def __init__(self) -> None:
+        super().__init__("invalid name")
+
+
+class InvalidDecimals(ValueRuleError):
+    """Decimals of an asset outside 0 to 8."""
+
+    def __init__(self, decimals: int) -> None:
+        super().__init__(
+            f"invalid decimals value: {decimals}, decimals should be in interval [0; 8]"
+        )
+        self.decimals = decimals
+
+
+class NegativeMinFee(ValueRuleError):
+    """A sponsored fee that is not above zero."""
+
+    def __init__(self, fee: int, asset: str) -> None:
+        super().__init__(f"negative fee per: {fee} per {asset}")
+        self.fee = fee
+        self.asset = asset
+
+
+class ToSelf(ValueRuleError):
+    """A lease from an account to itself."""
+
+    def __init__(self) -> None:
+        super().__init__("Transaction to yourself")
+
+
+class OrderInvalid(ValueRuleError):
+    """An order that breaks a rule of its own; ``order`` is the ``soliton.chain.orders.Order``."""
+
+    def __init__(self, order: object, words: str) -> None:
+        super().__init__(f"Order validation error: {words}")
+        self.order = order
+        self.words = words
+
+
 class WrongChainId(ValueRuleError):
     """Something made for another network."""
 

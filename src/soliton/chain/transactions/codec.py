@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from soliton.chain import protobuf
-from soliton.chain.addresses import address_text, from_public_key
+from soliton.chain.addresses import PUBLIC_KEY_LENGTH, address_text, from_public_key
 from soliton.chain.errors import (
     FormatError,
     UnsupportedTransaction,
@@ -31,7 +31,10 @@ from soliton.chain.transactions.model import (
     AnyTransaction,
     Auth,
     BinaryForm,
+    ProtobufForm,
+    Transaction,
     TransactionType,
+    WholeForm,
 )
 from soliton.chain.transactions.table import type_by_id, type_by_member
 from soliton.chain.values import AssetId
@@ -63,17 +66,18 @@ def build(
     Raises ``UnsupportedTransaction`` for a version that has no form, ``ValueRuleError`` for values
     that do not fit it because they break a rule, and ``FormatError`` for others that do not fit.
     """
-    draft = msgspec.structs.replace(
-        _EMPTY,
-        type_id=kind.type_id,
-        version=version,
-        chain_id=chain_id,
-        sender_public_key=sender_public_key,
-        fee=fee,
-        fee_asset_id=fee_asset_id,
-        timestamp=timestamp,
-        payload=payload,
-        proofs=proofs,
+    draft: AnyTransaction = Transaction(
+        kind.type_id,
+        version,
+        chain_id,
+        sender_public_key if kind.sender is None else kind.sender(payload),
+        fee,
+        fee_asset_id,
+        timestamp,
+        payload,
+        proofs,
+        b"",
+        b"",
     )
     try:
         body = _make_body(kind, draft)
@@ -83,7 +87,8 @@ def build(
         raise
     except ValueError as error:
         raise FormatError(f"{kind.name} version {version} cannot be written: {error}") from error
-    return msgspec.structs.replace(draft, body=body, id=_make_id(kind, body, proofs))
+    transaction_id = _make_id(kind, version, body, proofs)
+    return msgspec.structs.replace(draft, body=body, id=transaction_id)
 
 
 def _make_body(kind: TransactionType, draft: AnyTransaction) -> bytes:
@@ -95,15 +100,13 @@ def _make_body(kind: TransactionType, draft: AnyTransaction) -> bytes:
     raise UnsupportedTransaction(kind.type_id, draft.version)
 
 
-_EMPTY: Final[AnyTransaction] = AnyTransaction(0, 0, 0, b"", 0, None, 0, None, (), b"", b"")
-
-
 def with_proofs(transaction: AnyTransaction, proofs: tuple[bytes, ...]) -> AnyTransaction:
     """The same transaction with other proofs."""
-    kind = type_by_id(transaction.type_id)
-    return msgspec.structs.replace(
-        transaction, proofs=proofs, id=_make_id(kind, transaction.body, proofs)
-    )
+    make_id = type_by_id(transaction.type_id).make_id
+    if make_id is None:
+        return msgspec.structs.replace(transaction, proofs=proofs)
+    transaction_id = make_id(transaction.version, transaction.body, proofs)
+    return msgspec.structs.replace(transaction, proofs=proofs, id=transaction_id)
 
 
 def sign(
@@ -122,8 +125,8 @@ def is_protobuf(kind: TransactionType, version: int) -> bool:
     return kind.protobuf_since is not None and kind.protobuf_since <= version <= MAX_VERSION
 
 
-def _make_id(kind: TransactionType, body: bytes, proofs: tuple[bytes, ...]) -> bytes:
-    return blake2b256(body) if kind.make_id is None else kind.make_id(body, proofs)
+def _make_id(kind: TransactionType, version: int, body: bytes, proofs: tuple[bytes, ...]) -> bytes:
+    return blake2b256(body) if kind.make_id is None else kind.make_id(version, body, proofs)
 
 
 def _values(transaction: AnyTransaction) -> dict[str, Any]:
@@ -215,18 +218,21 @@ def _decode_form(
     fee_asset_id = values.pop("fee_asset_id", None)
     timestamp = values.pop("timestamp")
     chain_id = values.pop("chain_id", chain_id)
-    return AnyTransaction(
+    if form.bind is not None:
+        form.bind(values, chain_id)
+    payload = kind.payload(**values)
+    return Transaction(
         kind.type_id,
         version,
         chain_id,
-        sender_public_key,
+        sender_public_key if kind.sender is None else kind.sender(payload),
         fee,
         fee_asset_id,
         timestamp,
-        kind.payload(**values),
+        payload,
         proofs,
         body,
-        _make_id(kind, body, proofs),
+        _make_id(kind, version, body, proofs),
     )
 
 
@@ -236,6 +242,9 @@ def _decode_form(
 def _body_message(
     kind: TransactionType, transaction: AnyTransaction
 ) -> transaction_pb2.Transaction:
+    form = kind.protobuf
+    if not isinstance(form, ProtobufForm):
+        raise FormatError(f"{kind.name} is only made from its own bytes")
     message = transaction_pb2.Transaction(
         chain_id=transaction.chain_id,
         sender_public_key=transaction.sender_public_key,
@@ -244,20 +253,32 @@ def _body_message(
     )
     if kind.type_id != _GENESIS:
         protobuf.write_amount(message.fee, transaction.fee_asset_id, transaction.fee)
-    data = getattr(message, kind.protobuf.member)
+    data = getattr(message, form.member)
     data.SetInParent()
-    kind.protobuf.write(data, transaction.payload)
+    form.write(data, transaction.payload)
     return message
 
 
 def encode_protobuf(transaction: AnyTransaction) -> bytes:
-    """The deterministic ``SignedTransaction`` of any version: what Merkle trees and block sizes are
-    made of.
-    """
-    signed = transaction_pb2.SignedTransaction(proofs=transaction.proofs)
+    """The deterministic ``SignedTransaction`` of any version: what block sizes are made of."""
     kind = type_by_id(transaction.type_id)
+    if isinstance(kind.protobuf, WholeForm):
+        signed = transaction_pb2.SignedTransaction()
+        setattr(signed, kind.protobuf.member, kind.protobuf.write(transaction))
+        return protobuf.serialize(signed)
+    signed = transaction_pb2.SignedTransaction(proofs=transaction.proofs)
     signed.waves_transaction.CopyFrom(_body_message(kind, transaction))
     return protobuf.serialize(signed)
+
+
+def merkle_leaf(transaction: AnyTransaction) -> bytes:
+    """What stands for the transaction in a block's Merkle tree: its ``SignedTransaction``, or the
+    bytes themselves of a type in another network's encoding.
+    """
+    form = type_by_id(transaction.type_id).protobuf
+    if isinstance(form, WholeForm):
+        return form.write(transaction)
+    return encode_protobuf(transaction)
 
 
 def decode_protobuf(data: bytes, chain_id: int) -> AnyTransaction:
@@ -272,25 +293,33 @@ def decode_protobuf(data: bytes, chain_id: int) -> AnyTransaction:
 
 def from_message(signed: transaction_pb2.SignedTransaction, chain_id: int) -> AnyTransaction:
     """A transaction from a parsed ``SignedTransaction``; raises as ``decode_protobuf``."""
-    if signed.WhichOneof("transaction") != "waves_transaction":
-        raise FormatError("the message holds no transaction of this chain's own kind")
+    held = signed.WhichOneof("transaction")
+    if held is None:
+        raise FormatError("the message holds no transaction")
+    if held != "waves_transaction":
+        whole = type_by_member(held).protobuf
+        assert isinstance(whole, WholeForm)
+        return whole.read(getattr(signed, held), chain_id)
     message = signed.waves_transaction
     member = message.WhichOneof("data")
     if member is None:
         raise FormatError("the transaction has no data")
     kind = type_by_member(member)
+    form = kind.protobuf
+    assert isinstance(form, ProtobufForm)
     data = getattr(message, member)
-    if kind.protobuf.strict:
+    if form.strict:
         protobuf.refuse_unknown_fields(data)
     if message.chain_id != chain_id:
         raise WrongChainId(chain_id, message.chain_id)
     if not 0 < message.version <= MAX_VERSION and kind.versioned:
         raise UnsupportedTransaction(kind.type_id, message.version)
-    if kind.type_id != _GENESIS and len(message.sender_public_key) != 32:
+    has_sender = kind.type_id != _GENESIS and kind.sender is None
+    if has_sender and len(message.sender_public_key) != PUBLIC_KEY_LENGTH:
         raise FormatError(f"sender public key of {len(message.sender_public_key)} bytes")
     return build(
         kind,
-        kind.payload(**kind.protobuf.read(data, message.chain_id)),
+        kind.payload(**form.read(data, message.chain_id)),
         version=message.version if kind.versioned else 1,
         chain_id=message.chain_id,
         sender_public_key=message.sender_public_key,
@@ -340,20 +369,25 @@ def to_json(transaction: AnyTransaction) -> dict[str, Any]:
     }
     if kind.versioned:
         out["version"] = transaction.version
-    if is_protobuf(kind, transaction.version):
+    version = transaction.version
+    if is_protobuf(kind, version) or version in kind.chain_id_versions:
         out["chainId"] = transaction.chain_id
     if kind.type_id == _GENESIS:
         del out["feeAssetId"]
         out["signature"] = out["id"]
     else:
-        proofs = [base58.encode(proof) for proof in transaction.proofs]
         out["sender"] = sender_text(transaction)
         out["senderPublicKey"] = base58.encode(transaction.sender_public_key)
-        out["proofs"] = proofs
-        if transaction.version in kind.signature_versions:
-            out["signature"] = proofs[0] if proofs else ""
+        if isinstance(kind.protobuf, ProtobufForm):
+            proofs = [base58.encode(proof) for proof in transaction.proofs]
+            out["proofs"] = proofs
+            if version in kind.signature_versions:
+                out["signature"] = proofs[0] if proofs else ""
     for field in kind.json:
-        out[field.key] = field.kind.write(getattr(transaction.payload, field.attribute))
+        if version >= field.since:
+            out[field.key] = field.kind.write(getattr(transaction.payload, field.attribute))
+    if kind.derived_json is not None:
+        out.update(kind.derived_json(transaction))
     if kind.repeats_fee_asset:
         out["feeAsset"] = out["feeAssetId"]
     return out

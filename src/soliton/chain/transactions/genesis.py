@@ -34,7 +34,7 @@ class Genesis(msgspec.Struct, frozen=True, gc=False):
     amount: int
 
 
-def _make_id(body: bytes, _proofs: tuple[bytes, ...]) -> bytes:
+def _make_id(_version: int, body: bytes, _proofs: tuple[bytes, ...]) -> bytes:
     # The hash is taken with a type of four bytes and written twice, to look like a signature.
     return blake2b256(bytes(3) + body) * 2
 

@@ -12,7 +12,7 @@ Sources: wavesplatform/Waves
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -35,7 +35,12 @@ from soliton.chain.json_kinds import (
     expect_string,
 )
 from soliton.chain.transactions import codec
-from soliton.chain.transactions.model import AnyTransaction, JsonField, TransactionType
+from soliton.chain.transactions.model import (
+    AnyTransaction,
+    JsonField,
+    TransactionType,
+    WholeForm,
+)
 from soliton.chain.transactions.table import type_by_id
 from soliton.chain.values import AssetId
 from soliton.crypto import base58
@@ -70,7 +75,7 @@ def read_signed(obj: JsonObject, chain_id: int) -> AnyTransaction:
     claimed = obj.get("chainId")
     if isinstance(claimed, int) and not isinstance(claimed, bool) and claimed != chain_id:
         raise WrongChainId(chain_id, claimed)
-    request = read_request(obj, chain_id)
+    request = _read_request(obj, chain_id, signed=True)
     if request.sender_public_key is None:
         raise ValueRuleError("invalid.senderPublicKey")
     transaction = to_transaction(
@@ -83,19 +88,29 @@ def read_signed(obj: JsonObject, chain_id: int) -> AnyTransaction:
 
 def read_request(obj: JsonObject, chain_id: int) -> Request:
     """The parts of a transaction, signed or not; raises as ``read_signed``, but for rules."""
+    return _read_request(obj, chain_id, signed=False)
+
+
+def _read_request(obj: JsonObject, chain_id: int, *, signed: bool) -> Request:
     reader = _Reader(obj, chain_id)
     type_id = reader.take("type", _byte)
-    version = reader.take("version", _byte, 1)
     reader.finish()
     kind = type_by_id(type_id)
+    if isinstance(kind.protobuf, WholeForm):
+        raise UnsupportedTransaction(type_id, 0)
+    form = kind.request
+    version = reader.take("version", _byte, form.default_version if signed else 1)
+    reader.finish()
     if not kind.versioned or not (version in kind.binary or codec.is_protobuf(kind, version)):
         raise UnsupportedTransaction(type_id, version)
+    if signed:
+        reader.require(form.required)
     request = Request(
         kind=kind,
         version=version,
         sender=reader.take("sender", _string, None),
         sender_public_key=reader.take("senderPublicKey", _string, None),
-        fee=reader.take("fee", _long),
+        fee=reader.take("fee", _long) if form.fee_required else reader.take("fee", _long, 0),
         fee_asset_id=reader.take("feeAssetId", ASSET.read, None) if kind.fee_in_asset else None,
         timestamp=reader.take("timestamp", _long, None),
         proofs=_read_proofs(reader),
@@ -155,6 +170,12 @@ class _Reader:
         self._chain_id = chain_id
         self._shape_errors: list[tuple[str, str]] = []
         self._first_problem: ChainError | None = None
+
+    def require(self, keys: Iterable[str]) -> None:
+        """Note which of these members are not there at all."""
+        for key in sorted(keys):
+            if key not in self._obj:
+                self._shape_errors.append((_FIELD_PREFIX + key, "error.path.missing"))
 
     def has(self, key: str) -> bool:
         return self._obj.get(key) is not None

@@ -18,7 +18,7 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 
 from soliton.chain.json_kinds import JsonKind
-from soliton.chain.layouts import Codec, Field, compile_fields
+from soliton.chain.layouts import Codec, Field, Values, compile_fields
 from soliton.chain.values import AssetId
 
 P = TypeVar("P")
@@ -65,10 +65,11 @@ class BinaryForm:
 
     ``head`` opens the signed bytes, ``lead`` comes before them in the stored form only,
     ``stored_head`` replaces ``head`` there in the one old type where the two differ. ``fields``
-    name envelope or payload members.
+    name envelope or payload members. ``bind(values, chain_id)`` completes values that were read
+    and cannot be whole without the chain id, which the bytes do not hold.
     """
 
-    __slots__ = ("auth", "codec", "head", "lead", "stored_head")
+    __slots__ = ("auth", "bind", "codec", "head", "lead", "stored_head")
 
     def __init__(
         self,
@@ -78,10 +79,12 @@ class BinaryForm:
         *,
         lead: bytes = b"",
         stored_head: bytes | None = None,
+        bind: Callable[[Values, int], None] | None = None,
     ) -> None:
         self.head = head
         self.auth = auth
         self.lead = lead
+        self.bind = bind
         self.stored_head = head if stored_head is None else stored_head
         self.codec: Codec = compile_fields(fields)
 
@@ -100,9 +103,21 @@ class ProtobufForm(msgspec.Struct, frozen=True):
     strict: bool = True
 
 
+class WholeForm(msgspec.Struct, frozen=True):
+    """The form of a type that comes as bytes in another network's encoding, in place of a
+    ``Transaction`` message: the member of the ``SignedTransaction`` that holds them.
+
+    ``read(data, chain_id)`` gives the transaction, ``write`` the bytes.
+    """
+
+    member: str
+    read: Callable[[bytes, int], AnyTransaction]
+    write: Callable[[AnyTransaction], bytes]
+
+
 class JsonField(msgspec.Struct, frozen=True):
     """A JSON member of a payload. ``default`` makes it optional; ``aliases`` are older names that
-    are read as well.
+    are read as well. It is printed for versions from ``since`` on.
     """
 
     key: str
@@ -110,16 +125,36 @@ class JsonField(msgspec.Struct, frozen=True):
     kind: JsonKind
     default: Any = msgspec.UNSET
     aliases: tuple[str, ...] = ()
+    since: int = 1
+
+
+class RequestForm(msgspec.Struct, frozen=True):
+    """How clients name the envelope of a signed transaction in JSON.
+
+    ``required`` members must be there, others may be left out; ``default_version`` is what no
+    version means, ``fee_required`` whether no fee is a wrong member rather than a fee of 0.
+    """
+
+    required: frozenset[str] = frozenset()
+    default_version: int = 1
+    fee_required: bool = True
+
+
+PROVEN_REQUEST: Final = RequestForm(frozenset({"senderPublicKey", "timestamp", "proofs"}))
+"""The types that came with proofs name all of it."""
 
 
 class TransactionType(msgspec.Struct, frozen=True):
     """Everything that the chain ring knows of a type: one row of the table.
 
     ``binary`` maps versions to legacy layouts, ``protobuf_since`` is the first version that is
-    protobuf. ``make_id`` overrides the id rule (``blake2b256`` of the body). ``validate`` checks
-    the rules that need no state and raises ``ValueRuleError``. ``fee_in_asset`` tells whether a fee
-    may be paid in another asset than the coin, ``repeats_fee_asset`` whether JSON names that asset
-    twice, as clients of old versions expect.
+    protobuf. ``make_id(version, body, proofs)`` overrides the id rule (``blake2b256`` of the body).
+    ``validate`` checks the rules that need no state and raises ``ValueRuleError``. ``sender`` finds
+    the sender's public key in the payload, for a type whose form has no place of its own for it.
+    ``fee_in_asset`` tells whether a fee may be paid in another asset than the coin,
+    ``repeats_fee_asset`` whether JSON names that asset twice, as clients of old versions expect.
+    ``chain_id_versions`` are the legacy versions whose JSON shows the chain id, ``derived_json``
+    makes the members that follow from others.
     """
 
     type_id: int
@@ -128,12 +163,16 @@ class TransactionType(msgspec.Struct, frozen=True):
     payload: type[Any]
     max_version: int
     binary: Mapping[int, BinaryForm]
-    protobuf: ProtobufForm
+    protobuf: ProtobufForm | WholeForm
     json: tuple[JsonField, ...]
     validate: Callable[[AnyTransaction], None]
     protobuf_since: int | None = None
-    make_id: Callable[[bytes, tuple[bytes, ...]], bytes] | None = None
+    make_id: Callable[[int, bytes, tuple[bytes, ...]], bytes] | None = None
+    sender: Callable[[Any], bytes] | None = None
     versioned: bool = True
     signature_versions: frozenset[int] = frozenset()
     fee_in_asset: bool = False
     repeats_fee_asset: bool = False
+    chain_id_versions: frozenset[int] = frozenset()
+    derived_json: Callable[[AnyTransaction], dict[str, Any]] | None = None
+    request: RequestForm = RequestForm()

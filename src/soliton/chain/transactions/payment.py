@@ -39,7 +39,7 @@ class Payment(msgspec.Struct, frozen=True, gc=False):
     amount: int
 
 
-def _make_id(_body: bytes, proofs: tuple[bytes, ...]) -> bytes:
+def _make_id(_version: int, _body: bytes, proofs: tuple[bytes, ...]) -> bytes:
     return proofs[0] if proofs else b""
 
 
