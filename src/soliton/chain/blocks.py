@@ -332,7 +332,7 @@ def transaction_spans(data: bytes) -> list[tuple[int, int]]:
     if data[:1] == bytes((_PROTOBUF_FIRST_BYTE,)):
         return _protobuf_spans(data)
     offset = _HEADER.size
-    width = 1 if data[0] <= PLAIN_VERSION else 4
+    width = 1 if take(data, 0, 1)[0] <= PLAIN_VERSION else 4
     count = int.from_bytes(take(data, offset, width), "big")
     offset += width
     spans = []
