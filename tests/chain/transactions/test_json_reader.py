@@ -44,10 +44,10 @@ type        | True                  | JsonFieldErrors obj.type: error.expected.j
 type        | 4.5                   | JsonFieldErrors obj.type: error.expected.long
 type        | 128                   | JsonFieldErrors obj.type: error.expected.byte
 type        | 99                    | UnsupportedTransaction Bad transaction type (99)
-type        | 1                     | UnsupportedTransaction Bad transaction type (1) and version 
-type        | 2                     | UnsupportedTransaction Bad transaction type (2) and version 
-version     | 0                     | UnsupportedTransaction Bad transaction type (4) and version 
-version     | -1                    | UnsupportedTransaction Bad transaction type (4) and version 
+type        | 1                     | UnsupportedTransaction Bad transaction type (1) and version
+type        | 2                     | UnsupportedTransaction Bad transaction type (2) and version
+version     | 0                     | UnsupportedTransaction Bad transaction type (4) and version
+version     | -1                    | UnsupportedTransaction Bad transaction type (4) and version
 version     | 128                   | JsonFieldErrors obj.version: error.expected.byte
 version     | -                     | ok
 version     | 3                     | ok
