@@ -6,16 +6,42 @@ group, with its ``ROUTES``), and serving (``server``).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import ModuleType
 
 from soliton.api.asgi import Application
 from soliton.api.context import ApiContext
 from soliton.api.openapi import documentation_routes
-from soliton.api.rest import utils
+from soliton.api.rest import (
+    account_data,
+    accounts,
+    addresses,
+    blockchain,
+    blocks,
+    debug,
+    node,
+    transactions,
+    utils,
+    wallet,
+)
 from soliton.api.routes import Route
 
-GROUPS: tuple[ModuleType, ...] = (utils,)
-"""Modules with ``ROUTES`` and, where a whole path prefix needs the API key, ``GUARDED``."""
+NODE_GROUPS: tuple[ModuleType, ...] = (
+    addresses,
+    account_data,
+    wallet,
+    node,
+    blocks,
+    transactions,
+    accounts,
+    blockchain,
+    debug,
+)
+GROUPS: tuple[ModuleType, ...] = (*NODE_GROUPS, utils)
+"""Modules with ``ROUTES`` and, where a whole path prefix needs the API key, ``GUARDED``.
+
+``FAMILIES`` of a module names the families of networks for paths that not all of them have.
+"""
 
 
 def all_routes() -> tuple[Route, ...]:
@@ -23,8 +49,30 @@ def all_routes() -> tuple[Route, ...]:
     return tuple(route for group in GROUPS for route in group.ROUTES)
 
 
+def families_of(path: str) -> tuple[str, ...] | None:
+    """The families of networks that have a path, ``None`` for all of them."""
+    for group in GROUPS:
+        families: Mapping[str, tuple[str, ...]] = getattr(group, "FAMILIES", {})
+        if path in families:
+            return families[path]
+    return None
+
+
+def routes_for(context: ApiContext) -> tuple[Route, ...]:
+    """The routes that an API with this context has."""
+    if context.node is None:
+        return utils.ROUTES
+    family = context.node.network.family
+    return tuple(
+        route
+        for route in all_routes()
+        if (families := families_of(route.path)) is None or family in families
+    )
+
+
 def build_app(context: ApiContext) -> Application:
     """The application that a server serves."""
-    routes = all_routes()
-    guarded = tuple(prefix for group in GROUPS for prefix in getattr(group, "GUARDED", ()))
+    routes = routes_for(context)
+    groups = GROUPS if context.node is not None else ()
+    guarded = tuple(prefix for group in groups for prefix in getattr(group, "GUARDED", ()))
     return Application(context, (*routes, *documentation_routes(context, routes)), guarded)

@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from soliton.node.node import Node
+
 
 def no_api_key(_key: str) -> bool:
     """The key check of a node without a valid ``api-key-hash``: every key is wrong."""
@@ -35,3 +37,5 @@ class ApiContext:
     network_clock: Callable[[], int] = system_clock
     """Milliseconds of the clock that blocks are made with, corrected by NTP where that is on."""
     random_bytes: Callable[[int], bytes] = secrets.token_bytes
+    node: Node | None = None
+    """The node that most routes ask; an API without one has the routes under ``/utils`` only."""

@@ -79,13 +79,13 @@ class _Schemas:
         types: dict[type, None] = {}
         for route in routes:
             for item in (route.response, route.body.schema if route.body else {}):
-                if isinstance(item, type):
+                if not isinstance(item, Mapping):
                     types[item] = None
         found, self.components = msgspec.json.schema_components(types, ref_template=_REFERENCE)
         self._of = dict(zip(types, found, strict=True))
 
     def of(self, item: type | Mapping[str, object]) -> Mapping[str, object]:
-        return self._of[item] if isinstance(item, type) else item
+        return item if isinstance(item, Mapping) else self._of[item]
 
 
 def _operation(route: Route, method: str, schemas: _Schemas) -> dict[str, object]:

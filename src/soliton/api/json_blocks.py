@@ -1,0 +1,149 @@
+"""Blocks and transactions of the chain as the REST API shows them.
+
+What lives here: the members that the chain adds to a transaction, headers, whole blocks. What does
+not: a transaction's own JSON (``soliton.chain.transactions.codec``), which blocks are asked for
+(``rest.blocks``).
+
+Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/block/serialization/
+BlockSerializer.scala``, ``api/BlockMeta.scala`` and ``api/http/TransactionJsonSerializer.scala``;
+0bsnetwork/Zbs ``src/main/scala/com/zbsnetwork/block/Block.scala`` for the oldest generation, whose
+members are all here with some of the newer ones beside them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from soliton.api.translate import OLDEST
+from soliton.chain.addresses import address_text, from_public_key, parse_address
+from soliton.chain.blocks import (
+    NG_VERSION,
+    PROTOBUF_VERSION,
+    REWARD_VERSION,
+    BlockHeader,
+    ChallengedHeader,
+    decode_header,
+)
+from soliton.chain.features import Feature
+from soliton.chain.transactions.codec import to_json
+from soliton.consensus import rewards
+from soliton.crypto import base58
+from soliton.node.chain import Chain, FoundTransaction
+from soliton.storage.layout import BlockMeta
+
+Members = dict[str, object]
+
+APPLICATION_STATUSES: Final = ("succeeded", "script_execution_failed", "elided")
+_MIDDLE: Final = "tn"
+
+
+def confirmed_json(found: FoundTransaction, chain: Chain) -> Members:
+    """A transaction of the chain with its height and what came of it."""
+    members: Members = to_json(found.transaction)
+    members["height"] = found.height
+    return members | outcome(found.height, found.status, chain)
+
+
+def outcome(height: int, status: int, chain: Chain) -> Members:
+    """What came of a transaction, as far as the generation tells."""
+    members: Members = {}
+    family = chain.network.family
+    if family == OLDEST:
+        return members
+    if chain.rules.at(height).uses_vrf:
+        members["applicationStatus"] = APPLICATION_STATUSES[status]
+    if family != _MIDDLE:
+        # What scripts have cost; a chain without scripts has spent nothing.
+        members["spentComplexity"] = 0
+    return members
+
+
+def header_json(chain: Chain, height: int) -> Members:
+    """The header of the block at a height; raises ``KeyError`` where there is none."""
+    meta = chain.meta(height)
+    data = chain.store.block_data(height)
+    if data is None:
+        raise KeyError(height)
+    header, signature = decode_header(data, chain.network.chain_id)
+    return _header_members(chain, height, meta, header, signature)
+
+
+def block_json(chain: Chain, height: int) -> Members:
+    """The block at a height with its transactions; raises ``KeyError`` where there is none."""
+    block = chain.last_block if height == chain.height else chain.block_at(height)
+    members = _header_members(chain, height, chain.meta(height), block.header, block.signature)
+    members["fee"] = sum(item.fee for item in block.transactions if item.fee_asset_id is None)
+    shown: list[Members] = [to_json(item) for item in block.transactions]
+    if block.header.version >= PROTOBUF_VERSION:
+        for item, transaction in zip(shown, block.transactions, strict=True):
+            location = chain.store.transaction_location(transaction.id)
+            status = 0 if location is None else location.status
+            item["applicationStatus"] = APPLICATION_STATUSES[status]
+    members["transactions"] = shown
+    return members
+
+
+def _header_members(
+    chain: Chain, height: int, meta: BlockMeta, header: BlockHeader, signature: bytes
+) -> Members:
+    block_id = base58.encode(meta.id)
+    members: Members = {
+        "version": header.version,
+        "timestamp": header.timestamp,
+        "reference": base58.encode(header.reference),
+        "nxt-consensus": {
+            "base-target": header.base_target,
+            "generation-signature": base58.encode(header.generation_signature),
+        },
+    }
+    if header.version >= PROTOBUF_VERSION:
+        members["transactionsRoot"] = base58.encode(header.transactions_root)
+    members["id"] = block_id
+    members |= _vote_members(header, header.version, chain.network.chain_id)
+    if height == 1 and chain.rules.at(1).has(Feature.LIGHT_NODE):
+        # The bytes of this block have no place for it; the reference shows it all the same.
+        members["stateHash"] = base58.encode(meta.snapshot_hash)
+    if header.challenged is not None:
+        members["challengedHeader"] = {
+            "headerSignature": base58.encode(header.challenged.header_signature),
+            **_vote_members(header.challenged, header.version, chain.network.chain_id),
+        }
+    members["signature"] = base58.encode(signature)
+    members["blocksize"] = meta.size
+    members["transactionCount"] = meta.transaction_count
+    members["height"] = height
+    members["totalFee"] = meta.total_fee
+    if chain.network.family != OLDEST:
+        members |= _reward_members(chain, height, meta)
+    if header.version >= PROTOBUF_VERSION:
+        members["VRF"] = base58.encode(meta.hit_source)
+    return members
+
+
+def _vote_members(header: BlockHeader | ChallengedHeader, version: int, chain_id: int) -> Members:
+    """What a header says about its generator, and what that one votes for."""
+    members: Members = {}
+    if version >= NG_VERSION:
+        members["features"] = header.feature_votes
+    if version >= REWARD_VERSION:
+        members["desiredReward"] = header.reward_vote
+    members["generator"] = address_text(from_public_key(header.generator, chain_id))
+    members["generatorPublicKey"] = base58.encode(header.generator)
+    if header.state_hash is not None:
+        members["stateHash"] = base58.encode(header.state_hash)
+    return members
+
+
+def _reward_members(chain: Chain, height: int, meta: BlockMeta) -> Members:
+    settings, chain_id = chain.network.functionality, chain.network.chain_id
+    activations = chain.rules.activations()
+    parts = rewards.shares(height, meta.reward, activations, settings)
+    shares = [(bytes(from_public_key(meta.generator, chain_id)), parts.miner)]
+    if settings.dao_address is not None:
+        shares.append((parse_address(settings.dao_address, chain_id), parts.dao))
+    if settings.xtn_buyback_address is not None:
+        shares.append((parse_address(settings.xtn_buyback_address, chain_id), parts.xtn_buyback))
+    return {
+        "reward": meta.reward * rewards.reward_multiplier(height, activations, settings),
+        "rewardShares": {address_text(to): amount for to, amount in sorted(shares) if amount > 0},
+    }

@@ -1,0 +1,109 @@
+"""What the handlers of a node's routes share: the node, and texts of a request as protocol values.
+
+What lives here: addresses, ids and alternatives in paths, with the errors that the generations of
+the interface give for bad ones. What does not: declarations (``routes``), other errors
+(``translate``).
+
+Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/package.scala``
+(``AddrSegment``, ``TransactionId``, ``BlockId``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from soliton.api.errors import (
+    INVALID_ADDRESS,
+    INVALID_BLOCK_ID,
+    INVALID_SIGNATURE,
+    INVALID_TRANSACTION_ID,
+    ErrorKind,
+    invalid_request,
+)
+from soliton.api.http import Request
+from soliton.api.routes import TEXT, Parameter, Route
+from soliton.api.translate import OLDEST
+from soliton.chain.addresses import Address, check_address
+from soliton.chain.errors import AddressError
+from soliton.crypto import base58
+from soliton.crypto.errors import Base58Error
+from soliton.errors import InvariantBroken
+from soliton.node.node import Node
+
+MAX_ADDRESS_TEXT_CHARS: Final = 256
+MAX_ID_TEXT_CHARS: Final = 1_024
+"""Longer texts are refused unread; an id has at most 88 characters."""
+DIGEST_LENGTH: Final = 32
+SIGNATURE_LENGTH: Final = 64
+
+ADDRESS: Final = Parameter(
+    "address", TEXT, "Address in base58", "3M4qwDomRabJKLZxuXhwfqLApQkU592nWxF"
+)
+
+
+def node_of(request: Request) -> Node:
+    """The node behind the API."""
+    node = request.context.node
+    if node is None:
+        raise InvariantBroken("a route of the node is served without one")
+    return node
+
+
+def is_oldest(node: Node) -> bool:
+    """Whether the node speaks the oldest generation of the interface."""
+    return node.network.family == OLDEST
+
+
+def address_argument(request: Request, name: str = "address") -> Address:
+    """A path parameter as an address of the node's chain; error 102 (199 for no base58)."""
+    node = node_of(request)
+    text = request.text(name)
+    try:
+        data = base58.decode(text, MAX_ADDRESS_TEXT_CHARS)
+    except Base58Error as error:
+        if is_oldest(node) or len(text) > MAX_ADDRESS_TEXT_CHARS:
+            raise INVALID_ADDRESS.error() from error
+        raise invalid_request(str(error)) from error
+    try:
+        return check_address(data, node.network.chain_id)
+    except AddressError as error:
+        raise INVALID_ADDRESS.error() from error
+
+
+def transaction_id(text: str, node: Node) -> bytes:
+    """The id of a transaction; error 4001 (101 in the oldest generation)."""
+    return _identifier(text, node, INVALID_TRANSACTION_ID)
+
+
+def block_id(text: str, node: Node) -> bytes:
+    """The id of a block; error 4002 (101 in the oldest generation)."""
+    return _identifier(text, node, INVALID_BLOCK_ID)
+
+
+def _identifier(text: str, node: Node, kind: ErrorKind) -> bytes:
+    try:
+        value = base58.decode(text, MAX_ID_TEXT_CHARS)
+    except Base58Error as error:
+        if is_oldest(node):
+            raise INVALID_SIGNATURE.error() from error
+        raise kind.error(message=str(error)) from error
+    if not is_oldest(node) and len(value) not in (DIGEST_LENGTH, SIGNATURE_LENGTH):
+        raise kind.error(
+            message=f"{text} has invalid length {len(value)}. "
+            f"Length can either be {DIGEST_LENGTH} or {SIGNATURE_LENGTH}"
+        )
+    return value
+
+
+def decode_id(text: str) -> bytes | None:
+    """An id of a list, of any length; ``None`` for what is no base58."""
+    try:
+        return base58.decode(text, MAX_ID_TEXT_CHARS)
+    except Base58Error:
+        return None
+
+
+def with_slash(route: Route) -> tuple[Route, Route]:
+    """The route, and the same under its path with a slash at the end."""
+    return route, replace(route, path=f"{route.path}/", documented=False)

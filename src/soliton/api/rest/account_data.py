@@ -1,0 +1,230 @@
+"""Routes under ``/addresses/data`` and ``/addresses/scriptInfo``: what accounts keep on the chain.
+
+Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/
+AddressApiRoute.scala`` (``getData``, ``scriptInfo``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from itertools import islice
+from typing import Final
+
+import msgspec
+
+from soliton.api.errors import (
+    CUSTOM_VALIDATION_ERROR,
+    DATA_KEY_DOES_NOT_EXIST,
+    DATA_KEYS_NOT_SPECIFIED,
+    INVALID_ADDRESS,
+    TOO_BIG_SEQUENCE_WITH_LIMIT,
+    invalid_request,
+)
+from soliton.api.http import FORM_URLENCODED, JsonStream, Request, parse_query
+from soliton.api.key_patterns import KeyPattern, PatternError
+from soliton.api.lookup import ADDRESS, address_argument, node_of
+from soliton.api.rest import examples
+from soliton.api.routes import (
+    GET,
+    POST,
+    TEXT,
+    Body,
+    BodyKind,
+    Parameter,
+    Route,
+    query_parameter,
+)
+from soliton.chain.addresses import Address, address_text
+from soliton.chain.json_kinds import data_entry_json
+from soliton.chain.values import DataEntry, DataValue
+from soliton.ledger.state import DATA, Missing
+from soliton.node.node import Node
+
+_TAG: Final = "addresses"
+_PAGE: Final = 1_000
+"""So many data entries are read before others get their turn."""
+_MATCHED: Final = 20
+"""So many keys are matched before others get their turn."""
+
+
+class OnlyAddress(msgspec.Struct, frozen=True, gc=False):
+    """An account about which there is nothing to say."""
+
+    address: str
+
+
+class ScriptInfo(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """The script of an account, if it has one, and what it costs."""
+
+    address: str
+    script: str | None = None
+    script_text: str | None = None
+    version: int | None = None
+    complexity: int = 0
+    verifier_complexity: int = 0
+    callable_complexities: dict[str, int] = {}
+    extra_fee: int = 0
+    public_key: str | None = None
+
+
+# --- data -----------------------------------------------------------------------------------------
+
+
+def data_entry(request: Request) -> object:
+    """One data entry of an account."""
+    node, address = node_of(request), address_argument(request)
+    entry = _entry(node, address, request.text("key"))
+    if entry is None:
+        raise DATA_KEY_DOES_NOT_EXIST.error()
+    return entry
+
+
+def _entry(node: Node, address: Address, key: str) -> object:
+    try:
+        value = node.chain.store.get(DATA, (address, key))
+    except UnicodeEncodeError:
+        return None
+    return None if value is None or isinstance(value, Missing) else _shown(key, value)
+
+
+def _shown(key: str, value: DataValue) -> object:
+    return data_entry_json(DataEntry(key, value))
+
+
+def data(request: Request) -> object:
+    """Data entries of an account: all, those of some keys, or those whose key matches."""
+    node, address = node_of(request), address_argument(request)
+    is_form = request.method == "POST" and request.content_type() == FORM_URLENCODED
+    form = parse_query(request.body) if is_form else {}
+    patterns = form.get("matches") or request.query.get("matches")
+    if patterns:
+        try:
+            pattern = KeyPattern(patterns[0])
+        except PatternError as error:
+            raise invalid_request("Cannot compile regex").with_hint(str(error)) from error
+        return JsonStream(_entries(node, address, pattern))
+    keys = request.listed("key", "keys")
+    limit = node.settings.rest_api.data_keys_request_limit
+    if len(keys) > limit:
+        raise TOO_BIG_SEQUENCE_WITH_LIMIT.error(limit=limit)
+    if keys:
+        found = (_entry(node, address, key) for key in keys)
+        return [entry for entry in found if entry is not None]
+    if request.method != "GET":
+        raise DATA_KEYS_NOT_SPECIFIED.error()
+    return JsonStream(_entries(node, address, None))
+
+
+async def _entries(
+    node: Node, address: Address, pattern: KeyPattern | None
+) -> AsyncIterator[object]:
+    """Piece by piece: the store may be written between two pieces, not within one."""
+    after: str | None = None
+    while True:
+        page = list(islice(node.chain.store.data_entries(address, after), _PAGE))
+        for number, (key, value) in enumerate(page):
+            if pattern is not None and number % _MATCHED == 0:
+                await asyncio.sleep(0)
+            if pattern is None or pattern.matches(key):
+                yield _shown(key, value)
+        if len(page) < _PAGE:
+            return
+        after = page[-1][0]
+        await asyncio.sleep(0)
+
+
+# --- scripts --------------------------------------------------------------------------------------
+
+
+def script_info(request: Request) -> ScriptInfo:
+    """The script of an account."""
+    return ScriptInfo(address_text(address_argument(request)))
+
+
+def script_meta(request: Request) -> OnlyAddress:
+    """The callable functions of an account's script; of none, only the address."""
+    return OnlyAddress(address_text(address_argument(request)))
+
+
+_KEYS: Final = Body(
+    BodyKind.FORM_OR_JSON,
+    "Keys as `keys` of a JSON object or as `key` of a form; or a form's `matches`",
+    {"keys": ["greeting"]},
+    {
+        "type": "object",
+        "properties": {"keys": {"type": "array", "items": {"type": "string"}}},
+        "required": ["keys"],
+    },
+)
+_ENTRY_SCHEMA: Final = {
+    "type": "object",
+    "properties": {
+        "key": {"type": "string"},
+        "type": {"type": "string", "enum": ["integer", "boolean", "binary", "string"]},
+        "value": {"type": ["integer", "boolean", "string"]},
+    },
+    "required": ["key", "value"],
+}
+ROUTES: tuple[Route, ...] = (
+    Route(
+        methods=GET,
+        path="/addresses/data/{address}",
+        handler=data,
+        tag=_TAG,
+        summary="Data entries of an account in the order of their keys",
+        parameters=(
+            ADDRESS,
+            query_parameter("matches", TEXT, "A regular expression for whole keys", "gree.*"),
+            query_parameter("key", TEXT, "Keys", ["greeting"], repeated=True),
+        ),
+        response={"type": "array", "items": _ENTRY_SCHEMA},
+        example=[examples.DATA_ENTRY],
+        errors=(INVALID_ADDRESS, CUSTOM_VALIDATION_ERROR, TOO_BIG_SEQUENCE_WITH_LIMIT),
+    ),
+    Route(
+        methods=POST,
+        path="/addresses/data/{address}",
+        handler=data,
+        tag=_TAG,
+        summary="Data entries of an account by their keys",
+        parameters=(ADDRESS,),
+        body=_KEYS,
+        response={"type": "array", "items": _ENTRY_SCHEMA},
+        example=[examples.DATA_ENTRY],
+        errors=(INVALID_ADDRESS, TOO_BIG_SEQUENCE_WITH_LIMIT, DATA_KEYS_NOT_SPECIFIED),
+    ),
+    Route(
+        methods=GET,
+        path="/addresses/data/{address}/{key}",
+        handler=data_entry,
+        tag=_TAG,
+        summary="One data entry of an account",
+        parameters=(ADDRESS, Parameter("key", TEXT, "Key", "greeting")),
+        response=_ENTRY_SCHEMA,
+        example=examples.DATA_ENTRY,
+        errors=(INVALID_ADDRESS, DATA_KEY_DOES_NOT_EXIST),
+    ),
+    Route(
+        methods=GET,
+        path="/addresses/scriptInfo/{address}",
+        handler=script_info,
+        tag=_TAG,
+        summary="The script of an account, and what it costs",
+        parameters=(ADDRESS,),
+        response=ScriptInfo,
+        example=msgspec.to_builtins(ScriptInfo(examples.ADDRESS)),
+        errors=(INVALID_ADDRESS,),
+    ),
+    Route(
+        methods=GET,
+        path="/addresses/scriptInfo/{address}/meta",
+        handler=script_meta,
+        tag=_TAG,
+        summary="The callable functions of an account's script",
+        parameters=(ADDRESS,),
+        response=OnlyAddress,
+        example={"address": examples.ADDRESS},
+        errors=(INVALID_ADDRESS,),
+    ),
+)

@@ -1,0 +1,234 @@
+"""Routes ``/activation/status`` and ``/blockchain/rewards``: what the chain's generators vote on.
+
+Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/features/api/
+ActivationApiRoute.scala``, ``api/http/RewardApiRoute.scala`` and ``settings/
+BlockchainSettings.scala`` (``RewardsSettings``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Final
+
+import msgspec
+
+from soliton.api.errors import CUSTOM_VALIDATION_ERROR, invalid_request
+from soliton.api.http import Request
+from soliton.api.lookup import node_of
+from soliton.api.routes import GET, NATURAL, Parameter, Route
+from soliton.chain.blocks import decode_header
+from soliton.chain.features import DESCRIPTIONS, Feature
+from soliton.consensus import rewards
+from soliton.ledger.rules_at import voting_window
+from soliton.node.chain import Chain
+from soliton.node.node import Node
+
+_PAGE: Final = 200
+"""So many headers are read before others get their turn."""
+
+
+class FeatureStatus(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """How far a feature is; heights and counts only where they mean something."""
+
+    id: int
+    description: str
+    blockchain_status: str
+    node_status: str
+    activation_height: int | None = None
+    supporting_blocks: int | None = None
+
+
+class ActivationStatus(msgspec.Struct, frozen=True, rename="camel"):
+    """The current vote on features."""
+
+    height: int
+    voting_interval: int
+    voting_threshold: int
+    next_check: int
+    features: list[FeatureStatus]
+
+
+class RewardVotes(msgspec.Struct, frozen=True):
+    """Votes for more and for less."""
+
+    increase: int
+    decrease: int
+
+
+class RewardStatus(msgspec.Struct, frozen=True, rename="camel"):
+    """The block reward in wavelets, and the vote on it."""
+
+    height: int
+    total_waves_amount: int
+    current_reward: int
+    min_increment: int
+    term: int
+    next_check: int
+    voting_interval_start: int
+    voting_interval: int
+    voting_threshold: int
+    votes: RewardVotes
+    dao_address: str | None
+    xtn_buyback_address: str | None
+
+
+async def activation_status(request: Request) -> ActivationStatus:
+    """The current vote on features."""
+    node = node_of(request)
+    chain, settings = node.chain, node.network.functionality
+    height = chain.height
+    window = voting_window(settings, height)
+    doubling = window // settings.feature_check_blocks_period
+    start = (height - 1) // window * window + 1
+    activations = chain.rules.activations()
+    undecided = [item for item in Feature if activations.get(item, height + 1) > height]
+    votes = await _votes(chain, range(start, height + 1)) if undecided else Counter[int]()
+    numbers = sorted({*Feature, *activations, *votes})
+    return ActivationStatus(
+        height=height,
+        voting_interval=window,
+        voting_threshold=settings.blocks_for_feature_activation * doubling,
+        next_check=start + window - 1,
+        features=[_feature(node, number, height, votes) for number in numbers],
+    )
+
+
+async def _votes(chain: Chain, heights: range) -> Counter[int]:
+    votes: Counter[int] = Counter()
+    for height in heights:
+        data = chain.store.block_data(height)
+        if data is not None:
+            votes.update(set(decode_header(data, chain.network.chain_id)[0].feature_votes))
+        if height % _PAGE == 0:
+            await asyncio.sleep(0)
+    return votes
+
+
+def _feature(node: Node, number: int, height: int, votes: Counter[int]) -> FeatureStatus:
+    start = node.chain.rules.activations().get(number)
+    decided = "ACTIVATED" if start is not None and start <= height else "APPROVED"
+    status = "UNDEFINED" if start is None else decided
+    known = number in DESCRIPTIONS
+    voted = status != "ACTIVATED" and number in node.settings.features.supported
+    return FeatureStatus(
+        id=number,
+        description=DESCRIPTIONS.get(number, "Unknown feature"),
+        blockchain_status=status,
+        node_status=("VOTED" if voted else "IMPLEMENTED") if known else "NOT_IMPLEMENTED",
+        activation_height=start,
+        supporting_blocks=votes[number] if status == "UNDEFINED" else None,
+    )
+
+
+async def current_reward(request: Request) -> RewardStatus:
+    """The block reward of now."""
+    node = node_of(request)
+    return await _reward(node, node.chain.height)
+
+
+async def reward_at(request: Request) -> RewardStatus:
+    """The block reward at a height."""
+    return await _reward(node_of(request), request.integer("height"))
+
+
+async def _reward(node: Node, height: int) -> RewardStatus:
+    chain, settings = node.chain, node.network.rewards
+    functionality = node.network.functionality
+    if height > chain.height:
+        raise invalid_request(f"Invalid height: {height}")
+    activations = chain.rules.activations()
+    start = activations.get(Feature.BLOCK_REWARD)
+    if start is None or start > height:
+        raise invalid_request("Block reward feature is not activated yet")
+    meta = chain.meta(height) if height > 0 else None
+    if meta is None or meta.reward == 0:
+        raise invalid_request(f"No information about rewards at height = {height}")
+    term = rewards.term_at(height, activations, settings)
+    # The term that the height belongs to ends here.
+    next_check = start + -(-(height - start + 1) // term) * term - 1
+    interval_start = next_check - settings.voting_interval + 1
+    increase = decrease = 0
+    for voter in range(max(1, interval_start), height + 1):
+        vote = chain.meta(voter).reward_vote
+        increase += vote > meta.reward
+        decrease += 0 <= vote < meta.reward
+        if voter % _PAGE == 0:
+            await asyncio.sleep(0)
+    return RewardStatus(
+        height=height,
+        total_waves_amount=meta.total_waves,
+        current_reward=meta.reward * rewards.reward_multiplier(height, activations, functionality),
+        min_increment=settings.min_increment,
+        term=term,
+        next_check=next_check,
+        voting_interval_start=interval_start,
+        voting_interval=settings.voting_interval,
+        voting_threshold=settings.voting_interval // 2 + 1,
+        votes=RewardVotes(increase, decrease),
+        dao_address=functionality.dao_address,
+        xtn_buyback_address=functionality.xtn_buyback_address,
+    )
+
+
+_REWARD_EXAMPLE: Final = {
+    "height": 4,
+    "totalWavesAmount": 10000017500000000,
+    "currentReward": 5500000000,
+    "minIncrement": 50000000,
+    "term": 3,
+    "nextCheck": 6,
+    "votingIntervalStart": 4,
+    "votingInterval": 3,
+    "votingThreshold": 2,
+    "votes": {"increase": 1, "decrease": 0},
+    "daoAddress": None,
+    "xtnBuybackAddress": None,
+}
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        methods=GET,
+        path="/activation/status",
+        handler=activation_status,
+        tag="activation",
+        summary="The current vote on features",
+        response=ActivationStatus,
+        example={
+            "height": 84,
+            "votingInterval": 5,
+            "votingThreshold": 5,
+            "nextCheck": 85,
+            "features": [
+                {
+                    "id": 2,
+                    "description": "NG Protocol",
+                    "blockchainStatus": "ACTIVATED",
+                    "nodeStatus": "IMPLEMENTED",
+                    "activationHeight": 0,
+                }
+            ],
+        },
+    ),
+    Route(
+        methods=GET,
+        path="/blockchain/rewards",
+        handler=current_reward,
+        tag="rewards",
+        summary="The block reward, and the vote on it",
+        response=RewardStatus,
+        example=_REWARD_EXAMPLE,
+        errors=(CUSTOM_VALIDATION_ERROR,),
+    ),
+    Route(
+        methods=GET,
+        path="/blockchain/rewards/{height}",
+        handler=reward_at,
+        tag="rewards",
+        summary="The block reward at a height, and the vote on it",
+        parameters=(Parameter("height", NATURAL, "Height", 4),),
+        response=RewardStatus,
+        example=_REWARD_EXAMPLE,
+        errors=(CUSTOM_VALIDATION_ERROR,),
+    ),
+)

@@ -1,0 +1,455 @@
+"""Routes under ``/blocks``: blocks and headers by height and id, their times and heights.
+
+Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/BlocksApiRoute.scala``
+and ``api/common/CommonBlocksApi.scala``; 0bsnetwork/Zbs ``src/main/scala/com/zbsnetwork/api/http/
+BlocksApiRoute.scala`` for the oldest generation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_right
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import Final
+
+import msgspec
+
+from soliton.api.errors import (
+    BLOCK_DOES_NOT_EXIST,
+    INVALID_ADDRESS,
+    INVALID_BLOCK_ID,
+    INVALID_SIGNATURE,
+    TOO_BIG_SEQUENCE,
+    TOO_BIG_SEQUENCE_WITH_LIMIT,
+    RejectionError,
+    invalid_request,
+)
+from soliton.api.http import JsonStream, Raw, Request
+from soliton.api.json_blocks import block_json, header_json
+from soliton.api.lookup import ADDRESS, address_argument, block_id, is_oldest, node_of
+from soliton.api.rest import examples
+from soliton.api.routes import GET, NATURAL, NATURAL_LONG, TEXT, Parameter, Route
+from soliton.chain.addresses import from_public_key
+from soliton.node.chain import Chain
+from soliton.node.node import Node
+
+MAX_BLOCKS_FOR_DELAY: Final = 10_000
+
+_TAG: Final = "blocks"
+_GENESIS: Final = 1
+_MIDDLE: Final = "tn"
+_EMPTY: Final = Raw(b"", status=404)
+
+FAMILIES: Final = {
+    "/blocks/first": ("zbs", "tn"),
+    "/blocks/signature/{signature}": ("zbs", "tn"),
+    "/blocks/child/{signature}": ("zbs",),
+    "/blocks/{id}": ("waves", "tn"),
+    "/blocks/headers/{id}": ("waves", "tn"),
+    "/blocks/{id}/{rest}": ("waves", "tn"),
+    "/blocks/{id}/{rest}/{more}": ("waves", "tn"),
+}
+"""Routes that only some families of networks have."""
+
+Show = Callable[[Chain, int], dict[str, object]]
+
+
+class Height(msgspec.Struct, frozen=True, gc=False):
+    """A height of the chain."""
+
+    height: int
+
+
+class Delay(msgspec.Struct, frozen=True, gc=False):
+    """A mean time between blocks in milliseconds."""
+
+    delay: int
+
+
+class NoBlock(msgspec.Struct, frozen=True, gc=False):
+    """What the oldest generation says, with status 200, where there is no such block."""
+
+    status: str
+    details: str
+
+
+def height(request: Request) -> Height:
+    """The height of the last block."""
+    return Height(node_of(request).chain.height)
+
+
+def last(request: Request) -> object:
+    """The last block."""
+    chain = node_of(request).chain
+    return block_json(chain, chain.height)
+
+
+def last_header(request: Request) -> object:
+    """The last block's header."""
+    chain = node_of(request).chain
+    return header_json(chain, chain.height)
+
+
+def first(request: Request) -> object:
+    """The genesis block."""
+    return block_json(node_of(request).chain, _GENESIS)
+
+
+def at(request: Request) -> object:
+    """The block at a height."""
+    return _at(request, block_json)
+
+
+def header_at(request: Request) -> object:
+    """The header of the block at a height."""
+    return _at(request, header_json)
+
+
+def _at(request: Request, show: Show) -> object:
+    node = node_of(request)
+    try:
+        return show(node.chain, request.integer("height"))
+    except KeyError as error:
+        if is_oldest(node):
+            return NoBlock("error", "No block for this height")
+        if node.network.family == _MIDDLE:
+            return _EMPTY
+        raise BLOCK_DOES_NOT_EXIST.error() from error
+
+
+def by_id(request: Request) -> object:
+    """The block with an id."""
+    node = node_of(request)
+    return block_json(node.chain, _height_of(node, request.text("id")))
+
+
+def header_by_id(request: Request) -> object:
+    """The header of the block with an id."""
+    node = node_of(request)
+    return header_json(node.chain, _height_of(node, request.text("id")))
+
+
+def by_signature(request: Request) -> object:
+    """The block with a signature."""
+    node = node_of(request)
+    return block_json(node.chain, _height_of(node, request.text("signature")))
+
+
+def child(request: Request) -> object:
+    """The block after the one with a signature."""
+    node = node_of(request)
+    above = _height_of(node, request.text("signature")) + 1
+    if above > node.chain.height:
+        return NoBlock("error", "No child blocks")
+    return block_json(node.chain, above)
+
+
+def height_by_id(request: Request) -> Height:
+    """The height of the block with an id."""
+    node = node_of(request)
+    return Height(_height_of(node, request.text("id")))
+
+
+def _height_of(node: Node, text: str) -> int:
+    found = node.chain.store.height_of(block_id(text, node))
+    if found is None:
+        raise BLOCK_DOES_NOT_EXIST.error()
+    return found
+
+
+def no_such_path(request: Request) -> object:
+    """What the reference does with paths below ``/blocks`` that nothing else takes.
+
+    Its last route reads the first segment as an id and fails for that, before it sees more.
+    """
+    block_id(request.text("id"), node_of(request))
+    raise RejectionError("more segments than a route has")
+
+
+def delay(request: Request) -> Delay:
+    """The mean time between the blocks before one."""
+    node = node_of(request)
+    count = request.integer("count")
+    if is_oldest(node):
+        return _oldest_delay(node, request.text("id"), count)
+    name = block_id(request.text("id"), node)
+    if count > MAX_BLOCKS_FOR_DELAY:
+        raise TOO_BIG_SEQUENCE_WITH_LIMIT.error(limit=MAX_BLOCKS_FOR_DELAY)
+    top = node.chain.store.height_of(name)
+    if top is None:
+        raise BLOCK_DOES_NOT_EXIST.error()
+    bottom = max(_GENESIS, top - max(1, count))
+    return Delay(_elapsed(node.chain, bottom, top) // max(1, top - bottom))
+
+
+def _oldest_delay(node: Node, text: str, count: int) -> Delay:
+    top = _height_of(node, text)
+    if count <= 0:
+        raise invalid_request("Block count should be positive")
+    if top - count < _GENESIS:
+        raise invalid_request(f"Cannot go {count} blocks back")
+    return Delay(_elapsed(node.chain, top - count, top) // count)
+
+
+def _elapsed(chain: Chain, bottom: int, top: int) -> int:
+    return chain.meta(top).timestamp - chain.meta(bottom).timestamp
+
+
+def height_by_timestamp(request: Request) -> Height:
+    """The height of the last block that is not younger than a time."""
+    node = node_of(request)
+    chain, timestamp = node.chain, request.integer("timestamp")
+    if timestamp > node.clock():
+        raise invalid_request("Indicated timestamp belongs to the future")
+    if timestamp < chain.meta(_GENESIS).timestamp:
+        raise invalid_request("Indicated timestamp is before the start of the blockchain")
+    heights = range(_GENESIS, chain.height + 1)
+    return Height(bisect_right(heights, timestamp, key=lambda h: chain.meta(h).timestamp))
+
+
+def sequence(request: Request) -> JsonStream:
+    """The blocks from one height to another."""
+    node = node_of(request)
+    return JsonStream(_shown(node.chain, _range(request, node), block_json))
+
+
+def header_sequence(request: Request) -> JsonStream:
+    """The headers from one height to another."""
+    node = node_of(request)
+    return JsonStream(_shown(node.chain, _range(request, node), header_json))
+
+
+def by_generator(request: Request) -> JsonStream:
+    """The blocks of one generator from one height to another."""
+    node = node_of(request)
+    chain = node.chain
+    generator = address_argument(request)
+    heights = _range(request, node)
+
+    def own(candidate: int) -> bool:
+        if not _GENESIS <= candidate <= chain.height:
+            return False
+        key = chain.meta(candidate).generator
+        return from_public_key(key, chain.network.chain_id) == generator
+
+    return JsonStream(_shown(chain, [item for item in heights if own(item)], block_json))
+
+
+def _range(request: Request, node: Node) -> range:
+    start, end = request.integer("from"), request.integer("to")
+    if end < start or end - start >= node.settings.rest_api.blocks_request_limit:
+        raise TOO_BIG_SEQUENCE.error()
+    top = node.chain.height
+    if start == 0 and not is_oldest(node):
+        # The reference counts heights that are not positive from the end.
+        return range(top, (top if end == 0 else end) + 1)
+    return range(max(_GENESIS, start), min(top, end) + 1)
+
+
+async def _shown(chain: Chain, heights: Iterable[int], show: Show) -> AsyncIterator[object]:
+    for item in heights:
+        try:
+            yield show(chain, item)
+        except KeyError:
+            return
+        # Full blocks take milliseconds each: others get their turn between them.
+        await asyncio.sleep(0)
+
+
+_HEIGHT: Final = Parameter("height", NATURAL, "Height, 1 for the genesis block", 1)
+_FROM: Final = Parameter("from", NATURAL, "First height", 1)
+_TO: Final = Parameter("to", NATURAL, "Last height", 1)
+_ID: Final = Parameter("id", TEXT, "Id of a block in base58", examples.BLOCK_ID)
+_SIGNATURE: Final = Parameter("signature", TEXT, "Signature in base58", examples.BLOCK_ID)
+_BLOCK_ERRORS: Final = (INVALID_BLOCK_ID, INVALID_SIGNATURE, BLOCK_DOES_NOT_EXIST)
+_BLOCKS: Final = {"type": "array", "items": examples.BLOCK_SCHEMA}
+_HEADERS: Final = {"type": "array", "items": examples.HEADER_SCHEMA}
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        methods=GET,
+        path="/blocks/height",
+        handler=height,
+        tag=_TAG,
+        summary="Height of the last block",
+        response=Height,
+        example={"height": 1},
+    ),
+    Route(
+        methods=GET,
+        path="/blocks/last",
+        handler=last,
+        tag=_TAG,
+        summary="The last block",
+        response=examples.BLOCK_SCHEMA,
+        example=examples.BLOCK,
+    ),
+    Route(
+        methods=GET,
+        path="/blocks/first",
+        handler=first,
+        tag=_TAG,
+        summary="The genesis block",
+        response=examples.BLOCK_SCHEMA,
+        example=examples.BLOCK,
+    ),
+    Route(
+        methods=GET,
+        path="/blocks/at/{height}",
+        handler=at,
+        tag=_TAG,
+        summary="The block at a height",
+        parameters=(_HEIGHT,),
+        response=examples.BLOCK_SCHEMA,
+        example=examples.BLOCK,
+        errors=(BLOCK_DOES_NOT_EXIST,),
+    ),
+    Route(
+        methods=GET,
+        path="/blocks/seq/{from}/{to}",
+        handler=sequence,
+        tag=_TAG,
+        summary="The blocks from one height to another, both included; at most 100",
+        parameters=(_FROM, _TO),
+        response=_BLOCKS,
+        example=[examples.BLOCK],
+        errors=(TOO_BIG_SEQUENCE,),
+    ),
+    Route(
+        methods=GET,
+        path="/blocks/address/{address}/{from}/{to}",
+        handler=by_generator,
+        tag=_TAG,
+        summary="The blocks of one generator from one height to another; at most 100 heights",
+        parameters=(ADDRESS, _FROM, _TO),
+        response=_BLOCKS,
+        example=[examples.BLOCK],
+        errors=(INVALID_ADDRESS, TOO_BIG_SEQUENCE),
+    ),
+    Route(
+        methods=GET,
+        path="/blocks/height/{id}",
+        handler=height_by_id,
+        tag=_TAG,
+        summary="Height of the block with an id",
+        parameters=(_ID,),
+        response=Height,
+        example={"height": 1},
+        errors=_BLOCK_ERRORS,
+    ),
+    Route(
+        methods=GET,
+        path="/blocks/heightByTimestamp/{timestamp}",
+        handler=height_by_timestamp,
+        tag=_TAG,
+        summary="Height of the last block that is not younger than a time",
+        parameters=(
+            Parameter("timestamp", NATURAL_LONG, "Milliseconds since 1970, UTC", 1566817216027),
+        ),
+        response=Height,
+        example={"height": 1},
+    ),
+    Route(
+        methods=GET,
+        path="/blocks/delay/{id}/{count}",
+        handler=delay,
+        tag=_TAG,
+        summary="Mean time in ms between a number of blocks, the last of which has the id",
+        parameters=(_ID, Parameter("count", NATURAL, "Number of blocks, at most 10000", 1)),
+        response=Delay,
+        example={"delay": 0},
+        errors=(*_BLOCK_ERRORS, TOO_BIG_SEQUENCE_WITH_LIMIT),
+    ),
+    Route(
+        methods=GET,
+        path="/blocks/headers/last",
+        handler=last_header,
+        tag=_TAG,
+        summary="The last block's header",
+        response=examples.HEADER_SCHEMA,
+        example=examples.HEADER,
+    ),
+    Route(
+        methods=GET,
+        path="/blocks/headers/at/{height}",
+        handler=header_at,
+        tag=_TAG,
+        summary="The header of the block at a height",
+        parameters=(_HEIGHT,),
+        response=examples.HEADER_SCHEMA,
+        example=examples.HEADER,
+        errors=(BLOCK_DOES_NOT_EXIST,),
+    ),
+    Route(
+        methods=GET,
+        path="/blocks/headers/seq/{from}/{to}",
+        handler=header_sequence,
+        tag=_TAG,
+        summary="The headers from one height to another, both included; at most 100",
+        parameters=(_FROM, _TO),
+        response=_HEADERS,
+        example=[examples.HEADER],
+        errors=(TOO_BIG_SEQUENCE,),
+    ),
+    Route(
+        methods=GET,
+        path="/blocks/headers/{id}",
+        handler=header_by_id,
+        tag=_TAG,
+        summary="The header of the block with an id",
+        parameters=(_ID,),
+        response=examples.HEADER_SCHEMA,
+        example=examples.HEADER,
+        errors=_BLOCK_ERRORS,
+    ),
+    Route(
+        methods=GET,
+        path="/blocks/signature/{signature}",
+        handler=by_signature,
+        tag=_TAG,
+        summary="The block with a signature",
+        parameters=(_SIGNATURE,),
+        response=examples.BLOCK_SCHEMA,
+        example=examples.BLOCK,
+        errors=_BLOCK_ERRORS,
+    ),
+    Route(
+        methods=GET,
+        path="/blocks/child/{signature}",
+        handler=child,
+        tag=_TAG,
+        summary="The block after the one with a signature",
+        parameters=(_SIGNATURE,),
+        response=examples.BLOCK_SCHEMA,
+        example=examples.BLOCK,
+        errors=_BLOCK_ERRORS,
+    ),
+    Route(
+        methods=GET,
+        path="/blocks/{id}",
+        handler=by_id,
+        tag=_TAG,
+        summary="The block with an id",
+        parameters=(_ID,),
+        response=examples.BLOCK_SCHEMA,
+        example=examples.BLOCK,
+        errors=_BLOCK_ERRORS,
+    ),
+    *(
+        Route(
+            methods=GET,
+            path=path,
+            handler=no_such_path,
+            tag=_TAG,
+            summary="Paths that nothing takes",
+            parameters=(_ID, *(Parameter(name, TEXT, "Anything", "x") for name in names)),
+            response={"type": "object"},
+            example=INVALID_BLOCK_ID.error(**INVALID_BLOCK_ID.example).body(),
+            documented=False,
+        )
+        for path, names in (
+            ("/blocks/{id}/{rest}", ("rest",)),
+            ("/blocks/{id}/{rest}/{more}", ("rest", "more")),
+        )
+    ),
+)

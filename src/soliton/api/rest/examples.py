@@ -1,0 +1,205 @@
+"""Real answers of a private chain, shown by the API's documentation, and the shapes they have.
+
+What lives here: one transfer from its request to the chain, the block it is in, its accounts. What
+does not: examples that one module alone uses. A test asks a chain the same questions.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+ADDRESS: Final = "3M4qwDomRabJKLZxuXhwfqLApQkU592nWxF"
+PUBLIC_KEY: Final = "AXbaBkJNocyrVpwqTzD4TpUY8fQ6eeRto9k1m2bNCzXV"
+ACCOUNT_SEED: Final = "HewBh5uTNEGLVpmDPkJoHEi5vbZ6uk7fjKdP5ghiXKBs"
+AMOUNT: Final = 9_000_000_000_000_000
+ASSET_ID: Final = "DG2xFkPdDwKUoBkzGAhQtLpSGzfXLiCYPEzeKH2Ad24p"
+DATA_ENTRY: Final = {"key": "greeting", "type": "string", "value": "hello"}
+
+_RECIPIENT: Final = "3MMiWb5hjTXwst33rEaebQq8RnXZRFrTjuY"
+
+FEE_REQUEST: Final[dict[str, object]] = {
+    "type": 4,
+    "version": 3,
+    "senderPublicKey": PUBLIC_KEY,
+    "recipient": _RECIPIENT,
+    "amount": 100000000,
+}
+UNSIGNED: Final[dict[str, object]] = {
+    "type": 4,
+    "version": 3,
+    "sender": ADDRESS,
+    "recipient": _RECIPIENT,
+    "amount": 100000000,
+    "fee": 100000,
+}
+
+TRANSACTION_ID: Final = "71QkVLWfVZGb88WUYjc1i8A4AaJsyZTJDQMcuxtPnbpR"
+TRANSACTION: Final[dict[str, object]] = {
+    "type": 4,
+    "id": TRANSACTION_ID,
+    "fee": 100000,
+    "feeAssetId": None,
+    "timestamp": 1795174397440,
+    "version": 3,
+    "chainId": 82,
+    "sender": ADDRESS,
+    "senderPublicKey": PUBLIC_KEY,
+    "proofs": [
+        "2tFJsZSKkz3SVP1smojRNVgZeTRge13bubCnqayvsESP7SCtbPEbnSXGqkRvdYCW2uMxWjhXrFqaTuKj75zHDEKd"
+    ],
+    "recipient": _RECIPIENT,
+    "assetId": None,
+    "amount": 100000000,
+    "attachment": "",
+    "feeAsset": None,
+}
+CONFIRMED: Final = {
+    **TRANSACTION,
+    "height": 2,
+    "applicationStatus": "succeeded",
+    "spentComplexity": 0,
+}
+STATUS: Final = {
+    "status": "confirmed",
+    "height": 2,
+    "confirmations": 0,
+    "applicationStatus": "succeeded",
+    "spentComplexity": 0,
+    "id": TRANSACTION_ID,
+}
+
+BLOCK_ID: Final = "Cuxb2NpxeXvCZdT9CSQRqLzWrPyjs3KvWm3gd8HsKZe"
+HEADER: Final[dict[str, object]] = {
+    "version": 5,
+    "timestamp": 1795174397441,
+    "reference": (
+        "2HM8udML3P5M2qXLssnsZWDEXqgY7u33CzMPSf4HjSkE3WhHr8Yi6wNjoYsiKNhnq6kZzxfumFY5GXx6N9FSC9T2"
+    ),
+    "nxt-consensus": {
+        "base-target": 1000000000000000,
+        "generation-signature": (
+            "mSNPmpeZYXyY1Hkcau45fhADJTsG9gcd8BiomAgbYFNmuDnFCvx7s3XX4uE5Se9Ed883mwVx2zRk6vjfKVbV"
+            "TJsR7WzcHWTPZwNBnyPqvEgbN8HpFwUjakUvAXYAaHj4ubp"
+        ),
+    },
+    "transactionsRoot": "4HHiz5VSF7KNXESmMsxHiCFRK1Yy81z4353uhCGJ6JSR",
+    "id": BLOCK_ID,
+    "features": [],
+    "desiredReward": -1,
+    "generator": ADDRESS,
+    "generatorPublicKey": PUBLIC_KEY,
+    "stateHash": "5DiQQ8ZY3Zc3kaLZtr9SdWRW1jyW2MS6LztPN4cqB91c",
+    "signature": (
+        "5kCCet6KmZSJUZV5hVtLz8szv33LkoGaj9uQYUzhE6FR7Hoo5RXBYsbgobz3e8KHjhJ3JC8BWzyzxYH4kTBzBK6"
+    ),
+    "blocksize": 522,
+    "transactionCount": 1,
+    "height": 2,
+    "totalFee": 100000,
+    "reward": 6000000000,
+    "rewardShares": {ADDRESS: 6000000000},
+    "VRF": "HtwV2aHx6bAmiZzBcMcpXS8xkanyFeBcskovifLW12wn",
+}
+BLOCK: Final = {
+    **HEADER,
+    "fee": 100000,
+    "transactions": [{**TRANSACTION, "applicationStatus": "succeeded"}],
+}
+
+_EMPTY_SECTION: Final = "0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8"
+STATE_HASH: Final = {
+    "stateHash": "b8a646102afbe1cb5294201b9ff28e64403a2693bf8306316f768f419724d7c2",
+    "wavesBalanceHash": "88c3a2b9e2c757bc3c8d982228599513e0d03e384fe8f82f1b86169fc16fcb5e",
+    "assetBalanceHash": _EMPTY_SECTION,
+    "dataEntryHash": _EMPTY_SECTION,
+    "accountScriptHash": _EMPTY_SECTION,
+    "assetScriptHash": _EMPTY_SECTION,
+    "leaseBalanceHash": _EMPTY_SECTION,
+    "leaseStatusHash": _EMPTY_SECTION,
+    "sponsorshipHash": _EMPTY_SECTION,
+    "aliasHash": _EMPTY_SECTION,
+    "snapshotHash": "fmK5Kc7cYmaT4DpqBcaEvK5musAo3Uii19kdbPogzNo",
+    "blockId": (
+        "2HM8udML3P5M2qXLssnsZWDEXqgY7u33CzMPSf4HjSkE3WhHr8Yi6wNjoYsiKNhnq6kZzxfumFY5GXx6N9FSC9T2"
+    ),
+    "baseTarget": 1000000000000000,
+    "height": 1,
+    "version": "1.5.7",
+}
+
+_TEXT: Final = {"type": "string"}
+_WHOLE: Final = {"type": "integer", "format": "int64"}
+_TEXT_OR_NULL: Final = {"type": ["string", "null"]}
+
+UNSIGNED_SCHEMA: Final[dict[str, object]] = {
+    "type": "object",
+    "description": "The members of the type come besides these.",
+    "properties": {
+        "type": {"type": "integer"},
+        "version": {"type": "integer"},
+        "sender": _TEXT,
+        "senderPublicKey": _TEXT,
+        "fee": _WHOLE,
+        "feeAssetId": _TEXT_OR_NULL,
+        "timestamp": _WHOLE,
+    },
+    "required": ["type"],
+}
+TRANSACTION_SCHEMA: Final[dict[str, object]] = {
+    "type": "object",
+    "description": "The members of the type come besides these.",
+    "properties": {
+        "type": {"type": "integer"},
+        "id": _TEXT,
+        "version": {"type": "integer"},
+        "chainId": {"type": "integer"},
+        "sender": _TEXT,
+        "senderPublicKey": _TEXT,
+        "fee": _WHOLE,
+        "feeAssetId": _TEXT_OR_NULL,
+        "timestamp": _WHOLE,
+        "proofs": {"type": "array", "items": _TEXT},
+        "height": {"type": "integer", "description": "Of transactions on the chain"},
+        "applicationStatus": _TEXT,
+    },
+    "required": ["type", "fee", "timestamp"],
+}
+_HEADER_PROPERTIES: Final[dict[str, object]] = {
+    "version": {"type": "integer"},
+    "timestamp": _WHOLE,
+    "reference": _TEXT,
+    "nxt-consensus": {
+        "type": "object",
+        "properties": {"base-target": _WHOLE, "generation-signature": _TEXT},
+    },
+    "transactionsRoot": _TEXT,
+    "id": _TEXT,
+    "features": {"type": "array", "items": {"type": "integer"}},
+    "desiredReward": _WHOLE,
+    "generator": _TEXT,
+    "generatorPublicKey": _TEXT,
+    "stateHash": _TEXT,
+    "challengedHeader": {"type": "object"},
+    "signature": _TEXT,
+    "blocksize": {"type": "integer"},
+    "transactionCount": {"type": "integer"},
+    "height": {"type": "integer"},
+    "totalFee": _WHOLE,
+    "reward": _WHOLE,
+    "rewardShares": {"type": "object", "additionalProperties": _WHOLE},
+    "VRF": _TEXT,
+}
+HEADER_SCHEMA: Final[dict[str, object]] = {
+    "type": "object",
+    "properties": _HEADER_PROPERTIES,
+    "required": ["version", "timestamp", "reference", "nxt-consensus", "generator", "height"],
+}
+BLOCK_SCHEMA: Final[dict[str, object]] = {
+    "type": "object",
+    "properties": {
+        **_HEADER_PROPERTIES,
+        "fee": _WHOLE,
+        "transactions": {"type": "array", "items": TRANSACTION_SCHEMA},
+    },
+    "required": ["version", "timestamp", "reference", "generator", "height", "transactions"],
+}

@@ -1,0 +1,104 @@
+"""Routes under ``/node``: what the node is, how far it has come, and how to stop it.
+
+Source: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/api/http/NodeApiRoute.scala``.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+
+from soliton.api.http import Request
+from soliton.api.lookup import node_of
+from soliton.api.routes import GET, POST, Route
+
+_TAG: Final = "node"
+_MS: Final = 1_000
+
+
+class Status(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """How far the chain has come; the time is that of its last block."""
+
+    blockchain_height: int
+    state_height: int
+    updated_timestamp: int
+    updated_date: str
+
+
+class Version(msgspec.Struct, frozen=True, gc=False):
+    """Name and version of the node's interface."""
+
+    version: str
+
+
+class Stopped(msgspec.Struct, frozen=True, gc=False):
+    """The node has understood and stops."""
+
+    stopped: bool
+
+
+def status(request: Request) -> Status:
+    """Height and time of the last block."""
+    chain = node_of(request).chain
+    timestamp = chain.last_block.header.timestamp
+    return Status(chain.height, chain.height, timestamp, iso_time(timestamp))
+
+
+def version(request: Request) -> Version:
+    """What clients compare with the version that they need."""
+    return Version(node_of(request).agent)
+
+
+def stop(request: Request) -> Stopped:
+    """End the node after this answer."""
+    node_of(request).request_stop()
+    return Stopped(stopped=True)
+
+
+@lru_cache(maxsize=16)
+def iso_time(timestamp: int) -> str:
+    """Milliseconds since 1970 as ISO 8601 in UTC, without a fraction that is zero."""
+    seconds, milliseconds = divmod(timestamp, _MS)
+    text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return f"{text}.{milliseconds:03}Z" if milliseconds else f"{text}Z"
+
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        methods=GET,
+        path="/node/status",
+        handler=status,
+        tag=_TAG,
+        summary="Height and time of the last block",
+        response=Status,
+        example={
+            "blockchainHeight": 3,
+            "stateHeight": 3,
+            "updatedTimestamp": 1566817216027,
+            "updatedDate": "2019-08-26T11:00:16.027Z",
+        },
+    ),
+    Route(
+        methods=GET,
+        path="/node/version",
+        handler=version,
+        tag=_TAG,
+        summary="Name and version of the interface that the network's clients expect",
+        response=Version,
+        example={"version": "Waves v1.5.7"},
+    ),
+    Route(
+        methods=POST,
+        path="/node/stop",
+        handler=stop,
+        tag=_TAG,
+        summary="Stop the node",
+        key=True,
+        response=Stopped,
+        example={"stopped": True},
+    ),
+)

@@ -1,0 +1,150 @@
+"""Transactions out of what clients send: signed ones, ones to sign, ones to price.
+
+What lives here: the handlers of ``/transactions/sign`` and ``/transactions/calculateFee``, and
+reading a signed transaction. What does not: the routes' declarations (``rest.transactions``).
+
+Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/transaction/
+TransactionFactory.scala`` (``parseRequestAndSign``, ``fromSignedRequest``) and ``api/http/
+package.scala`` (``createTransaction``).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from soliton.api.errors import MISSING_SENDER_PRIVATE_KEY, ApiError
+from soliton.api.http import Request
+from soliton.api.lookup import address_argument, node_of
+from soliton.api.translate import refusal
+from soliton.chain.addresses import parse_address
+from soliton.chain.errors import JsonFieldErrors, UnsupportedTransaction
+from soliton.chain.transactions import codec, json_reader
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.crypto import base58
+from soliton.crypto.keys import KeyPair
+from soliton.errors import SolitonError
+from soliton.node.node import Node
+
+_IGNORED_WHEN_SIGNING: Final = frozenset(("proofs", "signature", "senderPublicKey", "feeAsset"))
+_MAX_VERSION_CHARS: Final = 3
+_FEE_WHEN_PRICING: Final = 1_234_567
+
+JsonObject = dict[str, object]
+
+
+class Fee(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """The least fee; ``fee_asset_id`` is ``None`` for the native coin."""
+
+    fee_asset_id: str | None
+    fee_amount: int
+
+
+def read_claimed(obj: JsonObject, node: Node) -> AnyTransaction:
+    """The transaction that a client says it has signed; raises the chain's typed errors."""
+    if type(obj.get("version")) is str:
+        obj = _with_numeric_version(obj)
+    try:
+        return json_reader.read_signed(obj, node.network.chain_id)
+    except UnsupportedTransaction as error:
+        raise _with_version(error, obj) from error
+
+
+def sign(request: Request) -> JsonObject:
+    """Sign with the sender's own key."""
+    return _sign(request, None)
+
+
+def sign_with(request: Request) -> JsonObject:
+    """Sign with the key of another account of the wallet."""
+    return _sign(request, address_argument(request, "signerAddress"))
+
+
+def _sign(request: Request, signer: bytes | None) -> JsonObject:
+    node = node_of(request)
+    obj = {
+        name: value
+        for name, value in _with_numeric_version(request.json()).items()
+        if name not in _IGNORED_WHEN_SIGNING
+    }
+    try:
+        draft = _read_request(obj, node)
+        if draft.sender is None:
+            raise JsonFieldErrors([("obj.sender", "error.path.missing")])
+        sender = parse_address(draft.sender, node.network.chain_id)
+        keys = _keys(node, sender)
+        transaction = json_reader.to_transaction(
+            draft,
+            keys.public_key,
+            node.network.chain_id,
+            node.clock() if draft.timestamp is None else draft.timestamp,
+        )
+        codec.validate(transaction)
+    except SolitonError as error:
+        raise refusal(error, node.network.family) from error
+    signing = keys if signer is None or signer == sender else _keys(node, signer)
+    return codec.to_json(codec.sign(transaction, signing.private_key))
+
+
+def _keys(node: Node, address: bytes) -> KeyPair:
+    keys = node.wallet.private_key(address)
+    if keys is None:
+        raise _no_key(node)
+    return keys
+
+
+def _no_key(node: Node) -> ApiError:
+    return MISSING_SENDER_PRIVATE_KEY.error().with_hint(
+        f"the node's wallet has {len(node.wallet.accounts(node.network.chain_id))} accounts: "
+        "GET /addresses lists them, POST /addresses adds one"
+    )
+
+
+def calculate_fee(request: Request) -> Fee:
+    """The least fee of the transaction that a client describes."""
+    node = node_of(request)
+    chain_id = node.network.chain_id
+    obj = {
+        name: value
+        for name, value in _with_numeric_version(request.json()).items()
+        if name not in ("proofs", "signature")
+    }
+    obj["fee"] = _FEE_WHEN_PRICING
+    try:
+        draft = _read_request(obj, node)
+        if draft.sender_public_key is None:
+            raise JsonFieldErrors([("obj.senderPublicKey", "error.path.missing")])
+        transaction = json_reader.to_transaction(
+            draft,
+            json_reader.parse_public_key(draft.sender_public_key),
+            chain_id,
+            draft.timestamp or 0,
+        )
+        codec.validate(transaction)
+        least = node.minimum_fee(transaction)
+    except SolitonError as error:
+        raise refusal(error, node.network.family) from error
+    asset_id = None if least.asset_id is None else base58.encode(least.asset_id)
+    return Fee(asset_id, least.amount)
+
+
+def _read_request(obj: JsonObject, node: Node) -> json_reader.Request:
+    try:
+        return json_reader.read_request(obj, node.network.chain_id)
+    except UnsupportedTransaction as error:
+        raise _with_version(error, obj) from error
+
+
+def _with_version(error: UnsupportedTransaction, obj: JsonObject) -> UnsupportedTransaction:
+    """The same error with the version that the client asked for, which the chain may not know."""
+    version = obj.get("version", 1)
+    return UnsupportedTransaction(error.type_id, version if isinstance(version, int) else 1)
+
+
+def _with_numeric_version(obj: JsonObject) -> JsonObject:
+    """Old clients send the version as a string, which the reference understands."""
+    version = obj.get("version")
+    if isinstance(version, str) and version.isdecimal() and len(version) <= _MAX_VERSION_CHARS:
+        return {**obj, "version": int(version)}
+    return obj

@@ -1,0 +1,507 @@
+"""Routes under ``/transactions``: sending, signing, finding transactions.
+
+Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/
+TransactionsApiRoute.scala`` and ``BroadcastRoute.scala``; 0bsnetwork/Zbs ``src/main/scala/com/
+zbsnetwork/api/http/TransactionsApiRoute.scala`` for the oldest generation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from itertools import islice
+from typing import Final
+
+import msgspec
+
+from soliton.api.errors import (
+    ACCOUNT_BALANCE_ERRORS,
+    ALREADY_IN_STATE,
+    CUSTOM_VALIDATION_ERROR,
+    INSUFFICIENT_FEE,
+    INVALID_ADDRESS,
+    INVALID_CHAIN_ID,
+    INVALID_IDS,
+    INVALID_PROOFS,
+    INVALID_SIGNATURE,
+    INVALID_TRANSACTION_ID,
+    MISSING_SENDER_PRIVATE_KEY,
+    MISTIMING,
+    NON_POSITIVE_AMOUNT,
+    STATE_CHECK_FAILED,
+    TOO_BIG_IN_BYTES,
+    TOO_BIG_SEQUENCE,
+    TOO_BIG_SEQUENCE_WITH_LIMIT,
+    TRANSACTION_DOES_NOT_EXIST,
+    UNSUPPORTED_TRANSACTION_TYPE,
+    WRONG_JSON,
+    WRONG_JSON_DATA,
+    ApiError,
+    invalid_request,
+)
+from soliton.api.http import Json, JsonStream, Request
+from soliton.api.json_blocks import Members, confirmed_json, outcome
+from soliton.api.lookup import (
+    ADDRESS,
+    address_argument,
+    decode_id,
+    is_oldest,
+    node_of,
+    transaction_id,
+    with_slash,
+)
+from soliton.api.rest import examples
+from soliton.api.rest.signing import calculate_fee, read_claimed, sign, sign_with
+from soliton.api.routes import (
+    ANY_METHOD,
+    BOOLEAN,
+    GET,
+    NATURAL,
+    POST,
+    TEXT,
+    Body,
+    BodyKind,
+    Parameter,
+    Route,
+    query_parameter,
+)
+from soliton.api.translate import refusal, state_refusal
+from soliton.chain.blocks import transaction_spans
+from soliton.chain.transactions.codec import to_json
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.crypto import base58
+from soliton.errors import SolitonError
+from soliton.node.node import Node
+
+_TAG: Final = "transactions"
+
+
+class Size(msgspec.Struct, frozen=True, gc=False):
+    """How many transactions wait for a block."""
+
+    size: int
+
+
+def broadcast(request: Request) -> object:
+    """Check a signed transaction, keep it for a block, tell the network."""
+    node = node_of(request)
+    family = node.network.family
+    try:
+        transaction = read_claimed(request.json(), node)
+    except SolitonError as error:
+        raise _traced(refusal(error, family), request) from error
+    try:
+        node.broadcast(transaction)
+    except SolitonError as error:
+        raise _traced(state_refusal(error, transaction, family), request) from error
+    shown = to_json(transaction)
+    if request.flag("trace"):
+        shown["trace"] = []
+    return shown
+
+
+def _traced(error: ApiError, request: Request) -> ApiError:
+    if not request.flag("trace"):
+        return error
+    # Only scripts leave traces.
+    return ApiError(error.kind, error.message, {**error.members, "trace": []}, error.hint)
+
+
+def info(request: Request) -> object:
+    """A transaction of the chain."""
+    node = node_of(request)
+    found = node.chain.transaction(transaction_id(request.text("id"), node))
+    if found is not None:
+        return confirmed_json(found, node.chain)
+    return _missing(node, "Transaction is not in blockchain")
+
+
+def _missing(node: Node, details: str) -> Json:
+    if is_oldest(node):
+        return Json({"status": "error", "details": details}, 404)
+    raise TRANSACTION_DOES_NOT_EXIST.error()
+
+
+def info_of_many(request: Request) -> list[Members]:
+    """Transactions of the chain by their ids."""
+    node = node_of(request)
+    texts = request.listed("id", "ids")
+    limit = node.settings.rest_api.transactions_by_address_limit
+    if len(texts) > limit:
+        raise TOO_BIG_SEQUENCE_WITH_LIMIT.error(limit=limit)
+    if not texts:
+        if is_oldest(node):
+            raise INVALID_SIGNATURE.error()
+        raise INVALID_TRANSACTION_ID.error(message="Transaction ID was not specified")
+    found = []
+    for text in texts:
+        name = decode_id(text)
+        if name is None:
+            raise invalid_request(_wrong_id(text))
+        transaction = node.chain.transaction(name)
+        if transaction is None:
+            raise TRANSACTION_DOES_NOT_EXIST.error()
+        found.append(confirmed_json(transaction, node.chain))
+    return found
+
+
+def _wrong_id(text: str) -> str:
+    wrong = next((item for item in text if item not in base58.ALPHABET), "")
+    return (
+        "java.lang.IllegalArgumentException: requirement failed: "
+        f"Wrong char '{wrong}' in Base58 string '{text}'"
+    )
+
+
+def status(request: Request) -> Members:
+    """Where a transaction is: on the chain, waiting, or unknown."""
+    node = node_of(request)
+    return _status(node, transaction_id(request.text("id"), node))
+
+
+def _status(node: Node, name: bytes) -> Members:
+    chain = node.chain
+    location = chain.store.transaction_location(name)
+    members: Members
+    if location is not None:
+        members = {
+            "status": "confirmed",
+            "height": location.height,
+            "confirmations": max(0, chain.height - location.height),
+        } | outcome(location.height, location.status, chain)
+    else:
+        members = {"status": "not_found" if node.pool.get(name) is None else "unconfirmed"}
+    members["id"] = base58.encode(name)
+    return members
+
+
+def status_of_many(request: Request) -> list[Members]:
+    """Where transactions are, by their ids."""
+    node = node_of(request)
+    texts = request.listed("id", "ids")
+    if not texts:
+        raise invalid_request("Empty request")
+    if len(texts) > node.settings.rest_api.transactions_by_address_limit:
+        raise TOO_BIG_SEQUENCE.error()
+    names = {text: decode_id(text) for text in texts}
+    wrong = [text for text in texts if names[text] is None]
+    if wrong:
+        raise INVALID_IDS.error(ids=wrong)
+    return [_status(node, name) for text in texts if (name := names[text]) is not None]
+
+
+def unconfirmed(request: Request) -> JsonStream:
+    """All transactions that wait for a block."""
+    return JsonStream(_shown(node_of(request).pool.transactions()))
+
+
+async def _shown(transactions: Iterable[AnyTransaction]) -> AsyncIterator[object]:
+    for number, transaction in enumerate(transactions):
+        yield to_json(transaction)
+        if number % _PAGE == 0:
+            await asyncio.sleep(0)
+
+
+def unconfirmed_size(request: Request) -> Size:
+    """How many transactions wait for a block."""
+    return Size(len(node_of(request).pool))
+
+
+def unconfirmed_info(request: Request) -> object:
+    """A transaction that waits for a block."""
+    node = node_of(request)
+    found = node.pool.get(transaction_id(request.text("id"), node))
+    return _missing(node, "Transaction is not in UTX") if found is None else to_json(found)
+
+
+def unconfirmed_info_of_none(_request: Request) -> object:
+    """The reference answers a missing id so, in all generations."""
+    raise INVALID_SIGNATURE.error()
+
+
+def of_address(request: Request) -> JsonStream:
+    """The transactions of an account, the newest first, as a list in a list."""
+    node = node_of(request)
+    address, limit = address_argument(request), request.integer("limit")
+    after = request.optional_text("after")
+    start = None if after is None else _place(node, after)
+    if limit > node.settings.rest_api.transactions_by_address_limit:
+        raise TOO_BIG_SEQUENCE.error()
+    # The index is read at once: it may change while the answer is on its way.
+    found = node.chain.store.address_transactions(address, start)
+    names = [name for _, _, name in islice(found, limit)]
+    return JsonStream(_confirmed(node, names), b"[[", b"]]")
+
+
+def _place(node: Node, text: str) -> tuple[int, int] | None:
+    name = decode_id(text)
+    if name is None:
+        raise invalid_request(f"Unable to decode transaction id {text}")
+    location = node.chain.store.transaction_location(name)
+    data = None if location is None else node.chain.store.block_data(location.height)
+    if location is None or data is None:
+        if is_oldest(node):
+            raise invalid_request(f"Transaction {text} does not exist")
+        return None
+    return location.height, transaction_spans(data).index((location.offset, location.length))
+
+
+async def _confirmed(node: Node, names: list[bytes]) -> AsyncIterator[object]:
+    for number, name in enumerate(names):
+        found = node.chain.transaction(name)
+        if found is not None:
+            yield confirmed_json(found, node.chain)
+        if number % _PAGE == 0:
+            await asyncio.sleep(0)
+
+
+_PAGE: Final = 100
+"""So many transactions are shown before others get their turn."""
+
+_ID: Final = Parameter("id", TEXT, "Id of a transaction in base58", examples.TRANSACTION_ID)
+_IDS: Final = query_parameter(
+    "id", TEXT, "Id of a transaction in base58", [examples.TRANSACTION_ID], repeated=True
+)
+_ID_LIST: Final = Body(
+    BodyKind.FORM_OR_JSON,
+    "Ids as `ids` of a JSON object, or as `id` of a form",
+    {"ids": [examples.TRANSACTION_ID]},
+    {
+        "type": "object",
+        "properties": {"ids": {"type": "array", "items": {"type": "string"}}},
+        "required": ["ids"],
+    },
+)
+_UNSIGNED: Final = Body(
+    BodyKind.JSON,
+    "A transaction without proofs: `type`, `sender` (an account of the node's wallet), the "
+    "type's own members, `fee`; `version` is 1 and `timestamp` now where they are left out",
+    examples.UNSIGNED,
+    examples.UNSIGNED_SCHEMA,
+    get_is_405=True,
+)
+_FEE_REQUEST: Final = Body(
+    BodyKind.JSON,
+    "A transaction with `senderPublicKey`, without fee and proofs",
+    examples.FEE_REQUEST,
+    examples.UNSIGNED_SCHEMA,
+    get_is_405=True,
+)
+_SIGNED: Final = Body(
+    BodyKind.JSON, "A signed transaction", examples.TRANSACTION, examples.TRANSACTION_SCHEMA
+)
+_MANY: Final = {"type": "array", "items": examples.TRANSACTION_SCHEMA}
+_STATUS_SCHEMA: Final = {
+    "type": "object",
+    "properties": {
+        "status": {"type": "string", "enum": ["confirmed", "unconfirmed", "not_found"]},
+        "height": {"type": "integer"},
+        "confirmations": {"type": "integer"},
+        "applicationStatus": {"type": "string"},
+        "spentComplexity": {"type": "integer"},
+        "id": {"type": "string"},
+    },
+    "required": ["status", "id"],
+}
+_VALUE_ERRORS: Final = (
+    WRONG_JSON,
+    WRONG_JSON_DATA,
+    INVALID_ADDRESS,
+    TOO_BIG_SEQUENCE,
+    TOO_BIG_IN_BYTES,
+    INSUFFICIENT_FEE,
+    NON_POSITIVE_AMOUNT,
+    UNSUPPORTED_TRANSACTION_TYPE,
+    INVALID_CHAIN_ID,
+    CUSTOM_VALIDATION_ERROR,
+)
+_SIGN_ERRORS: Final = (*_VALUE_ERRORS, MISSING_SENDER_PRIVATE_KEY)
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        methods=POST,
+        path="/transactions/broadcast",
+        handler=broadcast,
+        tag=_TAG,
+        summary="Send a signed transaction; sending it twice is no error",
+        parameters=(query_parameter("trace", BOOLEAN, "Add what scripts did, as `trace`", False),),
+        body=_SIGNED,
+        response=examples.TRANSACTION_SCHEMA,
+        example=examples.TRANSACTION,
+        errors=(
+            *_VALUE_ERRORS,
+            STATE_CHECK_FAILED,
+            MISTIMING,
+            INVALID_PROOFS,
+            ALREADY_IN_STATE,
+            ACCOUNT_BALANCE_ERRORS,
+        ),
+    ),
+    *with_slash(
+        Route(
+            methods=POST,
+            path="/transactions/sign",
+            handler=sign,
+            tag=_TAG,
+            summary="Sign a transaction with the sender's key from the node's wallet",
+            body=_UNSIGNED,
+            key=True,
+            response=examples.TRANSACTION_SCHEMA,
+            example=examples.TRANSACTION,
+            errors=_SIGN_ERRORS,
+        )
+    ),
+    Route(
+        methods=POST,
+        path="/transactions/sign/{signerAddress}",
+        handler=sign_with,
+        tag=_TAG,
+        summary="Sign a transaction with the key of another account of the node's wallet",
+        parameters=(Parameter("signerAddress", TEXT, "Whose key signs", ADDRESS.example),),
+        body=_UNSIGNED,
+        key=True,
+        response=examples.TRANSACTION_SCHEMA,
+        example=examples.TRANSACTION,
+        errors=_SIGN_ERRORS,
+    ),
+    Route(
+        methods=POST,
+        path="/transactions/calculateFee",
+        handler=calculate_fee,
+        tag=_TAG,
+        summary="The least fee of a transaction",
+        body=_FEE_REQUEST,
+        response={
+            "type": "object",
+            "properties": {
+                "feeAssetId": {"type": ["string", "null"]},
+                "feeAmount": {"type": "integer"},
+            },
+        },
+        example={"feeAssetId": None, "feeAmount": 100000},
+        errors=_VALUE_ERRORS,
+    ),
+    Route(
+        methods=GET,
+        path="/transactions/info/{id}",
+        handler=info,
+        tag=_TAG,
+        summary="A transaction of the chain",
+        parameters=(_ID,),
+        response=examples.TRANSACTION_SCHEMA,
+        example=examples.CONFIRMED,
+        errors=(INVALID_TRANSACTION_ID, INVALID_SIGNATURE, TRANSACTION_DOES_NOT_EXIST),
+    ),
+    *(
+        each
+        for methods, parameters, body in ((GET, (_IDS,), None), (POST, (), _ID_LIST))
+        for each in with_slash(
+            Route(
+                methods=methods,
+                path="/transactions/info",
+                handler=info_of_many,
+                tag=_TAG,
+                summary="Transactions of the chain by their ids",
+                parameters=parameters,
+                body=body,
+                response=_MANY,
+                example=[examples.CONFIRMED],
+                errors=(
+                    TOO_BIG_SEQUENCE_WITH_LIMIT,
+                    INVALID_TRANSACTION_ID,
+                    TRANSACTION_DOES_NOT_EXIST,
+                ),
+            )
+        )
+    ),
+    Route(
+        methods=ANY_METHOD,
+        path="/transactions/status/{id}",
+        handler=status,
+        tag=_TAG,
+        summary="Where a transaction is",
+        parameters=(_ID,),
+        response=_STATUS_SCHEMA,
+        example=examples.STATUS,
+        errors=(INVALID_TRANSACTION_ID,),
+    ),
+    *(
+        each
+        for methods, parameters, body in ((GET, (_IDS,), None), (POST, (), _ID_LIST))
+        for each in with_slash(
+            Route(
+                methods=methods,
+                path="/transactions/status",
+                handler=status_of_many,
+                tag=_TAG,
+                summary="Where transactions are, by their ids",
+                parameters=parameters,
+                body=body,
+                response={"type": "array", "items": _STATUS_SCHEMA},
+                example=[examples.STATUS],
+                errors=(CUSTOM_VALIDATION_ERROR, TOO_BIG_SEQUENCE, INVALID_IDS),
+            )
+        )
+    ),
+    *with_slash(
+        Route(
+            methods=GET,
+            path="/transactions/unconfirmed",
+            handler=unconfirmed,
+            tag=_TAG,
+            summary="All transactions that wait for a block",
+            response=_MANY,
+            example=[examples.TRANSACTION],
+        )
+    ),
+    Route(
+        methods=GET,
+        path="/transactions/unconfirmed/size",
+        handler=unconfirmed_size,
+        tag=_TAG,
+        summary="How many transactions wait for a block",
+        response=Size,
+        example={"size": 1},
+    ),
+    *with_slash(
+        Route(
+            methods=GET,
+            path="/transactions/unconfirmed/info",
+            handler=unconfirmed_info_of_none,
+            tag=_TAG,
+            summary="Always an error: the id is missing",
+            response={"type": "object"},
+            example=INVALID_SIGNATURE.error().body(),
+            errors=(INVALID_SIGNATURE,),
+            documented=False,
+        )
+    ),
+    Route(
+        methods=GET,
+        path="/transactions/unconfirmed/info/{id}",
+        handler=unconfirmed_info,
+        tag=_TAG,
+        summary="A transaction that waits for a block",
+        parameters=(_ID,),
+        response=examples.TRANSACTION_SCHEMA,
+        example=examples.TRANSACTION,
+        errors=(INVALID_TRANSACTION_ID, INVALID_SIGNATURE, TRANSACTION_DOES_NOT_EXIST),
+    ),
+    Route(
+        methods=GET,
+        path="/transactions/address/{address}/limit/{limit}",
+        handler=of_address,
+        tag=_TAG,
+        summary="The transactions of an account, the newest first, as a list in a list",
+        parameters=(
+            ADDRESS,
+            Parameter("limit", NATURAL, "At most so many; 1000, or 10000 on zbs networks", 10),
+            query_parameter(
+                "after", TEXT, "Begin after the transaction with this id", examples.TRANSACTION_ID
+            ),
+        ),
+        response={"type": "array", "items": _MANY},
+        example=[[examples.CONFIRMED]],
+        errors=(INVALID_ADDRESS, TOO_BIG_SEQUENCE, CUSTOM_VALIDATION_ERROR),
+    ),
+)

@@ -1,0 +1,42 @@
+"""The route ``/wallet/seed``.
+
+Source: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/api/http/WalletApiRoute.scala``.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from soliton.api.http import Request
+from soliton.api.lookup import node_of
+from soliton.api.routes import GET, Route
+from soliton.crypto import base58
+
+
+class WalletSeed(msgspec.Struct, frozen=True, gc=False):
+    """The seed of the wallet, in base58."""
+
+    seed: str
+
+    def __repr__(self) -> str:
+        return "WalletSeed(…)"
+
+
+def seed(request: Request) -> WalletSeed:
+    """The seed of the node's wallet."""
+    return WalletSeed(base58.encode(node_of(request).wallet.seed))
+
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        methods=GET,
+        path="/wallet/seed",
+        handler=seed,
+        tag="wallet",
+        summary="The seed of the node's wallet, in base58",
+        key=True,
+        response=WalletSeed,
+        example={"seed": "5Ljo3sVvwqm9kPPD3xaxsB7vtUrWVJVMwbPiDwrRhRWvDs1kFrpFkyiZ2SWRnxVm"},
+    ),
+)
