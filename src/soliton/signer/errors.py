@@ -1,0 +1,93 @@
+"""Every refusal of the signer: its number, its HTTP status, and when it comes.
+
+What lives here: the table, from which the page, the OpenAPI document and the answers are made.
+What does not: the codes of the node (0 to 5031), which are passed on as they are. The numbers here
+keep away from them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from soliton.errors import EnvironmentProblem, InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One row: what ``error`` holds, the HTTP status, and the meaning."""
+
+    code: int
+    status: int
+    meaning: str
+
+
+NOT_JSON: Final = Fault(7001, 400, "The body is no JSON.")
+WRONG_SHAPE: Final = Fault(
+    7002, 400, "A member is missing, unknown, there twice, or of the wrong kind."
+)
+INTEGER_RANGE: Final = Fault(7003, 422, "An integer does not fit into 64 bits.")
+NOT_INTEGER: Final = Fault(7004, 422, "A number is written with a point or an exponent.")
+BYTE_RANGE: Final = Fault(7005, 422, "An item of a byte array is no integer from 0 to 255.")
+NO_SUCH_TYPE: Final = Fault(7006, 422, "A value has no type in a data transaction: null, objects.")
+RULE_BROKEN: Final = Fault(
+    7007, 422, "The entries break a rule of data transactions: count, sizes, empty or double keys."
+)
+BODY_TOO_LARGE: Final = Fault(7008, 413, "The body is larger than the limit.")
+BODY_TOO_SLOW: Final = Fault(7009, 408, "The body did not arrive in time.")
+NO_SUCH_PATH: Final = Fault(7010, 404, "There is nothing at this path.")
+NO_SUCH_METHOD: Final = Fault(7011, 405, "The path does not take this method.")
+BUSY: Final = Fault(7012, 503, "Too many requests are in work; try again in a second.")
+NODE_UNREACHABLE: Final = Fault(7013, 502, "The node cannot be reached, or hung up.")
+NODE_SLOW: Final = Fault(7014, 504, "The node did not answer in time.")
+NODE_SENSELESS: Final = Fault(7015, 502, "The node answered, but not as a node does.")
+INTERNAL: Final = Fault(7016, 500, "The signer failed by a fault of its own.")
+
+FAULTS: Final = (
+    *(NOT_JSON, WRONG_SHAPE, INTEGER_RANGE, NOT_INTEGER, BYTE_RANGE, NO_SUCH_TYPE, RULE_BROKEN),
+    *(BODY_TOO_LARGE, BODY_TOO_SLOW, NO_SUCH_PATH, NO_SUCH_METHOD, BUSY),
+    *(NODE_UNREACHABLE, NODE_SLOW, NODE_SENSELESS, INTERNAL),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorAnswer:
+    """What a client gets: the HTTP status, and the members of the JSON object."""
+
+    status: int
+    code: int
+    message: str
+    more: dict[str, object] = field(default_factory=dict)
+
+    def json(self) -> dict[str, object]:
+        """The body."""
+        return {"error": self.code, "message": self.message, **self.more}
+
+
+class RequestRefused(InputError):
+    """The client has to send something else. Messages name places, never what stood there."""
+
+    def __init__(self, fault: Fault, message: str, path: str | None = None) -> None:
+        super().__init__(message)
+        more: dict[str, object] = {} if path is None else {"path": path}
+        self.answer = ErrorAnswer(fault.status, fault.code, message, more)
+
+
+class NodeRefused(InputError):
+    """The node looked at the transaction and does not want it; its code and words are kept."""
+
+    def __init__(self, status: int, code: int, message: str) -> None:
+        super().__init__(message)
+        self.answer = ErrorAnswer(status, code, message, {"source": "node"})
+
+
+class NodeTrouble(EnvironmentProblem):
+    """No usable answer came from the node.
+
+    ``transaction_id`` is what was sent, since it may have arrived all the same.
+    """
+
+    def __init__(self, fault: Fault, message: str, transaction_id: str | None = None) -> None:
+        super().__init__(message)
+        more: dict[str, object] = {} if transaction_id is None else {"id": transaction_id}
+        self.answer = ErrorAnswer(fault.status, fault.code, message, more)

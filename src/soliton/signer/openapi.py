@@ -1,0 +1,159 @@
+"""The OpenAPI document of the signer.
+
+What lives here: the document, made from the table of faults, the limits and the network, and the
+example that the page shows as well. What does not: the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from http import HTTPStatus
+from typing import Final
+
+from soliton import __version__
+from soliton.chain.transactions.data import MAX_ENTRIES, TYPE
+from soliton.signer.errors import FAULTS, Fault
+from soliton.signer.settings import SignerSettings
+
+WARNING: Final = (
+    "For proofs of concept only: a seed phrase that travels in requests is known to everybody on "
+    "the way. Never send one of an account with anything of value."
+)
+
+EXAMPLE: Final[dict[str, object]] = {
+    "seed": "the words of a throw-away account",
+    "data": [
+        {"key": "temperature", "value": -4},
+        {"key": "door open", "value": False},
+        {"key": "note", "value": "checked by hand"},
+        {"key": "raw", "value": [1, 2, 253]},
+    ],
+}
+
+_TEXT: Final[dict[str, object]] = {"type": "string"}
+_LONG: Final[dict[str, object]] = {"type": "integer", "format": "int64"}
+_NOT_OF_DATA: Final = (404, 405)
+
+
+def openapi_document(settings: SignerSettings) -> dict[str, object]:
+    """The document, ready to be printed as JSON."""
+    network = settings.network
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": f"Signer for {network.name}",
+            "version": __version__,
+            "description": WARNING,
+        },
+        "paths": {
+            "/data": {"post": _data_operation(network.fees.base[TYPE.type_id])},
+            "/health": {"get": _simple("health", "Whether the signer runs", {"200": "It does."})},
+            "/ready": {
+                "get": _simple(
+                    "ready",
+                    "Whether its node answers",
+                    {"200": "It does; with its height.", "503": "It does not, with the reason."},
+                )
+            },
+        },
+        "components": {"schemas": _schemas(settings.limits.seed_characters)},
+    }
+
+
+def _simple(name: str, summary: str, answers: dict[str, str]) -> dict[str, object]:
+    responses = {status: {"description": text} for status, text in answers.items()}
+    return {"operationId": name, "summary": summary, "responses": responses}
+
+
+def _data_operation(fee: int) -> dict[str, object]:
+    responses: dict[str, object] = {
+        "200": {
+            "description": "Signed, and accepted by the node.",
+            "content": _json_of("DataTransaction"),
+        }
+    }
+    of_data = [fault for fault in FAULTS if fault.status not in _NOT_OF_DATA]
+    for status in sorted({fault.status for fault in of_data}):
+        rows = [fault for fault in of_data if fault.status == status]
+        responses[str(status)] = {
+            "description": f"{HTTPStatus(status).phrase}. {_told(rows, status)}",
+            "content": _json_of("Error"),
+        }
+    return {
+        "operationId": "signData",
+        "summary": "Sign a data transaction with the seed's first account and broadcast it",
+        "description": f"{WARNING} The fee is {fee} for each started KiB of the signed bytes.",
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {**_schema_of("DataRequest"), "example": EXAMPLE}},
+        },
+        "responses": responses,
+    }
+
+
+def _told(rows: Iterable[Fault], status: int) -> str:
+    node = " Or the node's own code and message, for what it refuses." if status == 400 else ""
+    return " ".join(f"{row.code}: {row.meaning}" for row in rows) + node
+
+
+def _schema_of(name: str) -> dict[str, object]:
+    return {"schema": {"$ref": f"#/components/schemas/{name}"}}
+
+
+def _json_of(name: str) -> dict[str, object]:
+    return {"application/json": _schema_of(name)}
+
+
+def _schemas(max_seed_characters: int) -> dict[str, object]:
+    byte_array = {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 255}}
+    request_value = {"oneOf": [_LONG, {"type": "boolean"}, _TEXT, byte_array]}
+    kind = {"enum": ["integer", "boolean", "string", "binary"]}
+    entry = {"key": _TEXT, "value": request_value, "type": {**kind, "description": "Inferred."}}
+    seed = {"type": "string", "minLength": 1, "maxLength": max_seed_characters}
+    answered = {"type": kind, "key": _TEXT, "value": {"oneOf": [_LONG, {"type": "boolean"}, _TEXT]}}
+    return {
+        "DataRequest": _object(
+            {
+                "seed": {**seed, "format": "password", "writeOnly": True},
+                "data": {**_list_of(_object(entry, "key", "value")), "minItems": 1},
+            },
+            "seed",
+            "data",
+        ),
+        "DataTransaction": _object(
+            {
+                "type": {"const": TYPE.type_id},
+                "version": {"const": 1},
+                "senderPublicKey": _TEXT,
+                "fee": _LONG,
+                "timestamp": {**_LONG, "description": "Milliseconds since 1970."},
+                "proofs": _list_of(_TEXT),
+                "id": _TEXT,
+                "data": _list_of(_object(answered, *answered)),
+            },
+        ),
+        "Error": _object(
+            {
+                "error": {"type": "integer"},
+                "message": _TEXT,
+                "path": {"type": "string", "description": "The member of the request."},
+                "id": {"type": "string", "description": "The transaction that may have arrived."},
+                "source": {"const": "node", "description": "The node's code and message."},
+            },
+            "error",
+            "message",
+        ),
+    }
+
+
+def _list_of(schema: dict[str, object]) -> dict[str, object]:
+    return {"type": "array", "items": schema, "maxItems": MAX_ENTRIES}
+
+
+def _object(properties: dict[str, object], *required: str) -> dict[str, object]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(required or properties),
+        "additionalProperties": False,
+    }

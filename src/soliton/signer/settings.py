@@ -1,0 +1,57 @@
+"""What can be set about a signer, and the limits that it keeps.
+
+What lives here: the two records. What does not: reading them from files (``node.settings``).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from soliton.chain.networks import Network
+
+if TYPE_CHECKING:
+    import httpx
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a request may take; everything beyond is refused by name."""
+
+    body_bytes: int = 1024 * 1024
+    """The largest transaction (150 KiB) written as arrays of bytes fits, with room for spaces."""
+    body_seconds: float = 10.0
+    """The time that a body may take to arrive."""
+    seed_characters: int = 2_048
+    requests_at_once: int = 64
+    """Each may hold a body and a connection to the node; the next ones are told to come back."""
+    connect_seconds: float = 3.0
+    """The time for a connection to the node."""
+    node_seconds: float = 15.0
+    """The time for the node's whole answer; a node ends its own requests after 20."""
+    node_answer_bytes: int = 1024 * 1024
+    keep_alive_seconds: float = 15.0
+    """How long an idle connection to the node is kept: less than nodes keep theirs."""
+
+
+def wall_clock() -> int:
+    """Milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class SignerSettings:
+    """Where the node is, which network's fees are paid, and what browsers may do.
+
+    ``cors`` lets pages of any origin call the service, as demo applications do. ``clock`` gives
+    milliseconds. ``transport`` takes the place of the network between signer and node in tests.
+    """
+
+    node_url: str
+    network: Network
+    limits: Limits = Limits()
+    cors: bool = True
+    clock: Callable[[], int] = wall_clock
+    transport: httpx.AsyncBaseTransport | None = field(default=None, repr=False)
