@@ -70,8 +70,9 @@ async def start_api(node: Node) -> RunningService:
 
 async def start_signer(settings: Settings, node_url: str) -> RunningService:
     """Serve the signer; it sends what it signs to ``node_url``."""
-    from soliton.signer.app import SignerSettings, build_app
+    from soliton.signer.app import build_app
     from soliton.signer.server import serve
+    from soliton.signer.settings import SignerSettings
 
     app = build_app(SignerSettings(node_url=node_url, network=settings.network))
     return await serve(app, settings.signer.bind_address, settings.signer.port)

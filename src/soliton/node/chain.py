@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from soliton.chain import blocks
 from soliton.chain.addresses import Address, from_public_key, parse_address
-from soliton.chain.blocks import Block
+from soliton.chain.blocks import Block, BlockHeader, ChallengedHeader
 from soliton.chain.features import IMPLEMENTED, Feature
 from soliton.chain.genesis import genesis_block
 from soliton.chain.networks.model import Network
@@ -30,17 +30,30 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.consensus import pos, rewards
 from soliton.consensus.header_check import ConsensusError, HeaderRules, Parent, check_header
 from soliton.errors import InvariantBroken
-from soliton.ledger.apply import AppliedBlock, ParentBlock, Payout, apply_block
-from soliton.ledger.errors import BlockRejected
+from soliton.ledger.apply import (
+    AppliedBlock,
+    BlockInProgress,
+    ParentBlock,
+    Payout,
+    apply_block,
+)
+from soliton.ledger.errors import BlockRejected, WrongStateHash
 from soliton.ledger.hashes import EMPTY_HASH, SECTIONS, StateHash
 from soliton.ledger.rules_at import RuleBook, votes_needed, voting_window
-from soliton.ledger.state import APPROVALS, WAVES
+from soliton.ledger.state import APPROVALS, BANS, WAVES
 from soliton.node.accounts import accounts_of
 from soliton.storage.layout import BlockMeta
 from soliton.storage.store import NewBlock, Store, TransactionLocation
 
 HIT_SOURCE_DEPTH: Final = 100
 _CACHED_METAS: Final = 256
+
+
+class _LiquidStep(NamedTuple):
+    """A form of the last block, and its application so far."""
+
+    block: Block
+    progress: BlockInProgress
 
 
 class FoundTransaction(msgspec.Struct, frozen=True):
@@ -63,6 +76,7 @@ class Chain:
         self._dao = _optional_address(settings.dao_address, network.chain_id)
         self._xtn = _optional_address(settings.xtn_buyback_address, network.chain_id)
         self._metas: OrderedDict[int, BlockMeta] = OrderedDict()
+        self._liquid: list[_LiquidStep] = []
         if store.height == 0:
             self._begin(genesis_block(network))
             store.flush()
@@ -125,10 +139,16 @@ class Chain:
         )
 
     def generating_balance(self, address: Address, height: int | None = None) -> int:
-        """The balance in wavelets with which an account mines on top of the block at ``height``."""
+        """The balance in wavelets with which an account mines on top of the block at ``height``.
+
+        It is 0 while a block that challenged the account's own one is within reach.
+        """
         at = self.height if height is None else height
         depth = self.rules.at(at).generating_balance_depth
-        return self.store.minimum_effective_balance(address, max(1, at - depth + 1), at)
+        bottom = max(1, at - depth + 1)
+        if any(bottom <= banned <= at for banned in self.store.get(BANS, address)):
+            return 0
+        return self.store.minimum_effective_balance(address, bottom, at)
 
     # --- what the rules need to know --------------------------------------------------------------
 
@@ -150,17 +170,24 @@ class Chain:
         height = self.height
         return self.meta(height - 2).timestamp if height > 2 else None
 
-    def consensus_parent(self, generator: bytes) -> Parent:
-        """The last block as the header check of a block by this generator sees it."""
+    def consensus_parent(self, header: BlockHeader) -> Parent:
+        """The last block as the check of this header sees it.
+
+        Who challenges another generator mines with the balance of both.
+        """
+        balance = self._balance_of_key(header.generator)
+        if header.challenged is not None:
+            balance += self._balance_of_key(header.challenged.generator)
         return Parent(
             height=self.height,
             header=self._last.header,
             hit_source=self.hit_source(),
             great_grandparent_timestamp=self.great_grandparent_timestamp(),
-            generating_balance=self.generating_balance(
-                from_public_key(generator, self.network.chain_id)
-            ),
+            generating_balance=balance,
         )
+
+    def _balance_of_key(self, public_key: bytes) -> int:
+        return self.generating_balance(from_public_key(public_key, self.network.chain_id))
 
     def header_rules(self) -> HeaderRules:
         """The rules for the header of the next block."""
@@ -218,7 +245,7 @@ class Chain:
         if header.reference != self._last.id:
             raise BlockRejected(height, "its reference is not the last block")
         self._check_features(height)
-        hit_source = self._check_header(block, now)
+        hit_source = self._check_header(header, block.id, now)
         if blocks.has_weak_key(block) or (
             verify_signatures and not blocks.signature_is_valid(block)
         ):
@@ -227,18 +254,42 @@ class Chain:
             root = blocks.transactions_root(block.transactions)
             if root != header.transactions_root:
                 raise BlockRejected(height, f"transactions root is not {root.hex()}")
-        progress = apply_block(
+        if header.challenged is not None:
+            self._check_challenge(block, header.challenged, now)
+        progress = self._apply(block, verify_signatures=verify_signatures)
+        applied = progress.finish()
+        self._record(block, applied, hit_source)
+        self._liquid = [_LiquidStep(block, progress)]
+        return applied
+
+    def _apply(self, block: Block, *, verify_signatures: bool) -> BlockInProgress:
+        height = self.height + 1
+        return apply_block(
             self.store,
             block,
             self.parent_block(),
             self.rules.at(height),
             self.rules.at(height - 1),
-            self.payouts(header.generator),
+            self.payouts(block.header.generator),
             verify_signatures=verify_signatures,
         )
-        applied = progress.finish()
-        self._record(block, applied, hit_source)
-        return applied
+
+    def _check_challenge(self, block: Block, challenged: ChallengedHeader, now: int | None) -> None:
+        """Refuse a challenge unless the challenged block is wrong in its state hash alone."""
+        height = self.height + 1
+        original = blocks.assemble(
+            blocks.original_header(block.header, challenged),
+            block.transactions,
+            challenged.header_signature,
+        )
+        try:
+            self._check_header(original.header, original.id, now)
+            self._apply(original, verify_signatures=False)
+        except WrongStateHash:
+            return
+        except BlockRejected as error:
+            raise BlockRejected(height, f"invalid block challenge: {error.reason}") from error
+        raise BlockRejected(height, "invalid block challenge: the state hash was right")
 
     def _check_features(self, height: int) -> None:
         """Refuse to go on where a feature is active that this version does not implement."""
@@ -248,14 +299,10 @@ class Chain:
                 height, f"features {sorted(unknown)} are active there, a newer version is needed"
             )
 
-    def _check_header(self, block: Block, now: int | None) -> bytes:
+    def _check_header(self, header: BlockHeader, block_id: bytes, now: int | None) -> bytes:
         try:
             return check_header(
-                block.header,
-                block.id,
-                self.consensus_parent(block.header.generator),
-                self.header_rules(),
-                now,
+                header, block_id, self.consensus_parent(header), self.header_rules(), now
             )
         except ConsensusError as error:
             raise BlockRejected(self.height + 1, str(error)) from error
@@ -263,6 +310,7 @@ class Chain:
     def _begin(self, block: Block) -> None:
         progress = apply_block(self.store, block, None, self.rules.at(1), self.rules.at(0))
         self._record(block, progress.finish(), block.header.generation_signature)
+        self._liquid = []
 
     def _record(self, block: Block, applied: AppliedBlock, hit_source: bytes) -> None:
         height, header = applied.height, block.header
@@ -292,15 +340,15 @@ class Chain:
             transaction_count=len(block.transactions),
             snapshot_hash=applied.snapshot_hash,
             state_hash=applied.state_hash.total,
-            sections={
-                index: value
-                for index, value in enumerate(applied.state_hash.sections)
-                if value != EMPTY_HASH
-            },
+            sections=_sections(applied.state_hash),
         )
         approved = self._approved(height, header.feature_votes)
         if approved:
             applied.changes[APPROVALS] = dict.fromkeys(approved, height)
+        if header.challenged is not None:
+            banned = from_public_key(header.challenged.generator, self.network.chain_id)
+            heights = (*self.store.get(BANS, banned), height)
+            applied.changes[BANS] = {banned: heights}
         self.store.append(
             NewBlock(height, block.data, meta, applied.changes, self._index(block, applied))
         )
@@ -328,17 +376,93 @@ class Chain:
         self.rules = RuleBook(self.network, self.store.approvals())
 
     def _index(
-        self, block: Block, applied: AppliedBlock
+        self, block: Block, applied: AppliedBlock, first: int = 0
     ) -> list[tuple[bytes, int, int, int, Sequence[Address]]]:
-        if not block.transactions:
+        if not applied.statuses:
             return []
-        spans = blocks.transaction_spans(block.data)
+        spans = blocks.transaction_spans(block.data)[first:]
         return [
             (transaction.id, offset, length, status, accounts_of(transaction, self.store))
             for transaction, (offset, length), status in zip(
-                block.transactions, spans, applied.statuses, strict=True
+                block.transactions[first:], spans, applied.statuses, strict=True
             )
         ]
+
+    # --- the liquid block -------------------------------------------------------------------------
+
+    def extend(
+        self,
+        transactions: tuple[AnyTransaction, ...],
+        state_hash: bytes | None,
+        total_signature: bytes,
+        *,
+        verify_signatures: bool = True,
+    ) -> Block:
+        """Add a microblock's transactions to the last block and give its new form.
+
+        ``total_signature`` is the generator's for the longer block, ``state_hash`` what its header
+        then holds. Raises ``BlockRejected``; the block stays as it was then.
+        """
+        height = self.height
+        if not self._liquid:
+            raise BlockRejected(height, "the last block takes no more transactions")
+        last, progress = self._liquid[-1]
+        if not self.rules.at(height - 1).ng:
+            raise BlockRejected(height, "microblocks are not activated")
+        if last.header.challenged is not None:
+            raise BlockRejected(height, "a challenging block takes no microblocks")
+        total = extended(last, transactions, state_hash, total_signature)
+        if verify_signatures and not blocks.signature_is_valid(total):
+            raise BlockRejected(height, "invalid signature of the total block")
+        progress = progress.copy()
+        progress.add_all(transactions, verify_signatures=verify_signatures)
+        progress.check_state_hash(state_hash)
+        applied = progress.finish()
+        meta = self.meta(height)
+        self._replace(total, applied, meta)
+        self._liquid.append(_LiquidStep(total, progress))
+        return total
+
+    def _replace(self, total: Block, applied: AppliedBlock, meta: BlockMeta) -> None:
+        first = meta.transaction_count
+        meta = msgspec.structs.replace(
+            meta,
+            id=total.id,
+            carry=applied.carry,
+            total_fee=applied.total_fee,
+            size=len(total.data),
+            transaction_count=len(total.transactions),
+            snapshot_hash=applied.snapshot_hash,
+            state_hash=applied.state_hash.total,
+            sections=_sections(applied.state_hash),
+        )
+        index = self._index(total, applied, first)
+        self.store.extend(NewBlock(applied.height, total.data, meta, applied.changes, index, first))
+        self._remember(applied.height, meta)
+        self._last = total
+
+    def knows_liquid(self, block_id: bytes) -> bool:
+        """Whether the last block had this id at some point since its first transactions."""
+        return any(step.block.id == block_id for step in self._liquid)
+
+    def liquid_progress(self) -> BlockInProgress | None:
+        """A copy of the last block's application, to try what a microblock would do."""
+        return self._liquid[-1].progress.copy() if self._liquid else None
+
+    def shorten(self, block_id: bytes) -> tuple[AnyTransaction, ...]:
+        """Take the last block back to the form with this id; gives the transactions taken off.
+
+        Raises ``KeyError`` when it never had that id.
+        """
+        if not self.knows_liquid(block_id):
+            raise KeyError(block_id.hex())
+        before = self._last.transactions
+        while self._last.id != block_id:
+            self._liquid.pop()
+            self.store.shorten()
+            self._last = self._liquid[-1].block
+        self._metas.pop(self.height, None)
+        return before[len(self._last.transactions) :]
 
     def rollback(self, height: int) -> list[Block]:
         """Remove all blocks above a height and give them, the lowest first; raises
@@ -355,12 +479,34 @@ class Chain:
 
     def _forget(self) -> None:
         self._metas.clear()
+        self._liquid = []
         self._read_approvals()
         self._last = self.block_at(self.store.height)
 
     def balance(self, address: Address) -> int:
         """An account's balance in wavelets."""
         return self.store.get(WAVES, address)
+
+
+def extended(
+    block: Block,
+    transactions: tuple[AnyTransaction, ...],
+    state_hash: bytes | None,
+    signature: bytes,
+) -> Block:
+    """A block with more transactions at its end and what its header and signature become."""
+    longer = block.transactions + transactions
+    header = block.header
+    if header.version >= blocks.PROTOBUF_VERSION:
+        header = msgspec.structs.replace(
+            header, transactions_root=blocks.transactions_root(longer), state_hash=state_hash
+        )
+    return blocks.assemble(header, longer, signature)
+
+
+def _sections(state_hash: StateHash) -> dict[int, bytes]:
+    """The section hashes that are not the empty one."""
+    return {index: value for index, value in enumerate(state_hash.sections) if value != EMPTY_HASH}
 
 
 def _optional_address(text: str | None, chain_id: int) -> Address | None:

@@ -18,14 +18,16 @@ import msgspec
 
 from soliton.chain import blocks
 from soliton.chain.addresses import from_public_key
-from soliton.chain.blocks import Block, BlockHeader
+from soliton.chain.blocks import MAX_TRANSACTIONS, Block, BlockHeader
+from soliton.chain.layouts import SIGNATURE_LENGTH
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.consensus import pos
 from soliton.crypto import vrf
+from soliton.crypto.curve25519 import sign
 from soliton.crypto.keys import KeyPair
 from soliton.errors import InputError
 from soliton.ledger.apply import BlockFull, BlockInProgress
-from soliton.node.chain import Chain
+from soliton.node.chain import Chain, extended
 
 
 class CannotMine(InputError):
@@ -89,9 +91,26 @@ def forge(
         chain.store, slot.account.public_key, timestamp, chain.parent_block(), rules, parent_rules
     )
     progress.begin((), chain.payouts(slot.account.public_key))
+    transactions, invalid = _take(progress, candidates, MAX_TRANSACTIONS)
+    header = _header(chain, slot, timestamp, transactions, progress.snapshot_hash)
+    header = msgspec.structs.replace(
+        header,
+        reward_vote=reward_vote if header.version >= blocks.REWARD_VERSION else header.reward_vote,
+        feature_votes=feature_votes if header.version >= blocks.NG_VERSION else (),
+    )
+    block = blocks.sign(header, transactions, slot.account.private_key)
+    return Forged(block, invalid)
+
+
+def _take(
+    progress: BlockInProgress, candidates: Iterable[AnyTransaction], max_count: int
+) -> tuple[tuple[AnyTransaction, ...], tuple[bytes, ...]]:
+    """Apply candidates until the block is full: those that went in, and the ids that did not."""
     taken: list[AnyTransaction] = []
     invalid: list[bytes] = []
     for transaction in candidates:
+        if len(taken) >= max_count:
+            break
         try:
             progress.add(transaction, verify_signature=False)
         except BlockFull:
@@ -100,15 +119,7 @@ def forge(
             invalid.append(transaction.id)
         else:
             taken.append(transaction)
-    transactions = tuple(taken)
-    header = _header(chain, slot, timestamp, transactions, progress.snapshot_hash)
-    header = msgspec.structs.replace(
-        header,
-        reward_vote=reward_vote if header.version >= blocks.REWARD_VERSION else header.reward_vote,
-        feature_votes=feature_votes if header.version >= blocks.NG_VERSION else (),
-    )
-    block = blocks.sign(header, transactions, slot.account.private_key)
-    return Forged(block, tuple(invalid))
+    return tuple(taken), tuple(invalid)
 
 
 def _header(
@@ -140,3 +151,24 @@ def _header(
         transactions_root=blocks.transactions_root(transactions) if protobuf else b"",
         state_hash=state_hash if rules.state_hash_required else None,
     )
+
+
+def forge_micro(
+    chain: Chain, account: KeyPair, candidates: Iterable[AnyTransaction], max_count: int
+) -> Forged | None:
+    """The last block, which the account has made, with more transactions at its end.
+
+    ``None`` when no candidate applies or the last block takes no more. Candidates are taken in
+    order, at most ``max_count``.
+    """
+    progress = chain.liquid_progress()
+    last = chain.last_block
+    if progress is None or last.header.generator != account.public_key:
+        return None
+    taken, invalid = _take(progress, candidates, max_count)
+    if not taken:
+        return None
+    state_hash = None if last.header.state_hash is None else progress.snapshot_hash
+    unsigned = extended(last, taken, state_hash, bytes(SIGNATURE_LENGTH))
+    signature = sign(account.private_key, unsigned.signed)
+    return Forged(extended(last, taken, state_hash, signature), invalid)

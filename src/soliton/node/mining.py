@@ -1,6 +1,7 @@
-"""When a private chain makes its blocks: at once when there are transactions, or in a rhythm.
+"""When blocks are made: as proof of stake decides, at once for each transaction, or in a rhythm.
 
-What lives here: the waiting. What does not: the block (``miner``), the schedule of public networks.
+What lives here: the waiting. What does not: making the block (``miner``), putting it on the chain
+(``node``).
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ import asyncio
 import logging
 from typing import Final
 
+from soliton.chain.addresses import from_public_key
 from soliton.crypto.keys import KeyPair
 from soliton.errors import SolitonError
+from soliton.node.miner import CannotMine, Slot, next_slot
 from soliton.node.node import Node
 
 _log = logging.getLogger(__name__)
@@ -36,6 +39,54 @@ async def mine_on_demand(node: Node, account: KeyPair) -> None:
             arrived.set()
 
 
+async def mine_by_schedule(node: Node) -> None:
+    """Make blocks as proof of stake lets the wallet's accounts, for ever.
+
+    Where NG is active a key block is empty and microblocks follow until the next turn.
+    """
+    while True:
+        slot = _next_slot(node)
+        if slot is None:
+            await asyncio.sleep(RETRY_SECONDS)
+            continue
+        top = node.chain.last_block.id
+        while (wait := (slot.earliest - node.clock()) / 1000) > 0:
+            await asyncio.sleep(min(wait, node.settings.miner.micro_block_interval_ms / 1000))
+            if slot.earliest > node.clock() and len(node.pool):
+                _extend(node)
+            if node.chain.last_block.id != top:
+                break
+        else:
+            micro = node.chain.rules.at(node.chain.height).ng
+            if not _mine(node, slot.account, empty=micro):
+                await asyncio.sleep(RETRY_SECONDS)
+
+
+def _next_slot(node: Node) -> Slot | None:
+    """The first turn that one of the wallet's accounts has."""
+    slots = []
+    for address in node.wallet.accounts(node.network.chain_id):
+        account = node.wallet.private_key(address)
+        if account is None:
+            continue
+        try:
+            slots.append(next_slot(node.chain, account))
+        except CannotMine:
+            continue
+    return min(slots, key=lambda slot: slot.earliest, default=None)
+
+
+def _extend(node: Node) -> None:
+    generator = node.chain.last_block.header.generator
+    account = node.wallet.private_key(from_public_key(generator, node.network.chain_id))
+    if account is None:
+        return
+    try:
+        node.mine_micro(account)
+    except SolitonError as error:
+        _log.error("cannot make a microblock: %s", error)
+
+
 async def mine_in_rhythm(node: Node, account: KeyPair, seconds: float) -> None:
     """Make a block every so many seconds, for ever."""
     loop = asyncio.get_running_loop()
@@ -46,9 +97,9 @@ async def mine_in_rhythm(node: Node, account: KeyPair, seconds: float) -> None:
         due = max(due + seconds, loop.time())
 
 
-def _mine(node: Node, account: KeyPair) -> bool:
+def _mine(node: Node, account: KeyPair, *, empty: bool = False) -> bool:
     try:
-        block = node.mine(account)
+        block = node.mine(account, empty=empty)
     except SolitonError as error:
         _log.error("cannot make a block: %s", error)
         return False

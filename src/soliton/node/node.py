@@ -10,6 +10,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from typing import Final
 
 from soliton.chain.blocks import NO_REWARD_VOTE, Block
 from soliton.chain.transactions.model import AnyTransaction
@@ -23,6 +24,9 @@ from soliton.node.settings import Settings
 from soliton.node.versions import agent
 from soliton.node.wallet import Wallet
 from soliton.storage.store import Store
+
+MAX_MICRO_TRANSACTIONS: Final = 255
+"""No microblock may hold more."""
 
 _log = logging.getLogger(__name__)
 
@@ -72,26 +76,48 @@ class Node:
         rules = self.chain.rules.at(self.chain.height + 1)
         return fees.minimum_fee(transaction, self.pool.state(), rules)
 
-    def mine(self, account: KeyPair) -> Block:
-        """Make the next block from the pool with this account and put it on the chain.
+    def mine(self, account: KeyPair, *, empty: bool = False) -> Block:
+        """Make the next block with this account and put it on the chain.
 
-        Raises ``CannotMine``.
+        It holds what is in the pool, or nothing (``empty``) where microblocks will bring it.
+        Raises ``CannotMine``, or ``BlockRejected`` when it is too early.
         """
         slot = miner.next_slot(self.chain, account)
         vote = self.settings.rewards_desired
         forged = miner.forge(
             self.chain,
             slot,
-            self.pool.transactions(),
+            () if empty else self.pool.in_mining_order(),
             self.clock(),
             NO_REWARD_VOTE if vote is None else vote,
+            self._feature_votes(),
         )
         self.chain.append(forged.block, verify_signatures=False)
-        self.store.flush()
-        mined = [transaction.id for transaction in forged.block.transactions]
-        self.pool.refresh((*mined, *forged.invalid))
-        self.last_change = self.clock()
+        self._follow(forged.block.transactions, forged.invalid)
         return forged.block
+
+    def mine_micro(self, account: KeyPair) -> int:
+        """Add transactions of the pool to the last block, which this account made: how many."""
+        limit = min(MAX_MICRO_TRANSACTIONS, self.settings.miner.max_transactions_in_micro_block)
+        forged = miner.forge_micro(self.chain, account, self.pool.in_mining_order(), limit)
+        if forged is None:
+            return 0
+        added = forged.block.transactions[len(self.chain.last_block.transactions) :]
+        self.chain.extend(
+            added, forged.block.header.state_hash, forged.block.signature, verify_signatures=False
+        )
+        self._follow(added, forged.invalid)
+        return len(added)
+
+    def _follow(self, mined: tuple[AnyTransaction, ...], invalid: tuple[bytes, ...]) -> None:
+        self.store.flush()
+        self.pool.refresh([*(transaction.id for transaction in mined), *invalid])
+        self.last_change = self.clock()
+
+    def _feature_votes(self) -> tuple[int, ...]:
+        """The features that the settings support and the chain has not decided about."""
+        known = self.chain.rules.activations()
+        return tuple(sorted(set(self.settings.features.supported) - set(known)))
 
     def request_stop(self) -> None:
         """Ask the program around the node to stop."""

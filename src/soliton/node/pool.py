@@ -12,6 +12,7 @@ Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/utx/UtxPoolI
 
 from __future__ import annotations
 
+import heapq
 import logging
 from collections.abc import Callable, Iterable
 
@@ -69,6 +70,31 @@ class UtxPool:
         """All transactions, the oldest first."""
         return list(self._transactions.values())
 
+    def in_mining_order(self) -> list[AnyTransaction]:
+        """All transactions in the order in which a block takes them.
+
+        Higher fees per byte first, but what one account has sent stays in the order of arrival:
+        later transactions may need what earlier ones brought.
+        """
+        by_sender: dict[bytes, list[AnyTransaction]] = {}
+        for transaction in self._transactions.values():
+            by_sender.setdefault(transaction.sender_public_key, []).append(transaction)
+        if len(by_sender) == 1:
+            return self.transactions()
+        queues = [
+            (-_fee_rate(queue[0]), number, 0, queue)
+            for number, queue in enumerate(by_sender.values())
+        ]
+        heapq.heapify(queues)
+        ordered = []
+        while queues:
+            _, number, index, queue = heapq.heappop(queues)
+            ordered.append(queue[index])
+            index += 1
+            if index < len(queue):
+                heapq.heappush(queues, (-_fee_rate(queue[index]), number, index, queue))
+        return ordered
+
     def state(self) -> State:
         """The state as if the whole pool were in the next block."""
         return self._overlay
@@ -89,8 +115,8 @@ class UtxPool:
         return True
 
     def _apply(self, transaction: AnyTransaction, context: Context, verify: bool) -> None:
-        changes = apply_transaction(transaction, self._overlay, context, verify_signature=verify)
-        self._overlay.merge(changes)
+        applied = apply_transaction(transaction, self._overlay, context, verify_signature=verify)
+        self._overlay.merge(applied.changes)
 
     def _context(self) -> Context:
         height = self._chain.height + 1
@@ -126,3 +152,10 @@ class UtxPool:
             else:
                 self._transactions[transaction.id] = transaction
                 self._bytes += len(transaction.body)
+
+
+def _fee_rate(transaction: AnyTransaction) -> float:
+    """Wavelets per signed byte; a fee in an asset counts last: its worth is not known here."""
+    if transaction.fee_asset_id is not None:
+        return 0.0
+    return transaction.fee / len(transaction.body)

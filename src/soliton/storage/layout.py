@@ -234,6 +234,6 @@ class BlockMeta(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 UndoRecord = list[tuple[bytes, bytes | None]]
 
-encode_meta: Final = msgspec.msgpack.Encoder().encode
+encode: Final = msgspec.msgpack.Encoder().encode
 decode_meta: Final = msgspec.msgpack.Decoder(BlockMeta).decode
 decode_undo: Final = msgspec.msgpack.Decoder(UndoRecord).decode

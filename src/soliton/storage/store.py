@@ -19,7 +19,8 @@ import lmdb
 import msgspec
 
 from soliton.chain.addresses import Address
-from soliton.ledger.state import APPROVALS, DATA, LEASES, WAVES, Changes, Table, effective_balance
+from soliton.errors import InvariantBroken
+from soliton.ledger.state import APPROVALS, DATA, LEASES, WAVES, Changes, Table
 from soliton.storage import layout
 from soliton.storage.errors import RollbackTooDeep, StorageProblem, WrongStore
 from soliton.storage.layout import BlockMeta, height_key
@@ -46,7 +47,7 @@ class TransactionLocation(msgspec.Struct, frozen=True, gc=False):
 
 class NewBlock(msgspec.Struct, frozen=True):
     """Everything that is stored of a block. ``transactions`` holds id, offset, length, status and
-    the accounts under which the transaction is listed, in block order.
+    the accounts under which the transaction is listed, in block order from ``first_index`` on.
     """
 
     height: int
@@ -54,6 +55,7 @@ class NewBlock(msgspec.Struct, frozen=True):
     meta: BlockMeta
     changes: Changes
     transactions: Sequence[tuple[bytes, int, int, int, Sequence[Address]]]
+    first_index: int = 0
 
 
 class Store:
@@ -81,8 +83,9 @@ class Store:
         except (OSError, lmdb.Error) as error:
             raise StorageProblem(f"cannot open the store in {directory}: {error}") from error
         self._pending: dict[bytes, bytes | None] = {}
-        self._pending_history: dict[Address, list[tuple[int, int]]] = {}
+        self._pending_history: dict[Address, list[int]] = {}
         self._undo_depth = undo_depth
+        self._steps: list[dict[bytes, bytes | None]] = []
         self._check_identity(directory, network)
         self._height = int.from_bytes(self._raw(layout.TIP) or b"", "big")
 
@@ -174,7 +177,7 @@ class Store:
         """Height, own balance and effective balance at every change up to ``top``, the newest
         first.
         """
-        for height in reversed(self._pending_heights(address)):
+        for height in reversed(self._pending_history.get(address, ())):
             if height <= top:
                 raw = self._pending[_history_key(address, height)]
                 if raw is not None:
@@ -188,9 +191,6 @@ class Store:
                 if key not in self._pending:
                     yield int.from_bytes(key[len(prefix) :], "big"), *_history_value(cursor.value())
                 found = cursor.prev()
-
-    def _pending_heights(self, address: Address) -> list[int]:
-        return [height for height, _ in self._pending_history.get(address, ())]
 
     def data_entries(self, address: Address, after: str | None = None) -> Iterator[tuple[str, Any]]:
         """An account's data entries in key order, deleted ones left out; sees what is flushed.
@@ -251,53 +251,76 @@ class Store:
 
     def append(self, block: NewBlock) -> None:
         """Add a block on top; it is on disk after the next ``flush``."""
-        undo: layout.UndoRecord = []
+        height = block.height
+        self._steps.clear()
+        self._put_block(block, {})
+        if height > self._undo_depth:
+            self._pending[height_key(layout.UNDO, height - self._undo_depth)] = None
+        self._pending[layout.TIP] = height.to_bytes(4, "big")
+        self._height = height
+
+    def extend(self, block: NewBlock) -> None:
+        """Replace the last block by a longer form of itself and flush.
+
+        ``block`` has the new bytes and results; its changes and transactions are only those that
+        came in addition. ``shorten`` takes the step back.
+        """
+        self.flush()
+        record = self._raw(height_key(layout.UNDO, block.height))
+        if record is None or block.height != self._height:
+            raise InvariantBroken(f"block {block.height} is not the last one, {self._height}")
+        self._put_block(block, dict(layout.decode_undo(record)))
+        self._steps.append({key: self._read.get(key) for key in self._pending})
+        self.flush()
+
+    def shorten(self) -> None:
+        """Take back the last ``extend``; possible as long as this process has the block on top."""
+        self.flush()
+        self._write(self._steps.pop())
+
+    def _put_block(self, block: NewBlock, undo: dict[bytes, bytes | None]) -> None:
+        """Write everything of a block; ``undo`` keeps what each key held before the block."""
         pending = self._pending
 
         def put(key: bytes, value: bytes) -> None:
             old = self._raw(key)
             if old != value:
-                undo.append((key, old))
+                undo.setdefault(key, old)
                 pending[key] = value
 
         for table, written in block.changes.items():
             row = layout.ROWS[table]
             for key, value in written.items():
                 put(row.prefix + row.key(key), row.encode(value))
-        self._append_history(block, undo)
-        self._append_transactions(block, undo)
-        undo.append((layout.BLOCK_HEIGHT + block.meta.id, None))
+        self._put_history(block, undo)
+        self._put_transactions(block, undo)
         height = block.height
+        undo[layout.BLOCK_HEIGHT + block.meta.id] = None
         pending[layout.BLOCK_HEIGHT + block.meta.id] = height.to_bytes(4, "big")
         pending[height_key(layout.BLOCK, height)] = block.data
-        pending[height_key(layout.META, height)] = layout.encode_meta(block.meta)
-        pending[height_key(layout.UNDO, height)] = layout.encode_meta(undo)
-        if height > self._undo_depth:
-            pending[height_key(layout.UNDO, height - self._undo_depth)] = None
-        pending[layout.TIP] = height.to_bytes(4, "big")
-        self._height = height
+        pending[height_key(layout.META, height)] = layout.encode(block.meta)
+        pending[height_key(layout.UNDO, height)] = layout.encode(list(undo.items()))
 
-    def _append_history(self, block: NewBlock, undo: layout.UndoRecord) -> None:
+    def _put_history(self, block: NewBlock, undo: dict[bytes, bytes | None]) -> None:
         touched = block.changes.get(WAVES, {}).keys() | block.changes.get(LEASES, {}).keys()
         for address in touched:
             balance, leases = self.get(WAVES, address), self.get(LEASES, address)
             key = _history_key(address, block.height)
-            undo.append((key, None))
+            undo[key] = None
             self._pending[key] = layout.HISTORY_VALUE.pack(balance, *leases)
-            entry = (block.height, effective_balance(balance, leases))
-            self._pending_history.setdefault(address, []).append(entry)
+            self._pending_history.setdefault(address, []).append(block.height)
 
-    def _append_transactions(self, block: NewBlock, undo: layout.UndoRecord) -> None:
+    def _put_transactions(self, block: NewBlock, undo: dict[bytes, bytes | None]) -> None:
         pending = self._pending
         for index, (transaction_id, offset, length, status, accounts) in enumerate(
-            block.transactions
+            block.transactions, block.first_index
         ):
             key = layout.TRANSACTION + transaction_id
-            undo.append((key, self._raw(key)))
+            undo.setdefault(key, self._raw(key))
             pending[key] = layout.LOCATION.pack(block.height, offset, length, status)
             for address in accounts:
                 key = layout.ADDRESS_TRANSACTION + address + _place(block.height, index)
-                undo.append((key, None))
+                undo[key] = None
                 pending[key] = transaction_id
 
     def flush(self) -> None:
@@ -343,6 +366,7 @@ class Store:
         removed then).
         """
         self.flush()
+        self._steps.clear()
         lowest = max(1, self._height - self._undo_depth)
         if height < lowest:
             raise RollbackTooDeep(height, lowest)
@@ -358,8 +382,7 @@ class Store:
         undo = self._raw(height_key(layout.UNDO, height))
         if data is None or undo is None:
             raise StorageProblem(f"the records of block {height} are missing: the store is damaged")
-        # Of several entries for one key, the first holds what was there before the block.
-        items: dict[bytes, bytes | None] = dict(reversed(layout.decode_undo(undo)))
+        items: dict[bytes, bytes | None] = dict(layout.decode_undo(undo))
         for prefix in (layout.BLOCK, layout.META, layout.UNDO):
             items[height_key(prefix, height)] = None
         items[layout.TIP] = (height - 1).to_bytes(4, "big")

@@ -1,0 +1,69 @@
+"""Killing an import at random moments loses nothing that was stored and spoils nothing.
+
+``SOLITON_KILLS`` sets how many kills there are in all (a few by default, so that the suite stays
+quick; 200 by hand).
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from soliton.chain import networks
+from soliton.node.chain import Chain
+from soliton.storage.store import Store
+
+KILLS = int(os.environ.get("SOLITON_KILLS", "6"))
+LAST_HEIGHT = 10_000
+LAST_STATE_HASH = "bf097b3ab493c26333f1443995896a61dd92da2bbc50229517f8a2f0b55ff02c"
+
+
+def _start_import(path: Path, data_dir: Path) -> subprocess.Popen[bytes]:
+    program = Path(sys.executable).parent / "soliton"
+    return subprocess.Popen(
+        [program, "import", path, "--network", "waves-mainnet", "--data-dir", data_dir],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def _tip(data_dir: Path) -> tuple[int, str]:
+    network = networks.load("waves-mainnet")
+    store = Store(data_dir / "data", network.name)
+    try:
+        chain = Chain(network, store)
+        return chain.height, chain.meta(chain.height).state_hash.hex()
+    finally:
+        store.close()
+
+
+@pytest.mark.slow
+def test_killed_imports_resume_to_the_same_state(shared: Path, tmp_path: Path) -> None:
+    blocks_file = shared / "data" / "waves-mainnet-blocks-2-10000.bin"
+    moments = random.Random(20261121)
+    kills = rounds = interrupted = 0
+    while kills < KILLS:
+        rounds += 1
+        data_dir = tmp_path / f"round-{rounds}"
+        height = 0
+        while height < LAST_HEIGHT and kills < KILLS:
+            importing = _start_import(blocks_file, data_dir)
+            time.sleep(moments.uniform(0.2, 0.9))
+            importing.send_signal(signal.SIGKILL)
+            importing.wait()
+            kills += 1
+            reached, _ = _tip(data_dir)
+            assert reached >= height
+            interrupted += 1 < reached < LAST_HEIGHT
+            height = reached
+        assert _start_import(blocks_file, data_dir).wait() == 0
+        assert _tip(data_dir) == (LAST_HEIGHT, LAST_STATE_HASH)
+    assert interrupted, "no kill came in the middle of an import: the delays need a change"
+    print(f"{kills} kills, {interrupted} of them in mid-import, {rounds} chains completed")
