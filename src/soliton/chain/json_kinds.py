@@ -14,7 +14,7 @@ import base64
 import binascii
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any, Final, TypeGuard
+from typing import Any, Final, TypeGuard, TypeVar
 
 import msgspec
 
@@ -24,6 +24,8 @@ from soliton.chain.layouts import DIGEST_LENGTH
 from soliton.chain.values import MAX_I64, MIN_I64, DataEntry, DataValue
 from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
+
+T = TypeVar("T")
 
 MAX_BASE58_FIELD_CHARS: Final = 1_024
 """Far above any base58 member of a valid transaction; keeps the quadratic decoder away from hostile
@@ -100,6 +102,78 @@ def decode_base64(text: str) -> bytes:
 def encode_base64(data: bytes) -> str:
     """``base64:`` and the standard base64 of the bytes."""
     return BASE64_PREFIX + base64.b64encode(data).decode()
+
+
+def _read_boolean(value: object, _chain_id: int) -> bool:
+    if not isinstance(value, bool):
+        raise JsonFieldError("", "error.expected.jsboolean")
+    return value
+
+
+def _read_script(value: object, _chain_id: int) -> bytes | None:
+    text = expect_string(value)
+    return decode_base64(text) if text else None
+
+
+def _write_script(script: bytes | None) -> str | None:
+    return None if script is None else encode_base64(script)
+
+
+def _read_asset_id(value: object, _chain_id: int) -> bytes:
+    try:
+        asset_id = decode_base58(value)
+    except JsonFieldError as error:
+        raise JsonFieldError("", "Expected base58-encoded assetId") from error
+    if len(asset_id) != DIGEST_LENGTH:
+        raise JsonFieldError(
+            "", f"Invalid validation. Size of asset id {value} not equal {DIGEST_LENGTH} bytes"
+        )
+    return asset_id
+
+
+def read_items(
+    value: object, chain_id: int, limit: int, read: Callable[[Any, int], T]
+) -> tuple[T, ...]:
+    """The items of a JSON array, each read by ``read``.
+
+    Raises ``JsonFieldError`` with the place of the item that is wrong, ``ValueRuleError`` for more
+    than ``limit`` items, and whatever else ``read`` raises.
+    """
+    if not isinstance(value, list):
+        raise JsonFieldError("", "error.expected.jsarray")
+    if len(value) > limit:
+        raise ValueRuleError(f"more than {limit} entries")
+    items = []
+    for index, item in enumerate(value):
+        try:
+            items.append(read(item, chain_id))
+        except JsonFieldError as error:
+            raise JsonFieldError(f"[{index}]{error.path}", error.expected) from error
+    return tuple(items)
+
+
+def member(
+    obj: object,
+    key: str,
+    read: Callable[[Any, int], T],
+    chain_id: int,
+    default: T | msgspec.UnsetType = msgspec.UNSET,
+) -> T:
+    """A member of a JSON object inside another; one that is missing or null is the default.
+
+    Raises ``JsonFieldError`` with the member's path.
+    """
+    if not isinstance(obj, dict):
+        raise JsonFieldError("", "error.expected.jsobject")
+    value = obj.get(key)
+    if value is None:
+        if default is msgspec.UNSET:
+            raise JsonFieldError(f".{key}", "error.path.missing")
+        return default
+    try:
+        return read(value, chain_id)
+    except JsonFieldError as error:
+        raise JsonFieldError(f".{key}{error.path}", error.expected) from error
 
 
 def _read_asset(value: object, _chain_id: int) -> bytes | None:
@@ -187,9 +261,18 @@ def _write_entries(entries: tuple[DataEntry, ...]) -> list[dict[str, Any]]:
 
 
 LONG: Final = JsonKind(lambda value, _chain_id: expect_long(value), lambda value: value)
+BYTE: Final = JsonKind(lambda value, _chain_id: expect_byte(value), lambda value: value)
+BOOLEAN: Final = JsonKind(_read_boolean, lambda value: value)
 STRING: Final = JsonKind(lambda value, _chain_id: expect_string(value), lambda value: value)
 BASE58: Final = JsonKind(lambda value, _chain_id: decode_base58(value), base58.encode)
+TEXT: Final = JsonKind(
+    lambda value, _chain_id: expect_string(value).encode(),
+    lambda value: value.decode(errors="replace"),
+)
+"""Bytes that are text by intention; those of the first years are not always."""
 ASSET: Final = JsonKind(_read_asset, _write_asset)
+ASSET_ID: Final = JsonKind(_read_asset_id, base58.encode)
+SCRIPT: Final = JsonKind(_read_script, _write_script)
 RECIPIENT: Final = JsonKind(
     lambda value, chain_id: parse_recipient(expect_string(value), chain_id), recipient_text
 )

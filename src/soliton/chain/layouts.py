@@ -74,7 +74,6 @@ class Codec(NamedTuple):
 
 I64: Final = Fixed("q")
 U8: Final = Fixed("B")
-BOOL: Final = Fixed("?")
 DIGEST: Final = Fixed("32s")
 PUBLIC_KEY: Final = Fixed("32s")
 SIGNATURE: Final = Fixed("64s")
@@ -94,6 +93,13 @@ def take_u16(data: bytes, offset: int) -> int:
     if value > MAX_BYTES16:
         raise FormatError(f"length {value} at offset {offset} is over {MAX_BYTES16}")
     return value
+
+
+def _read_bool(data: bytes, offset: int) -> tuple[bool, int]:
+    flag = take(data, offset, 1)[0]
+    if flag > 1:
+        raise FormatError(f"boolean 0 or 1 expected at offset {offset}, found {flag}")
+    return flag == 1, offset + 1
 
 
 def _read_bytes16(data: bytes, offset: int) -> tuple[bytes, int]:
@@ -150,9 +156,25 @@ def text(data: bytes) -> str:
         raise FormatError(f"invalid UTF-8: {error.reason} at byte {error.start}") from error
 
 
+def _read_optional_script(data: bytes, offset: int) -> tuple[bytes | None, int]:
+    flag = take(data, offset, 1)
+    if flag == b"\0":
+        return None, offset + 1
+    script, end = _read_bytes16(data, offset + 1)
+    if flag != b"\1" or not script:
+        raise FormatError(f"no script and no sign of its absence at offset {offset}")
+    return script, end
+
+
+def _write_optional_script(value: bytes | None) -> bytes:
+    return b"\0" if value is None else b"\1" + write_bytes16(value)
+
+
 ADDRESS: Final = Variable(_read_address, bytes)
+BOOL: Final = Variable(_read_bool, lambda value: b"\1" if value else b"\0")
 BYTES16: Final = Variable(_read_bytes16, write_bytes16)
 OPTIONAL_ASSET: Final = Variable(_read_optional_digest, _write_optional_digest)
+OPTIONAL_SCRIPT: Final = Variable(_read_optional_script, _write_optional_script)
 RECIPIENT: Final = Variable(_read_recipient, _write_recipient)
 
 

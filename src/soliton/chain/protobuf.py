@@ -67,6 +67,13 @@ def read_asset(asset_id: bytes) -> bytes | None:
     return asset_id
 
 
+def read_asset_id(asset_id: bytes) -> bytes:
+    """The id of an asset that cannot be the native coin; raises ``FormatError``."""
+    if len(asset_id) != DIGEST_LENGTH:
+        raise FormatError(f"asset id of {len(asset_id)} bytes")
+    return asset_id
+
+
 def read_recipient(message: recipient_pb2.Recipient, chain_id: int) -> Recipient:
     """A ``Recipient`` message.
 

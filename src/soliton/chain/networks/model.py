@@ -59,7 +59,11 @@ class Rewards(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Functionality(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Heights, times (ms) and counts at which rules of this network switch."""
+    """Heights, times (ms) and counts at which rules of this network switch.
+
+    Below ``minimum_fees_from_height`` any positive fee will do; below ``strict_from_height``
+    balances may be negative, leased coins be spent and blocks come too early.
+    """
 
     feature_check_blocks_period: int
     blocks_for_feature_activation: int
@@ -68,6 +72,8 @@ class Functionality(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     generation_balance_depth_from_50_to_1000_after_height: int = 0
     block_version_3_after_height: int = 0
     reset_effective_balances_at_height: int = 0
+    minimum_fees_from_height: int = 0
+    strict_from_height: int = 0
     max_transaction_time_back_offset_ms: int = 7_200_000
     max_transaction_time_forward_offset_ms: int = 5_400_000
     allow_temporary_negative_until: int = 0

@@ -16,8 +16,21 @@ from soliton.chain.transactions.model import TransactionType
 ROWS: Final[dict[int, str]] = {
     1: "genesis",
     2: "payment",
+    3: "issue",
     4: "transfer",
+    5: "reissue",
+    6: "burn",
+    8: "lease",
+    9: "lease_cancel",
+    10: "create_alias",
+    11: "mass_transfer",
     12: "data",
+    13: "set_script",
+    14: "sponsor_fee",
+    15: "set_asset_script",
+    16: "invoke_script",
+    17: "update_asset_info",
+    19: "commit_to_generation",
 }
 
 _BY_ID: Final[dict[int, TransactionType]] = {}

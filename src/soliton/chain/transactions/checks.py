@@ -1,0 +1,77 @@
+"""Rules without state that several transaction types share.
+
+What lives here: checks that raise. What does not: their order in a type, which its own module
+gives.
+
+Source: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/transaction/validation/TxConstraints.scala``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from soliton.chain.addresses import Alias, Recipient
+from soliton.chain.errors import (
+    AmountOverflow,
+    InsufficientFee,
+    InvalidName,
+    TooBigCount,
+    TooBigInBytes,
+    ValueRuleError,
+)
+from soliton.chain.scripts import is_dapp
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.values import MAX_I64
+
+MAX_ATTACHMENT_BYTES: Final = 140
+MIN_NAME_BYTES: Final = 4
+MAX_NAME_BYTES: Final = 16
+MAX_DESCRIPTION_BYTES: Final = 1_000
+
+
+def check_fee(transaction: AnyTransaction) -> None:
+    """The fee is above zero, or ``InsufficientFee``."""
+    if transaction.fee <= 0:
+        raise InsufficientFee
+
+
+def check_sum(*amounts: int) -> None:
+    """The amounts, none of them negative, stay within 64 bits together, or ``AmountOverflow``."""
+    if sum(amounts) > MAX_I64:
+        raise AmountOverflow
+
+
+def chain_of(recipient: Recipient) -> int:
+    """The chain id in an address or alias."""
+    return recipient.chain_id if isinstance(recipient, Alias) else recipient[1]
+
+
+def check_chain(recipient: Recipient, transaction: AnyTransaction) -> None:
+    """The recipient is of the transaction's chain, or ``ValueRuleError``."""
+    if chain_of(recipient) != transaction.chain_id:
+        raise ValueRuleError("Address or alias from other network")
+
+
+def check_attachment(attachment: bytes) -> None:
+    """An attachment of at most 140 bytes, or ``TooBigInBytes``."""
+    size = len(attachment)
+    if size > MAX_ATTACHMENT_BYTES:
+        raise TooBigInBytes(
+            f"Invalid attachment. Length {size} bytes exceeds maximum of "
+            f"{MAX_ATTACHMENT_BYTES} bytes."
+        )
+
+
+def check_asset_texts(name: bytes, description: bytes) -> None:
+    """What an asset is called: ``InvalidName`` or ``TooBigCount``."""
+    if not MIN_NAME_BYTES <= len(name) <= MAX_NAME_BYTES:
+        raise InvalidName
+    if len(description) > MAX_DESCRIPTION_BYTES:
+        raise TooBigCount(MAX_DESCRIPTION_BYTES)
+
+
+def check_asset_script(script: bytes | None) -> None:
+    """A script for an asset is an expression, or ``ValueRuleError``."""
+    if script is not None and is_dapp(script):
+        raise ValueRuleError("Asset can only be assigned with Expression script, not Contract")
