@@ -160,7 +160,7 @@ class Store:
             if height <= bottom:
                 return smallest
         # Before its first change the account had nothing.
-        return 0
+        return min(0, smallest or 0)
 
     def minimum_balance(self, address: Address, bottom: int, top: int) -> int:
         """The smallest own balance of an account after the blocks ``bottom`` to ``top``, in
@@ -171,7 +171,7 @@ class Store:
             smallest = balance if smallest is None else min(smallest, balance)
             if height <= bottom:
                 return smallest
-        return 0
+        return min(0, smallest or 0)
 
     def balance_history(self, address: Address, top: int) -> Iterator[tuple[int, int, int]]:
         """Height, own balance and effective balance at every change up to ``top``, the newest
@@ -367,7 +367,7 @@ class Store:
         """
         self.flush()
         self._steps.clear()
-        lowest = max(1, self._height - self._undo_depth)
+        lowest = self._lowest_rollback()
         if height < lowest:
             raise RollbackTooDeep(height, lowest)
         removed = []
@@ -375,6 +375,14 @@ class Store:
             removed.append(self._remove_last())
         removed.reverse()
         return removed
+
+    def _lowest_rollback(self) -> int:
+        """Blocks that were removed before took their undo records with them: what counts is the
+        lowest record that there is, not the distance from the top.
+        """
+        for key, _ in self._scan(layout.UNDO, layout.UNDO):
+            return max(1, int.from_bytes(key[len(layout.UNDO) :], "big") - 1)
+        return self._height
 
     def _remove_last(self) -> bytes:
         height = self._height
@@ -398,7 +406,9 @@ class Store:
 
     def discard_pending(self) -> None:
         """Forget the blocks that were appended since the last flush."""
-        self._pending = {}
+        # What says whose chain this is belongs to no block.
+        identity = (layout.NETWORK, layout.VERSION)
+        self._pending = {key: self._pending[key] for key in identity if key in self._pending}
         self._pending_history = {}
         self._height = int.from_bytes(self._raw(layout.TIP) or b"", "big")
 
