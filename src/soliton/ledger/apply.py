@@ -13,7 +13,6 @@ Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/diffs/
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from enum import IntEnum
 
 import msgspec
 
@@ -36,7 +35,7 @@ from soliton.ledger.hashes import (
 )
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules_at import Rules
-from soliton.ledger.state import Changes, Overlay, State
+from soliton.ledger.state import Changes, Overlay, State, Status
 from soliton.ledger.transactions import apply_transaction
 
 Patch = Callable[[Overlay], None]
@@ -61,14 +60,6 @@ class Payout(msgspec.Struct, frozen=True):
 
     address: Address
     amount: int
-
-
-class Status(IntEnum):
-    """How a transaction of a block was applied."""
-
-    SUCCEEDED = 0
-    FAILED = 1
-    ELIDED = 2
 
 
 class AppliedBlock(msgspec.Struct, frozen=True):
@@ -237,13 +228,15 @@ class BlockInProgress:
     def add(self, transaction: AnyTransaction, *, verify_signature: bool = True) -> None:
         """Apply one more transaction; raises as ``apply_transaction`` does, or ``BlockFull``."""
         size = self._check_room(transaction)
-        changes = apply_transaction(
+        applied = apply_transaction(
             transaction, self.overlay, self._context, verify_signature=verify_signature
         )
+        changes, status = applied.changes, applied.status
         self._share_fee(transaction, changes)
-        self.snapshot_hash = next_snapshot_hash(self.snapshot_hash, changes.changes)
+        mark = b"" if status is Status.SUCCEEDED else transaction.id + bytes((status,))
+        self.snapshot_hash = next_snapshot_hash(self.snapshot_hash, changes.changes, mark)
         self._merge(changes)
-        self._statuses.append(Status.SUCCEEDED)
+        self._statuses.append(status)
         self._transactions_bytes += size
 
     def _elide(self, transaction: AnyTransaction) -> None:
@@ -304,7 +297,7 @@ class BlockInProgress:
             )
 
     def finish(self) -> AppliedBlock:
-        """The outcome of everything since the last ``finish``; the hashes are of the whole block."""
+        """The outcome of all since the last ``finish``; the hashes are of the whole block."""
         parent, step = self._parent, self._step
         statuses, self._statuses = tuple(self._statuses), []
         self._step = Overlay(self._state, self.height)

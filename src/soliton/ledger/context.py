@@ -11,20 +11,34 @@ from collections.abc import Callable
 import msgspec
 
 from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.values import AssetId
+from soliton.crypto.curve25519 import SignedMessage
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules_at import Rules
+from soliton.ledger.scripts import NO_SCRIPTS, Scripts
 from soliton.ledger.state import Overlay, State
 
 
 class Context(msgspec.Struct, frozen=True):
     """The block in which a transaction is applied: its height, its time and its parent's (ms), its
-    rules.
+    rules, and who runs scripts.
     """
 
     height: int
     timestamp: int
     parent_timestamp: int | None
     rules: Rules
+    scripts: Scripts = NO_SCRIPTS
+
+
+def always(_rules: Rules) -> bool:
+    """For a switch that does not depend on the height."""
+    return True
+
+
+def no_assets(_transaction: AnyTransaction, _state: State) -> tuple[AssetId, ...]:
+    """For a type that moves no assets whose scripts would have a say."""
+    return ()
 
 
 class TypeRules(msgspec.Struct, frozen=True):
@@ -33,12 +47,28 @@ class TypeRules(msgspec.Struct, frozen=True):
     ``activation`` raises when nothing that is active allows the transaction; ``minimum_fee`` is in
     wavelets, extra fees for scripts aside; ``sending`` is the early check that the sender has what
     is sent, ``None`` where there is none; ``apply`` puts balance changes into the portfolio and
-    everything else into the overlay. ``unique`` tells whether an id may occur only once on the
-    chain.
+    everything else into the overlay, and gives the complexity of scripts if it runs any.
+
+    ``unique`` tells whether an id may occur only once on the chain. ``assets`` are those whose
+    scripts have a say, ``scripts_cost`` whether each of these costs the extra fee. ``funds`` checks
+    more than that the fee can be paid, which ``checks_funds`` switches off altogether. ``proofs``
+    checks what is signed besides the transaction (and gives the complexity of verifiers),
+    ``signed`` lists it. ``proven`` is off where the signature tells who the sender is, so that
+    neither proofs nor a verifier are asked. ``may_fail`` allows to fail at the cost of the fee.
+    ``sponsored`` is off where an asset as fee is not exchanged with its sponsor.
     """
 
     activation: Callable[[AnyTransaction, Context], None]
     minimum_fee: Callable[[AnyTransaction, Rules], int]
-    sending: Callable[[AnyTransaction, State, Rules], None] | None
-    apply: Callable[[AnyTransaction, Overlay, Portfolio, Context], None]
-    unique: bool = True
+    sending: Callable[[AnyTransaction, State, Context], None] | None
+    apply: Callable[[AnyTransaction, Overlay, Portfolio, Context], int | None]
+    unique: Callable[[Rules], bool] = always
+    assets: Callable[[AnyTransaction, State], tuple[AssetId, ...]] = no_assets
+    scripts_cost: Callable[[Rules], bool] = always
+    checks_funds: bool = True
+    funds: Callable[[AnyTransaction, State, Context], None] | None = None
+    proven: bool = True
+    proofs: Callable[[AnyTransaction, State, Context, bool], int] | None = None
+    signed: Callable[[AnyTransaction], list[SignedMessage]] | None = None
+    may_fail: bool = False
+    sponsored: bool = True

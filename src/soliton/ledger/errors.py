@@ -48,6 +48,14 @@ class AliasDoesNotExist(TransactionRejected):
         self.alias = alias
 
 
+class AliasIsDisabled(TransactionRejected):
+    """An alias that more than one account created, and that therefore leads nowhere any more."""
+
+    def __init__(self, alias: str) -> None:
+        super().__init__(f"AliasIsDisabled({alias})")
+        self.alias = alias
+
+
 class InvalidSignature(TransactionRejected):
     """A proof that is no signature of the sender."""
 

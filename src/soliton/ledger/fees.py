@@ -18,17 +18,19 @@ from soliton.ledger.errors import TransactionRejected
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules import rules_of
 from soliton.ledger.rules_at import Rules
+from soliton.ledger.scripts import has_paid_verifier, smart_assets
 from soliton.ledger.state import ASSETS, SPONSORSHIPS, AssetInfo, State
 
 
 class MinimumFee(msgspec.Struct, frozen=True):
     """The least fee: in wavelets, and in the asset that the transaction pays with (the same for the
-    native coin).
+    native coin). ``reasons`` tell what made it larger than usual.
     """
 
     waves: int
     asset_id: AssetId | None
     amount: int
+    reasons: tuple[str, ...] = ()
 
 
 def minimum_fee(transaction: AnyTransaction, state: State, rules: Rules) -> MinimumFee:
@@ -36,12 +38,32 @@ def minimum_fee(transaction: AnyTransaction, state: State, rules: Rules) -> Mini
 
     Raises ``TransactionRejected`` when its fee asset does not exist or is not sponsored.
     """
-    waves = rules_of(transaction.type_id).minimum_fee(transaction, rules)
-    asset_id = transaction.fee_asset_id
-    if asset_id is None or not rules.sponsorship:
-        return MinimumFee(waves, None, waves)
-    _, sponsorship = sponsor_of(asset_id, state)
-    return MinimumFee(waves, asset_id, from_waves(waves, sponsorship, rules.fees.unit))
+    of_type = rules_of(transaction.type_id)
+    waves = of_type.minimum_fee(transaction, rules)
+    asset_id = transaction.fee_asset_id if rules.sponsorship else None
+    sponsorship = 0 if asset_id is None else sponsor_of(asset_id, state)[1]
+    reasons: tuple[str, ...] = ()
+    involved = of_type.assets(transaction, state) if of_type.scripts_cost(rules) else ()
+    scripted = len(smart_assets(involved, state))
+    if asset_id is not None:
+        scripted += len(smart_assets((asset_id,), state))
+    if scripted:
+        extra = scripted * rules.fees.script_extra
+        reasons = (f"Transaction involves {scripted} scripted assets. Requires {extra} extra fee",)
+        waves += extra
+    if of_type.proven and transaction.sender_public_key:
+        sender = from_public_key(transaction.sender_public_key, rules.chain_id)
+        if has_paid_verifier(sender, state, rules):
+            extra = rules.fees.script_extra
+            reasons = (
+                f"Transaction sent from smart account. Requires {extra} extra fee",
+                *reasons,
+            )
+            waves += extra
+    if asset_id is None:
+        return MinimumFee(waves, None, waves, reasons)
+    amount = from_waves(waves, sponsorship, rules.fees.unit)
+    return MinimumFee(waves, asset_id, amount, reasons)
 
 
 def check_fee(transaction: AnyTransaction, state: State, rules: Rules) -> None:
@@ -51,18 +73,19 @@ def check_fee(transaction: AnyTransaction, state: State, rules: Rules) -> None:
             raise TransactionRejected("Fee must be positive.")
         return
     least = minimum_fee(transaction, state, rules)
-    if transaction.fee >= least.amount:
+    if transaction.fee >= least.amount or not rules.minimum_fees_enforced:
         return
     title = type_by_id(transaction.type_id).title
     if least.asset_id is None:
-        paid, alternative = f"{transaction.fee} in WAVES", ""
+        paid, alternative = f"{transaction.fee} in {rules.coin}", ""
     else:
         asset = base58.encode(least.asset_id)
         paid, alternative = f"{transaction.fee} in {asset}", f" or {least.amount} {asset}"
-    raise TransactionRejected(
+    words = (
         f"Fee for {title} ({paid}) does not exceed minimal value of "
-        f"{least.waves} WAVES{alternative}."
+        f"{least.waves} {rules.coin}{alternative}."
     )
+    raise TransactionRejected(". ".join((*least.reasons, words)))
 
 
 def add_fee(transaction: AnyTransaction, portfolio: Portfolio, state: State, rules: Rules) -> None:
@@ -77,6 +100,12 @@ def add_fee(transaction: AnyTransaction, portfolio: Portfolio, state: State, rul
         issuer = from_public_key(info.issuer, rules.chain_id)
         portfolio.add(issuer, asset_id, transaction.fee)
         portfolio.add(issuer, None, -to_waves(transaction.fee, sponsorship, rules.fees.unit))
+
+
+def add_unsponsored_fee(transaction: AnyTransaction, portfolio: Portfolio, rules: Rules) -> None:
+    """Take the fee from the sender, with no sponsor in between."""
+    sender = from_public_key(transaction.sender_public_key, rules.chain_id)
+    portfolio.add(sender, transaction.fee_asset_id, -transaction.fee)
 
 
 def generator_fee(

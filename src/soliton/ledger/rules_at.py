@@ -21,6 +21,7 @@ from soliton.chain import blocks
 from soliton.chain.features import Feature
 from soliton.chain.networks.model import Fees, Functionality, Network
 from soliton.consensus.pos import FAIR_1, NXT, Algorithm, PoS
+from soliton.ledger import patches
 
 MINIMUM_GENERATING_BALANCE: Final = 1_000_000_000_000
 SMALLER_MINIMUM_GENERATING_BALANCE: Final = 100_000_000_000
@@ -37,9 +38,12 @@ class Rules(msgspec.Struct, frozen=True):
     """What holds for the block at a height (and, as the parent's record, for the one after it)."""
 
     chain_id: int
+    coin: str
     features: frozenset[int]
     block_version: int
     fees: Fees
+    minimum_fees_enforced: bool
+    balances_enforced: bool
     payments_allowed: bool
     block_version_3_after_height: int
     leased_coins_protected: bool
@@ -56,6 +60,15 @@ class Rules(msgspec.Struct, frozen=True):
     temporary_negative_until: int
     future_until: int
     unissued_assets_until: int
+    invalid_reissue_until: int
+    multiple_lease_cancel_until: int
+    alias_ids_unique: bool
+    disabled_aliases: frozenset[str]
+    fixed_outcomes: Mapping[bytes, patches.FixedOutcome]
+    estimation_overflow_checked: bool
+    exchange_funds_checked: bool
+    ethereum_payments_checked: bool
+    min_asset_info_update_interval: int
     max_time_back_ms: int
     max_time_forward_ms: int
     max_transactions: int | None
@@ -107,6 +120,13 @@ class RuleBook:
             settings.block_version_3_after_height + 1,
             settings.block_version_3_after_height + 2,
             settings.generation_balance_depth_from_50_to_1000_after_height,
+            settings.minimum_fees_from_height,
+            settings.strict_from_height,
+            settings.disable_hijacked_aliases_height,
+            *patches.switches(self._network),
+            settings.estimation_overflow_fix_height,
+            settings.estimator_sum_overflow_fix_height,
+            settings.eth_invoke_payments_check_height,
             self._sponsorship_height(),
             self._state_hash_height(),
         ]
@@ -133,9 +153,12 @@ class RuleBook:
         mass_transfer = Feature.MASS_TRANSFER in active
         return Rules(
             chain_id=self._network.chain_id,
+            coin=self._network.coin,
             features=active,
             block_version=self._block_version(height),
             fees=self._network.fees,
+            minimum_fees_enforced=height >= settings.minimum_fees_from_height,
+            balances_enforced=height >= settings.strict_from_height,
             payments_allowed=height <= settings.block_version_3_after_height,
             block_version_3_after_height=settings.block_version_3_after_height,
             leased_coins_protected=height > settings.block_version_3_after_height,
@@ -156,6 +179,15 @@ class RuleBook:
             temporary_negative_until=settings.allow_temporary_negative_until,
             future_until=settings.allow_transactions_from_future_until,
             unissued_assets_until=settings.allow_unissued_assets_until,
+            invalid_reissue_until=settings.allow_invalid_reissue_in_same_block_until,
+            multiple_lease_cancel_until=settings.allow_multiple_lease_cancel_until,
+            alias_ids_unique=height >= settings.disable_hijacked_aliases_height,
+            disabled_aliases=patches.disabled_aliases(self._network, height),
+            fixed_outcomes=patches.fixed_outcomes(self._network, height),
+            estimation_overflow_checked=height >= settings.estimation_overflow_fix_height,
+            exchange_funds_checked=height >= settings.estimator_sum_overflow_fix_height,
+            ethereum_payments_checked=height >= settings.eth_invoke_payments_check_height,
+            min_asset_info_update_interval=settings.min_asset_info_update_interval,
             max_time_back_ms=settings.max_transaction_time_back_offset_ms,
             max_time_forward_ms=settings.max_transaction_time_forward_offset_ms,
             max_transactions=None

@@ -14,6 +14,7 @@ Source of the entities: wavesplatform/Waves
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -120,6 +121,14 @@ class OrderFill(NamedTuple):
     fee: int
 
 
+class Status(IntEnum):
+    """How a transaction of a block was applied."""
+
+    SUCCEEDED = 0
+    FAILED = 1
+    ELIDED = 2
+
+
 class Missing:
     """The value of a data key that was never written, as opposed to one that was deleted."""
 
@@ -210,6 +219,11 @@ class Overlay:
             self.changes[table] = {key: value}
         else:
             written[key] = value
+
+    def count_written(self, table: Table[Any, Any]) -> int:
+        """How many keys of a table this overlay and those below it have written."""
+        below = self._below.count_written(table) if isinstance(self._below, Overlay) else 0
+        return len(self.changes.get(table, ())) + below
 
     def transaction_height(self, transaction_id: bytes) -> int | None:
         height = self.transaction_ids.get(transaction_id)

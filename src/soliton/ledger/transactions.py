@@ -1,30 +1,31 @@
 """One transaction on a state: every check in the reference order, then its changes.
 
 The order decides which error a client sees when several rules are broken: common checks, funds for
-the fee, the signature, the type's own rules, balances.
+the fee, proofs, the type's own rules, balances, scripts of assets.
 
-What lives here: the sequence. What does not: the rules of a type (``ledger.rules``), blocks
-(``apply``).
+What lives here: the sequence, and what is done when a transaction fails. What does not: the rules
+of a type (``ledger.rules``), of balances (``balances``), of fees (``fees``); blocks (``apply``).
 
 Sources: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/diffs/TransactionDiffer.scala``,
-``CommonValidation.scala``, ``BalanceDiffValidation.scala`` and
-``transaction/smart/Verifier.scala``.
+``CommonValidation.scala`` and ``transaction/smart/Verifier.scala``.
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from soliton.chain.addresses import Address, address_text
+from soliton.chain.addresses import from_public_key
 from soliton.chain.errors import UnsupportedTransaction
 from soliton.chain.features import Feature
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.table import type_by_id
 from soliton.crypto import base58, curve25519
+from soliton.crypto.curve25519 import SignedMessage
 from soliton.ledger import fees
-from soliton.ledger.context import Context
+from soliton.ledger.balances import check_balances, check_portfolio
+from soliton.ledger.context import Context, TypeRules
 from soliton.ledger.errors import (
     AlreadyInState,
     BalanceErrors,
@@ -35,41 +36,101 @@ from soliton.ledger.errors import (
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules import common, rules_of
 from soliton.ledger.rules_at import Rules
-from soliton.ledger.state import (
-    ASSET_BALANCES,
-    LEASES,
-    WAVES,
-    LeaseBalance,
-    Overlay,
-    State,
-    effective_balance,
+from soliton.ledger.scripts import (
+    FAIL_FREE_COMPLEXITY,
+    FailedTransaction,
+    NotAllowedByScript,
+    ScriptExecutionError,
+    account_script,
+    smart_assets,
 )
+from soliton.ledger.state import ASSET_SCRIPTS, Overlay, State, Status
+
+
+class Applied(msgspec.Struct, frozen=True):
+    """What a transaction does: its changes above the state before it, whether it succeeded or
+    failed at the cost of its fee, and the complexity of the scripts that were run.
+    """
+
+    changes: Overlay
+    status: Status = Status.SUCCEEDED
+    complexity: int = 0
 
 
 def apply_transaction(
     transaction: AnyTransaction, state: State, context: Context, *, verify_signature: bool = True
-) -> Overlay:
+) -> Applied:
     """Check a transaction against a state and give its changes in an overlay above that state.
 
-    Rules that need no state are checked by ``codec.validate`` beforehand. Raises
+    Rules that need no state are checked by ``codec.validate`` beforehand. Without
+    ``verify_signature`` the caller has checked everything that ``signed_messages`` lists. Raises
     ``TransactionRejected`` or one of the typed errors under ``LedgerError`` and ``ChainError``; the
     state is not touched.
     """
-    _check_common(transaction, state, context)
-    if context.rules.has(Feature.BLOCK_V5) and transaction.sender_public_key:
-        _check_fee_funds(transaction, state, context)
-    check_signature(transaction, context.rules, verify=verify_signature)
+    fixed = context.rules.fixed_outcomes.get(transaction.id)
+    if fixed is not None:
+        overlay = Overlay(state, context.height)
+        fixed(overlay)
+        overlay.record_transaction(transaction.id)
+        return Applied(overlay)
+    try:
+        return _apply(transaction, state, context, verify_signature)
+    except FailedTransaction as failure:
+        rules = context.rules
+        if not rules.has(Feature.BLOCK_V5):
+            raise
+        if failure.complexity <= FAIL_FREE_COMPLEXITY and rules.has(Feature.RIDE_V6):
+            raise
+        return _fail(transaction, state, context, failure.complexity)
+
+
+def _apply(transaction: AnyTransaction, state: State, context: Context, verify: bool) -> Applied:
+    of_type = rules_of(transaction.type_id)
+    _check_common(transaction, of_type, state, context)
+    if of_type.checks_funds and context.rules.has(Feature.BLOCK_V5):
+        _check_funds(transaction, of_type, state, context)
+    complexity = _check_proofs(transaction, of_type, state, context, verify)
     overlay = Overlay(state, context.height)
     portfolio = Portfolio()
-    rules_of(transaction.type_id).apply(transaction, overlay, portfolio, context)
+    try:
+        complexity += of_type.apply(transaction, overlay, portfolio, context) or 0
+    except FailedTransaction as failure:
+        failure.complexity += complexity
+        raise
+    if of_type.sponsored:
+        fees.add_fee(transaction, portfolio, state, context.rules)
+    else:
+        fees.add_unsponsored_fee(transaction, portfolio, context.rules)
+    portfolio.write(overlay)
+    try:
+        check_balances(overlay, state, context.rules)
+    except BalanceErrors as error:
+        if of_type.may_fail and _fails_by_balance(complexity, context.rules):
+            raise FailedTransaction(1, str(error), complexity) from error
+        raise
+    complexity += _check_assets(transaction, of_type, state, context, complexity)
+    overlay.record_transaction(transaction.id)
+    return Applied(overlay, Status.SUCCEEDED, complexity)
+
+
+def _fails_by_balance(complexity: int, rules: Rules) -> bool:
+    features = rules.has(Feature.BLOCK_V5) and rules.has(Feature.SYNCHRONOUS_CALLS)
+    return features and complexity > FAIL_FREE_COMPLEXITY
+
+
+def _fail(transaction: AnyTransaction, state: State, context: Context, complexity: int) -> Applied:
+    """A failed transaction: the fee is paid, nothing else happens."""
+    overlay = Overlay(state, context.height)
+    portfolio = Portfolio()
     fees.add_fee(transaction, portfolio, state, context.rules)
     portfolio.write(overlay)
-    check_balances(overlay, state, context.rules)
     overlay.record_transaction(transaction.id)
-    return overlay
+    return Applied(overlay, Status.FAILED, complexity)
 
 
-def _check_common(transaction: AnyTransaction, state: State, context: Context) -> None:
+def _check_common(
+    transaction: AnyTransaction, of_type: TypeRules, state: State, context: Context
+) -> None:
     rules = context.rules
     if transaction.chain_id != rules.chain_id:
         raise TransactionRejected(
@@ -79,15 +140,18 @@ def _check_common(transaction: AnyTransaction, state: State, context: Context) -
         )
     _check_time(transaction, context)
     _check_version(transaction, rules)
-    of_type = rules_of(transaction.type_id)
     of_type.activation(transaction, context)
     codec.check_proofs(transaction.proofs)
-    if of_type.unique:
+    if of_type.unique(rules):
         height = state.transaction_height(transaction.id)
         if height is not None:
             raise AlreadyInState(base58.encode(transaction.id), height)
-    if of_type.sending is not None and context.timestamp >= rules.temporary_negative_until:
-        of_type.sending(transaction, state, rules)
+    if (
+        of_type.sending is not None
+        and context.timestamp >= rules.temporary_negative_until
+        and rules.balances_enforced
+    ):
+        of_type.sending(transaction, state, context)
     fees.check_fee(transaction, state, rules)
 
 
@@ -124,13 +188,68 @@ def _check_version(transaction: AnyTransaction, rules: Rules) -> None:
         raise UnsupportedTransaction(transaction.type_id, transaction.version)
 
 
-def _check_fee_funds(transaction: AnyTransaction, state: State, context: Context) -> None:
-    """Whether the fee alone can be paid."""
+def _check_funds(
+    transaction: AnyTransaction, of_type: TypeRules, state: State, context: Context
+) -> None:
+    """Whether the fee alone can be paid, and what else the type wants to be there."""
     portfolio = Portfolio()
     fees.add_fee(transaction, portfolio, state, context.rules)
-    overlay = Overlay(state)
-    portfolio.write(overlay)
-    check_balances(overlay, state, context.rules)
+    check_portfolio(portfolio, state, context.rules)
+    if of_type.funds is not None:
+        of_type.funds(transaction, state, context)
+
+
+def _check_proofs(
+    transaction: AnyTransaction, of_type: TypeRules, state: State, context: Context, verify: bool
+) -> int:
+    """Check the sender's proofs and all others; the complexity of the verifiers that were run."""
+    if not transaction.sender_public_key or not of_type.proven:
+        return 0
+    complexity = 0
+    sender = from_public_key(transaction.sender_public_key, transaction.chain_id)
+    script = account_script(sender, state)
+    if script is None:
+        check_signature(transaction, context.rules, verify=verify)
+    elif transaction.version in type_by_id(transaction.type_id).signature_versions:
+        raise TransactionRejected("Can't process transaction with signature from scripted account")
+    else:
+        complexity = context.scripts.run_account(script, transaction, state, context)
+    if of_type.proofs is not None:
+        complexity += of_type.proofs(transaction, state, context, verify)
+    return complexity
+
+
+def _check_assets(
+    transaction: AnyTransaction, of_type: TypeRules, state: State, context: Context, spent: int
+) -> int:
+    """Ask the scripts of the assets that the transaction moves; the complexity of these."""
+    complexity = 0
+    fails = of_type.may_fail and context.rules.has(Feature.BLOCK_V5)
+    for asset_id in smart_assets(of_type.assets(transaction, state), state):
+        script = state.get(ASSET_SCRIPTS, asset_id)
+        assert script is not None, "smart_assets gives assets with scripts only"
+        try:
+            complexity += context.scripts.run_asset(asset_id, script, transaction, state, context)
+        except (NotAllowedByScript, ScriptExecutionError) as error:
+            if not fails:
+                raise
+            total = spent + complexity + script.complexity
+            raise FailedTransaction(4, str(error), total) from error
+    return complexity
+
+
+def signed_messages(transaction: AnyTransaction) -> list[SignedMessage]:
+    """Everything that is signed on Curve25519 by accounts without scripts: the transaction, and
+    what it carries (orders). Where a proof is missing or there is more than one, checking without
+    signatures finds it.
+    """
+    of_type = rules_of(transaction.type_id)
+    found: list[SignedMessage] = []
+    if of_type.proven and transaction.sender_public_key and len(transaction.proofs) == 1:
+        found.append((transaction.sender_public_key, transaction.body, transaction.proofs[0]))
+    if of_type.signed is not None:
+        found += of_type.signed(transaction)
+    return found
 
 
 def check_signature(transaction: AnyTransaction, rules: Rules, *, verify: bool = True) -> None:
@@ -139,8 +258,6 @@ def check_signature(transaction: AnyTransaction, rules: Rules, *, verify: bool =
     Without ``verify`` the caller has checked the signature itself; what remains is how many proofs
     there are and whether the key is one that is refused.
     """
-    if not transaction.sender_public_key:
-        return
     if len(transaction.proofs) != 1:
         raise TransactionRejected(
             "Transactions from non-scripted accounts must have exactly 1 proof"
@@ -155,54 +272,3 @@ def invalid_signature(transaction: AnyTransaction) -> InvalidSignature:
     """The error of a proof that does not fit, with the transaction in its text."""
     text = msgspec.json.encode(codec.to_json(transaction)).decode()
     return InvalidSignature(f"Proof doesn't validate as signature for {text}")
-
-
-def check_balances(overlay: Overlay, before: State, rules: Rules) -> None:
-    """Raise ``BalanceErrors`` when a balance that went down is below zero or below what is leased
-    out.
-    """
-    problems: dict[str, str] = {}
-    changes = overlay.changes
-    for address, balance in changes.get(WAVES, {}).items():
-        old = before.get(WAVES, address)
-        if balance < old:
-            problem = _waves_problem(address, old, balance, overlay, before, rules)
-            if problem is not None:
-                problems[address_text(address)] = problem
-    for (address, asset_id), balance in changes.get(ASSET_BALANCES, {}).items():
-        if balance < 0:
-            text = address_text(address)
-            problems[text] = (
-                f"negative asset balance: {text}, "
-                f"new portfolio: Map({base58.encode(asset_id)} -> {balance})"
-            )
-            break
-    if problems:
-        raise BalanceErrors(problems)
-
-
-def _waves_problem(
-    address: Address, old: int, new: int, overlay: Overlay, before: State, rules: Rules
-) -> str | None:
-    text = address_text(address)
-    if new < 0:
-        return f"negative waves balance: {text}, old: {old}, new: {new}"
-    leases = overlay.get(LEASES, address)
-    if new >= leases.lease_out or not rules.leased_coins_protected:
-        return None
-    old_leases = before.get(LEASES, address)
-    if effective_balance(new, leases) < 0:
-        return (
-            f"negative effective balance: {text}, old: {_pair(old, old_leases)}, "
-            f"new: {_pair(new, leases)}"
-        )
-    if leases.lease_out == old_leases.lease_out:
-        return f"{text} trying to spend leased money"
-    return (
-        f"leased being more than own: {text}, old: {_pair(old, old_leases)}, "
-        f"new: {_pair(new, leases)}"
-    )
-
-
-def _pair(balance: int, leases: LeaseBalance) -> str:
-    return f"({balance},LeaseBalance({leases.lease_in},{leases.lease_out}))"

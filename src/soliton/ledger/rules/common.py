@@ -6,11 +6,20 @@ Source: wavesplatform/Waves
 
 from __future__ import annotations
 
-from soliton.chain.addresses import Address, Alias, Recipient
+from collections.abc import Callable
+
+from soliton.chain.addresses import Address, Alias, Recipient, from_public_key
 from soliton.chain.features import DESCRIPTIONS, Feature
-from soliton.chain.values import MAX_I64, MIN_I64, AssetId
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.values import MIN_I64, AssetId
 from soliton.crypto import base58
-from soliton.ledger.errors import ActivationError, AliasDoesNotExist, TransactionRejected
+from soliton.ledger.context import Context
+from soliton.ledger.errors import (
+    ActivationError,
+    AliasDoesNotExist,
+    AliasIsDisabled,
+    TransactionRejected,
+)
 from soliton.ledger.rules_at import Rules
 from soliton.ledger.state import ALIASES, ASSET_BALANCES, ASSETS, WAVES, State
 
@@ -21,10 +30,37 @@ def require_feature(feature: Feature, rules: Rules) -> None:
         raise ActivationError(f"{DESCRIPTIONS[feature]} feature has not been activated yet")
 
 
-def resolve(recipient: Recipient, state: State) -> Address:
-    """The account that a recipient names; raises ``AliasDoesNotExist``."""
+def generic_activation(transaction: AnyTransaction, context: Context) -> None:
+    """The rule of the oldest types: their second version came with smart accounts."""
+    if transaction.version == 2:
+        require_feature(Feature.SMART_ACCOUNTS, context.rules)
+
+
+def activation(feature: Feature) -> Callable[[AnyTransaction, Context], None]:
+    """The rule of a type that came with a feature."""
+
+    def check(_transaction: AnyTransaction, context: Context) -> None:
+        require_feature(feature, context.rules)
+
+    return check
+
+
+def base_fee(transaction: AnyTransaction, rules: Rules) -> int:
+    """The minimum fee of most types: what the network's table says."""
+    return rules.fees.base[transaction.type_id]
+
+
+def sender_of(transaction: AnyTransaction) -> Address:
+    """The account that sends a transaction."""
+    return from_public_key(transaction.sender_public_key, transaction.chain_id)
+
+
+def resolve(recipient: Recipient, state: State, rules: Rules) -> Address:
+    """The account that a recipient names; raises ``AliasDoesNotExist`` or ``AliasIsDisabled``."""
     if not isinstance(recipient, Alias):
         return recipient
+    if recipient.name in rules.disabled_aliases:
+        raise AliasIsDisabled(recipient.text())
     address = state.get(ALIASES, recipient.name)
     if address is None:
         raise AliasDoesNotExist(recipient.text())
@@ -50,18 +86,27 @@ def require_issued(asset_id: AssetId | None, state: State, rules: Rules) -> None
 
 def check_spending(
     sender: Address,
-    spent: dict[AssetId | None, int],
+    sent: tuple[AssetId | None, int],
+    fee: tuple[AssetId | None, int],
     state: State,
+    *,
+    fee_may_come_later: bool = False,
 ) -> None:
     """Raise ``TransactionRejected`` when the sender has less than is sent and paid together.
 
-    ``spent`` holds positive amounts by asset, ``None`` for the native coin.
+    Amounts are positive, with their asset (``None``: the native coin). With ``fee_may_come_later``
+    the fee need not be there yet.
     """
+    spent: dict[AssetId | None, int] = {sent[0]: sent[1]}
+    spent[fee[0]] = spent.get(fee[0], 0) + fee[1]
     waves = spent.get(None, 0)
     balance = state.get(WAVES, sender)
-    if waves > MAX_I64 or not balance - waves >= MIN_I64:
+    if -waves < MIN_I64:
         raise TransactionRejected("Waves balance sum overflow")
-    if balance - waves < 0:
+    if balance - waves < MIN_I64:
+        raise TransactionRejected("Spendings sum overflow")
+    without_fee = balance - (sent[1] if sent[0] is None else 0)
+    if balance - waves < 0 and not (fee_may_come_later and without_fee >= 0):
         raise TransactionRejected(
             "Attempt to transfer unavailable funds: Transaction application leads to negative "
             "waves balance to (at least) temporary negative state, current balance equals "
@@ -71,8 +116,10 @@ def check_spending(
     for asset_id, amount in spent.items():
         if asset_id is None:
             continue
+        if -amount < MIN_I64:
+            raise TransactionRejected(f"asset {base58.encode(asset_id)} sum overflow")
         available = state.get(ASSET_BALANCES, (sender, asset_id))
-        if available - amount < 0:
+        if amount > 0 and available - amount < 0:
             raise TransactionRejected(
                 "Attempt to transfer unavailable funds: Transaction application leads to negative "
                 f"asset '{base58.encode(asset_id)}' balance to (at least) temporary negative "

@@ -23,7 +23,7 @@ def _minimum_fee(_transaction: AnyTransaction, rules: Rules) -> int:
     return rules.fees.base[2]
 
 
-def _sending(transaction: AnyTransaction, state: State, _rules: Rules) -> None:
+def _sending(transaction: AnyTransaction, state: State, _context: Context) -> None:
     sender = from_public_key(transaction.sender_public_key, transaction.chain_id)
     needed = transaction.payload.amount + transaction.fee
     balance = state.get(WAVES, sender)
@@ -46,4 +46,4 @@ def _apply(
     portfolio.add(transaction.payload.recipient, None, transaction.payload.amount)
 
 
-RULES = TypeRules(_activation, _minimum_fee, _sending, _apply, unique=False)
+RULES = TypeRules(_activation, _minimum_fee, _sending, _apply, unique=lambda _rules: False)

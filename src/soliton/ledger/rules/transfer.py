@@ -7,52 +7,66 @@ Source: wavesplatform/Waves
 
 from __future__ import annotations
 
-from soliton.chain.addresses import from_public_key
+from soliton.chain.addresses import Recipient
 from soliton.chain.errors import AmountOverflow
 from soliton.chain.features import Feature
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.transfer import Transfer
-from soliton.chain.values import MAX_I64
+from soliton.chain.values import MAX_I64, AssetId
 from soliton.ledger.context import Context, TypeRules
+from soliton.ledger.errors import TransactionRejected
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules import common
-from soliton.ledger.rules_at import Rules
-from soliton.ledger.state import Overlay, State
+from soliton.ledger.state import ASSET_SCRIPTS, Overlay, State
 
 
-def _activation(transaction: AnyTransaction, context: Context) -> None:
-    if transaction.version == 2:
-        common.require_feature(Feature.SMART_ACCOUNTS, context.rules)
-
-
-def _minimum_fee(_transaction: AnyTransaction, rules: Rules) -> int:
-    return rules.fees.base[4]
-
-
-def _sending(transaction: AnyTransaction, state: State, rules: Rules) -> None:
+def _sending(transaction: AnyTransaction, state: State, context: Context) -> None:
     payload: Transfer = transaction.payload
-    if rules.has(Feature.SYNCHRONOUS_CALLS):
+    if context.rules.has(Feature.SYNCHRONOUS_CALLS):
         common.require_known(payload.asset_id, state)
-    spent = {payload.asset_id: payload.amount}
+    common.check_spending(
+        common.sender_of(transaction),
+        (payload.asset_id, payload.amount),
+        (transaction.fee_asset_id, transaction.fee),
+        state,
+    )
+
+
+def _assets(transaction: AnyTransaction, _state: State) -> tuple[AssetId, ...]:
+    asset_id = transaction.payload.asset_id
+    return () if asset_id is None else (asset_id,)
+
+
+def move(
+    transaction: AnyTransaction,
+    recipient: Recipient,
+    asset_id: AssetId | None,
+    amount: int,
+    state: State,
+    portfolio: Portfolio,
+    context: Context,
+) -> None:
+    """Send an amount from the transaction's sender; raises ``TransactionRejected``."""
+    rules = context.rules
+    address = common.resolve(recipient, state, rules)
     fee_asset_id = transaction.fee_asset_id
-    spent[fee_asset_id] = spent.get(fee_asset_id, 0) + transaction.fee
-    sender = from_public_key(transaction.sender_public_key, transaction.chain_id)
-    common.check_spending(sender, spent, state)
+    if fee_asset_id is not None and state.get(ASSET_SCRIPTS, fee_asset_id) is not None:
+        raise TransactionRejected("Smart assets can't participate in TransferTransactions as a fee")
+    if not rules.has(Feature.RIDE_4_DAPPS) and amount + transaction.fee > MAX_I64:
+        raise AmountOverflow
+    if context.timestamp > rules.unissued_assets_until:
+        common.require_issued(asset_id, state, rules)
+        common.require_issued(fee_asset_id, state, rules)
+    portfolio.add(common.sender_of(transaction), asset_id, -amount)
+    portfolio.add(address, asset_id, amount)
 
 
 def _apply(
     transaction: AnyTransaction, overlay: Overlay, portfolio: Portfolio, context: Context
 ) -> None:
     payload: Transfer = transaction.payload
-    recipient = common.resolve(payload.recipient, overlay)
-    if not context.rules.has(Feature.RIDE_4_DAPPS) and payload.amount + transaction.fee > MAX_I64:
-        raise AmountOverflow
-    if context.timestamp > context.rules.unissued_assets_until:
-        common.require_issued(payload.asset_id, overlay, context.rules)
-        common.require_issued(transaction.fee_asset_id, overlay, context.rules)
-    sender = from_public_key(transaction.sender_public_key, transaction.chain_id)
-    portfolio.add(sender, payload.asset_id, -payload.amount)
-    portfolio.add(recipient, payload.asset_id, payload.amount)
+    recipient, asset_id = payload.recipient, payload.asset_id
+    move(transaction, recipient, asset_id, payload.amount, overlay, portfolio, context)
 
 
-RULES = TypeRules(_activation, _minimum_fee, _sending, _apply)
+RULES = TypeRules(common.generic_activation, common.base_fee, _sending, _apply, assets=_assets)

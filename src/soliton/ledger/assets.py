@@ -1,0 +1,116 @@
+"""Assets: issuing, changing how much there is, and who may do it.
+
+Shared by transactions and by scripts that do the same.
+
+Source: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/state/diffs/AssetTransactionsDiffs.scala`` and
+``DiffsCommon.scala``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from soliton.chain.addresses import Address, from_public_key
+from soliton.chain.features import Feature
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.values import MAX_I64, AssetId
+from soliton.ledger.context import Context
+from soliton.ledger.errors import TransactionRejected
+from soliton.ledger.portfolio import Portfolio
+from soliton.ledger.rules_at import Rules
+from soliton.ledger.scripts import MAX_EXPRESSION_BYTES
+from soliton.ledger.state import (
+    ASSET_VOLUMES,
+    ASSETS,
+    AssetInfo,
+    AssetVolume,
+    Overlay,
+    State,
+)
+
+ERC20_ADDRESS_BYTES: Final = 20
+"""The first bytes of an asset's id are its address for Ethereum wallets."""
+
+
+def erc20_address(asset_id: AssetId) -> bytes:
+    """The name of an asset in Ethereum transactions."""
+    return asset_id[:ERC20_ADDRESS_BYTES]
+
+
+def is_nft(quantity: int, decimals: int, reissuable: bool, rules: Rules) -> bool:
+    """Whether an asset is a single indivisible thing, which is cheaper to issue."""
+    unique = quantity == 1 and decimals == 0 and not reissuable
+    return unique and rules.has(Feature.REDUCED_NFT_FEE)
+
+
+def require_asset(
+    asset_id: AssetId, sender: Address, state: State, rules: Rules, *, issuer_only: bool = True
+) -> AssetInfo:
+    """An asset that the sender may change; raises ``TransactionRejected``."""
+    info = state.get(ASSETS, asset_id)
+    if info is None:
+        raise TransactionRejected("Referenced assetId not found")
+    if issuer_only and from_public_key(info.issuer, rules.chain_id) != sender:
+        raise TransactionRejected("Asset was issued by other address")
+    return info
+
+
+def volume_of(asset_id: AssetId, state: State) -> AssetVolume:
+    """How much there is of an asset that exists."""
+    volume = state.get(ASSET_VOLUMES, asset_id)
+    assert volume is not None, "an asset has a volume from its issue on"
+    return volume
+
+
+def reissue(
+    asset_id: AssetId,
+    quantity: int,
+    reissuable: bool,
+    sender: Address,
+    overlay: Overlay,
+    portfolio: Portfolio,
+    context: Context,
+) -> None:
+    """Make more of an asset; raises ``TransactionRejected``."""
+    rules = context.rules
+    require_asset(asset_id, sender, overlay, rules)
+    old = volume_of(asset_id, overlay)
+    if not old.reissuable and context.timestamp > rules.invalid_reissue_until:
+        raise TransactionRejected("Asset is not reissuable")
+    if old.quantity + quantity > MAX_I64 and rules.has(Feature.DATA_TRANSACTION):
+        raise TransactionRejected("Asset total value overflow")
+    portfolio.add(sender, asset_id, quantity)
+    new = AssetVolume(old.reissuable and reissuable, old.quantity + quantity)
+    overlay.put(ASSET_VOLUMES, asset_id, new)
+
+
+def burn(
+    asset_id: AssetId,
+    quantity: int,
+    sender: Address,
+    overlay: Overlay,
+    portfolio: Portfolio,
+    context: Context,
+) -> None:
+    """Destroy some of an asset; raises ``TransactionRejected``."""
+    issuer_only = not context.rules.has(Feature.BURN_ANY_TOKENS)
+    require_asset(asset_id, sender, overlay, context.rules, issuer_only=issuer_only)
+    old = volume_of(asset_id, overlay)
+    portfolio.add(sender, asset_id, -quantity)
+    overlay.put(ASSET_VOLUMES, asset_id, AssetVolume(old.reissuable, old.quantity - quantity))
+
+
+def check_script_size(script: bytes | None, rules: Rules) -> None:
+    """Raise ``TransactionRejected`` for a script that is too large for an asset."""
+    if script is None or not rules.has(Feature.BLOCK_REWARD_DISTRIBUTION):
+        return
+    if len(script) > MAX_EXPRESSION_BYTES:
+        raise TransactionRejected(
+            f"Script is too large: {len(script)} bytes > {MAX_EXPRESSION_BYTES} bytes"
+        )
+
+
+def moved_asset(transaction: AnyTransaction, _state: State) -> tuple[AssetId, ...]:
+    """The asset whose script has a say, for the types that change one asset."""
+    return (transaction.payload.asset_id,)

@@ -1,0 +1,84 @@
+"""What balances must be after a transaction: not below zero, not below what is leased out.
+
+Source: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/state/diffs/BalanceDiffValidation.scala``.
+"""
+
+from __future__ import annotations
+
+from soliton.chain.addresses import Address, address_text
+from soliton.crypto import base58
+from soliton.ledger.errors import BalanceErrors
+from soliton.ledger.portfolio import Portfolio
+from soliton.ledger.rules_at import Rules
+from soliton.ledger.state import (
+    ASSET_BALANCES,
+    LEASES,
+    WAVES,
+    LeaseBalance,
+    Overlay,
+    State,
+    effective_balance,
+)
+
+
+def check_portfolio(portfolio: Portfolio, state: State, rules: Rules) -> None:
+    """Raise ``TransactionRejected`` when these changes alone would leave a balance too low."""
+    overlay = Overlay(state)
+    portfolio.write(overlay)
+    check_balances(overlay, state, rules)
+
+
+def check_balances(overlay: Overlay, before: State, rules: Rules) -> None:
+    """Raise ``BalanceErrors`` when a balance that went down is below zero or below what is leased
+    out.
+    """
+    problems: dict[str, str] = {}
+    changes = overlay.changes
+    for address, balance in changes.get(WAVES, {}).items():
+        old = before.get(WAVES, address)
+        if balance < old:
+            problem = _waves_problem(address, old, balance, overlay, before, rules)
+            if problem is not None:
+                problems[address_text(address)] = problem
+    assets = changes.get(ASSET_BALANCES, {})
+    address = next((key[0] for key, balance in assets.items() if balance < 0), None)
+    if address is not None:
+        negative = ", ".join(
+            f"{base58.encode(asset_id)} -> {balance}"
+            for (owner, asset_id), balance in assets.items()
+            if owner == address and balance < 0
+        )
+        text = address_text(address)
+        problems[text] = f"negative asset balance: {text}, new portfolio: Map({negative})"
+    if problems:
+        raise BalanceErrors(problems)
+
+
+def _waves_problem(
+    address: Address, old: int, new: int, overlay: Overlay, before: State, rules: Rules
+) -> str | None:
+    if not rules.balances_enforced:
+        return None
+    text = address_text(address)
+    if new < 0:
+        return f"negative waves balance: {text}, old: {old}, new: {new}"
+    leases = overlay.get(LEASES, address)
+    if new >= leases.lease_out or not rules.leased_coins_protected:
+        return None
+    old_leases = before.get(LEASES, address)
+    if effective_balance(new, leases) < 0:
+        return (
+            f"negative effective balance: {text}, old: {_pair(old, old_leases)}, "
+            f"new: {_pair(new, leases)}"
+        )
+    if leases.lease_out == old_leases.lease_out:
+        return f"{text} trying to spend leased money"
+    return (
+        f"leased being more than own: {text}, old: {_pair(old, old_leases)}, "
+        f"new: {_pair(new, leases)}"
+    )
+
+
+def _pair(balance: int, leases: LeaseBalance) -> str:
+    return f"({balance},LeaseBalance({leases.lease_in},{leases.lease_out}))"

@@ -1,0 +1,27 @@
+"""Type 9, lease cancel: takes lent coins back.
+
+Source: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/state/diffs/LeaseTransactionsDiff.scala``.
+"""
+
+from __future__ import annotations
+
+from soliton.chain.transactions.lease_cancel import LeaseCancel
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.ledger import leases
+from soliton.ledger.context import Context, TypeRules
+from soliton.ledger.portfolio import Portfolio
+from soliton.ledger.rules import common
+from soliton.ledger.state import Overlay
+
+
+def _apply(
+    transaction: AnyTransaction, overlay: Overlay, portfolio: Portfolio, context: Context
+) -> None:
+    payload: LeaseCancel = transaction.payload
+    sender = transaction.sender_public_key
+    leases.cancel(payload.lease_id, transaction.id, sender, overlay, portfolio, context)
+
+
+# Whoever leased everything out can still cancel: the fee comes out of what is freed.
+RULES = TypeRules(common.generic_activation, common.base_fee, None, _apply, checks_funds=False)
