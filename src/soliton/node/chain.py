@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import msgspec
@@ -243,6 +244,8 @@ class Chain:
         height = self.height + 1
         header = block.header
         if header.reference != self._last.id:
+            if self.knows_liquid(header.reference):
+                return self._append_below(block, now, verify_signatures=verify_signatures)
             raise BlockRejected(height, "its reference is not the last block")
         self._check_features(height)
         hit_source = self._check_header(header, block.id, now)
@@ -261,6 +264,26 @@ class Chain:
         self._record(block, applied, hit_source)
         self._liquid = [_LiquidStep(block, progress)]
         return applied
+
+    def _append_below(
+        self, block: Block, now: int | None, *, verify_signatures: bool
+    ) -> AppliedBlock:
+        """Put a block on an earlier form of the last one; the microblocks after that are dropped."""
+        dropped = self._liquid[:]
+        self.shorten(block.header.reference)
+        try:
+            return self.append(block, now=now, verify_signatures=verify_signatures)
+        except BlockRejected:
+            kept = len(self._liquid)
+            for before, step in pairwise(dropped[kept - 1 :]):
+                added = step.block.transactions[len(before.block.transactions) :]
+                self.extend(
+                    added,
+                    step.block.header.state_hash,
+                    step.block.signature,
+                    verify_signatures=False,
+                )
+            raise
 
     def _apply(self, block: Block, *, verify_signatures: bool) -> BlockInProgress:
         height = self.height + 1

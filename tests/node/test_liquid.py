@@ -1,0 +1,186 @@
+"""The last block while microblocks come: it grows, shrinks, and equals the block made at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from soliton.chain import blocks, networks
+from soliton.chain.addresses import from_public_key
+from soliton.chain.transactions import codec
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.transactions.transfer import TYPE, Transfer
+from soliton.crypto.keys import key_pair
+from soliton.ledger.errors import BlockRejected
+from soliton.ledger.state import WAVES
+from soliton.node import miner
+from soliton.node.chain import Chain, extended
+from soliton.storage.store import Store
+
+RICH = key_pair("waves private node seed with waves tokens")
+FRIEND = from_public_key(key_pair("soliton devnet account 1").public_key, ord("R"))
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> Iterator[Chain]:
+    yield from _chain(tmp_path / "one")
+
+
+def _chain(directory: Path) -> Iterator[Chain]:
+    network = networks.load("devnet")
+    store = Store(directory, network.name, durable=False)
+    yield Chain(network, store)
+    store.close()
+
+
+def _transfer(chain: Chain, amount: int) -> AnyTransaction:
+    unsigned = codec.build(
+        TYPE,
+        Transfer(FRIEND, None, amount, b""),
+        version=3,
+        chain_id=chain.network.chain_id,
+        sender_public_key=RICH.public_key,
+        fee=100_000,
+        timestamp=chain.last_block.header.timestamp,
+    )
+    return codec.sign(unsigned, RICH.private_key)
+
+
+def _key_block(chain: Chain) -> None:
+    now = chain.last_block.header.timestamp + 1_000
+    forged = miner.forge(chain, miner.next_slot(chain, RICH), (), now)
+    chain.append(forged.block)
+    chain.store.flush()
+
+
+def _micro(chain: Chain, *transactions: AnyTransaction) -> bytes:
+    forged = miner.forge_micro(chain, RICH, transactions, 255)
+    assert forged is not None
+    assert forged.invalid == ()
+    added = forged.block.transactions[len(chain.last_block.transactions) :]
+    chain.extend(added, forged.block.header.state_hash, forged.block.signature)
+    return chain.last_block.id
+
+
+def _state(chain: Chain) -> tuple[bytes, bytes, int, int]:
+    meta = chain.meta(chain.height)
+    return meta.state_hash, meta.snapshot_hash, chain.store.get(WAVES, FRIEND), meta.total_fee
+
+
+def test_a_block_grown_by_microblocks_equals_the_same_block_at_once(
+    chain: Chain, tmp_path: Path
+) -> None:
+    _key_block(chain)
+    _key_block(chain)
+    for first in (1, 11, 21):
+        _micro(chain, *(_transfer(chain, amount) for amount in range(first, first + 10)))
+    total = chain.last_block
+    assert len(total.transactions) == 30
+    assert blocks.signature_is_valid(total)
+
+    other = next(_chain(tmp_path / "two"))
+    other.append(chain.block_at(2))
+    other.append(total)
+    other.store.flush()
+    assert _state(other) == _state(chain)
+    assert other.meta(3) == chain.meta(3)
+    for transaction in total.transactions:
+        found = chain.transaction(transaction.id)
+        assert found is not None
+        assert (found.transaction, found.height) == (transaction, 3)
+    *listed, from_genesis = (entry[2] for entry in chain.store.address_transactions(FRIEND))
+    assert listed == [transaction.id for transaction in reversed(total.transactions)]
+    assert len(from_genesis) == 64
+
+
+def test_shortening_takes_the_microblocks_back(chain: Chain) -> None:
+    _key_block(chain)
+    before = _state(chain)
+    key_id = chain.last_block.id
+    first = _micro(chain, _transfer(chain, 1))
+    after_first = _state(chain)
+    dropped = _transfer(chain, 2)
+    _micro(chain, dropped)
+
+    assert chain.shorten(first) == (dropped,)
+    assert _state(chain) == after_first
+    assert chain.transaction(dropped.id) is None
+    chain.shorten(key_id)
+    assert _state(chain) == before
+    with pytest.raises(KeyError):
+        chain.shorten(first)
+
+
+def test_a_key_block_may_stand_on_an_earlier_microblock(chain: Chain) -> None:
+    _key_block(chain)
+    _micro(chain, _transfer(chain, 1))
+    next_block = miner.forge(
+        chain, miner.next_slot(chain, RICH), (), chain.last_block.header.timestamp + 1_000
+    ).block
+    _micro(chain, _transfer(chain, 2))
+    chain.append(next_block)
+    chain.store.flush()
+    assert chain.height == 3
+    assert len(chain.block_at(2).transactions) == 1
+
+
+def test_a_refused_key_block_leaves_the_microblocks_in_place(chain: Chain) -> None:
+    _key_block(chain)
+    _micro(chain, _transfer(chain, 1))
+    good = miner.forge(
+        chain, miner.next_slot(chain, RICH), (), chain.last_block.header.timestamp + 1_000
+    ).block
+    _micro(chain, _transfer(chain, 2))
+    _micro(chain, _transfer(chain, 3))
+    state, top = _state(chain), chain.last_block
+    bad = blocks.assemble(good.header, good.transactions, bytes(64))
+    with pytest.raises(BlockRejected, match="invalid signature"):
+        chain.append(bad)
+    assert (chain.last_block, _state(chain)) == (top, state)
+    chain.shorten(good.header.reference)
+    assert len(chain.last_block.transactions) == 1
+
+
+def test_rolling_back_removes_the_liquid_block_whole(chain: Chain) -> None:
+    _key_block(chain)
+    before = _state(chain)
+    _key_block(chain)
+    _micro(chain, _transfer(chain, 1))
+    chain.rollback(2)
+    assert _state(chain) == before
+
+
+def test_what_does_not_hold_is_refused_and_changes_nothing(chain: Chain) -> None:
+    _key_block(chain)
+    transaction = _transfer(chain, 1)
+    forged = miner.forge_micro(chain, RICH, [transaction], 255)
+    assert forged is not None
+    state = _state(chain)
+    state_hash, signature = forged.block.header.state_hash, forged.block.signature
+
+    with pytest.raises(BlockRejected, match="invalid signature of the total block"):
+        chain.extend((transaction,), state_hash, bytes(64))
+    wrong = bytes(32)
+    unsigned = extended(chain.last_block, (transaction,), wrong, bytes(64))
+    signed = blocks.sign(unsigned.header, unsigned.transactions, RICH.private_key)
+    with pytest.raises(BlockRejected, match="state hash"):
+        chain.extend((transaction,), wrong, signed.signature)
+    assert _state(chain) == state
+    chain.extend((transaction,), state_hash, signature)
+    assert _state(chain) != state
+
+
+def test_after_a_restart_the_last_block_is_closed(tmp_path: Path) -> None:
+    network = networks.load("devnet")
+    store = Store(tmp_path, network.name, durable=False)
+    chain = Chain(network, store)
+    _key_block(chain)
+    _micro(chain, _transfer(chain, 1))
+    store.close()
+    chain = Chain(network, Store(tmp_path, network.name, durable=False))
+    assert miner.forge_micro(chain, RICH, [_transfer(chain, 2)], 255) is None
+    _key_block(chain)
+    assert chain.height == 3
+    chain.store.close()
