@@ -12,6 +12,8 @@ from collections.abc import Callable, Coroutine
 from typing import Final, Protocol
 
 from soliton.api.context import ApiContext
+from soliton.errors import InvariantBroken
+from soliton.node.mining import mine_by_schedule
 from soliton.node.node import Node
 from soliton.node.settings import Settings
 from soliton.node.wallet import Wallet
@@ -97,11 +99,31 @@ async def _serve_node(node: Node) -> None:
     if node.settings.rest_api.enable:
         server = await start_api(node)
         _log.info("REST API on http://%s:%d", server.host, server.port)
+    mining = asyncio.create_task(_mining(node))
     try:
-        await node.wait_for_stop()
+        await until_stopped(node, mining)
     finally:
+        mining.cancel()
         if server is not None:
             await server.stop()
+
+
+async def _mining(node: Node) -> None:
+    """Make blocks if the settings say so, for ever."""
+    settings = node.settings.miner
+    if settings.enable and settings.quorum == 0:
+        await mine_by_schedule(node)
+    elif settings.enable:
+        _log.info("no mining: miner.quorum asks for %d peers, there are none", settings.quorum)
+    await asyncio.Event().wait()
+
+
+async def until_stopped(node: Node, mining: asyncio.Task[None]) -> None:
+    """Return when the node is asked to stop; raises when ``mining``, which never ends, does."""
+    stopped = asyncio.create_task(node.wait_for_stop())
+    await asyncio.wait((stopped, mining), return_when=asyncio.FIRST_COMPLETED)
+    if mining.done():
+        raise InvariantBroken("mining ended") from mining.exception()
 
 
 def run_signer(settings: Settings) -> None:

@@ -15,10 +15,15 @@ from typing import Final
 
 import click
 
-from soliton.cli.run import call_on_signals, run_program, start_api, start_signer
+from soliton.cli.run import (
+    call_on_signals,
+    run_program,
+    start_api,
+    start_signer,
+    until_stopped,
+)
 from soliton.crypto.keys import KeyPair, key_pair
 from soliton.devnet.accounts import RICH_SEED, DevnetAccount, describe, funded_accounts
-from soliton.errors import InvariantBroken
 from soliton.node.mining import mine_in_rhythm, mine_on_demand
 from soliton.node.node import Node
 from soliton.node.settings import Settings, api_key_hash_text, load_settings
@@ -74,10 +79,7 @@ async def _serve(node: Node, settings: Settings, block_time: float | None) -> No
     mining = asyncio.create_task(_mining(node, account, block_time))
     _print_banner(node, node_url, f"http://{signer.host}:{signer.port}", block_time)
     try:
-        stopped = asyncio.create_task(node.wait_for_stop())
-        await asyncio.wait((stopped, mining), return_when=asyncio.FIRST_COMPLETED)
-        if mining.done():
-            raise InvariantBroken("mining ended") from mining.exception()
+        await until_stopped(node, mining)
     finally:
         mining.cancel()
         await signer.stop()

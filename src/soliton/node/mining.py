@@ -21,6 +21,7 @@ _log = logging.getLogger(__name__)
 LEAST_GAP_SECONDS: Final = 0.005
 """Transactions that come within this time after a block share the next one."""
 RETRY_SECONDS: Final = 1.0
+_INTERVAL_SETTING: Final = "miner.interval-after-last-block-then-generation-is-allowed"
 
 
 async def mine_on_demand(node: Node, account: KeyPair) -> None:
@@ -42,10 +43,16 @@ async def mine_on_demand(node: Node, account: KeyPair) -> None:
 async def mine_by_schedule(node: Node) -> None:
     """Make blocks as proof of stake lets the wallet's accounts, for ever.
 
-    Where NG is active a key block is empty and microblocks follow until the next turn.
+    Where NG is active a key block is empty and microblocks follow until the next turn. On top of an
+    old block nothing is made: the network may be further.
     """
+    told = False
     while True:
-        slot = _next_slot(node)
+        stale = _is_stale(node)
+        if stale and not told:
+            _log.warning("no mining: the last block is older than %s allows", _INTERVAL_SETTING)
+        told = stale
+        slot = None if stale else _next_slot(node)
         if slot is None:
             await asyncio.sleep(RETRY_SECONDS)
             continue
@@ -60,6 +67,12 @@ async def mine_by_schedule(node: Node) -> None:
             micro = node.chain.rules.at(node.chain.height).ng
             if not _mine(node, slot.account, empty=micro):
                 await asyncio.sleep(RETRY_SECONDS)
+
+
+def _is_stale(node: Node) -> bool:
+    """Whether the last block is so old that the settings forbid to build on it."""
+    age = node.clock() - node.chain.last_block.header.timestamp
+    return node.chain.height > 1 and age > node.settings.miner.interval_after_last_block_ms
 
 
 def _next_slot(node: Node) -> Slot | None:
