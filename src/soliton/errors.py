@@ -1,7 +1,8 @@
 """The root of the error tree: every error that Soliton raises on purpose derives from it.
 
-What lives here: the root and the three kinds of blame that decide who has to act. What does not: the errors of one
-package (each package has its own ``errors`` module), and their rendering, which is the business of the shell.
+What lives here: the root and the three kinds of blame that decide who has to act. What does not:
+the errors of one package (each package has its own ``errors`` module), and their rendering, which
+is the business of the shell.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ class SolitonError(Exception):
 
 
 class InputError(SolitonError):
-    """The data that somebody handed in (a client, a peer, a file, a setting) is wrong: they have to change it."""
+    """The data that somebody handed in (a client, a peer, a file, a setting) is wrong: they have to
+    change it.
+    """
 
 
 class EnvironmentProblem(SolitonError):
@@ -20,4 +23,5 @@ class EnvironmentProblem(SolitonError):
 
 
 class InvariantBroken(SolitonError):
-    """A rule that the code itself guarantees does not hold: a bug of ours, never the user's fault."""
+    """A rule that the code itself guarantees does not hold: a bug of ours, never the user's fault.
+    """

@@ -67,6 +67,25 @@ def print_tip(chain: Chain) -> None:
     click.echo(f"state hash {meta.state_hash.hex()}")
 
 
+def run_export(
+    path: Path,
+    config: Path | None,
+    network: str | None,
+    data_dir: Path | None,
+    to_height: int | None,
+) -> None:
+    """Write blocks to a file that takes its name only when it is complete."""
+    with open_chain(_existing(config, network, data_dir)) as chain:
+        last = chain.height if to_height is None else min(to_height, chain.height)
+        unfinished = path.with_name(path.name + ".part")
+        with unfinished.open("wb") as file:
+            for height in range(2, last + 1):
+                data = chain.block_at(height).data
+                file.write(len(data).to_bytes(4, "big") + data)
+        unfinished.replace(path)
+    click.echo(f"{last - 1} blocks, heights 2 to {last}, in {path}")
+
+
 def run_rollback(
     config: Path | None, network: str | None, data_dir: Path | None, to_height: int
 ) -> None:

@@ -67,6 +67,25 @@ def import_command(
 
 
 @cli.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@_NETWORK
+@_CONFIG
+@_DATA_DIR
+@click.option("--to-height", type=click.IntRange(min=2), help="Stop after this height.")
+def export(
+    file: Path,
+    network: str | None,
+    config: Path | None,
+    data_dir: Path | None,
+    to_height: int | None,
+) -> None:
+    """Write the chain's blocks from height 2 on to FILE, in the form that import reads."""
+    from soliton.cli.chain_commands import run_export
+
+    run_export(file, config, network, data_dir, to_height)
+
+
+@cli.command()
 @_NETWORK
 @_CONFIG
 @_DATA_DIR

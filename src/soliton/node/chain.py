@@ -268,7 +268,7 @@ class Chain:
     def _append_below(
         self, block: Block, now: int | None, *, verify_signatures: bool
     ) -> AppliedBlock:
-        """Put a block on an earlier form of the last one; the microblocks after that are dropped."""
+        """Put a block on an earlier form of the last one; later microblocks are dropped."""
         dropped = self._liquid[:]
         self.shorten(block.header.reference)
         try:
