@@ -1,0 +1,134 @@
+"""Type 16, invoke script: calls a function of a dApp, with payments.
+
+What lives here: everything around the call. What does not: running it (``ledger.scripts``).
+
+Source: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/state/diffs/invoke/InvokeScriptTransactionDiff.scala``,
+``CommonValidation.scala`` and ``TransactionDiffer.scala`` (payments).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from soliton.chain.addresses import Recipient, recipient_text
+from soliton.chain.features import Feature
+from soliton.chain.transactions.invoke_script import InvokeScript, Payment
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.values import AssetId
+from soliton.crypto import base58
+from soliton.ledger.balances import check_portfolio
+from soliton.ledger.context import Context, TypeRules
+from soliton.ledger.errors import TransactionRejected
+from soliton.ledger.portfolio import Portfolio
+from soliton.ledger.rules import common
+from soliton.ledger.rules_at import Rules
+from soliton.ledger.scripts import account_script
+from soliton.ledger.state import ASSETS, Overlay, State
+
+ASSET_ID_BYTES: Final = 32
+_FIRST_VERSION_THAT_MAY_PAY_THE_FEE: Final = 4
+
+
+def check_payments(payments: tuple[Payment, ...], state: State, rules: Rules) -> None:
+    """Raise ``TransactionRejected`` for a payment in an asset that cannot be."""
+    if not rules.has(Feature.SYNCHRONOUS_CALLS):
+        return
+    for payment in payments:
+        asset_id = payment.asset_id
+        if asset_id is not None and len(asset_id) != ASSET_ID_BYTES:
+            raise TransactionRejected(
+                f"Transfer error: invalid asset ID '{base58.encode(asset_id)}' length = "
+                f"{len(asset_id)} bytes, must be {ASSET_ID_BYTES}"
+            )
+        common.require_known(asset_id, state)
+
+
+def _sending(transaction: AnyTransaction, state: State, context: Context) -> None:
+    payload: InvokeScript = transaction.payload
+    rules = context.rules
+    dapp = common.resolve(payload.d_app, state, rules)
+    check_payments(payload.payments, state, rules)
+    together = rules.has(Feature.BLOCK_V5)
+    script = account_script(dapp, state)
+    # A dApp may send its caller the fee that is missing.
+    overdraft = False
+    if together and script is not None:
+        head = context.scripts.inspect(script.script)
+        overdraft = head.dapp and head.version >= _FIRST_VERSION_THAT_MAY_PAY_THE_FEE
+    sender, fee = common.sender_of(transaction), (transaction.fee_asset_id, transaction.fee)
+    for sent in _sums(payload.payments) if together else _singly(payload.payments):
+        common.check_spending(sender, sent, fee, state, fee_may_come_later=overdraft)
+
+
+def _singly(payments: tuple[Payment, ...]) -> list[tuple[AssetId | None, int]]:
+    return [(payment.asset_id, payment.amount) for payment in payments]
+
+
+def _sums(payments: tuple[Payment, ...]) -> list[tuple[AssetId | None, int]]:
+    sums: dict[AssetId | None, int] = {}
+    for payment in payments:
+        sums[payment.asset_id] = sums.get(payment.asset_id, 0) + payment.amount
+    return list(sums.items())
+
+
+def _funds(transaction: AnyTransaction, state: State, context: Context) -> None:
+    payload: InvokeScript = transaction.payload
+    dapp = common.resolve(payload.d_app, state, context.rules)
+    sender = common.sender_of(transaction)
+    portfolio = Portfolio()
+    for payment in payload.payments:
+        asset_id = payment.asset_id
+        if asset_id is not None and state.get(ASSETS, asset_id) is None:
+            raise TransactionRejected(f"Referenced {base58.encode(asset_id)} not found")
+        portfolio.add(sender, asset_id, -payment.amount)
+        portfolio.add(dapp, asset_id, payment.amount)
+    check_portfolio(portfolio, state, context.rules)
+
+
+def _assets(transaction: AnyTransaction, _state: State) -> tuple[AssetId, ...]:
+    return paid_assets(transaction.payload.payments)
+
+
+def paid_assets(payments: tuple[Payment, ...]) -> tuple[AssetId, ...]:
+    """The assets of payments, as often as they occur."""
+    return tuple(payment.asset_id for payment in payments if payment.asset_id is not None)
+
+
+def _scripts_cost(rules: Rules) -> bool:
+    return not rules.has(Feature.SYNCHRONOUS_CALLS)
+
+
+def call(
+    transaction: AnyTransaction,
+    d_app: Recipient,
+    overlay: Overlay,
+    portfolio: Portfolio,
+    context: Context,
+) -> int:
+    """Call the dApp and give the complexity; raises ``TransactionRejected``."""
+    dapp = common.resolve(d_app, overlay, context.rules)
+    script = account_script(dapp, overlay)
+    if script is None:
+        raise TransactionRejected(f"No contract at address {recipient_text(d_app)}")
+    if not context.scripts.inspect(script.script).dapp:
+        raise TransactionRejected("Trying to call dApp on the account with expression script")
+    return context.scripts.invoke(dapp, transaction, overlay, portfolio, context)
+
+
+def _apply(
+    transaction: AnyTransaction, overlay: Overlay, portfolio: Portfolio, context: Context
+) -> int:
+    return call(transaction, transaction.payload.d_app, overlay, portfolio, context)
+
+
+RULES = TypeRules(
+    common.activation(Feature.RIDE_4_DAPPS),
+    common.base_fee,
+    _sending,
+    _apply,
+    assets=_assets,
+    scripts_cost=_scripts_cost,
+    funds=_funds,
+    may_fail=True,
+)
