@@ -1,0 +1,299 @@
+"""The service as clients see it: answers, errors, limits, and that the seed stays inside."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from soliton.chain.transactions import json_reader
+from soliton.crypto.curve25519 import verify
+from soliton.errors import InputError
+from soliton.signer.app import Limits, SignerSettings, build_app
+from soliton.signer.errors import FAULTS
+from tests.signer.fakes import NOW, SEED, Answer, FakeNode, body_of, settings, signer
+from tests.vectors import REPOSITORY
+
+BODY = body_of(1, True, "hello", [1, 2, 3, 4])
+
+
+async def test_the_answer_is_the_signed_transaction_that_was_broadcast() -> None:
+    node = FakeNode()
+    async with signer(settings(node)) as client:
+        response = await client.post("/data", content=BODY)
+    assert response.status_code == 200
+    assert response.headers["content-type"] == "application/json"
+    answer = response.json()
+    members = ["type", "version", "senderPublicKey", "fee", "timestamp", "proofs", "id", "data"]
+    assert list(answer) == members
+    assert (answer["type"], answer["version"], answer["fee"]) == (12, 1, 3_000_000)
+    assert answer["timestamp"] == NOW
+    assert [list(entry.items()) for entry in answer["data"]] == [
+        [("type", "integer"), ("key", "k0"), ("value", 1)],
+        [("type", "boolean"), ("key", "k1"), ("value", True)],
+        [("type", "string"), ("key", "k2"), ("value", "hello")],
+        [("type", "binary"), ("key", "k3"), ("value", "base64:AQIDBA==")],
+    ]
+    assert node.broadcast == [answer]
+    transaction = json_reader.read_signed(answer, 84)
+    assert verify(transaction.sender_public_key, transaction.body, transaction.proofs[0])
+
+
+async def test_every_request_makes_its_own_transaction() -> None:
+    async with signer(settings(FakeNode())) as client:
+        answers = [(await client.post("/data", content=BODY)).json() for _ in range(3)]
+    assert [answer["timestamp"] for answer in answers] == [NOW, NOW + 1, NOW + 2]
+    assert len({answer["id"] for answer in answers}) == 3
+
+
+async def late(_request: httpx.Request) -> httpx.Response:
+    await asyncio.sleep(30)
+    return httpx.Response(200)
+
+
+async def endless(_request: httpx.Request) -> httpx.Response:
+    async def spaces() -> AsyncIterator[bytes]:
+        while True:
+            yield b" " * 65_536
+
+    return httpx.Response(200, content=spaces())
+
+
+NODE_ANSWERS: list[tuple[Answer, int, int, bool]] = [
+    # the node's answer; status, number, and whether the id is told
+    (httpx.ConnectError("no"), 502, 7013, False),
+    (httpx.ConnectTimeout("no"), 502, 7013, False),
+    (httpx.ReadError(SEED), 502, 7013, True),
+    (httpx.RemoteProtocolError("no"), 502, 7013, True),
+    (httpx.ReadTimeout("no"), 504, 7014, True),
+    (late, 504, 7014, True),
+    (httpx.Response(200, text="<html>"), 502, 7015, True),
+    (httpx.Response(200, json=[1]), 502, 7015, True),
+    (httpx.Response(200, json={"id": "another"}), 502, 7015, True),
+    (httpx.Response(200, text="[" * 5_000), 502, 7015, True),
+    (endless, 502, 7015, True),
+    (httpx.Response(404, text="not found"), 502, 7015, True),
+    (httpx.Response(500, json={"error": 0, "message": "Error is unknown"}), 502, 7015, True),
+    (httpx.Response(503, text="busy"), 502, 7015, True),
+    (httpx.Response(302, headers={"location": "http://elsewhere"}), 502, 7015, True),
+    (httpx.Response(400, json={"error": "112", "message": "x"}), 502, 7015, True),
+]
+
+
+@pytest.mark.parametrize(("answer", "status", "code", "told"), NODE_ANSWERS)
+async def test_trouble_with_the_node(
+    answer: Answer, status: int, code: int, told: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    node = FakeNode(answer)
+    async with signer(settings(node, limits=Limits(node_seconds=0.2))) as client:
+        response = await client.post("/data", content=BODY)
+        assert (response.status_code, response.json()["error"]) == (status, code)
+        # Where the transaction may have arrived, the client learns what to look for.
+        assert response.json().get("id") == (node.broadcast[0]["id"] if told else None)
+        ready = await client.get("/ready")
+        if status != 502 or code != 7015:
+            assert ready.status_code == 503 and ready.json()["ready"] is False
+    assert SEED not in caplog.text + response.text
+
+
+async def test_what_the_node_refuses_is_passed_on() -> None:
+    reason = "State check failed. Reason: negative waves balance"
+    refused = {"error": 112, "message": reason, "transaction": {"type": 12}}
+    async with signer(settings(FakeNode(httpx.Response(400, json=refused)))) as client:
+        response = await client.post("/data", content=BODY)
+    assert response.status_code == 400
+    assert response.json() == {"error": 112, "message": reason, "source": "node"}
+
+
+BAD_VALUES: list[object] = [2**63, 1.5, 1.0, None, {}, [256], [SEED], [None], "x" * 40_000]
+BAD_BODIES = [
+    b"",
+    b"no JSON " + SEED.encode(),
+    b'{"seed": "' + SEED.encode(),
+    json.dumps({"seed": SEED}).encode(),
+    json.dumps({"seed": SEED, "data": []}).encode(),
+    json.dumps({"seed": [SEED], "data": [{"key": "a", "value": 1}]}).encode(),
+    json.dumps({"seed": SEED, "data": SEED}).encode(),
+    json.dumps({SEED: 1, "seed": SEED, "data": [{"key": "a", "value": 1}]}).encode(),
+    json.dumps(
+        {"seed": SEED, "data": [{"key": "a", "value": 1}, {"key": "a", "value": 2}]}
+    ).encode(),
+    *(body_of(value) for value in BAD_VALUES),
+    body_of(*range(101)),
+    b'{"seed": "' + SEED.encode() + b'\xff"}',
+    b"x" * (1024 * 1024 + 1),
+]
+
+
+@pytest.mark.parametrize("body", BAD_BODIES, ids=range(len(BAD_BODIES)))
+async def test_nothing_is_broadcast_and_the_seed_stays_inside(
+    body: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    node = FakeNode()
+    async with signer(settings(node)) as client:
+        response = await client.post("/data", content=body)
+    assert response.status_code in (400, 413, 422)
+    assert {"error", "message"} <= set(response.json())
+    assert node.seen == []
+    assert SEED not in caplog.text + response.text
+
+
+async def test_the_seed_is_not_sent_or_logged_when_all_goes_well(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    node = FakeNode()
+    async with signer(settings(node)) as client:
+        response = await client.post("/data", content=BODY)
+        await client.get("/ready")
+    assert response.status_code == 200
+    assert "broadcast data transaction" in caplog.text
+    assert SEED not in caplog.text + response.text
+    assert len(node.seen) == 2 and not any(SEED.encode() in seen for seen in node.seen)
+
+
+async def test_a_fault_of_our_own_says_nothing_of_the_request(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+
+    def broken(body: bytes, _limit: int) -> None:
+        raise RuntimeError(body.decode())
+
+    monkeypatch.setattr("soliton.signer.app.read_request", broken)
+    async with signer(settings(FakeNode())) as client:
+        response = await client.post("/data", content=BODY)
+    assert (response.status_code, response.json()["error"]) == (500, 7016)
+    assert "RuntimeError at" in caplog.text
+    assert SEED not in caplog.text + response.text
+
+
+async def test_large_bodies_are_cut_off_early() -> None:
+    read = 0
+
+    async def chunks() -> AsyncIterator[bytes]:
+        nonlocal read
+        for _ in range(64):
+            read += 1
+            yield b" " * 65_536
+
+    async with signer(settings(FakeNode())) as client:
+        response = await client.post("/data", content=chunks())
+        assert (response.status_code, response.json()["error"]) == (413, 7008)
+        assert read <= 18
+        claimed = {"content-length": "9" * 30}
+        response = await client.post("/data", content=b"", headers=claimed)
+        assert response.status_code == 413
+
+
+async def test_slow_bodies_are_cut_off() -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        yield b"{"
+        await asyncio.sleep(10)
+
+    async with signer(settings(FakeNode(), limits=Limits(body_seconds=0.05))) as client:
+        response = await client.post("/data", content=chunks())
+    assert (response.status_code, response.json()["error"]) == (408, 7009)
+
+
+async def test_too_many_requests_at_once() -> None:
+    release, node_has_both = asyncio.Event(), asyncio.Event()
+
+    async def wait(request: httpx.Request) -> httpx.Response:
+        if len(node.broadcast) == 2:
+            node_has_both.set()
+        await release.wait()
+        return httpx.Response(200, content=request.content)
+
+    node = FakeNode(wait)
+    async with signer(settings(node, limits=Limits(requests_at_once=2))) as client:
+        held = [asyncio.create_task(client.post("/data", content=BODY)) for _ in range(2)]
+        await node_has_both.wait()
+        refused = await client.post("/data", content=BODY)
+        assert (refused.status_code, refused.json()["error"]) == (503, 7012)
+        assert refused.headers["retry-after"] == "1"
+        release.set()
+        assert [(await task).status_code for task in held] == [200, 200]
+        assert (await client.post("/data", content=BODY)).status_code == 200
+
+
+async def test_browsers_may_call() -> None:
+    preflight = {
+        "origin": "https://demo.example",
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "content-type",
+    }
+    origin = {"origin": "https://demo.example"}
+    async with signer(settings(FakeNode())) as client:
+        response = await client.options("/data", headers=preflight)
+        assert response.status_code == 200
+        assert response.headers["access-control-allow-origin"] == "*"
+        for body in (BODY, b""):
+            response = await client.post("/data", content=body, headers=origin)
+            assert response.headers["access-control-allow-origin"] == "*"
+    async with signer(settings(FakeNode(), cors=False)) as client:
+        response = await client.post("/data", content=BODY, headers=origin)
+        assert "access-control-allow-origin" not in response.headers
+
+
+async def test_paths_and_methods_that_are_not_there() -> None:
+    async with signer(settings(FakeNode())) as client:
+        for method, path, status, code in (
+            ("GET", "/nothing", 404, 7010),
+            ("GET", "/data", 405, 7011),
+            ("POST", "/", 405, 7011),
+        ):
+            response = await client.request(method, path)
+            assert (response.status_code, response.json()["error"]) == (status, code)
+
+
+async def test_health_and_readiness() -> None:
+    async with signer(settings(FakeNode())) as client:
+        health, ready = await client.get("/health"), await client.get("/ready")
+    assert health.json() == {"status": "ok", "network": "zbs-testnet"}
+    assert ready.json() == {"ready": True, "height": 77}
+
+
+async def test_the_page_needs_nothing_from_elsewhere() -> None:
+    async with signer(settings(FakeNode())) as client:
+        page = await client.get("/")
+        parts = [await client.get(path) for path in ("/page.css", "/page.js")]
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert all(part.status_code == 200 for part in parts)
+    together = page.text + "".join(part.text for part in parts)
+    assert "//" not in together.replace("// ", "")
+    assert "{{" not in page.text
+    assert "proofs of concept only" in page.text
+    assert all(f"<td>{fault.code}</td>" in page.text for fault in FAULTS)
+
+
+async def test_the_document_tells_of_every_status_and_its_example_works() -> None:
+    async with signer(settings(FakeNode())) as client:
+        document = (await client.get("/openapi.json")).json()
+        operation = document["paths"]["/data"]["post"]
+        example = operation["requestBody"]["content"]["application/json"]["example"]
+        response = await client.post("/data", json=example)
+    assert response.status_code == 200
+    schema = document["components"]["schemas"]["DataTransaction"]
+    assert list(schema["properties"]) == list(response.json())
+    statuses = {fault.status for fault in FAULTS} - {404, 405}
+    assert set(operation["responses"]) == {"200", *map(str, statuses)}
+
+
+def test_the_reference_tells_of_every_error() -> None:
+    text = (REPOSITORY / "docs" / "reference" / "signer.md").read_text(encoding="utf-8")
+    rows = [f"| {fault.code} | {fault.status} | {fault.meaning} |" for fault in FAULTS]
+    assert [row for row in rows if row not in text] == []
+
+
+@pytest.mark.parametrize("url", ["", "node:6869", "ftp://node", "http://", "http:///x"])
+def test_node_addresses_are_checked(url: str) -> None:
+    with pytest.raises(InputError, match="node address"):
+        build_app(SignerSettings(url, settings(FakeNode()).network))
