@@ -35,6 +35,7 @@ from soliton.ledger.hashes import (
 )
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules_at import Rules
+from soliton.ledger.scripts import NO_SCRIPTS, Scripts
 from soliton.ledger.state import Changes, Overlay, State, Status
 from soliton.ledger.transactions import apply_transaction
 
@@ -88,6 +89,7 @@ def apply_block(
     *,
     patch: Patch | None = None,
     verify_signatures: bool = True,
+    scripts: Scripts = NO_SCRIPTS,
 ) -> BlockInProgress:
     """Apply a block to the state after its parent (``None`` for the genesis block).
 
@@ -96,8 +98,9 @@ def apply_block(
     signature and its header are the caller's business. In a block that challenges another one,
     transactions that do not apply are elided. Raises ``BlockRejected``.
     """
+    header = block.header
     progress = BlockInProgress(
-        state, block.header.generator, block.header.timestamp, parent, rules, parent_rules
+        state, header.generator, header.timestamp, parent, rules, parent_rules, scripts
     )
     progress.begin(block.transactions, payouts, patch)
     progress.add_all(
@@ -121,6 +124,7 @@ class BlockInProgress:
 
     __slots__ = (
         "_carry",
+        "_complexity",
         "_context",
         "_generator",
         "_originals",
@@ -143,6 +147,7 @@ class BlockInProgress:
         parent: ParentBlock | None,
         rules: Rules,
         parent_rules: Rules,
+        scripts: Scripts = NO_SCRIPTS,
     ) -> None:
         height = 1 if parent is None else parent.height + 1
         self._state = state
@@ -150,9 +155,10 @@ class BlockInProgress:
         self._parent_rules = parent_rules
         self._generator = from_public_key(generator, rules.chain_id)
         self._context = Context(
-            height, timestamp, None if parent is None else parent.timestamp, rules
+            height, timestamp, None if parent is None else parent.timestamp, rules, scripts
         )
         self._carry: dict[AssetId | None, int] = {}
+        self._complexity = 0
         self._originals: Changes = {}
         self._statuses: list[Status] = []
         self._step = Overlay(state, height)
@@ -232,12 +238,17 @@ class BlockInProgress:
             transaction, self.overlay, self._context, verify_signature=verify_signature
         )
         changes, status = applied.changes, applied.status
+        complexity = self._complexity + applied.complexity
+        most = self._parent_rules.max_complexity
+        if most is not None and complexity > most:
+            raise BlockFull(f"Limit of txs was reached: complexity {complexity} of {most}")
         self._share_fee(transaction, changes)
         mark = b"" if status is Status.SUCCEEDED else transaction.id + bytes((status,))
         self.snapshot_hash = next_snapshot_hash(self.snapshot_hash, changes.changes, mark)
         self._merge(changes)
         self._statuses.append(status)
         self._transactions_bytes += size
+        self._complexity = complexity
 
     def _elide(self, transaction: AnyTransaction) -> None:
         """Keep a transaction that does not apply: its id counts as used, nothing else changes."""
