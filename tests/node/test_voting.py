@@ -16,8 +16,8 @@ from soliton.chain.networks.model import Network
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.transfer import TYPE, Transfer
 from soliton.crypto.keys import KeyPair, key_pair
-from soliton.ledger.apply import Status
 from soliton.ledger.errors import BlockRejected
+from soliton.ledger.state import Status
 from soliton.node import miner
 from soliton.node.chain import Chain
 from soliton.storage.store import Store

@@ -32,6 +32,8 @@ NEVER: Final = 2**63 - 1
 MAX_TRANSACTIONS_BEFORE_NG: Final = 100
 MAX_TRANSACTIONS_NG: Final = 6_000
 MAX_TRANSACTION_BYTES_IN_BLOCK: Final = 1_048_576
+MAX_COMPLEXITY_RIDE_4_DAPPS: Final = 1_000_000
+MAX_COMPLEXITY_SYNCHRONOUS_CALLS: Final = 2_500_000
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -73,6 +75,7 @@ class Rules(msgspec.Struct, frozen=True):
     max_time_forward_ms: int
     max_transactions: int | None
     max_transactions_bytes: int | None
+    max_complexity: int | None
 
     def has(self, feature: Feature) -> bool:
         """Whether a feature is active."""
@@ -194,6 +197,7 @@ class RuleBook:
             if mass_transfer
             else (MAX_TRANSACTIONS_NG if height >= ng_start else MAX_TRANSACTIONS_BEFORE_NG),
             max_transactions_bytes=MAX_TRANSACTION_BYTES_IN_BLOCK if mass_transfer else None,
+            max_complexity=_max_complexity(active),
         )
 
     def _block_version(self, height: int) -> int:
@@ -210,6 +214,12 @@ class RuleBook:
         ):
             return blocks.NG_VERSION
         return blocks.PLAIN_VERSION
+
+
+def _max_complexity(active: frozenset[int]) -> int | None:
+    if Feature.SYNCHRONOUS_CALLS in active:
+        return MAX_COMPLEXITY_SYNCHRONOUS_CALLS
+    return MAX_COMPLEXITY_RIDE_4_DAPPS if Feature.RIDE_4_DAPPS in active else None
 
 
 def voting_window(settings: Functionality, height: int) -> int:

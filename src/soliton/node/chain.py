@@ -31,6 +31,7 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.consensus import pos, rewards
 from soliton.consensus.header_check import ConsensusError, HeaderRules, Parent, check_header
 from soliton.errors import InvariantBroken
+from soliton.ledger import patches
 from soliton.ledger.apply import (
     AppliedBlock,
     BlockInProgress,
@@ -40,7 +41,9 @@ from soliton.ledger.apply import (
 )
 from soliton.ledger.errors import BlockRejected, WrongStateHash
 from soliton.ledger.hashes import EMPTY_HASH, SECTIONS, StateHash
+from soliton.ledger.patches import Patches
 from soliton.ledger.rules_at import RuleBook, votes_needed, voting_window
+from soliton.ledger.scripts import NO_SCRIPTS, Scripts
 from soliton.ledger.state import APPROVALS, BANS, WAVES
 from soliton.node.accounts import accounts_of
 from soliton.storage.layout import BlockMeta
@@ -68,9 +71,13 @@ class FoundTransaction(msgspec.Struct, frozen=True):
 class Chain:
     """A chain on a store, from its genesis block on."""
 
-    def __init__(self, network: Network, store: Store) -> None:
-        """Continue the chain in the store, or begin it with the network's genesis block."""
+    def __init__(self, network: Network, store: Store, scripts: Scripts = NO_SCRIPTS) -> None:
+        """Continue the chain in the store, or begin it with the network's genesis block.
+
+        ``scripts`` reads and runs what accounts and assets have for scripts.
+        """
         self.network = network
+        self.scripts = scripts
         self.store = store
         self.rules = RuleBook(network, store.approvals())
         settings = network.functionality
@@ -230,6 +237,10 @@ class Chain:
         parts = ((miner, share.miner), (self._dao, share.dao), (self._xtn, share.xtn_buyback))
         return tuple(Payout(to, amount) for to, amount in parts if to is not None and amount)
 
+    def patch(self) -> Patches | None:
+        """What the next block changes in the state before its first transaction."""
+        return patches.at(self.network, self.height + 1, self.rules.activations())
+
     # --- writing ----------------------------------------------------------------------------------
 
     def append(
@@ -294,7 +305,9 @@ class Chain:
             self.rules.at(height),
             self.rules.at(height - 1),
             self.payouts(block.header.generator),
+            patch=self.patch(),
             verify_signatures=verify_signatures,
+            scripts=self.scripts,
         )
 
     def _check_challenge(self, block: Block, challenged: ChallengedHeader, now: int | None) -> None:

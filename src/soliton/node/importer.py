@@ -20,6 +20,7 @@ from soliton.chain import blocks
 from soliton.chain.blocks import MAX_BLOCK_BYTES, Block
 from soliton.crypto.curve25519 import SignedMessage, verify_many
 from soliton.errors import InputError
+from soliton.ledger.transactions import signed_messages
 from soliton.node.chain import Chain
 
 BATCH_BLOCKS: Final = 1_000
@@ -73,16 +74,14 @@ def _import_batch(chain: Chain, batch: list[_Record]) -> None:
     applied, rejected = _apply(chain, decoded)
     problem = rejected or problem
     # Not beside the applying: threads that hand the interpreter to and fro cost more than they win.
-    messages, owners = _signed_messages(decoded)
+    messages, owners = _signed_messages(decoded[:applied])
     verdicts = verify_many(messages)
     invalid = min(
-        (owner for owner, valid in zip(owners, verdicts, strict=True) if not valid),
-        default=len(decoded),
+        (owner for owner, valid in zip(owners, verdicts, strict=True) if not valid), default=None
     )
-    if invalid < applied:
+    if invalid is not None:
         chain.discard_pending()
         _apply(chain, decoded[:invalid])
-    if invalid < len(decoded) and invalid <= applied:
         problem = _problem(decoded[invalid].record, "invalid signature")
     chain.store.flush()
     if problem is not None:
@@ -105,11 +104,8 @@ def _signed_messages(decoded: list[_Checked]) -> tuple[list[SignedMessage], list
     owners: list[int] = []
     for index, item in enumerate(decoded):
         found = blocks.signed_messages(item.block)
-        found += [
-            (transaction.sender_public_key, transaction.body, transaction.proofs[0])
-            for transaction in item.block.transactions
-            if transaction.sender_public_key and transaction.proofs
-        ]
+        for transaction in item.block.transactions:
+            found += signed_messages(transaction)
         messages += found
         owners += [index] * len(found)
     return messages, owners

@@ -90,7 +90,7 @@ def forge(
     progress = BlockInProgress(
         chain.store, slot.account.public_key, timestamp, chain.parent_block(), rules, parent_rules
     )
-    progress.begin((), chain.payouts(slot.account.public_key))
+    progress.begin((), chain.payouts(slot.account.public_key), chain.patch())
     transactions, invalid = _take(progress, candidates, MAX_TRANSACTIONS)
     header = _header(chain, slot, timestamp, transactions, progress.snapshot_hash)
     header = msgspec.structs.replace(
