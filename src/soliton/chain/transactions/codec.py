@@ -42,7 +42,6 @@ from soliton.crypto import base58
 from soliton.crypto.curve25519 import sign as sign_bytes
 from soliton.crypto.hashes import blake2b256
 
-_ENVELOPE: Final = ("sender_public_key", "fee", "fee_asset_id", "timestamp")
 MAX_TRANSACTION_BYTES: Final = 1_048_576
 """No transaction can be larger than the block that carries it."""
 MAX_VERSION: Final = 127
@@ -94,7 +93,7 @@ def build(
 def _make_body(kind: TransactionType, draft: AnyTransaction) -> bytes:
     form = kind.binary.get(draft.version)
     if form is not None:
-        return form.head + form.codec.write(_values(draft))
+        return form.head + form.codec.write(_values(form, draft))
     if is_protobuf(kind, draft.version):
         return protobuf.serialize(_body_message(kind, draft))
     raise UnsupportedTransaction(kind.type_id, draft.version)
@@ -129,10 +128,9 @@ def _make_id(kind: TransactionType, version: int, body: bytes, proofs: tuple[byt
     return blake2b256(body) if kind.make_id is None else kind.make_id(version, body, proofs)
 
 
-def _values(transaction: AnyTransaction) -> dict[str, Any]:
-    values = {
-        name: getattr(transaction.payload, name) for name in transaction.payload.__struct_fields__
-    }
+def _values(form: BinaryForm, transaction: AnyTransaction) -> dict[str, Any]:
+    payload = transaction.payload
+    values = {name: getattr(payload, name) for name in form.members}
     values["sender_public_key"] = transaction.sender_public_key
     values["fee"] = transaction.fee
     values["fee_asset_id"] = transaction.fee_asset_id

@@ -26,6 +26,8 @@ P = TypeVar("P")
 MAX_PROOFS: Final = 8
 MAX_PROOF_BYTES: Final = 64
 
+_ENVELOPE: Final = frozenset({"chain_id", "sender_public_key", "fee", "fee_asset_id", "timestamp"})
+
 
 class Transaction(msgspec.Struct, Generic[P], frozen=True, gc=False):
     """A transaction of any type and version.
@@ -69,7 +71,7 @@ class BinaryForm:
     and cannot be whole without the chain id, which the bytes do not hold.
     """
 
-    __slots__ = ("auth", "bind", "codec", "head", "lead", "stored_head")
+    __slots__ = ("auth", "bind", "codec", "head", "lead", "members", "stored_head")
 
     def __init__(
         self,
@@ -87,6 +89,7 @@ class BinaryForm:
         self.bind = bind
         self.stored_head = head if stored_head is None else stored_head
         self.codec: Codec = compile_fields(fields)
+        self.members = tuple(field.name for field in fields if field.name not in _ENVELOPE)
 
 
 class ProtobufForm(msgspec.Struct, frozen=True):

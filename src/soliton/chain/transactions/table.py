@@ -20,6 +20,7 @@ ROWS: Final[dict[int, str]] = {
     4: "transfer",
     5: "reissue",
     6: "burn",
+    7: "exchange",
     8: "lease",
     9: "lease_cancel",
     10: "create_alias",

@@ -1,0 +1,603 @@
+"""Orders: offers to exchange one asset for another, versions 1 to 4.
+
+Versions 1 to 3 are signed in a binary layout, version 4 as a protobuf message without its proofs,
+or, by Ethereum wallets, as typed data (EIP-712) from whose signature the sender is recovered.
+
+What lives here: the value, its bytes, message and JSON, its id, the hash that wallets sign, and the
+rules on its own fields. What does not: how two orders meet (``transactions.exchange``) and what was
+already filled (``soliton.ledger``).
+
+Sources: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/transaction/assets/exchange/{Order,OrderJson,EthOrders}.scala``,
+``transaction/serialization/impl/OrderSerializer.scala``, ``protobuf/transaction/PBOrders.scala``;
+EIP-712.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any, Final
+
+import msgspec
+
+from soliton.chain import protobuf
+from soliton.chain.addresses import (
+    ETHEREUM_KEY_LENGTH,
+    PUBLIC_KEY_LENGTH,
+    address_text,
+    from_public_key,
+)
+from soliton.chain.errors import FormatError, JsonFieldError, ValueRuleError
+from soliton.chain.json_kinds import ASSET, decode_base58, expect_byte, expect_long, member
+from soliton.chain.layouts import (
+    I64,
+    OPTIONAL_ASSET,
+    PUBLIC_KEY,
+    SIGNATURE_LENGTH,
+    U8,
+    Field,
+    compile_fields,
+    read_proofs,
+    take,
+    write_proofs,
+)
+from soliton.chain.proto import order_pb2
+from soliton.chain.values import AssetId
+from soliton.crypto import base58, secp256k1
+from soliton.crypto.curve25519 import sign as sign_bytes
+from soliton.crypto.curve25519 import verify
+from soliton.crypto.hashes import blake2b256, keccak256
+
+PRICE_CONSTANT: Final = 100_000_000
+MAX_AMOUNT: Final = 100 * PRICE_CONSTANT * PRICE_CONSTANT
+MAX_LIFETIME_MS: Final = 30 * 24 * 60 * 60 * 1_000
+MAX_ATTACHMENT_BYTES: Final = 1_024
+MAX_PROOFS: Final = 8
+MAX_PROOF_BYTES: Final = 64
+EIP712_SIGNATURE_LENGTHS: Final = (65, 129)
+MAX_VERSION: Final = 4
+MAX_READ_VERSION: Final = 127
+
+_FEE_ASSET_VERSION: Final = 3
+_PROTOBUF_VERSION: Final = 4
+_NATIVE: Final = "WAVES"
+_MAX_HEX_CHARS: Final = 2 * EIP712_SIGNATURE_LENGTHS[1] + 2
+
+AMOUNT_WORDS: Final = f"amount should be in interval (0; {MAX_AMOUNT}]"
+PRICE_WORDS: Final = "price should be > 0"
+MATCHER_FEE_WORDS: Final = f"matcher fee should be in interval (0; {MAX_AMOUNT})"
+
+
+class Side(IntEnum):
+    """Whether the amount asset is bought or sold."""
+
+    BUY = 0
+    SELL = 1
+
+
+class PriceMode(IntEnum):
+    """How many decimals a price has: 8, or those that follow from the pair's assets."""
+
+    DEFAULT = 0
+    FIXED_DECIMALS = 1
+    ASSET_DECIMALS = 2
+
+
+_SIDE_NAMES: Final = {Side.BUY: "buy", Side.SELL: "sell"}
+_SIDES: Final = {name: side for side, name in _SIDE_NAMES.items()}
+_MODE_NAMES: Final = {
+    PriceMode.DEFAULT: None,
+    PriceMode.FIXED_DECIMALS: "fixedDecimals",
+    PriceMode.ASSET_DECIMALS: "assetDecimals",
+}
+_MODES: Final = {name: mode for mode, name in _MODE_NAMES.items() if name is not None}
+
+
+class Order(msgspec.Struct, frozen=True, gc=False):
+    """An order of any version. Build one with ``build``, which fills ``body`` and ``id``.
+
+    ``amount`` of ``amount_asset`` for at most (selling: at least) ``price`` of ``price_asset`` for
+    each, until ``expiration``; times in milliseconds. ``sender_public_key`` has 64 bytes when an
+    Ethereum wallet signed, and none when no key can be recovered from ``eip712_signature``.
+    """
+
+    version: int
+    chain_id: int
+    sender_public_key: bytes
+    matcher_public_key: bytes
+    amount_asset: AssetId | None
+    price_asset: AssetId | None
+    side: Side
+    amount: int
+    price: int
+    timestamp: int
+    expiration: int
+    matcher_fee: int
+    matcher_fee_asset: AssetId | None = None
+    price_mode: PriceMode = PriceMode.DEFAULT
+    attachment: bytes | None = None
+    proofs: tuple[bytes, ...] = ()
+    eip712_signature: bytes | None = None
+    body: bytes = b""
+    id: bytes = b""
+
+
+def build(draft: Order) -> Order:
+    """The order with its signed bytes, its id and, after an EIP-712 signature, its sender.
+
+    Raises ``FormatError`` for values that its version cannot hold.
+    """
+    if draft.eip712_signature is not None:
+        sender = recover_sender(draft, draft.eip712_signature) or b""
+        draft = msgspec.structs.replace(draft, sender_public_key=sender, proofs=())
+    body = _body(draft)
+    return msgspec.structs.replace(draft, body=body, id=blake2b256(body))
+
+
+def sign(order: Order, private_key: bytes, random: bytes | None = None) -> Order:
+    """The order with one proof: the signature of its body."""
+    proof = sign_bytes(private_key, order.body, random)
+    return msgspec.structs.replace(order, proofs=(proof,))
+
+
+def signature_is_valid(order: Order) -> bool:
+    """Whether the first proof is the sender's signature, or an Ethereum key was recovered."""
+    if order.eip712_signature is not None:
+        return order.sender_public_key != b""
+    if len(order.sender_public_key) != PUBLIC_KEY_LENGTH or not order.proofs:
+        return False
+    return verify(order.sender_public_key, order.body, order.proofs[0])
+
+
+# --- binary, versions 1 to 3 ----------------------------------------------------------------------
+
+_COMMON: Final = (
+    Field("sender_public_key", PUBLIC_KEY),
+    Field("matcher_public_key", PUBLIC_KEY),
+    Field("amount_asset", OPTIONAL_ASSET),
+    Field("price_asset", OPTIONAL_ASSET),
+    Field("side", U8),
+    Field("price", I64),
+    Field("amount", I64),
+    Field("timestamp", I64),
+    Field("expiration", I64),
+    Field("matcher_fee", I64),
+)
+_LAYOUTS: Final = {
+    1: (b"", compile_fields(_COMMON)),
+    2: (b"\2", compile_fields(_COMMON)),
+    3: (b"\3", compile_fields((*_COMMON, Field("matcher_fee_asset", OPTIONAL_ASSET)))),
+}
+
+
+def _body(order: Order) -> bytes:
+    layout = _LAYOUTS.get(order.version)
+    if layout is None:
+        return protobuf.serialize(to_message(order, with_proofs=False))
+    for key in (order.sender_public_key, order.matcher_public_key):
+        if len(key) != PUBLIC_KEY_LENGTH:
+            raise FormatError(f"a key of {len(key)} bytes in an order of version {order.version}")
+    head, codec = layout
+    return head + codec.write(msgspec.structs.asdict(order))
+
+
+def to_bytes(order: Order) -> bytes:
+    """The binary form of versions 1 to 3; raises ``FormatError`` for others."""
+    if order.version not in _LAYOUTS:
+        raise FormatError(f"orders of version {order.version} have no binary form")
+    if order.version > 1:
+        return order.body + write_proofs(order.proofs)
+    if len(order.proofs) != 1 or len(order.proofs[0]) != SIGNATURE_LENGTH:
+        raise FormatError(f"this version holds one signature of {SIGNATURE_LENGTH} bytes")
+    return order.body + order.proofs[0]
+
+
+def from_bytes(version: int, data: bytes, chain_id: int) -> Order:
+    """The inverse of ``to_bytes``; raises ``FormatError``."""
+    layout = _LAYOUTS.get(version)
+    if layout is None:
+        raise FormatError(f"orders of version {version} have no binary form")
+    head, codec = layout
+    if not data.startswith(head):
+        raise FormatError(f"an order of version {version} does not begin as it should")
+    values, end = codec.read(data, len(head))
+    body = data[:end]
+    if version == 1:
+        proofs: tuple[bytes, ...] = (take(data, end, SIGNATURE_LENGTH),)
+        end += SIGNATURE_LENGTH
+    else:
+        proofs, end = read_proofs(data, end)
+    if end != len(data):
+        raise FormatError(f"{len(data) - end} bytes after the order")
+    values["side"] = _side(values["side"])
+    return Order(
+        version=version,
+        chain_id=chain_id,
+        proofs=proofs,
+        body=body,
+        id=blake2b256(body),
+        **values,
+    )
+
+
+def _side(number: int) -> Side:
+    try:
+        return Side(number)
+    except ValueError as error:
+        raise FormatError(f"Unknown order type: {number}") from error
+
+
+# --- protobuf -------------------------------------------------------------------------------------
+
+
+def to_message(order: Order, *, with_proofs: bool = True) -> order_pb2.Order:
+    """The ``Order`` message of any version."""
+    message = order_pb2.Order(
+        chain_id=order.chain_id,
+        matcher_public_key=order.matcher_public_key,
+        order_side=int(order.side),  # type: ignore[arg-type]  # the generated type is nominal
+        amount=order.amount,
+        price=order.price,
+        timestamp=order.timestamp,
+        expiration=order.expiration,
+        version=order.version,
+        price_mode=int(order.price_mode),  # type: ignore[arg-type]  # as above
+        attachment=order.attachment or b"",
+    )
+    pair = message.asset_pair
+    pair.SetInParent()
+    pair.amount_asset_id = order.amount_asset or b""
+    pair.price_asset_id = order.price_asset or b""
+    protobuf.write_amount(message.matcher_fee, order.matcher_fee_asset, order.matcher_fee)
+    if order.eip712_signature is not None:
+        message.eip712_signature = order.eip712_signature
+    else:
+        message.sender_public_key = order.sender_public_key
+    if with_proofs:
+        message.proofs.extend(order.proofs)
+    return message
+
+
+def from_message(message: order_pb2.Order, chain_id: int) -> Order:
+    """An ``Order`` message; the chain id in it does not count, the one given does.
+
+    Raises ``FormatError``.
+    """
+    match message.WhichOneof("sender"):
+        case "sender_public_key":
+            signature, sender = None, message.sender_public_key
+        case "eip712_signature":
+            signature, sender = message.eip712_signature, b""
+        case _:
+            raise FormatError("Order should have either senderPublicKey or eip712Signature")
+    if not 0 < message.version <= MAX_READ_VERSION:
+        raise FormatError(f"order of version {message.version}")
+    if signature is None:
+        _check_key_length(sender)
+    _check_key_length(message.matcher_public_key)
+    return build(
+        Order(
+            version=message.version,
+            chain_id=chain_id,
+            sender_public_key=sender,
+            matcher_public_key=message.matcher_public_key,
+            amount_asset=protobuf.read_asset(message.asset_pair.amount_asset_id),
+            price_asset=protobuf.read_asset(message.asset_pair.price_asset_id),
+            side=_side(message.order_side),
+            amount=message.amount,
+            price=message.price,
+            timestamp=message.timestamp,
+            expiration=message.expiration,
+            matcher_fee=message.matcher_fee.amount,
+            matcher_fee_asset=protobuf.read_asset(message.matcher_fee.asset_id),
+            price_mode=_price_mode(message.price_mode),
+            attachment=message.attachment or None,
+            proofs=tuple(message.proofs),
+            eip712_signature=signature,
+        )
+    )
+
+
+def _price_mode(number: int) -> PriceMode:
+    try:
+        return PriceMode(number)
+    except ValueError as error:
+        raise FormatError(f"Unknown order price mode: {number}") from error
+
+
+def _check_key_length(key: bytes) -> None:
+    if len(key) not in (PUBLIC_KEY_LENGTH, ETHEREUM_KEY_LENGTH):
+        raise FormatError(f"invalid public key length: {len(key)}")
+
+
+# --- rules on the fields --------------------------------------------------------------------------
+
+
+def check_ranges(order: Order) -> None:
+    """Amount, price and matcher fee within their bounds, or ``ValueRuleError``."""
+    if not 0 < order.amount <= MAX_AMOUNT:
+        raise ValueRuleError(AMOUNT_WORDS)
+    if order.price <= 0:
+        raise ValueRuleError(PRICE_WORDS)
+    if not 0 < order.matcher_fee < MAX_AMOUNT:
+        raise ValueRuleError(MATCHER_FEE_WORDS)
+
+
+def fault(order: Order, now: int) -> str | None:
+    """The first rule that the order breaks at a time, in the words of the reference node."""
+    signature, attachment, proofs = order.eip712_signature, order.attachment, order.proofs
+    longest = max(map(len, proofs), default=0)
+    rules = (
+        (order.amount_asset != order.price_asset, "Invalid AssetPair"),
+        (order.timestamp > 0, "timestamp should be > 0"),
+        (order.expiration - now <= MAX_LIFETIME_MS, "expiration should be earlier than 30 days"),
+        (order.expiration >= now, "expiration should be > currentTime"),
+        (
+            order.matcher_fee_asset is None or order.version >= _FEE_ASSET_VERSION,
+            "matcherFeeAssetId should be waves",
+        ),
+        (0 < order.version <= MAX_VERSION, "invalid version"),
+        (
+            signature is None or order.version >= _PROTOBUF_VERSION,
+            "eip712Signature available only in V4",
+        ),
+        (
+            signature is None or len(signature) in EIP712_SIGNATURE_LENGTHS,
+            "eip712Signature should be of length 65 or 129",
+        ),
+        (
+            order.version >= _PROTOBUF_VERSION or order.price_mode is PriceMode.DEFAULT,
+            f"price mode should be default for V{order.version}",
+        ),
+        (
+            len(proofs) <= MAX_PROOFS,
+            f"Too many proofs ({len(proofs)}), only {MAX_PROOFS} allowed",
+        ),
+        (
+            longest <= MAX_PROOF_BYTES,
+            f"Too large proof ({longest}), must be max {MAX_PROOF_BYTES} bytes",
+        ),
+        (
+            attachment is None or order.version >= _PROTOBUF_VERSION,
+            "non-empty attachment field is allowed only for version >= V4",
+        ),
+        (
+            attachment is None or len(attachment) <= MAX_ATTACHMENT_BYTES,
+            f"attachment size should be <= {MAX_ATTACHMENT_BYTES} bytes",
+        ),
+        (attachment != b"", "attachment size should be > 0"),
+    )
+    return next((words for holds, words in rules if not holds), None)
+
+
+# --- EIP-712 --------------------------------------------------------------------------------------
+
+_DOMAIN_TYPE: Final = keccak256(b"EIP712Domain(string name,string version,uint256 chainId)")
+_DOMAIN_NAME: Final = keccak256(b"Waves Order")
+_MEMBERS: Final = (
+    "Order(int32 version,string matcherPublicKey,string amountAsset,string priceAsset,"
+    "string orderType,int64 amount,int64 price,int64 timestamp,int64 expiration,"
+    "int64 matcherFee,string matcherFeeAssetId,string priceMode"
+)
+_ORDER_TYPES: Final = (
+    keccak256(f"{_MEMBERS})".encode()),
+    keccak256(f"{_MEMBERS},string attachment)".encode()),
+)
+_DOMAIN_VERSIONS: Final = (keccak256(b"1"), keccak256(b"2"))
+
+
+def typed_data_hash(order: Order) -> bytes:
+    """What an Ethereum wallet signs: the hash of the order as typed data."""
+    mode = order.price_mode
+    if mode is PriceMode.DEFAULT:
+        legacy = order.version < _PROTOBUF_VERSION
+        mode = PriceMode.ASSET_DECIMALS if legacy else PriceMode.FIXED_DECIMALS
+    words = [
+        _number(order.version),
+        _text(base58.encode(order.matcher_public_key)),
+        _text(_asset_text(order.amount_asset)),
+        _text(_asset_text(order.price_asset)),
+        _text(order.side.name),
+        _number(order.amount),
+        _number(order.price),
+        _number(order.timestamp),
+        _number(order.expiration),
+        _number(order.matcher_fee),
+        _text(_asset_text(order.matcher_fee_asset)),
+        _text(mode.name),
+    ]
+    if order.attachment is not None:
+        words.append(_text(base58.encode(order.attachment)))
+    kind = 0 if order.attachment is None else 1
+    domain = keccak256(
+        _DOMAIN_TYPE + _DOMAIN_NAME + _DOMAIN_VERSIONS[kind] + _number(order.chain_id)
+    )
+    return keccak256(b"\x19\1" + domain + keccak256(_ORDER_TYPES[kind] + b"".join(words)))
+
+
+def _number(value: int) -> bytes:
+    return value.to_bytes(32, "big", signed=True)
+
+
+def _text(value: str) -> bytes:
+    return keccak256(value.encode())
+
+
+def _asset_text(asset: AssetId | None) -> str:
+    return _NATIVE if asset is None else base58.encode(asset)
+
+
+def recover_sender(order: Order, signature: bytes) -> bytes | None:
+    """The 64-byte key behind an EIP-712 signature (``r``, ``s`` and ``v``), or ``None``."""
+    if len(signature) not in EIP712_SIGNATURE_LENGTHS:
+        return None
+    size = len(signature) // 2
+    r, s = int.from_bytes(signature[:size], "big"), int.from_bytes(signature[size:-1], "big")
+    return secp256k1.recover(
+        typed_data_hash(order), r, s, recovery_id(signature[-1], order.chain_id)
+    )
+
+
+def recovery_id(v: int, chain_id: int) -> int:
+    """The recovery id in the last number of a signature: plain, with 27 added, or with the chain id
+    as in EIP-155. It may come out impossible.
+    """
+    if v in (0, 1):
+        return v
+    return v - 2 * chain_id - 35 if v > 28 else v - 27
+
+
+# --- JSON -----------------------------------------------------------------------------------------
+
+
+def to_json(order: Order) -> dict[str, Any]:
+    """The order as the reference node prints it."""
+    sender = order.sender_public_key
+    proofs = [base58.encode(proof) for proof in order.proofs]
+    out: dict[str, Any] = {
+        "version": order.version,
+        "id": base58.encode(order.id),
+        "sender": address_text(from_public_key(sender, order.chain_id)),
+        "senderPublicKey": base58.encode(sender),
+        "matcherPublicKey": base58.encode(order.matcher_public_key),
+        "assetPair": {
+            "amountAsset": ASSET.write(order.amount_asset),
+            "priceAsset": ASSET.write(order.price_asset),
+        },
+        "orderType": _SIDE_NAMES[order.side],
+        "amount": order.amount,
+        "price": order.price,
+        "timestamp": order.timestamp,
+        "expiration": order.expiration,
+        "matcherFee": order.matcher_fee,
+        "signature": proofs[0] if proofs else "",
+        "proofs": proofs,
+    }
+    if order.version >= _FEE_ASSET_VERSION:
+        out["matcherFeeAssetId"] = ASSET.write(order.matcher_fee_asset)
+    if order.version >= _PROTOBUF_VERSION:
+        signature = order.eip712_signature
+        out["eip712Signature"] = None if signature is None else "0x" + signature.hex()
+        out["priceMode"] = _MODE_NAMES[order.price_mode]
+    if order.attachment is not None:
+        out["attachment"] = base58.encode(order.attachment)
+    return out
+
+
+def from_json(obj: object, chain_id: int) -> Order:
+    """The inverse of ``to_json``; its id and sender are made anew.
+
+    Raises ``JsonFieldError`` with the path of what is wrong.
+    """
+    if not isinstance(obj, dict):
+        raise JsonFieldError("", f"Order object expected: {str(obj)[:80]}")
+    signature_proofs: tuple[bytes, ...] = member(obj, "signature", _signature, chain_id, ())
+    proofs = member(obj, "proofs", _proofs, chain_id, signature_proofs)
+    version = member(obj, "version", _version, chain_id, 0) or _guess_version(proofs)
+    later = version >= _FEE_ASSET_VERSION
+    signature = member(obj, "eip712Signature", _hex, chain_id, None) if later else None
+    sender = member(obj, "senderPublicKey", _key, chain_id, b"" if later else msgspec.UNSET)
+    if signature is None and not sender:
+        raise JsonFieldError("", "Either senderPublicKey or eip712Signature should be provided")
+    pair = obj.get("assetPair")
+    draft = Order(
+        version=version,
+        chain_id=chain_id,
+        sender_public_key=sender,
+        matcher_public_key=member(obj, "matcherPublicKey", _key, chain_id),
+        amount_asset=_pair_asset(pair, "amountAsset", chain_id),
+        price_asset=_pair_asset(pair, "priceAsset", chain_id),
+        side=member(obj, "orderType", _read_side, chain_id),
+        amount=member(obj, "amount", _long, chain_id),
+        price=member(obj, "price", _long, chain_id),
+        timestamp=member(obj, "timestamp", _long, chain_id),
+        expiration=member(obj, "expiration", _long, chain_id),
+        matcher_fee=member(obj, "matcherFee", _long, chain_id),
+        proofs=proofs,
+    )
+    if later:
+        draft = msgspec.structs.replace(
+            draft,
+            matcher_fee_asset=member(obj, "matcherFeeAssetId", ASSET.read, chain_id, None),
+            price_mode=member(obj, "priceMode", _mode, chain_id, PriceMode.DEFAULT),
+            attachment=member(obj, "attachment", _bytes, chain_id, None),
+            eip712_signature=signature,
+        )
+    try:
+        check_ranges(draft)
+    except ValueRuleError as error:
+        raise JsonFieldError("", str(error)) from error
+    return build(draft)
+
+
+def _guess_version(proofs: tuple[bytes, ...]) -> int:
+    return 1 if len(proofs) == 1 and len(proofs[0]) == SIGNATURE_LENGTH else 2
+
+
+def _version(value: object, _chain_id: int) -> int:
+    version = expect_byte(value)
+    if version < 1:
+        raise JsonFieldError("", f"Invalid version: {version}")
+    return version
+
+
+def _long(value: object, _chain_id: int) -> int:
+    return expect_long(value)
+
+
+def _bytes(value: object, _chain_id: int) -> bytes:
+    return decode_base58(value)
+
+
+def _signature(value: object, _chain_id: int) -> tuple[bytes, ...]:
+    return () if value == "" else (decode_base58(value),)
+
+
+def _proofs(value: object, _chain_id: int) -> tuple[bytes, ...]:
+    if not isinstance(value, list):
+        raise JsonFieldError("", "error.expected.jsarray")
+    if len(value) > MAX_READ_VERSION:
+        raise JsonFieldError("", f"Too many proofs ({len(value)}), only {MAX_PROOFS} allowed")
+    return tuple(map(decode_base58, value))
+
+
+def _key(value: object, _chain_id: int) -> bytes:
+    key = decode_base58(value)
+    if len(key) not in (PUBLIC_KEY_LENGTH, ETHEREUM_KEY_LENGTH):
+        raise JsonFieldError("", "error.incorrectAccount")
+    return key
+
+
+def _pair_asset(pair: object, key: str, chain_id: int) -> AssetId | None:
+    try:
+        return member(pair, key, _pair_member, chain_id, None)
+    except JsonFieldError as error:
+        raise JsonFieldError(f".assetPair{error.path}", error.expected) from error
+
+
+def _pair_member(value: object, chain_id: int) -> AssetId | None:
+    asset: AssetId | None = None if value == _NATIVE else ASSET.read(value, chain_id)
+    return asset
+
+
+def _read_side(value: object, _chain_id: int) -> Side:
+    side = _SIDES.get(value) if isinstance(value, str) else None
+    if side is None:
+        raise JsonFieldError("", "Unexpected OrderType")
+    return side
+
+
+def _mode(value: object, _chain_id: int) -> PriceMode:
+    mode = _MODES.get(value) if isinstance(value, str) else None
+    if mode is None:
+        raise JsonFieldError("", f"Unexpected order price mode: {str(value)[:80]}")
+    return mode
+
+
+def _hex(value: object, _chain_id: int) -> bytes:
+    if not isinstance(value, str) or len(value) > _MAX_HEX_CHARS:
+        raise JsonFieldError("", "error.expected.jsstring")
+    try:
+        return bytes.fromhex(value.removeprefix("0x"))
+    except ValueError as error:
+        raise JsonFieldError("", "invalid hexadecimal digits") from error

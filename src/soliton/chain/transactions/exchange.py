@@ -1,0 +1,248 @@
+"""Type 7, exchange: two orders that a matcher brought together.
+
+The sender is the matcher: the layouts have no place for a key, the message has one that does not
+count.
+
+Source: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/transaction/assets/exchange/ExchangeTransaction.scala``,
+``transaction/serialization/impl/ExchangeTxSerializer.scala`` and
+``transaction/validation/impl/ExchangeTxValidator.scala``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from soliton.chain import orders
+from soliton.chain.errors import FormatError, OrderInvalid, ValueRuleError
+from soliton.chain.json_kinds import LONG, JsonKind
+from soliton.chain.layouts import I64, Field, Values, Variable, take
+from soliton.chain.orders import MAX_AMOUNT, Order, Side
+from soliton.chain.proto import transaction_pb2
+from soliton.chain.transactions.checks import check_fee
+from soliton.chain.transactions.model import (
+    AnyTransaction,
+    Auth,
+    BinaryForm,
+    JsonField,
+    ProtobufForm,
+    RequestForm,
+    TransactionType,
+)
+
+_FIRST_PROTOBUF_VERSION: Final = 3
+_ORDERS: Final = 2
+_MARK: Final = 1
+
+_RawOrder = tuple[int, bytes]
+
+
+class Exchange(msgspec.Struct, frozen=True, gc=False):
+    """``amount`` of the pair's amount asset at ``price``; the fees are those of the buyer and of
+    the seller, for the matcher. The first order is the buyer's, but for version 3.
+    """
+
+    order1: Order
+    order2: Order
+    amount: int
+    price: int
+    buy_matcher_fee: int
+    sell_matcher_fee: int
+
+    @property
+    def orders(self) -> tuple[Order, Order]:
+        """Both orders, as they stand."""
+        return self.order1, self.order2
+
+    @property
+    def buy_order(self) -> Order:
+        """The order that buys."""
+        return self.order1 if self.order1.side is Side.BUY else self.order2
+
+    @property
+    def sell_order(self) -> Order:
+        """The order that sells."""
+        return self.order2 if self.order1.side is Side.BUY else self.order1
+
+
+def _sender(payload: Exchange) -> bytes:
+    return payload.buy_order.matcher_public_key
+
+
+def _validate(transaction: AnyTransaction) -> None:
+    payload: Exchange = transaction.payload
+    orders.check_ranges(payload.order1)
+    orders.check_ranges(payload.order2)
+    check_fee(transaction)
+    if not 0 < payload.amount <= MAX_AMOUNT:
+        raise ValueRuleError(orders.AMOUNT_WORDS)
+    if not 0 < payload.price <= MAX_AMOUNT:
+        raise ValueRuleError(f"price should be in interval (0; {MAX_AMOUNT}]")
+    if payload.sell_matcher_fee > MAX_AMOUNT:
+        raise ValueRuleError("sellMatcherFee too large")
+    if payload.buy_matcher_fee > MAX_AMOUNT:
+        raise ValueRuleError("buyMatcherFee too large")
+    if transaction.fee > MAX_AMOUNT:
+        raise ValueRuleError("fee too large")
+    _check_pair(transaction)
+    _check_orders(transaction)
+
+
+def _check_pair(transaction: AnyTransaction) -> None:
+    payload: Exchange = transaction.payload
+    buy, sell = payload.buy_order, payload.sell_order
+    if transaction.version < _FIRST_PROTOBUF_VERSION and payload.order1.side is not Side.BUY:
+        raise ValueRuleError("order1 should have OrderType.BUY")
+    if buy.side is not Side.BUY:
+        raise ValueRuleError("buyOrder should has OrderType.BUY")
+    if sell.side is not Side.SELL:
+        raise ValueRuleError("sellOrder should has OrderType.SELL")
+    if buy.matcher_public_key != sell.matcher_public_key:
+        raise ValueRuleError("buyOrder.matcher should be the same as sellOrder.matcher")
+    if (buy.amount_asset, buy.price_asset) != (sell.amount_asset, sell.price_asset):
+        raise ValueRuleError("Both orders should have same AssetPair")
+
+
+def _check_orders(transaction: AnyTransaction) -> None:
+    payload: Exchange = transaction.payload
+    for order in (payload.buy_order, payload.sell_order):
+        words = orders.fault(order, transaction.timestamp)
+        if words is not None:
+            raise OrderInvalid(order, words)
+    latest = max(payload.order1.version, payload.order2.version)
+    if transaction.version == 1 and latest > 1:
+        raise ValueRuleError("can only contain orders of version 1")
+    if transaction.version < _FIRST_PROTOBUF_VERSION and latest >= 4:
+        raise ValueRuleError("can only contain orders of version < 4")
+
+
+# --- legacy binary --------------------------------------------------------------------------------
+
+
+def _read_orders_1(data: bytes, offset: int) -> tuple[tuple[_RawOrder, _RawOrder], int]:
+    first = _take_length(data, offset)
+    second = _take_length(data, offset + 4)
+    start = offset + 8
+    middle = start + first
+    return (
+        ((1, take(data, start, first)), (1, take(data, middle, second))),
+        middle + second,
+    )
+
+
+def _write_orders_1(pair: tuple[Order, Order]) -> bytes:
+    if any(order.version != 1 for order in pair):
+        raise FormatError("can only contain orders of version 1")
+    first, second = map(orders.to_bytes, pair)
+    return len(first).to_bytes(4, "big") + len(second).to_bytes(4, "big") + first + second
+
+
+def _read_orders_2(data: bytes, offset: int) -> tuple[tuple[_RawOrder, _RawOrder], int]:
+    first, offset = _read_order_2(data, offset)
+    second, offset = _read_order_2(data, offset)
+    return (first, second), offset
+
+
+def _read_order_2(data: bytes, offset: int) -> tuple[_RawOrder, int]:
+    length = _take_length(data, offset)
+    offset += 4
+    # Orders of version 1 do not begin with their version: a mark that is not counted stands for it.
+    version = take(data, offset, 1)[0]
+    if version == _MARK:
+        offset += 1
+    return (version, take(data, offset, length)), offset + length
+
+
+def _write_orders_2(pair: tuple[Order, Order]) -> bytes:
+    parts: list[bytes] = []
+    for order in pair:
+        data = orders.to_bytes(order)
+        mark = bytes((_MARK,)) if order.version == 1 else b""
+        parts += (len(data).to_bytes(4, "big"), mark, data)
+    return b"".join(parts)
+
+
+def _take_length(data: bytes, offset: int) -> int:
+    return int.from_bytes(take(data, offset, 4), "big", signed=True)
+
+
+def _bind(values: Values, chain_id: int) -> None:
+    raw: tuple[_RawOrder, _RawOrder] = values.pop("orders")
+    for name, (version, data) in zip(("order1", "order2"), raw, strict=True):
+        values[name] = orders.from_bytes(version, data, chain_id)
+
+
+_NUMBERS: Final = (
+    Field("price", I64),
+    Field("amount", I64),
+    Field("buy_matcher_fee", I64),
+    Field("sell_matcher_fee", I64),
+    Field("fee", I64),
+    Field("timestamp", I64),
+)
+
+
+# --- protobuf and JSON ----------------------------------------------------------------------------
+
+
+def _read(message: transaction_pb2.ExchangeTransactionData, chain_id: int) -> dict[str, Any]:
+    if len(message.orders) != _ORDERS:
+        raise FormatError(f"an exchange of {len(message.orders)} orders")
+    return {
+        "order1": orders.from_message(message.orders[0], chain_id),
+        "order2": orders.from_message(message.orders[1], chain_id),
+        "amount": message.amount,
+        "price": message.price,
+        "buy_matcher_fee": message.buy_matcher_fee,
+        "sell_matcher_fee": message.sell_matcher_fee,
+    }
+
+
+def _write(message: transaction_pb2.ExchangeTransactionData, payload: Exchange) -> None:
+    message.amount = payload.amount
+    message.price = payload.price
+    message.buy_matcher_fee = payload.buy_matcher_fee
+    message.sell_matcher_fee = payload.sell_matcher_fee
+    message.orders.extend(map(orders.to_message, payload.orders))
+
+
+_ORDER_JSON: Final = JsonKind(orders.from_json, orders.to_json)
+
+TYPE = TransactionType(
+    type_id=7,
+    name="exchange",
+    title="ExchangeTransaction",
+    payload=Exchange,
+    max_version=3,
+    binary={
+        1: BinaryForm(
+            b"\7",
+            (Field("orders", Variable(_read_orders_1, _write_orders_1)), *_NUMBERS),
+            Auth.SIGNATURE_LAST,
+            bind=_bind,
+        ),
+        # The zero that leads other types in their stored form is signed here.
+        2: BinaryForm(
+            b"\0\7\2",
+            (Field("orders", Variable(_read_orders_2, _write_orders_2)), *_NUMBERS),
+            Auth.PROOFS,
+            bind=_bind,
+        ),
+    },
+    protobuf=ProtobufForm("exchange", _read, _write),
+    json=(
+        JsonField("order1", "order1", _ORDER_JSON),
+        JsonField("order2", "order2", _ORDER_JSON),
+        JsonField("amount", "amount", LONG),
+        JsonField("price", "price", LONG),
+        JsonField("buyMatcherFee", "buy_matcher_fee", LONG),
+        JsonField("sellMatcherFee", "sell_matcher_fee", LONG),
+    ),
+    validate=_validate,
+    protobuf_since=_FIRST_PROTOBUF_VERSION,
+    sender=_sender,
+    signature_versions=frozenset({1}),
+    request=RequestForm(fee_required=False),
+)

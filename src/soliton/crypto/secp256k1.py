@@ -1,0 +1,90 @@
+"""secp256k1: the curve of Ethereum's keys; signatures from which the signer's key is recovered.
+
+Keys are 64 bytes: both coordinates, big-endian. What lives here: recovery, signing, key derivation
+on 32-byte hashes. What does not: what is hashed (``soliton.chain.orders``,
+``soliton.chain.transactions.ethereum``).
+
+Sources: SEC 1 version 2, section 4.1.6; wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/transaction/EthereumTransaction.scala`` (through web3j).
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from coincurve import PrivateKey, PublicKey
+
+from soliton.crypto.errors import CryptoError
+
+ORDER: Final = 0xFFFFFFFF_FFFFFFFF_FFFFFFFF_FFFFFFFE_BAAEDCE6_AF48A03B_BFD25E8C_D0364141
+FIELD: Final = 2**256 - 2**32 - 977
+PUBLIC_KEY_LENGTH: Final = 64
+PRIVATE_KEY_LENGTH: Final = 32
+DIGEST_LENGTH: Final = 32
+
+_UNCOMPRESSED: Final = 4
+_OVERFLOW_BIT: Final = 2
+
+
+class RecoverableSignature(NamedTuple):
+    """``recovery_id`` (0 to 3) tells which of the possible keys it was."""
+
+    r: int
+    s: int
+    recovery_id: int
+
+
+def recover(digest: bytes, r: int, s: int, recovery_id: int) -> bytes | None:
+    """The public key that signed ``digest``, or ``None`` when there is none.
+
+    Numbers beyond the order of the curve are taken as the reference node takes them: ``s`` modulo
+    the order, ``r`` as the coordinate that it is.
+    """
+    if not 0 <= recovery_id <= 3 or len(digest) != DIGEST_LENGTH:
+        return None
+    if ORDER <= r < FIELD and recovery_id < _OVERFLOW_BIT:
+        r, recovery_id = r - ORDER, recovery_id + _OVERFLOW_BIT
+    s %= ORDER
+    if not 0 < r < ORDER or s == 0:
+        return None
+    signature = r.to_bytes(32, "big") + s.to_bytes(32, "big") + bytes((recovery_id,))
+    try:
+        key = PublicKey.from_signature_and_message(signature, digest, hasher=None)
+    except Exception:  # noqa: BLE001 - libsecp256k1's binding raises plain Exception
+        return None
+    return key.format(compressed=False)[1:]
+
+
+def public_key(private_key: bytes) -> bytes:
+    """The public key of a private key; raises ``CryptoError`` for bytes that are none."""
+    return _private(private_key).public_key.format(compressed=False)[1:]
+
+
+def sign(private_key: bytes, digest: bytes) -> RecoverableSignature:
+    """A deterministic signature (RFC 6979) of a hash; raises ``CryptoError``."""
+    if len(digest) != DIGEST_LENGTH:
+        raise CryptoError(f"a hash of {len(digest)} bytes")
+    data = _private(private_key).sign_recoverable(digest, hasher=None)
+    return RecoverableSignature(
+        int.from_bytes(data[:32], "big"), int.from_bytes(data[32:64], "big"), data[64]
+    )
+
+
+def is_public_key(key: bytes) -> bool:
+    """Whether these 64 bytes are a point of the curve."""
+    if len(key) != PUBLIC_KEY_LENGTH:
+        return False
+    try:
+        PublicKey(bytes((_UNCOMPRESSED,)) + key)
+    except ValueError:
+        return False
+    return True
+
+
+def _private(private_key: bytes) -> PrivateKey:
+    if len(private_key) != PRIVATE_KEY_LENGTH:
+        raise CryptoError(f"a private key of {len(private_key)} bytes")
+    try:
+        return PrivateKey(private_key)
+    except ValueError as error:
+        raise CryptoError("a private key outside the order of the curve") from error
