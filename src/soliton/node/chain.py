@@ -218,7 +218,9 @@ class Chain:
         if start is None or self.height + 1 < start:
             return 0
         settings = self.network.rewards
-        current = self.meta(self.height).reward or settings.initial
+        # The genesis block gets none. Votes can bring a reward down to nothing as well.
+        first = self.height + 1 <= max(start, 2)
+        current = settings.initial if first else self.meta(self.height).reward
         voters = rewards.voting_heights(self.height, activations, settings)
         if voters is None:
             return current
