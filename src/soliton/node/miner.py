@@ -13,6 +13,7 @@ Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/mining/Miner
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 import msgspec
 
@@ -28,6 +29,10 @@ from soliton.crypto.keys import KeyPair
 from soliton.errors import InputError
 from soliton.ledger.apply import BlockFull, BlockInProgress
 from soliton.node.chain import Chain, extended
+
+_MAX_PASSES: Final = 10
+"""Fees decide the order, so a transaction may come before the one that brings its funds: what does
+not apply is tried again after the others, this often."""
 
 
 class CannotMine(InputError):
@@ -105,21 +110,26 @@ def forge(
 def _take(
     progress: BlockInProgress, candidates: Iterable[AnyTransaction], max_count: int
 ) -> tuple[tuple[AnyTransaction, ...], tuple[bytes, ...]]:
-    """Apply candidates until the block is full: those that went in, and the ids that did not."""
+    """Apply candidates until the block is full: those that went in, and the ids that cannot."""
     taken: list[AnyTransaction] = []
-    invalid: list[bytes] = []
-    for transaction in candidates:
-        if len(taken) >= max_count:
-            break
-        try:
-            progress.add(transaction, verify_signature=False)
-        except BlockFull:
-            break
-        except InputError:
-            invalid.append(transaction.id)
-        else:
-            taken.append(transaction)
-    return tuple(taken), tuple(invalid)
+    waiting = list(candidates)
+    for _ in range(_MAX_PASSES):
+        failed: list[AnyTransaction] = []
+        for transaction in waiting:
+            if len(taken) >= max_count:
+                return tuple(taken), ()
+            try:
+                progress.add(transaction, verify_signature=False)
+            except BlockFull:
+                return tuple(taken), ()
+            except InputError:
+                failed.append(transaction)
+            else:
+                taken.append(transaction)
+        if len(failed) in (0, len(waiting)):
+            return tuple(taken), tuple(transaction.id for transaction in failed)
+        waiting = failed
+    return tuple(taken), tuple(transaction.id for transaction in waiting)
 
 
 def _header(
