@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from soliton.chain import networks
-from soliton.chain.addresses import Address, from_public_key
+from soliton.chain.addresses import Address, address_text, from_public_key
 from soliton.chain.blocks import Block
-from soliton.chain.networks import Network
+from soliton.chain.networks import GenesisTransfer, Network
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.data import Data
 from soliton.chain.transactions.model import AnyTransaction
@@ -50,6 +50,16 @@ def old_network(features: Iterable[int] = (), **functionality: Any) -> Network:
         DEVNET.genesis, average_block_delay_ms=60_000, initial_base_target=153_722_867
     )
     return msgspec.structs.replace(DEVNET, name="old", functionality=settings, genesis=genesis)
+
+
+def shared_network(*owners: KeyPair) -> Network:
+    """Devnet with everything in equal parts from the start: each of the owners may mine."""
+    part = DEVNET.genesis.initial_balance // len(owners)
+    transfers = tuple(GenesisTransfer(address_text(address_of(owner)), part) for owner in owners)
+    genesis = msgspec.structs.replace(
+        DEVNET.genesis, transactions=transfers, initial_balance=part * len(owners)
+    )
+    return msgspec.structs.replace(DEVNET, name="shared", genesis=genesis)
 
 
 def open_chain(directory: Path, network: Network = DEVNET, **options: Any) -> Chain:

@@ -82,7 +82,8 @@ def test_a_block_is_valid_in_every_part(chain: Chain) -> None:
 
 
 def test_votes_go_where_a_version_has_them(tmp_path: Path) -> None:
-    for number, (features, version) in enumerate(([(), 2], [(14,), 4], [(8, 14, 15), 5])):
+    cases: list[tuple[tuple[int, ...], int]] = [((), 2), ((14,), 4), ((8, 14, 15), 5)]
+    for number, (features, version) in enumerate(cases):
         chain = open_chain(tmp_path / str(number), old_network(features))
         slot = miner.next_slot(chain, RICH)
         block = miner.forge(chain, slot, (), now(chain), 7, (3, 4)).block
