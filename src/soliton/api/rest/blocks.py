@@ -40,14 +40,20 @@ _GENESIS: Final = 1
 _MIDDLE: Final = "tn"
 _EMPTY: Final = Raw(b"", status=404)
 
+_NO_PATHS: Final = (
+    "/blocks/headers/{id}/{rest}",
+    "/blocks/headers/{id}/{rest}/{more}",
+    "/blocks/{id}/{rest}",
+    "/blocks/{id}/{rest}/{more}",
+)
+
 FAMILIES: Final = {
     "/blocks/first": ("zbs", "tn"),
     "/blocks/signature/{signature}": ("zbs", "tn"),
     "/blocks/child/{signature}": ("zbs",),
     "/blocks/{id}": ("waves", "tn"),
     "/blocks/headers/{id}": ("waves", "tn"),
-    "/blocks/{id}/{rest}": ("waves", "tn"),
-    "/blocks/{id}/{rest}/{more}": ("waves", "tn"),
+    **dict.fromkeys(_NO_PATHS, ("waves", "tn")),
 }
 """Routes that only some families of networks have."""
 
@@ -442,14 +448,18 @@ ROUTES: tuple[Route, ...] = (
             handler=no_such_path,
             tag=_TAG,
             summary="Paths that nothing takes",
-            parameters=(_ID, *(Parameter(name, TEXT, "Anything", "x") for name in names)),
+            parameters=(
+                _ID,
+                *(
+                    Parameter(name, TEXT, "Anything", "x")
+                    for name in ("rest", "more")
+                    if f"{{{name}}}" in path
+                ),
+            ),
             response={"type": "object"},
             example=INVALID_BLOCK_ID.error(**INVALID_BLOCK_ID.example).body(),
             documented=False,
         )
-        for path, names in (
-            ("/blocks/{id}/{rest}", ("rest",)),
-            ("/blocks/{id}/{rest}/{more}", ("rest", "more")),
-        )
+        for path in _NO_PATHS
     ),
 )

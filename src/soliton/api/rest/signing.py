@@ -14,14 +14,15 @@ from typing import Final
 
 import msgspec
 
-from soliton.api.errors import MISSING_SENDER_PRIVATE_KEY, ApiError
+from soliton.api.errors import MISSING_SENDER_PRIVATE_KEY
 from soliton.api.http import Request
-from soliton.api.lookup import address_argument, node_of
+from soliton.api.lookup import address_argument, is_oldest, node_of
 from soliton.api.translate import refusal
 from soliton.chain.addresses import parse_address
 from soliton.chain.errors import JsonFieldErrors, UnsupportedTransaction
 from soliton.chain.transactions import codec, json_reader
-from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.transactions.model import AnyTransaction, TransactionType
+from soliton.chain.transactions.table import type_by_id
 from soliton.crypto import base58
 from soliton.crypto.keys import KeyPair
 from soliton.errors import SolitonError
@@ -46,9 +47,23 @@ def read_claimed(obj: JsonObject, node: Node) -> AnyTransaction:
     if type(obj.get("version")) is str:
         obj = _with_numeric_version(obj)
     try:
-        return json_reader.read_signed(obj, node.network.chain_id)
+        transaction = json_reader.read_signed(obj, node.network.chain_id)
     except UnsupportedTransaction as error:
         raise _with_version(error, obj) from error
+    if is_oldest(node):
+        _check_version(type_by_id(transaction.type_id), transaction.version, node)
+    return transaction
+
+
+def _check_version(kind: TransactionType, version: int, node: Node) -> None:
+    """Raise ``UnsupportedTransaction`` for a version that this interface has never had.
+
+    The oldest generation knows no protobuf; the newer ones could sign versions of the future,
+    which no network takes.
+    """
+    known = version in kind.binary if is_oldest(node) else version <= kind.max_version
+    if not known:
+        raise UnsupportedTransaction(kind.type_id, version)
 
 
 def sign(request: Request) -> JsonObject:
@@ -70,6 +85,7 @@ def _sign(request: Request, signer: bytes | None) -> JsonObject:
     }
     try:
         draft = _read_request(obj, node)
+        _check_version(draft.kind, draft.version, node)
         if draft.sender is None:
             raise JsonFieldErrors([("obj.sender", "error.path.missing")])
         sender = parse_address(draft.sender, node.network.chain_id)
@@ -90,15 +106,10 @@ def _sign(request: Request, signer: bytes | None) -> JsonObject:
 def _keys(node: Node, address: bytes) -> KeyPair:
     keys = node.wallet.private_key(address)
     if keys is None:
-        raise _no_key(node)
+        raise MISSING_SENDER_PRIVATE_KEY.error().with_hint(
+            "GET /addresses lists the accounts of the node's wallet, POST /addresses adds one"
+        )
     return keys
-
-
-def _no_key(node: Node) -> ApiError:
-    return MISSING_SENDER_PRIVATE_KEY.error().with_hint(
-        f"the node's wallet has {len(node.wallet.accounts(node.network.chain_id))} accounts: "
-        "GET /addresses lists them, POST /addresses adds one"
-    )
 
 
 def calculate_fee(request: Request) -> Fee:

@@ -1,0 +1,118 @@
+"""Routes under /addresses/data and /addresses/scriptInfo."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from soliton.api.rest import account_data
+from tests.api.chain import RICH_ADDRESS, PrivateChain
+from tests.api.client import Answer, call
+
+DATA = f"/addresses/data/{RICH_ADDRESS}"
+FORM = {"content-type": "application/x-www-form-urlencoded"}
+WHOLE = {"key": "a", "type": "integer", "value": 7}
+TRUTH = {"key": "ab", "type": "boolean", "value": True}
+TEXT = {"key": "b/ä", "type": "string", "value": "x"}
+BYTES = {"key": "c", "type": "binary", "value": "base64:AQI="}
+ALL = [WHOLE, TRUTH, TEXT, BYTES]
+
+
+def error(code: int, message: str) -> dict[str, object]:
+    return {"error": code, "message": message}
+
+
+@pytest.fixture
+def filled(chain: PrivateChain) -> PrivateChain:
+    entries: dict[str, int | bool | str | bytes] = {
+        "a": 7,
+        "ab": True,
+        "b/ä": "x",
+        "c": b"\1\2",
+        "d": 1,
+    }
+    chain.send(chain.data(**entries))
+    chain.mine()
+    chain.send(chain.data(d=None))
+    chain.mine()
+    return chain
+
+
+CASES: list[tuple[str, int, object]] = [
+    (DATA, 200, ALL),
+    (f"{DATA}?key=c&key=a&key=d&key=none", 200, [BYTES, WHOLE]),
+    (f"{DATA}?matches=a.*", 200, [WHOLE, TRUTH]),
+    (f"{DATA}?matches=a", 200, [WHOLE]),
+    (f"{DATA}?matches={quote('[a-c]|b/.')}", 200, [WHOLE, TEXT, BYTES]),
+    (f"{DATA}/a", 200, WHOLE),
+    (f"{DATA}/{quote('b/ä', safe='')}", 200, TEXT),
+    (f"{DATA}/d", 404, error(304, "no data for this key")),
+    (f"{DATA}/none", 404, error(304, "no data for this key")),
+    (f"{DATA}?{'&'.join(f'key={n}' for n in range(1001))}", 400,
+     error(10, "Too big sequence requested: max limit is 1000 entries")),
+    (f"/addresses/scriptInfo/{RICH_ADDRESS}", 200, {
+        "address": RICH_ADDRESS, "script": None, "scriptText": None, "version": None,
+        "complexity": 0, "verifierComplexity": 0, "callableComplexities": {}, "extraFee": 0,
+        "publicKey": None}),
+    (f"/addresses/scriptInfo/{RICH_ADDRESS}/meta", 200, {"address": RICH_ADDRESS}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("target", "status", "expected"), CASES)
+async def test_answers(filled: PrivateChain, target: str, status: int, expected: object) -> None:
+    answer = await filled.get(target)
+    assert (answer.status, answer.json()) == (status, expected)
+
+
+async def test_a_pattern_that_is_none(filled: PrivateChain) -> None:
+    answer = await filled.get(f"{DATA}?matches=(")
+    assert (answer.status, answer.json()) == (
+        400,
+        {**error(199, "Cannot compile regex"), "hint": "a group is not closed"},
+    )
+
+
+POSTED: list[tuple[dict[str, Any], bytes, int, object]] = [
+    ({}, b'{"keys":["c","a","x"]}', 200, [BYTES, WHOLE]),
+    ({}, b'{"keys":[]}', 400, error(4008, "Key was not specified")),
+    ({}, b"{}", 500, error(0, "Error is unknown")),
+    (FORM, b"key=c&key=a", 200, [BYTES, WHOLE]),
+    (FORM, b"matches=a.*", 200, [WHOLE, TRUTH]),
+    (FORM, b"other=a", 400, error(4008, "Key was not specified")),
+]
+
+
+@pytest.mark.parametrize(("headers", "body", "status", "expected"), POSTED)
+async def test_posted(
+    filled: PrivateChain, headers: dict[str, str], body: bytes, status: int, expected: object
+) -> None:
+    answer = await filled.post(DATA, body, headers)
+    assert (answer.status, answer.json()) == (status, expected)
+
+
+async def test_malformed_json_is_the_404(filled: PrivateChain) -> None:
+    assert (await filled.post(DATA, b"{")).status == 404
+
+
+async def test_long_lists_are_read_in_pieces(
+    filled: PrivateChain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(account_data, "_PAGE", 2)
+    assert (await filled.get(DATA)).json() == ALL
+
+
+async def test_a_list_survives_blocks_made_while_it_is_sent(
+    filled: PrivateChain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(account_data, "_PAGE", 1)
+
+    async def mine_between(_seconds: float) -> None:
+        filled.send(filled.data(zz=filled.now))
+        filled.mine()
+
+    monkeypatch.setattr(asyncio, "sleep", mine_between)
+    answer: Answer = await call(filled.app, f"GET {DATA}?matches=[a-c].*")
+    assert answer.json() == ALL

@@ -1,0 +1,93 @@
+"""Routes under /debug, /activation and /blockchain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from soliton.api.rest import debug
+from soliton.node.state_hash_json import state_hash_json
+from tests.api.chain import AMOUNT, OTHER, OTHER_ADDRESS, RICH_ADDRESS, WITH_KEY, PrivateChain
+from tests.api.client import call
+
+
+async def test_state_hashes(chain: PrivateChain) -> None:
+    assert (await chain.get("/debug/stateHash/last")).status == 404
+    chain.mine()
+    chain.mine()
+    found: Any = (await chain.get("/debug/stateHash/2")).json()
+    assert found == state_hash_json(chain.node.chain, 2)
+    assert found["height"] == 2 and found["version"] == "1.5.7"
+    assert (await chain.get("/debug/stateHash/last")).json() == found
+    assert (await chain.get("/debug/stateHash/4")).status == 404
+    assert (await chain.get("/debug/stateHash/0")).status == 404
+
+
+async def test_state_hashes_that_are_not_kept(chain: PrivateChain) -> None:
+    settings = chain.node.settings
+    chain.node.settings = msgspec.structs.replace(
+        settings, db=msgspec.structs.replace(settings.db, store_state_hashes=False)
+    )
+    assert (await chain.get("/debug/stateHash/1")).status == 404
+
+
+async def test_nothing_else_is_said_without_the_key(chain: PrivateChain) -> None:
+    for path in ("/debug/stateHash/abc", "/debug/none"):
+        assert (await chain.get(path)).status == 403
+        assert (await call(chain.app, f"GET {path}", headers=WITH_KEY)).status == 404
+
+
+@pytest.mark.parametrize("page", [1, 1_000])
+async def test_the_history_of_a_balance(
+    chain: PrivateChain, monkeypatch: pytest.MonkeyPatch, page: int
+) -> None:
+    monkeypatch.setattr(debug, "_PAGE", page)
+    target = f"/debug/balances/history/{OTHER_ADDRESS}"
+    assert (await chain.get(target)).json() == []
+    chain.send(chain.transfer())
+    chain.mine()
+    chain.mine()
+    chain.send(chain.transfer())
+    chain.mine()
+    chain.send(chain.transfer(keys=OTHER, to=RICH_ADDRESS, amount=1))
+    chain.mine()
+    assert (await chain.get(target)).json() == [
+        {"height": 5, "balance": 2 * AMOUNT - 1 - 100_000},
+        {"height": 4, "balance": 2 * AMOUNT},
+        {"height": 2, "balance": AMOUNT},
+    ]
+
+
+async def test_features(oldest: PrivateChain) -> None:
+    found: Any = (await oldest.get("/activation/status")).json()
+    features = {item["id"]: item for item in found["features"]}
+    assert found["height"] == 1 and found["nextCheck"] == found["votingInterval"]
+    assert features[2]["blockchainStatus"] == "ACTIVATED"
+    assert features[15] == {
+        "id": 15,
+        "description": "Ride V4, VRF, Protobuf, Failed transactions",
+        "blockchainStatus": "UNDEFINED",
+        "nodeStatus": "IMPLEMENTED",
+        "supportingBlocks": 0,
+    }
+
+
+REWARD_ERRORS = [
+    ("/blockchain/rewards/1", "No information about rewards at height = 1"),
+    ("/blockchain/rewards/9", "Invalid height: 9"),
+    ("/blockchain/rewards/0", "Block reward feature is not activated yet"),
+]
+
+
+@pytest.mark.parametrize(("target", "message"), REWARD_ERRORS)
+async def test_rewards_that_are_unknown(chain: PrivateChain, target: str, message: str) -> None:
+    answer = await chain.get(target)
+    assert (answer.status, answer.json()) == (400, {"error": 199, "message": message})
+
+
+async def test_a_network_without_rewards(oldest: PrivateChain) -> None:
+    answer = await oldest.get("/blockchain/rewards")
+    message = "Block reward feature is not activated yet"
+    assert answer.json() == {"error": 199, "message": message}

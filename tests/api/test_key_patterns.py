@@ -1,0 +1,70 @@
+"""Patterns for data keys: the same answers as Python's for the common part, and always soon."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from soliton.api.key_patterns import MAX_PATTERN_CHARS, KeyPattern, PatternError
+
+KEYS = ["", "a", "b", "ab", "aab", "abcc", "foo", "foobar", "12_x", "a.b", "a-]b", "\n", "é%s"]
+PATTERNS = [
+    "", "a", "a*", "a+b?", "(a|b)+", "(?:ab)*", "a{2}b", "a{1,}b", "a{0,2}b", "a*?b", ".", ".*",
+    r"\d+_\w", r"\D*", r"\S\W\S", r"a\.b", "[a-c]*", "[^a-c]*", r"[\d_x]+", r"[\]a\-b]+", "[-a]",
+    "^foo$", "^foo", "foo$", "a^b", "a$b", "foo(bar|)", "|a", "%s__.*", "é.*", "(a?){3}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_same_as_python(pattern: str) -> None:
+    compiled = KeyPattern(pattern)
+    found = [key for key in KEYS if compiled.matches(key)]
+    assert found == [key for key in KEYS if re.fullmatch(pattern, key)]
+
+
+simple = st.recursive(
+    st.sampled_from(["a", "b", ".", "[ab]", "[^a]"]),
+    lambda inner: st.one_of(
+        st.lists(inner, min_size=2, max_size=3).map("".join),
+        st.lists(inner, min_size=2, max_size=3).map(lambda parts: f"({'|'.join(parts)})"),
+        st.tuples(inner, st.sampled_from(["*", "+", "?", "{2}", "{1,2}"])).map(
+            lambda pair: f"({pair[0]}){pair[1]}"
+        ),
+    ),
+    max_leaves=6,
+)
+
+
+@given(simple, st.text("abc", max_size=8))
+def test_same_as_python_at_random(pattern: str, key: str) -> None:
+    assert KeyPattern(pattern).matches(key) is (re.fullmatch(pattern, key) is not None)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["(", ")", "a)", "[", "[a", "a**", "*", "{", r"\1", r"\p{L}", "(?=a)", "(?i)a", "a++", "a{2,1}",
+     "a{x}", "a{9999}", "a{1", "((a{400}){400})", "[z-a]", "[[a]]", "[a&&b]", "\\", "a{,2}",
+     "(" * 60 + ")" * 60, "a" * (MAX_PATTERN_CHARS + 1)],
+)  # fmt: skip
+def test_refused(pattern: str) -> None:
+    with pytest.raises(PatternError):
+        KeyPattern(pattern)
+
+
+@given(st.text(max_size=40), st.text(max_size=20))
+def test_nothing_but_a_typed_error(pattern: str, key: str) -> None:
+    with contextlib.suppress(PatternError):
+        KeyPattern(pattern).matches(key)
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+b", "(a|a)*b", ".*.*.*.*.*.*x", "(a?){200}b"])
+def test_hostile_patterns_take_no_time(pattern: str) -> None:
+    compiled = KeyPattern(pattern)
+    start = time.perf_counter()
+    assert not compiled.matches("a" * 400)
+    assert time.perf_counter() - start < 0.5
