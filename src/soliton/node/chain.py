@@ -152,9 +152,11 @@ class Chain:
         It is 0 while a block that challenged the account's own one is within reach.
         """
         at = self.height if height is None else height
-        depth = self.rules.at(at).generating_balance_depth
-        bottom = max(1, at - depth + 1)
-        if any(bottom <= banned <= at for banned in self.store.get(BANS, address)):
+        rules = self.rules.at(at)
+        bottom = max(1, at - rules.generating_balance_depth + 1)
+        if rules.state_hash_required and any(
+            bottom <= banned <= at for banned in self.store.get(BANS, address)
+        ):
             return 0
         return self.store.minimum_effective_balance(address, bottom, at)
 

@@ -23,7 +23,7 @@ from soliton.errors import InputError
 from soliton.ledger.transactions import signed_messages
 from soliton.node.chain import Chain
 
-BATCH_BLOCKS: Final = 1_000
+BATCH_BLOCKS: Final = 2_000
 BATCH_BYTES: Final = 8 * 1024 * 1024
 """A batch ends at either bound: memory depends on these, not on the file."""
 _LENGTH_BYTES: Final = 4

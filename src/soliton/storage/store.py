@@ -59,7 +59,10 @@ class NewBlock(msgspec.Struct, frozen=True):
 
 
 class Store:
-    """One chain on disk. Use from one thread; other processes may read the same directory."""
+    """One chain on disk. Use from one thread; other processes may read the same directory.
+
+    ``height`` is that of the last block, 0 in an empty store.
+    """
 
     def __init__(
         self, directory: Path, network: str, *, durable: bool = True, undo_depth: int = UNDO_DEPTH
@@ -87,7 +90,7 @@ class Store:
         self._undo_depth = undo_depth
         self._steps: list[dict[bytes, bytes | None]] = []
         self._check_identity(directory, network)
-        self._height = int.from_bytes(self._raw(layout.TIP) or b"", "big")
+        self.height = int.from_bytes(self._raw(layout.TIP) or b"", "big")
 
     def _check_identity(self, directory: Path, network: str) -> None:
         found = self._raw(layout.NETWORK)
@@ -101,11 +104,6 @@ class Store:
             raise WrongStore(f"{directory} was written by another version; import the chain anew")
 
     # --- reading ----------------------------------------------------------------------------------
-
-    @property
-    def height(self) -> int:
-        """The height of the last block, 0 in an empty store."""
-        return self._height
 
     def _raw(self, key: bytes) -> bytes | None:
         if key in self._pending:
@@ -134,11 +132,11 @@ class Store:
 
     def block_data(self, height: int) -> bytes | None:
         """The bytes of the block at a height."""
-        return self._raw(height_key(layout.BLOCK, height)) if 0 < height <= self._height else None
+        return self._raw(height_key(layout.BLOCK, height)) if 0 < height <= self.height else None
 
     def meta(self, height: int) -> BlockMeta | None:
         """What is known about the block at a height."""
-        if not 0 < height <= self._height:
+        if not 0 < height <= self.height:
             return None
         raw = self._raw(height_key(layout.META, height))
         return None if raw is None else layout.decode_meta(raw)
@@ -257,7 +255,7 @@ class Store:
         if height > self._undo_depth:
             self._pending[height_key(layout.UNDO, height - self._undo_depth)] = None
         self._pending[layout.TIP] = height.to_bytes(4, "big")
-        self._height = height
+        self.height = height
 
     def extend(self, block: NewBlock) -> None:
         """Replace the last block by a longer form of itself and flush.
@@ -267,8 +265,8 @@ class Store:
         """
         self.flush()
         record = self._raw(height_key(layout.UNDO, block.height))
-        if record is None or block.height != self._height:
-            raise InvariantBroken(f"block {block.height} is not the last one, {self._height}")
+        if record is None or block.height != self.height:
+            raise InvariantBroken(f"block {block.height} is not the last one, {self.height}")
         self._put_block(block, dict(layout.decode_undo(record)))
         self._steps.append({key: self._read.get(key) for key in self._pending})
         self.flush()
@@ -371,7 +369,7 @@ class Store:
         if height < lowest:
             raise RollbackTooDeep(height, lowest)
         removed = []
-        while self._height > height:
+        while self.height > height:
             removed.append(self._remove_last())
         removed.reverse()
         return removed
@@ -382,10 +380,10 @@ class Store:
         """
         for key, _ in self._scan(layout.UNDO, layout.UNDO):
             return max(1, int.from_bytes(key[len(layout.UNDO) :], "big") - 1)
-        return self._height
+        return self.height
 
     def _remove_last(self) -> bytes:
-        height = self._height
+        height = self.height
         data = self._raw(height_key(layout.BLOCK, height))
         undo = self._raw(height_key(layout.UNDO, height))
         if data is None or undo is None:
@@ -395,7 +393,7 @@ class Store:
             items[height_key(prefix, height)] = None
         items[layout.TIP] = (height - 1).to_bytes(4, "big")
         self._write(items)
-        self._height = height - 1
+        self.height = height - 1
         return data
 
     def close(self) -> None:
@@ -410,7 +408,7 @@ class Store:
         identity = (layout.NETWORK, layout.VERSION)
         self._pending = {key: self._pending[key] for key in identity if key in self._pending}
         self._pending_history = {}
-        self._height = int.from_bytes(self._raw(layout.TIP) or b"", "big")
+        self.height = int.from_bytes(self._raw(layout.TIP) or b"", "big")
 
 
 def stored_network(directory: Path) -> str | None:
