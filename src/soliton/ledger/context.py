@@ -36,6 +36,11 @@ def always(_rules: Rules) -> bool:
     return True
 
 
+def no_fee_assets(_transaction: AnyTransaction) -> tuple[AssetId, ...]:
+    """For a type with no further fees in assets whose scripts would have a say."""
+    return ()
+
+
 def no_assets(_transaction: AnyTransaction, _state: State) -> tuple[AssetId, ...]:
     """For a type that moves no assets whose scripts would have a say."""
     return ()
@@ -50,7 +55,8 @@ class TypeRules(msgspec.Struct, frozen=True):
     everything else into the overlay, and gives the complexity of scripts if it runs any.
 
     ``unique`` tells whether an id may occur only once on the chain. ``assets`` are those whose
-    scripts have a say, ``scripts_cost`` whether each of these costs the extra fee. ``funds`` checks
+    scripts have a say, ``scripts_cost`` whether each of these costs the extra fee; ``fee_assets``
+    have a say as well, whose complexity does not count and which cost nothing. ``funds`` checks
     more than that the fee can be paid, which ``checks_funds`` switches off altogether. ``proofs``
     checks what is signed besides the transaction (and gives the complexity of verifiers),
     ``signed`` lists it. ``proven`` is off where the signature tells who the sender is, so that
@@ -64,6 +70,7 @@ class TypeRules(msgspec.Struct, frozen=True):
     apply: Callable[[AnyTransaction, Overlay, Portfolio, Context], int | None]
     unique: Callable[[Rules], bool] = always
     assets: Callable[[AnyTransaction, State], tuple[AssetId, ...]] = no_assets
+    fee_assets: Callable[[AnyTransaction], tuple[AssetId, ...]] = no_fee_assets
     scripts_cost: Callable[[Rules], bool] = always
     checks_funds: bool = True
     funds: Callable[[AnyTransaction, State, Context], None] | None = None

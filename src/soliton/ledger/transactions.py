@@ -21,6 +21,7 @@ from soliton.chain.features import Feature
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.table import type_by_id
+from soliton.chain.values import AssetId
 from soliton.crypto import base58, curve25519
 from soliton.crypto.curve25519 import SignedMessage
 from soliton.ledger import fees
@@ -44,7 +45,7 @@ from soliton.ledger.scripts import (
     account_script,
     smart_assets,
 )
-from soliton.ledger.state import ASSET_SCRIPTS, Overlay, State, Status
+from soliton.ledger.state import ASSET_SCRIPTS, AssetScript, Overlay, State, Status
 
 
 class Applied(msgspec.Struct, frozen=True):
@@ -223,19 +224,37 @@ def _check_assets(
     transaction: AnyTransaction, of_type: TypeRules, state: State, context: Context, spent: int
 ) -> int:
     """Ask the scripts of the assets that the transaction moves; the complexity of these."""
+    may_fail = of_type.may_fail and context.rules.has(Feature.BLOCK_V5)
     complexity = 0
-    fails = of_type.may_fail and context.rules.has(Feature.BLOCK_V5)
     for asset_id in smart_assets(of_type.assets(transaction, state), state):
-        script = state.get(ASSET_SCRIPTS, asset_id)
-        assert script is not None, "smart_assets gives assets with scripts only"
         try:
-            complexity += context.scripts.run_asset(asset_id, script, transaction, state, context)
+            complexity += _run_asset(asset_id, transaction, state, context)
         except (NotAllowedByScript, ScriptExecutionError) as error:
-            if not fails:
+            if not may_fail:
                 raise
-            total = spent + complexity + script.complexity
-            raise FailedTransaction(4, str(error), total) from error
+            estimated = _asset_script(asset_id, state).complexity
+            raise FailedTransaction(4, str(error), spent + complexity + estimated) from error
+    for asset_id in smart_assets(of_type.fee_assets(transaction), state):
+        try:
+            _run_asset(asset_id, transaction, state, context)
+        except (NotAllowedByScript, ScriptExecutionError) as error:
+            if not may_fail:
+                raise
+            raise FailedTransaction(4, str(error), spent + complexity) from error
     return complexity
+
+
+def _run_asset(
+    asset_id: AssetId, transaction: AnyTransaction, state: State, context: Context
+) -> int:
+    script = _asset_script(asset_id, state)
+    return context.scripts.run_asset(asset_id, script, transaction, state, context)
+
+
+def _asset_script(asset_id: AssetId, state: State) -> AssetScript:
+    script = state.get(ASSET_SCRIPTS, asset_id)
+    assert script is not None, "smart_assets gives assets with scripts only"
+    return script
 
 
 def signed_messages(transaction: AnyTransaction) -> list[SignedMessage]:
