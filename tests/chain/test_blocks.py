@@ -249,7 +249,7 @@ legacy(2, b"\\1", b"\\xff" * 4) + bytes(96)             | -1 bytes expected at o
 legacy(3, b"\\0\\1\\0\\0") + bytes(100)                 | 65536 transactions are more than 65535
 legacy(3, bytes(4)) + b"\\0\\0\\0\\x41" + bytes(300)    | 65 feature votes
 legacy(3, bytes(4)) + b"\\xff" * 4 + bytes(96)          | -1 feature votes
-legacy(2, b"\\1", b"\\0\\0\\0\\3" + b"\\3ab") + bytes(96)  | Bad transaction type (3)
+legacy(2, b"\\1", b"\\0\\0\\0\\3" + b"\\x63ab") + bytes(96) | Bad transaction type (99)
 bytes(blocks.MAX_BLOCK_BYTES + 1)                       | 4194305 bytes are more than a block can
 b"\\x0a\\xff"                                           | no Block:
 b"\\x0a\\x02\\x08\\x57"                                 | reference of 0 bytes
