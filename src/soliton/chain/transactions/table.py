@@ -31,6 +31,7 @@ ROWS: Final[dict[int, str]] = {
     15: "set_asset_script",
     16: "invoke_script",
     17: "update_asset_info",
+    18: "ethereum",
     19: "commit_to_generation",
 }
 

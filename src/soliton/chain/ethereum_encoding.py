@@ -1,0 +1,227 @@
+"""Ethereum's two encodings: RLP, in which transactions are written, and the ABI, in which the calls
+inside them are.
+
+What lives here: the encodings on plain values, canonical in both directions, with bounds. What does
+not: what the values mean (``transactions.ethereum``).
+
+Sources: Ethereum yellow paper, appendix B; Solidity's contract ABI specification;
+wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/transaction/EthABIConverter.scala``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from soliton.chain.errors import FormatError
+from soliton.chain.layouts import take, text
+from soliton.crypto.hashes import keccak256
+
+# --- RLP ------------------------------------------------------------------------------------------
+
+_SHORT_STRING: Final = 0x80
+_SHORT_LIST: Final = 0xC0
+_LONGEST_SHORT: Final = 55
+
+
+def rlp_number(value: int) -> bytes:
+    """A number as RLP strings hold it: big-endian, as short as possible."""
+    return value.to_bytes((value.bit_length() + 7) // 8, "big")
+
+
+def rlp_list(items: Sequence[bytes]) -> bytes:
+    """The RLP of a list of strings."""
+    return _rlp_sized(_SHORT_LIST, b"".join(map(_rlp_string, items)))
+
+
+def _rlp_string(data: bytes) -> bytes:
+    if len(data) == 1 and data[0] < _SHORT_STRING:
+        return data
+    return _rlp_sized(_SHORT_STRING, data)
+
+
+def _rlp_sized(base: int, data: bytes) -> bytes:
+    if len(data) <= _LONGEST_SHORT:
+        return bytes((base + len(data),)) + data
+    length = rlp_number(len(data))
+    return bytes((base + _LONGEST_SHORT + len(length),)) + length + data
+
+
+def read_rlp_list(data: bytes) -> list[bytes]:
+    """The strings of an RLP list that fills ``data`` and holds no other lists.
+
+    Raises ``FormatError``, also for what could be written shorter.
+    """
+    start, end = _rlp_head(data, 0, _SHORT_LIST)
+    if end != len(data):
+        raise FormatError(f"a list of {end} bytes in {len(data)}")
+    items = []
+    while start < end:
+        first = data[start]
+        if first < _SHORT_STRING:
+            items.append(data[start : start + 1])
+            start += 1
+            continue
+        start, stop = _rlp_head(data, start, _SHORT_STRING)
+        item = take(data, start, stop - start)
+        if len(item) == 1 and item[0] < _SHORT_STRING:
+            raise FormatError(f"a byte at offset {start} that needs no length")
+        items.append(item)
+        start = stop
+    if start != end:
+        raise FormatError("the last item is longer than its list")
+    return items
+
+
+def _rlp_head(data: bytes, offset: int, base: int) -> tuple[int, int]:
+    """Where the content begins and ends."""
+    size = take(data, offset, 1)[0] - base
+    offset += 1
+    if not 0 <= size <= _LONGEST_SHORT + 8:
+        raise FormatError(f"an unexpected kind of item at offset {offset - 1}")
+    if size <= _LONGEST_SHORT:
+        return offset, offset + size
+    width = size - _LONGEST_SHORT
+    digits = take(data, offset, width)
+    length = int.from_bytes(digits, "big")
+    if digits[0] == 0 or length <= _LONGEST_SHORT:
+        raise FormatError(f"a length at offset {offset} that could be shorter")
+    return offset + width, offset + width + length
+
+
+def read_rlp_number(data: bytes) -> int:
+    """The inverse of ``rlp_number``; raises ``FormatError`` for leading zeros."""
+    if data[:1] == b"\0":
+        raise FormatError("a number with leading zeros")
+    return int.from_bytes(data, "big")
+
+
+# --- ABI ------------------------------------------------------------------------------------------
+
+WORD: Final = 32
+SELECTOR_LENGTH: Final = 4
+MAX_ABI_VALUES: Final = 10_000
+"""Far above what a call may hold; an array can point at the same place again and again."""
+MAX_ABI_DEPTH: Final = 8
+
+PAYMENTS_TYPE: Final = "(bytes32,int64)[]"
+"""The last argument of every call: the payments."""
+
+AbiValue = int | bool | bytes | str | tuple["AbiValue", ...]
+
+
+def selector(function: str, argument_types: Sequence[str]) -> bytes:
+    """The four bytes that name a function, payments included."""
+    types = ",".join((*argument_types, PAYMENTS_TYPE))
+    return keccak256(f"{function}({types})".encode())[:SELECTOR_LENGTH]
+
+
+def read_arguments(data: bytes, argument_types: Sequence[str]) -> tuple[tuple[AbiValue, ...], bool]:
+    """The values in a call's data after its selector, and whether the data holds nothing else.
+
+    Types are ``int64``, ``bool``, ``bytes``, ``bytes32``, ``string``, arrays ``T[]`` and tuples
+    ``(T,…)`` of them. Raises ``FormatError``.
+    """
+    reader = _AbiReader(data)
+    values = reader.tuple_at(0, tuple(argument_types), 0)
+    return values, reader.used == len(data)
+
+
+class _AbiReader:
+    """Reads values and counts how many bytes a plain encoding of them takes."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._left = MAX_ABI_VALUES
+        self.used = 0
+
+    def tuple_at(self, base: int, types: Sequence[str], depth: int) -> tuple[AbiValue, ...]:
+        values = []
+        offset = base
+        for kind in types:
+            if _is_dynamic(kind):
+                self.used += WORD
+                target = base + self._length(offset)
+                values.append(self._dynamic(target, kind, depth))
+                offset += WORD
+            else:
+                values.append(self._static(offset, kind, depth))
+                offset += _head_size(kind)
+        return tuple(values)
+
+    def _length(self, offset: int) -> int:
+        number = int.from_bytes(take(self._data, offset, WORD), "big")
+        if number > len(self._data):
+            raise FormatError(f"length or place {number} in {len(self._data)} bytes of a call")
+        return number
+
+    def _static(self, offset: int, kind: str, depth: int) -> AbiValue:
+        if kind.startswith("("):
+            return self.tuple_at(offset, _members(kind), depth + 1)
+        self._count()
+        self.used += WORD
+        word = take(self._data, offset, WORD)
+        match kind:
+            case "int64":
+                number = int.from_bytes(word, "big", signed=True)
+                if not -(2**63) <= number < 2**63:
+                    raise FormatError(f"{number} has more than 64 bits")
+                return number
+            case "bool":
+                flag = int.from_bytes(word, "big")
+                if flag > 1:
+                    raise FormatError(f"boolean 0 or 1 expected, found {flag}")
+                return flag == 1
+            case "bytes32":
+                return word
+            case _:
+                raise FormatError(f"unknown type {kind} of an argument")
+
+    def _dynamic(self, offset: int, kind: str, depth: int) -> AbiValue:
+        if depth >= MAX_ABI_DEPTH:
+            raise FormatError(f"values within values, more than {MAX_ABI_DEPTH} deep")
+        if kind.startswith("("):
+            return self.tuple_at(offset, _members(kind), depth + 1)
+        self._count()
+        self.used += WORD
+        length = self._length(offset)
+        if kind.endswith("[]"):
+            self._count(length)
+            return self.tuple_at(offset + WORD, (kind[:-2],) * length, depth + 1)
+        padded = -(-length // WORD) * WORD
+        self.used += padded
+        piece = take(self._data, offset + WORD, padded)
+        if any(piece[length:]):
+            raise FormatError("padding that is not zero")
+        return text(piece[:length]) if kind == "string" else piece[:length]
+
+    def _count(self, values: int = 1) -> None:
+        self._left -= values
+        if self._left < 0:
+            raise FormatError(f"more than {MAX_ABI_VALUES} values in a call")
+
+
+def _is_dynamic(kind: str) -> bool:
+    if kind.startswith("(") and kind.endswith(")"):
+        return any(map(_is_dynamic, _members(kind)))
+    return kind in ("bytes", "string") or kind.endswith("[]")
+
+
+def _head_size(kind: str) -> int:
+    if kind.startswith("("):
+        return sum(map(_head_size, _members(kind)))
+    return WORD
+
+
+def _members(kind: str) -> list[str]:
+    """The types in a tuple's parentheses; inner parentheses stay whole."""
+    members, depth, start = [], 0, 1
+    for place, sign in enumerate(kind):
+        if sign == "(":
+            depth += 1
+        elif sign == ")":
+            depth -= 1
+        if (sign == "," and depth == 1) or depth == 0:
+            members.append(kind[start:place])
+            start = place + 1
+    return members

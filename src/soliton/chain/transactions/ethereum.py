@@ -1,0 +1,212 @@
+"""Type 18, Ethereum: a transaction that an Ethereum wallet signed.
+
+It is a transfer of the native coin or of an asset, or a call of a dApp. Its fields serve other ends
+than there: the nonce is the timestamp, the gas limit the fee, the gas price a constant. The sender
+is recovered from the signature; what is signed is the Keccak hash of ``Transaction.body``.
+
+What lives here: its two readings of the bytes (envelope and call data) and its rules. What does
+not: finding the asset that a token address stands for and the types of a dApp's functions, which
+need the state (``soliton.ledger.rules.ethereum``).
+
+Sources: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/transaction/EthereumTransaction.scala``; EIP-155.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from soliton.chain.addresses import PUBLIC_KEY_HASH_LENGTH, Address, from_public_key_hash
+from soliton.chain.errors import (
+    FormatError,
+    InsufficientFee,
+    NonPositiveAmount,
+    ValueRuleError,
+    WrongChainId,
+)
+from soliton.chain.ethereum_encoding import (
+    SELECTOR_LENGTH,
+    WORD,
+    read_rlp_list,
+    read_rlp_number,
+    rlp_list,
+    rlp_number,
+)
+from soliton.chain.layouts import take
+from soliton.chain.transactions.model import (
+    AnyTransaction,
+    Transaction,
+    TransactionType,
+    WholeForm,
+)
+from soliton.chain.values import MAX_I64
+from soliton.crypto import secp256k1
+from soliton.crypto.hashes import keccak256
+
+TYPE_ID: Final = 18
+VERSION: Final = 1
+MAX_BYTES: Final = 1_048_576
+GAS_PRICE: Final = 10_000_000_000
+"""In wei: ten gwei."""
+WEI_PER_WAVELET: Final = 10_000_000_000
+TRANSFER_SELECTOR: Final = bytes.fromhex("a9059cbb")
+"""``transfer(address,uint256)``, as wallets move tokens."""
+TRANSFER_DATA_LENGTH: Final = SELECTOR_LENGTH + 2 * WORD
+
+_FIELDS: Final = 9
+_LAST_LEGACY_V: Final = 28
+_EIP155_OFFSET: Final = 35
+
+
+class EthereumTransfer(msgspec.Struct, frozen=True, gc=False):
+    """``amount`` for ``recipient``: wavelets, or units of the asset whose id begins with the 20
+    bytes of ``token``.
+    """
+
+    token: bytes | None
+    recipient: Address
+    amount: int
+
+
+class EthereumCall(msgspec.Struct, frozen=True, gc=False):
+    """A call of ``d_app``; ``data`` is a selector and arguments in the ABI of the function."""
+
+    d_app: Address
+    data: bytes
+
+
+class Ethereum(msgspec.Struct, frozen=True, gc=False):
+    """The fields of the transaction that are not in the envelope; ``encoded`` is its RLP.
+
+    ``value`` and ``gas_price`` in wei, ``v``, ``r`` and ``s`` the signature.
+    """
+
+    gas_price: int
+    to: bytes
+    value: int
+    data: bytes
+    v: int
+    r: int
+    s: int
+    encoded: bytes
+    action: EthereumTransfer | EthereumCall
+
+
+def from_rlp(data: bytes, chain_id: int) -> AnyTransaction:
+    """A signed transaction from its RLP.
+
+    Without a valid signature its ``sender_public_key`` is empty. Raises ``FormatError`` or
+    ``WrongChainId``.
+    """
+    if len(data) > MAX_BYTES:
+        raise FormatError(f"{len(data)} bytes are more than a transaction can have")
+    items = read_rlp_list(data)
+    if len(items) != _FIELDS:
+        raise FormatError(f"an Ethereum transaction of {len(items)} fields")
+    to, call_data = items[3], items[5]
+    nonce, gas_price, gas_limit, value, v, r, s = map(
+        read_rlp_number, (*items[:3], items[4], *items[6:])
+    )
+    if max(nonce, gas_limit, value // WEI_PER_WAVELET) > MAX_I64:
+        raise FormatError("a number with more than 64 bits")
+    if len(to) != PUBLIC_KEY_HASH_LENGTH:
+        raise FormatError(f"an Ethereum address of {len(to)} bytes")
+    if v >= _EIP155_OFFSET and (v - _EIP155_OFFSET) // 2 != chain_id:
+        raise WrongChainId(chain_id, (v - _EIP155_OFFSET) // 2)
+    body = rlp_list([*items[:6], rlp_number(chain_id), b"", b""])
+    recovery_id = v - 2 * chain_id - _EIP155_OFFSET if v > _LAST_LEGACY_V else v - 27
+    sender = secp256k1.recover(keccak256(body), r, s, recovery_id)
+    action = _action(to, value, call_data, chain_id)
+    return Transaction(
+        TYPE_ID,
+        VERSION,
+        chain_id,
+        sender or b"",
+        gas_limit,
+        None,
+        nonce,
+        Ethereum(gas_price, to, value, call_data, v, r, s, data, action),
+        (),
+        body,
+        keccak256(data),
+    )
+
+
+def _action(to: bytes, value: int, data: bytes, chain_id: int) -> EthereumTransfer | EthereumCall:
+    if not data:
+        recipient = from_public_key_hash(to, chain_id)
+        return EthereumTransfer(None, recipient, value // WEI_PER_WAVELET)
+    if not data.startswith(TRANSFER_SELECTOR):
+        return EthereumCall(from_public_key_hash(to, chain_id), data)
+    # The word of an address begins with 12 bytes that do not count.
+    word = take(data, SELECTOR_LENGTH, WORD)
+    amount = int.from_bytes(take(data, SELECTOR_LENGTH + WORD, WORD), "big")
+    if amount > MAX_I64:
+        raise FormatError("an amount with more than 64 bits")
+    recipient = from_public_key_hash(word[-PUBLIC_KEY_HASH_LENGTH:], chain_id)
+    return EthereumTransfer(to, recipient, amount)
+
+
+def sign(
+    private_key: bytes,
+    *,
+    chain_id: int,
+    timestamp: int,
+    fee: int,
+    to: bytes,
+    value: int = 0,
+    data: bytes = b"",
+) -> AnyTransaction:
+    """A transaction signed as an Ethereum wallet does; ``value`` in wei. Raises ``FormatError``."""
+    items = [rlp_number(timestamp), rlp_number(GAS_PRICE), rlp_number(fee), to]
+    items += [rlp_number(value), data]
+    digest = keccak256(rlp_list([*items, rlp_number(chain_id), b"", b""]))
+    r, s, recovery_id = secp256k1.sign(private_key, digest)
+    v = 2 * chain_id + _EIP155_OFFSET + recovery_id
+    return from_rlp(rlp_list([*items, *map(rlp_number, (v, r, s))]), chain_id)
+
+
+def _validate(transaction: AnyTransaction) -> None:
+    payload: Ethereum = transaction.payload
+    if payload.v <= _LAST_LEGACY_V:
+        raise ValueRuleError("Legacy transactions are not supported")
+    if transaction.fee <= 0:
+        raise InsufficientFee
+    if payload.gas_price != GAS_PRICE:
+        raise ValueRuleError("Gas price must be 10 Gwei")
+    if payload.value == 0 and not payload.data:
+        raise ValueRuleError("Transaction cancellation is not supported")
+    if payload.value and payload.data:
+        raise ValueRuleError("Transaction should have either data or value")
+    action = payload.action
+    if isinstance(action, EthereumTransfer) and action.amount <= 0:
+        token = "waves" if action.token is None else "0x" + action.token.hex()
+        raise NonPositiveAmount(action.amount, token)
+    if not transaction.sender_public_key:
+        raise ValueRuleError("No sender can be recovered from the signature")
+
+
+def _derived_json(transaction: AnyTransaction) -> dict[str, Any]:
+    return {"bytes": "0x" + transaction.payload.encoded.hex()}
+
+
+def _encoded(transaction: AnyTransaction) -> bytes:
+    encoded: bytes = transaction.payload.encoded
+    return encoded
+
+
+TYPE = TransactionType(
+    type_id=TYPE_ID,
+    name="ethereum",
+    title="EthereumTransaction",
+    payload=Ethereum,
+    max_version=VERSION,
+    binary={},
+    protobuf=WholeForm("ethereum_transaction", from_rlp, _encoded),
+    json=(),
+    validate=_validate,
+    protobuf_since=VERSION,
+    derived_json=_derived_json,
+)
