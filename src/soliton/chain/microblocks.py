@@ -1,0 +1,231 @@
+"""Microblocks: what a generator adds to its block between key blocks; their two encodings.
+
+A microblock of version 3 or 4 has a binary layout of its own, one of version 5 is a protobuf
+message on the wire. The signed bytes are the binary layout in all versions.
+
+What lives here: the record and its bytes. What does not: what a microblock does to the block that
+it extends (``soliton.consensus``), announcements (``soliton.wire``).
+
+Sources: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/block/serialization/MicroBlockSerializer.scala`` and
+``protobuf/block/PBMicroBlocks.scala``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from soliton.chain import protobuf
+from soliton.chain.blocks import (
+    BLOCK_HASH_LENGTH,
+    MAX_BLOCK_BYTES,
+    NG_VERSION,
+    PROTOBUF_VERSION,
+)
+from soliton.chain.errors import FormatError
+from soliton.chain.layouts import SIGNATURE_LENGTH, take
+from soliton.chain.proto import block_pb2
+from soliton.chain.transactions import codec
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.crypto.curve25519 import is_weak, verify
+from soliton.crypto.curve25519 import sign as sign_bytes
+
+MAX_TRANSACTIONS: Final = 255
+"""More are never valid; what stands beyond them is not read."""
+MAX_VERSION: Final = 127
+
+_KEY_LENGTH: Final = 32
+_PROTOBUF_FIRST_BYTE: Final = 0x0A
+
+
+class Microblock(msgspec.Struct, frozen=True, gc=False):
+    """A microblock. ``signed`` are the bytes under ``signature``.
+
+    ``reference`` is the id of the block that it extends, ``total_signature`` the generator's
+    signature of the whole block that results and ``total_block_id`` the id of that (in versions 3
+    and 4 they are the same). ``generator`` is a public key.
+    """
+
+    version: int
+    reference: bytes
+    total_signature: bytes
+    generator: bytes
+    transactions: tuple[AnyTransaction, ...]
+    signature: bytes
+    total_block_id: bytes
+    state_hash: bytes | None
+    signed: bytes
+
+
+def decode(data: bytes, chain_id: int) -> Microblock:
+    """A microblock from its bytes as peers send them, legacy or protobuf.
+
+    Raises a ``ChainError`` for anything else.
+    """
+    if len(data) > MAX_BLOCK_BYTES:
+        raise FormatError(f"{len(data)} bytes are more than a block can have ({MAX_BLOCK_BYTES})")
+    if data[:1] == bytes((_PROTOBUF_FIRST_BYTE,)):
+        return _decode_protobuf(data, chain_id)
+    return _decode_legacy(data, chain_id)
+
+
+def encode(microblock: Microblock) -> bytes:
+    """The bytes as peers send them; the inverse of ``decode``."""
+    if microblock.version < PROTOBUF_VERSION:
+        return microblock.signed + microblock.signature
+    return protobuf.serialize(_message(microblock))
+
+
+def assemble(
+    *,
+    version: int,
+    reference: bytes,
+    total_signature: bytes,
+    generator: bytes,
+    transactions: tuple[AnyTransaction, ...],
+    signature: bytes = b"",
+    total_block_id: bytes = b"",
+    state_hash: bytes | None = None,
+) -> Microblock:
+    """The microblock of these parts, with its signed bytes."""
+    if version < PROTOBUF_VERSION:
+        total_block_id = total_signature
+    content = [len(transactions).to_bytes(4, "big")]
+    write = codec.encode if version < PROTOBUF_VERSION else codec.encode_protobuf
+    for transaction in transactions:
+        data = write(transaction)
+        content += (len(data).to_bytes(4, "big"), data)
+    body = b"".join(content)
+    signed = b"".join(
+        (
+            bytes((version,)),
+            reference,
+            total_signature,
+            len(body).to_bytes(4, "big"),
+            body,
+            generator,
+            state_hash or b"",
+        )
+    )
+    return Microblock(
+        version,
+        reference,
+        total_signature,
+        generator,
+        transactions,
+        signature,
+        total_block_id,
+        state_hash,
+        signed,
+    )
+
+
+def sign(microblock: Microblock, private_key: bytes, random: bytes | None = None) -> Microblock:
+    """The microblock, signed by its generator."""
+    signature = sign_bytes(private_key, microblock.signed, random)
+    return msgspec.structs.replace(microblock, signature=signature)
+
+
+def signature_is_valid(microblock: Microblock) -> bool:
+    """Whether the generator signed it; a weak key never did."""
+    return not is_weak(microblock.generator) and verify(
+        microblock.generator, microblock.signed, microblock.signature
+    )
+
+
+# --- versions 3 and 4 -----------------------------------------------------------------------------
+
+
+def _decode_legacy(data: bytes, chain_id: int) -> Microblock:
+    version = take(data, 0, 1)[0]
+    if not NG_VERSION <= version < PROTOBUF_VERSION:
+        raise FormatError(f"no legacy microblock has version {version}")
+    reference = take(data, 1, SIGNATURE_LENGTH)
+    total_signature = take(data, 1 + SIGNATURE_LENGTH, SIGNATURE_LENGTH)
+    offset = 1 + 2 * SIGNATURE_LENGTH
+    length = int.from_bytes(take(data, offset, 4), "big", signed=True)
+    content = take(data, offset + 4, length)
+    offset += 4 + length
+    generator = take(data, offset, _KEY_LENGTH)
+    signature = take(data, offset + _KEY_LENGTH, SIGNATURE_LENGTH)
+    offset += _KEY_LENGTH + SIGNATURE_LENGTH
+    if offset != len(data):
+        raise FormatError(f"{len(data) - offset} bytes after the microblock")
+    return Microblock(
+        version,
+        reference,
+        total_signature,
+        generator,
+        _read_transactions(content, chain_id),
+        signature,
+        total_signature,
+        None,
+        data[:-SIGNATURE_LENGTH],
+    )
+
+
+def _read_transactions(data: bytes, chain_id: int) -> tuple[AnyTransaction, ...]:
+    count = int.from_bytes(take(data, 0, 4), "big")
+    _check_count(count)
+    offset = 4
+    transactions = []
+    for _ in range(count):
+        length = int.from_bytes(take(data, offset, 4), "big", signed=True)
+        transactions.append(codec.decode_legacy(take(data, offset + 4, length), chain_id))
+        offset += 4 + length
+    if offset != len(data):
+        raise FormatError(f"{len(data) - offset} bytes after the transactions")
+    return tuple(transactions)
+
+
+def _check_count(count: int) -> None:
+    if count > MAX_TRANSACTIONS:
+        raise FormatError(f"{count} transactions are more than {MAX_TRANSACTIONS}")
+
+
+# --- version 5 ------------------------------------------------------------------------------------
+
+
+def _decode_protobuf(data: bytes, chain_id: int) -> Microblock:
+    outer = protobuf.parse(block_pb2.SignedMicroBlock, data)
+    message = outer.micro_block
+    for name, value, lengths in (
+        ("reference", message.reference, (BLOCK_HASH_LENGTH, SIGNATURE_LENGTH)),
+        ("total signature", message.updated_block_signature, (SIGNATURE_LENGTH,)),
+        ("generator", message.sender_public_key, (_KEY_LENGTH,)),
+        ("signature", outer.signature, (SIGNATURE_LENGTH,)),
+        ("total block id", outer.total_block_id, (BLOCK_HASH_LENGTH,)),
+        ("state hash", message.state_hash, (0, BLOCK_HASH_LENGTH)),
+    ):
+        if len(value) not in lengths:
+            raise FormatError(f"{name} of {len(value)} bytes")
+    if not PROTOBUF_VERSION <= message.version <= MAX_VERSION:
+        raise FormatError(f"no protobuf microblock has version {message.version}")
+    _check_count(len(message.transactions))
+    return assemble(
+        version=message.version,
+        reference=message.reference,
+        total_signature=message.updated_block_signature,
+        generator=message.sender_public_key,
+        transactions=tuple(codec.from_message(item, chain_id) for item in message.transactions),
+        signature=outer.signature,
+        total_block_id=outer.total_block_id,
+        state_hash=message.state_hash or None,
+    )
+
+
+def _message(microblock: Microblock) -> block_pb2.SignedMicroBlock:
+    outer = block_pb2.SignedMicroBlock(
+        signature=microblock.signature, total_block_id=microblock.total_block_id
+    )
+    message = outer.micro_block
+    message.version = microblock.version
+    message.reference = microblock.reference
+    message.updated_block_signature = microblock.total_signature
+    message.sender_public_key = microblock.generator
+    message.state_hash = microblock.state_hash or b""
+    for transaction in microblock.transactions:
+        message.transactions.add().MergeFromString(codec.encode_protobuf(transaction))
+    return outer
