@@ -54,14 +54,15 @@ class TypeRules(msgspec.Struct, frozen=True):
     is sent, ``None`` where there is none; ``apply`` puts balance changes into the portfolio and
     everything else into the overlay, and gives the complexity of scripts if it runs any.
 
-    ``unique`` tells whether an id may occur only once on the chain. ``assets`` are those whose
-    scripts have a say, ``scripts_cost`` whether each of these costs the extra fee; ``fee_assets``
-    have a say as well, whose complexity does not count and which cost nothing. ``funds`` checks
-    more than that the fee can be paid, which ``checks_funds`` switches off altogether. ``proofs``
-    checks what is signed besides the transaction (and gives the complexity of verifiers),
-    ``signed`` lists it. ``proven`` is off where the signature tells who the sender is, so that
-    neither proofs nor a verifier are asked. ``may_fail`` allows to fail at the cost of the fee.
-    ``sponsored`` is off where an asset as fee is not exchanged with its sponsor.
+    ``unique`` tells whether an id may occur only once on the chain. The scripts of ``assets`` have
+    a say; the extra fee is due for each of them that has one, or of ``charged_assets`` where these
+    differ. ``fee_assets`` have a say as well, whose complexity does not count and which cost
+    nothing. ``funds`` checks more than that the fee can be paid, which ``checks_funds`` switches
+    off altogether. ``proofs`` checks what is signed besides the transaction (and gives the
+    complexity of verifiers), ``signed`` lists it. ``proven`` is off where the signature tells who
+    the sender is, so that neither proofs nor a verifier are asked. ``may_fail`` allows to fail at
+    the cost of the fee. ``sponsored`` is off where an asset as fee is not exchanged with its
+    sponsor.
     """
 
     activation: Callable[[AnyTransaction, Context], None]
@@ -71,7 +72,7 @@ class TypeRules(msgspec.Struct, frozen=True):
     unique: Callable[[Rules], bool] = always
     assets: Callable[[AnyTransaction, State], tuple[AssetId, ...]] = no_assets
     fee_assets: Callable[[AnyTransaction], tuple[AssetId, ...]] = no_fee_assets
-    scripts_cost: Callable[[Rules], bool] = always
+    charged_assets: Callable[[AnyTransaction, State, Rules], tuple[AssetId, ...]] | None = None
     checks_funds: bool = True
     funds: Callable[[AnyTransaction, State, Context], None] | None = None
     proven: bool = True

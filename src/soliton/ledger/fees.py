@@ -43,7 +43,10 @@ def minimum_fee(transaction: AnyTransaction, state: State, rules: Rules) -> Mini
     asset_id = transaction.fee_asset_id if rules.sponsorship else None
     sponsorship = 0 if asset_id is None else sponsor_of(asset_id, state)[1]
     reasons: tuple[str, ...] = ()
-    involved = of_type.assets(transaction, state) if of_type.scripts_cost(rules) else ()
+    if of_type.charged_assets is None:
+        involved = of_type.assets(transaction, state)
+    else:
+        involved = of_type.charged_assets(transaction, state, rules)
     scripted = len(smart_assets(involved, state))
     if asset_id is not None:
         scripted += len(smart_assets((asset_id,), state))

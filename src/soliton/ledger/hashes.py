@@ -191,7 +191,8 @@ _TABLES: Final[dict[Table[Any, Any], _Hashing]] = {
         6, _itself, lambda lease_id, state: lease_id + bytes((state.active,)), _lease_state_entries
     ),
     SPONSORSHIPS: _Hashing(7, _itself, _sponsorship_entry, _one(_sponsorship_entry)),
-    ALIASES: _Hashing(8, lambda name: name.encode(), _alias_entry, _one(_alias_entry)),
+    # Sorted by address first: by what is hashed.
+    ALIASES: _Hashing(8, lambda _name: b"", _alias_entry, _one(_alias_entry)),
     ASSETS: _Hashing(None, None, None, _one(_asset_info_entry)),
     ASSET_VOLUMES: _Hashing(None, None, None, _one(_volume_entry)),
     ASSET_NAMES: _Hashing(None, None, None, _one(_name_entry)),

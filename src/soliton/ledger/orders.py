@@ -30,7 +30,8 @@ PRICE_DECIMALS: Final = 8
 _EXACT_DIGITS: Final = 34
 _FEE_ASSET_VERSION: Final = 3
 _PRICE_MODE_VERSION: Final = 4
-_KEY_BITS: Final = 504
+KEY_BITS: Final = 504
+"""A shorter key is one that a number in two's complement holds in fewer bytes than keys have."""
 
 
 def owner_of(order: Order, rules: Rules) -> Address:
@@ -86,7 +87,7 @@ def check_recovery(order: Order, rules: Rules) -> None:
     signature = order.eip712_signature
     if signature is None or rules.has(Feature.CONSENSUS_IMPROVEMENTS):
         return
-    if int.from_bytes(order.sender_public_key, "big").bit_length() < _KEY_BITS:
+    if int.from_bytes(order.sender_public_key, "big").bit_length() < KEY_BITS:
         raise TransactionRejected("Invalid public key for Ethereum orders")
     if signature[-1] in (0, 1) or signature[-1] > 28:
         raise TransactionRejected("Invalid order signature format")

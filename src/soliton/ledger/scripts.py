@@ -110,7 +110,9 @@ class Scripts(Protocol):
     ) -> int:
         """Call the function of a dApp and do what it answers.
 
-        Raises ``TransactionRejected`` or ``FailedTransaction``.
+        For a call that an Ethereum wallet signed this includes the reading of its data, the checks
+        of its payments, and the scripts of the assets in these. Raises ``TransactionRejected`` or
+        ``FailedTransaction``.
         """
 
 
@@ -223,3 +225,22 @@ def has_paid_verifier(address: Address, state: State, rules: Rules) -> bool:
 def smart_assets(assets: tuple[AssetId, ...], state: State) -> tuple[AssetId, ...]:
     """Those of the assets that have a script."""
     return tuple(asset for asset in assets if state.get(ASSET_SCRIPTS, asset) is not None)
+
+
+def run_asset(
+    asset_id: AssetId, transaction: AnyTransaction, state: State, context: Context
+) -> int:
+    """Ask the script of a smart asset about a transaction and give the complexity.
+
+    Raises ``NotAllowedByScript`` or ``ScriptExecutionError``.
+    """
+    return context.scripts.run_asset(
+        asset_id, asset_script(asset_id, state), transaction, state, context
+    )
+
+
+def asset_script(asset_id: AssetId, state: State) -> AssetScript:
+    """The script of a smart asset, as ``smart_assets`` gives them."""
+    script = state.get(ASSET_SCRIPTS, asset_id)
+    assert script is not None, f"the asset {base58.encode(asset_id)} has no script"
+    return script

@@ -21,7 +21,6 @@ from soliton.chain.features import Feature
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.table import type_by_id
-from soliton.chain.values import AssetId
 from soliton.crypto import base58, curve25519
 from soliton.crypto.curve25519 import SignedMessage
 from soliton.ledger import fees
@@ -43,9 +42,11 @@ from soliton.ledger.scripts import (
     NotAllowedByScript,
     ScriptExecutionError,
     account_script,
+    asset_script,
+    run_asset,
     smart_assets,
 )
-from soliton.ledger.state import ASSET_SCRIPTS, AssetScript, Overlay, State, Status
+from soliton.ledger.state import Overlay, State, Status
 
 
 class Applied(msgspec.Struct, frozen=True):
@@ -228,33 +229,20 @@ def _check_assets(
     complexity = 0
     for asset_id in smart_assets(of_type.assets(transaction, state), state):
         try:
-            complexity += _run_asset(asset_id, transaction, state, context)
+            complexity += run_asset(asset_id, transaction, state, context)
         except (NotAllowedByScript, ScriptExecutionError) as error:
             if not may_fail:
                 raise
-            estimated = _asset_script(asset_id, state).complexity
+            estimated = asset_script(asset_id, state).complexity
             raise FailedTransaction(4, str(error), spent + complexity + estimated) from error
     for asset_id in smart_assets(of_type.fee_assets(transaction), state):
         try:
-            _run_asset(asset_id, transaction, state, context)
+            run_asset(asset_id, transaction, state, context)
         except (NotAllowedByScript, ScriptExecutionError) as error:
             if not may_fail:
                 raise
             raise FailedTransaction(4, str(error), spent + complexity) from error
     return complexity
-
-
-def _run_asset(
-    asset_id: AssetId, transaction: AnyTransaction, state: State, context: Context
-) -> int:
-    script = _asset_script(asset_id, state)
-    return context.scripts.run_asset(asset_id, script, transaction, state, context)
-
-
-def _asset_script(asset_id: AssetId, state: State) -> AssetScript:
-    script = state.get(ASSET_SCRIPTS, asset_id)
-    assert script is not None, "smart_assets gives assets with scripts only"
-    return script
 
 
 def signed_messages(transaction: AnyTransaction) -> list[SignedMessage]:

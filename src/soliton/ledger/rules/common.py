@@ -46,8 +46,10 @@ def activation(feature: Feature) -> Callable[[AnyTransaction, Context], None]:
 
 
 def base_fee(transaction: AnyTransaction, rules: Rules) -> int:
-    """The minimum fee of most types: what the network's table says."""
-    return rules.fees.base[transaction.type_id]
+    """The minimum fee of most types: what the network's table says; a unit for types that are
+    younger than the table.
+    """
+    return rules.fees.base.get(transaction.type_id, rules.fees.unit)
 
 
 def sender_of(transaction: AnyTransaction) -> Address:

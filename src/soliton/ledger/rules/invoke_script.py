@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from soliton.chain.addresses import Recipient, recipient_text
+from soliton.chain.addresses import recipient_text
 from soliton.chain.features import Feature
 from soliton.chain.transactions.invoke_script import InvokeScript, Payment
 from soliton.chain.transactions.model import AnyTransaction
@@ -87,39 +87,26 @@ def _funds(transaction: AnyTransaction, state: State, context: Context) -> None:
 
 
 def _assets(transaction: AnyTransaction, _state: State) -> tuple[AssetId, ...]:
-    return paid_assets(transaction.payload.payments)
+    payload: InvokeScript = transaction.payload
+    assets = (payment.asset_id for payment in payload.payments)
+    return tuple(asset_id for asset_id in assets if asset_id is not None)
 
 
-def paid_assets(payments: tuple[Payment, ...]) -> tuple[AssetId, ...]:
-    """The assets of payments, as often as they occur."""
-    return tuple(payment.asset_id for payment in payments if payment.asset_id is not None)
-
-
-def _scripts_cost(rules: Rules) -> bool:
-    return not rules.has(Feature.SYNCHRONOUS_CALLS)
-
-
-def call(
-    transaction: AnyTransaction,
-    d_app: Recipient,
-    overlay: Overlay,
-    portfolio: Portfolio,
-    context: Context,
-) -> int:
-    """Call the dApp and give the complexity; raises ``TransactionRejected``."""
-    dapp = common.resolve(d_app, overlay, context.rules)
-    script = account_script(dapp, overlay)
-    if script is None:
-        raise TransactionRejected(f"No contract at address {recipient_text(d_app)}")
-    if not context.scripts.inspect(script.script).dapp:
-        raise TransactionRejected("Trying to call dApp on the account with expression script")
-    return context.scripts.invoke(dapp, transaction, overlay, portfolio, context)
+def _charged_assets(transaction: AnyTransaction, state: State, rules: Rules) -> tuple[AssetId, ...]:
+    return () if rules.has(Feature.SYNCHRONOUS_CALLS) else _assets(transaction, state)
 
 
 def _apply(
     transaction: AnyTransaction, overlay: Overlay, portfolio: Portfolio, context: Context
 ) -> int:
-    return call(transaction, transaction.payload.d_app, overlay, portfolio, context)
+    payload: InvokeScript = transaction.payload
+    dapp = common.resolve(payload.d_app, overlay, context.rules)
+    script = account_script(dapp, overlay)
+    if script is None:
+        raise TransactionRejected(f"No contract at address {recipient_text(payload.d_app)}")
+    if not context.scripts.inspect(script.script).dapp:
+        raise TransactionRejected("Trying to call dApp on the account with expression script")
+    return context.scripts.invoke(dapp, transaction, overlay, portfolio, context)
 
 
 RULES = TypeRules(
@@ -128,7 +115,7 @@ RULES = TypeRules(
     _sending,
     _apply,
     assets=_assets,
-    scripts_cost=_scripts_cost,
+    charged_assets=_charged_assets,
     funds=_funds,
     may_fail=True,
 )
