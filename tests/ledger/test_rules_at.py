@@ -1,0 +1,100 @@
+"""At which height which rules begin."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from soliton.chain import networks
+from soliton.chain.features import Feature
+from soliton.consensus.pos import FAIR_1, NXT, Algorithm
+from soliton.ledger.rules_at import NEVER, RuleBook, voting_window
+
+MAINNET = networks.load("waves-mainnet")
+DEVNET = networks.load("devnet")
+
+
+def book(features: dict[int, int], **settings: int) -> RuleBook:
+    functionality = msgspec.structs.replace(
+        DEVNET.functionality, pre_activated_features=features, **settings
+    )
+    return RuleBook(msgspec.structs.replace(DEVNET, functionality=functionality))
+
+
+@pytest.mark.parametrize(
+    ("height", "version"),
+    [(1, 1), (2, 2), (795_000, 2), (795_001, 2), (795_002, 3), (2_000_000, 3)],
+)
+def test_block_versions_of_mainnet_without_features(height: int, version: int) -> None:
+    assert RuleBook(MAINNET).at(height).block_version == version
+
+
+@pytest.mark.parametrize(
+    ("height", "version"), [(1, 1), (2, 2), (9, 2), (10, 3), (11, 4), (19, 4), (20, 5), (21, 5)]
+)
+def test_block_versions_by_features(height: int, version: int) -> None:
+    rules = book({14: 10, 15: 20}, block_version_3_after_height=1_000)
+    assert rules.at(height).block_version == version
+
+
+def test_payments_end_with_block_version_3() -> None:
+    rules = RuleBook(MAINNET)
+    assert rules.at(795_000).payments_allowed and not rules.at(795_001).payments_allowed
+    assert not rules.at(795_000).leased_coins_protected
+    assert rules.at(795_001).leased_coins_protected
+
+
+def test_sponsorship_begins_a_voting_period_after_its_feature() -> None:
+    rules = book({7: 10})
+    assert next(height for height in range(30) if rules.at(height).sponsorship) == 15
+    assert not book({}).at(10**9).sponsorship
+    assert RuleBook(DEVNET).at(1).sponsorship
+
+
+def test_carry_begins_one_block_after_ng() -> None:
+    rules = book({2: 10})
+    assert [rules.at(height).ng for height in (9, 10, 11)] == [False, True, True]
+    assert [rules.at(height).ng_carry for height in (9, 10, 11)] == [False, False, True]
+
+
+def test_algorithms() -> None:
+    rules = book({8: 10, 15: 20}, min_block_time_ms=15_000, delay_delta=8)
+    assert rules.at(9).pos is NXT
+    assert rules.at(10).pos == FAIR_1
+    last = rules.at(20).pos
+    assert (last.algorithm, last.min_block_time_ms, last.delay_delta) == (Algorithm.FAIR, 15_000, 8)
+    assert not rules.at(19).uses_vrf and rules.at(20).uses_vrf
+
+
+def test_state_hash_begins_after_an_interval() -> None:
+    rules = book({22: 10}, light_node_block_fields_absence_interval=7)
+    assert [rules.at(height).state_hash_required for height in (16, 17)] == [False, True]
+
+
+def test_generating_balances() -> None:
+    rules = RuleBook(MAINNET)
+    depths = [rules.at(height).generating_balance_depth for height in (231_999, 232_000)]
+    assert depths == [50, 1_000]
+    least = book({1: 10})
+    assert least.at(9).minimum_generating_balance == 10 * least.at(10).minimum_generating_balance
+
+
+def test_limits_of_a_block() -> None:
+    rules = book({2: 10, 3: 20})
+    assert [rules.at(height).max_transactions for height in (9, 10, 20)] == [100, 6_000, None]
+    assert [rules.at(height).max_transactions_bytes for height in (19, 20)] == [None, 1_048_576]
+
+
+def test_voting_window() -> None:
+    settings = MAINNET.functionality
+    assert voting_window(settings, 810_000) == 5_000
+    assert voting_window(settings, 810_001) == 10_000
+
+
+def test_features() -> None:
+    rules = book({5: 10})
+    assert not rules.at(9).has(Feature.DATA_TRANSACTION)
+    assert rules.at(10).has(Feature.DATA_TRANSACTION)
+    assert rules.activation_height(Feature.DATA_TRANSACTION) == 10
+    assert rules.activation_height(Feature.NG) is None
+    assert NEVER == 2**63 - 1
