@@ -108,6 +108,11 @@ async def test_what_the_node_refuses_is_passed_on() -> None:
         response = await client.post("/data", content=BODY)
     assert response.status_code == 400
     assert response.json() == {"error": 112, "message": reason, "source": "node"}
+    details = {"3Mw...": "negative waves balance"}
+    refused = {"error": 402, "message": "Accounts balance errors", "details": details}
+    async with signer(settings(FakeNode(httpx.Response(400, json=refused)))) as client:
+        response = await client.post("/data", content=BODY)
+    assert response.json() == {**refused, "source": "node"}
 
 
 BAD_VALUES: list[object] = [2**63, 1.5, 1.0, None, {}, [256], [SEED], [None], "x" * 40_000]

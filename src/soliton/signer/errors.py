@@ -74,11 +74,18 @@ class RequestRefused(InputError):
 
 
 class NodeRefused(InputError):
-    """The node looked at the transaction and does not want it; its code and words are kept."""
+    """The node looked at the transaction and does not want it; its code and words are kept.
 
-    def __init__(self, status: int, code: int, message: str) -> None:
+    ``details`` are reasons by address, which say more than the message where an account has no
+    funds.
+    """
+
+    def __init__(self, status: int, code: int, message: str, details: object) -> None:
         super().__init__(message)
-        self.answer = ErrorAnswer(status, code, message, {"source": "node"})
+        more: dict[str, object] = {"source": "node"}
+        if isinstance(details, dict):
+            more["details"] = details
+        self.answer = ErrorAnswer(status, code, message, more)
 
 
 class NodeTrouble(EnvironmentProblem):

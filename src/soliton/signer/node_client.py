@@ -58,7 +58,7 @@ class NodeClient:
         if status == HTTPStatus.OK and answer.get("id") == transaction_id:
             return
         if 400 <= status < 500 and type(code) is int and isinstance(message, str):
-            raise NodeRefused(status, code, message[:_MAX_MESSAGE])
+            raise NodeRefused(status, code, message[:_MAX_MESSAGE], answer.get("details"))
         raise _senseless(status, transaction_id)
 
     async def height(self) -> int:

@@ -139,6 +139,7 @@ def _schemas(max_seed_characters: int) -> dict[str, object]:
                 "path": {"type": "string", "description": "The member of the request."},
                 "id": {"type": "string", "description": "The transaction that may have arrived."},
                 "source": {"const": "node", "description": "The node's code and message."},
+                "details": {"type": "object", "description": "The node's reasons by address."},
             },
             "error",
             "message",
