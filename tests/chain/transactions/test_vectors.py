@@ -1,12 +1,12 @@
 """Transactions recorded elsewhere: bytes, ids, JSON and signatures must come out the same.
 
-One runner per file. Vectors of types that are not in ``TYPES`` are skipped by name.
+One runner per file. Vectors that record something else than a transaction are skipped by name.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -23,18 +23,40 @@ from tests.vectors import load_vectors, report
 
 Vector = dict[str, Any]
 
-TYPES = (1, 2, 4, 12)
+EMPTY_SCRIPT = "base64:"
+QUIRKS: list[tuple[str, Callable[[Vector], bool]]] = [
+    ("no JSON recorded", lambda v: "json" not in v and "binary" not in v),
+    (
+        "a line break was recorded as a backslash and a letter",
+        lambda v: "\\n" in v.get("json", {}).get("description", ""),
+    ),
+    ("the JSON holds a placeholder", lambda v: "$" in json.dumps(v.get("json"))),
+    (
+        "the Go node's JSON holds no script where it means an empty one",
+        lambda v: v.get("json", {}).get("script") == EMPTY_SCRIPT and "body_hash" in v,
+    ),
+    (
+        "the Go node's JSON leaves the call of the default function out",
+        lambda v: v["type"] == 16 and "body_hash" in v and v["json"]["call"] is None,
+    ),
+    (
+        "prices of an exchange are compared by the ledger",
+        lambda v: "invalid price: tx.Price" in str(v.get("error")),
+    ),
+]
+"""What is left out, and how it is recognised."""
 
 
 def supported(name: str) -> Iterator[Vector]:
-    """The vectors of a file whose type is known; the rest and the count go to the report."""
+    """The vectors of a file without quirks; how many there are of both goes to the report."""
     ran = 0
     for vector in load_vectors(name):
-        if vector["type"] in TYPES:
+        reasons = [reason for reason, applies in QUIRKS if applies(vector)]
+        if reasons:
+            report.skipped(name, 1, reasons[0])
+        else:
             ran += 1
             yield vector
-        else:
-            report.skipped(name, 1, f"type {vector['type']} comes later")
     report.ran(name, ran)
 
 
@@ -43,7 +65,7 @@ def unsigned(obj: Vector, chain_id: int) -> AnyTransaction:
     kind = type_by_id(obj["type"])
     values = {}
     for field in kind.json:
-        if field.key in obj or field.default is UNSET:
+        if obj.get(field.key) is not None or field.default is UNSET:
             values[field.attribute] = field.kind.read(obj.get(field.key), chain_id)
         else:
             values[field.attribute] = field.default
@@ -64,7 +86,8 @@ def unsigned(obj: Vector, chain_id: int) -> AnyTransaction:
 
 def home(obj: Vector, scheme: str) -> int:
     """The chain id of the recipient: some tests of the Go node use mainnet's under another id."""
-    recipient = obj.get("recipient")
+    transfers = obj.get("transfers") or [{}]
+    recipient = obj.get("recipient", transfers[0].get("recipient"))
     if recipient is None:
         return ord(scheme)
     if recipient.startswith("alias:"):
@@ -90,20 +113,25 @@ def check_legacy(vector: Vector, chain_id: int) -> AnyTransaction:
 def check_signature(vector: Vector, transaction: AnyTransaction) -> None:
     valid = vector.get("signature_valid")
     if valid is not None:
-        key, body, proof = (
-            transaction.sender_public_key,
-            transaction.body,
-            transaction.proofs[0],
-        )
-        assert verify(key, body, proof) is valid
+        signer = vector.get("verify_pk")
+        key = transaction.sender_public_key if signer is None else base58.decode(signer)
+        assert verify(key, transaction.body, transaction.proofs[0]) is valid
 
 
 def check_json(transaction: AnyTransaction) -> None:
-    """What is printed can be read again, when it is of a kind that clients send."""
+    """What is printed can be read again, when it is valid and of a kind that clients send."""
     printed = json.loads(json.dumps(codec.to_json(transaction)))
     assert printed["id"] == base58.encode(transaction.id)
-    if type_by_id(transaction.type_id).versioned:
+    if type_by_id(transaction.type_id).versioned and is_valid(transaction):
         assert json_reader.read_signed(printed, transaction.chain_id) == transaction
+
+
+def is_valid(transaction: AnyTransaction) -> bool:
+    try:
+        codec.validate(transaction)
+    except SolitonError:
+        return False
+    return True
 
 
 def check_protobuf(vector: Vector, chain_id: int) -> AnyTransaction:
@@ -147,8 +175,9 @@ def test_transactions_of_the_go_node(name: str) -> None:
         for transaction in seen:
             assert transaction == seen[0]
             check_json(transaction)
-        if type_by_id(vector["type"]).versioned and "id" in vector["json"]:
-            assert json_reader.read_signed(vector["json"], recipient_chain) == seen[0]
+        if type_by_id(vector["type"]).versioned and is_valid(seen[0]):
+            obj = {**vector["json"], "chainId": recipient_chain}
+            assert json_reader.read_signed(obj, recipient_chain) == seen[0]
 
 
 def test_bytes_and_json_of_the_reference_node() -> None:
@@ -172,7 +201,7 @@ def longs(value: Any, key: str = "") -> Any:
         return {k: longs(v, "amount" if integer and k == "value" else k) for k, v in value.items()}
     if isinstance(value, list):
         return [longs(item) for item in value]
-    if isinstance(value, str) and key in ("amount", "fee", "timestamp"):
+    if isinstance(value, str) and key in ("amount", "fee", "timestamp", "quantity"):
         return int(value)
     return value
 
@@ -197,7 +226,7 @@ def test_protobuf_of_the_javascript_library() -> None:
 def test_longs_as_strings_are_refused() -> None:
     refused = 0
     for vector in load_vectors("tx_js_protobuf"):
-        if vector["type"] in TYPES and longs(vector["json"]) != vector["json"]:
+        if longs(vector["json"]) != vector["json"]:
             with pytest.raises(SolitonError):
                 json_reader.read_signed(vector["json"], vector["json"]["chainId"])
             refused += 1
@@ -218,16 +247,12 @@ def test_transactions_of_real_networks() -> None:
 
 def accepted(obj: Vector, chain_id: int) -> bool:
     try:
-        codec.validate(unsigned(obj, chain_id))
+        return is_valid(unsigned(obj, chain_id))
     except SolitonError:
         return False
-    return True
 
 
 def test_rules_without_state() -> None:
     for vector in supported("tx_validation"):
-        if "json" not in vector:
-            report.skipped("tx_validation", 1, "no JSON recorded")
-            continue
         chain_id = ord(vector["scheme"])
         assert accepted(vector["json"], chain_id) is vector["ok"], vector
