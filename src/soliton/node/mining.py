@@ -65,8 +65,9 @@ async def mine_by_schedule(node: Node) -> None:
                 break
         else:
             micro = node.chain.rules.at(node.chain.height).ng
-            if not _mine(node, slot.account, empty=micro):
-                await asyncio.sleep(RETRY_SECONDS)
+            made = _mine(node, slot.account, empty=micro)
+            # A pause also after a success: private chains may have no delay at all.
+            await asyncio.sleep(LEAST_GAP_SECONDS if made else RETRY_SECONDS)
 
 
 def _is_stale(node: Node) -> bool:

@@ -1,0 +1,262 @@
+"""``soliton devnet`` as a user runs it: up, mining, kept or gone, killed, stopped, beside another."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from soliton.devnet.accounts import RICH_SEED, funded_accounts
+from tests.e2e.programs import (
+    API_KEY,
+    Program,
+    balance,
+    call,
+    devnet,
+    eventually,
+    free_port,
+    height,
+    is_mined,
+    run,
+    signed_transfer,
+    started,
+)
+
+RICH = "3M4qwDomRabJKLZxuXhwfqLApQkU592nWxF"
+ACCOUNTS = funded_accounts(ord("R"))
+FUNDS = 1_000_000 * 10**8
+COIN = 10**8
+
+
+@pytest.fixture(scope="module")
+def chain() -> Iterator[Program]:
+    """One that mines at once, for the tests that leave it running."""
+    with devnet() as program:
+        yield program
+
+
+def send(url: str, recipient: str, amount: int, **members: object) -> str:
+    """Sign with the rich account and broadcast: the id."""
+    signed = signed_transfer(url, RICH, recipient, amount, **members)
+    answer = call(f"{url}/transactions/broadcast", signed)
+    assert answer.status == 200, answer.body
+    name: str = answer.json()["id"]
+    return name
+
+
+def mined(url: str, name: str) -> None:
+    eventually(lambda: is_mined(url, name), f"transaction {name} in a block")
+
+
+def temporary_directory(program: Program) -> Path:
+    found = re.search(r"^ +data +(\S+)$", program.output, re.MULTILINE)
+    assert found
+    return Path(found[1])
+
+
+def test_banner_tells_urls_keys_and_accounts(chain: Program) -> None:
+    banner = chain.output
+    assert "chain id      R (82)" in banner
+    assert "a block for each transaction" in banner
+    assert f"X-API-Key     {API_KEY}" in banner
+    assert f'{RICH}  seed "{RICH_SEED}"' in banner
+    assert len(ACCOUNTS) == 10
+    for account in ACCOUNTS:
+        assert f'{account.address}  seed "{account.seed}"' in banner
+        assert f"public key {account.public_key}  private key {account.private_key}" in banner
+    assert call(f"{chain.node_url}/node/version").status == 200
+    assert call(f"{chain.signer_url}/").status == 200
+
+
+def test_accounts_are_funded_and_the_last_block_is_of_today(chain: Program) -> None:
+    for account in ACCOUNTS:
+        assert balance(chain.node_url, account.address) >= FUNDS
+    last = call(f"{chain.node_url}/blocks/headers/last").json()
+    assert last["height"] >= 2
+    assert last["version"] == 5
+    assert last["timestamp"] > 1_700_000_000_000
+
+
+def test_image_of_the_ecosystem_can_be_replaced(chain: Program) -> None:
+    """What its users rely on: key, chain id, rich account with its seed in the wallet."""
+    assert call(f"{chain.node_url}/addresses").json() == [RICH]
+    seed = call(f"{chain.node_url}/wallet/seed", key=API_KEY)
+    assert seed.status == 200
+    assert call(f"{chain.node_url}/wallet/seed", key="other").status == 403
+
+
+def test_each_transaction_is_mined_at_once(chain: Program) -> None:
+    url, to = chain.node_url, ACCOUNTS[0].address
+    before = balance(url, to)
+    for number in range(1, 6):
+        top = height(url)
+        mined(url, send(url, to, number * COIN))
+        assert height(url) == top + 1
+    assert balance(url, to) == before + 15 * COIN
+
+
+def test_no_blocks_without_transactions(chain: Program) -> None:
+    top = height(chain.node_url)
+    for _ in range(20):
+        assert height(chain.node_url) == top
+
+
+def test_transactions_that_come_together_are_all_mined(chain: Program) -> None:
+    url, to = chain.node_url, ACCOUNTS[1].address
+    before = balance(url, to)
+    signed = [signed_transfer(url, RICH, to, COIN + number) for number in range(100)]
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda each: call(f"{url}/transactions/broadcast", each), signed))
+    assert {answer.status for answer in answers} == {200}
+    for each in signed:
+        mined(url, each["id"])
+    assert balance(url, to) == before + sum(COIN + number for number in range(100))
+
+
+def test_refused_transactions_do_not_end_it(chain: Program) -> None:
+    url, poor = chain.node_url, call(f"{chain.node_url}/addresses", "", key=API_KEY).json()
+    signed = signed_transfer(url, poor["address"], RICH, COIN)
+    refused = call(f"{url}/transactions/broadcast", signed)
+    assert refused.status == 400
+    assert refused.json()["error"] == 112
+    for body in ([], {}, {"type": 4}, {**signed, "amount": -1}, {**signed, "proofs": ["1"]}):
+        assert call(f"{url}/transactions/broadcast", body).status == 400
+    mined(url, send(url, RICH, COIN))
+
+
+def test_signer_writes_to_the_chain(chain: Program) -> None:
+    entries = [{"key": "number", "value": 1}, {"key": "bytes", "value": [0, 255]}]
+    answer = call(f"{chain.signer_url}/data", {"seed": ACCOUNTS[2].seed, "data": entries})
+    assert answer.status == 200, answer.body
+    mined(chain.node_url, answer.json()["id"])
+    found = call(f"{chain.node_url}/addresses/data/{ACCOUNTS[2].address}").json()
+    assert {entry["key"]: entry["value"] for entry in found} == {
+        "number": 1,
+        "bytes": "base64:AP8=",
+    }
+
+
+def test_two_at_once_do_not_touch_each_other(chain: Program) -> None:
+    with devnet() as other:
+        assert other.node_url != chain.node_url
+        before = balance(chain.node_url, ACCOUNTS[3].address)
+        mined(other.node_url, send(other.node_url, ACCOUNTS[3].address, 7 * COIN))
+        assert balance(other.node_url, ACCOUNTS[3].address) == FUNDS + 7 * COIN
+        assert balance(chain.node_url, ACCOUNTS[3].address) == before
+
+
+def test_chosen_ports_are_taken() -> None:
+    port, signer_port = free_port(), free_port()
+    options = ("devnet", "--port", port, "--signer-port", signer_port)
+    with started(*options, until="Ready.") as program:
+        assert program.node_url == f"http://127.0.0.1:{port}"
+        assert program.signer_url == f"http://127.0.0.1:{signer_port}"
+        assert height(program.node_url) == 2
+
+
+@pytest.mark.parametrize("which", ["node", "signer"])
+def test_port_in_use_is_told(chain: Program, which: str) -> None:
+    taken = (chain.node_url if which == "node" else chain.signer_url).rsplit(":", 1)[1]
+    ports = (taken, 0) if which == "node" else (0, taken)
+    ended = run("devnet", "--port", ports[0], "--signer-port", ports[1])
+    assert ended.returncode == 1
+    assert ended.stdout == ""
+    assert f"127.0.0.1 port {taken}" in ended.stderr
+    assert "Address already in use" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize("way", ["Ctrl-C", "SIGTERM", "/node/stop"])
+def test_ends_cleanly_and_leaves_nothing(way: str, tmp_path: Path) -> None:
+    with devnet(environment={"TMPDIR": str(tmp_path)}) as program:
+        directory = temporary_directory(program)
+        assert directory.parent == tmp_path and directory.is_dir()
+        mined(program.node_url, send(program.node_url, RICH, COIN))
+        if way == "/node/stop":
+            assert call(f"{program.node_url}/node/stop", "", key="wrong").status == 403
+            answer = call(f"{program.node_url}/node/stop", "", key=API_KEY)
+            assert answer.json() == {"stopped": True}
+        else:
+            program.send(signal.SIGINT if way == "Ctrl-C" else signal.SIGTERM)
+        assert program.wait() == 0
+        assert "Traceback" not in program.output
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_kept_chain_goes_on(tmp_path: Path) -> None:
+    kept, to = tmp_path / "chain", ACCOUNTS[4].address
+    with devnet("--data-dir", kept) as program:
+        name = send(program.node_url, to, 3 * COIN)
+        mined(program.node_url, name)
+        top = call(f"{program.node_url}/blocks/headers/last").json()
+        program.send(signal.SIGINT)
+        assert program.wait() == 0
+    with devnet("--data-dir", kept) as program:
+        assert call(f"{program.node_url}/blocks/headers/last").json() == top
+        assert balance(program.node_url, to) == FUNDS + 3 * COIN
+        assert is_mined(program.node_url, name)
+        mined(program.node_url, send(program.node_url, to, COIN))
+        assert height(program.node_url) == top["height"] + 1
+
+
+def test_killed_in_the_middle_of_work_it_starts_at_a_block(tmp_path: Path) -> None:
+    """The chain after a kill is one that it had before: everything below its top is sound."""
+    kept, to = tmp_path / "chain", ACCOUNTS[5].address
+    answered: list[str] = []
+    with devnet("--data-dir", kept) as program:
+        url = program.node_url
+        signed = [signed_transfer(url, RICH, to, COIN + number) for number in range(200)]
+
+        def broadcast(transaction: dict[str, str]) -> None:
+            try:
+                if call(f"{url}/transactions/broadcast", transaction).status == 200:
+                    answered.append(transaction["id"])
+            except OSError:
+                return
+
+        with ThreadPoolExecutor(4) as pool:
+            sending = [pool.submit(broadcast, each) for each in signed]
+            eventually(lambda: len(answered) >= 60, "60 accepted transactions")
+            program.kill()
+            for future in sending:
+                future.result()
+    with devnet("--data-dir", kept) as program:
+        url = program.node_url
+        names = {each["id"]: each["amount"] for each in signed}
+        blocks = call(f"{url}/blocks/seq/1/{height(url)}").json()
+        found = [tx["id"] for block in blocks for tx in block["transactions"] if "id" in tx]
+        sent = [name for name in found if name in names]
+        assert 0 < len(sent) < 200
+        assert balance(url, to) == FUNDS + sum(names[name] for name in sent)
+        for below, block in zip(blocks, blocks[1:], strict=False):
+            assert block["reference"] == below["id"]
+        mined(url, send(url, to, COIN))
+
+
+def test_blocks_in_a_rhythm() -> None:
+    with devnet("--block-time", "0.3") as program:
+        url = program.node_url
+        assert "a block every 0.3 s" in program.output
+        top = height(url)
+        eventually(lambda: height(url) >= top + 4, "four more blocks")
+        headers = call(f"{url}/blocks/headers/seq/{top + 1}/{top + 4}").json()
+        times = [header["timestamp"] for header in headers]
+        gaps = [after - before for before, after in zip(times, times[1:], strict=False)]
+        # On a busy machine single blocks are late, but none comes early twice in a row.
+        assert sum(gaps) >= 2 * 300
+        name = send(url, RICH, COIN)
+        mined(url, name)
+
+
+def test_other_chain_in_the_directory_is_told(tmp_path: Path, shared: Path) -> None:
+    blocks = shared / "data" / "waves-mainnet-blocks-2-10000.bin"
+    place = ("--data-dir", tmp_path)
+    imported = run("import", blocks, "--network", "waves-mainnet", *place, "--to-height", 10)
+    assert imported.returncode == 0
+    ended = run("devnet", *place, "--port", 0, "--signer-port", 0)
+    assert ended.returncode == 1
+    assert "holds the chain waves-mainnet, not devnet" in ended.stderr

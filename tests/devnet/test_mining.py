@@ -1,0 +1,130 @@
+"""When blocks are made: a failure to make one is told, and mining goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from pathlib import Path
+
+import pytest
+
+from soliton.chain import networks
+from soliton.node import mining
+from soliton.node.miner import CannotMine
+from soliton.node.mining import mine_by_schedule, mine_in_rhythm, mine_on_demand
+from soliton.node.node import Node
+from soliton.node.settings import load_settings
+from soliton.node.wallet import Wallet
+from tests.node.chains import RICH, person, transfer
+
+DAY_MS = 86_400_000
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[Node]:
+    settings = load_settings(network="devnet", data_dir=tmp_path)
+    wallet = Wallet.open(None, None, b"waves private node seed with waves tokens")
+    node = Node(settings, wallet, durable=False)
+    node.mine(RICH)
+    yield node
+    node.close()
+
+
+@pytest.fixture(autouse=True)
+def _without_delay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mining, "RETRY_SECONDS", 0.01)
+
+
+@contextlib.asynccontextmanager
+async def running(work: Coroutine[None, None, None]) -> AsyncIterator[asyncio.Task[None]]:
+    task = asyncio.create_task(work)
+    await asyncio.sleep(0)
+    try:
+        yield task
+        assert not task.done()
+    finally:
+        task.cancel()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not condition():
+            await asyncio.sleep(0.002)
+
+
+def fail_first(node: Node, monkeypatch: pytest.MonkeyPatch, times: int = 2) -> list[str]:
+    """Let the node fail to make its next blocks; the list has one entry for each failure."""
+    mine, failed = node.mine, list[str]()
+
+    def failing(*arguments: object, **options: bool) -> object:
+        if len(failed) < times:
+            failed.append("failed")
+            raise CannotMine("not now")
+        return mine(RICH, **options)
+
+    monkeypatch.setattr(node, "mine", failing)
+    return failed
+
+
+async def test_on_demand_goes_on_after_failures(
+    node: Node, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    failed = fail_first(node, monkeypatch)
+    async with running(mine_on_demand(node, RICH)):
+        node.broadcast(transfer(node.chain, RICH, person("ann"), 10**8))
+        await until(lambda: node.chain.height == 3)
+    assert len(failed) == 2
+    assert caplog.messages.count("cannot make a block: not now") == 2
+    assert len(node.pool) == 0
+    assert len(node.chain.last_block.transactions) == 1
+
+
+async def test_rhythm_goes_on_after_failures(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = fail_first(node, monkeypatch)
+    async with running(mine_in_rhythm(node, RICH, 0.01)):
+        await until(lambda: node.chain.height >= 5)
+    assert len(failed) == 2
+
+
+async def test_schedule_goes_on_after_failures(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = fail_first(node, monkeypatch)
+    async with running(mine_by_schedule(node)):
+        await until(lambda: node.chain.height >= 4)
+    assert len(failed) == 2
+
+
+async def test_schedule_rests_on_an_old_block(
+    node: Node, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    now = node.clock()
+    monkeypatch.setattr(node, "clock", lambda: now + DAY_MS + 60_000)
+    caplog.set_level(logging.WARNING)
+    async with running(mine_by_schedule(node)):
+        await asyncio.sleep(0.1)
+        assert node.chain.height == 2
+        told = [words for words in caplog.messages if "no mining" in words]
+        assert len(told) == 1
+        assert "miner.interval-after-last-block-then-generation-is-allowed" in told[0]
+        monkeypatch.setattr(node, "clock", lambda: now + 60_000)
+        await until(lambda: node.chain.height > 2)
+
+
+async def test_schedule_begins_on_an_old_genesis_block(tmp_path: Path) -> None:
+    settings = load_settings(network="devnet", data_dir=tmp_path)
+    wallet = Wallet.open(None, None, b"waves private node seed with waves tokens")
+    node = Node(settings, wallet, durable=False)
+    assert node.clock() - networks.load("devnet").genesis.block_timestamp > DAY_MS
+    async with running(mine_by_schedule(node)):
+        await until(lambda: node.chain.height > 1)
+    node.close()
+
+
+async def test_schedule_without_funds_makes_nothing(tmp_path: Path) -> None:
+    settings = load_settings(network="devnet", data_dir=tmp_path)
+    node = Node(settings, Wallet.open(None, None, b"an account without funds"), durable=False)
+    async with running(mine_by_schedule(node)):
+        await asyncio.sleep(0.1)
+        assert node.chain.height == 1
+    node.close()
