@@ -216,7 +216,9 @@ def test_protobuf_of_the_javascript_library() -> None:
         signed = codec.decode_protobuf(codec.encode_protobuf(transaction), obj["chainId"])
         assert signed == transaction
         # Some of these show only how values are written: an amount of zero is no transfer.
-        if is_valid(transaction):
+        # A node does not read the asset of a fee where a type pays in the coin alone.
+        readable = type_by_id(vector["type"]).fee_in_asset or obj.get("feeAssetId") is None
+        if is_valid(transaction) and readable:
             assert json_reader.read_signed(obj, obj["chainId"]) == transaction
             valid += 1
     assert valid >= 10
