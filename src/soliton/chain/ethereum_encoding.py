@@ -156,7 +156,7 @@ class _AbiReader:
         return number
 
     def _static(self, offset: int, kind: str, depth: int) -> AbiValue:
-        if kind.startswith("("):
+        if kind.endswith(")"):
             return self.tuple_at(offset, _members(kind), depth + 1)
         self._count()
         self.used += WORD
@@ -180,7 +180,7 @@ class _AbiReader:
     def _dynamic(self, offset: int, kind: str, depth: int) -> AbiValue:
         if depth >= MAX_ABI_DEPTH:
             raise FormatError(f"values within values, more than {MAX_ABI_DEPTH} deep")
-        if kind.startswith("("):
+        if kind.endswith(")"):
             return self.tuple_at(offset, _members(kind), depth + 1)
         self._count()
         self.used += WORD
@@ -202,13 +202,13 @@ class _AbiReader:
 
 
 def _is_dynamic(kind: str) -> bool:
-    if kind.startswith("(") and kind.endswith(")"):
+    if kind.endswith(")"):
         return any(map(_is_dynamic, _members(kind)))
     return kind in ("bytes", "string") or kind.endswith("[]")
 
 
 def _head_size(kind: str) -> int:
-    if kind.startswith("("):
+    if kind.endswith(")"):
         return sum(map(_head_size, _members(kind)))
     return WORD
 

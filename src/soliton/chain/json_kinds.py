@@ -112,7 +112,15 @@ def _read_boolean(value: object, _chain_id: int) -> bool:
 
 def _read_script(value: object, _chain_id: int) -> bytes | None:
     text = expect_string(value)
-    return decode_base64(text) if text else None
+    if not text:
+        return None
+    try:
+        script = decode_base64(text)
+    except JsonFieldError as error:
+        raise ValueRuleError(f"ScriptParseError(Unable to decode base64: {text[:80]})") from error
+    if not script:
+        raise ValueRuleError("ScriptParseError(Can't parse empty script bytes)")
+    return script
 
 
 def _write_script(script: bytes | None) -> str | None:

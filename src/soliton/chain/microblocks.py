@@ -1,7 +1,8 @@
 """Microblocks: what a generator adds to its block between key blocks; their two encodings.
 
 A microblock of version 3 or 4 has a binary layout of its own, one of version 5 is a protobuf
-message on the wire. The signed bytes are the binary layout in all versions.
+message on the wire (some nodes send older ones as messages too). The signed bytes are the binary
+layout in all versions.
 
 What lives here: the record and its bytes. What does not: what a microblock does to the block that
 it extends (``soliton.consensus``), announcements (``soliton.wire``).
@@ -72,9 +73,14 @@ def decode(data: bytes, chain_id: int) -> Microblock:
 
 
 def encode(microblock: Microblock) -> bytes:
-    """The bytes as peers send them; the inverse of ``decode``."""
+    """The bytes as peers send them: legacy or protobuf, as the version."""
     if microblock.version < PROTOBUF_VERSION:
         return microblock.signed + microblock.signature
+    return encode_protobuf(microblock)
+
+
+def encode_protobuf(microblock: Microblock) -> bytes:
+    """The message of a microblock of any version."""
     return protobuf.serialize(_message(microblock))
 
 
@@ -185,7 +191,7 @@ def _check_count(count: int) -> None:
         raise FormatError(f"{count} transactions are more than {MAX_TRANSACTIONS}")
 
 
-# --- version 5 ------------------------------------------------------------------------------------
+# --- protobuf -------------------------------------------------------------------------------------
 
 
 def _decode_protobuf(data: bytes, chain_id: int) -> Microblock:
@@ -196,12 +202,12 @@ def _decode_protobuf(data: bytes, chain_id: int) -> Microblock:
         ("total signature", message.updated_block_signature, (SIGNATURE_LENGTH,)),
         ("generator", message.sender_public_key, (_KEY_LENGTH,)),
         ("signature", outer.signature, (SIGNATURE_LENGTH,)),
-        ("total block id", outer.total_block_id, (BLOCK_HASH_LENGTH,)),
+        ("total block id", outer.total_block_id, (BLOCK_HASH_LENGTH, SIGNATURE_LENGTH)),
         ("state hash", message.state_hash, (0, BLOCK_HASH_LENGTH)),
     ):
         if len(value) not in lengths:
             raise FormatError(f"{name} of {len(value)} bytes")
-    if not PROTOBUF_VERSION <= message.version <= MAX_VERSION:
+    if not NG_VERSION <= message.version <= MAX_VERSION:
         raise FormatError(f"no protobuf microblock has version {message.version}")
     _check_count(len(message.transactions))
     return assemble(

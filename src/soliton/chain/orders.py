@@ -27,7 +27,7 @@ from soliton.chain.addresses import (
     address_text,
     from_public_key,
 )
-from soliton.chain.errors import FormatError, JsonFieldError, ValueRuleError
+from soliton.chain.errors import FormatError, JsonFieldError, OrderInvalid, ValueRuleError
 from soliton.chain.json_kinds import ASSET, decode_base58, expect_byte, expect_long, member
 from soliton.chain.layouts import (
     I64,
@@ -65,6 +65,7 @@ _MAX_HEX_CHARS: Final = 2 * EIP712_SIGNATURE_LENGTHS[1] + 2
 
 AMOUNT_WORDS: Final = f"amount should be in interval (0; {MAX_AMOUNT}]"
 PRICE_WORDS: Final = "price should be > 0"
+_WALLET_WORDS: Final = "eip712Signature available only in V4"
 MATCHER_FEE_WORDS: Final = f"matcher fee should be in interval (0; {MAX_AMOUNT})"
 
 
@@ -125,7 +126,8 @@ class Order(msgspec.Struct, frozen=True, gc=False):
 def build(draft: Order) -> Order:
     """The order with its signed bytes, its id and, after an EIP-712 signature, its sender.
 
-    Raises ``FormatError`` for values that its version cannot hold.
+    Raises ``FormatError`` for values that its version cannot hold, ``OrderInvalid`` for a wallet's
+    signature of an older version.
     """
     if draft.eip712_signature is not None:
         sender = recover_sender(draft, draft.eip712_signature) or b""
@@ -174,6 +176,8 @@ def _body(order: Order) -> bytes:
     layout = _LAYOUTS.get(order.version)
     if layout is None:
         return protobuf.serialize(to_message(order, with_proofs=False))
+    if order.eip712_signature is not None:
+        raise OrderInvalid(order, _WALLET_WORDS)
     for key in (order.sender_public_key, order.matcher_public_key):
         if len(key) != PUBLIC_KEY_LENGTH:
             raise FormatError(f"a key of {len(key)} bytes in an order of version {order.version}")
@@ -261,7 +265,7 @@ def to_message(order: Order, *, with_proofs: bool = True) -> order_pb2.Order:
 def from_message(message: order_pb2.Order, chain_id: int) -> Order:
     """An ``Order`` message; the chain id in it does not count, the one given does.
 
-    Raises ``FormatError``.
+    Raises ``FormatError`` or ``OrderInvalid``.
     """
     match message.WhichOneof("sender"):
         case "sender_public_key":
@@ -339,7 +343,7 @@ def fault(order: Order, now: int) -> str | None:
         (0 < order.version <= MAX_VERSION, "invalid version"),
         (
             signature is None or order.version >= _PROTOBUF_VERSION,
-            "eip712Signature available only in V4",
+            _WALLET_WORDS,
         ),
         (
             signature is None or len(signature) in EIP712_SIGNATURE_LENGTHS,

@@ -24,8 +24,27 @@ EXPRESSION = "base64:BQbtKNoM"
 DAPP = "base64:AAIFAAAAAAAAAAAAAAAAAAAAAAA="
 MAX = 2**63 - 1
 
+SHORT_ID_WORDS = (
+    f"JsonFieldErrors obj.assetId: Invalid validation. Size of asset id {SHORT_ID} "
+    "not equal 32 bytes"
+)
+
 ABSENT = object()
 """In a table: the member is not there."""
+
+
+def with_members(obj: dict[str, Any], members: dict[str, Any]) -> dict[str, Any]:
+    """The object with other members; a dot leads inside."""
+    out = {**obj}
+    for path, value in members.items():
+        head, _, rest = path.partition(".")
+        if rest:
+            out[head] = with_members(out[head], {rest: value})
+        elif value is ABSENT:
+            out.pop(head, None)
+        else:
+            out[head] = value
+    return out
 
 
 def order(side: str, **members: Any) -> dict[str, Any]:
@@ -94,20 +113,6 @@ MEMBERS: dict[int, dict[str, Any]] = {
         "commitmentSignature": base58.encode(bytes([2] * 96)),
     },
 }
-
-
-def with_members(obj: dict[str, Any], members: dict[str, Any]) -> dict[str, Any]:
-    """The object with other members; a dot leads inside."""
-    out = {**obj}
-    for path, value in members.items():
-        head, _, rest = path.partition(".")
-        if rest:
-            out[head] = with_members(out[head], {rest: value})
-        elif value is ABSENT:
-            out.pop(head, None)
-        else:
-            out[head] = value
-    return out
 
 
 def signed(type_id: int, members: dict[str, Any] | None = None) -> dict[str, Any]:

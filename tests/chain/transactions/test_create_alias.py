@@ -8,6 +8,8 @@ import pytest
 
 from tests.chain.transactions.cases import ABSENT, outcome, signed
 
+LETTERS = "-.0123456789@_abcdefghijklmnopqrstuvwxyz"
+
 CASES: list[tuple[dict[str, Any], str]] = [
     ({}, "ok"),
     ({"version": 2}, "ok"),
@@ -30,8 +32,7 @@ CASES: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"alias": "Name"},
-        "AliasError Alias should contain only following characters: "
-        "-.0123456789@_abcdefghijklmnopqrstuvwxyz",
+        f"AliasError Alias should contain only following characters: {LETTERS}",
     ),
     ({"alias": ABSENT}, "JsonFieldErrors obj.alias: error.path.missing"),
 ]

@@ -51,14 +51,14 @@ CASES: list[tuple[dict[str, Any], str]] = [
         f"NonPositiveAmount non-positive amount: -1 of {ASSET}",
     ),
     ({"payment": [{}]}, "JsonFieldErrors obj.payment[0].amount: error.path.missing"),
-    ({"call.args": [{"type": "string", "value": "x" * 5_062}]}, "ok"),
+    ({"call.args": [{"type": "string", "value": "x" * 5_072}]}, "ok"),
     (
-        {"call.args": [{"type": "string", "value": "x" * 5_063}]},
+        {"call.args": [{"type": "string", "value": "x" * 5_073}]},
         "ValueRuleError InvokeScriptTransaction bytes length = 5121 exceeds limit = 5120",
     ),
-    ({"call.args": [{"type": "string", "value": "x" * 4_908}], "version": 1}, "ok"),
+    ({"call.args": [{"type": "string", "value": "x" * 4_942}], "version": 1}, "ok"),
     (
-        {"call.args": [{"type": "string", "value": "x" * 4_909}], "version": 1},
+        {"call.args": [{"type": "string", "value": "x" * 4_943}], "version": 1},
         "ValueRuleError InvokeScriptTransaction bytes length = 5121 exceeds limit = 5120",
     ),
     (

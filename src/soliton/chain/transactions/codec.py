@@ -85,6 +85,7 @@ def build(
         kind.validate(draft)
         raise
     except ValueError as error:
+        kind.validate(draft)
         raise FormatError(f"{kind.name} version {version} cannot be written: {error}") from error
     transaction_id = _make_id(kind, version, body, proofs)
     return msgspec.structs.replace(draft, body=body, id=transaction_id)
