@@ -25,7 +25,12 @@ from soliton.chain.values import AssetId
 from soliton.errors import InputError
 from soliton.ledger import fees
 from soliton.ledger.context import Context
-from soliton.ledger.errors import TransactionInBlockRejected, WrongStateHash
+from soliton.ledger.errors import (
+    BlockRejected,
+    TransactionInBlockRejected,
+    TransactionRejected,
+    WrongStateHash,
+)
 from soliton.ledger.hashes import (
     EMPTY_HASH,
     StateHash,
@@ -209,7 +214,10 @@ class BlockInProgress:
                 portfolio.add(self._generator, transaction.fee_asset_id, transaction.fee)
         for payout in payouts:
             portfolio.add(payout.address, None, payout.amount)
-        portfolio.write(initial)
+        try:
+            portfolio.write(initial)
+        except TransactionRejected as error:
+            raise BlockRejected(self.height, f"credits to its generator: {error}") from error
         if initial.changes:
             self.snapshot_hash = next_snapshot_hash(self.snapshot_hash, initial.changes)
             self._merge(initial)

@@ -44,7 +44,7 @@ from soliton.ledger.hashes import EMPTY_HASH, SECTIONS, StateHash
 from soliton.ledger.patches import Patches
 from soliton.ledger.rules_at import RuleBook, votes_needed, voting_window
 from soliton.ledger.scripts import NO_SCRIPTS, Scripts
-from soliton.ledger.state import APPROVALS, BANS, WAVES
+from soliton.ledger.state import APPROVALS, BANS, WAVES, Overlay
 from soliton.node.accounts import accounts_of
 from soliton.storage.layout import BlockMeta
 from soliton.storage.store import NewBlock, Store, TransactionLocation
@@ -421,8 +421,11 @@ class Chain:
         if not applied.statuses:
             return []
         spans = blocks.transaction_spans(block.data)[first:]
+        # Aliases may have been made in this very block.
+        after = Overlay(self.store, applied.height)
+        after.changes = applied.changes
         return [
-            (transaction.id, offset, length, status, accounts_of(transaction, self.store))
+            (transaction.id, offset, length, status, accounts_of(transaction, after))
             for transaction, (offset, length), status in zip(
                 block.transactions[first:], spans, applied.statuses, strict=True
             )
