@@ -127,7 +127,7 @@ class NotAllowedByScript(TransactionRejected):
     """A script said no; ``asset_id`` when it was an asset's, ``complexity`` is what it took."""
 
     def __init__(self, asset_id: AssetId | None = None, complexity: int = 0) -> None:
-        super().__init__("Transaction is not allowed by " + _owner(asset_id))
+        super().__init__(f"Transaction is not allowed by {_owner(asset_id)}")
         self.asset_id = asset_id
         self.complexity = complexity
 
@@ -142,23 +142,50 @@ class ScriptExecutionError(TransactionRejected):
         self.complexity = complexity
 
 
+class InvocationRejected(TransactionRejected):
+    """The call of a dApp that went wrong before it did costly work."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"Error while executing dApp: {reason}")
+        self.reason = reason
+
+
 class FailedTransaction(TransactionRejected):
     """A transaction that fails after its scripts did costly work: its fee is due all the same.
 
     ``code`` is 1 for a dApp, 2 for a fee too small for what was done, 3 for an asset's script in an
-    action, 4 for one of an asset that the transaction itself moves.
+    action, 4 for one of an asset that the transaction itself moves; ``asset_id`` is that asset.
     """
 
-    def __init__(self, code: int, reason: str, complexity: int) -> None:
+    def __init__(
+        self, code: int, reason: str, complexity: int, asset_id: AssetId | None = None
+    ) -> None:
         super().__init__(reason)
         self.code = code
+        self.reason = reason
         self.complexity = complexity
+        self.asset_id = asset_id
+
+    def rejection(self) -> TransactionRejected:
+        """What it is where nothing is due."""
+        if self.asset_id is None:
+            return InvocationRejected(self.reason)
+        return ScriptExecutionError(self.reason, self.asset_id, self.complexity)
+
+
+def failed_by_asset(
+    error: NotAllowedByScript | ScriptExecutionError, complexity: int
+) -> FailedTransaction:
+    """What an asset's refusal is for a transaction that may fail."""
+    asset_id = error.asset_id or b""
+    reason = f"Transaction is not allowed by script of the asset {base58.encode(asset_id)}"
+    if isinstance(error, ScriptExecutionError):
+        reason += f": {error.reason}"
+    return FailedTransaction(4, reason, complexity, asset_id)
 
 
 def _owner(asset_id: AssetId | None) -> str:
-    if asset_id is None:
-        return "account-script"
-    return f"script of the asset {base58.encode(asset_id)}"
+    return "account-script" if asset_id is None else "token-script"
 
 
 class _NoScripts:

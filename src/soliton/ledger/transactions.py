@@ -43,6 +43,7 @@ from soliton.ledger.scripts import (
     ScriptExecutionError,
     account_script,
     asset_script,
+    failed_by_asset,
     run_asset,
     smart_assets,
 )
@@ -79,10 +80,9 @@ def apply_transaction(
         return _apply(transaction, state, context, verify_signature)
     except FailedTransaction as failure:
         rules = context.rules
-        if not rules.has(Feature.BLOCK_V5):
-            raise
-        if failure.complexity <= FAIL_FREE_COMPLEXITY and rules.has(Feature.RIDE_V6):
-            raise
+        cheap = failure.complexity <= FAIL_FREE_COMPLEXITY and rules.has(Feature.RIDE_V6)
+        if cheap or not rules.has(Feature.BLOCK_V5):
+            raise failure.rejection() from failure
         return _fail(transaction, state, context, failure.complexity)
 
 
@@ -234,14 +234,14 @@ def _check_assets(
             if not may_fail:
                 raise
             estimated = asset_script(asset_id, state).complexity
-            raise FailedTransaction(4, str(error), spent + complexity + estimated) from error
+            raise failed_by_asset(error, spent + complexity + estimated) from error
     for asset_id in smart_assets(of_type.fee_assets(transaction), state):
         try:
             run_asset(asset_id, transaction, state, context)
         except (NotAllowedByScript, ScriptExecutionError) as error:
             if not may_fail:
                 raise
-            raise FailedTransaction(4, str(error), spent + complexity) from error
+            raise failed_by_asset(error, spent + complexity) from error
     return complexity
 
 
