@@ -1,0 +1,81 @@
+"""A devnet in a process of its own, for the benchmarks: start, measure from outside, stop.
+
+What lives here: the process and what the system says about it. What does not: any load.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+PROGRAM = Path(sys.executable).parent / "soliton"
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Devnet:
+    """A running one; ``ready_seconds`` is the time from its start to its first answer."""
+
+    def __init__(self, process: subprocess.Popen[str], url: str, ready_seconds: float) -> None:
+        self.process = process
+        self.url = url
+        self.ready_seconds = ready_seconds
+
+    @property
+    def port(self) -> int:
+        """Where the REST API listens."""
+        return int(self.url.rsplit(":", 1)[1])
+
+    def cpu_seconds(self) -> float:
+        """CPU that the process has used so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS
+
+    def megabytes(self) -> float:
+        """Memory of the process now."""
+        text = Path(f"/proc/{self.process.pid}/status").read_text()
+        found = re.search(r"VmRSS:\s+(\d+) kB", text)
+        return int(found[1]) / 1024 if found else 0.0
+
+    def get(self, path: str) -> Any:
+        """The JSON answer of a GET."""
+        with urllib.request.urlopen(self.url + path) as response:
+            return json.load(response)
+
+
+@contextlib.contextmanager
+def running(*options: str) -> Iterator[Devnet]:
+    """A devnet on free ports with a temporary directory, stopped afterwards."""
+    started = time.perf_counter()
+    process = subprocess.Popen(
+        [PROGRAM, "devnet", "--port", "0", "--signer-port", "0", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    try:
+        assert process.stdout is not None
+        url = ""
+        for line in process.stdout:
+            if match := re.search(r"node +(http://\S+)", line):
+                url = match[1]
+            if line.startswith("Ready."):
+                break
+        if not url:
+            raise SystemExit("the devnet did not start")
+        devnet = Devnet(process, url, 0.0)
+        devnet.get("/node/status")
+        devnet.ready_seconds = time.perf_counter() - started
+        yield devnet
+    finally:
+        process.terminate()
+        process.communicate()
