@@ -1,0 +1,203 @@
+"""The values that running scripts handle, their weights and their equality.
+
+==============  ===================================================================================
+Int             ``int`` (64 bits, signed; functions check the range of their results)
+BigInt          ``BigInt``
+Boolean         ``bool`` - it is an ``int`` to Python, so ask ``type(value) is int``
+ByteVector      ``bytes``
+String          ``str``; lone surrogates can occur (text is UTF-16 in the reference), so never call
+                ``.encode()``: ``utf8(text)`` is what the reference would write
+List            ``RideList``, made by ``ride_list`` (checks weight, optionally length)
+Unit            ``UNIT``, an object without fields; there is one only, so ``value is UNIT``
+tuples          ``CaseObject`` of type ``Tuple`` with the fields ``_1``, ``_2``...; ``ride_tuple``
+all the others  ``CaseObject``, made by ``case_object`` (checks weight)
+==============  ===================================================================================
+
+Values are frozen and know their weight. They can be nested thousands of levels deep (a list in a
+list in a list): ``equal`` and everything else that goes down must not recurse.
+
+Source: wavesplatform/Waves
+``lang/shared/src/main/scala/com/wavesplatform/lang/v1/compiler/Terms.scala`` and
+``v1/ContractLimits.scala``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, Union
+
+import msgspec
+
+from soliton.ride.errors import EvaluationError, EvaluationEscaped
+
+MAX_STRING_BYTES: Final = 32_767
+MAX_BYTES: Final = 32_767
+MAX_DATA_TRANSACTION_BYTES: Final = 153_600
+MAX_DATA_TRANSACTION_PROTOBUF_BYTES: Final = 165_947
+MAX_LIST_LENGTH: Final = 1_000
+MAX_WEIGHT: Final = 344_764
+"""No list and no object is heavier."""
+MAX_COMPARED_WEIGHT: Final = 13_000
+"""Two values that are both heavier cannot be compared."""
+OBJECT_WEIGHT: Final = 40
+FIELD_WEIGHT: Final = 30
+EMPTY_LIST_WEIGHT: Final = 20
+ELEMENT_WEIGHT: Final = 20
+MIN_BIG_INT: Final = -(2**511)
+MAX_BIG_INT: Final = 2**511 - 1
+TUPLE: Final = "Tuple"
+MIN_TUPLE: Final = 2
+MAX_TUPLE: Final = 22
+
+
+class BigInt(msgspec.Struct, frozen=True, gc=False):
+    """A 512-bit signed integer."""
+
+    value: int
+
+
+class RideList(msgspec.Struct, frozen=True, gc=False):
+    """A list with its weight."""
+
+    items: tuple[Value, ...]
+    weight: int
+
+
+class CaseObject(msgspec.Struct, frozen=True, gc=False):
+    """An object: the name of its type, its fields by name (not to be changed), its weight."""
+
+    type_name: str
+    fields: dict[str, Value]
+    weight: int
+
+
+Value = Union[int, bool, str, bytes, BigInt, RideList, CaseObject]  # noqa: UP007 - it is recursive
+
+UNIT: Final = CaseObject("Unit", {}, OBJECT_WEIGHT)
+NIL: Final = RideList((), EMPTY_LIST_WEIGHT)
+
+
+def utf8(text: str) -> bytes:
+    """The bytes of a text; half of a surrogate pair becomes a question mark, as on the JVM."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return joined(text).encode("utf-8", "replace")
+
+
+def joined(text: str) -> str:
+    """The same text with neighbouring surrogates joined into the characters that they stand for."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+def weight(value: Value) -> int:
+    """How much memory a value stands for, as the limits count it."""
+    kind = type(value)
+    if kind is str:
+        return len(value) if value.isascii() else len(utf8(value))  # type: ignore[union-attr, arg-type]
+    if kind is bytes:
+        return len(value)  # type: ignore[arg-type]
+    if kind is int:
+        return 8
+    if kind is bool:
+        return 1
+    if kind is BigInt:
+        return 64
+    return value.weight  # type: ignore[union-attr]
+
+
+def ride_list(items: Iterable[Value], limited: bool = False) -> RideList:
+    """A list; ``limited`` asks for the limit on its length as well.
+
+    Raises ``EvaluationError``.
+    """
+    elements = tuple(items)
+    if limited and len(elements) > MAX_LIST_LENGTH:
+        raise EvaluationError(f"List size should not exceed {MAX_LIST_LENGTH}")
+    total = EMPTY_LIST_WEIGHT + ELEMENT_WEIGHT * len(elements)
+    for element in elements:
+        total += weight(element)
+    return weighed_list(elements, total)
+
+
+def weighed_list(elements: tuple[Value, ...], total: int) -> RideList:
+    """A list whose weight is known already (one element more than another list, say).
+
+    Raises ``EvaluationError``.
+    """
+    if total > MAX_WEIGHT:
+        raise EvaluationError(f"The list is too heavy. Actual weight: {total}, limit: {MAX_WEIGHT}")
+    return RideList(elements, total)
+
+
+def case_object(type_name: str, fields: dict[str, Value]) -> CaseObject:
+    """An object; raises ``EvaluationEscaped`` when it is too heavy.
+
+    Library functions that make objects out of what a script gives them turn that error into
+    ``NativeCrash``; the evaluator does so for them.
+    """
+    total = OBJECT_WEIGHT + FIELD_WEIGHT * len(fields)
+    for value in fields.values():
+        total += weight(value)
+    if total > MAX_WEIGHT:
+        raise EvaluationEscaped(
+            f"the object {type_name} is too heavy. Actual weight: {total}, limit: {MAX_WEIGHT}"
+        )
+    return CaseObject(type_name, fields, total)
+
+
+def ride_tuple(*items: Value) -> CaseObject:
+    """A tuple of two values or more."""
+    return case_object(TUPLE, {f"_{place}": item for place, item in enumerate(items, 1)})
+
+
+def tuple_items(value: CaseObject) -> list[Value]:
+    """The values of a tuple, in order."""
+    return [value.fields[f"_{place}"] for place in range(1, len(value.fields) + 1)]
+
+
+def type_name(value: Value) -> str:
+    """The name of a value's type as scripts see it; for lists and tuples only what they are, not of
+    what.
+    """
+    kind = type(value)
+    if kind is CaseObject:
+        return value.type_name  # type: ignore[union-attr]
+    return _TYPE_NAMES[kind]
+
+
+_TYPE_NAMES: Final[dict[type, str]] = {
+    int: "Int",
+    bool: "Boolean",
+    str: "String",
+    bytes: "ByteVector",
+    BigInt: "BigInt",
+    RideList: "List[Any]",
+}
+
+
+def equal(left: Value, right: Value) -> bool:
+    """Whether two values are the same: type by type, field by field, without any limit."""
+    stack: list[tuple[Value, Value]] = [(left, right)]
+    while stack:
+        one, other = stack.pop()
+        if one is other:
+            continue
+        kind = type(one)
+        if kind is not type(other):
+            return False
+        if kind is RideList:
+            mine, theirs = one.items, other.items  # type: ignore[union-attr]
+            if len(mine) != len(theirs):
+                return False
+            stack.extend(zip(mine, theirs, strict=True))
+        elif kind is CaseObject:
+            if one.type_name != other.type_name:  # type: ignore[union-attr]
+                return False
+            fields, others = one.fields, other.fields  # type: ignore[union-attr]
+            if fields.keys() != others.keys():
+                return False
+            stack.extend((field, others[name]) for name, field in fields.items())
+        elif one != other:
+            return False
+    return True
