@@ -61,7 +61,8 @@ MAX_READ_VERSION: Final = 127
 _FEE_ASSET_VERSION: Final = 3
 _PROTOBUF_VERSION: Final = 4
 _NATIVE: Final = "WAVES"
-_MAX_HEX_CHARS: Final = 2 * EIP712_SIGNATURE_LENGTHS[1] + 2
+_MAX_HEX_CHARS: Final = 1_024
+"""Longer than any signature; how long it may be is a rule."""
 
 AMOUNT_WORDS: Final = f"amount should be in interval (0; {MAX_AMOUNT}]"
 PRICE_WORDS: Final = "price should be > 0"

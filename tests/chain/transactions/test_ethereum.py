@@ -161,6 +161,22 @@ def test_recorded_transactions() -> None:
     assert signed_by_wallets == 1
 
 
+def test_transactions_of_private_chains() -> None:
+    name = "tx_private_chain"
+    for vector in load_vectors(name):
+        if vector["type"] != 18:
+            continue
+        data = bytes.fromhex(vector["protobuf_signed"])
+        transaction = codec.decode_protobuf(data, ord(vector["scheme"]))
+        assert codec.encode(transaction) == data
+        assert codec.merkle_leaf(transaction).hex() == vector["rlp"]
+        assert base58.encode(transaction.id) == vector["id"]
+        assert transaction.sender_public_key.hex() == vector["sender_pk_hex"]
+        assert codec.sender_text(transaction) == vector["sender"]
+        codec.validate(transaction)
+        report.ran(name, 1)
+
+
 # --- RLP ------------------------------------------------------------------------------------------
 
 

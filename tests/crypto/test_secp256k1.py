@@ -1,0 +1,104 @@
+"""secp256k1: recorded recoveries, signatures of our own, numbers at the edges."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from soliton.crypto import secp256k1
+from soliton.crypto.errors import CryptoError
+from soliton.crypto.hashes import keccak256
+from soliton.crypto.secp256k1 import FIELD, ORDER
+from tests.vectors import load_vectors, report
+
+DIGEST = keccak256(b"message")
+SECRET = bytes(range(1, 33))
+GENERATOR = bytes.fromhex(
+    "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798"
+    "483ada7726a3c4655da4fbfc0e1108a8fd17b448a68554199c47d08ffb10d4b8"
+)
+
+secrets = st.integers(1, ORDER - 1).map(lambda number: number.to_bytes(32, "big"))
+
+
+def test_recorded_recoveries() -> None:
+    vectors = load_vectors("ecrecover")
+    for vector in vectors:
+        signature = bytes.fromhex(vector["signature"])
+        key = secp256k1.recover(
+            bytes.fromhex(vector["digest"]),
+            int.from_bytes(signature[:32], "big"),
+            int.from_bytes(signature[32:64], "big"),
+            signature[64] - 27 if signature[64] >= 27 else signature[64],
+        )
+        assert key is not None
+        assert "04" + key.hex() == vector["public_uncompressed"]
+        assert secp256k1.is_public_key(key)
+    report.ran("ecrecover", len(vectors))
+
+
+@given(secrets, st.binary(min_size=32, max_size=32))
+def test_the_signer_is_recovered(secret: bytes, digest: bytes) -> None:
+    r, s, recovery_id = secp256k1.sign(secret, digest)
+    key = secp256k1.public_key(secret)
+    assert secp256k1.recover(digest, r, s, recovery_id) == key
+    # The other half of s is the same signature with the other sign of the point.
+    assert secp256k1.recover(digest, r, ORDER - s, recovery_id ^ 1) == key
+    assert secp256k1.recover(digest, r, s, recovery_id ^ 1) != key
+
+
+def test_s_counts_modulo_the_order() -> None:
+    r, s, recovery_id = secp256k1.sign(SECRET, DIGEST)
+    key = secp256k1.public_key(SECRET)
+    assert secp256k1.recover(DIGEST, r, s + ORDER, recovery_id) == key
+    assert secp256k1.recover(DIGEST, r, s + ORDER * 2**256, recovery_id) == key
+
+
+@pytest.mark.parametrize(
+    ("r", "s", "recovery_id"),
+    [
+        (0, 1, 0),
+        (1, 0, 0),
+        (1, ORDER, 0),
+        (ORDER, 1, 0),
+        (FIELD, 1, 0),
+        (2**512, 1, 0),
+        (5, 1, 0),
+        (ORDER - 1, 1, 2),
+        (1, 1, -1),
+        (1, 1, 4),
+    ],
+)
+def test_numbers_without_a_signer(r: int, s: int, recovery_id: int) -> None:
+    assert secp256k1.recover(DIGEST, r, s, recovery_id) is None
+
+
+def test_r_beyond_the_order_is_a_coordinate_all_the_same() -> None:
+    small = next(r for r in range(1, 50) if secp256k1.recover(DIGEST, r, 1, 2) is not None)
+    assert secp256k1.recover(DIGEST, ORDER + small, 1, 0) == secp256k1.recover(DIGEST, small, 1, 2)
+
+
+@given(st.integers(0, 2**260), st.integers(0, 2**520), st.integers(-2, 300))
+def test_any_numbers_have_a_signer_or_none(r: int, s: int, recovery_id: int) -> None:
+    key = secp256k1.recover(DIGEST, r, s, recovery_id)
+    assert key is None or secp256k1.is_public_key(key)
+
+
+def test_keys() -> None:
+    assert secp256k1.public_key(bytes(31) + b"\1") == GENERATOR
+    assert secp256k1.is_public_key(GENERATOR)
+    assert not secp256k1.is_public_key(GENERATOR[:-1] + b"\0")
+    assert not secp256k1.is_public_key(GENERATOR[:-1])
+    assert secp256k1.recover(bytes(31), 1, 1, 0) is None
+
+
+@pytest.mark.parametrize("secret", [b"", bytes(32), ORDER.to_bytes(32, "big"), bytes(33)])
+def test_secrets_that_are_none(secret: bytes) -> None:
+    with pytest.raises(CryptoError):
+        secp256k1.public_key(secret)
+
+
+def test_only_hashes_are_signed() -> None:
+    with pytest.raises(CryptoError):
+        secp256k1.sign(SECRET, b"message")
