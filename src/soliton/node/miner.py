@@ -93,7 +93,13 @@ def forge(
     height = chain.height + 1
     rules, parent_rules = chain.rules.at(height), chain.rules.at(height - 1)
     progress = BlockInProgress(
-        chain.store, slot.account.public_key, timestamp, chain.parent_block(), rules, parent_rules
+        chain.store,
+        slot.account.public_key,
+        timestamp,
+        chain.parent_block(),
+        rules,
+        parent_rules,
+        chain.scripts,
     )
     progress.begin((), chain.payouts(slot.account.public_key), chain.patch())
     transactions, invalid = _take(progress, candidates, MAX_TRANSACTIONS)

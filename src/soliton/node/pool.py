@@ -125,6 +125,7 @@ class UtxPool:
             self._clock(),
             self._chain.last_block.header.timestamp,
             self._chain.rules.at(height),
+            self._chain.scripts,
         )
 
     def remove(self, transaction_ids: Iterable[bytes]) -> None:
