@@ -3,9 +3,9 @@
 Versions 1 to 3 are signed in a binary layout, version 4 as a protobuf message without its proofs,
 or, by Ethereum wallets, as typed data (EIP-712) from whose signature the sender is recovered.
 
-What lives here: the value, its bytes, message and JSON, its id, the hash that wallets sign, and the
-rules on its own fields. What does not: how two orders meet (``transactions.exchange``) and what was
-already filled (``soliton.ledger``).
+What lives here: the value, its bytes, message and JSON, its id, and the rules on its own fields.
+What does not: the hash that wallets sign (``typed_data``), how two orders meet
+(``transactions.exchange``) and what was already filled (``soliton.ledger``).
 
 Sources: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/transaction/assets/exchange/{Order,OrderJson,EthOrders}.scala``,
@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import msgspec
 
-from soliton.chain import protobuf
+from soliton.chain import protobuf, typed_data
 from soliton.chain.addresses import (
     ETHEREUM_KEY_LENGTH,
     PUBLIC_KEY_LENGTH,
@@ -46,7 +46,7 @@ from soliton.chain.values import AssetId
 from soliton.crypto import base58, secp256k1
 from soliton.crypto.curve25519 import sign as sign_bytes
 from soliton.crypto.curve25519 import verify
-from soliton.crypto.hashes import blake2b256, keccak256
+from soliton.crypto.hashes import blake2b256
 
 PRICE_CONSTANT: Final = 100_000_000
 MAX_AMOUNT: Final = 100 * PRICE_CONSTANT * PRICE_CONSTANT
@@ -375,61 +375,12 @@ def fault(order: Order, now: int) -> str | None:
     return next((words for holds, words in rules if not holds), None)
 
 
-# --- EIP-712 --------------------------------------------------------------------------------------
-
-_DOMAIN_TYPE: Final = keccak256(b"EIP712Domain(string name,string version,uint256 chainId)")
-_DOMAIN_NAME: Final = keccak256(b"Waves Order")
-_MEMBERS: Final = (
-    "Order(int32 version,string matcherPublicKey,string amountAsset,string priceAsset,"
-    "string orderType,int64 amount,int64 price,int64 timestamp,int64 expiration,"
-    "int64 matcherFee,string matcherFeeAssetId,string priceMode"
-)
-_ORDER_TYPES: Final = (
-    keccak256(f"{_MEMBERS})".encode()),
-    keccak256(f"{_MEMBERS},string attachment)".encode()),
-)
-_DOMAIN_VERSIONS: Final = (keccak256(b"1"), keccak256(b"2"))
+# --- wallets -------------------------------------------------------------------------------------
 
 
 def typed_data_hash(order: Order) -> bytes:
     """What an Ethereum wallet signs: the hash of the order as typed data."""
-    mode = order.price_mode
-    if mode is PriceMode.DEFAULT:
-        legacy = order.version < _PROTOBUF_VERSION
-        mode = PriceMode.ASSET_DECIMALS if legacy else PriceMode.FIXED_DECIMALS
-    words = [
-        _number(order.version),
-        _text(base58.encode(order.matcher_public_key)),
-        _text(_asset_text(order.amount_asset)),
-        _text(_asset_text(order.price_asset)),
-        _text(order.side.name),
-        _number(order.amount),
-        _number(order.price),
-        _number(order.timestamp),
-        _number(order.expiration),
-        _number(order.matcher_fee),
-        _text(_asset_text(order.matcher_fee_asset)),
-        _text(mode.name),
-    ]
-    if order.attachment is not None:
-        words.append(_text(base58.encode(order.attachment)))
-    kind = 0 if order.attachment is None else 1
-    domain = keccak256(
-        _DOMAIN_TYPE + _DOMAIN_NAME + _DOMAIN_VERSIONS[kind] + _number(order.chain_id)
-    )
-    return keccak256(b"\x19\1" + domain + keccak256(_ORDER_TYPES[kind] + b"".join(words)))
-
-
-def _number(value: int) -> bytes:
-    return value.to_bytes(32, "big", signed=True)
-
-
-def _text(value: str) -> bytes:
-    return keccak256(value.encode())
-
-
-def _asset_text(asset: AssetId | None) -> str:
-    return _NATIVE if asset is None else base58.encode(asset)
+    return typed_data.order_hash(order)
 
 
 def recover_sender(order: Order, signature: bytes) -> bytes | None:

@@ -228,15 +228,7 @@ def from_message(message: _Message, chain_id: int) -> Snapshot:
             for item in message.new_leases
         ),
         cancelled_leases=tuple(_digest(item.lease_id) for item in message.cancelled_leases),
-        new_assets=tuple(
-            NewAsset(
-                _digest(item.asset_id),
-                _public_key(item.issuer_public_key),
-                item.decimals,
-                item.nft,
-            )
-            for item in message.asset_statics
-        ),
+        new_assets=_new_assets(message),
         asset_volumes=tuple(
             AssetVolume(_digest(item.asset_id), item.reissuable, _volume(item.volume))
             for item in message.asset_volumes
@@ -263,6 +255,15 @@ def from_message(message: _Message, chain_id: int) -> Snapshot:
         alias=_alias(message, chain_id),
         account_script=_account_script(message),
         generation_commitment=_commitment(message),
+    )
+
+
+def _new_assets(message: _Message) -> tuple[NewAsset, ...]:
+    return tuple(
+        NewAsset(
+            _digest(item.asset_id), _public_key(item.issuer_public_key), item.decimals, item.nft
+        )
+        for item in message.asset_statics
     )
 
 
