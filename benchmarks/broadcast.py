@@ -2,8 +2,8 @@
 
 A devnet in a process of its own gets transfers that were signed before, over 32 keep-alive
 connections, from a load generator on the same machine. Prints accepted transfers a second and the
-node's CPU for each, once with a block every 5 s and once with blocks at once; beside them the floor:
-a route that does nothing, through the same server, and the verification of the signatures alone.
+node's CPU for each, once with a block every 5 s and once with blocks at once; beside them the
+floor: a route that does nothing, through the same server, and verifying the signatures alone.
 ``--count N`` for another number of transfers.
 """
 

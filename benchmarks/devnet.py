@@ -13,7 +13,6 @@ import statistics
 import subprocess
 import sys
 import time
-from typing import Any
 
 from _devnet import Devnet, running
 from broadcast import signed_transfers
@@ -27,12 +26,14 @@ BAR_MINED_MS = 15.0
 BAR_MEGABYTES = 120
 
 
-def ask(connection: http.client.HTTPConnection, path: str, body: bytes | None = None) -> Any:
+def ask(
+    connection: http.client.HTTPConnection, path: str, body: bytes | None = None
+) -> dict[str, object]:
     """One request over a connection that stays open."""
     headers = {"Content-Type": "application/json"}
     connection.request("GET" if body is None else "POST", path, body, headers)
     response = connection.getresponse()
-    answer = json.loads(response.read())
+    answer: dict[str, object] = json.loads(response.read())
     if response.status != 200:
         raise SystemExit(f"{path}: {answer}")
     return answer

@@ -1,4 +1,4 @@
-"""``soliton devnet`` as a user runs it: up, mining, kept or gone, killed, stopped, beside another."""
+"""``soliton devnet`` as a user runs it: up, mining, kept or gone, killed, stopped."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -123,7 +124,8 @@ def test_refused_transactions_do_not_end_it(chain: Program) -> None:
     refused = call(f"{url}/transactions/broadcast", signed)
     assert refused.status == 400
     assert refused.json()["error"] == 112
-    for body in ([], {}, {"type": 4}, {**signed, "amount": -1}, {**signed, "proofs": ["1"]}):
+    bad: list[object] = [[], {}, {"type": 4}, signed | {"amount": -1}, signed | {"proofs": ["1"]}]
+    for body in bad:
         assert call(f"{url}/transactions/broadcast", body).status == 400
     mined(url, send(url, RICH, COIN))
 
@@ -232,7 +234,7 @@ def test_killed_in_the_middle_of_work_it_starts_at_a_block(tmp_path: Path) -> No
         sent = [name for name in found if name in names]
         assert 0 < len(sent) < 200
         assert balance(url, to) == FUNDS + sum(names[name] for name in sent)
-        for below, block in zip(blocks, blocks[1:], strict=False):
+        for below, block in pairwise(blocks):
             assert block["reference"] == below["id"]
         mined(url, send(url, to, COIN))
 
@@ -245,7 +247,7 @@ def test_blocks_in_a_rhythm() -> None:
         eventually(lambda: height(url) >= top + 4, "four more blocks")
         headers = call(f"{url}/blocks/headers/seq/{top + 1}/{top + 4}").json()
         times = [header["timestamp"] for header in headers]
-        gaps = [after - before for before, after in zip(times, times[1:], strict=False)]
+        gaps = [after - before for before, after in pairwise(times)]
         # On a busy machine single blocks are late, but none comes early twice in a row.
         assert sum(gaps) >= 2 * 300
         name = send(url, RICH, COIN)

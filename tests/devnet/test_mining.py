@@ -50,7 +50,7 @@ async def running(work: Coroutine[None, None, None]) -> AsyncIterator[asyncio.Ta
 
 async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(30):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - nothing here could set an event
             await asyncio.sleep(0.002)
 
 

@@ -89,7 +89,9 @@ def export(
 @_NETWORK
 @_CONFIG
 @_DATA_DIR
-@click.option("--to-height", type=click.IntRange(min=1), required=True)
+@click.option(
+    "--to-height", type=click.IntRange(min=1), required=True, help="The last height that stays."
+)
 def rollback(
     network: str | None, config: Path | None, data_dir: Path | None, to_height: int
 ) -> None:
@@ -125,8 +127,12 @@ def run(config: Path | None, network: str | None, data_dir: Path | None) -> None
 
 
 @cli.command()
-@click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Keep the chain here (default: a temporary directory, removed at the end).",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=6869, show_default=True, help="REST API; 0 takes a free one.")
 @click.option("--signer-port", default=6888, show_default=True, help="Signer; 0 takes a free one.")
 @click.option(

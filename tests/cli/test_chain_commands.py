@@ -1,0 +1,240 @@
+"""``soliton import``, ``rollback`` and ``state-hash`` as a user runs them: text in, text and exit
+code out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from soliton.cli import progress
+from tests.e2e.programs import PROGRAM, run
+from tests.node.chains import DEVNET, RICH, mine, open_chain, person, record, transfer
+
+HEIGHT = 12
+MAINNET_HEIGHT = 600
+
+
+@pytest.fixture(scope="module")
+def blocks_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Blocks 2 to 12 of a private chain, as an import file."""
+    place = tmp_path_factory.mktemp("blocks")
+    chain = open_chain(place / "chain", DEVNET)
+    for number in range(2, HEIGHT + 1):
+        mine(chain, [transfer(chain, RICH, person("ann"), number * 10**6)])
+    path = place / "blocks.bin"
+    blocks = [chain.block_at(height) for height in range(2, HEIGHT + 1)]
+    path.write_bytes(b"".join(map(record, blocks)))
+    chain.store.close()
+    return path
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path / "node"
+
+
+def do_import(path: Path, place: Path, *options: object) -> subprocess.CompletedProcess[str]:
+    return run("import", path, "--network", "devnet", "--data-dir", place, *options)
+
+
+def tip(ended: subprocess.CompletedProcess[str]) -> dict[str, str]:
+    """What a command has printed about the last block."""
+    assert ended.returncode == 0, ended.stderr
+    return dict(line.rsplit(" ", 1) for line in ended.stdout.splitlines())
+
+
+def offsets(path: Path) -> list[int]:
+    """Where each record of the file begins: the first one is of height 2."""
+    data, found, offset = path.read_bytes(), list[int](), 0
+    while offset < len(data):
+        found.append(offset)
+        offset += 4 + int.from_bytes(data[offset : offset + 4], "big")
+    return found
+
+
+def test_import_ends_with_height_block_and_state_hash(blocks_file: Path, place: Path) -> None:
+    ended = do_import(blocks_file, place)
+    found = tip(ended)
+    assert list(found) == ["height", "block", "state hash"]
+    assert found["height"] == str(HEIGHT)
+    assert len(bytes.fromhex(found["state hash"])) == 32
+    assert f"importing {blocks_file} into devnet from height 1" in ended.stderr
+    assert f"{HEIGHT - 1} blocks in " in ended.stderr
+    assert "\x1b" not in ended.stdout + ended.stderr
+
+
+def test_import_goes_on_where_it_stopped(blocks_file: Path, place: Path) -> None:
+    once = tip(do_import(blocks_file, place))
+    other = place.with_name("other")
+    for height in (3, 3, 7):
+        assert tip(do_import(blocks_file, other, "--to-height", height))["height"] == str(height)
+    last = do_import(blocks_file, other)
+    assert tip(last) == once
+    assert f"{HEIGHT - 7} blocks in " in last.stderr
+    again = do_import(blocks_file, other)
+    assert tip(again) == once
+    assert "0 blocks in " in again.stderr
+
+
+def test_rollback_and_import_again_give_the_same_hashes(blocks_file: Path, place: Path) -> None:
+    before = tip(do_import(blocks_file, place))
+    at_five = run("state-hash", 5, "--data-dir", place).stdout
+    rolled = tip(run("rollback", "--to-height", 5, "--data-dir", place))
+    assert rolled["height"] == "5"
+    assert rolled["state hash"] == json.loads(at_five)["stateHash"]
+    assert run("state-hash", 6, "--data-dir", place).returncode == 1
+    assert tip(do_import(blocks_file, place)) == before
+
+
+def test_state_hash_is_that_of_the_rest_interface(blocks_file: Path, place: Path) -> None:
+    last = tip(do_import(blocks_file, place))
+    ended = run("state-hash", HEIGHT, "--data-dir", place)
+    found = json.loads(ended.stdout)
+    assert found["stateHash"] == last["state hash"]
+    assert found["blockId"] == last["block"]
+    assert found["height"] == HEIGHT
+    sections = {name for name in found if name.endswith("Hash")}
+    assert {"wavesBalanceHash", "assetBalanceHash", "dataEntryHash", "snapshotHash"} <= sections
+    assert "version" in found and "baseTarget" in found
+    assert ended.stderr == ""
+
+
+@pytest.mark.parametrize("damage", ["flipped", "cut", "cut length", "too long"])
+def test_bad_file_names_height_and_offset(
+    blocks_file: Path, place: Path, tmp_path: Path, damage: str
+) -> None:
+    data, offset = bytearray(blocks_file.read_bytes()), offsets(blocks_file)[6]
+    match damage:
+        case "flipped":
+            data[offset + 300] ^= 1
+        case "cut":
+            del data[offset + 100 :]
+        case "cut length":
+            del data[offset + 2 :]
+        case _:
+            data[offset : offset + 4] = b"\xff\xff\xff\xff"
+    path = tmp_path / "bad.bin"
+    path.write_bytes(data)
+    ended = do_import(path, place)
+    assert ended.returncode == 1
+    assert f"soliton: height 8, offset {offset}: " in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert ended.stdout.startswith("height 7\n")
+    assert tip(do_import(blocks_file, place))["height"] == str(HEIGHT)
+
+
+def test_foreign_file_is_refused(blocks_file: Path, place: Path, tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    path.write_text("this is no block file, but long enough to look like one " * 100)
+    ended = do_import(path, place)
+    assert ended.returncode == 1
+    assert "soliton: height 2, offset 0: a record of 1952999795 bytes is no block" in ended.stderr
+    assert ended.stdout.startswith("height 1\n")
+
+
+def test_directory_of_another_network_is_refused(blocks_file: Path, place: Path) -> None:
+    tip(do_import(blocks_file, place))
+    before = tip(run("rollback", "--to-height", HEIGHT, "--data-dir", place))
+    for command in (
+        ("import", blocks_file, "--network", "waves-mainnet"),
+        ("rollback", "--to-height", 2, "--network", "waves-mainnet"),
+        ("state-hash", 2, "--network", "waves-mainnet"),
+    ):
+        ended = run(*command, "--data-dir", place)
+        assert ended.returncode == 1
+        assert "holds the chain devnet, not waves-mainnet" in ended.stderr
+        assert ended.stdout == ""
+    assert tip(run("rollback", "--to-height", HEIGHT, "--data-dir", place)) == before
+
+
+def test_directory_without_a_chain_is_told_and_left_alone(tmp_path: Path) -> None:
+    for command in (("rollback", "--to-height", 1), ("state-hash", 1)):
+        ended = run(*command, "--data-dir", tmp_path / "nothing")
+        assert ended.returncode == 1
+        assert "there is no chain in" in ended.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_heights_that_are_not_there(blocks_file: Path, place: Path) -> None:
+    tip(do_import(blocks_file, place))
+    for command in ("rollback --to-height", "state-hash"):
+        ended = run(*command.split(), 13, "--data-dir", place)
+        assert ended.returncode == 1
+        assert ended.stderr == "soliton: the chain is at height 12, below 13\n"
+        for wrong in (0, -1, "x"):
+            assert run(*command.split(), wrong, "--data-dir", place).returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("import", "/no/such/file"), "does not exist"),
+        (("import",), "Missing argument 'FILE'"),
+        (("rollback", "--data-dir", "/tmp"), "Missing option '--to-height'"),
+        (("import", __file__, "--network", "moon"), "moon"),
+        (("state-hash", "1", "--config", "/no/such/file"), "does not exist"),
+        (("dig",), "No such command 'dig'"),
+    ],
+)
+def test_wrong_calls_are_told_in_one_line(arguments: tuple[str, ...], words: str) -> None:
+    ended = run(*arguments)
+    assert ended.returncode in {1, 2}
+    assert words in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert ended.stdout == ""
+
+
+def test_progress_is_a_bar_on_a_terminal(blocks_file: Path, place: Path) -> None:
+    ours, theirs = pty.openpty()
+    options = ("--network", "devnet", "--data-dir", str(place))
+    command = [str(PROGRAM), "import", str(blocks_file), *options]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=theirs, env=environment
+    ) as process:
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                piece = os.read(ours, 65_536)
+            except OSError:
+                break
+            if not piece:
+                break
+            shown += piece
+        assert process.wait() == 0
+    os.close(ours)
+    text = shown.decode()
+    assert "blocks/s" in text and f"height {HEIGHT}" in text and "━" in text
+
+
+def test_progress_is_plain_lines_elsewhere(
+    blocks_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "PLAIN_INTERVAL_SECONDS", 0.0)
+    with (
+        blocks_file.open("rb") as file,
+        progress.progress_reporter(blocks_file, file, 1, None) as report,
+    ):
+        report(5)
+        report(9)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(",")[0] for line in lines] == ["height 5", "height 9"]
+    assert all(line.endswith(" blocks/s") for line in lines)
+
+
+def test_mainnet_blocks_give_the_recorded_hash(shared: Path, place: Path) -> None:
+    path = shared / "data" / "waves-mainnet-blocks-2-10000.bin"
+    options = ("--network", "waves-mainnet", "--data-dir", place, "--to-height", MAINNET_HEIGHT)
+    ended = run("import", path, *options)
+    found = tip(ended)
+    rows = (shared / "data" / "waves-mainnet-statehash-1-5000.tsv").read_text().splitlines()
+    assert rows[MAINNET_HEIGHT].split("\t")[:3] == list(found.values())
+    for line in ended.stderr.splitlines():
+        assert "\x1b" not in line and "\r" not in line

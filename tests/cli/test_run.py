@@ -1,0 +1,131 @@
+"""``soliton run``: ports of the networks, warnings and refusals about settings, help texts."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import click
+import pytest
+
+from soliton import __version__
+from soliton.cli.main import cli
+from tests.e2e.programs import call, height, is_free, run, started
+
+UP = "REST API on"
+COMMANDS = tuple(sorted(cli.commands))
+
+
+@pytest.mark.parametrize(("network", "port"), [("zbs-testnet", 7431), ("zbs-mainnet", 7441)])
+def test_zbs_networks_are_served_on_their_ports(network: str, port: int, tmp_path: Path) -> None:
+    if not is_free(port):
+        pytest.skip(f"port {port} is in use on this machine")
+    options = ("run", "--network", network, "--data-dir", tmp_path)
+    with started(*options, until=UP) as program:
+        assert program.node_url == f"http://127.0.0.1:{port}"
+        assert height(program.node_url) == 1
+        genesis = call(f"{program.node_url}/blocks/first").json()
+        assert genesis["height"] == 1
+        program.send(signal.SIGINT)
+        assert program.wait() == 0
+        assert "stopped at height 1" in program.output
+
+
+def write(directory: Path, text: str) -> Path:
+    path = directory / "node.conf"
+    path.write_text(text)
+    return path
+
+
+def test_unknown_settings_are_told_by_name_and_the_node_runs(tmp_path: Path) -> None:
+    config = write(
+        tmp_path,
+        f"""soliton {{
+          directory = "{tmp_path}"
+          rest-api {{ port = 0, prot = 7431 }}
+          colour = blue
+          wallet.file = null
+        }}""",
+    )
+    with started("run", "--config", config, until=UP) as program:
+        assert "unknown setting soliton.rest-api.prot" in program.output
+        assert "unknown setting soliton.colour" in program.output
+        assert height(program.node_url) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("soliton.rest-api.port = seven", "soliton.rest-api.port"),
+        ("soliton.rest-api.port = 70000", "soliton.rest-api.port"),
+        ("zbs.rest-api.enable = perhaps", "zbs.rest-api.enable"),
+        ("waves.rest-api.bind-address = [1]", "waves.rest-api.bind-address"),
+        ("waves.blockchain.type = MOON", "waves.blockchain.type"),
+        ("soliton { rest-api {", "line "),
+    ],
+)
+def test_wrong_values_are_refused_with_file_and_key(text: str, words: str, tmp_path: Path) -> None:
+    config = write(tmp_path, text)
+    ended = run("run", "--config", config, "--data-dir", tmp_path / "node")
+    assert ended.returncode == 1
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith(f"soliton: {config}: ")
+    assert words in line
+    assert not (tmp_path / "node").exists()
+
+
+def test_seed_is_in_no_refusal(tmp_path: Path) -> None:
+    config = write(tmp_path, 'soliton.wallet.seed = "my secret seed 0OIl"')
+    ended = run("run", "--config", config)
+    assert ended.returncode == 1
+    assert "soliton.wallet.seed" in ended.stderr
+    assert "secret" not in ended.stdout + ended.stderr
+
+
+def test_interface_can_be_switched_off(tmp_path: Path) -> None:
+    config = write(tmp_path, f'soliton {{ directory = "{tmp_path}", rest-api.enable = no }}')
+    with started("run", "--config", config, until="at height 1") as program:
+        program.send(signal.SIGTERM)
+        assert program.wait() == 0
+        assert UP not in program.output
+
+
+def test_without_peers_nothing_is_mined_and_it_says_so(tmp_path: Path) -> None:
+    config = write(tmp_path, f'soliton {{ directory = "{tmp_path}", rest-api.port = 0 }}')
+    with started("run", "--config", config, until="no mining") as program:
+        assert "miner.quorum asks for 1 peers, there are none" in program.output
+
+
+def test_data_directory_of_another_network_is_told(tmp_path: Path) -> None:
+    place = ("--data-dir", tmp_path)
+    config = write(tmp_path, "soliton.rest-api.port = 0")
+    with started("run", "--config", config, "--network", "zbs-testnet", *place, until=UP):
+        pass
+    ended = run("run", "--config", config, "--network", "zbs-mainnet", *place)
+    assert ended.returncode == 1
+    assert "holds the chain zbs-testnet, not zbs-mainnet" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_version() -> None:
+    assert run("--version").stdout == f"soliton, version {__version__}\n"
+
+
+def test_help_names_all_commands() -> None:
+    text = run("--help").stdout
+    assert {"import", "rollback", "state-hash", "run", "devnet", "signer"} <= set(COMMANDS)
+    for name in COMMANDS:
+        assert f"\n  {name} " in text
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_and_option_is_explained(name: str) -> None:
+    ended = run(name, "--help")
+    assert ended.returncode == 0
+    assert ended.stdout.startswith(f"Usage: soliton {name} [OPTIONS]")
+    command = cli.commands[name]
+    assert command.help
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.opts[0] in ended.stdout
+            assert parameter.help, f"{name} {parameter.opts[0]} has no help"
