@@ -1,0 +1,95 @@
+"""How the evaluator calls a function of the library, and the check of types that comes first.
+
+What lives here: the types of implementations, and ``checked`` and ``in_context``, which put the
+check of number and types of the arguments in front of a function. What does not: the functions.
+
+Compiled scripts come from strangers, so any function may be called with anything. The check costs
+one comparison per argument; functions then work with plain typed arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from soliton.ride.environment import CallContext
+from soliton.ride.errors import EvaluationError
+from soliton.ride.values import Value, type_name
+
+Implementation = Callable[[Sequence[Value], CallContext], Value]
+"""A function as the evaluator calls it; raises ``EvaluationError`` and its subclasses."""
+
+ANYTHING = object
+"""In a list of types: an argument of any type."""
+
+
+def checked(name: str, kinds: tuple[type, ...], body: Callable[..., Value]) -> Implementation:
+    """An implementation out of a function of nothing but its arguments."""
+    if ANYTHING in kinds:
+        return _mixed(name, kinds, body)
+    match kinds:
+        case (kind,):
+            return _unary(name, kind, body)
+        case (left, right):
+            return _binary(name, left, right, body)
+
+    count = len(kinds)
+
+    def call(arguments: Sequence[Value], _context: CallContext) -> Value:
+        if len(arguments) != count or tuple(map(type, arguments)) != kinds:
+            raise mismatch(name, arguments)
+        return body(*arguments)
+
+    return call
+
+
+def in_context(name: str, kinds: tuple[type, ...], body: Callable[..., Value]) -> Implementation:
+    """An implementation out of a function that takes the context before its arguments."""
+
+    def call(arguments: Sequence[Value], context: CallContext) -> Value:
+        if not _fits(arguments, kinds):
+            raise mismatch(name, arguments)
+        return body(context, *arguments)
+
+    return call
+
+
+def mismatch(name: str, arguments: Sequence[Value]) -> EvaluationError:
+    """The error for arguments that a function does not take."""
+    given = ", ".join(type_name(argument) for argument in arguments)
+    return EvaluationError(f"Can't apply ({given}) to '{name}'")
+
+
+def _unary(name: str, kind: type, body: Callable[..., Value]) -> Implementation:
+    def call(arguments: Sequence[Value], _context: CallContext) -> Value:
+        if len(arguments) != 1 or type(arguments[0]) is not kind:
+            raise mismatch(name, arguments)
+        return body(arguments[0])
+
+    return call
+
+
+def _binary(name: str, left: type, right: type, body: Callable[..., Value]) -> Implementation:
+    def call(arguments: Sequence[Value], _context: CallContext) -> Value:
+        if len(arguments) != 2 or type(arguments[0]) is not left or type(arguments[1]) is not right:
+            raise mismatch(name, arguments)
+        return body(arguments[0], arguments[1])
+
+    return call
+
+
+def _mixed(name: str, kinds: tuple[type, ...], body: Callable[..., Value]) -> Implementation:
+    def call(arguments: Sequence[Value], _context: CallContext) -> Value:
+        if not _fits(arguments, kinds):
+            raise mismatch(name, arguments)
+        return body(*arguments)
+
+    return call
+
+
+def _fits(arguments: Sequence[Value], kinds: tuple[type, ...]) -> bool:
+    if len(arguments) != len(kinds):
+        return False
+    for argument, kind in zip(arguments, kinds, strict=True):
+        if kind is not ANYTHING and type(argument) is not kind:
+            return False
+    return True
