@@ -29,7 +29,7 @@ from soliton.ledger.state import (
 from soliton.storage import store as store_module
 from soliton.storage.errors import RollbackTooDeep, StorageProblem, WrongStore
 from soliton.storage.layout import BlockMeta
-from soliton.storage.store import NewBlock, Store, stored_network
+from soliton.storage.store import NewBlock, NewTransaction, Store, stored_network
 from tests.chain.strategies import data_values, unicode_texts
 
 ADDRESSES = tuple(Address(bytes((1, 82)) + bytes((number,)) * 24) for number in range(4))
@@ -85,7 +85,10 @@ def block(
     accounts: tuple[Address, ...] = (),
     seed: int = 0,
 ) -> NewBlock:
-    listed = [(item, 10 * index, 10, 0, accounts) for index, item in enumerate(transactions)]
+    listed = [
+        NewTransaction(item, 10 * index, 10, 0, 7, accounts, changes or {})
+        for index, item in enumerate(transactions)
+    ]
     return NewBlock(
         height, b"bytes of %d.%d" % (height, seed), meta(height, seed), changes or {}, listed
     )

@@ -41,7 +41,7 @@ from soliton.ledger.hashes import (
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules_at import Rules
 from soliton.ledger.scripts import NO_SCRIPTS, Scripts
-from soliton.ledger.state import Changes, Overlay, State, Status
+from soliton.ledger.state import Changes, Overlay, State, Status, touched_accounts
 from soliton.ledger.transactions import apply_transaction
 
 Patch = Callable[[Overlay], None]
@@ -68,16 +68,29 @@ class Payout(msgspec.Struct, frozen=True):
     amount: int
 
 
+class Outcome(msgspec.Struct, frozen=True, gc=False):
+    """What became of a transaction of a block.
+
+    ``touched`` are the accounts that it changed itself; ``changes`` are all that go with it, the
+    generator's part of the fee among them. ``complexity`` is that of the scripts that were run.
+    """
+
+    status: Status
+    complexity: int
+    touched: tuple[Address, ...]
+    changes: Changes
+
+
 class AppliedBlock(msgspec.Struct, frozen=True):
     """The outcome of a block, or of one more microblock of it.
 
-    ``changes`` are above the state before it; ``statuses`` are those of its transactions, in order;
+    ``changes`` are above the state before it; ``outcomes`` are those of its transactions, in order;
     hashes, ``carry`` and ``total_fee`` are of the whole block so far.
     """
 
     height: int
     changes: Changes
-    statuses: tuple[Status, ...]
+    outcomes: tuple[Outcome, ...]
     snapshot_hash: bytes
     state_hash: StateHash
     carry: Carry
@@ -133,10 +146,10 @@ class BlockInProgress:
         "_context",
         "_generator",
         "_originals",
+        "_outcomes",
         "_parent",
         "_parent_rules",
         "_state",
-        "_statuses",
         "_step",
         "_total_fee",
         "_transactions_bytes",
@@ -165,7 +178,7 @@ class BlockInProgress:
         self._carry: dict[AssetId | None, int] = {}
         self._complexity = 0
         self._originals: Changes = {}
-        self._statuses: list[Status] = []
+        self._outcomes: list[Outcome] = []
         self._step = Overlay(state, height)
         self._total_fee = 0
         self._transactions_bytes = 0
@@ -179,7 +192,7 @@ class BlockInProgress:
             setattr(twin, name, getattr(self, name))
         twin._carry = dict(self._carry)
         twin._originals = {table: dict(values) for table, values in self._originals.items()}
-        twin._statuses = list(self._statuses)
+        twin._outcomes = list(self._outcomes)
         twin._step, twin.overlay = (Overlay(self._state, self.height) for _ in range(2))
         twin._step.merge(self._step)
         twin.overlay.merge(self.overlay)
@@ -250,11 +263,12 @@ class BlockInProgress:
         most = self._parent_rules.max_complexity
         if most is not None and complexity > most:
             raise BlockFull(f"Limit of txs was reached: complexity {complexity} of {most}")
+        touched = touched_accounts(changes.changes)
         self._share_fee(transaction, changes)
         mark = b"" if status is Status.SUCCEEDED else transaction.id + bytes((status,))
         self.snapshot_hash = next_snapshot_hash(self.snapshot_hash, changes.changes, mark)
         self._merge(changes)
-        self._statuses.append(status)
+        self._outcomes.append(Outcome(status, applied.complexity, touched, changes.changes))
         self._transactions_bytes += size
         self._complexity = complexity
 
@@ -265,7 +279,7 @@ class BlockInProgress:
         status = transaction.id + bytes((Status.ELIDED,))
         self.snapshot_hash = next_snapshot_hash(self.snapshot_hash, {}, status)
         self._merge(mark)
-        self._statuses.append(Status.ELIDED)
+        self._outcomes.append(Outcome(Status.ELIDED, 0, (), {}))
 
     def _merge(self, above: Overlay) -> None:
         for table, written in above.changes.items():
@@ -318,13 +332,13 @@ class BlockInProgress:
     def finish(self) -> AppliedBlock:
         """The outcome of all since the last ``finish``; the hashes are of the whole block."""
         parent, step = self._parent, self._step
-        statuses, self._statuses = tuple(self._statuses), []
+        outcomes, self._outcomes = tuple(self._outcomes), []
         self._step = Overlay(self._state, self.height)
         total = b"" if parent is None else parent.legacy_total
         return AppliedBlock(
             height=self.height,
             changes=step.changes,
-            statuses=statuses,
+            outcomes=outcomes,
             snapshot_hash=self.snapshot_hash,
             state_hash=legacy_hash(total, self._originals, self.overlay.changes),
             carry=tuple(self._carry.items()),

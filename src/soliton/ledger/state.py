@@ -245,6 +245,16 @@ class Overlay:
         self.transaction_ids.update(above.transaction_ids)
 
 
+def touched_accounts(changes: Changes) -> tuple[Address, ...]:
+    """The accounts whose balances, leases or data are among the changes, each once."""
+    touched: dict[Address, None] = dict.fromkeys(changes.get(WAVES, ()))
+    if len(changes) > 1:
+        touched.update(dict.fromkeys(changes.get(LEASES, ())))
+        for table in (ASSET_BALANCES, DATA):
+            touched.update((address, None) for address, _ in changes.get(table, ()))
+    return tuple(touched)
+
+
 def effective_balance(balance: int, leases: LeaseBalance) -> int:
     """What counts for mining: own and leased-in wavelets without the leased-out ones."""
     return balance + leases.lease_in - leases.lease_out

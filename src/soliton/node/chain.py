@@ -14,7 +14,6 @@ Source: wavesplatform/Waves
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -47,7 +46,7 @@ from soliton.ledger.scripts import NO_SCRIPTS, Scripts
 from soliton.ledger.state import APPROVALS, BANS, WAVES, Overlay
 from soliton.node.accounts import accounts_of
 from soliton.storage.layout import BlockMeta
-from soliton.storage.store import NewBlock, Store, TransactionLocation
+from soliton.storage.store import NewBlock, NewTransaction, Store, TransactionLocation
 
 HIT_SOURCE_DEPTH: Final = 100
 _CACHED_METAS: Final = 256
@@ -61,11 +60,14 @@ class _LiquidStep(NamedTuple):
 
 
 class FoundTransaction(msgspec.Struct, frozen=True):
-    """A transaction of the chain with its block's height and how it was applied."""
+    """A transaction of the chain with its block's height, how it was applied, and the complexity
+    of the scripts that it took.
+    """
 
     transaction: AnyTransaction
     height: int
     status: int
+    complexity: int
 
 
 class Chain:
@@ -143,7 +145,10 @@ class Chain:
         legacy = data[0] < blocks.PROTOBUF_VERSION
         decode = codec.decode_legacy if legacy else codec.decode_protobuf
         return FoundTransaction(
-            decode(piece, self.network.chain_id), location.height, location.status
+            decode(piece, self.network.chain_id),
+            location.height,
+            location.status,
+            location.complexity,
         )
 
     def generating_balance(self, address: Address, height: int | None = None) -> int:
@@ -415,19 +420,25 @@ class Chain:
     def _read_approvals(self) -> None:
         self.rules = RuleBook(self.network, self.store.approvals())
 
-    def _index(
-        self, block: Block, applied: AppliedBlock, first: int = 0
-    ) -> list[tuple[bytes, int, int, int, Sequence[Address]]]:
-        if not applied.statuses:
+    def _index(self, block: Block, applied: AppliedBlock, first: int = 0) -> list[NewTransaction]:
+        if not applied.outcomes:
             return []
         spans = blocks.transaction_spans(block.data)[first:]
         # Aliases may have been made in this very block.
         after = Overlay(self.store, applied.height)
         after.changes = applied.changes
         return [
-            (transaction.id, offset, length, status, accounts_of(transaction, after))
-            for transaction, (offset, length), status in zip(
-                block.transactions[first:], spans, applied.statuses, strict=True
+            NewTransaction(
+                transaction.id,
+                offset,
+                length,
+                outcome.status,
+                outcome.complexity,
+                accounts_of(transaction, outcome, after),
+                outcome.changes,
+            )
+            for transaction, (offset, length), outcome in zip(
+                block.transactions[first:], spans, applied.outcomes, strict=True
             )
         ]
 

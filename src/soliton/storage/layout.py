@@ -24,8 +24,13 @@ place that knows.
 | ``b`` | u32 height | the block's bytes |
 | ``m`` | u32 height | ``BlockMeta`` (MessagePack) |
 | ``i`` | block id | u32 height |
-| ``t`` | transaction id | u32 height, u32 offset and u32 length in the block's bytes, u8 status |
+| ``t`` | transaction id | u32 height, u16 index, u32 offset and length, u8 status, u32 complexity |
 | ``a`` | address, u32 height, u16 index | transaction id |
+| ``z`` | u32 height, u16 first index | what transactions wrote: keys and values (MessagePack) |
+| ``n`` | address, u32 height, u16 number in the block | alias |
+| ``k`` | address, u32 height, u32 number counted down | id of a lease from or to it |
+| ``f`` | address, u32 height, u32 sequence of issue, asset id | nothing: an NFT that it has had |
+| ``d`` | asset id, address, u32 height | i64 balance after that block |
 | ``u`` | u32 height | undo record (MessagePack): what every key held before the block |
 | ``!`` | a name | facts about the store itself |
 
@@ -41,7 +46,7 @@ from typing import Any, Final
 import msgspec
 
 from soliton.chain.addresses import ADDRESS_LENGTH, Address
-from soliton.chain.values import DELETED_VALUE, DataValue, read_value, value_bytes
+from soliton.chain.values import DELETED_VALUE, AssetId, DataValue, read_value, value_bytes
 from soliton.ledger.state import (
     ACCOUNT_SCRIPTS,
     ALIASES,
@@ -65,6 +70,7 @@ from soliton.ledger.state import (
     AssetName,
     AssetScript,
     AssetVolume,
+    Changes,
     LeaseBalance,
     LeaseInfo,
     LeaseState,
@@ -72,7 +78,7 @@ from soliton.ledger.state import (
     Table,
 )
 
-LAYOUT_VERSION: Final = 1
+LAYOUT_VERSION: Final = 2
 
 BLOCK: Final = b"b"
 META: Final = b"m"
@@ -80,12 +86,17 @@ BLOCK_HEIGHT: Final = b"i"
 TRANSACTION: Final = b"t"
 ADDRESS_TRANSACTION: Final = b"a"
 HISTORY: Final = b"h"
+SNAPSHOTS: Final = b"z"
+ADDRESS_ALIAS: Final = b"n"
+ADDRESS_LEASE: Final = b"k"
+ADDRESS_NFT: Final = b"f"
+ASSET_HISTORY: Final = b"d"
 UNDO: Final = b"u"
 TIP: Final = b"!tip"
 NETWORK: Final = b"!network"
 VERSION: Final = b"!layout"
 
-LOCATION: Final = struct.Struct(">IIIB")
+LOCATION: Final = struct.Struct(">IHIIBI")
 HISTORY_VALUE: Final = struct.Struct(">qqq")
 _I64: Final = struct.Struct(">q")
 _TWO_I64: Final = struct.Struct(">qq")
@@ -181,6 +192,19 @@ def decode_data_key(raw: bytes) -> tuple[Address, str]:
     return Address(raw[1 : 1 + ADDRESS_LENGTH]), raw[1 + ADDRESS_LENGTH :].decode()
 
 
+def decode_asset_balance_key(raw: bytes) -> tuple[Address, AssetId]:
+    """Address and asset id from a stored key, prefix included."""
+    return Address(raw[1 : 1 + ADDRESS_LENGTH]), AssetId(raw[1 + ADDRESS_LENGTH :])
+
+
+def _decode_name_key(raw: bytes) -> str:
+    return raw[1:].decode()
+
+
+def _decode_bytes_key(raw: bytes) -> bytes:
+    return raw[1:]
+
+
 ROWS: Final[dict[Table[Any, Any], Row]] = {
     WAVES: Row(b"W", _bytes_key, _I64.pack, _decode_i64),
     ASSET_BALANCES: Row(b"A", lambda key: key[0] + key[1], _I64.pack, _decode_i64),
@@ -205,6 +229,38 @@ ROWS: Final[dict[Table[Any, Any], Row]] = {
     ),
     BANS: Row(b"X", _bytes_key, _encode_heights, _decode_heights),
 }
+
+
+_KEY_DECODERS: Final[dict[Table[Any, Any], Callable[[bytes], Any]]] = {
+    DATA: decode_data_key,
+    ASSET_BALANCES: decode_asset_balance_key,
+    ALIASES: _decode_name_key,
+}
+_TABLES: Final = {row.prefix: table for table, row in ROWS.items()}
+
+Written = list[bytes]
+"""What one transaction wrote: keys and values of state tables by turns."""
+
+
+def encode_changes(changes: Changes) -> Written:
+    """The keys and values that changes have in the store."""
+    written: Written = []
+    for table, values in changes.items():
+        row = ROWS[table]
+        for key, value in values.items():
+            written.append(row.prefix + row.key(key))
+            written.append(row.encode(value))
+    return written
+
+
+def decode_changes(written: Written) -> Changes:
+    """The changes that ``encode_changes`` was given."""
+    changes: Changes = {}
+    for raw_key, raw in zip(written[::2], written[1::2], strict=True):
+        table = _TABLES[raw_key[:1]]
+        key = _KEY_DECODERS.get(table, _decode_bytes_key)(raw_key)
+        changes.setdefault(table, {})[key] = ROWS[table].decode(raw)
+    return changes
 
 
 class BlockMeta(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -237,3 +293,4 @@ UndoRecord = list[tuple[bytes, bytes | None]]
 encode: Final = msgspec.msgpack.Encoder().encode
 decode_meta: Final = msgspec.msgpack.Decoder(BlockMeta).decode
 decode_undo: Final = msgspec.msgpack.Decoder(UndoRecord).decode
+decode_snapshots: Final = msgspec.msgpack.Decoder(list[Written]).decode
