@@ -14,8 +14,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from soliton.chain import blocks
+from soliton.chain.addresses import parse_address, recipient_text
+from soliton.chain.ethereum_encoding import selector
+from soliton.chain.function_calls import call_json
 from soliton.chain.layouts import write_proofs
-from soliton.chain.transactions import codec, json_reader
+from soliton.chain.transactions import codec, ethereum, json_reader
+from soliton.chain.transactions.ethereum import EthereumCall, EthereumTransfer
+from soliton.chain.transactions.invoke_script import PAYMENTS
 from soliton.chain.transactions.model import Auth
 from soliton.chain.transactions.table import type_by_id
 from soliton.crypto import base58
@@ -68,6 +73,41 @@ def test_answers_about_transactions(shared: Path) -> None:
         seen[obj["type"]] += 1
     assert set(seen) == set(range(3, 19))
     report.ran("golden waves-r transactions-info", seen.total())
+
+
+ABI_TYPES = {"integer": "int64", "boolean": "bool", "string": "string", "binary": "bytes"}
+
+
+def test_calls_and_transfers_of_ethereum_wallets(shared: Path) -> None:
+    path = shared / "golden" / "waves-r" / "transactions-info.jsonl.gz"
+    with gzip.open(path) as lines:
+        answers = [json.loads(line)["body"] for line in lines]
+    kinds = Counter[str]()
+    for obj in answers:
+        if obj["type"] != 18:
+            continue
+        action = ethereum.from_rlp(bytes.fromhex(obj["bytes"][2:]), R).payload.action
+        expected = obj["payload"]
+        kinds[expected["type"]] += 1
+        if isinstance(action, EthereumTransfer):
+            asset = expected["asset"]
+            token = None if asset is None else base58.decode(asset)[:20]
+            recipient = parse_address(expected["recipient"], R)
+            assert action == EthereumTransfer(token, recipient, expected["amount"])
+            continue
+        call = expected["call"]
+        types = [ABI_TYPES[arg["type"]] for arg in call["args"]]
+        assert action.data.startswith(selector(call["function"], types))
+        invoke, exact = ethereum.to_invoke(action, call["function"], types)
+        assert exact
+        assert call_json(invoke.call) == call
+        assert PAYMENTS.write(invoke.payments) == expected["payment"]
+        assert recipient_text(invoke.d_app) == expected["dApp"]
+        _, exact = ethereum.to_invoke(
+            EthereumCall(action.d_app, action.data + bytes(32)), call["function"], types
+        )
+        assert not exact
+    assert kinds == {"transfer": 4, "invocation": 2}
 
 
 def test_bodies_of_real_networks() -> None:

@@ -14,6 +14,7 @@ Sources: wavesplatform/Waves
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -27,14 +28,19 @@ from soliton.chain.errors import (
     WrongChainId,
 )
 from soliton.chain.ethereum_encoding import (
+    PAYMENTS_TYPE,
     SELECTOR_LENGTH,
     WORD,
+    AbiValue,
+    read_arguments,
     read_rlp_list,
     read_rlp_number,
     rlp_list,
     rlp_number,
 )
+from soliton.chain.function_calls import FunctionCall
 from soliton.chain.layouts import take
+from soliton.chain.transactions.invoke_script import InvokeScript, Payment
 from soliton.chain.transactions.model import (
     AnyTransaction,
     Transaction,
@@ -56,6 +62,7 @@ TRANSFER_SELECTOR: Final = bytes.fromhex("a9059cbb")
 TRANSFER_DATA_LENGTH: Final = SELECTOR_LENGTH + 2 * WORD
 
 _FIELDS: Final = 9
+_NATIVE_ASSET: Final = bytes(32)
 _LAST_LEGACY_V: Final = 28
 _EIP155_OFFSET: Final = 35
 
@@ -147,6 +154,32 @@ def _action(to: bytes, value: int, data: bytes, chain_id: int) -> EthereumTransf
         raise FormatError("an amount with more than 64 bits")
     recipient = from_public_key_hash(word[-PUBLIC_KEY_HASH_LENGTH:], chain_id)
     return EthereumTransfer(to, recipient, amount)
+
+
+def to_invoke(
+    call: EthereumCall, function: str, argument_types: Sequence[str]
+) -> tuple[InvokeScript, bool]:
+    """The call as an invocation of a function whose arguments have these ABI types, and whether its
+    data holds nothing else.
+
+    Which function it is follows from the selector (``ethereum_encoding.selector``). Raises
+    ``FormatError`` for data that does not fit the types.
+    """
+    data = call.data[SELECTOR_LENGTH:]
+    values, exact = read_arguments(data, (*argument_types, PAYMENTS_TYPE))
+    *args, payments = values
+    assert isinstance(payments, tuple)
+    return InvokeScript(
+        call.d_app, FunctionCall(function, tuple(args)), tuple(map(_payment, payments))
+    ), exact
+
+
+def _payment(value: AbiValue) -> Payment:
+    match value:
+        case (bytes() as asset_id, int() as amount):
+            return Payment(amount, None if asset_id == _NATIVE_ASSET else asset_id)
+        case _:
+            raise FormatError("a payment that is not an asset and an amount")
 
 
 def sign(
