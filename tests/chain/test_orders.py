@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from soliton.chain import orders, protobuf
+from soliton.chain.addresses import address_text, from_public_key
 from soliton.chain.errors import FormatError, JsonFieldError
 from soliton.chain.orders import Order
 from soliton.chain.proto import order_pb2
@@ -83,42 +84,36 @@ def test_orders_of_the_matchers_library(shared: Path) -> None:
 
 # --- wallets --------------------------------------------------------------------------------------
 
-SOLD: dict[str, Any] = {
-    "version": 4,
-    "matcherPublicKey": "9BUoYQYq7K38mkk61q8aMH9kD9fKSVL1Fib7FbH6nUkQ",
-    "assetPair": {
-        "amountAsset": "5fQPsn8hoaVddFG26cWQ5QFdqxWtUPNaZ9zH2E6LYzFn",
-        "priceAsset": None,
-    },
-    "orderType": "sell",
-    "amount": 1,
-    "price": 100,
-    "timestamp": 1,
-    "expiration": 123,
-    "matcherFee": 100_000,
-    "eip712Signature": "0x6c4385dd5f6f1200b4d0630c9076104f34c801c16a211e505facfd743ba242db"
-    "4429b966ffa8d2a9aff9037dafda78cfc8f7c5ef1c94493f5954bc7ebdb649281b",
-}
-"""From the reference node's own tests, as is its sender."""
-SELLER = "4nZcsfxa3mtAg8D2iR8J139CTVm7Y2aTEd3B8J6p45tX6v8sjCT9JGAWnHGa8ZxenQyaSAVu3FPsry1RnXucpcqE"
+WALLET = bytes(range(1, 33))
+
+
+def sold_by_a_wallet() -> dict[str, Any]:
+    """JSON of an order with the signature of ``WALLET``."""
+    obj = order_json("sell", version=4, proofs=[])
+    r, s, recovery = secp256k1.sign(WALLET, orders.typed_data_hash(orders.from_json(obj, T)))
+    signature = r.to_bytes(32, "big") + s.to_bytes(32, "big") + bytes((27 + recovery,))
+    del obj["senderPublicKey"]
+    return {**obj, "eip712Signature": "0x" + signature.hex()}
 
 
 def test_the_sender_is_recovered_from_a_wallets_signature() -> None:
-    order = orders.from_json(SOLD, T)
-    assert base58.encode(order.sender_public_key) == SELLER
-    assert base58.encode(order.id) == "6tXL591oH3mnwgFcbxqQnqHBF1oQ1Cc6hdLuBU6FB6UG"
+    sold = sold_by_a_wallet()
+    order = orders.from_json(sold, T)
+    key = secp256k1.public_key(WALLET)
+    assert order.sender_public_key == key
     printed = orders.to_json(order)
-    assert printed["sender"] == "3Mvrr424JENHdP4wrSFyNWBVEuQTHBDxMVi"
+    assert printed["sender"] == address_text(from_public_key(key, T))
     assert (printed["signature"], printed["proofs"]) == ("", [])
-    assert printed["eip712Signature"] == SOLD["eip712Signature"]
+    assert printed["eip712Signature"] == sold["eip712Signature"]
 
 
 def test_numbers_of_64_bytes_mean_the_same() -> None:
-    signature = bytes.fromhex(SOLD["eip712Signature"][2:])
+    sold = sold_by_a_wallet()
+    signature = bytes.fromhex(sold["eip712Signature"][2:])
     wide = bytes(32) + signature[:32] + bytes(32) + signature[32:]
-    order = orders.from_json({**SOLD, "eip712Signature": "0x" + wide.hex()}, T)
-    assert base58.encode(order.sender_public_key) == SELLER
-    assert base58.encode(order.id) != "6tXL591oH3mnwgFcbxqQnqHBF1oQ1Cc6hdLuBU6FB6UG"
+    order = orders.from_json({**sold, "eip712Signature": "0x" + wide.hex()}, T)
+    assert order.sender_public_key == secp256k1.public_key(WALLET)
+    assert order.id != orders.from_json(sold, T).id
 
 
 @pytest.mark.parametrize(
@@ -142,7 +137,7 @@ def test_what_a_wallet_signs_names_it(order: Order) -> None:
 
 @pytest.mark.parametrize("length", [0, 64, 66, 128, 130])
 def test_signatures_of_other_lengths_have_no_signer(length: int) -> None:
-    order = orders.from_json({**SOLD, "eip712Signature": "0x" + "11" * length}, T)
+    order = orders.from_json({**sold_by_a_wallet(), "eip712Signature": "0x" + "11" * length}, T)
     assert order.sender_public_key == b""
     assert not orders.signature_is_valid(order)
 
