@@ -87,10 +87,16 @@ def load(path: Path) -> Any:
         return json.load(file)
 
 
-def go_network(folder: Path) -> Network:
+def go_settings(folder: Path) -> JsonObject:
+    """The settings with which the Go node recorded a chain."""
+    settings: JsonObject = json.loads((folder / "chain.json").read_text())
+    return settings
+
+
+def go_network(name: str, settings: JsonObject) -> Network:
     """The network of a chain that the Go node recorded, from its settings."""
-    settings = json.loads((folder / "chain.json").read_text())
-    features = dict.fromkeys(settings["preactivated_features"], 0)
+    # That node's features are active from its first block on, not before.
+    features = dict.fromkeys(settings["preactivated_features"], 1)
     if 7 in features:
         # This node's sponsorship begins with its feature, ours a voting period later.
         features[7] = -settings["features_voting_period"]
@@ -98,7 +104,7 @@ def go_network(folder: Path) -> Network:
     transfers = genesis["transactions"]
     return msgspec.structs.replace(
         networks.load("waves-mainnet"),
-        name=folder.name,
+        name=name,
         chain_id=settings["address_scheme_character"],
         functionality=Functionality(
             feature_check_blocks_period=settings["features_voting_period"],
@@ -108,6 +114,11 @@ def go_network(folder: Path) -> Network:
             min_block_time_ms=settings["min_block_time"],
             delay_delta=settings["delay_delta"],
             min_asset_info_update_interval=settings["min_update_asset_info_interval"],
+            light_node_block_fields_absence_interval=settings[
+                "light_node_block_fields_absence_interval"
+            ],
+            xtn_buyback_reward_period=settings["min_xtn_buy_back_period"],
+            block_reward_boost_period=settings["block_reward_boost_period"],
         ),
         genesis=Genesis(
             average_block_delay_ms=settings["average_block_delay_seconds"] * 1_000,
@@ -167,7 +178,8 @@ class OnlyTrue:
         return self._run(script.script)
 
     def _run(self, script: bytes) -> int:
-        if script[1:-4] != b"\6":
+        # Version 6 put the kind of the script after its version.
+        if script[2 if script[0] >= 6 else 1 : -4] != b"\6":
             raise ScriptsNotSupported(script.hex())
         return 1
 

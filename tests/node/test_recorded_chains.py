@@ -9,6 +9,7 @@ import pytest
 
 from soliton.chain import blocks
 from soliton.chain.blocks import Block
+from soliton.chain.networks import Network
 from soliton.ledger.errors import TransactionInBlockRejected
 from soliton.ledger.hashes import SECTIONS
 from soliton.ledger.scripts import ScriptsNotSupported
@@ -16,7 +17,7 @@ from soliton.node.chain import Chain
 from soliton.storage.store import Store
 from tests.node import recorded
 from tests.node.recorded import JsonObject, OnlyTrue, Remembered
-from tests.vectors import report
+from tests.vectors import load_vectors, report
 
 
 def check_hashes(chain: Chain, height: int, expected: JsonObject) -> None:
@@ -37,34 +38,46 @@ def appended(chain: Chain, block: Block) -> bool:
     return True
 
 
-def replay_go(shared: Path, directory: Path, name: str) -> tuple[Chain, int]:
-    """Append blocks until one is refused for its scripts; the chain, and how many there were."""
-    folder = shared / "golden" / name
-    network = recorded.go_network(folder)
+def replay_go(directory: Path, network: Network, rows: list[JsonObject], name: str) -> Chain:
+    """Append blocks until one is refused for its scripts."""
     chain = Chain(network, Store(directory, network.name, durable=False), OnlyTrue())
-    rows = recorded.lines(folder / "heights.jsonl.gz")
     for row in rows:
         if row["height"] > 1:
             block = blocks.decode(bytes.fromhex(row["block_hex"]), network.chain_id)
             if not appended(chain, block):
                 break
         check_hashes(chain, row["height"], row["state_hash"])
-    report.ran(f"golden/{name}", chain.height)
-    return chain, len(rows)
+    report.ran(name, chain.height)
+    if chain.height < len(rows):
+        report.skipped(name, len(rows) - chain.height, "needs scripts to be run")
+    chain.store.close()
+    return chain
+
+
+def replay_folder(shared: Path, directory: Path, name: str) -> Chain:
+    folder = shared / "golden" / name
+    network = recorded.go_network(name, recorded.go_settings(folder))
+    rows = recorded.lines(folder / "heights.jsonl.gz")
+    return replay_go(directory, network, rows, f"golden/{name}")
 
 
 def test_chain_without_features(shared: Path, tmp_path: Path) -> None:
-    chain, rows = replay_go(shared, tmp_path, "waves-go-c")
-    assert chain.height == rows
-    chain.store.close()
+    assert replay_folder(shared, tmp_path, "waves-go-c").height == 12
 
 
 def test_chain_with_features_1_to_14(shared: Path, tmp_path: Path) -> None:
-    chain, rows = replay_go(shared, tmp_path, "waves-go-b")
     # A transaction of block 4 calls a dApp.
+    assert replay_folder(shared, tmp_path, "waves-go-b").height == 3
+
+
+def test_protobuf_blocks_of_another_node(shared: Path, tmp_path: Path) -> None:
+    name = "blocks_private_chains"
+    rows = [row for row in load_vectors(name) if row["chain"] == "A"]
+    settings = recorded.go_settings(shared / "golden" / "waves-go-b")
+    settings |= {"genesis": rows[0]["block"], "preactivated_features": list(range(1, 24))}
+    chain = replay_go(tmp_path, recorded.go_network("A", settings), rows, name)
+    # Here, too, a dApp is called in block 4.
     assert chain.height == 3
-    report.skipped("golden/waves-go-b", rows - chain.height, "needs scripts to be run")
-    chain.store.close()
 
 
 @pytest.mark.parametrize("remember", [False, True])
