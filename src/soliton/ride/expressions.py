@@ -5,7 +5,8 @@ What lives here: the node types, nothing else. What does not: how they are writt
 
 A tree may be nested as deeply as its bytes allow, tens of thousands of levels. Nobody may walk it
 recursively without a bound; comparing or printing such a tree with Python's own means is no good
-idea either.
+idea either. The nodes that hold other nodes directly are known to the garbage collector: it is what
+takes deep trees apart without recursion.
 
 Source: wavesplatform/Waves
 ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/compiler/Terms.scala``.
@@ -64,14 +65,14 @@ class Ref(msgspec.Struct, frozen=True, gc=False):
     name: str
 
 
-class GetField(msgspec.Struct, frozen=True, gc=False):
+class GetField(msgspec.Struct, frozen=True):
     """One field of an object."""
 
     expression: Expression
     field: str
 
 
-class If(msgspec.Struct, frozen=True, gc=False):
+class If(msgspec.Struct, frozen=True):
     """A choice; only the chosen branch is evaluated."""
 
     condition: Expression
@@ -79,7 +80,7 @@ class If(msgspec.Struct, frozen=True, gc=False):
     otherwise: Expression
 
 
-class Call(msgspec.Struct, frozen=True, gc=False):
+class Call(msgspec.Struct, frozen=True):
     """A call: of a library function by its number, or of a script's function, a named library
     function or a constructor by name.
     """
@@ -88,14 +89,14 @@ class Call(msgspec.Struct, frozen=True, gc=False):
     arguments: tuple[Expression, ...]
 
 
-class Let(msgspec.Struct, frozen=True, gc=False):
+class Let(msgspec.Struct, frozen=True):
     """A named value, evaluated when it is first asked for."""
 
     name: str
     value: Expression
 
 
-class Func(msgspec.Struct, frozen=True, gc=False):
+class Func(msgspec.Struct, frozen=True):
     """A function of a script."""
 
     name: str
@@ -103,7 +104,7 @@ class Func(msgspec.Struct, frozen=True, gc=False):
     body: Expression
 
 
-class Block(msgspec.Struct, frozen=True, gc=False):
+class Block(msgspec.Struct, frozen=True):
     """A declaration and the expression that may use it; ``old`` marks the form of versions 1 and 2
     of the language, which knows no functions.
     """
@@ -113,7 +114,7 @@ class Block(msgspec.Struct, frozen=True, gc=False):
     old: bool = False
 
 
-class AnnotatedFunction(msgspec.Struct, frozen=True, gc=False):
+class AnnotatedFunction(msgspec.Struct, frozen=True):
     """A function of a dApp that is called from outside; ``invocation`` names the parameter of its
     annotation (the invocation of a callable function, the transaction of the verifier).
     """
@@ -122,7 +123,7 @@ class AnnotatedFunction(msgspec.Struct, frozen=True, gc=False):
     function: Func
 
 
-class DApp(msgspec.Struct, frozen=True, gc=False):
+class DApp(msgspec.Struct, frozen=True):
     """The content of a dApp; ``meta`` is its description in bytes, as it was written."""
 
     meta: bytes
