@@ -1,0 +1,138 @@
+"""A headless Chromium, driven through its DevTools protocol.
+
+What lives here: starting it, opening pages, running JavaScript in them, screenshots. What does not:
+any check, and what a page holds.
+
+Source: https://chromedevtools.github.io/devtools-protocol/ (domains Page, Runtime and Network).
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from websockets.sync.client import ClientConnection, connect
+
+from tests.e2e.programs import call, eventually
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+    "--window-size=1280,1600",
+    "--remote-debugging-port=0",
+)
+ANSWER_SECONDS = 60.0
+MAX_ANSWER_BYTES = 64 * 1024 * 1024
+
+
+def program() -> str | None:
+    """Where Chromium is, if it is installed."""
+    return next((path for name in NAMES if (path := shutil.which(name))), None)
+
+
+class Page:
+    """One tab. ``errors`` has what went wrong in it: exceptions and blocked or failed requests."""
+
+    def __init__(self, connection: ClientConnection) -> None:
+        self._connection = connection
+        self._number = 0
+        self.errors: list[str] = []
+        self.requested: list[str] = []
+        for domain in ("Page", "Runtime", "Network", "Log"):
+            self.command(f"{domain}.enable")
+
+    def command(self, method: str, **parameters: Any) -> Any:
+        """Send one command and give its result; events that come before it are noted."""
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": parameters}
+        self._connection.send(json.dumps(message))
+        while True:
+            answer = json.loads(self._connection.recv(ANSWER_SECONDS))
+            if answer.get("id") == self._number:
+                assert "error" not in answer, answer
+                return answer["result"]
+            self._note(answer)
+
+    def _note(self, event: Any) -> None:
+        found = event["params"]
+        match event["method"]:
+            case "Runtime.exceptionThrown":
+                self.errors.append(str(found["exceptionDetails"]))
+            case "Log.entryAdded" if found["entry"]["level"] == "error":
+                self.errors.append(f"{found['entry']['text']} {found['entry'].get('url', '')}")
+            case "Network.requestWillBeSent":
+                self.requested.append(found["request"]["url"])
+            case _:
+                pass
+
+    def open(self, url: str) -> None:
+        """Go to a page; what it shows may come later."""
+        answer = self.command("Page.navigate", url=url)
+        assert "errorText" not in answer, answer
+
+    def run(self, script: str) -> Any:
+        """The value of a JavaScript expression in the page."""
+        answer = self.command(
+            "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
+        )
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
+
+    def wait_for(self, script: str) -> None:
+        """Wait until an expression is true."""
+        eventually(lambda: self.run(f"Boolean({script})") is True, script)
+
+    def screenshot(self, path: Path) -> None:
+        """What the page looks like, as PNG."""
+        answer = self.command("Page.captureScreenshot", format="png")
+        path.write_bytes(base64.b64decode(answer["data"]))
+
+
+@contextlib.contextmanager
+def chromium(profile: Path) -> Iterator[str]:
+    """A running browser with a new profile: the address of its DevTools."""
+    found = program()
+    assert found is not None
+    process = subprocess.Popen(
+        [found, *FLAGS, f"--user-data-dir={profile}", "about:blank"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    note = profile / "DevToolsActivePort"
+    try:
+        eventually(
+            lambda: (note.exists() and "\n" in note.read_text()) or process.poll() is not None,
+            "Chromium",
+        )
+        yield f"http://127.0.0.1:{note.read_text().splitlines()[0]}"
+    finally:
+        process.terminate()
+        try:
+            process.wait(ANSWER_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+@contextlib.contextmanager
+def page_of(devtools: str) -> Iterator[Page]:
+    """The browser's first tab."""
+    tabs = call(f"{devtools}/json/list").json()
+    url = next(tab["webSocketDebuggerUrl"] for tab in tabs if tab["type"] == "page")
+    with connect(url, max_size=MAX_ANSWER_BYTES, proxy=None) as connection:
+        yield Page(connection)
