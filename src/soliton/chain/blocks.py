@@ -49,6 +49,9 @@ _HEADER: Final = struct.Struct(">Bq64siq32si")
 _TRAILER: Final = struct.Struct(">32s64s")
 _PROTOBUF_FIRST_BYTE: Final = 0x0A
 _TRANSACTIONS_TAG: Final = 0x1A
+_HEADER_FIELD: Final = 1
+_SIGNATURE_FIELD: Final = 2
+_TRANSACTIONS_FIELD: Final = 3
 _MAX_VARINT_BITS: Final = 35
 
 
@@ -384,13 +387,12 @@ def assemble(
     signed = signed_bytes(header, transactions)
     if header.version < PROTOBUF_VERSION:
         return Block(header, signature, transactions, signature, signed, signed + signature)
-    message = block_pb2.Block(signature=signature)
-    message.header.CopyFrom(_header_message(header))
+    pieces = [protobuf.delimited(_HEADER_FIELD, signed)]
+    pieces.append(protobuf.delimited(_SIGNATURE_FIELD, signature))
     for transaction in transactions:
-        message.transactions.add().MergeFromString(codec.encode_protobuf(transaction))
-    return Block(
-        header, signature, transactions, blake2b256(signed), signed, protobuf.serialize(message)
-    )
+        data = codec.encode_protobuf(transaction)
+        pieces.append(protobuf.delimited(_TRANSACTIONS_FIELD, data))
+    return Block(header, signature, transactions, blake2b256(signed), signed, b"".join(pieces))
 
 
 def sign(

@@ -10,7 +10,7 @@ Sources: wavesplatform/protobuf-schemas ``proto/waves``; wavesplatform/Waves
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from google.protobuf.message import DecodeError, EncodeError, Message
 from google.protobuf.unknown_fields import UnknownFieldSet
@@ -35,6 +35,8 @@ from soliton.chain.values import DataEntry, DataValue
 
 M = TypeVar("M", bound=Message)
 
+_LENGTH_DELIMITED: Final = 2
+
 
 def parse(message_type: type[M], data: bytes) -> M:
     """The message in ``data``; raises ``FormatError`` for anything that is not one."""
@@ -50,6 +52,16 @@ def serialize(message: Message) -> bytes:
         return message.SerializeToString(deterministic=True)
     except (EncodeError, ValueError) as error:
         raise FormatError(f"{message.DESCRIPTOR.name} cannot be written: {error}") from error
+
+
+def delimited(field: int, data: bytes) -> bytes:
+    """A bytes or message field on the wire: its tag, the length, the bytes."""
+    length = len(data)
+    size = bytearray()
+    while length > 0x7F:
+        size.append(length & 0x7F | 0x80)
+        length >>= 7
+    return bytes((field << 3 | _LENGTH_DELIMITED, *size, length)) + data
 
 
 def refuse_unknown_fields(message: Message) -> None:

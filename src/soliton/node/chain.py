@@ -252,6 +252,16 @@ class Chain:
 
     # --- writing ----------------------------------------------------------------------------------
 
+    def append_own(self, block: Block, progress: BlockInProgress) -> AppliedBlock:
+        """Put a block on top that was made here; ``progress`` is what it was made from.
+
+        Its transactions have been applied already and nothing was signed by anybody else; its place
+        and its time are checked all the same. Raises ``BlockRejected``.
+        """
+        self._check_features(self.height + 1)
+        hit_source = self._check_header(block.header, block.id, None)
+        return self._put(block, progress, hit_source)
+
     def append(
         self, block: Block, *, now: int | None = None, verify_signatures: bool = True
     ) -> AppliedBlock:
@@ -280,6 +290,9 @@ class Chain:
         if header.challenged is not None:
             self._check_challenge(block, header.challenged, now)
         progress = self._apply(block, verify_signatures=verify_signatures)
+        return self._put(block, progress, hit_source)
+
+    def _put(self, block: Block, progress: BlockInProgress, hit_source: bytes) -> AppliedBlock:
         applied = progress.finish()
         self._record(block, applied, hit_source)
         self._liquid = [_LiquidStep(block, progress)]

@@ -48,9 +48,14 @@ class Slot(msgspec.Struct, frozen=True):
 
 
 class Forged(msgspec.Struct, frozen=True):
-    """A new block and the ids of transactions that no longer apply."""
+    """A new block, its application, and the ids of transactions that no longer apply.
+
+    ``progress`` is ``None`` where the block must be applied once more: before NG its generator gets
+    all fees at the beginning, when nobody knows yet which transactions it will hold.
+    """
 
     block: Block
+    progress: BlockInProgress | None
     invalid: tuple[bytes, ...]
 
 
@@ -110,7 +115,7 @@ def forge(
         feature_votes=feature_votes if header.version >= blocks.NG_VERSION else (),
     )
     block = blocks.sign(header, transactions, slot.account.private_key)
-    return Forged(block, invalid)
+    return Forged(block, progress if parent_rules.ng else None, invalid)
 
 
 def _take(
@@ -187,4 +192,4 @@ def forge_micro(
     state_hash = None if last.header.state_hash is None else progress.snapshot_hash
     unsigned = extended(last, taken, state_hash, bytes(SIGNATURE_LENGTH))
     signature = sign(account.private_key, unsigned.signed)
-    return Forged(extended(last, taken, state_hash, signature), invalid)
+    return Forged(extended(last, taken, state_hash, signature), progress, invalid)

@@ -92,7 +92,10 @@ class Node:
             NO_REWARD_VOTE if vote is None else vote,
             self._feature_votes(),
         )
-        self.chain.append(forged.block, verify_signatures=False)
+        if forged.progress is None:
+            self.chain.append(forged.block, verify_signatures=False)
+        else:
+            self.chain.append_own(forged.block, forged.progress)
         self._follow(forged.block.transactions, forged.invalid)
         return forged.block
 

@@ -45,6 +45,8 @@ from soliton.crypto.hashes import blake2b256
 MAX_TRANSACTION_BYTES: Final = 1_048_576
 """No transaction can be larger than the block that carries it."""
 MAX_VERSION: Final = 127
+_TRANSACTION_FIELD: Final = 1
+_PROOFS_FIELD: Final = 2
 _GENESIS: Final = 1
 
 
@@ -265,9 +267,12 @@ def encode_protobuf(transaction: AnyTransaction) -> bytes:
         signed = transaction_pb2.SignedTransaction()
         setattr(signed, kind.protobuf.member, kind.protobuf.write(transaction))
         return protobuf.serialize(signed)
-    signed = transaction_pb2.SignedTransaction(proofs=transaction.proofs)
-    signed.waves_transaction.CopyFrom(_body_message(kind, transaction))
-    return protobuf.serialize(signed)
+    # The signed bytes of protobuf versions are the message itself, older versions need it made.
+    body = transaction.body
+    if not is_protobuf(kind, transaction.version):
+        body = protobuf.serialize(_body_message(kind, transaction))
+    proofs = [protobuf.delimited(_PROOFS_FIELD, proof) for proof in transaction.proofs]
+    return protobuf.delimited(_TRANSACTION_FIELD, body) + b"".join(proofs)
 
 
 def merkle_leaf(transaction: AnyTransaction) -> bytes:
