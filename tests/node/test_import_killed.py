@@ -30,7 +30,7 @@ def _start_import(path: Path, data_dir: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [program, "import", path, "--network", "waves-mainnet", "--data-dir", data_dir],
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
     )
 
 
@@ -54,16 +54,20 @@ def test_killed_imports_resume_to_the_same_state(shared: Path, tmp_path: Path) -
         data_dir = tmp_path / f"round-{rounds}"
         height = 0
         while height < LAST_HEIGHT and kills < KILLS:
-            importing = _start_import(blocks_file, data_dir)
-            time.sleep(moments.uniform(0.2, 0.9))
-            importing.send_signal(signal.SIGKILL)
-            importing.wait()
+            with _start_import(blocks_file, data_dir) as importing:
+                assert importing.stderr is not None
+                # The first line comes when the store is open and blocks are about to be read.
+                importing.stderr.readline()
+                time.sleep(moments.uniform(0.0, 0.8))
+                importing.send_signal(signal.SIGKILL)
             kills += 1
             reached, _ = _tip(data_dir)
             assert reached >= height
             interrupted += 1 < reached < LAST_HEIGHT
             height = reached
-        assert _start_import(blocks_file, data_dir).wait() == 0
+        with _start_import(blocks_file, data_dir) as importing:
+            importing.communicate()
+            assert importing.returncode == 0
         assert _tip(data_dir) == (LAST_HEIGHT, LAST_STATE_HASH)
     assert interrupted, "no kill came in the middle of an import: the delays need a change"
     print(f"{kills} kills, {interrupted} of them in mid-import, {rounds} chains completed")
