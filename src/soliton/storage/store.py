@@ -432,7 +432,8 @@ class Store:
                 undo.setdefault(key, old)
                 pending[key] = value
 
-        self._put_indexes(block, undo)
+        if not _INDEXED.isdisjoint(block.changes):
+            self._put_indexes(block, undo)
         for table, written in block.changes.items():
             row = layout.ROWS[table]
             for key, value in written.items():
@@ -506,11 +507,10 @@ class Store:
                 undo[key] = None
                 pending[key] = item.id
         if block.transactions:
+            written = [layout.encode_changes(item.changes) for item in block.transactions]
             key = layout.SNAPSHOTS + _place(height, block.first_index)
             undo[key] = None
-            pending[key] = layout.encode(
-                [layout.encode_changes(item.changes) for item in block.transactions]
-            )
+            pending[key] = layout.encode(written)
 
     def flush(self) -> None:
         """Write everything appended so far in one atomic transaction; raises ``StorageProblem``."""
@@ -522,8 +522,8 @@ class Store:
 
     def _write(self, items: dict[bytes, bytes | None]) -> None:
         # Sorted keys let the database append to pages instead of searching for each key.
-        puts = sorted((key, value) for key, value in items.items() if value is not None)
         deletes = [key for key, value in items.items() if value is None]
+        puts = sorted(items.items() if not deletes else _present(items))
         self._read.abort()
         try:
             while True:
@@ -618,10 +618,15 @@ def stored_network(directory: Path) -> str | None:
 
 
 _MAX_ID_BYTES: Final = 64
+_INDEXED: Final = frozenset((ALIASES, ASSET_BALANCES, LEASE_INFO))
 _MAX_U32: Final = 0xFFFF_FFFF
 _MAX_LEASES: Final = 1_000
 """More than one transaction can make."""
 _NFT_PLACE: Final = struct.Struct(">II")
+
+
+def _present(items: dict[bytes, bytes | None]) -> Iterator[tuple[bytes, bytes | None]]:
+    return ((key, value) for key, value in items.items() if value is not None)
 
 
 def _history_key(address: Address, height: int) -> bytes:

@@ -128,10 +128,8 @@ def at(network: Network, height: int, activations: Mapping[int, int]) -> Patches
 
     ``activations`` maps features to the heights at which they become active.
     """
-    found = tuple(
-        patch for patch in _file(network.name).patches if patch.comes_at(height, activations)
-    )
-    return Patches(height, network.chain_id, found) if found else None
+    found = [patch for patch in _file(network.name).patches if patch.comes_at(height, activations)]
+    return Patches(height, network.chain_id, tuple(found)) if found else None
 
 
 def disabled_aliases(network: Network, height: int) -> frozenset[str]:
