@@ -105,6 +105,20 @@ def test_state_hash_is_that_of_the_rest_interface(blocks_file: Path, place: Path
     assert ended.stderr == ""
 
 
+def test_export_writes_what_import_reads(blocks_file: Path, place: Path) -> None:
+    before = tip(do_import(blocks_file, place))
+    copy = place.with_name("copy.bin")
+    assert run("export", copy, "--data-dir", place).returncode == 0
+    assert copy.read_bytes() == blocks_file.read_bytes()
+    part = place.with_name("part.bin")
+    assert run("export", part, "--data-dir", place, "--to-height", 5).returncode == 0
+    assert blocks_file.read_bytes().startswith(part.read_bytes())
+    assert tip(do_import(part, place.with_name("other")))["height"] == "5"
+    assert tip(do_import(copy, place.with_name("other"))) == before
+    assert run("export", copy, "--data-dir", place.with_name("nothing")).returncode == 1
+    assert copy.read_bytes() == blocks_file.read_bytes()
+
+
 @pytest.mark.parametrize("damage", ["flipped", "cut", "cut length", "too long"])
 def test_bad_file_names_height_and_offset(
     blocks_file: Path, place: Path, tmp_path: Path, damage: str
