@@ -9,10 +9,14 @@ import os
 import pty
 import subprocess
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
-from soliton.cli import progress
+from soliton.chain import blocks
+from soliton.cli import chain_commands, progress
+from soliton.node.chain import Chain
+from soliton.node.settings import load_settings
 from tests.e2e.programs import PROGRAM, run
 from tests.node.chains import DEVNET, RICH, mine, open_chain, person, record, transfer
 
@@ -28,8 +32,8 @@ def blocks_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for number in range(2, HEIGHT + 1):
         mine(chain, [transfer(chain, RICH, person("ann"), number * 10**6)])
     path = place / "blocks.bin"
-    blocks = [chain.block_at(height) for height in range(2, HEIGHT + 1)]
-    path.write_bytes(b"".join(map(record, blocks)))
+    made = [chain.block_at(height) for height in range(2, HEIGHT + 1)]
+    path.write_bytes(b"".join(map(record, made)))
     chain.store.close()
     return path
 
@@ -117,6 +121,33 @@ def test_export_writes_what_import_reads(blocks_file: Path, place: Path) -> None
     assert tip(do_import(copy, place.with_name("other"))) == before
     assert run("export", copy, "--data-dir", place.with_name("nothing")).returncode == 1
     assert copy.read_bytes() == blocks_file.read_bytes()
+
+
+def test_interrupted_import_tells_what_was_stored(
+    blocks_file: Path,
+    place: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tip(do_import(blocks_file, place, "--to-height", 5))
+
+    def interrupted(chain: Chain, file: BinaryIO, *_: object) -> int:
+        """As Ctrl-C in the middle of a batch: blocks are on the chain, but not yet on disk."""
+        data = file.read()
+        for offset in offsets(blocks_file)[4:7]:
+            length = int.from_bytes(data[offset : offset + 4], "big")
+            chain.append(blocks.decode(data[offset + 4 : offset + 4 + length], DEVNET.chain_id))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(chain_commands, "import_blocks", interrupted)
+    settings = load_settings(network="devnet", data_dir=place)
+    with pytest.raises(KeyboardInterrupt):
+        chain_commands.run_import(blocks_file, settings, None)
+    captured = capsys.readouterr()
+    assert captured.out.startswith("height 5\n")
+    assert "0 blocks in " in captured.err
+    found = json.loads(run("state-hash", 5, "--data-dir", place).stdout)
+    assert f"state hash {found['stateHash']}\n" in captured.out
 
 
 @pytest.mark.parametrize("damage", ["flipped", "cut", "cut length", "too long"])

@@ -53,6 +53,8 @@ def run_import(path: Path, settings: Settings, to_height: int | None) -> None:
             with progress_reporter(path, file, first, to_height) as report:
                 import_blocks(chain, file, to_height, report)
         finally:
+            # Ctrl-C comes in the middle of a batch: what is told is what was stored.
+            chain.discard_pending()
             seconds = time.monotonic() - started
             added = chain.height - first
             click.echo(f"{added} blocks in {seconds:.1f} s", err=True)
