@@ -12,6 +12,7 @@ from soliton.chain.transactions.codec import ProofsError, build
 from soliton.chain.transactions.genesis import TYPE, Genesis
 from soliton.errors import EnvironmentProblem, InvariantBroken, SolitonError
 from soliton.ledger import errors as ledger_errors
+from soliton.ledger.scripts import InvocationRejected, NotAllowedByScript, ScriptExecutionError
 from soliton.node.pool import PoolFull
 from tests.api.chain import RICH_ADDRESS
 
@@ -35,6 +36,26 @@ CASES: list[tuple[SolitonError, int, str, int, str]] = [
      199, "Bad transaction type (2) and version (1)"),
     (chain_errors.UnsupportedTransaction(99, 1), 199, "Bad transaction type (99) and version (1)",
      199, "Bad transaction type (99) and version (1)"),
+    (chain_errors.InvalidName(), 111, "invalid name", 111, "invalid name"),
+    (chain_errors.InvalidDecimals(9), 117,
+     "invalid decimals value: 9, decimals should be in interval [0; 8]",
+     117, "invalid decimals value: 9, decimals should be in interval [0; 8]"),
+    (chain_errors.NegativeMinFee(-1, "abc"), 114, "negative fee per: -1 per abc",
+     114, "negative fee per: -1 per abc"),
+    (chain_errors.ToSelf(), 114, "Transaction to yourself", 114, "Transaction to yourself"),
+    (chain_errors.OrderInvalid(None, "price should be > 0"), 403,
+     "Order validation error: price should be > 0",
+     403, "Order validation error: price should be > 0"),
+    (ScriptExecutionError("why"), 306, "Error while executing account-script: why",
+     306, "Error while executing account-script: why"),
+    (ScriptExecutionError("why", bytes(32)), 306, "Error while executing token-script: why",
+     306, "Error while executing token-script: why"),
+    (InvocationRejected("why"), 306, "Error while executing dApp: why",
+     306, "Error while executing dApp: why"),
+    (NotAllowedByScript(), 307, "Transaction is not allowed by account-script",
+     307, "Transaction is not allowed by account-script"),
+    (NotAllowedByScript(bytes(32)), 308, "Transaction is not allowed by token-script",
+     308, "Transaction is not allowed by token-script"),
     (ProofsError("x"), 405, "x", 199, "x"),
     (chain_errors.ValueRuleError("x"), 199, "x", 199, "x"),
     (ledger_errors.Mistiming("x"), 303, "x", 303, "x"),

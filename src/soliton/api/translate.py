@@ -20,14 +20,23 @@ from soliton.api.errors import (
     INSUFFICIENT_FEE,
     INVALID_ADDRESS,
     INVALID_CHAIN_ID,
+    INVALID_DECIMALS,
+    INVALID_NAME,
     INVALID_PROOFS,
+    INVOKE_EXECUTION_ERROR,
     MISTIMING,
     NEGATIVE_AMOUNT,
+    NEGATIVE_MIN_FEE,
     NON_POSITIVE_AMOUNT,
+    ORDER_INVALID,
     OVERFLOW_ERROR,
+    SCRIPT_EXECUTION_ERROR,
     STATE_CHECK_FAILED,
+    TO_SELF_ERROR,
     TOO_BIG_IN_BYTES,
     TOO_BIG_SEQUENCE,
+    TRANSACTION_NOT_ALLOWED_BY_ACCOUNT_SCRIPT,
+    TRANSACTION_NOT_ALLOWED_BY_ASSET_SCRIPT,
     UNSUPPORTED_TRANSACTION_TYPE,
     WRONG_JSON,
     WRONG_JSON_DATA,
@@ -45,11 +54,18 @@ from soliton.chain.errors import (
     NonPositiveAmount,
     UnsupportedTransaction,
 )
+from soliton.chain.orders import Order
+from soliton.chain.orders import to_json as order_json
 from soliton.chain.transactions.codec import ProofsError, to_json
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.table import registered
 from soliton.errors import InputError, SolitonError
 from soliton.ledger import errors as ledger_errors
+from soliton.ledger.scripts import (
+    InvocationRejected,
+    NotAllowedByScript,
+    ScriptExecutionError,
+)
 from soliton.node.pool import PoolFull
 
 OLDEST: Final = "zbs"
@@ -97,6 +113,26 @@ def _oldest_amount(error: NegativeAmount | NonPositiveAmount) -> ApiError:
     return NEGATIVE_AMOUNT.error(amount=error.amount, asset=asset)
 
 
+def _order(error: chain_errors.OrderInvalid) -> ApiError:
+    shown = order_json(error.order) if isinstance(error.order, Order) else None
+    return ORDER_INVALID.error(reason=error.words, order=shown)
+
+
+def _script_error(error: ScriptExecutionError) -> ApiError:
+    owner = "account" if error.asset_id is None else "token"
+    return SCRIPT_EXECUTION_ERROR.error(owner=owner, reason=error.reason, transaction=None)
+
+
+def _not_allowed(error: NotAllowedByScript) -> ApiError:
+    by_account = error.asset_id is None
+    kind = (
+        TRANSACTION_NOT_ALLOWED_BY_ACCOUNT_SCRIPT
+        if by_account
+        else TRANSACTION_NOT_ALLOWED_BY_ASSET_SCRIPT
+    )
+    return kind.error(transaction=None)
+
+
 _TABLE: Final[Mapping[type[SolitonError], Translation]] = {
     AddressError: _plain(INVALID_ADDRESS),
     AliasError: _generic,
@@ -107,6 +143,14 @@ _TABLE: Final[Mapping[type[SolitonError], Translation]] = {
     NegativeAmount: lambda e: NEGATIVE_AMOUNT.error(amount=e.amount, asset=e.asset),
     NonPositiveAmount: lambda e: NON_POSITIVE_AMOUNT.error(amount=e.amount, asset=e.asset),
     chain_errors.InsufficientFee: _plain(INSUFFICIENT_FEE),
+    chain_errors.InvalidName: _plain(INVALID_NAME),
+    chain_errors.InvalidDecimals: lambda e: INVALID_DECIMALS.error(decimals=e.decimals),
+    chain_errors.NegativeMinFee: lambda e: NEGATIVE_MIN_FEE.error(fee=e.fee, asset=e.asset),
+    chain_errors.ToSelf: _plain(TO_SELF_ERROR),
+    chain_errors.OrderInvalid: _order,
+    ScriptExecutionError: _script_error,
+    InvocationRejected: lambda e: INVOKE_EXECUTION_ERROR.error(reason=e.reason, transaction=None),
+    NotAllowedByScript: _not_allowed,
     chain_errors.AmountOverflow: _plain(OVERFLOW_ERROR),
     chain_errors.TooBigInBytes: _with_message(TOO_BIG_IN_BYTES),
     chain_errors.TooBigCount: _plain(TOO_BIG_SEQUENCE),
@@ -151,13 +195,15 @@ def refusal(error: SolitonError, family: str) -> ApiError:
 def state_refusal(error: SolitonError, transaction: AnyTransaction, family: str) -> ApiError:
     """The API's form of what the pool or the ledger has against a transaction.
 
-    Times and limits of the pool stand for themselves; everything else comes inside of error 112
-    with the transaction.
+    Times, limits of the pool and what scripts say stand for themselves; everything else comes
+    inside of error 112 with the transaction.
     """
     inner = refusal(error, family)
     if isinstance(error, ledger_errors.Mistiming | PoolFull):
         return inner
     shown = to_json(transaction)
+    if isinstance(error, ScriptExecutionError | InvocationRejected | NotAllowedByScript):
+        return ApiError(inner.kind, inner.message, {"transaction": shown})
     if family != OLDEST:
         return state_check_failed(inner, shown)
     message = STATE_CHECK_FAILED.message.format(reason=inner.message)

@@ -62,7 +62,10 @@ class Parent(msgspec.Struct, frozen=True):
 
 
 class HeaderRules(msgspec.Struct, frozen=True):
-    """The rules of consensus in force for the block."""
+    """The rules of consensus in force for the block.
+
+    ``too_early_tolerated`` is a relic of one network's beginning.
+    """
 
     version: int
     pos: PoS
@@ -72,6 +75,7 @@ class HeaderRules(msgspec.Struct, frozen=True):
     minimum_generating_balance: int
     minimum_applies_from: int
     state_hash_required: bool
+    too_early_tolerated: bool = False
 
 
 def check_header(
@@ -109,7 +113,8 @@ def check_header(
         raise ConsensusError(f"generating balance {balance} is not above zero")
     delay = pos.delay_ms(rules.pos, pos.hit(signature), parent.header.base_target, balance)
     earliest = parent.header.timestamp + delay
-    if header.timestamp < earliest and EARLY_BLOCKS.get(parent.height) != block_id:
+    tolerated = rules.too_early_tolerated or EARLY_BLOCKS.get(parent.height) == block_id
+    if header.timestamp < earliest and not tolerated:
         raise ConsensusError(f"timestamp {header.timestamp} is before the earliest one, {earliest}")
     return hit_source
 

@@ -216,6 +216,7 @@ class Chain:
             minimum_generating_balance=here.minimum_generating_balance,
             minimum_applies_from=here.minimal_generating_balance_after,
             state_hash_required=above.state_hash_required,
+            too_early_tolerated=not above.balances_enforced,
         )
 
     def next_reward(self) -> int:
