@@ -1,0 +1,85 @@
+"""The commands in the documents, run as they are written; only ports and places are replaced."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from soliton.node.settings import api_key_hash_text
+from tests.e2e.programs import PROGRAM, Program, devnet, eventually, free_port, is_mined, started
+from tests.vectors import REPOSITORY
+
+DOCUMENTS = ("README.md", "docs/getting-started.md")
+BLOCK = re.compile(r"^```\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+
+
+def blocks_of(document: str, *words: str) -> list[str]:
+    """The document's blocks of commands that have all of these words."""
+    found = BLOCK.findall((REPOSITORY / document).read_text(encoding="utf-8"))
+    chosen = [block for block in found if all(word in block for word in words)]
+    assert chosen, f"{document} shows nothing with {words}"
+    return chosen
+
+
+def run_script(script: str, directory: Path) -> str:
+    done = subprocess.run(
+        ["sh", "-e", "-c", script],
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def chain() -> Iterator[Program]:
+    with devnet() as program:
+        yield program
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_transactions_of_the_tour_are_mined(document: str, chain: Program, tmp_path: Path) -> None:
+    for block in [
+        *blocks_of(document, "/transactions/sign", "/transactions/broadcast"),
+        *blocks_of(document, "curl", ":6888/data"),
+    ]:
+        script = block.replace("http://127.0.0.1:6869", chain.node_url)
+        script = script.replace("http://127.0.0.1:6888", chain.signer_url)
+        name = json.loads(run_script(script, tmp_path))["id"]
+        eventually(partial(is_mined, chain.node_url, name), "the transaction in a block")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_imports_of_the_tour_work(document: str, shared: Path, tmp_path: Path) -> None:
+    (block,) = blocks_of(document, "soliton import FILE")
+    blocks = shared / "data" / "waves-mainnet-blocks-2-10000.bin"
+    script = block.replace(".venv/bin/soliton", str(PROGRAM)).replace("FILE", str(blocks))
+    output = run_script(script, tmp_path)
+    assert '"height": 5000' in output
+    assert "\nheight 4000\n" in output
+
+
+def test_key_of_the_tour_opens_the_node(tmp_path: Path) -> None:
+    (config,) = blocks_of("docs/getting-started.md", "api-key-hash")
+    (asking,) = blocks_of("docs/getting-started.md", "/utils/hash/secure")
+    port = free_port()
+    path = tmp_path / "node.conf"
+    path.write_text(config.replace("7431", str(port)))
+    options = ("--network", "zbs-testnet", "--data-dir", tmp_path / "node")
+    with started("run", "--config", path, *options, until="REST API on") as program:
+        assert "unknown setting" not in program.output
+        answer = json.loads(run_script(asking.replace("7431", str(port)), tmp_path))
+    assert answer["hash"] == api_key_hash_text(answer["message"])
+    assert "put the hash here" in config
