@@ -32,6 +32,8 @@ ACCOUNTS = funded_accounts(ord("R"))
 FUNDS = 1_000_000 * 10**8
 COIN = 10**8
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def chain() -> Iterator[Program]:

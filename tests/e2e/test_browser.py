@@ -41,7 +41,10 @@ window.type = (element, text) => {
 true
 """
 
-pytestmark = pytest.mark.skipif(browser.program() is None, reason="Chromium is not installed")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(browser.program() is None, reason="Chromium is not installed"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,10 @@ from tests.vectors import REPOSITORY
 DOCUMENTS = ("README.md", "docs/getting-started.md")
 BLOCK = re.compile(r"^```\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
-pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed"),
+]
 
 
 def blocks_of(document: str, *words: str) -> list[str]:
