@@ -20,6 +20,7 @@ import msgspec
 from soliton.chain import blocks
 from soliton.chain.features import Feature
 from soliton.chain.networks.model import Fees, Functionality, Network
+from soliton.consensus.header_check import HeaderRules
 from soliton.consensus.pos import FAIR_1, NXT, Algorithm, PoS
 from soliton.ledger import patches
 
@@ -85,7 +86,7 @@ class Rules(msgspec.Struct, frozen=True):
 class RuleBook:
     """The rules of a network at every height, given the heights at which features became active."""
 
-    __slots__ = ("_activations", "_network", "_records", "_starts")
+    __slots__ = ("_activations", "_headers", "_network", "_records", "_starts")
 
     def __init__(self, network: Network, approvals: Mapping[int, int] | None = None) -> None:
         """``approvals`` (feature to the height at which votes approved it) add to the features that
@@ -98,10 +99,22 @@ class RuleBook:
             self._activations[feature] = height + window
         self._starts = sorted({0, *(height for height in self._switches() if height >= 0)})
         self._records = [self._make(start) for start in self._starts]
+        self._headers: dict[tuple[int, int], HeaderRules] = {}
 
     def at(self, height: int) -> Rules:
         """The rules of the block at this height."""
         return self._records[bisect_right(self._starts, height) - 1]
+
+    def header_at(self, height: int) -> HeaderRules:
+        """The rules for the header of the block at this height."""
+        index = bisect_right(self._starts, height) - 1
+        below = bisect_right(self._starts, height - 1) - 1
+        made = self._headers.get((below, index))
+        if made is None:
+            made = self._headers[below, index] = _header_rules(
+                self._records[below], self._records[index]
+            )
+        return made
 
     def activation_height(self, feature: Feature) -> int | None:
         """The height from which a feature is active, ``None`` when that is not decided."""
@@ -214,6 +227,20 @@ class RuleBook:
         ):
             return blocks.NG_VERSION
         return blocks.PLAIN_VERSION
+
+
+def _header_rules(parent: Rules, own: Rules) -> HeaderRules:
+    return HeaderRules(
+        version=own.block_version,
+        pos=parent.pos,
+        uses_vrf=own.uses_vrf,
+        refuse_weak_keys=parent.has(Feature.RIDE_V6),
+        target_delay_seconds=parent.average_block_delay_seconds,
+        minimum_generating_balance=parent.minimum_generating_balance,
+        minimum_applies_from=parent.minimal_generating_balance_after,
+        state_hash_required=own.state_hash_required,
+        too_early_tolerated=not own.balances_enforced,
+    )
 
 
 def _max_complexity(active: frozenset[int]) -> int | None:

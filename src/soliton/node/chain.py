@@ -206,18 +206,7 @@ class Chain:
 
     def header_rules(self) -> HeaderRules:
         """The rules for the header of the next block."""
-        here, above = self.rules.at(self.height), self.rules.at(self.height + 1)
-        return HeaderRules(
-            version=above.block_version,
-            pos=here.pos,
-            uses_vrf=above.uses_vrf,
-            refuse_weak_keys=here.has(Feature.RIDE_V6),
-            target_delay_seconds=here.average_block_delay_seconds,
-            minimum_generating_balance=here.minimum_generating_balance,
-            minimum_applies_from=here.minimal_generating_balance_after,
-            state_hash_required=above.state_hash_required,
-            too_early_tolerated=not above.balances_enforced,
-        )
+        return self.rules.header_at(self.height + 1)
 
     def next_reward(self) -> int:
         """The next block's reward in wavelets, before boost and shares; 0 before the feature."""
