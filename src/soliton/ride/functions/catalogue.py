@@ -35,6 +35,12 @@ IN_DAPPS: Final = "dapp"
 IN_ACCOUNTS: Final = "account"
 """Only scripts of accounts may call it, dApps among them, not those of assets."""
 
+POW_BIG_INT_TO_HALF: Final = 0x10000 + 118
+"""The square root of a BigInt, as the body of ``sqrtBigInt`` calls it: ``pow`` with a BigInt
+constant as exponent, which no expression can hold. No script can contain a number this large.
+"""
+
+_POW_BIG_INT: Final = 118
 _MAX_TUPLE: Final = 22
 _FIRST_TUPLE_ID: Final = 1300
 _FIRST_GROTH16_ID: Final = 2400
@@ -345,4 +351,7 @@ def functions(version: int) -> tuple[Function, ...]:
 @cache
 def costs(version: int) -> dict[int | str, int]:
     """The costs of the functions of one version, by key. Not to be changed."""
-    return {function.key: function.costs[version] for function in functions(version)}
+    table = {function.key: function.costs[version] for function in functions(version)}
+    if "sqrtBigInt" in table:
+        table[POW_BIG_INT_TO_HALF] = table[_POW_BIG_INT]
+    return table

@@ -1,0 +1,143 @@
+"""How values are written as text: by ``makeString`` until version 5, and in messages.
+
+What lives here: the two forms of the reference. What does not: values in JSON (the API's business)
+and as source code (``soliton.ride.decompiler``).
+
+Objects print their fields in the order of the hash map that the reference keeps them in, which
+for more than four fields is the order of a hash trie (scala-library 2.13, ``immutable.HashMap``).
+
+Source: wavesplatform/Waves
+``lang/shared/src/main/scala/com/wavesplatform/lang/v1/compiler/TermPrinter.scala``.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Final
+
+from soliton.crypto import base58
+from soliton.ride.values import BigInt, CaseObject, RideList, Value
+
+MAX_BASE58_IN_OBJECTS: Final = 1024
+"""Bytes inside of lists and objects are written in Base58 up to this length."""
+MAX_BASE58_ALONE: Final = 1023
+"""And on their own up to this one."""
+
+_INSERTION_ORDER_FIELDS: Final = 4
+_ESCAPES: Final = str.maketrans(
+    {
+        "\\": "\\\\",
+        "/": "\\/",
+        "'": "\\'",
+        '"': '\\"',
+        "\n": "\\n",
+        "\r": "\\r",
+        "\t": "\\t",
+        "\b": "\\b",
+        "\f": "\\f",
+        "\u2028": "\\u2028",
+        "\u2029": "\\u2029",
+    }
+)
+
+
+def plain_text(value: Value) -> str:
+    """A value on its own: text and numbers as they are, bytes in Base58."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        if len(value) <= MAX_BASE58_ALONE:
+            return base58.encode(value)
+        return "base64:" + base64.b64encode(value).decode()
+    return nested_text(value)
+
+
+def nested_text(value: Value) -> str:
+    """A value as it stands inside of a list or an object: text in quotes."""
+    parts: list[str] = []
+    # Values can be nested deeper than Python's stack: what is still to be written waits here.
+    waiting: list[tuple[Value | str, int, bool]] = [(value, 0, True)]
+    while waiting:
+        item, depth, is_value = waiting.pop()
+        if not is_value:
+            parts.append(str(item))
+        elif isinstance(item, RideList):
+            waiting.extend(reversed(_list_parts(item)))
+        elif isinstance(item, CaseObject):
+            waiting.extend(reversed(_object_parts(item, depth)))
+        else:
+            parts.append(_simple_text(item))
+    return "".join(parts)
+
+
+def _simple_text(value: Value) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return f'"{value.translate(_ESCAPES)}"'
+        case bytes() if len(value) > MAX_BASE58_IN_OBJECTS:
+            return f"base64'{base64.b64encode(value).decode()}'"
+        case bytes():
+            return f"base58'{base58.encode(value)}'"
+        case BigInt():
+            return str(value.value)
+        case _:
+            return str(value)
+
+
+def _list_parts(value: RideList) -> list[tuple[Value | str, int, bool]]:
+    parts: list[tuple[Value | str, int, bool]] = [("[", 0, False)]
+    for place, item in enumerate(value.items):
+        if place:
+            parts.append((", ", 0, False))
+        parts.append((item, 0, True))
+    parts.append(("]", 0, False))
+    return parts
+
+
+def _object_parts(value: CaseObject, depth: int) -> list[tuple[Value | str, int, bool]]:
+    parts: list[tuple[Value | str, int, bool]] = [(value.type_name, 0, False)]
+    if value.fields:
+        parts.append(("(\n", 0, False))
+        indent = "\t" * (depth + 1)
+        for name in _field_order(tuple(value.fields)):
+            parts.append((f"{indent}{name} = ", 0, False))
+            parts.append((value.fields[name], depth + 1, True))
+            parts.append(("\n", 0, False))
+        parts.append(("\t" * depth + ")", 0, False))
+    return parts
+
+
+@lru_cache(maxsize=512)
+def _field_order(names: tuple[str, ...]) -> tuple[str, ...]:
+    if len(names) <= _INSERTION_ORDER_FIELDS:
+        return names
+    return tuple(_trie_order([(_improved_hash(name), name) for name in names], 0))
+
+
+def _trie_order(entries: list[tuple[int, str]], shift: int) -> Iterable[str]:
+    """Of each node first the entries that are alone on their branch, then the branches."""
+    branches: dict[int, list[tuple[int, str]]] = {}
+    for entry in entries:
+        branches.setdefault((entry[0] >> shift) & 31, []).append(entry)
+    ordered = [branches[branch] for branch in sorted(branches)]
+    yield from (branch[0][1] for branch in ordered if len(branch) == 1)
+    for branch in ordered:
+        if len(branch) > 1:
+            if shift > 30:
+                yield from (name for _, name in branch)
+            else:
+                yield from _trie_order(branch, shift + 5)
+
+
+def _improved_hash(name: str) -> int:
+    code = 0
+    for character in name:
+        code = (31 * code + ord(character)) & 0xFFFFFFFF
+    code = (code + ~(code << 9)) & 0xFFFFFFFF
+    code ^= code >> 14
+    code = (code + (code << 4)) & 0xFFFFFFFF
+    return code ^ (code >> 10)
