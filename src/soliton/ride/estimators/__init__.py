@@ -1,0 +1,20 @@
+"""Estimators: how complex a script can get, before it is ever run.
+
+``estimate`` is the way in; ``choice`` has the rules of the chain: which estimator holds when, and
+which limits.
+"""
+
+from soliton.ride.estimators.library import Place
+from soliton.ride.estimators.machine import EstimationError, EstimationTooLong
+from soliton.ride.estimators.scripts import Estimate, Estimator, estimate, estimate_by, estimator
+
+__all__ = [
+    "Estimate",
+    "EstimationError",
+    "EstimationTooLong",
+    "Estimator",
+    "Place",
+    "estimate",
+    "estimate_by",
+    "estimator",
+]

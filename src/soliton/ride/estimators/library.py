@@ -1,0 +1,120 @@
+"""The library as estimators see it: what calls cost, and which values have names.
+
+What lives here: the costs of functions and constructors, and the names of values, by version of
+the language and kind of script. What does not: what functions do and which there are
+(``soliton.ride.functions``).
+
+A constructor costs as much as it has fields. From version 4 of the language on, estimators do not
+know the constructors that sources cannot name.
+
+Source: wavesplatform/Waves
+``lang/shared/src/main/scala/com/wavesplatform/lang/utils/package.scala`` and in
+``v1/evaluator/ctx/impl`` ``PureContext.scala``, ``CryptoContext.scala``, ``GlobalValNames.scala``
+and ``waves/{WavesContext,Types,Vals}.scala``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from functools import cache
+from typing import Final
+
+from soliton.ride.functions import catalogue
+
+CALLS_OF_DAPPS: Final = (1020, 1021)
+"""The functions that call another dApp."""
+_FIRST_WITH_CALLS: Final = 5
+
+
+class Place(Enum):
+    """What kind of code is estimated: it decides which functions there are."""
+
+    EXPRESSION = "expression"
+    DAPP = "dapp"
+    DAPP_VERIFIER = "verifier"
+    """The verifier of a dApp by the rules before version 6 of the language."""
+    FREE_CALL = "call"
+    """An expression that is a transaction of its own."""
+    ANY = "any"
+    """An expression of whatever kind."""
+
+
+_CONSTRUCTORS: Final = """
+1 Unit 0
+1-3 Ceiling 0, Down 0, Floor 0, HalfDown 0, HalfEven 0, HalfUp 0, Up 0
+3-3 NoAlg 0, Md5 0, Sha1 0, Sha224 0, Sha256 0, Sha384 0, Sha512 0
+3-3 Sha3224 0, Sha3256 0, Sha3384 0, Sha3512 0
+1 Address 1, Alias 1, AssetPair 2, Transfer 2, Order 14
+8 Order 15
+1-5 GenesisTransaction 6, PaymentTransaction 10, ReissueTransaction 11, BurnTransaction 10
+1-4 MassTransferTransaction 14
+5-5 MassTransferTransaction 13
+1-5 ExchangeTransaction 14, TransferTransaction 13, SetAssetScriptTransaction 10
+3-5 InvokeScriptTransaction 13
+4-5 UpdateAssetInfoTransaction 11
+1-5 IssueTransaction 14, LeaseTransaction 10, LeaseCancelTransaction 9
+1-5 CreateAliasTransaction 9, SetScriptTransaction 9, SponsorFeeTransaction 10, DataTransaction 9
+1-3 DataEntry 2
+4 BooleanEntry 2, StringEntry 2, BinaryEntry 2, IntegerEntry 2, DeleteEntry 1, BalanceDetails 4
+3 AttachedPayment 2, ScriptTransfer 3, Invocation 6, Asset 8, BlockInfo 6
+5 Invocation 8
+4 Asset 10, BlockInfo 7
+7 BlockInfo 8
+3-3 WriteSet 1, TransferSet 1, ScriptResult 2
+4 Reissue 3, Burn 2, SponsorFee 2
+5 Lease 3, LeaseCancel 1
+"""
+"""Versions, then names with numbers of fields; a later line replaces an earlier one."""
+
+_VALUES: Final = """
+1 unit height CEILING DOWN FLOOR HALFEVEN HALFUP
+1-4 UP HALFDOWN
+2 Sell Buy
+3 nil this lastBlock NOALG MD5 SHA1 SHA224 SHA256 SHA384 SHA512 SHA3224 SHA3256 SHA3384 SHA3512
+"""
+"""Versions, then names of values."""
+_SUBJECT: Final = "tx"
+"""The value that only expressions have."""
+
+
+@cache
+def costs(version: int, place: Place) -> Mapping[int | str, int | None]:
+    """What calls cost by function, ``None`` for those that are known but not allowed."""
+    table: dict[int | str, int | None] = {}
+    for rest in _lines(_CONSTRUCTORS, version):
+        for entry in rest.split(", "):
+            name, fields = entry.split()
+            table[name] = int(fields)
+    for function in catalogue.functions(version):
+        if _is_known(function.where, place):
+            table[function.key] = function.costs[version]
+    if place is Place.DAPP_VERIFIER and version >= _FIRST_WITH_CALLS:
+        table.update(dict.fromkeys(CALLS_OF_DAPPS))
+    return table
+
+
+@cache
+def names(version: int, place: Place) -> frozenset[str]:
+    """The names of the library's values."""
+    found = {name for rest in _lines(_VALUES, version) for name in rest.split()}
+    if place in (Place.EXPRESSION, Place.FREE_CALL, Place.ANY):
+        found.add(_SUBJECT)
+    return frozenset(found)
+
+
+def _is_known(where: str, place: Place) -> bool:
+    if where == catalogue.IN_DAPPS:
+        return place is not Place.EXPRESSION
+    return where != catalogue.IN_ACCOUNTS or place is not Place.FREE_CALL
+
+
+def _lines(table: str, version: int) -> list[str]:
+    """The lines of a table that hold for a version, without that column."""
+    lines = []
+    for line in table.strip().splitlines():
+        versions, _, rest = line.partition(" ")
+        first, _, last = versions.partition("-")
+        if int(first) <= version <= int(last or catalogue.LAST_VERSION):
+            lines.append(rest)
+    return lines

@@ -1,0 +1,230 @@
+"""Estimating scripts: which expressions of a script are estimated, and what comes out.
+
+What lives here: ``estimate`` and the parts of it that the rules of the chain use one by one. What
+does not: the costs by one of the estimators (``first``, ``second``, ``third``), the choice between
+these and the limits (``choice``).
+
+Every callable function of a dApp, and its verifier, is estimated as an expression of its own: all
+declarations, the parameter of its annotation, the function, and a call of it.
+
+Sources: wavesplatform/Waves
+``lang/shared/src/main/scala/com/wavesplatform/lang/script/{Script,ContractScript}.scala``,
+``script/v1/ExprScript.scala`` and ``contract/DApp.scala``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, cast
+
+import msgspec
+
+from soliton.ride.errors import RideError
+from soliton.ride.estimators import first, second, third
+from soliton.ride.estimators.library import CALLS_OF_DAPPS, Place, costs, names
+from soliton.ride.estimators.machine import EstimationError
+from soliton.ride.expressions import (
+    TRUE,
+    AnnotatedFunction,
+    Block,
+    Call,
+    DApp,
+    Declaration,
+    Expression,
+    GetField,
+    If,
+    Let,
+    Ref,
+)
+from soliton.ride.script import Script
+
+VERSIONS: Final = (1, 2, 3, 4)
+"""The estimators; 4 is the third one without overhead."""
+_FREE_CALL_INVOCATION: Final = "i"
+_FIRST_WITH_FREE_CALLS: Final = 6
+
+
+class Estimator(msgspec.Struct, frozen=True):
+    """An estimator: its number as the chain counts (1 to 3), and the edition of the third one."""
+
+    number: int
+    edition: third.Edition = third.Edition()
+
+
+class Estimate(msgspec.Struct, frozen=True):
+    """What a script takes at most: all in all, its verifier (0 without one), each callable function
+    of a dApp by name; ``dearest`` is the function with the maximum.
+    """
+
+    max: int
+    verifier: int
+    callables: dict[str, int]
+    dearest: str = ""
+
+
+def estimate(
+    script: Script,
+    version: int,
+    *,
+    fix_overflow: bool = True,
+    let_fixes: bool = False,
+    old_verifier: bool = False,
+    place: Place = Place.EXPRESSION,
+) -> Estimate:
+    """Estimate a script by the rules of one of ``VERSIONS``, without any limit.
+
+    ``fix_overflow`` and ``let_fixes`` choose the edition of the third estimator; ``old_verifier``
+    stands for the time before version 6 of the language; ``place`` is where an expression stands.
+
+    Raises ``EstimationError``.
+    """
+    return estimate_by(
+        estimator(version, fix_overflow=fix_overflow, let_fixes=let_fixes),
+        script,
+        old_verifier=old_verifier,
+        place=place,
+    )
+
+
+def estimator(version: int, *, fix_overflow: bool = True, let_fixes: bool = False) -> Estimator:
+    """The estimator that one of ``VERSIONS`` stands for."""
+    if version not in VERSIONS:
+        raise RideError(f"There is no estimator {version}")
+    return Estimator(min(version, 3), third.Edition(fix_overflow, version == 3, let_fixes))
+
+
+def estimate_by(
+    estimator: Estimator,
+    script: Script,
+    *,
+    old_verifier: bool = False,
+    place: Place = Place.EXPRESSION,
+) -> Estimate:
+    """Estimate a script with an estimator; raises ``EstimationError``."""
+    content = script.content
+    if not isinstance(content, DApp):
+        total = expression_cost(estimator, script.version, content, place)
+        return Estimate(total, 0 if place is Place.FREE_CALL else total, {})
+    dapp = DAppEstimation(estimator, script.version, content, old_verifier)
+    callables = dapp.callables()
+    return dapp.summary(callables, dapp.verifier())
+
+
+def expression_cost(
+    estimator: Estimator, version: int, expression: Expression, place: Place
+) -> int:
+    """The complexity of an expression that is a script; raises ``EstimationError``."""
+    if version >= _FIRST_WITH_FREE_CALLS:
+        expression = Block(Let(_FREE_CALL_INVOCATION, TRUE), expression)
+    if estimator.number < 3:
+        return _by_names(estimator, version, place, expression)
+    return third.Estimation(estimator.edition, costs(version, place)).cost(expression)
+
+
+class DAppEstimation:
+    """The estimation of one dApp by one estimator, function by function."""
+
+    def __init__(
+        self, estimator: Estimator, version: int, dapp: DApp, old_verifier: bool = False
+    ) -> None:
+        self._estimator = estimator
+        self._version = version
+        self._dapp = dapp
+        self._verifier_place = Place.DAPP_VERIFIER if old_verifier else Place.DAPP
+        self._declared: dict[Place, third.Declared] = {}
+
+    def callables(self) -> list[tuple[str, int]]:
+        """The callable functions with their complexities; raises ``EstimationError``."""
+        return [
+            (function.function.name, self._cost(function, Place.DAPP))
+            for function in self._dapp.callables
+        ]
+
+    def verifier(self) -> int | None:
+        """The complexity of the verifier, if there is one; raises ``EstimationError``."""
+        verifier = self._dapp.verifier
+        if verifier is None:
+            return None
+        if _may_call_dapps(self._dapp, verifier.function.body):
+            raise EstimationError(third.CALL_FROM_VERIFIER)
+        return self._cost(verifier, self._verifier_place)
+
+    def summary(self, callables: list[tuple[str, int]], verifier: int | None) -> Estimate:
+        """All numbers together."""
+        numbers = list(callables)
+        by_name = dict(callables)
+        if verifier is not None and self._dapp.verifier is not None:
+            name = self._dapp.verifier.function.name
+            numbers.insert(0, (name, verifier))
+            # The reference keeps all numbers under their names; a callable function with the name
+            # of the verifier takes its place.
+            verifier = by_name.get(name, verifier)
+        dearest, most = "", 0
+        for place, (name, number) in enumerate(numbers):
+            if place == 0 or number >= most:
+                dearest, most = name, number
+        return Estimate(most, verifier or 0, by_name, dearest)
+
+    def _cost(self, function: AnnotatedFunction, place: Place) -> int:
+        called = function.function
+        expression: Expression = Block(
+            Let(function.invocation, TRUE),
+            Block(called, Call(called.name, (TRUE,) * len(called.parameters))),
+        )
+        declarations = self._dapp.declarations
+        if self._estimator.number < 3:
+            for declaration in reversed(declarations):
+                expression = Block(declaration, expression)
+            return _by_names(self._estimator, self._version, place, expression)
+        declared = self._declared.get(place)
+        if declared is None:
+            estimation = third.Estimation(self._estimator.edition, costs(self._version, place))
+            declared = self._declared[place] = estimation.after(declarations)
+        return declared.cost(expression)
+
+
+def _by_names(estimator: Estimator, version: int, place: Place, expression: Expression) -> int:
+    """Estimate with one of the first two, which want all names to be known."""
+    table = costs(version, place)
+    if None in table.values():
+        raise EstimationError(third.CALL_FROM_VERIFIER)
+    known = cast(Mapping[int | str, int], table)
+    rules = first.estimate if estimator.number == 1 else second.estimate
+    return rules(known, names(version, place), expression)
+
+
+def _may_call_dapps(dapp: DApp, body: Expression) -> bool:
+    """Whether code mentions a function that calls dApps, itself or by declarations it mentions."""
+    declared: dict[str, list[Expression]] = {}
+    for declaration in dapp.declarations:
+        declared.setdefault(declaration.name, []).append(_value(declaration))
+    stack: list[tuple[Expression, frozenset[str]]] = [(body, frozenset())]
+    mentioned: set[str] = set()
+    while stack:
+        node, inner = stack.pop()
+        name = ""
+        match node:
+            case Call(function, arguments):
+                if function in CALLS_OF_DAPPS:
+                    return True
+                stack.extend((argument, inner) for argument in arguments)
+                name = str(function)
+            case Ref(name):
+                pass
+            case GetField(expression):
+                stack.append((expression, inner))
+            case If(condition, then, otherwise):
+                stack.extend(((condition, inner), (then, inner), (otherwise, inner)))
+            case Block(declaration, rest):
+                stack.append((_value(declaration), inner))
+                stack.append((rest, inner | {declaration.name}))
+            case _:
+                continue
+        if name in declared and name not in inner and name not in mentioned:
+            mentioned.add(name)
+            stack.extend((value, frozenset()) for value in declared[name])
+    return False
+
+
+def _value(declaration: Declaration) -> Expression:
+    return declaration.value if isinstance(declaration, Let) else declaration.body
