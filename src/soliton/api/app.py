@@ -14,11 +14,14 @@ from soliton.api.context import ApiContext
 from soliton.api.openapi import documentation_routes
 from soliton.api.rest import (
     account_data,
-    accounts,
     addresses,
+    alias,
+    assets,
     blockchain,
     blocks,
     debug,
+    evidence,
+    leasing,
     node,
     transactions,
     utils,
@@ -33,7 +36,10 @@ NODE_GROUPS: tuple[ModuleType, ...] = (
     node,
     blocks,
     transactions,
-    accounts,
+    evidence,
+    assets,
+    alias,
+    leasing,
     blockchain,
     debug,
 )

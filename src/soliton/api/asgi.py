@@ -29,6 +29,7 @@ from soliton.api.http import (
     Json,
     JsonStream,
     Message,
+    NumberStream,
     Raw,
     RawStream,
     Receive,
@@ -235,6 +236,9 @@ async def _render(result: object, wish: Accepted) -> Raw | _OpenStream:
     if isinstance(result, JsonStream):
         chunks = _json_chunks(result, as_strings=wish is Accepted.STRINGS)
         return _OpenStream(content_type, await anext(chunks, None), chunks)
+    if isinstance(result, NumberStream):
+        chunks = _member_chunks(result, as_strings=wish is Accepted.STRINGS)
+        return _OpenStream(content_type, await anext(chunks, None), chunks)
     if isinstance(result, Json):
         return _json_response(result.value, result.status, wish)
     return _json_response(result, 200, wish)
@@ -302,3 +306,16 @@ async def _json_chunks(stream: JsonStream, *, as_strings: bool) -> AsyncIterator
             yield bytes(gathered)
             gathered.clear()
     yield bytes(gathered + stream.suffix)
+
+
+async def _member_chunks(stream: NumberStream, *, as_strings: bool) -> AsyncIterator[bytes]:
+    gathered = bytearray(b"{")
+    separator = b""
+    async for name, number in stream.members:
+        gathered += separator + encode_json(name) + b":"
+        gathered += encode_json(str(number) if as_strings else number)
+        separator = b","
+        if len(gathered) >= STREAM_CHUNK_BYTES:
+            yield bytes(gathered)
+            gathered.clear()
+    yield bytes(gathered + b"}")

@@ -52,6 +52,15 @@ class JsonStream:
 
 
 @dataclass(frozen=True, slots=True)
+class NumberStream:
+    """A JSON object of numbers sent in chunks, member by member; all of them become strings for a
+    client that wants large numbers so.
+    """
+
+    members: AsyncIterator[tuple[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
 class RawStream:
     """Bytes sent as they come, until the iterator ends or the client goes away."""
 

@@ -1,19 +1,17 @@
-"""Blocks and transactions of the chain as the REST API shows them.
+"""Blocks of the chain as the REST API shows them.
 
-What lives here: the members that the chain adds to a transaction, headers, whole blocks. What does
-not: a transaction's own JSON (``soliton.chain.transactions.codec``), which blocks are asked for
-(``rest.blocks``).
+What lives here: headers, whole blocks. What does not: transactions one by one
+(``json_transactions``), which blocks are asked for (``rest.blocks``).
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/block/serialization/
-BlockSerializer.scala``, ``api/BlockMeta.scala`` and ``api/http/TransactionJsonSerializer.scala``;
+BlockSerializer.scala`` and ``api/BlockMeta.scala``;
 0bsnetwork/Zbs ``src/main/scala/com/zbsnetwork/block/Block.scala`` for the oldest generation, whose
 members are all here with some of the newer ones beside them.
 """
 
 from __future__ import annotations
 
-from typing import Final
-
+from soliton.api.json_transactions import APPLICATION_STATUSES, Members
 from soliton.api.translate import OLDEST
 from soliton.chain.addresses import address_text, from_public_key, parse_address
 from soliton.chain.blocks import (
@@ -28,34 +26,8 @@ from soliton.chain.features import Feature
 from soliton.chain.transactions.codec import to_json
 from soliton.consensus import rewards
 from soliton.crypto import base58
-from soliton.node.chain import Chain, FoundTransaction
+from soliton.node.chain import Chain
 from soliton.storage.layout import BlockMeta
-
-Members = dict[str, object]
-
-APPLICATION_STATUSES: Final = ("succeeded", "script_execution_failed", "elided")
-_MIDDLE: Final = "tn"
-
-
-def confirmed_json(found: FoundTransaction, chain: Chain) -> Members:
-    """A transaction of the chain with its height and what came of it."""
-    members: Members = to_json(found.transaction)
-    members["height"] = found.height
-    return members | outcome(found.height, found.status, chain)
-
-
-def outcome(height: int, status: int, chain: Chain) -> Members:
-    """What came of a transaction, as far as the generation tells."""
-    members: Members = {}
-    family = chain.network.family
-    if family == OLDEST:
-        return members
-    if chain.rules.at(height).uses_vrf:
-        members["applicationStatus"] = APPLICATION_STATUSES[status]
-    if family != _MIDDLE:
-        # What scripts have cost; a chain without scripts has spent nothing.
-        members["spentComplexity"] = 0
-    return members
 
 
 def header_json(chain: Chain, height: int) -> Members:

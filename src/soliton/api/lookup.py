@@ -22,7 +22,8 @@ from soliton.api.errors import (
     invalid_request,
 )
 from soliton.api.http import Request
-from soliton.api.routes import TEXT, Parameter, Route
+from soliton.api.rest.examples import TRANSACTION_ID
+from soliton.api.routes import TEXT, Body, BodyKind, Parameter, Route, query_parameter
 from soliton.api.translate import OLDEST
 from soliton.chain.addresses import Address, check_address
 from soliton.chain.errors import AddressError
@@ -104,6 +105,34 @@ def decode_id(text: str) -> bytes | None:
         return None
 
 
+def not_base58(text: str) -> str:
+    """What lists of ids say about one that is no base58, in the words of the reference's JVM."""
+    wrong = next((item for item in text if item not in base58.ALPHABET), "")
+    return (
+        "java.lang.IllegalArgumentException: requirement failed: "
+        f"Wrong char '{wrong}' in Base58 string '{text}'"
+    )
+
+
 def with_slash(route: Route) -> tuple[Route, Route]:
     """The route, and the same under its path with a slash at the end."""
     return route, replace(route, path=f"{route.path}/", documented=False)
+
+
+def id_query(description: str, example: str = TRANSACTION_ID) -> Parameter:
+    """The query parameter ``id``, which may come many times."""
+    return query_parameter("id", TEXT, description, [example], repeated=True)
+
+
+def id_list(example: str = TRANSACTION_ID) -> Body:
+    """The body that names the same ids."""
+    return Body(
+        BodyKind.FORM_OR_JSON,
+        "Ids as `ids` of a JSON object, or as `id` of a form",
+        {"ids": [example]},
+        {
+            "type": "object",
+            "properties": {"ids": {"type": "array", "items": {"type": "string"}}},
+            "required": ["ids"],
+        },
+    )

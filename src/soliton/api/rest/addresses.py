@@ -49,10 +49,10 @@ from soliton.chain.addresses import (
     parse_address,
 )
 from soliton.chain.errors import AddressError
+from soliton.chain.values import AssetId
 from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
 from soliton.ledger.state import (
-    ASSET_BALANCES,
     LEASES,
     WAVES,
     effective_balance,
@@ -306,8 +306,6 @@ def _of_many(
         asset_id = None if asset is None else base58.decode(asset, MAX_PUBLIC_KEY_TEXT_CHARS)
     except Base58Error as error:
         raise UNKNOWN.error() from error
-    if asset_id is not None and at != top:
-        raise invalid_request("Balances of assets are known at the current height only")
     found = []
     for text in wanted:
         try:
@@ -320,7 +318,7 @@ def _of_many(
 
 def _balance_at(node: Node, address: Address, height: int, asset_id: bytes | None) -> int:
     if asset_id is not None:
-        return node.chain.store.get(ASSET_BALANCES, (address, asset_id))
+        return node.chain.store.asset_balance_at(address, AssetId(asset_id), height)
     if height == node.chain.height:
         return node.chain.store.get(WAVES, address)
     return node.chain.store.minimum_balance(address, height, height)

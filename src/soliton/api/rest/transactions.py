@@ -40,13 +40,22 @@ from soliton.api.errors import (
     invalid_request,
 )
 from soliton.api.http import Json, JsonStream, Request
-from soliton.api.json_blocks import Members, confirmed_json, outcome
+from soliton.api.json_transactions import (
+    Members,
+    confirmed_json,
+    listed_json,
+    outcome,
+    unconfirmed_json,
+)
 from soliton.api.lookup import (
     ADDRESS,
     address_argument,
     decode_id,
+    id_list,
+    id_query,
     is_oldest,
     node_of,
+    not_base58,
     transaction_id,
     with_slash,
 )
@@ -66,7 +75,7 @@ from soliton.api.routes import (
     query_parameter,
 )
 from soliton.api.translate import refusal, state_refusal
-from soliton.chain.blocks import transaction_spans
+from soliton.chain.addresses import Address
 from soliton.chain.transactions.codec import to_json
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58
@@ -137,20 +146,12 @@ def info_of_many(request: Request) -> list[Members]:
     for text in texts:
         name = decode_id(text)
         if name is None:
-            raise invalid_request(_wrong_id(text))
+            raise invalid_request(not_base58(text))
         transaction = node.chain.transaction(name)
         if transaction is None:
             raise TRANSACTION_DOES_NOT_EXIST.error()
         found.append(confirmed_json(transaction, node.chain))
     return found
-
-
-def _wrong_id(text: str) -> str:
-    wrong = next((item for item in text if item not in base58.ALPHABET), "")
-    return (
-        "java.lang.IllegalArgumentException: requirement failed: "
-        f"Wrong char '{wrong}' in Base58 string '{text}'"
-    )
 
 
 def status(request: Request) -> Members:
@@ -168,7 +169,7 @@ def _status(node: Node, name: bytes) -> Members:
             "status": "confirmed",
             "height": location.height,
             "confirmations": max(0, chain.height - location.height),
-        } | outcome(location.height, location.status, chain)
+        } | outcome(location.height, location.status, location.complexity, chain)
     else:
         members = {"status": "not_found" if node.pool.get(name) is None else "unconfirmed"}
     members["id"] = base58.encode(name)
@@ -192,12 +193,13 @@ def status_of_many(request: Request) -> list[Members]:
 
 def unconfirmed(request: Request) -> JsonStream:
     """All transactions that wait for a block."""
-    return JsonStream(_shown(node_of(request).pool.transactions()))
+    node = node_of(request)
+    return JsonStream(_shown(node.pool.transactions(), node))
 
 
-async def _shown(transactions: Iterable[AnyTransaction]) -> AsyncIterator[object]:
+async def _shown(transactions: Iterable[AnyTransaction], node: Node) -> AsyncIterator[object]:
     for number, transaction in enumerate(transactions):
-        yield to_json(transaction)
+        yield unconfirmed_json(transaction, node.chain)
         if number % _PAGE == 0:
             await asyncio.sleep(0)
 
@@ -211,7 +213,9 @@ def unconfirmed_info(request: Request) -> object:
     """A transaction that waits for a block."""
     node = node_of(request)
     found = node.pool.get(transaction_id(request.text("id"), node))
-    return _missing(node, "Transaction is not in UTX") if found is None else to_json(found)
+    if found is None:
+        return _missing(node, "Transaction is not in UTX")
+    return unconfirmed_json(found, node.chain)
 
 
 def unconfirmed_info_of_none(_request: Request) -> object:
@@ -230,7 +234,7 @@ def of_address(request: Request) -> JsonStream:
     # The index is read at once: it may change while the answer is on its way.
     found = node.chain.store.address_transactions(address, start)
     names = [name for _, _, name in islice(found, limit)]
-    return JsonStream(_confirmed(node, names), b"[[", b"]]")
+    return JsonStream(_confirmed(node, names, address), b"[[", b"]]")
 
 
 def _place(node: Node, text: str) -> tuple[int, int] | None:
@@ -238,19 +242,18 @@ def _place(node: Node, text: str) -> tuple[int, int] | None:
     if name is None:
         raise invalid_request(f"Unable to decode transaction id {text}")
     location = node.chain.store.transaction_location(name)
-    data = None if location is None else node.chain.store.block_data(location.height)
-    if location is None or data is None:
+    if location is None:
         if is_oldest(node):
             raise invalid_request(f"Transaction {text} does not exist")
         return None
-    return location.height, transaction_spans(data).index((location.offset, location.length))
+    return location.height, location.index
 
 
-async def _confirmed(node: Node, names: list[bytes]) -> AsyncIterator[object]:
+async def _confirmed(node: Node, names: list[bytes], address: Address) -> AsyncIterator[object]:
     for number, name in enumerate(names):
         found = node.chain.transaction(name)
         if found is not None:
-            yield confirmed_json(found, node.chain)
+            yield listed_json(found, node.chain, address)
         if number % _PAGE == 0:
             await asyncio.sleep(0)
 
@@ -259,19 +262,8 @@ _PAGE: Final = 100
 """So many transactions are shown before others get their turn."""
 
 _ID: Final = Parameter("id", TEXT, "Id of a transaction in base58", examples.TRANSACTION_ID)
-_IDS: Final = query_parameter(
-    "id", TEXT, "Id of a transaction in base58", [examples.TRANSACTION_ID], repeated=True
-)
-_ID_LIST: Final = Body(
-    BodyKind.FORM_OR_JSON,
-    "Ids as `ids` of a JSON object, or as `id` of a form",
-    {"ids": [examples.TRANSACTION_ID]},
-    {
-        "type": "object",
-        "properties": {"ids": {"type": "array", "items": {"type": "string"}}},
-        "required": ["ids"],
-    },
-)
+_IDS: Final = id_query("Ids of transactions in base58")
+_ID_LIST: Final = id_list()
 _UNSIGNED: Final = Body(
     BodyKind.JSON,
     "A transaction without proofs: `type`, `sender` (an account of the node's wallet), the "

@@ -1,0 +1,167 @@
+"""Transactions as the REST API shows them, with what only the chain knows about them.
+
+What lives here: height and outcome, and what the state adds to some types: the status of a lease,
+the lease that a cancel ends, what an Ethereum transaction does. What does not: a transaction's own
+JSON (``soliton.chain.transactions.codec``), which transactions are asked for
+(``rest.transactions``).
+
+Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/
+TransactionJsonSerializer.scala``; 0bsnetwork/Zbs ``src/main/scala/com/zbsnetwork/api/http/
+TransactionsApiRoute.scala`` for the oldest generation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from soliton.api.translate import OLDEST
+from soliton.chain.addresses import Address, Alias, address_text, from_public_key
+from soliton.chain.transactions import ethereum, invoke_script, lease, lease_cancel, mass_transfer
+from soliton.chain.transactions.codec import to_json
+from soliton.chain.transactions.ethereum import EthereumTransfer
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.crypto import base58
+from soliton.ledger.state import ALIASES, ERC20, LEASE_INFO, LEASE_STATES, State
+from soliton.node.chain import Chain, FoundTransaction
+
+Members = dict[str, object]
+
+APPLICATION_STATUSES: Final = ("succeeded", "script_execution_failed", "elided")
+MIDDLE: Final = "tn"
+"""The network family whose interface is the generation between the oldest and the newest."""
+
+
+def confirmed_json(found: FoundTransaction, chain: Chain) -> Members:
+    """A transaction of the chain with its height and what came of it."""
+    members: Members = to_json(found.transaction)
+    members["height"] = found.height
+    members |= outcome(found.height, found.status, found.complexity, chain)
+    return members | _state_members(found.transaction, chain.store, chain)
+
+
+def listed_json(found: FoundTransaction, chain: Chain, address: Address) -> Members:
+    """The same in the list of an account's transactions: of a mass transfer that somebody else
+    sent, the account's own lines only.
+    """
+    members = confirmed_json(found, chain)
+    transaction = found.transaction
+    if transaction.type_id != mass_transfer.TYPE.type_id:
+        return members
+    if from_public_key(transaction.sender_public_key, transaction.chain_id) == address:
+        return members
+    own = [_is_to(item.recipient, address, chain) for item in transaction.payload.transfers]
+    shown = members["transfers"]
+    assert isinstance(shown, list)
+    members["transfers"] = [item for item, mine in zip(shown, own, strict=True) if mine]
+    return members
+
+
+def _is_to(recipient: Address | Alias, address: Address, chain: Chain) -> bool:
+    if isinstance(recipient, Alias):
+        return chain.store.get(ALIASES, recipient.name) == address
+    return recipient == address
+
+
+def unconfirmed_json(transaction: AnyTransaction, chain: Chain) -> Members:
+    """A transaction that waits for a block."""
+    members: Members = to_json(transaction)
+    if transaction.type_id == lease_cancel.TYPE.type_id:
+        members |= _cancel_members(transaction, chain.store, chain)
+    return members
+
+
+def validated_json(
+    transaction: AnyTransaction, state: State, complexity: int, chain: Chain
+) -> Members:
+    """A transaction as it would be on top of the chain; ``state`` is that after it."""
+    members: Members = to_json(transaction)
+    members["height"] = chain.height
+    members |= outcome(chain.height, 0, complexity, chain)
+    return members | _state_members(transaction, state, chain)
+
+
+def outcome(height: int, status: int, complexity: int, chain: Chain) -> Members:
+    """What came of a transaction, as far as the generation tells."""
+    members: Members = {}
+    family = chain.network.family
+    if family == OLDEST:
+        return members
+    if chain.rules.at(height).uses_vrf:
+        members["applicationStatus"] = APPLICATION_STATUSES[status]
+    if family != MIDDLE:
+        members["spentComplexity"] = complexity
+    return members
+
+
+def _state_members(transaction: AnyTransaction, state: State, chain: Chain) -> Members:
+    add = _BY_TYPE.get(transaction.type_id)
+    return {} if add is None else add(transaction, state, chain)
+
+
+def _lease_members(transaction: AnyTransaction, state: State, _chain: Chain) -> Members:
+    found = state.get(LEASE_STATES, transaction.id)
+    return {"status": "active" if found is not None and found.active else "canceled"}
+
+
+def _cancel_members(transaction: AnyTransaction, state: State, chain: Chain) -> Members:
+    lease_id = transaction.payload.lease_id
+    if chain.network.family in (OLDEST, MIDDLE):
+        found = chain.transaction(lease_id)
+        return {"lease": None if found is None else to_json(found.transaction)}
+    return {"lease": lease_json(lease_id, state, chain.network.chain_id)}
+
+
+def _call_members(_transaction: AnyTransaction, _state: State, chain: Chain) -> Members:
+    # What the reference shows where it does not keep the results of calls.
+    return {} if chain.network.family == OLDEST else {"stateChanges": None}
+
+
+def _ethereum_members(transaction: AnyTransaction, state: State, _chain: Chain) -> Members:
+    action = transaction.payload.action
+    if isinstance(action, EthereumTransfer):
+        asset_id = None if action.token is None else state.get(ERC20, action.token)
+        payload: Members = {
+            "type": "transfer",
+            "recipient": address_text(action.recipient),
+            "asset": None if asset_id is None else base58.encode(asset_id),
+            "amount": action.amount,
+        }
+    else:
+        payload = {
+            "type": "invocation",
+            "dApp": address_text(action.d_app),
+            "call": None,
+            "payment": [],
+            "stateChanges": None,
+        }
+    return {"payload": payload}
+
+
+def lease_json(lease_id: bytes, state: State, chain_id: int) -> Members:
+    """A lease and what became of it; of one that there is not, only the id."""
+    info, status = state.get(LEASE_INFO, lease_id), state.get(LEASE_STATES, lease_id)
+    members: Members = {"id": base58.encode(lease_id)}
+    if info is None or status is None:
+        empty = ("originTransactionId", "sender", "recipient", "amount", "height")
+        members |= dict.fromkeys(empty)
+        return members | {"status": "canceled", "cancelHeight": None, "cancelTransactionId": None}
+    ended_by = status.transaction_id
+    return members | {
+        "originTransactionId": base58.encode(info.origin),
+        "sender": address_text(from_public_key(info.sender, chain_id)),
+        "recipient": address_text(info.recipient),
+        "amount": info.amount,
+        "height": info.height,
+        "status": "active" if status.active else "canceled",
+        "cancelHeight": None if status.active else status.height,
+        "cancelTransactionId": base58.encode(ended_by) if ended_by else None,
+    }
+
+
+_BY_TYPE: Final[Mapping[int, Callable[[AnyTransaction, State, Chain], Members]]] = {
+    lease.TYPE.type_id: _lease_members,
+    lease_cancel.TYPE.type_id: _cancel_members,
+    invoke_script.TYPE.type_id: _call_members,
+    ethereum.TYPE_ID: _ethereum_members,
+}
