@@ -113,6 +113,20 @@ def test_shortening_takes_the_microblocks_back(chain: Chain) -> None:
         chain.shorten(first)
 
 
+def test_names_of_earlier_forms_end_with_the_block(chain: Chain) -> None:
+    _key_block(chain)
+    key_id = chain.last_block.id
+    first = _micro(chain, _transfer(chain, 1))
+    second = _micro(chain, _transfer(chain, 2))
+    assert {chain.height_of(name) for name in (key_id, first, second)} == {2}
+    chain.shorten(first)
+    assert [chain.height_of(name) for name in (key_id, first, second)] == [2, 2, None]
+    _key_block(chain)
+    assert [chain.height_of(name) for name in (key_id, first)] == [None, 2]
+    chain.rollback(1)
+    assert chain.height_of(first) is None
+
+
 def test_a_key_block_may_stand_on_an_earlier_microblock(chain: Chain) -> None:
     _key_block(chain)
     _micro(chain, _transfer(chain, 1))

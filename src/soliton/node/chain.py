@@ -111,6 +111,12 @@ class Chain:
             raise KeyError(height)
         return blocks.decode(data, self.network.chain_id)
 
+    def height_of(self, block_id: bytes) -> int | None:
+        """The height of the block with this id, which may be that of an earlier form of the last
+        block.
+        """
+        return self.height if self.knows_liquid(block_id) else self.store.height_of(block_id)
+
     def meta(self, height: int) -> BlockMeta:
         """What is known about the block at a height; raises ``KeyError`` where there is none."""
         found = self._metas.get(height)

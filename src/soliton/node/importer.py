@@ -172,10 +172,10 @@ def _first_height(chain: Chain, data: bytes) -> int:
         block = blocks.decode(data, chain.network.chain_id)
     except InputError as error:
         raise ImportProblem(chain.height + 1, 0, str(error)) from error
-    known = chain.store.height_of(block.id)
+    known = chain.height_of(block.id)
     if known is not None:
         return known
-    parent = chain.store.height_of(block.header.reference)
+    parent = chain.height_of(block.header.reference)
     if parent is None:
         raise ImportProblem(
             chain.height + 1, 0, "the parent of the file's first block is not in this chain"

@@ -413,7 +413,13 @@ class Store:
         record = self._raw(height_key(layout.UNDO, block.height))
         if record is None or block.height != self.height:
             raise InvariantBroken(f"block {block.height} is not the last one, {self.height}")
-        self._put_block(block, dict(layout.decode_undo(record)))
+        undo: dict[bytes, bytes | None] = dict(layout.decode_undo(record))
+        # What grows keeps one name: that of its last form.
+        before = self.meta(block.height)
+        if before is not None:
+            undo.pop(layout.BLOCK_HEIGHT + before.id, None)
+            self._pending[layout.BLOCK_HEIGHT + before.id] = None
+        self._put_block(block, undo)
         self._steps.append({key: self._read.get(key) for key in self._pending})
         self.flush()
 

@@ -157,7 +157,7 @@ def height_by_id(request: Request) -> Height:
 
 
 def _height_of(node: Node, text: str) -> int:
-    found = node.chain.store.height_of(block_id(text, node))
+    found = node.chain.height_of(block_id(text, node))
     if found is None:
         raise BLOCK_DOES_NOT_EXIST.error()
     return found
@@ -181,7 +181,7 @@ def delay(request: Request) -> Delay:
     name = block_id(request.text("id"), node)
     if count > MAX_BLOCKS_FOR_DELAY:
         raise TOO_BIG_SEQUENCE_WITH_LIMIT.error(limit=MAX_BLOCKS_FOR_DELAY)
-    top = node.chain.store.height_of(name)
+    top = node.chain.height_of(name)
     if top is None:
         raise BLOCK_DOES_NOT_EXIST.error()
     bottom = max(_GENESIS, top - max(1, count))
