@@ -100,8 +100,11 @@ def execute(page: Page, method: str, path: str, body: Any = None) -> tuple[str, 
         text = json.dumps(json.dumps(body))
         page.wait_for(f'shown({which}.querySelector(".body-param__text"))')
         page.run(f'type({which}.querySelector(".body-param__text"), {text})')
-    page.run(f'{which}.querySelector(".execute").click()')
     answer = f'{which}.querySelector(".live-responses-table .response")'
+    # An answer to an earlier call stays until it is cleared.
+    page.run(f'{which}.querySelector(".btn-clear")?.click()')
+    page.wait_for(f"!{answer}")
+    page.run(f'{which}.querySelector(".execute").click()')
     page.wait_for(f"shown({answer})")
     status = page.run(f'{answer}.querySelector(".response-col_status").innerText')
     text = page.run(f'{answer}.querySelector(".response-col_description code").innerText')
