@@ -19,7 +19,15 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from soliton.ride.estimators.machine import EstimationError, Journal, Steps, Walk, header, wrapped
+from soliton.ride.estimators.machine import (
+    MAX_STEPS_BEFORE,
+    EstimationError,
+    Journal,
+    Steps,
+    Walk,
+    header,
+    wrapped,
+)
 from soliton.ride.expressions import (
     TRUE,
     Block,
@@ -48,7 +56,8 @@ def estimate(
     """The complexity of an expression, given the costs of the library's functions and the names of
     its values; raises ``EstimationError``.
     """
-    return wrapped(Walk(_First(costs, names).open).cost(expression))
+    walk = Walk(_First(costs, names).open, MAX_STEPS_BEFORE)
+    return wrapped(walk.cost(expression))
 
 
 class _First:

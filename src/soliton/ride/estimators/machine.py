@@ -7,7 +7,8 @@ An estimator handles each kind of node in a generator: it yields an expression w
 the cost of one, is sent that cost, and returns its own. The generators wait in a list, so trees of
 any depth can be walked. How expensive a walk can get is another matter: the first two estimators
 and corners of the third need time that is exponential in the size of a script, by their
-definition; ``MAX_STEPS`` ends such walks.
+definition; ``MAX_STEPS`` and ``MAX_STEPS_BEFORE``
+end such walks.
 """
 
 from __future__ import annotations
@@ -18,9 +19,13 @@ from typing import Final, TypeVar, cast
 from soliton.ride.errors import RideError
 from soliton.ride.expressions import Expression
 
-MAX_STEPS: Final = 20_000_000
-"""Nodes that an estimation may visit, some ten seconds; known dApps take up to some ten thousand.
-The reference has no such bound: it would go on for minutes or for ever.
+MAX_STEPS: Final = 5_000_000
+"""Nodes that the third estimator may visit, some three seconds: hundreds of times as many as for
+the largest dApps known. The reference has no such bound, it would go on for hours.
+"""
+MAX_STEPS_BEFORE: Final = 50_000_000
+"""Nodes that the first two estimators may visit; scripts of their time are known that took some
+millions.
 """
 MAX_LONG: Final = 2**63 - 1
 MIN_LONG: Final = -(2**63)
@@ -39,20 +44,19 @@ class EstimationError(RideError):
 class EstimationTooLong(EstimationError):
     """A script whose estimation would take too many steps."""
 
-    def __init__(self) -> None:
-        super().__init__(f"Script estimation takes more than {MAX_STEPS} steps")
+    def __init__(self, max_steps: int) -> None:
+        super().__init__(f"Script estimation takes more than {max_steps} steps")
 
 
 class Walk:
     """The walks of one estimation: they share the bound on their steps."""
 
-    __slots__ = ("_left", "_open")
+    __slots__ = ("_left", "_max_steps", "_open")
 
-    def __init__(
-        self, open_node: Callable[[Expression], int | Steps], max_steps: int = MAX_STEPS
-    ) -> None:
+    def __init__(self, open_node: Callable[[Expression], int | Steps], max_steps: int) -> None:
         """``open_node`` gives the cost of a simple node, or the steps that lead to it."""
         self._open = open_node
+        self._max_steps = max_steps
         self._left = max_steps
 
     def cost(self, expression: Expression) -> int:
@@ -63,7 +67,7 @@ class Walk:
         """Count work that is done elsewhere; raises ``EstimationTooLong``."""
         self._left -= steps
         if self._left < 0:
-            raise EstimationTooLong
+            raise EstimationTooLong(self._max_steps)
 
     def finish(self, outcome: int | Steps) -> int:
         """What steps lead to; raises ``EstimationError``."""
@@ -87,7 +91,7 @@ class Walk:
                 continue
             left -= 1
             if left < 0:
-                raise EstimationTooLong
+                raise EstimationTooLong(self._max_steps)
             outcome = open_node(node)
 
 

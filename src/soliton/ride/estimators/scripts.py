@@ -14,6 +14,7 @@ Sources: wavesplatform/Waves
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Final, cast
 
@@ -105,9 +106,7 @@ def estimate_by(
     if not isinstance(content, DApp):
         total = expression_cost(estimator, script.version, content, place)
         return Estimate(total, 0 if place is Place.FREE_CALL else total, {})
-    dapp = DAppEstimation(estimator, script.version, content, old_verifier)
-    callables = dapp.callables()
-    return dapp.summary(callables, dapp.verifier())
+    return DAppEstimation(estimator, script.version, content, old_verifier).all()
 
 
 def expression_cost(
@@ -132,13 +131,16 @@ class DAppEstimation:
         self._dapp = dapp
         self._verifier_place = Place.DAPP_VERIFIER if old_verifier else Place.DAPP
         self._declared: dict[Place, third.Declared] = {}
+        self._callables: list[tuple[str, int]] | None = None
 
     def callables(self) -> list[tuple[str, int]]:
         """The callable functions with their complexities; raises ``EstimationError``."""
-        return [
-            (function.function.name, self._cost(function, Place.DAPP))
-            for function in self._dapp.callables
-        ]
+        if self._callables is None:
+            self._callables = [
+                (function.function.name, self._cost(function, Place.DAPP))
+                for function in self._dapp.callables
+            ]
+        return self._callables
 
     def verifier(self) -> int | None:
         """The complexity of the verifier, if there is one; raises ``EstimationError``."""
@@ -149,8 +151,10 @@ class DAppEstimation:
             raise EstimationError(third.CALL_FROM_VERIFIER)
         return self._cost(verifier, self._verifier_place)
 
-    def summary(self, callables: list[tuple[str, int]], verifier: int | None) -> Estimate:
-        """All numbers together."""
+    def all(self, with_verifier: bool = True) -> Estimate:
+        """All numbers together; raises ``EstimationError``."""
+        callables = self.callables()
+        verifier = self.verifier() if with_verifier else None
         numbers = list(callables)
         by_name = dict(callables)
         if verifier is not None and self._dapp.verifier is not None:
@@ -198,32 +202,49 @@ def _may_call_dapps(dapp: DApp, body: Expression) -> bool:
     declared: dict[str, list[Expression]] = {}
     for declaration in dapp.declarations:
         declared.setdefault(declaration.name, []).append(_value(declaration))
-    stack: list[tuple[Expression, frozenset[str]]] = [(body, frozenset())]
+    bodies = [body]
+    while bodies:
+        mentioned = _mentions(bodies.pop())
+        if mentioned is None:
+            return True
+        for name in mentioned:
+            bodies += declared.pop(name, ())
+    return False
+
+
+def _mentions(body: Expression) -> set[str] | None:
+    """The names that code takes from outside, ``None`` when it calls a dApp itself.
+
+    Parameters of functions count as taken from outside, as in the reference.
+    """
     mentioned: set[str] = set()
+    inner: Counter[str] = Counter()
+    stack: list[Expression | str] = [body]
     while stack:
-        node, inner = stack.pop()
-        name = ""
-        match node:
+        match stack.pop():
+            case str(name):
+                inner[name] -= 1
             case Call(function, arguments):
                 if function in CALLS_OF_DAPPS:
-                    return True
-                stack.extend((argument, inner) for argument in arguments)
-                name = str(function)
+                    return None
+                if not inner[str(function)]:
+                    mentioned.add(str(function))
+                stack += arguments
             case Ref(name):
-                pass
+                if not inner[name]:
+                    mentioned.add(name)
             case GetField(expression):
-                stack.append((expression, inner))
+                stack.append(expression)
             case If(condition, then, otherwise):
-                stack.extend(((condition, inner), (then, inner), (otherwise, inner)))
+                stack += (condition, then, otherwise)
             case Block(declaration, rest):
-                stack.append((_value(declaration), inner))
-                stack.append((rest, inner | {declaration.name}))
+                name = declaration.name
+                # The value is outside of what the name is good for: it comes last.
+                stack += (_value(declaration), name, rest)
+                inner[name] += 1
             case _:
-                continue
-        if name in declared and name not in inner and name not in mentioned:
-            mentioned.add(name)
-            stack.extend((value, frozenset()) for value in declared[name])
-    return False
+                pass
+    return mentioned
 
 
 def _value(declaration: Declaration) -> Expression:

@@ -28,6 +28,7 @@ import msgspec
 
 from soliton.ride.estimators.machine import (
     MAX_LONG,
+    MAX_STEPS,
     MIN_LONG,
     EstimationError,
     Steps,
@@ -166,7 +167,7 @@ class Estimation:
         self._mentioned: set[str] = set()
         self._values: dict[str, _Value] = {}
         self._arguments = _NO_NAMES
-        self._walk = Walk(self._open)
+        self._walk = Walk(self._open, MAX_STEPS)
 
     def cost(self, expression: Expression) -> int:
         """The complexity of an expression; raises ``EstimationError``."""
