@@ -235,7 +235,7 @@ def _rounded(value: Decimal, scale: int, mode: CaseObject) -> int:
         far = _MAX_RESULT_EXPONENT if value.adjusted() > 0 else -_MAX_RESULT_EXPONENT
         value = _ONE.scaleb(far, _EXACT).copy_sign(value)
     context = _context(_EXACT_DIGITS, _ROUNDINGS[mode.type_name])
-    return int(value.quantize(_ONE.scaleb(-scale), context=context).scaleb(scale, _EXACT))
+    return int(_EXACT.scaleb(value.quantize(_ONE.scaleb(-scale), context=context), scale))
 
 
 def _rescaled(value: Decimal, scale: int, digits: int, mode: CaseObject) -> int:

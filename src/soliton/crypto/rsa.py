@@ -1,0 +1,186 @@
+"""RSA signatures (PKCS #1 version 1.5), verified as Bouncy Castle does it.
+
+What lives here: keys as bytes (X.509 SubjectPublicKeyInfo) and verification. What does not: making
+keys and signatures, which the protocol never does.
+
+A library's verification would be faster by a little, but the reference accepts a few things that
+OpenSSL does not: signatures with leading zeros left out, digests whose algorithm comes without its
+empty parameters, and no digest at all. All of that is public data, so plain numbers do.
+
+Sources: RFC 8017, sections 8.2.2 and 9.2; wavesplatform/Waves ``lang/shared/src/main/scala/com/
+wavesplatform/lang/v1/evaluator/ctx/impl/crypto/RSA.scala``; limits on keys: OpenJDK
+``sun/security/rsa/RSAKeyFactory.java``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final, NamedTuple
+
+import gmpy2
+
+from soliton.crypto.errors import CryptoError
+
+MIN_MODULUS_BITS: Final = 512
+MAX_MODULUS_BITS: Final = 16_384
+MAX_FREE_EXPONENT_MODULUS_BITS: Final = 3_072
+"""Up to this modulus the exponent may be of any size."""
+MAX_EXPONENT_BITS: Final = 64
+"""Beyond it, the exponent may be this long."""
+MIN_EXPONENT: Final = 3
+
+NO_DIGEST: Final = "none"
+DIGESTS: Final = {
+    # The object identifier of the algorithm in DER, without tag and length.
+    "md5": bytes.fromhex("2a864886f70d0205"),
+    "sha1": bytes.fromhex("2b0e03021a"),
+    "sha224": bytes.fromhex("608648016503040204"),
+    "sha256": bytes.fromhex("608648016503040201"),
+    "sha384": bytes.fromhex("608648016503040202"),
+    "sha512": bytes.fromhex("608648016503040203"),
+    "sha3_224": bytes.fromhex("608648016503040207"),
+    "sha3_256": bytes.fromhex("608648016503040208"),
+    "sha3_384": bytes.fromhex("608648016503040209"),
+    "sha3_512": bytes.fromhex("60864801650304020a"),
+}
+"""By the names that Python has for them."""
+
+_RSA_ENCRYPTION: Final = bytes.fromhex("2a864886f70d010101")
+_INTEGER: Final = 0x02
+_BIT_STRING: Final = 0x03
+_OCTET_STRING: Final = 0x04
+_NULL: Final = 0x05
+_OBJECT_IDENTIFIER: Final = 0x06
+_SEQUENCE: Final = 0x30
+_LONG_LENGTH: Final = 0x80
+_MAX_LENGTH_BYTES: Final = 4
+_MIN_PADDING: Final = 8
+
+
+class PublicKey(NamedTuple):
+    """A modulus and an exponent that are within the limits."""
+
+    modulus: int
+    exponent: int
+
+
+def parse_public_key(data: bytes) -> PublicKey:
+    """The key that bytes stand for; raises ``CryptoError``."""
+    outer = _Reader(_Reader(data).only(_SEQUENCE))
+    algorithm = _Reader(outer.next(_SEQUENCE))
+    if algorithm.next(_OBJECT_IDENTIFIER) != _RSA_ENCRYPTION:
+        raise CryptoError("not an RSA key")
+    if algorithm.rest and algorithm.next(_NULL):
+        raise CryptoError("parameters of an RSA key")
+    bits = outer.next(_BIT_STRING)
+    if outer.rest or algorithm.rest or bits[:1] != b"\0":
+        raise CryptoError("excess key data")
+    numbers = _Reader(_Reader(bits[1:]).only(_SEQUENCE))
+    modulus = int.from_bytes(numbers.next(_INTEGER), "big")
+    exponent = int.from_bytes(numbers.next(_INTEGER), "big")
+    if numbers.rest:
+        raise CryptoError("extra data available")
+    _check_size(modulus, exponent)
+    return PublicKey(modulus, exponent)
+
+
+def verify(digest: str, message: bytes, signature: bytes, key: PublicKey) -> bool:
+    """Whether the holder of the key signed the message.
+
+    ``digest`` is one of ``DIGESTS``, or ``NO_DIGEST`` for a message that is signed as it is.
+    Raises ``CryptoError`` for one case where the reference fails instead of saying no.
+    """
+    length = (key.modulus.bit_length() + 7) // 8
+    number = int.from_bytes(signature, "big")
+    if len(signature) > length or number >= key.modulus:
+        return False
+    block = int(gmpy2.powmod(number, key.exponent, key.modulus)).to_bytes(length, "big")
+    found = _without_padding(block)
+    if found is None:
+        return False
+    expected = message if digest == NO_DIGEST else _digest_info(digest, message)
+    if len(found) == len(expected) - 2:
+        return _equal_without_null(found, expected)
+    return found == expected
+
+
+def _check_size(modulus: int, exponent: int) -> None:
+    bits = modulus.bit_length()
+    if bits < MIN_MODULUS_BITS:
+        raise CryptoError(f"RSA keys must be at least {MIN_MODULUS_BITS} bits long")
+    if bits > MAX_MODULUS_BITS:
+        raise CryptoError(f"RSA keys must be no longer than {MAX_MODULUS_BITS} bits")
+    if bits > MAX_FREE_EXPONENT_MODULUS_BITS and exponent.bit_length() > MAX_EXPONENT_BITS:
+        raise CryptoError(
+            f"RSA exponents can be no longer than {MAX_EXPONENT_BITS} bits if modulus is "
+            f"greater than {MAX_FREE_EXPONENT_MODULUS_BITS} bits"
+        )
+    if exponent >= modulus:
+        raise CryptoError("exponent is larger than modulus")
+    if exponent < MIN_EXPONENT:
+        raise CryptoError("exponent is smaller than 3")
+
+
+def _without_padding(block: bytes) -> bytes | None:
+    if block[:2] != b"\0\1":
+        return None
+    padding = block[2:].lstrip(b"\xff")
+    if len(block) - 2 - len(padding) < _MIN_PADDING or padding[:1] != b"\0":
+        return None
+    return padding[1:]
+
+
+def _digest_info(digest: str, message: bytes) -> bytes:
+    hashed = hashlib.new(digest, message, usedforsecurity=False).digest()
+    algorithm = _short(_OBJECT_IDENTIFIER, DIGESTS[digest]) + _short(_NULL, b"")
+    return _short(_SEQUENCE, _short(_SEQUENCE, algorithm) + _short(_OCTET_STRING, hashed))
+
+
+def _short(tag: int, content: bytes) -> bytes:
+    return bytes((tag, len(content))) + content
+
+
+def _equal_without_null(found: bytes, expected: bytes) -> bool:
+    """Whether this is the expected digest info but for the empty parameters.
+
+    Without a digest the message is taken apart as if it were one, as the reference does.
+    """
+    if len(expected) < 4:
+        raise CryptoError("index out of bounds")
+    header = bytes((expected[0], (expected[1] - 2) & 255, expected[2], (expected[3] - 2) & 255))
+    changed = header + expected[4:]
+    start = 4 + (changed[3] - 256 if changed[3] > 127 else changed[3])
+    if not 0 <= start <= len(found) or start + 2 > len(expected):
+        raise CryptoError("index out of bounds")
+    return found[start:] == changed[start + 2 :] and found[:start] == changed[:start]
+
+
+class _Reader:
+    """Elements of DER one after the other."""
+
+    def __init__(self, data: bytes) -> None:
+        self.rest = data
+
+    def next(self, tag: int) -> bytes:
+        """The content of the next element, which must have this tag."""
+        if len(self.rest) < 2 or self.rest[0] != tag:
+            raise CryptoError("not the element that a key has here")
+        length, start = self.rest[1], 2
+        if length >= _LONG_LENGTH:
+            count = length - _LONG_LENGTH
+            start += count
+            if not 0 < count <= _MAX_LENGTH_BYTES or len(self.rest) < start:
+                raise CryptoError("a length that is none")
+            length = int.from_bytes(self.rest[2:start], "big")
+        content = self.rest[start : start + length]
+        if len(content) != length:
+            raise CryptoError("an element that ends early")
+        self.rest = self.rest[start + length :]
+        return content
+
+    def only(self, tag: int) -> bytes:
+        """The content of the one element that there is."""
+        content = self.next(tag)
+        if self.rest:
+            raise CryptoError("excess key data")
+        return content

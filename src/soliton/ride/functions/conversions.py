@@ -1,0 +1,244 @@
+"""From one type to another: numbers, bytes and text; comparison, types of values, ``throw``.
+
+What lives here: the functions named ``toInt``, ``toBytes``, ``toString``, ``parse..`` and so on,
+and the handful that work on any value. What does not: Base16, Base58, Base64 (``encodings``).
+
+Source: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/evaluator/ctx/
+impl/PureContext.scala``. Numbers are parsed as java.lang.Long and java.math.BigInteger do it.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from typing import Final
+
+from soliton.ride.environment import CallContext
+from soliton.ride.errors import EvaluationError, NativeCrash
+from soliton.ride.functions.arithmetic import MAX_INT, MIN_INT
+from soliton.ride.functions.bodies import DEFAULT_THROW_MESSAGE
+from soliton.ride.functions.data import checked_bytes
+from soliton.ride.functions.text import checked_text, units_length
+from soliton.ride.values import (
+    MAX_BIG_INT,
+    MAX_COMPARED_WEIGHT,
+    MAX_DATA_TRANSACTION_BYTES,
+    MIN_BIG_INT,
+    TUPLE,
+    UNIT,
+    BigInt,
+    CaseObject,
+    Value,
+    equal,
+    type_name,
+    utf8,
+    weight,
+)
+
+INT_BYTES: Final = 8
+MAX_BIG_INT_BYTES: Final = 64
+MAX_BIG_INT_CHARS: Final = 155
+_BASIC_PLANE: Final = 0x10000
+_MAX_DIGITS: Final = 160
+"""More significant digits than any number here may have."""
+
+
+def are_equal(left: Value, right: Value) -> bool:
+    """``==``; one of the two may be of any weight."""
+    if weight(right) > MAX_COMPARED_WEIGHT and weight(left) > MAX_COMPARED_WEIGHT:
+        raise EvaluationError("Comparable value too heavy.")
+    return equal(left, right)
+
+
+def is_instance_of(arguments: Sequence[Value], _context: CallContext) -> Value:
+    """``_isInstanceOf``; false for anything odd."""
+    if len(arguments) != 2:
+        return False
+    return full_type_name(arguments[0]) == arguments[1]
+
+
+def get_type(value: Value) -> Value:
+    """``_getType``: the name of a value's type."""
+    return checked_text(full_type_name(value))
+
+
+def full_type_name(value: Value) -> str:
+    """The name of a type; of a tuple the names of what it holds, in brackets.
+
+    From ten elements on they are out of order: sorted by the names of the fields, as text.
+    """
+    if type_name(value) != TUPLE:
+        return type_name(value)
+    parts: list[str] = []
+    waiting: list[Value] = [value]
+    separators = [""]
+    while waiting:
+        item, separator = waiting.pop(), separators.pop()
+        if isinstance(item, CaseObject) and item.type_name == TUPLE:
+            names = sorted(item.fields, reverse=True)
+            waiting.extend(item.fields[name] for name in names)
+            separators += [")" + separator] + [", "] * (len(names) - 1)
+            parts.append("(")
+        else:
+            parts += (type_name(item), separator)
+    return "".join(parts)
+
+
+def throw(arguments: Sequence[Value], _context: CallContext) -> Value:
+    """``throw``: never returns."""
+    if len(arguments) == 1 and type(arguments[0]) is str:
+        raise EvaluationError(arguments[0])
+    raise EvaluationError(DEFAULT_THROW_MESSAGE)
+
+
+def int_to_bytes(number: int) -> Value:
+    """``toBytes`` of Int."""
+    return number.to_bytes(INT_BYTES, "big", signed=True)
+
+
+def text_to_bytes(text: str) -> Value:
+    """``toBytes`` of String."""
+    return checked_bytes(utf8(text))
+
+
+def boolean_to_bytes(value: bool) -> Value:
+    """``toBytes`` of Boolean."""
+    return b"\1" if value else b"\0"
+
+
+def big_int_to_bytes(number: BigInt) -> Value:
+    """``toBytes`` of BigInt: as few as hold it."""
+    value = number.value
+    bits = value.bit_length() if value >= 0 else (~value).bit_length()
+    return value.to_bytes(bits // 8 + 1, "big", signed=True)
+
+
+def bytes_to_int(data: bytes) -> Value:
+    """``toInt`` of the first eight bytes."""
+    if len(data) < INT_BYTES:
+        raise EvaluationError("Buffer underflow")
+    return int.from_bytes(data[:INT_BYTES], "big", signed=True)
+
+
+def bytes_to_int_from(data: bytes, offset: int) -> Value:
+    """``toInt`` of eight bytes from an offset on."""
+    if not 0 <= offset <= len(data) - INT_BYTES:
+        raise EvaluationError("IndexOutOfBounds")
+    return int.from_bytes(data[offset : offset + INT_BYTES], "big", signed=True)
+
+
+def bytes_to_big_int(data: bytes) -> Value:
+    """``toBigInt`` of up to 64 bytes."""
+    if len(data) > MAX_BIG_INT_BYTES:
+        raise EvaluationError(
+            f"Too big ByteVector for BigInt ({len(data)} > {MAX_BIG_INT_BYTES} bytes)"
+        )
+    return _big_int_of(data)
+
+
+def bytes_to_big_int_from(data: bytes, offset: int, size: int) -> Value:
+    """``toBigInt`` of a part of the bytes, which may end early."""
+    if not (0 <= offset <= len(data) and 0 < size <= MAX_BIG_INT_BYTES):
+        raise EvaluationError(f"ByteStr too long ({size} > {MAX_BIG_INT_BYTES} bytes)")
+    return _big_int_of(data[offset : offset + size])
+
+
+def _big_int_of(data: bytes) -> BigInt:
+    if not data:
+        raise NativeCrash("Zero length BigInteger")
+    return BigInt(int.from_bytes(data, "big", signed=True))
+
+
+def int_to_big_int(number: int) -> Value:
+    """``toBigInt`` of Int."""
+    return BigInt(number)
+
+
+def big_int_to_int(number: BigInt) -> Value:
+    """``toInt`` of BigInt."""
+    if not MIN_INT <= number.value <= MAX_INT:
+        raise EvaluationError(f"toInt: BigInt {number.value} out of integers range")
+    return number.value
+
+
+def int_to_text(number: int) -> Value:
+    """``toString`` of Int."""
+    return str(number)
+
+
+def boolean_to_text(value: bool) -> Value:
+    """``toString`` of Boolean."""
+    return "true" if value else "false"
+
+
+def big_int_to_text(number: BigInt) -> Value:
+    """``toString`` of BigInt."""
+    return str(number.value)
+
+
+def bytes_to_text(data: bytes) -> Value:
+    """``toUtf8String`` since version 4."""
+    return checked_text(_decoded(data))
+
+
+def bytes_to_long_text(data: bytes) -> Value:
+    """``toUtf8String`` in version 3."""
+    return checked_text(_decoded(data), MAX_DATA_TRANSACTION_BYTES)
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise EvaluationError("Input contents invalid UTF8 sequence") from None
+
+
+def parse_int(text: str) -> Value:
+    """``parseInt``."""
+    number = _number(text)
+    return UNIT if number is None or not MIN_INT <= number <= MAX_INT else number
+
+
+def parse_big_int(text: str) -> Value:
+    """``parseBigInt``: unit for what is none."""
+    if units_length(text) > MAX_BIG_INT_CHARS:
+        return UNIT
+    number = _number(text)
+    return UNIT if number is None or not MIN_BIG_INT <= number <= MAX_BIG_INT else BigInt(number)
+
+
+def parse_big_int_value(text: str) -> Value:
+    """``parseBigIntValue``: an error for what is none."""
+    length = units_length(text)
+    if length > MAX_BIG_INT_CHARS:
+        raise EvaluationError(
+            f"String too long for 512-bits big integers ({length} when max is {MAX_BIG_INT_CHARS})"
+        )
+    number = _number(text)
+    if number is None:
+        raise NativeCrash(f'For input string: "{text}"')
+    if not MIN_BIG_INT <= number <= MAX_BIG_INT:
+        raise EvaluationError("Value too big for 512-bits big integer")
+    return BigInt(number)
+
+
+def _number(text: str) -> int | None:
+    """An optional sign and decimal digits of any script of the basic plane."""
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    if not digits:
+        return None
+    if not digits.isascii():
+        values = [
+            unicodedata.decimal(character, -1) if ord(character) < _BASIC_PLANE else -1
+            for character in digits
+        ]
+        if -1 in values:
+            return None
+        digits = "".join(map(str, values))
+    elif not digits.isdigit():
+        return None
+    significant = digits.lstrip("0")
+    if len(significant) > _MAX_DIGITS:
+        significant = significant[:_MAX_DIGITS]
+    number = int(significant or "0")
+    return -number if text[0] == "-" else number
