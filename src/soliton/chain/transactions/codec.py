@@ -318,19 +318,20 @@ def from_message(signed: transaction_pb2.SignedTransaction, chain_id: int) -> An
         raise WrongChainId(chain_id, message.chain_id)
     if not 0 < message.version <= MAX_VERSION and kind.versioned:
         raise UnsupportedTransaction(kind.type_id, message.version)
-    has_sender = kind.type_id != _GENESIS and kind.sender is None
-    if has_sender and len(message.sender_public_key) != PUBLIC_KEY_LENGTH:
+    genesis = kind.type_id == _GENESIS
+    if not genesis and kind.sender is None and len(message.sender_public_key) != PUBLIC_KEY_LENGTH:
         raise FormatError(f"sender public key of {len(message.sender_public_key)} bytes")
     return build(
         kind,
         kind.payload(**form.read(data, message.chain_id)),
         version=message.version if kind.versioned else 1,
         chain_id=message.chain_id,
-        sender_public_key=message.sender_public_key,
-        fee=message.fee.amount,
-        fee_asset_id=protobuf.read_asset(message.fee.asset_id),
+        # Nobody sends coins that did not exist before, whatever a message says.
+        sender_public_key=b"" if genesis else message.sender_public_key,
+        fee=0 if genesis else message.fee.amount,
+        fee_asset_id=None if genesis else protobuf.read_asset(message.fee.asset_id),
         timestamp=message.timestamp,
-        proofs=tuple(signed.proofs),
+        proofs=() if genesis else tuple(signed.proofs),
     )
 
 
