@@ -1,7 +1,8 @@
 """Transactions out of what clients send: signed ones, ones to sign, ones to price.
 
-What lives here: the handlers of ``/transactions/sign`` and ``/transactions/calculateFee``, and
-reading a signed transaction. What does not: the routes' declarations (``rest.transactions``).
+What lives here: the handlers of ``/transactions/sign``, ``/transactions/calculateFee`` and
+``/utils/transactionSerialize``, and reading a signed transaction. What does not: the routes'
+declarations (``rest.transactions``).
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/transaction/
 TransactionFactory.scala`` (``parseRequestAndSign``, ``fromSignedRequest``) and ``api/http/
@@ -33,6 +34,12 @@ _MAX_VERSION_CHARS: Final = 3
 _FEE_WHEN_PRICING: Final = 1_234_567
 
 JsonObject = dict[str, object]
+
+
+class SignedBytes(msgspec.Struct, frozen=True, gc=False):
+    """The bytes that are signed of a transaction, each as a number."""
+
+    bytes: list[int]
 
 
 class Fee(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -68,19 +75,24 @@ def _check_version(kind: TransactionType, version: int, node: Node) -> None:
 
 def sign(request: Request) -> JsonObject:
     """Sign with the sender's own key."""
-    return _sign(request, None)
+    return codec.to_json(signed_by_wallet(node_of(request), request.json()))
 
 
 def sign_with(request: Request) -> JsonObject:
     """Sign with the key of another account of the wallet."""
-    return _sign(request, address_argument(request, "signerAddress"))
+    signer = address_argument(request, "signerAddress")
+    return codec.to_json(signed_by_wallet(node_of(request), request.json(), signer))
 
 
-def _sign(request: Request, signer: bytes | None) -> JsonObject:
-    node = node_of(request)
+def signed_by_wallet(
+    node: Node, request: JsonObject, signer: bytes | None = None
+) -> AnyTransaction:
+    """The transaction that a client describes, signed with the sender's key or another one of the
+    node's wallet. Raises ``ApiError``.
+    """
     obj = {
         name: value
-        for name, value in _with_numeric_version(request.json()).items()
+        for name, value in _with_numeric_version(request).items()
         if name not in _IGNORED_WHEN_SIGNING
     }
     try:
@@ -100,7 +112,7 @@ def _sign(request: Request, signer: bytes | None) -> JsonObject:
     except SolitonError as error:
         raise refusal(error, node.network.family) from error
     signing = keys if signer is None or signer == sender else _keys(node, signer)
-    return codec.to_json(codec.sign(transaction, signing.private_key))
+    return codec.sign(transaction, signing.private_key)
 
 
 def _keys(node: Node, address: bytes) -> KeyPair:
@@ -115,29 +127,47 @@ def _keys(node: Node, address: bytes) -> KeyPair:
 def calculate_fee(request: Request) -> Fee:
     """The least fee of the transaction that a client describes."""
     node = node_of(request)
-    chain_id = node.network.chain_id
-    obj = {
-        name: value
-        for name, value in _with_numeric_version(request.json()).items()
-        if name not in ("proofs", "signature")
-    }
-    obj["fee"] = _FEE_WHEN_PRICING
+    obj = request.json() | {"fee": _FEE_WHEN_PRICING}
     try:
-        draft = _read_request(obj, node)
-        if draft.sender_public_key is None:
-            raise JsonFieldErrors([("obj.senderPublicKey", "error.path.missing")])
-        transaction = json_reader.to_transaction(
-            draft,
-            json_reader.parse_public_key(draft.sender_public_key),
-            chain_id,
-            draft.timestamp or 0,
-        )
-        codec.validate(transaction)
-        least = node.minimum_fee(transaction)
+        least = node.minimum_fee(_unsigned(node, obj, obj.get("senderPublicKey")))
     except SolitonError as error:
         raise refusal(error, node.network.family) from error
     asset_id = None if least.asset_id is None else base58.encode(least.asset_id)
     return Fee(asset_id, least.amount)
+
+
+def serialize(request: Request) -> SignedBytes:
+    """The bytes that are signed of the transaction that a client describes."""
+    node, obj = node_of(request), request.json()
+    try:
+        transaction = read_claimed(obj, node)
+    except SolitonError as error:
+        key = obj.get("senderPk", obj.get("senderPublicKey"))
+        try:
+            transaction = _unsigned(node, obj, key)
+        except SolitonError as again:
+            raise refusal(again, node.network.family) from error
+    return SignedBytes(list(transaction.body))
+
+
+def _unsigned(node: Node, obj: JsonObject, sender_public_key: object) -> AnyTransaction:
+    """The transaction that a client describes, without proofs."""
+    plain = {
+        name: value
+        for name, value in _with_numeric_version(obj).items()
+        if name not in ("proofs", "signature")
+    }
+    draft = _read_request(plain, node)
+    if not isinstance(sender_public_key, str):
+        raise JsonFieldErrors([("obj.senderPublicKey", "error.path.missing")])
+    transaction = json_reader.to_transaction(
+        draft,
+        json_reader.parse_public_key(sender_public_key),
+        node.network.chain_id,
+        draft.timestamp or 0,
+    )
+    codec.validate(transaction)
+    return transaction
 
 
 def _read_request(obj: JsonObject, node: Node) -> json_reader.Request:

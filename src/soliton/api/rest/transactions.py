@@ -23,6 +23,7 @@ from soliton.api.errors import (
     INVALID_CHAIN_ID,
     INVALID_IDS,
     INVALID_PROOFS,
+    INVALID_PUBLIC_KEY,
     INVALID_SIGNATURE,
     INVALID_TRANSACTION_ID,
     MISSING_SENDER_PRIVATE_KEY,
@@ -60,7 +61,14 @@ from soliton.api.lookup import (
     with_slash,
 )
 from soliton.api.rest import examples
-from soliton.api.rest.signing import calculate_fee, read_claimed, sign, sign_with
+from soliton.api.rest.signing import (
+    SignedBytes,
+    calculate_fee,
+    read_claimed,
+    serialize,
+    sign,
+    sign_with,
+)
 from soliton.api.routes import (
     ANY_METHOD,
     BOOLEAN,
@@ -93,20 +101,31 @@ class Size(msgspec.Struct, frozen=True, gc=False):
 
 def broadcast(request: Request) -> object:
     """Check a signed transaction, keep it for a block, tell the network."""
-    node = node_of(request)
-    family = node.network.family
     try:
-        transaction = read_claimed(request.json(), node)
-    except SolitonError as error:
-        raise _traced(refusal(error, family), request) from error
-    try:
-        node.broadcast(transaction)
-    except SolitonError as error:
-        raise _traced(state_refusal(error, transaction, family), request) from error
-    shown = to_json(transaction)
+        shown = broadcast_claimed(node_of(request), request.json())
+    except ApiError as error:
+        raise _traced(error, request) from error
     if request.flag("trace"):
         shown["trace"] = []
     return shown
+
+
+def broadcast_claimed(node: Node, obj: dict[str, object]) -> Members:
+    """Check what a client says it has signed, and send it. Raises ``ApiError``."""
+    try:
+        transaction = read_claimed(obj, node)
+    except SolitonError as error:
+        raise refusal(error, node.network.family) from error
+    return broadcast_signed(node, transaction)
+
+
+def broadcast_signed(node: Node, transaction: AnyTransaction) -> Members:
+    """Send a transaction. Raises ``ApiError``."""
+    try:
+        node.broadcast(transaction)
+    except SolitonError as error:
+        raise state_refusal(error, transaction, node.network.family) from error
+    return to_json(transaction)
 
 
 def _traced(error: ApiError, request: Request) -> ApiError:
@@ -372,6 +391,17 @@ ROUTES: tuple[Route, ...] = (
         },
         example={"feeAssetId": None, "feeAmount": 100000},
         errors=_VALUE_ERRORS,
+    ),
+    Route(
+        methods=POST,
+        path="/utils/transactionSerialize",
+        handler=serialize,
+        tag="utils",
+        summary="The bytes that are signed of a transaction",
+        body=_FEE_REQUEST,
+        response=SignedBytes,
+        example={"bytes": [8, 82, 18, 32]},
+        errors=(*_VALUE_ERRORS, INVALID_PUBLIC_KEY),
     ),
     Route(
         methods=GET,
