@@ -25,7 +25,9 @@ from soliton.api.rest import (
     leasing,
     messages,
     node,
+    operations,
     peers,
+    requests,
     transactions,
     utils,
     wallet,
@@ -44,10 +46,12 @@ NODE_GROUPS: tuple[ModuleType, ...] = (
     alias,
     leasing,
     messages,
+    requests,
     peers,
     consensus,
     blockchain,
     debug,
+    operations,
 )
 GROUPS: tuple[ModuleType, ...] = (*NODE_GROUPS, utils)
 """Modules with ``ROUTES`` and, where a whole path prefix needs the API key, ``GUARDED``.
