@@ -1,0 +1,484 @@
+"""From a syntax tree to a compiled expression: names, types, overloads, and what is written short.
+
+What lives here: expressions and declarations. What does not: ``match`` (``matching`` writes it as
+choices first), dApps (``contract``), the algebra of types (``soliton.ride.types``).
+
+The trees that come out equal those of the reference to the byte. Where that has no reason of its
+own: the numbers in ``$match0`` and ``$f0_1`` count as the reference's state does, which forgets
+folds inside of branches, function bodies and matches.
+
+Source: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/compiler/``
+``{ExpressionCompiler,CompilerMacro,TypeCast}.scala``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Final, NamedTuple
+
+from soliton.ride.compiler.errors import CompileError, Source
+from soliton.ride.compiler.library import UTILITY_PREFIX, Library, Signature
+from soliton.ride.compiler.matching import lower_match
+from soliton.ride.compiler.syntax import (
+    AnyType,
+    Apply,
+    Cast,
+    Choice,
+    Declared,
+    Field,
+    Fold,
+    FunctionNode,
+    LetNode,
+    ListLiteral,
+    Literal,
+    Match,
+    Name,
+    NamedType,
+    Node,
+    TupleType,
+    Truth,
+    TypeNode,
+    UnionType,
+)
+from soliton.ride.expressions import (
+    FALSE,
+    TRUE,
+    Block,
+    Call,
+    Expression,
+    Func,
+    GetField,
+    If,
+    Let,
+    LongConst,
+    Ref,
+    StringConst,
+)
+from soliton.ride.types import (
+    ANY,
+    BOOLEAN,
+    BYTES,
+    INT,
+    NOTHING,
+    STRING,
+    UNIT,
+    ListOf,
+    Pattern,
+    Plain,
+    Record,
+    RideTypeError,
+    TupleOf,
+    Type,
+    UnionOf,
+    common,
+    covers,
+    equivalent,
+    field_type,
+    fields_of,
+    infer,
+    list_of,
+    members,
+    simplified,
+    tuple_of,
+    union_of,
+    with_parameters,
+)
+
+MAX_NAME_BYTES: Final = 255
+IS_INSTANCE_OF: Final = f"{UTILITY_PREFIX}isInstanceOf"
+
+_CONSTANT_TYPES: Final = {LongConst: INT, StringConst: STRING}
+_EQUAL, _IS_INSTANCE, _THROW, _GET_TYPE = 0, 1, 2, 3
+_AT_LEAST, _JOIN, _LIST_SIZE, _ELEMENT = 103, 300, 400, 401
+_CAST_NAME: Final = "@"
+
+
+class Typed(NamedTuple):
+    """A compiled expression and its type."""
+
+    expression: Expression
+    type: Type
+
+
+class Checker:
+    """Compiles one source; what is declared is added and taken away as scopes open and close."""
+
+    def __init__(self, source: Source, library: Library) -> None:
+        self.source: Final = source
+        self.library: Final = library
+        self.variables: Final = dict(library.variables)
+        self.functions: Final = dict(library.functions)
+        self._folds = 0
+        self._matches = 0
+        self._handlers: dict[type, Callable[..., Typed]] = {
+            Literal: self._literal,
+            Truth: self._truth,
+            Name: self._name,
+            Field: self._field,
+            Apply: self._apply,
+            ListLiteral: self._list,
+            Choice: self._choice,
+            Declared: self._declared,
+            Cast: self._cast,
+            Fold: self._fold,
+            Match: self._match,
+        }
+
+    def error(self, node: Node | FunctionNode | LetNode, problem: str, advice: str = "") -> CompileError:
+        """The error at the begin of a node."""
+        return self.source.error(node.start, problem, advice)
+
+    def expression(self, node: Node) -> Typed:
+        """The compiled form of any expression."""
+        return self._handlers[type(node)](node)
+
+    def local(self, node: Node) -> Typed:
+        """The same where folds inside do not count for what follows."""
+        folds = self._folds
+        result = self._handlers[type(node)](node)
+        self._folds = folds
+        return result
+
+    # --- leaves and fields ---
+
+    def _literal(self, node: Literal) -> Typed:
+        return Typed(node.value, _CONSTANT_TYPES.get(type(node.value), BYTES))
+
+    def _truth(self, node: Truth) -> Typed:
+        return Typed(TRUE if node.value else FALSE, BOOLEAN)
+
+    def _name(self, node: Name) -> Typed:
+        found = self.variables.get(node.name)
+        if found is None:
+            advice = _similar(node.name, self.variables)
+            if node.name in self.functions:
+                advice = f"{node.name} is a function: call it with brackets"
+            raise self.error(node, f"nothing is called {node.name!r} here", advice)
+        return Typed(Ref(node.name), found)
+
+    def _field(self, node: Field) -> Typed:
+        subject = self.expression(node.subject)
+        found = field_type(subject.type, node.field)
+        if found is None or (found is NOTHING and not node.generated):
+            known = [name for each in members(subject.type) for name, _ in fields_of(each)]
+            advice = _similar(node.field, known) or (
+                f"its fields are {', '.join(dict.fromkeys(known))}" if known else ""
+            )
+            if len(members(subject.type)) > 1:
+                advice = "not all types of the union have it: use match first"
+            raise self.error(node, f"{subject.type.name} has no field {node.field!r}", advice)
+        return Typed(GetField(subject.expression, node.field), found)
+
+    # --- calls ---
+
+    def _apply(self, node: Apply) -> Typed:
+        """A call; long chains of first arguments (``a + b + c``) are walked in a loop."""
+        chain = [node]
+        while chain[-1].arguments and type(chain[-1].arguments[0]) is Apply:
+            chain.append(chain[-1].arguments[0])
+        result: Typed | None = None
+        while chain:
+            call = chain.pop()
+            arguments = [] if result is None else [result]
+            for argument in call.arguments[len(arguments) :]:
+                arguments.append(self._handlers[type(argument)](argument))
+            result = self.call(call, call.name, arguments)
+        assert result is not None
+        return result
+
+    def _list(self, node: ListLiteral) -> Typed:
+        items = [self.expression(item) for item in node.items]
+        result = Typed(Ref("nil"), self.library.variables.get("nil", NOTHING))
+        for item in reversed(items):
+            result = self.call(node, "cons", [item, result])
+        return result
+
+    def call(self, node: Node, name: str, arguments: list[Typed]) -> Typed:
+        """The call of whatever the name means for arguments of these types."""
+        signatures: tuple[Signature, ...] | None = self.functions.get(name)
+        if signatures is None:
+            constructor = self.library.constructors.get(name)
+            if constructor is None:
+                raise self._no_function(node, name, arguments)
+            signatures = (constructor,)
+        if len(signatures) == 1:
+            try:
+                return _called(signatures[0], arguments)
+            except RideTypeError as error:
+                raise self.error(node, f"{_shown(name)} does not fit: {error}") from None
+        found = []
+        for signature in signatures:
+            try:
+                found.append(_called(signature, arguments))
+            except RideTypeError:
+                continue
+        if len(found) == 1:
+            return found[0]
+        given = ", ".join(argument.type.name for argument in arguments)
+        shapes = "; ".join(
+            f"({', '.join(each.name for each in signature.arguments)})" for signature in signatures
+        )
+        problem = "does not take" if not found else "can be taken in several ways for"
+        advice = f"it takes {shapes}" if not found else "say the type with a match or exactAs"
+        raise self.error(node, f"{_shown(name)} {problem} ({given})", advice)
+
+    def _no_function(self, node: Node, name: str, arguments: list[Typed]) -> CompileError:
+        if name.startswith(f"{UTILITY_PREFIX}Tuple"):
+            return self.error(node, "there are no tuples here", "they need 2 elements and version 4")
+        if name in self.variables:
+            return self.error(node, f"{name!r} is a value, not a function")
+        known = [*self.functions, *self.library.constructors]
+        given = ", ".join(argument.type.name for argument in arguments)
+        advice = _similar(name, known) or (
+            f"version {self.library.version} does not have it, or it is a callable function"
+        )
+        return self.error(node, f"there is no function {_shown(name)}({given})", advice)
+
+    # --- choices ---
+
+    def _choice(self, node: Choice) -> Typed:
+        branches = []
+        rest: Node = node
+        while type(rest) is Choice:
+            condition = self.local(rest.condition)
+            if not equivalent(condition.type, BOOLEAN):
+                raise self.error(
+                    rest.condition,
+                    f"a condition has to be Boolean, this is {condition.type.name}",
+                    "compare it with something",
+                )
+            branches.append((condition.expression, self.local(rest.then)))
+            rest = rest.otherwise
+        result = self.local(rest)
+        for condition_, then in reversed(branches):
+            type_ = common(then.type, result.type, merge_tuples=False)
+            result = Typed(If(condition_, then.expression, result.expression), type_)
+        return result
+
+    def _match(self, node: Match) -> Typed:
+        """A match: its subject gets a name, its cases become choices."""
+        folds, number = self._folds, self._matches
+        name = f"$match{number}"
+        self._matches = number + 1
+        subject = self.expression(node.subject)
+        before = self.variables.get(name)
+        self.variables[name] = subject.type
+        body = self.expression(lower_match(self, node, name, subject))
+        self._forget(self.variables, name, before)
+        self._folds, self._matches = folds, number
+        return Typed(Block(Let(name, subject.expression), body.expression, True), body.type)
+
+    # --- declarations ---
+
+    def _declared(self, node: Declared) -> Typed:
+        """A block; its declarations, which may be many, are walked in a loop."""
+        opened: list[tuple[LetNode | FunctionNode, Let | Func, object]] = []
+        folds: int | None = None
+        rest: Node = node
+        while type(rest) is Declared:
+            declaration = rest.declaration
+            if isinstance(declaration, LetNode):
+                let, type_ = self.let(declaration)
+                opened.append((declaration, let, self.variables.get(declaration.name)))
+                self.variables[declaration.name] = type_
+            else:
+                func, types, result_type = self.function(declaration)
+                opened.append((declaration, func, self.functions.get(declaration.name)))
+                signature = Signature(declaration.name, types, result_type)
+                self.functions[declaration.name] = (signature,)
+            if folds is None:
+                folds = self._folds
+            rest = rest.body
+        result = self.expression(rest)
+        expression = result.expression
+        for declaration, compiled, before in reversed(opened):
+            if isinstance(declaration, LetNode):
+                self._forget(self.variables, declaration.name, before)
+                expression = Block(compiled, expression, True)
+            else:
+                self._forget(self.functions, declaration.name, before)
+                expression = Block(compiled, expression)
+        if folds is not None:
+            self._folds = folds
+        return Typed(expression, result.type)
+
+    @staticmethod
+    def _forget(names: dict[str, object], name: str, before: object) -> None:
+        if before is None:
+            del names[name]
+        else:
+            names[name] = before
+
+    def let(self, node: LetNode) -> tuple[Let, Type]:
+        """A compiled value and its type; the name is not yet in scope."""
+        self.check_name(node, may_shadow=node.may_shadow)
+        value = self.expression(node.value)
+        return Let(node.name, value.expression), node.type or value.type
+
+    def function(
+        self, node: FunctionNode, allowed: frozenset[str] = frozenset()
+    ) -> tuple[Func, tuple[Type, ...], Type]:
+        """A compiled function, the types of its parameters and of its result; the name is not yet
+        in scope.
+        """
+        self.check_name(node, may_shadow=node.name in allowed)
+        names = [name for name, _, _ in node.parameters]
+        if len(set(names)) != len(names):
+            raise self.error(node, f"{node.name} has two parameters of the same name")
+        types = {name: self.type_of(of, name) for name, _, of in node.parameters}
+        before = {name: self.variables.get(name) for name in names}
+        self.variables.update(types)
+        body = self.local(node.body)
+        for name in names:
+            self._forget(self.variables, name, before[name])
+        return Func(node.name, tuple(names), body.expression), tuple(types.values()), body.type
+
+    def check_name(self, node: LetNode | FunctionNode, *, may_shadow: bool) -> None:
+        """Refuse a name that is taken or too long."""
+        name = node.name
+        size = len(name.encode())
+        if size > MAX_NAME_BYTES:
+            raise self.error(node, f"a name of {size} bytes, {MAX_NAME_BYTES} are allowed")
+        if name in self.variables and not may_shadow:
+            raise self.error(node, f"{name!r} is already a value here", "choose another name")
+        if name in self.functions:
+            raise self.error(node, f"{name!r} is already a function", "choose another name")
+
+    # --- types ---
+
+    def type_of(self, node: TypeNode, variable: str | None = None) -> Type:
+        """The type that a source means."""
+        if isinstance(node, AnyType):
+            return ANY
+        if isinstance(node, UnionType):
+            return simplified(union_of([self.type_of(each, variable) for each in node.members]))
+        if isinstance(node, TupleType):
+            return tuple_of(self.type_of(each, variable) for each in node.items)
+        if node.parameter is not None:
+            if node.name != "List":
+                raise self.source.error(node.start, f"{node.name} takes no type in brackets")
+            return list_of(self.type_of(node.parameter, variable))
+        return self._named_type(node, variable)
+
+    def _named_type(self, node: NamedType, variable: str | None) -> Type:
+        found = self.library.types.get(node.name)
+        if found is None:
+            whose = f" of {variable!r}" if variable else ""
+            advice = _similar(node.name, self.library.types)
+            if node.name == "List":
+                advice = "write List[Type]"
+            raise self.source.error(node.start, f"no type {node.name!r}{whose}", advice)
+        if isinstance(found, UnionOf):
+            return simplified(union_of(found.members))
+        return found
+
+    def record_named(self, start: int, name: str) -> Record | None:
+        """The object type of a name, if it is one."""
+        found = self.type_of(NamedType(start, start, name))
+        return found if isinstance(found, Record) else None
+
+    # --- casts and folds ---
+
+    def _cast(self, node: Cast) -> Typed:
+        target = self.type_of(node.type)
+        subject = self.expression(node.subject)
+        if isinstance(target, ListOf) and target.inner is not ANY:
+            raise self.error(node, f"a cast to {target.name} checks nothing", "use List[Any]")
+        failure: Expression = Ref("unit")
+        type_: Type = union_of([target, UNIT])
+        if node.exact:
+            failure = Call(_THROW, (self._cast_message(subject.type, target),))
+            type_ = target
+        value = Ref(_CAST_NAME)
+        check = Call(_IS_INSTANCE, (value, StringConst(target.name)))
+        block = Block(Let(_CAST_NAME, subject.expression), If(check, value, failure))
+        return Typed(block, type_)
+
+    def _cast_message(self, given: Type, target: Type) -> Expression:
+        if not self.library.tells_types_at_run_time:
+            return StringConst(f"Couldn't cast {given.name} to {target.name}")
+        said = StringConst(f" couldn't be cast to {target.name}")
+        return Call(_JOIN, (Call(_GET_TYPE, (Ref(_CAST_NAME),)), said))
+
+    def _fold(self, node: Fold) -> Typed:
+        items = self.expression(node.items)
+        if not isinstance(items.type, ListOf):
+            raise self.error(node, f"FOLD needs a list first, this is {items.type.name}")
+        first = self.expression(node.first)
+        inner = items.type.inner
+        found = None
+        for signature in self.functions.get(node.function, self._constructors(node.function)):
+            if len(signature.arguments) != 2:
+                continue
+            one, two = signature.arguments
+            if _accepts(one, first.type) and _accepts(two, inner):
+                found = signature
+                break
+        if found is None:
+            raise self.error(
+                node,
+                f"no function {node.function}({first.type.name}, {inner.name}) for the FOLD",
+                "it takes what has been gathered, and an element",
+            )
+        number = self._folds
+        self._folds = number + 1
+        result = found.arguments[0]
+        return Typed(
+            unrolled_fold(number, node.limit, items.expression, first.expression, found.key),
+            result,  # type: ignore[arg-type]
+        )
+
+    def _constructors(self, name: str) -> tuple[Signature, ...]:
+        found = self.library.constructors.get(name)
+        return () if found is None else (found,)
+
+
+def unrolled_fold(
+    number: int, limit: int, items: Expression, first: Expression, function: int | str
+) -> Expression:
+    """A fold as the calls that it stands for."""
+    step, last = f"$f{number}_1", f"$f{number}_2"
+    gathered, place = Ref("$a"), Ref("$i")
+    beyond = Call(_AT_LEAST, (place, Ref("$s")))
+    element = Call(_ELEMENT, (Ref("$l"), place))
+    too_long = Call(_THROW, (StringConst(f"List size exceeds {limit}"),))
+    parameters = ("$a", "$i")
+    result: Expression = Ref("$acc0")
+    for index in range(limit):
+        result = Call(step, (result, LongConst(index)))
+    result = Call(last, (result, LongConst(limit)))
+    for declaration in (
+        Func(last, parameters, If(beyond, gathered, too_long)),
+        Func(step, parameters, If(beyond, gathered, Call(function, (gathered, element)))),
+        Let("$acc0", first),
+        Let("$s", Call(_LIST_SIZE, (Ref("$l"),))),
+        Let("$l", items),
+    ):
+        result = Block(declaration, result)
+    return result
+
+
+def _called(signature: Signature, arguments: list[Typed]) -> Typed:
+    wanted = signature.arguments
+    if len(wanted) != len(arguments):
+        raise RideTypeError(f"it takes {len(wanted)} arguments, not {len(arguments)}")
+    found = infer([(given.type, want) for given, want in zip(arguments, wanted, strict=True)])
+    result = with_parameters(signature.result, found)
+    return Typed(Call(signature.key, tuple(each.expression for each in arguments)), result)
+
+
+def _accepts(pattern: Pattern, given: Type) -> bool:
+    plain = isinstance(pattern, Plain | ListOf | TupleOf | UnionOf | Record)
+    return plain and covers(pattern, given)
+
+
+def _shown(name: str) -> str:
+    """A name without the prefix of hidden functions."""
+    return name.removeprefix(UTILITY_PREFIX)
+
+
+def _similar(name: str, known: object) -> str:
+    names = [each for each in known if not each.startswith(UTILITY_PREFIX)]  # type: ignore[attr-defined]
+    near = get_close_matches(name, names, 1, 0.75)
+    return f"did you mean {near[0]}?" if near else ""

@@ -1,0 +1,208 @@
+"""Smaller dApps: without declarations that nothing uses, and with short names.
+
+What lives here: both, and the way back. What does not: when to do it; authors ask for it.
+
+Short names are given in the order in which the tree is walked, so that the same source gives the
+same bytes as the reference's compiler. Nesting costs stack here: the trees come from sources,
+which have a bound.
+
+Source: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/compiler/``
+``ContractScriptCompactor.scala``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from string import ascii_lowercase, ascii_uppercase
+from typing import Final
+
+import msgspec
+
+from soliton.ride.compiler.library import RESERVED_VARIABLES
+from soliton.ride.expressions import (
+    AnnotatedFunction,
+    Block,
+    Call,
+    DApp,
+    Declaration,
+    Expression,
+    Func,
+    GetField,
+    If,
+    Let,
+    Ref,
+)
+from soliton.ride.meta import Meta, read_meta, write_meta
+from soliton.ride.script import nodes
+
+_LETTERS: Final = ascii_lowercase + ascii_uppercase
+
+
+def without_unused(dapp: DApp) -> DApp:
+    """The dApp without declarations that no function needs."""
+    values = {
+        each.name: each.value if isinstance(each, Let) else each.body for each in dapp.declarations
+    }
+    functions = [each.function.body for each in dapp.callables]
+    if dapp.verifier is not None:
+        functions.append(dapp.verifier.function.body)
+    used: set[str] = set()
+    waiting = functions
+    while waiting:
+        for name in _names(waiting.pop()):
+            if name not in used:
+                used.add(name)
+                if name in values:
+                    waiting.append(values[name])
+    kept = tuple(each for each in dapp.declarations if each.name in used)
+    return msgspec.structs.replace(dapp, declarations=kept)
+
+
+def _names(expression: Expression) -> Iterator[str]:
+    for node in nodes(expression):
+        if isinstance(node, Ref):
+            yield node.name
+        elif isinstance(node, Call):
+            yield str(node.function)
+
+
+def compacted(dapp: DApp) -> DApp:
+    """The dApp with short names; its description keeps the original ones."""
+    taken = {each.function.name for each in dapp.callables} | RESERVED_VARIABLES
+    renamer = _Renamer(taken)
+    short = renamer.dapp(dapp)
+    places = {_place_of(name): original for original, name in renamer.names.items()}
+    originals = tuple(places.get(place, "") for place in range(max(places, default=-1) + 1))
+    meta = msgspec.structs.replace(read_meta(dapp.meta), original_names=originals)
+    return msgspec.structs.replace(short, meta=write_meta(meta))
+
+
+def with_original_names(dapp: DApp) -> DApp:
+    """The dApp with the names that its description keeps."""
+    meta = read_meta(dapp.meta)
+    if meta.original_names:
+        names = {_name_at(place): name for place, name in enumerate(meta.original_names) if name}
+        rest = msgspec.structs.replace(meta, original_names=())
+    elif meta.name_pairs:
+        names = dict(meta.name_pairs)
+        rest = msgspec.structs.replace(meta, name_pairs=())
+    else:
+        return dapp
+    renamer = _Renamer(None, names)
+    return msgspec.structs.replace(renamer.dapp(dapp), meta=write_meta(rest))
+
+
+class _Renamer:
+    """Walks a dApp in the reference's order. ``_known`` are the names in scope that may change:
+    others are the library's. A name that is declared in several places keeps one short name.
+    """
+
+    def __init__(self, taken: set[str] | None, names: dict[str, str] | None = None) -> None:
+        self.names: Final = names or {}
+        self._taken = taken
+        self._next = 0
+        self._known: frozenset[str] = frozenset()
+
+    def _new_name(self, old: str) -> str:
+        if old in self.names:
+            return self.names[old]
+        if self._taken is None:
+            return old
+        while (name := _name_at(self._next)) in self._taken:
+            self._next += 1
+        self._next += 1
+        self.names[old] = name
+        return name
+
+    def dapp(self, dapp: DApp) -> DApp:
+        """All parts of a dApp; the names of callable functions stay."""
+        declarations = tuple(self._declaration(each) for each in dapp.declarations)
+        outer = self._known
+        callables = []
+        for each in dapp.callables:
+            callables.append(self._callable(each))
+            self._known = outer
+        verifier = None
+        if dapp.verifier is not None:
+            invocation = self._new_name(dapp.verifier.invocation)
+            self._known = outer | {dapp.verifier.invocation}
+            verifier = AnnotatedFunction(invocation, self._func(dapp.verifier.function))
+        return DApp(dapp.meta, declarations, tuple(callables), verifier)
+
+    def _callable(self, each: AnnotatedFunction) -> AnnotatedFunction:
+        function = each.function
+        invocation = self._new_name(each.invocation)
+        parameters = tuple(self._new_name(name) for name in function.parameters)
+        self._known |= {each.invocation, *function.parameters}
+        body = self._expression(function.body)
+        return AnnotatedFunction(invocation, Func(function.name, parameters, body))
+
+    def _declaration(self, declaration: Declaration) -> Declaration:
+        if isinstance(declaration, Func):
+            return self._func(declaration)
+        before = self._known
+        name = self._new_name(declaration.name)
+        value = self._expression(declaration.value)
+        self._known = before | {declaration.name}
+        return Let(name, value)
+
+    def _func(self, function: Func) -> Func:
+        before = self._known
+        name = self._new_name(function.name)
+        parameters = tuple(self._new_name(each) for each in function.parameters)
+        self._known = before | set(function.parameters)
+        body = self._expression(function.body)
+        self._known = before | {function.name}
+        return Func(name, parameters, body)
+
+    def _expression(self, expression: Expression) -> Expression:
+        match expression:
+            case Block():
+                return self._block(expression)
+            case Call(function, arguments):
+                if isinstance(function, str) and function in self._known:
+                    function = self.names.get(function, function)
+                return Call(function, tuple(self._expression(each) for each in arguments))
+            case Ref(name):
+                return Ref(self.names.get(name, name)) if name in self._known else expression
+            case GetField(subject, field):
+                return GetField(self._expression(subject), field)
+            case If(condition, then, otherwise):
+                return If(
+                    self._expression(condition),
+                    self._expression(then),
+                    self._expression(otherwise),
+                )
+            case _:
+                return expression
+
+    def _block(self, block: Block) -> Expression:
+        """A block and the blocks directly in its body, in a loop."""
+        before = self._known
+        opened = []
+        rest: Expression = block
+        while isinstance(rest, Block):
+            opened.append((self._declaration(rest.declaration), rest.old))
+            rest = rest.body
+        result = self._expression(rest)
+        for declaration, old in reversed(opened):
+            result = Block(declaration, result, old)
+        self._known = before
+        return result
+
+
+def _name_at(place: int) -> str:
+    """The short name of a place: ``a`` to ``Z``, then ``aa`` and on."""
+    name = ""
+    while place >= 0:
+        place, letter = divmod(place, len(_LETTERS))
+        name = _LETTERS[letter] + name
+        place -= 1
+    return name
+
+
+def _place_of(name: str) -> int:
+    place = 0
+    for letter in name:
+        place = place * len(_LETTERS) + _LETTERS.index(letter) + 1
+    return place - 1

@@ -1,0 +1,169 @@
+"""From a source to a script.
+
+What lives here: the one function that everybody calls, and the limits of size. What does not:
+whether the script is too complex to be set (``soliton.ride.estimators``).
+
+Source: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang/API.scala`` and
+``v1/BaseGlobal.scala``.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from soliton.ride.compiler import directives as heads
+from soliton.ride.compiler.checker import Checker
+from soliton.ride.compiler.compaction import compacted, without_unused
+from soliton.ride.compiler.contract import compile_contract
+from soliton.ride.compiler.directives import Directives, link, read_directives
+from soliton.ride.compiler.errors import CompileError, Source
+from soliton.ride.compiler.library import ScriptKind, library
+from soliton.ride.compiler.parser import parse_contract, parse_expression
+from soliton.ride.compiler.syntax import AnnotatedNode, Annotation, ContractNode, FunctionNode
+from soliton.ride.expressions import (
+    DEFAULT_FUNCTION,
+    Block,
+    Call,
+    DApp,
+    Expression,
+    GetField,
+    If,
+    Let,
+)
+from soliton.ride.script import Script, make_script
+from soliton.ride.types import BOOLEAN
+
+MAX_SOURCE_CHARS: Final = 1_000_000
+MAX_EXPRESSION_BYTES: Final = 8_192
+MAX_CALL_BYTES: Final = 32_768
+MAX_DAPP_BYTES: Final = 163_840
+FREE_CALL_INVOCATION: Final = "i"
+"""The name that an expression that is called has for its invocation."""
+FIRST_VERSION_WITH_FUNCTIONS: Final = 3
+
+_KINDS: Final = {
+    heads.ACCOUNT: ScriptKind.ACCOUNT,
+    heads.ASSET: ScriptKind.ASSET,
+    heads.CALL: ScriptKind.CALL,
+}
+
+
+class Compiled(msgspec.Struct, frozen=True):
+    """A script, and what its source said that it is."""
+
+    script: Script
+    directives: Directives
+
+
+def compile_source(
+    text: str,
+    *,
+    libraries: Mapping[str, str] | None = None,
+    compact: bool = False,
+    remove_unused: bool = False,
+    default_version: int = heads.DEFAULT_VERSION,
+) -> Compiled:
+    """The script of a source; raises ``CompileError``.
+
+    ``libraries`` are the texts of what the source imports, by the names it gives them. ``compact``
+    and ``remove_unused`` make dApps smaller and do nothing to expressions.
+    """
+    if len(text) > MAX_SOURCE_CHARS:
+        raise CompileError(f"the source has more than {MAX_SOURCE_CHARS} characters")
+    said = read_directives(text, default_version)
+    source = link(text, said, libraries or {})
+    if len(source.text) > MAX_SOURCE_CHARS:
+        raise CompileError(f"source and libraries have more than {MAX_SOURCE_CHARS} characters")
+    content: Expression | DApp
+    try:
+        if said.content == heads.DAPP:
+            content = _dapp(source, said, compact=compact, remove_unused=remove_unused)
+        else:
+            content = _expression(source, said)
+    except RecursionError:
+        raise CompileError(
+            "the source is nested too deeply", "give names to parts of it with let"
+        ) from None
+    script = make_script(said.version, content)
+    _check_size(script, said)
+    return Compiled(script, said)
+
+
+def _dapp(source: Source, said: Directives, *, compact: bool, remove_unused: bool) -> DApp:
+    checker = Checker(source, library(said.version, ScriptKind.DAPP))
+    dapp = compile_contract(checker, parse_contract(source, said.version))
+    if remove_unused:
+        dapp = without_unused(dapp)
+    return compacted(dapp) if compact else dapp
+
+
+def _expression(source: Source, said: Directives) -> Expression:
+    checker = Checker(source, library(said.version, _KINDS[said.script]))
+    if said.script == heads.CALL:
+        return _called_expression(checker, source, said)
+    if said.content == heads.LIBRARY:
+        source = Source(source.text + "\nunit", source.imported)
+        checker = Checker(source, checker.library)
+        return checker.expression(parse_expression(source, said.version)).expression
+    result = checker.expression(parse_expression(source, said.version))
+    if result.type is not BOOLEAN:
+        raise CompileError(
+            f"the script gives {result.type.name}, it has to give Boolean",
+            "end it with a condition, or begin it with {-# CONTENT_TYPE DAPP #-}",
+        )
+    if said.version < FIRST_VERSION_WITH_FUNCTIONS and _has_functions(result.expression):
+        raise CompileError(
+            f"version {said.version} has no functions", "write {-# STDLIB_VERSION 3 #-} or later"
+        )
+    return result.expression
+
+
+def _called_expression(checker: Checker, source: Source, said: Directives) -> Expression:
+    """An expression that gives what a callable function gives."""
+    node = parse_expression(source, said.version)
+    function = FunctionNode(node.start, node.end, DEFAULT_FUNCTION, (), node)
+    binding = ((FREE_CALL_INVOCATION, node.start),)
+    annotation = Annotation(node.start, node.end, "Callable", binding)
+    whole = ContractNode((), (AnnotatedNode((annotation,), function),), node.end)
+    return compile_contract(checker, whole).callables[0].function.body
+
+
+def _has_functions(expression: Expression) -> bool:
+    """Whether a block of the later form comes before the first leaf, level by level: the reference
+    looks no further.
+    """
+    waiting = deque([expression])
+    while waiting:
+        node = waiting.popleft()
+        match node:
+            case Block(declaration, body, True):
+                assert isinstance(declaration, Let)
+                waiting.extend((declaration.value, body))
+            case Block():
+                return True
+            case GetField(subject):
+                waiting.append(subject)
+            case If(condition, then, otherwise):
+                waiting.extend((condition, then, otherwise))
+            case Call(_, arguments):
+                waiting.extend(arguments)
+            case _:
+                return False
+    return False
+
+
+def _check_size(script: Script, said: Directives) -> None:
+    limit = MAX_EXPRESSION_BYTES
+    if said.content == heads.DAPP:
+        limit = MAX_DAPP_BYTES
+    elif said.script == heads.CALL:
+        limit = MAX_CALL_BYTES
+    if len(script.source) > limit:
+        raise CompileError(
+            f"the script has {len(script.source)} bytes, {limit} are allowed",
+            "compile with compaction and without unused declarations",
+        )

@@ -1,0 +1,85 @@
+"""What is wrong with a source, where, and what to do about it.
+
+What lives here: the error, and the source text that knows lines and columns. What does not: the
+checks (``parser``, ``checker``, ``contract``).
+"""
+
+from __future__ import annotations
+
+import bisect
+from typing import Final
+
+from soliton.ride.errors import RideError
+
+
+class CompileError(RideError):
+    """A source that cannot be compiled; ``line`` and ``column`` count from 1, 0 means nowhere in
+    particular. ``advice`` is a way out where there is one.
+    """
+
+    def __init__(self, problem: str, advice: str = "", line: int = 0, column: int = 0) -> None:
+        place = f"line {line}, column {column}: " if line else ""
+        way_out = f" ({advice})" if advice else ""
+        super().__init__(f"{place}{problem}{way_out}")
+        self.problem = problem
+        self.advice = advice
+        self.line = line
+        self.column = column
+
+
+class Source:
+    """A source text with the libraries that it imports already in it.
+
+    Offsets are those of the linked text. ``place`` counts in the text that the author wrote.
+    """
+
+    __slots__ = ("_astral", "imported", "text")
+
+    def __init__(self, text: str, imported: tuple[int, int, int] | None = None) -> None:
+        self.text: Final = text
+        self.imported: Final = imported
+        """Begin and end of the import directive in the author's text, and by how much the
+        imported declarations are longer than it."""
+        self._astral: Final = [place for place, char in enumerate(text) if char > "\uffff"]
+
+    def error(self, offset: int, problem: str, advice: str = "") -> CompileError:
+        """The error at an offset."""
+        line, column, inside = self.place(offset)
+        where = " in an imported library" if inside else ""
+        return CompileError(problem + where, advice, line, column)
+
+    def place(self, offset: int) -> tuple[int, int, bool]:
+        """Line and column of an offset, and whether it is inside of a library."""
+        inside = False
+        before = self.text[:offset]
+        if self.imported is not None:
+            begin, end, longer = self.imported
+            if begin <= offset < end + longer:
+                inside, before = True, self.text[:begin]
+            elif offset >= end + longer:
+                line = before.count("\n") - self.text.count("\n", begin, end + longer) + 1
+                return line, offset - before.rfind("\n"), False
+        return before.count("\n") + 1, len(before) - before.rfind("\n"), inside
+
+    def reference_span(self, start: int, end: int) -> tuple[int, int]:
+        """The two offsets as the reference counts them: in UTF-16 units of the author's text.
+
+        They end up in compiled scripts, in the names of hidden variables.
+        """
+        first, last = self._units(start), self._units(end)
+        if self.imported is None:
+            return first, last
+        begin, finish, longer = self.imported
+        return (
+            _shifted(first, begin, longer, finish, begin),
+            _shifted(last, begin, longer, finish, finish),
+        )
+
+    def _units(self, offset: int) -> int:
+        return offset + bisect.bisect_left(self._astral, offset)
+
+
+def _shifted(offset: int, begin: int, longer: int, finish: int, bound: int) -> int:
+    if offset < begin:
+        return offset
+    return bound if offset - longer < finish else offset - longer

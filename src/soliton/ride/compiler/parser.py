@@ -1,0 +1,714 @@
+"""From the text of a source to its syntax tree.
+
+What lives here: expressions, declarations, patterns and dApps. What does not: the notation of
+types (``type_syntax``), of constants (``literals``), of directives (``directives``); and any
+meaning.
+
+The reference reads with a grammar that looks at characters, not at words, and line ends mean
+something in a few places: a bracket that opens a call or an index stands directly after the name,
+a declaration ends at a line end or at a semicolon, and a number with a sign at the begin of a line
+is a new expression. Where it ends, to the character, is seen in compiled scripts: names of hidden
+variables contain offsets.
+
+Nesting is bounded; long chains (``else if``, declarations, operators) are read in loops.
+
+Source: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/parser/``
+``{Parser,BinaryOperation,UnaryOperation,Macro}.scala``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from soliton.ride.compiler.errors import CompileError, Source
+from soliton.ride.compiler.hash_order import hash_map_order
+from soliton.ride.compiler.literals import (
+    BLANK,
+    GAP,
+    KEYWORDS,
+    KEYWORDS_SINCE_V8,
+    MEMBER,
+    NAME,
+    NUMBER,
+    bytes_start,
+    read_bytes,
+    read_number,
+    read_text,
+)
+from soliton.ride.compiler.syntax import (
+    AnnotatedNode,
+    Annotation,
+    Apply,
+    Binding,
+    Case,
+    Cast,
+    Choice,
+    Constants,
+    ContractNode,
+    Declared,
+    Field,
+    Fold,
+    FunctionNode,
+    LetNode,
+    ListLiteral,
+    Literal,
+    Match,
+    Name,
+    Node,
+    ObjectPattern,
+    PatternNode,
+    Truth,
+    TuplePattern,
+    TypeNode,
+)
+from soliton.ride.compiler.type_syntax import parse_type_node
+from soliton.ride.expressions import StringConst
+
+MAX_NESTING: Final = 100
+"""Brackets, branches and blocks inside of each other; each takes a few frames of the stack."""
+MAX_TUPLE_SIZE: Final = 22
+MAX_FOLD_LIMIT: Final = 1000
+
+_COMMENTS: Final = re.compile(r"#[^\n]*(?:[ \t\r\n]*#[^\n]*)*")
+_OPERATOR: Final = re.compile(r"\|\||&&|>=|<=|==|!=|::|:\+|\+\+|[><+\-*/%]")
+_NUMBER_ON_NEW_LINE: Final = re.compile(r"[\n\r]+[ \t]*[+-]?[0-9]")
+_DECLARATION_END: Final = re.compile(r"[ \t\r\n]*;|[ \t\r]*\n")
+_DIRECTIVES: Final = re.compile(r"(?:[ \t\r\n]+|#[^\n]*|\{-#[^#]*#-\})*")
+_BORDER: Final = " \t\n\r({"
+_FOLD: Final = re.compile(r"FOLD<([0-9]+)>\(")
+_OBJECT_PATTERN: Final = re.compile(
+    r"[ \t\r\n]*\([ \t\r\n]*(?:\)|_?[A-Za-z][A-Za-z0-9_]*[ \t\r\n]*=(?!=))"
+)
+_UNARY_MINUS: Final = re.compile(r"-[ \t\r\n]*(?![ \t\r\n0-9])")
+_STRICT_ADVICE: Final = "Strict value is not equal to itself."
+
+_LEVELS: Final = (
+    ("||",),
+    ("&&",),
+    (">", ">=", "<", "<="),
+    ("==", "!="),
+    ("::",),
+    ("+", "-"),
+    ("*", "/", "%"),
+    (":+", "++"),
+)
+_LEVEL_OF: Final = {sign: level for level, signs in enumerate(_LEVELS) for sign in signs}
+_CONS_LEVEL: Final = _LEVEL_OF["::"]
+_SUM_LEVEL: Final = _LEVEL_OF["+"]
+
+_Pending = tuple[str, int, list[LetNode | FunctionNode]]
+
+
+def parse_expression(source: Source, version: int) -> Node:
+    """The tree of a source that is one expression."""
+    return Parser(source, version).whole_expression()
+
+
+def parse_contract(source: Source, version: int) -> ContractNode:
+    """The tree of a source that is a dApp."""
+    return Parser(source, version).contract()
+
+
+class Parser:
+    """Reads one source from begin to end; ``_place`` is where it is."""
+
+    def __init__(self, source: Source, version: int) -> None:
+        self._source = source
+        self._text = source.text
+        self._size = len(source.text)
+        self._version = version
+        self._keywords = KEYWORDS_SINCE_V8 if version >= 8 else KEYWORDS
+        self._place = 0
+        self._depth = 0
+
+    # --- wholes ---
+
+    def whole_expression(self) -> Node:
+        """The expression that the whole source is."""
+        self._skip_directives()
+        if self._place >= self._size:
+            raise self._error("the source is empty", "it needs an expression as its result")
+        result = self._expression()
+        self._gap()
+        if self._place < self._size:
+            raise self._unexpected("the expression has ended here")
+        return result
+
+    def contract(self) -> ContractNode:
+        """The dApp that the whole source is."""
+        self._skip_directives()
+        declarations = self._declarations(required=False)
+        functions = []
+        self._gap()
+        while self._next_is("@"):
+            functions.append(self._annotated())
+            self._gap()
+        if functions and self._declaration_word() is not None:
+            raise self._error(
+                "a declaration after a callable function", "declare it before the first @Callable"
+            )
+        if self._place < self._size:
+            raise self._unexpected("expected a declaration or a function with annotation")
+        return ContractNode(tuple(declarations), tuple(functions), self._size)
+
+    def _annotated(self) -> AnnotatedNode:
+        annotations = []
+        while self._next_is("@"):
+            start = self._place
+            self._place += 1
+            name = self._name("the name of an annotation")
+            self._expect("(")
+            names = []
+            if not self._ahead(")"):
+                names = [self._positioned_name("a parameter")]
+                while self._accept(","):
+                    names.append(self._positioned_name("a parameter"))
+            self._expect(")")
+            annotations.append(Annotation(start, self._place, name, tuple(names)))
+            self._gap()
+        if self._declaration_word() != "func":
+            raise self._unexpected("expected func after the annotation")
+        return AnnotatedNode(tuple(annotations), self._function())
+
+    # --- expressions ---
+
+    def _expression(self, *, blocks: bool = True) -> Node:
+        """An expression; with ``blocks`` it may begin with declarations."""
+        self._depth += 1
+        if self._depth > MAX_NESTING:
+            raise self._error(
+                f"nested more than {MAX_NESTING} levels deep", "give a name to a part with let"
+            )
+        pending: list[_Pending] = []
+        while blocks:
+            self._gap()
+            start = self._place
+            if self._word_ahead("strict"):
+                pending.append(("strict", start, [*self._definition("strict")]))
+            elif self._declaration_word() is not None:
+                pending.append(("let", start, self._declarations(required=True)))
+            else:
+                break
+            self._end_of_declaration()
+        result = self._operators(blocks=blocks)
+        end = self._place
+        for word, start, declarations in reversed(pending):
+            if word == "strict":
+                result = _strict(start, end, declarations, result)
+            else:
+                for declaration in reversed(declarations):
+                    result = Declared(start, end, declaration, result)
+        self._depth -= 1
+        return result
+
+    def _end_of_declaration(self) -> None:
+        found = _DECLARATION_END.match(self._text, self._place)
+        if found is None:
+            self._gap()
+            if self._place >= self._size or self._text[self._place] in "})]":
+                raise self._error("the block has no result", "end it with an expression")
+            raise self._unexpected("the declaration has ended here", "begin a new line, or use ;")
+        self._place = found.end()
+
+    def _operators(self, *, blocks: bool) -> Node:
+        operands = [self._operand(blocks=blocks)]
+        signs: list[tuple[int, str]] = []
+        text = self._text
+        while True:
+            blank = BLANK.match(text, self._place)
+            assert blank is not None
+            found = _OPERATOR.match(text, blank.end())
+            if found is None:
+                break
+            sign = found.group()
+            level = _LEVEL_OF[sign]
+            if _NUMBER_ON_NEW_LINE.match(text, self._place):
+                nearest = next((known for known, _ in reversed(signs) if known <= level), None)
+                if level == _SUM_LEVEL and nearest != level:
+                    break
+            while signs and (
+                signs[-1][0] > level or (signs[-1][0] == level and level != _CONS_LEVEL)
+            ):
+                _reduce(operands, signs.pop()[1])
+            signs.append((level, sign))
+            self._place = found.end()
+            operands.append(self._operand(blocks=blocks))
+        while signs:
+            _reduce(operands, signs.pop()[1])
+        return operands[0]
+
+    def _operand(self, *, blocks: bool) -> Node:
+        prefixes: list[tuple[int, str]] = []
+        while True:
+            self._gap()
+            if self._next_is("!"):
+                prefixes.append((self._place, "!"))
+                self._place += 1
+            elif self._next_is("-") and _UNARY_MINUS.match(self._text, self._place):
+                prefixes.append((self._place, "-"))
+                self._place += 1
+            else:
+                break
+        result = self._atom(blocks=blocks)
+        self._place = self._after_comments()
+        for start, sign in reversed(prefixes):
+            result = Apply(start, self._place, sign, (result,))
+        return result
+
+    def _after_comments(self) -> int:
+        """Where the reference thinks that an operand ends: after comments that follow, and at the
+        end of the source when nothing else follows.
+        """
+        blank = BLANK.match(self._text, self._place)
+        assert blank is not None
+        place, end = blank.end(), self._place
+        if self._text.startswith("#", place):
+            comments = _COMMENTS.match(self._text, place)
+            assert comments is not None
+            end = comments.end()
+            blank = BLANK.match(self._text, end)
+            assert blank is not None
+            place = blank.end()
+        return place if place >= self._size else end
+
+    def _atom(self, *, blocks: bool) -> Node:
+        start = self._place
+        if start >= self._size:
+            raise self._error("the source ends where an expression is expected")
+        char = self._text[start]
+        if char.isalpha() or char == "_":
+            special = self._keyword_atom(start, blocks=blocks)
+            if special is not None:
+                return special
+            return self._accessors(start, self._word_atom(start))
+        return self._accessors(start, self._sign_atom(start, char))
+
+    def _keyword_atom(self, start: int, *, blocks: bool) -> Node | None:
+        """What begins with a word of the language and has no accessors."""
+        if self._word_ahead("if", _BORDER):
+            return self._choice(start)
+        if self._word_ahead("match", _BORDER):
+            return self._match(start)
+        if blocks and self._declaration_word() is not None:
+            return self._expression()
+        fold = _FOLD.match(self._text, start)
+        if fold is not None:
+            return self._fold(start, fold)
+        return None
+
+    def _sign_atom(self, start: int, char: str) -> Node:
+        if char == "{":
+            self._place += 1
+            inner = self._expression()
+            self._expect("}")
+            return inner
+        if char == "(":
+            self._place += 1
+            items = self._list_until(")")
+            if len(items) == 1:
+                return items[0]
+            if len(items) > MAX_TUPLE_SIZE:
+                raise self._source.error(
+                    start, f"a tuple has at most {MAX_TUPLE_SIZE} elements", "use a list"
+                )
+            return Apply(start, self._place, f"$Tuple{len(items)}", tuple(items))
+        if char == "[":
+            self._place += 1
+            items = self._list_until("]")
+            if not items:
+                return Name(start, self._place, "nil")
+            return ListLiteral(start, self._place, tuple(items))
+        if char == '"':
+            return self._literal(read_text(self._source, start))
+        if NUMBER.match(self._text, start):
+            return self._literal(read_number(self._source, start))
+        raise self._unexpected("expected an expression")
+
+    def _word_atom(self, start: int) -> Node:
+        if bytes_start(self._text, start):
+            return self._literal(read_bytes(self._source, start))
+        for word, value in (("true", True), ("false", False)):
+            if self._text.startswith(word, start):
+                after = self._text[start + len(word) : start + len(word) + 1]
+                if not after.isalnum():
+                    self._place = start + len(word)
+                    return Truth(start, self._place, value)
+        name = self._name("an expression")
+        if not self._next_is("("):
+            return Name(start, self._place, name)
+        self._place += 1
+        arguments = self._list_until(")")
+        return Apply(start, self._place, name, tuple(arguments))
+
+    def _literal(self, literal: Literal) -> Literal:
+        self._place = literal.end
+        return literal
+
+    def _list_until(self, closing: str) -> list[Node]:
+        items: list[Node] = []
+        if not self._ahead(closing):
+            items.append(self._expression())
+            while self._accept(","):
+                items.append(self._expression())
+        self._expect(closing)
+        return items
+
+    def _accessors(self, start: int, subject: Node) -> Node:
+        """Fields, indexes, casts and calls with a dot, after what they apply to."""
+        while True:
+            if self._next_is("["):
+                self._place += 1
+                index = self._expression()
+                self._expect("]")
+                subject = Apply(start, self._place, "getElement", (subject, index))
+                continue
+            gap = GAP.match(self._text, self._place)
+            assert gap is not None
+            if not self._text.startswith(".", gap.end()):
+                return subject
+            self._place = gap.end() + 1
+            subject = self._member(start, subject)
+
+    def _member(self, start: int, subject: Node) -> Node:
+        self._gap()
+        found = MEMBER.match(self._text, self._place)
+        if found is None:
+            raise self._unexpected("expected the name of a field or function")
+        name = found.group()
+        if name in self._keywords:
+            raise self._error(f"{name!r} is a word of the language")
+        self._place = found.end()
+        if name in ("as", "exactAs"):
+            if not self._next_is("["):
+                raise self._unexpected("expected a type", f"write .{name}[Type]")
+            self._place += 1
+            type_ = self._type()
+            self._expect("]")
+            return Cast(start, self._place, subject, name == "exactAs", type_)
+        if not self._next_is("("):
+            return Field(start, self._place, subject, name)
+        self._place += 1
+        arguments = self._list_until(")")
+        return Apply(start, self._place, name, (subject, *arguments))
+
+    def _choice(self, start: int) -> Node:
+        """``if`` with all the ``else if`` that follow."""
+        branches = []
+        while True:
+            begin = self._place
+            self._place += len("if")
+            condition = self._expression()
+            self._expect_word("then")
+            then = self._expression()
+            self._expect_word("else")
+            branches.append((begin, condition, then))
+            self._gap()
+            if not self._word_ahead("if", _BORDER):
+                break
+        result = self._expression()
+        for begin, condition, then in reversed(branches):
+            result = Choice(begin, self._place, condition, then, result)
+        return result
+
+    def _fold(self, start: int, found: re.Match[str]) -> Node:
+        digits = found.group(1)
+        limit = int(digits) if len(digits) < 10 else MAX_FOLD_LIMIT + 1
+        if not 1 <= limit <= MAX_FOLD_LIMIT:
+            raise self._error(f"a FOLD takes 1 to {MAX_FOLD_LIMIT} steps, not {digits}")
+        self._place = found.end()
+        items = self._expression()
+        self._expect(",")
+        first = self._expression()
+        self._expect(",")
+        function = self._name("the name of a function")
+        self._expect(")")
+        return Fold(start, self._place, limit, items, first, function)
+
+    # --- match ---
+
+    def _match(self, start: int) -> Node:
+        self._place += len("match")
+        subject = self._expression()
+        self._expect("{")
+        cases = []
+        self._gap()
+        while self._word_ahead("case", _BORDER):
+            cases.append(self._case())
+            self._gap()
+        self._expect("}")
+        if not cases:
+            raise self._source.error(start, "match without a case", "add `case _ => ...`")
+        return Match(start, self._place, subject, tuple(cases))
+
+    def _case(self) -> Case:
+        start = self._place
+        self._place += len("case")
+        pattern = self._pattern()
+        self._gap()
+        if not self._text.startswith("=>", self._place):
+            raise self._unexpected("expected =>", "write `case name: Type => ...`")
+        self._place += 2
+        body = self._expression()
+        return Case(start, self._place, pattern, body)
+
+    def _pattern(self) -> PatternNode:
+        self._gap()
+        start = self._place
+        found = NAME.match(self._text, start)
+        if found is not None and self._text[found.end() : found.end() + 1] not in ("'", "("):
+            name = self._name("a name")
+            return Binding(start, self._place, name, self._pattern_type())
+        if found is None and self._next_is("_"):
+            self._place += 1
+            return Binding(start, self._place, None, self._pattern_type())
+        if found is not None and self._is_object_pattern(found.end()):
+            return self._object_pattern(start)
+        if self._next_is("("):
+            return self._tuple_pattern(start)
+        return self._constants(start)
+
+    def _pattern_type(self) -> TypeNode | None:
+        end = self._place
+        self._gap()
+        if self._next_is(":"):
+            self._place += 1
+            return self._type()
+        self._place = end
+        return None
+
+    def _is_object_pattern(self, place: int) -> bool:
+        found = _OBJECT_PATTERN.match(self._text, place)
+        return found is not None and (self._version < 8 or not found.group().endswith(")"))
+
+    def _tuple_pattern(self, start: int) -> PatternNode:
+        self._depth += 1
+        if self._depth > MAX_NESTING:
+            raise self._error(f"nested more than {MAX_NESTING} levels deep", "use a second match")
+        self._place += 1
+        try:
+            items = [self._pattern()]
+            while self._accept(","):
+                items.append(self._pattern())
+            self._expect(")")
+        except CompileError:
+            items = []
+        self._depth -= 1
+        if len(items) > 1:
+            return TuplePattern(start, self._place, tuple(items))
+        self._place = start
+        return self._constants(start)
+
+    def _object_pattern(self, start: int) -> PatternNode:
+        name = self._name("a type")
+        self._expect("(")
+        fields: dict[str, PatternNode] = {}
+        if not self._ahead(")"):
+            while True:
+                field = self._name("a field")
+                self._expect("=")
+                fields[field] = self._pattern()
+                if not self._accept(","):
+                    break
+        self._expect(")")
+        ordered = tuple((field, fields[field]) for field in hash_map_order(list(fields)))
+        return ObjectPattern(start, self._place, name, ordered)
+
+    def _constants(self, start: int) -> PatternNode:
+        values = [self._expression()]
+        while True:
+            end = self._place
+            self._gap()
+            if not self._next_is("|"):
+                self._place = end
+                return Constants(start, end, tuple(values))
+            self._place += 1
+            values.append(self._expression())
+
+    # --- declarations ---
+
+    def _declarations(self, *, required: bool) -> list[LetNode | FunctionNode]:
+        found: list[LetNode | FunctionNode] = []
+        while True:
+            end = self._place
+            self._gap()
+            word = self._declaration_word()
+            if word is None:
+                if found or not required:
+                    self._place = end if found else self._place
+                return found
+            if word == "func":
+                found.append(self._function())
+            else:
+                found.extend(self._definition("let"))
+
+    def _declaration_word(self) -> str | None:
+        if self._word_ahead("let"):
+            return "let"
+        return "func" if self._word_ahead("func") else None
+
+    def _definition(self, word: str) -> list[LetNode]:
+        """One ``let``, or several that take a tuple apart."""
+        start = self._place
+        self._place += len(word)
+        self._gap()
+        names = []
+        if self._accept("("):
+            names.append(self._name("a name"))
+            while self._accept(","):
+                names.append(self._name("a name"))
+            self._expect(")")
+            if not 2 <= len(names) <= MAX_TUPLE_SIZE:
+                raise self._error(f"a tuple has 2 to {MAX_TUPLE_SIZE} elements, not {len(names)}")
+        else:
+            names.append(self._name("a name"))
+        self._expect("=")
+        value = self._expression()
+        end = self._place
+        if len(names) == 1:
+            return [LetNode(start, end, names[0], value)]
+        first, last = self._source.reference_span(start, end)
+        whole = f"$t0{first}{last}"
+        return [
+            LetNode(start, end, whole, value),
+            *(
+                LetNode(start, end, name, Field(start, end, Name(start, end, whole), f"_{place}"))
+                for place, name in enumerate(names, 1)
+            ),
+        ]
+
+    def _function(self) -> FunctionNode:
+        start = self._place
+        self._place += len("func")
+        name = self._name("the name of the function")
+        self._expect("(")
+        parameters: list[tuple[str, int, TypeNode]] = []
+        if not self._ahead(")"):
+            while True:
+                parameter, place = self._positioned_name("a parameter")
+                if not self._accept(":"):
+                    raise self._unexpected("expected :", f"write {parameter}: Type")
+                parameters.append((parameter, place, self._type()))
+                if not self._accept(","):
+                    break
+        self._expect(")")
+        self._expect("=")
+        body = self._expression(blocks=False)
+        return FunctionNode(start, self._place, name, tuple(parameters), body)
+
+    def _type(self) -> TypeNode:
+        type_, self._place = parse_type_node(self._source, self._place, self._keywords)
+        return type_
+
+    # --- words and signs ---
+
+    def _skip_directives(self) -> None:
+        found = _DIRECTIVES.match(self._text, self._place)
+        assert found is not None
+        self._place = found.end()
+
+    def _gap(self) -> None:
+        found = GAP.match(self._text, self._place)
+        assert found is not None
+        self._place = found.end()
+
+    def _next_is(self, sign: str) -> bool:
+        return self._text.startswith(sign, self._place)
+
+    def _ahead(self, sign: str) -> bool:
+        self._gap()
+        return self._next_is(sign)
+
+    def _accept(self, sign: str) -> bool:
+        self._gap()
+        if self._next_is(sign):
+            self._place += len(sign)
+            return True
+        return False
+
+    def _expect(self, sign: str) -> None:
+        if not self._accept(sign):
+            raise self._unexpected(f"expected {sign}")
+
+    def _word_ahead(self, word: str, border: str = " \t\n\r") -> bool:
+        if not self._text.startswith(word, self._place):
+            return False
+        after = self._text[self._place + len(word) : self._place + len(word) + 1]
+        return after != "" and after in border
+
+    def _expect_word(self, word: str) -> None:
+        self._gap()
+        if not self._next_is(word):
+            raise self._unexpected(f"expected {word}", "write if ... then ... else ...")
+        self._place += len(word)
+
+    def _positioned_name(self, what: str) -> tuple[str, int]:
+        self._gap()
+        start = self._place
+        return self._name(what), start
+
+    def _name(self, what: str) -> str:
+        self._gap()
+        found = NAME.match(self._text, self._place)
+        if found is None:
+            raise self._unexpected(f"expected {what}")
+        name = found.group()
+        after = self._text[found.end() : found.end() + 1]
+        if after == "_" or after.isalpha():
+            raise self._source.error(
+                found.end(),
+                "a name has Latin letters, digits and single underscores",
+                f"rename {name + after!r}",
+            )
+        if name in self._keywords:
+            raise self._error(f"{name!r} is a word of the language", "choose another name")
+        self._place = found.end()
+        return name
+
+    def _error(self, problem: str, advice: str = "") -> CompileError:
+        return self._source.error(self._place, problem, advice)
+
+    def _unexpected(self, expected: str, advice: str = "") -> CompileError:
+        self._gap()
+        if self._place >= self._size:
+            return self._error(f"{expected}, found the end of the source", advice)
+        line = self._text[self._place :].split("\n", 1)[0].strip()
+        return self._error(f"{expected}, found {line[:20]!r}", advice)
+
+
+def _reduce(operands: list[Node], sign: str) -> None:
+    right = operands.pop()
+    left = operands.pop()
+    start, end = left.start, right.end
+    result: Node
+    match sign:
+        case "&&":
+            result = Choice(start, end, left, right, Truth(start, end, False))
+        case "||":
+            result = Choice(start, end, left, Truth(start, end, True), right)
+        case "<":
+            result = Apply(start, end, ">", (right, left))
+        case "<=":
+            result = Apply(start, end, ">=", (right, left))
+        case "::":
+            result = Apply(start, end, "cons", (left, right))
+        case _:
+            result = Apply(start, end, sign, (left, right))
+    operands.append(result)
+
+
+def _strict(start: int, end: int, declared: list[LetNode | FunctionNode], body: Node) -> Node:
+    """A value that is asked for at once: it is compared with itself."""
+    first = declared[0]
+    for other in declared[1:]:
+        body = Declared(other.start, other.end, other, body)
+    name = Name(first.start, first.end, first.name)
+    message = Literal(first.start, first.end, StringConst(_STRICT_ADVICE))
+    check = Choice(
+        start,
+        end,
+        Apply(first.start, first.end, "==", (name, name)),
+        body,
+        Apply(first.start, first.end, "throw", (message,)),
+    )
+    return Declared(start, end, first, check)

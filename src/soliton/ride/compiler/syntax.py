@@ -1,0 +1,258 @@
+"""The syntax tree of sources, before types: what the parser makes and the checker reads.
+
+What lives here: the nodes. What does not: the tree of compiled scripts
+(``soliton.ride.expressions``).
+
+``start`` and ``end`` are offsets in the source text. Operators are calls already, ``&&`` and
+``||`` are choices.
+
+Source: wavesplatform/Waves
+``lang/shared/src/main/scala/com/wavesplatform/lang/v1/parser/Expressions.scala``.
+"""
+
+from __future__ import annotations
+
+from typing import Union
+
+import msgspec
+
+from soliton.ride.expressions import BytesConst, LongConst, StringConst
+from soliton.ride.types import Type
+
+
+class Literal(msgspec.Struct, frozen=True, gc=False):
+    """A number, a text or bytes."""
+
+    start: int
+    end: int
+    value: LongConst | StringConst | BytesConst
+
+
+class Truth(msgspec.Struct, frozen=True, gc=False):
+    """``true`` or ``false``."""
+
+    start: int
+    end: int
+    value: bool
+
+
+class Name(msgspec.Struct, frozen=True, gc=False):
+    """The value of a name."""
+
+    start: int
+    end: int
+    name: str
+
+
+class Field(msgspec.Struct, frozen=True, gc=False):
+    """A field of an object; the compiler's own ones need not be known to exist."""
+
+    start: int
+    end: int
+    subject: Node
+    field: str
+    generated: bool = False
+
+
+class Apply(msgspec.Struct, frozen=True, gc=False):
+    """A call."""
+
+    start: int
+    end: int
+    name: str
+    arguments: tuple[Node, ...]
+
+
+class ListLiteral(msgspec.Struct, frozen=True, gc=False):
+    """``[a, b]``."""
+
+    start: int
+    end: int
+    items: tuple[Node, ...]
+
+
+class Choice(msgspec.Struct, frozen=True, gc=False):
+    """``if``, ``then``, ``else``."""
+
+    start: int
+    end: int
+    condition: Node
+    then: Node
+    otherwise: Node
+
+
+class LetNode(msgspec.Struct, frozen=True, gc=False):
+    """``let name = value``; the compiler's own ones have a type and may shadow a name."""
+
+    start: int
+    end: int
+    name: str
+    value: Node
+    type: Type | None = None
+    may_shadow: bool = False
+
+
+class FunctionNode(msgspec.Struct, frozen=True, gc=False):
+    """``func name(parameter: Type) = body``."""
+
+    start: int
+    end: int
+    name: str
+    parameters: tuple[tuple[str, int, TypeNode], ...]
+    """Name, offset and type of each."""
+    body: Node
+
+
+class Declared(msgspec.Struct, frozen=True, gc=False):
+    """A declaration and what may use it."""
+
+    start: int
+    end: int
+    declaration: LetNode | FunctionNode
+    body: Node
+
+
+class Cast(msgspec.Struct, frozen=True, gc=False):
+    """``value.as[Type]`` or ``value.exactAs[Type]``."""
+
+    start: int
+    end: int
+    subject: Node
+    exact: bool
+    type: TypeNode
+
+
+class Fold(msgspec.Struct, frozen=True, gc=False):
+    """``FOLD<limit>(list, first, function)``."""
+
+    start: int
+    end: int
+    limit: int
+    items: Node
+    first: Node
+    function: str
+
+
+class Match(msgspec.Struct, frozen=True, gc=False):
+    """``match subject { case ... }``."""
+
+    start: int
+    end: int
+    subject: Node
+    cases: tuple[Case, ...]
+
+
+class Case(msgspec.Struct, frozen=True, gc=False):
+    """``case pattern => body``."""
+
+    start: int
+    end: int
+    pattern: PatternNode
+    body: Node
+
+
+# --- patterns -------------------------------------------------------------------------------------
+
+
+class Binding(msgspec.Struct, frozen=True, gc=False):
+    """``name: Type``, ``name``, ``_: Type`` or ``_``."""
+
+    start: int
+    end: int
+    name: str | None
+    type: TypeNode | None
+
+
+class Constants(msgspec.Struct, frozen=True, gc=False):
+    """``1 | 2``."""
+
+    start: int
+    end: int
+    values: tuple[Node, ...]
+
+
+class TuplePattern(msgspec.Struct, frozen=True, gc=False):
+    """``(a, b: Int)``."""
+
+    start: int
+    end: int
+    items: tuple[PatternNode, ...]
+
+
+class ObjectPattern(msgspec.Struct, frozen=True, gc=False):
+    """``Type(field = pattern)``; the fields in the order in which the reference checks them."""
+
+    start: int
+    end: int
+    type: str
+    fields: tuple[tuple[str, PatternNode], ...]
+
+
+# --- types ----------------------------------------------------------------------------------------
+
+
+class NamedType(msgspec.Struct, frozen=True, gc=False):
+    """``Name`` or ``Name[Parameter]``."""
+
+    start: int
+    end: int
+    name: str
+    parameter: TypeNode | None = None
+
+
+class AnyType(msgspec.Struct, frozen=True, gc=False):
+    """``Any``."""
+
+    start: int
+    end: int
+
+
+class UnionType(msgspec.Struct, frozen=True, gc=False):
+    """``A|B``."""
+
+    start: int
+    end: int
+    members: tuple[TypeNode, ...]
+
+
+class TupleType(msgspec.Struct, frozen=True, gc=False):
+    """``(A, B)``."""
+
+    start: int
+    end: int
+    items: tuple[TypeNode, ...]
+
+
+# --- dApps ----------------------------------------------------------------------------------------
+
+
+class Annotation(msgspec.Struct, frozen=True, gc=False):
+    """``@Callable(i)``."""
+
+    start: int
+    end: int
+    name: str
+    parameters: tuple[tuple[str, int], ...]
+
+
+class AnnotatedNode(msgspec.Struct, frozen=True, gc=False):
+    """A function with its annotations."""
+
+    annotations: tuple[Annotation, ...]
+    function: FunctionNode
+
+
+class ContractNode(msgspec.Struct, frozen=True, gc=False):
+    """A whole dApp."""
+
+    declarations: tuple[LetNode | FunctionNode, ...]
+    functions: tuple[AnnotatedNode, ...]
+    end: int
+
+
+Node = Union[  # noqa: UP007 - it is recursive
+    Literal, Truth, Name, Field, Apply, ListLiteral, Choice, Declared, Cast, Fold, Match
+]
+PatternNode = Union[Binding, Constants, TuplePattern, ObjectPattern]  # noqa: UP007
+TypeNode = Union[NamedType, AnyType, UnionType, TupleType]  # noqa: UP007
+DeclarationNode = LetNode | FunctionNode
