@@ -11,12 +11,14 @@ Sources: wavesplatform/Waves
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
 
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import DataValue
+from soliton.ride.errors import EvaluationError
 from soliton.ride.values import Value
 
 
@@ -133,6 +135,9 @@ class Environment(Protocol):
     def asset_info(self, asset_id: bytes, /) -> AssetInfo | None:
         """An asset as it is now."""
 
+    def token_asset(self, token: bytes, /) -> bytes | None:
+        """The asset whose id begins with the 20 bytes by which Ethereum wallets know it."""
+
     def resolve_alias(self, alias: str, /) -> bytes | None:
         """The address that an alias leads to."""
 
@@ -174,10 +179,22 @@ class CallContext:
     """One run of one script, as the functions of the library see it.
 
     ``remaining`` is the complexity left. The evaluator has taken the cost of the function from it
-    already; only a function that runs other scripts changes it.
+    already; only a function that runs other scripts changes it. ``variables`` holds the values of
+    names that depend on the run, as far as they are known. ``journal`` has the answers of the chain
+    where a run may have to be repeated after it called other scripts. ``subject`` makes what the
+    name ``tx`` stands for.
     """
 
-    __slots__ = ("asset_script", "environment", "remaining", "switches", "version")
+    __slots__ = (
+        "asset_script",
+        "environment",
+        "journal",
+        "remaining",
+        "subject",
+        "switches",
+        "variables",
+        "version",
+    )
 
     def __init__(
         self,
@@ -186,7 +203,11 @@ class CallContext:
         switches: Switches = CURRENT_SWITCHES,
         remaining: int = 0,
         asset_script: bool = False,
+        subject: Callable[[], Value] | None = None,
     ) -> None:
+        self.subject = subject
+        self.variables: dict[str, Value] = {}
+        self.journal: list[tuple[Value | EvaluationError, int]] = []
         self.environment = environment
         self.version = version
         self.switches = switches

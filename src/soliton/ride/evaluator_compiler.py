@@ -1,0 +1,612 @@
+"""The fast evaluator: trees turned once into closures, names into places in frames.
+
+What lives here: compilation, and the programs that come out of it. What does not: every run that
+does not simply succeed. A closure that meets an error, or the limit, raises ``Undecided`` (or the
+error of a library function); the run is then repeated by ``evaluator_machine``, which knows exactly
+what the reference makes of it. So closures need to be right about values and about the complexity
+of success only: it must have been above zero all the time.
+
+A frame is a list: the frame around it, then the arguments and the ``let`` values of one call of a
+function, ``None`` where none is known yet. Python's own stack carries the nesting; how deep it gets
+is known after compilation, and what is too deep is left to the machine.
+
+Source of the rules: wavesplatform/Waves
+``lang/shared/src/main/scala/com/wavesplatform/lang/v1/evaluator/EvaluatorV2.scala``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias, Union
+
+from soliton.ride.environment import CallContext
+from soliton.ride.errors import EvaluationError
+from soliton.ride.evaluator_library import Implementation, Library
+from soliton.ride.evaluator_machine import EXTENDED, FIRST_OF_CHAIN, LAST_OF_CHAIN, constant_value
+from soliton.ride.expressions import (
+    AnnotatedFunction,
+    Block,
+    Call,
+    Declaration,
+    Expression,
+    Func,
+    GetField,
+    If,
+    Let,
+    Ref,
+)
+from soliton.ride.values import UNIT, CaseObject, Value, case_object
+
+MAX_DEPTH: Final = 1_500
+"""Levels of closures within closures; a deeper program is left to the machine."""
+
+Frame: TypeAlias = "list[Cell]"
+Cell: TypeAlias = Union[Value, Frame, None]  # noqa: UP007 - it is recursive
+Code: TypeAlias = Callable[[Frame, CallContext], Value]
+
+
+class Undecided(EvaluationError):
+    """Not a plain success: let the machine find out what it is."""
+
+
+class TooDeep(EvaluationError):
+    """A program that would need too much of Python's stack."""
+
+
+class _Layout:
+    """How many places the frames of one function have."""
+
+    __slots__ = ("level", "size")
+
+    def __init__(self, level: int) -> None:
+        self.level = level
+        self.size = 1
+
+    def take(self) -> int:
+        place = self.size
+        self.size += 1
+        return place
+
+
+class _Variable:
+    """A name with a place; without ``expression`` its value is there from the start."""
+
+    __slots__ = ("code", "depth", "expression", "layout", "name", "place", "scope")
+
+    def __init__(
+        self, name: str, layout: _Layout, expression: Expression | None, scope: _Scope
+    ) -> None:
+        self.name = name
+        self.layout = layout
+        self.place = layout.take()
+        self.expression = expression
+        self.scope = scope
+        self.code: Code | None = None
+        self.depth = 0
+
+
+class _Function:
+    """A function of the script, compiled when the first call of it is."""
+
+    __slots__ = ("code", "declaration", "depth", "layout", "level", "scope")
+
+    def __init__(self, declaration: Func, level: int, scope: _Scope) -> None:
+        self.declaration = declaration
+        self.level = level
+        self.scope = scope
+        self.layout = _Layout(level + 1)
+        self.code: Code | None = None
+        self.depth = 0
+
+
+_Scope: TypeAlias = "tuple[_Variable | _Function, _Scope] | None"
+_Made: TypeAlias = tuple[Code, int]
+
+
+def undecided(_frame: Frame, _context: CallContext) -> Value:
+    """The code of what cannot succeed."""
+    raise Undecided
+
+
+class Program:
+    """The declarations of a script and all code made from it so far."""
+
+    __slots__ = ("_compiler", "_entries", "_layout", "_scope")
+
+    def __init__(
+        self,
+        library: Library,
+        new_complexity: bool,
+        calls_scripts: bool,
+        declarations: Sequence[Declaration] = (),
+    ) -> None:
+        self._compiler = _Compiler(library, new_complexity, calls_scripts)
+        self._layout = _Layout(0)
+        self._scope: _Scope = None
+        for declaration in declarations:
+            self._scope = _declare(declaration, self._layout, self._scope)
+        self._entries: dict[str, Entry] = {}
+
+    def expression(self, expression: Expression) -> Entry:
+        """The entry for a plain expression; raises ``TooDeep``."""
+        code, depth = self._compiler.start(expression, self._scope, self._layout)
+        return Entry(code, depth, self._layout, 0)
+
+    def function(self, annotated: AnnotatedFunction) -> Entry:
+        """The entry for an annotated function; raises ``TooDeep``."""
+        name = annotated.function.name
+        entry = self._entries.get(name)
+        if entry is None:
+            invocation = _Variable(annotated.invocation, self._layout, None, self._scope)
+            function = _Function(annotated.function, 0, (invocation, self._scope))
+            code, depth = self._compiler.start_body(function)
+            size = function.layout.size
+            start = _start(code, size, self._compiler.new)
+            entry = Entry(start, depth + 1, self._layout, invocation.place)
+            self._entries[name] = entry
+        return entry
+
+
+class Entry:
+    """Where a run begins."""
+
+    __slots__ = ("_code", "_layout", "_place", "depth")
+
+    def __init__(self, code: Code, depth: int, layout: _Layout, place: int) -> None:
+        self._code = code
+        self.depth = depth
+        self._layout = layout
+        self._place = place
+
+    def run(
+        self,
+        context: CallContext,
+        invocation: Value | None = None,
+        arguments: tuple[Value, ...] = (),
+    ) -> Value:
+        """The value; raises ``EvaluationError`` where the machine has to be asked.
+
+        The arguments of a function are handed over in the place of the frame around the script.
+        """
+        frame: Frame = [None] * self._layout.size
+        if self._place:
+            frame[0] = list(arguments)
+            frame[self._place] = invocation
+        return self._code(frame, context)
+
+
+def _start(body: Code, size: int, new: bool) -> Code:
+    def start(frame: Frame, context: CallContext) -> Value:
+        arguments: list[Cell] = frame[0]  # type: ignore[assignment]
+        before = context.remaining
+        inner: Frame = [frame, *arguments]
+        inner += [None] * (size - len(inner))
+        value = body(inner, context)
+        if new and context.remaining == before:
+            _charge(context, 1)
+        return value
+
+    return start
+
+
+def _charge(context: CallContext, cost: int) -> None:
+    remaining = context.remaining - cost
+    if remaining <= 0:
+        raise Undecided
+    context.remaining = remaining
+
+
+def _declare(declaration: Declaration, layout: _Layout, scope: _Scope) -> _Scope:
+    if isinstance(declaration, Let):
+        return _Variable(declaration.name, layout, declaration.value, scope), scope
+    return _Function(declaration, layout.level, scope), scope
+
+
+class _Compiler:
+    """Compiles for one library and one way of counting."""
+
+    __slots__ = ("_calls_scripts", "_depth", "_library", "_named", "new")
+
+    def __init__(self, library: Library, new_complexity: bool, calls_scripts: bool) -> None:
+        self._library = library
+        self._calls_scripts = calls_scripts
+        self._named: dict[str, _Function] = {}
+        self._depth = 0
+        self.new = new_complexity
+
+    def start(self, node: Expression, scope: _Scope, layout: _Layout) -> _Made:
+        """The code of a whole expression and how deep it nests; raises ``TooDeep``."""
+        self._depth = 0
+        return self.compile(node, scope, layout)
+
+    def start_body(self, function: _Function) -> _Made:
+        """The code of a function that is called from outside; raises ``TooDeep``."""
+        self._depth = 0
+        return self.body(function)
+
+    def compile(self, node: Expression, scope: _Scope, layout: _Layout) -> _Made:
+        """The code of an expression within another one."""
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise TooDeep
+        while isinstance(node, Block):
+            scope = _declare(node.declaration, layout, scope)
+            node = node.body
+        match node:
+            case Ref(name):
+                code, depth = self._ref(name, scope, layout)
+            case Call():
+                code, depth = self._call(node, scope, layout)
+            case If():
+                code, depth = self._if(node, scope, layout)
+            case GetField(inner, field):
+                owner, depth = self.compile(inner, scope, layout)
+                code = _get(owner, field) if self.new else _get_counted(owner, field)
+            case _:
+                code, depth = _constant(constant_value(node)), 0
+        self._depth -= 1
+        if depth >= MAX_DEPTH:
+            raise TooDeep
+        return code, depth + 1
+
+    def body(self, function: _Function) -> _Made:
+        """The code of a function's body, made when it is first wanted."""
+        if function.code is None:
+            scope = function.scope
+            for name in function.declaration.parameters:
+                scope = (_Variable(name, function.layout, None, None), scope)
+            function.code, function.depth = self.compile(
+                function.declaration.body, scope, function.layout
+            )
+        return function.code, function.depth
+
+    def _if(self, node: If, scope: _Scope, layout: _Layout) -> _Made:
+        condition, first = self.compile(node.condition, scope, layout)
+        then, second = self.compile(node.then, scope, layout)
+        otherwise, third = self.compile(node.otherwise, scope, layout)
+        make = _if if self.new else _if_counted
+        return make(condition, then, otherwise), max(first, second, third)
+
+    def _ref(self, name: str, scope: _Scope, layout: _Layout) -> _Made:
+        while scope is not None:
+            variable, scope = scope
+            if type(variable) is _Variable and variable.name == name:
+                return self._variable(variable, layout)
+        if name in self._library.constants:
+            code = _constant(self._library.constants[name])
+        elif name in self._library.variables:
+            code = _of_run(name, self._library.variables[name])
+        else:
+            return undecided, 0
+        return (code if self.new else _counted(code)), 1
+
+    def _variable(self, variable: _Variable, layout: _Layout) -> _Made:
+        hops = layout.level - variable.layout.level
+        if variable.expression is None:
+            code = _argument(variable.place, hops)
+        else:
+            if variable.code is None:
+                variable.code, variable.depth = self.compile(
+                    variable.expression, variable.scope, variable.layout
+                )
+            code = _let(variable.code, variable.place, hops)
+        return (code if self.new else _counted(code)), variable.depth + 1
+
+    def _call(self, node: Call, scope: _Scope, layout: _Layout) -> _Made:
+        made = [self.compile(argument, scope, layout) for argument in node.arguments]
+        codes = tuple(code for code, _ in made)
+        depth = max((depth for _, depth in made), default=0)
+        if isinstance(node.function, int):
+            return self._native(node.function, codes), depth
+        if node.function in self._library.named:
+            return self._named_call(node.function, codes, depth)
+        function = _find_function(node.function, scope)
+        if function is None:
+            return self._construct(node.function, codes), depth
+        if len(codes) != len(function.declaration.parameters):
+            return undecided, 0
+        body, inner = self.body(function)
+        frames = _frames(codes, function.layout.size, layout.level - function.level)
+        make = _script_call if self.new else _plain_call
+        return make(frames, body), max(depth, inner) + 1
+
+    def _native(self, number: int, codes: tuple[Code, ...]) -> Code:
+        native = self._library.natives.get(number)
+        if native is None:
+            return undecided
+        implementation = native.implementation
+        if self._calls_scripts and FIRST_OF_CHAIN <= number <= LAST_OF_CHAIN:
+            implementation = _journaled(implementation)
+        code = _native(codes, native.cost, implementation)
+        return _left_over(code) if number in EXTENDED else code
+
+    def _named_call(self, name: str, codes: tuple[Code, ...], depth: int) -> _Made:
+        named = self._library.named[name]
+        if len(codes) != len(named.parameters):
+            return undecided, 0
+        function = self._named.get(name)
+        if function is None:
+            declaration = Func(name, named.parameters, named.body)
+            function = self._named[name] = _Function(declaration, -1, None)
+        body, inner = self.body(function)
+        frames = _frames(codes, function.layout.size, 0)
+        if self.new:
+            return _fixed_cost_call(frames, body, named.cost), max(depth, inner) + 1
+        return _plain_call(frames, body), max(depth, inner) + 1
+
+    def _construct(self, name: str, codes: tuple[Code, ...]) -> Code:
+        fields = self._library.constructors.get(name)
+        if fields is None:
+            return undecided
+        code: Code
+        if not fields and name == UNIT.type_name:
+            code = _construct_unit(codes)
+        else:
+            code = _construct(name, fields, codes)
+        return _counted(code) if self.new else code
+
+
+def _find_function(name: str, scope: _Scope) -> _Function | None:
+    while scope is not None:
+        function, scope = scope
+        if type(function) is _Function and function.declaration.name == name:
+            return function
+    return None
+
+
+# --- code -----------------------------------------------------------------------------------------
+
+
+def _constant(value: Value) -> Code:
+    def constant(_frame: Frame, _context: CallContext) -> Value:
+        return value
+
+    return constant
+
+
+def _counted(code: Code) -> Code:
+    """The same for one more unit of complexity."""
+
+    def counted(frame: Frame, context: CallContext) -> Value:
+        value = code(frame, context)
+        remaining = context.remaining - 1
+        if remaining <= 0:
+            raise Undecided
+        context.remaining = remaining
+        return value
+
+    return counted
+
+
+def _of_run(name: str, variable: Callable[[CallContext], Value]) -> Code:
+    def of_run(_frame: Frame, context: CallContext) -> Value:
+        known = context.variables
+        if name not in known:
+            known[name] = variable(context)
+        return known[name]
+
+    return of_run
+
+
+def _argument(place: int, hops: int) -> Code:
+    def near(frame: Frame, _context: CallContext) -> Value:
+        return frame[place]  # type: ignore[return-value]
+
+    def next_to(frame: Frame, _context: CallContext) -> Value:
+        return frame[0][place]  # type: ignore[index, return-value]
+
+    def far(frame: Frame, _context: CallContext) -> Value:
+        for _ in range(hops):
+            frame = frame[0]  # type: ignore[assignment]
+        return frame[place]  # type: ignore[return-value]
+
+    return (near, next_to, far)[min(hops, 2)]
+
+
+def _let(value: Code, place: int, hops: int) -> Code:
+    def near(frame: Frame, context: CallContext) -> Value:
+        known = frame[place]
+        if known is None:
+            known = frame[place] = value(frame, context)
+        return known  # type: ignore[return-value]
+
+    def far(frame: Frame, context: CallContext) -> Value:
+        for _ in range(hops):
+            frame = frame[0]  # type: ignore[assignment]
+        known = frame[place]
+        if known is None:
+            known = frame[place] = value(frame, context)
+        return known  # type: ignore[return-value]
+
+    return far if hops else near
+
+
+def _get(owner: Code, field: str) -> Code:
+    def get(frame: Frame, context: CallContext) -> Value:
+        value = owner(frame, context)
+        if type(value) is not CaseObject or field not in value.fields:
+            raise Undecided
+        return value.fields[field]
+
+    return get
+
+
+def _get_counted(owner: Code, field: str) -> Code:
+    return _counted(_get(owner, field))
+
+
+def _if(condition: Code, then: Code, otherwise: Code) -> Code:
+    def choose(frame: Frame, context: CallContext) -> Value:
+        truth = condition(frame, context)
+        if truth is True:
+            return then(frame, context)
+        if truth is False:
+            return otherwise(frame, context)
+        raise Undecided
+
+    return choose
+
+
+def _if_counted(condition: Code, then: Code, otherwise: Code) -> Code:
+    # The condition pays, so that the branch finds what the reference would leave it.
+    return _if(_counted(condition), then, otherwise)
+
+
+def _native(codes: tuple[Code, ...], cost: int, implementation: Implementation) -> Code:
+    match codes:
+        case (only,):
+            return _native_1(only, cost, implementation)
+        case (first, second):
+            return _native_2(first, second, cost, implementation)
+
+    def call(frame: Frame, context: CallContext) -> Value:
+        values = [code(frame, context) for code in codes]
+        remaining = context.remaining - cost
+        if remaining <= 0:
+            raise Undecided
+        context.remaining = remaining
+        return implementation(values, context)
+
+    return call
+
+
+def _native_1(only: Code, cost: int, implementation: Implementation) -> Code:
+    def call(frame: Frame, context: CallContext) -> Value:
+        value = only(frame, context)
+        remaining = context.remaining - cost
+        if remaining <= 0:
+            raise Undecided
+        context.remaining = remaining
+        return implementation((value,), context)
+
+    return call
+
+
+def _native_2(first: Code, second: Code, cost: int, implementation: Implementation) -> Code:
+    def call(frame: Frame, context: CallContext) -> Value:
+        left = first(frame, context)
+        right = second(frame, context)
+        remaining = context.remaining - cost
+        if remaining <= 0:
+            raise Undecided
+        context.remaining = remaining
+        return implementation((left, right), context)
+
+    return call
+
+
+def _left_over(code: Code) -> Code:
+    """For functions that run other scripts: something must be left after them."""
+
+    def call(frame: Frame, context: CallContext) -> Value:
+        value = code(frame, context)
+        if context.remaining <= 0:
+            raise Undecided
+        return value
+
+    return call
+
+
+def _journaled(implementation: Implementation) -> Implementation:
+    """Writes down what the chain answered, should the run have to be repeated."""
+
+    def call(arguments: Sequence[Value], context: CallContext) -> Value:
+        try:
+            value = implementation(arguments, context)
+        except EvaluationError as error:
+            context.journal.append((error, context.remaining))
+            raise
+        context.journal.append((value, context.remaining))
+        return value
+
+    return call
+
+
+_Frames: TypeAlias = Callable[[Frame, CallContext], Frame]
+
+
+def _frames(codes: tuple[Code, ...], size: int, hops: int) -> _Frames:
+    """What evaluates arguments and makes the frame of the function that they go to."""
+    blanks = (None,) * (size - 1 - len(codes))
+
+    def one(frame: Frame, context: CallContext) -> Frame:
+        return [frame, codes[0](frame, context), *blanks]
+
+    def two(frame: Frame, context: CallContext) -> Frame:
+        return [frame, codes[0](frame, context), codes[1](frame, context), *blanks]
+
+    def many(frame: Frame, context: CallContext) -> Frame:
+        made: Frame = [frame]
+        for code in codes:
+            made.append(code(frame, context))
+        made += blanks
+        for _ in range(hops):
+            made[0] = made[0][0]  # type: ignore[index]
+        return made
+
+    if hops == 0 and len(codes) in (1, 2):
+        return one if len(codes) == 1 else two
+    return many
+
+
+def _plain_call(frames: _Frames, body: Code) -> Code:
+    def call(frame: Frame, context: CallContext) -> Value:
+        return body(frames(frame, context), context)
+
+    return call
+
+
+def _script_call(frames: _Frames, body: Code) -> Code:
+    """The newer way of counting: a call that costs nothing costs one."""
+
+    def call(frame: Frame, context: CallContext) -> Value:
+        inner = frames(frame, context)
+        before = context.remaining
+        value = body(inner, context)
+        if context.remaining == before:
+            if before <= 1:
+                raise Undecided
+            context.remaining = before - 1
+        return value
+
+    return call
+
+
+def _fixed_cost_call(frames: _Frames, body: Code, cost: int) -> Code:
+    """The newer way of counting: a named library function costs what the table says."""
+
+    def call(frame: Frame, context: CallContext) -> Value:
+        inner = frames(frame, context)
+        remaining = context.remaining - cost
+        if remaining <= 0:
+            raise Undecided
+        context.remaining = remaining
+        value = body(inner, context)
+        context.remaining = remaining
+        return value
+
+    return call
+
+
+def _construct(name: str, fields: tuple[str, ...], codes: tuple[Code, ...]) -> Code:
+    pairs = tuple(zip(fields, codes, strict=False))
+    others = codes[len(fields) :]
+
+    def construct(frame: Frame, context: CallContext) -> Value:
+        values = {}
+        for field, code in pairs:
+            values[field] = code(frame, context)
+        for code in others:
+            code(frame, context)
+        return case_object(name, values)
+
+    return construct
+
+
+def _construct_unit(codes: tuple[Code, ...]) -> Code:
+    def construct(frame: Frame, context: CallContext) -> Value:
+        for code in codes:
+            code(frame, context)
+        return UNIT
+
+    return construct

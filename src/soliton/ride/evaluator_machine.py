@@ -1,0 +1,497 @@
+"""The exact evaluator: runs a tree as the reference does, node by node, and counts likewise.
+
+What lives here: evaluation with a stack of its own, so that no script can nest too deeply for it,
+including what the reference leaves behind when the limit stops a run half way, older rules of
+scope, and traces. What does not: the fast way (``evaluator_compiler``), which must come to the same
+result and turns to this one for every run that ends in an error or at the limit.
+
+A node is evaluated to a value and the complexity left, or to what remains of the node: when the
+limit does not suffice for a function, the reference goes on with the function's neighbours and may
+come back to the same node. The nodes here are therefore copies that change as they are evaluated.
+
+Source: wavesplatform/Waves
+``lang/shared/src/main/scala/com/wavesplatform/lang/v1/evaluator/EvaluatorV2.scala``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Final, TypeAlias, Union
+
+from soliton.ride.environment import CallContext
+from soliton.ride.errors import (
+    ComplexityExceeded,
+    EvaluationError,
+    EvaluationEscaped,
+    FailOrReject,
+    InvocationFailed,
+    NativeCrash,
+    ThrownError,
+)
+from soliton.ride.evaluator_library import Library, Named
+from soliton.ride.expressions import (
+    AnnotatedFunction,
+    Block,
+    BoolConst,
+    BytesConst,
+    Call,
+    Declaration,
+    Expression,
+    Func,
+    GetField,
+    If,
+    Let,
+    ListConst,
+    LongConst,
+    ObjectConst,
+    Ref,
+    StringConst,
+)
+from soliton.ride.functions.bodies import missing_value_message
+from soliton.ride.trace import Trace
+from soliton.ride.values import (
+    UNIT,
+    BigInt,
+    CaseObject,
+    RideList,
+    Value,
+    case_object,
+    ride_list,
+)
+
+_VALUE_TYPES: Final = frozenset((int, bool, str, bytes, BigInt, RideList, CaseObject))
+EXTENDED: Final = frozenset((1020, 1021))
+"""The functions that run other scripts: what they leave over counts, not what they cost."""
+FIRST_OF_CHAIN, LAST_OF_CHAIN = 1000, 1099
+_VALUE: Final = "value"
+
+
+class _GetNode:
+    __slots__ = ("expression", "field")
+
+    def __init__(self, expression: Node, field: str) -> None:
+        self.expression = expression
+        self.field = field
+
+
+class _IfNode:
+    __slots__ = ("condition", "otherwise", "then")
+
+    def __init__(self, condition: Node, then: Expression, otherwise: Expression) -> None:
+        self.condition = condition
+        self.then = then
+        self.otherwise = otherwise
+
+
+class _CallNode:
+    __slots__ = ("arguments", "function", "source")
+
+    def __init__(self, function: int | str, arguments: list[Node], source: Call) -> None:
+        self.function = function
+        self.arguments = arguments
+        self.source = source
+
+
+class _LetNode:
+    __slots__ = ("name", "noted", "value")
+
+    def __init__(self, name: str, value: Node) -> None:
+        self.name = name
+        self.value = value
+        self.noted = False
+
+
+class _BlockNode:
+    __slots__ = ("body", "declaration", "old")
+
+    def __init__(self, declaration: _LetNode | Func, body: Node, old: bool = False) -> None:
+        self.declaration = declaration
+        self.body = body
+        self.old = old
+
+
+Node: TypeAlias = Union[Expression, Value, _GetNode, _IfNode, _CallNode, _BlockNode]  # noqa: UP007 - one of them is a string
+_Scope: TypeAlias = "tuple[_LetNode | Func, _Scope] | None"
+_State: TypeAlias = tuple[Node, int]
+_Steps: TypeAlias = "Generator[_Steps, _State, _State]"
+
+
+def constant_value(constant: Expression) -> Value:
+    """The value that a constant stands for."""
+    match constant:
+        case LongConst(value) | StringConst(value) | BytesConst(value) | BoolConst(value):
+            return value
+        case ListConst(items):
+            return _list_value(items)
+        case ObjectConst("Unit", ()):
+            return UNIT
+        case ObjectConst(type_name, fields):
+            return case_object(type_name, {name: constant_value(each) for name, each in fields})
+    raise EvaluationError(f"{type(constant).__name__} is no constant")
+
+
+def _list_value(items: tuple[Expression, ...]) -> RideList:
+    """A list that may hold lists, some thousand levels of them."""
+    stack: list[tuple[tuple[Expression, ...], list[Value]]] = [(items, [])]
+    while True:
+        pending, done = stack[-1]
+        while len(done) < len(pending):
+            item = pending[len(done)]
+            if isinstance(item, ListConst):
+                stack.append((item.items, []))
+                break
+            done.append(constant_value(item))
+        else:
+            stack.pop()
+            made = ride_list(done)
+            if not stack:
+                return made
+            stack[-1][1].append(made)
+
+
+class Machine:
+    """One run of one expression."""
+
+    __slots__ = (
+        "_context",
+        "_journal",
+        "_library",
+        "_limit",
+        "_new",
+        "_open",
+        "_overhead",
+        "_trace",
+    )
+
+    def __init__(
+        self,
+        library: Library,
+        context: CallContext,
+        limit: int,
+        trace: Trace | None = None,
+    ) -> None:
+        """The context's journal has the answers that another run of the same got already."""
+        self._library = library
+        self._context = context
+        self._limit = limit
+        self._trace = trace
+        self._journal = context.journal[::-1]
+        self._new = context.switches.new_complexity
+        self._overhead = 0 if self._new else 1
+        self._open: list[_LetNode] = []
+
+    def run(self, expression: Expression) -> tuple[Value, int]:
+        """The value of an expression and the complexity left.
+
+        Raises ``EvaluationError`` with ``remaining`` and ``spent``.
+        """
+        return self._finish(self._enter(expression, self._limit, None))
+
+    def run_function(
+        self,
+        declarations: Sequence[Declaration],
+        annotated: AnnotatedFunction,
+        invocation: Value,
+        arguments: tuple[Value, ...],
+    ) -> tuple[Value, int]:
+        """The value of a dApp's function and the complexity left; raises as ``run`` does."""
+        scope: _Scope = None
+        for each in declarations:
+            declared = _LetNode(each.name, each.value) if isinstance(each, Let) else each
+            scope = (declared, scope)
+        let = _LetNode(annotated.invocation, invocation)
+        function = annotated.function
+        call = _CallNode(function.name, list(arguments), Call(function.name, ()))
+        return self._finish(self._call(call, self._limit, (function, (let, scope))))
+
+    def _finish(self, steps: _Steps) -> tuple[Value, int]:
+        try:
+            result, remaining = self._drive(steps)
+        except EvaluationError as error:
+            self._note_failure(error)
+            if isinstance(error, EvaluationEscaped):
+                error.remaining = self._limit
+            error.spent = self._limit - error.remaining
+            raise
+        if _is_value(result):
+            return result, remaining  # type: ignore[return-value]
+        stopped = ComplexityExceeded(f"complexity limit = {self._limit} is exceeded")
+        stopped.remaining = remaining
+        stopped.spent = self._limit - remaining
+        raise stopped
+
+    def _drive(self, steps: _Steps) -> _State:
+        """Run steps that ask for other steps, without recursion."""
+        waiting: list[_Steps] = []
+        answer: _State | None = None
+        while True:
+            try:
+                wanted = next(steps) if answer is None else steps.send(answer)
+            except StopIteration as done:
+                answer = done.value
+                if not waiting:
+                    return answer
+                steps = waiting.pop()
+            else:
+                waiting.append(steps)
+                steps = wanted
+                answer = None
+
+    def _note_failure(self, error: EvaluationError) -> None:
+        if self._trace is not None:
+            for let in reversed(self._open):
+                self._trace.note_error(let.name, error.message)
+
+    def _enter(self, node: Node, limit: int, scope: _Scope) -> _Steps:
+        node = _lifted(node)
+        kind = type(node)
+        if kind is _CallNode:
+            return self._call(node, limit, scope)  # type: ignore[arg-type]
+        if kind is Ref:
+            return self._ref(node, limit, scope)  # type: ignore[arg-type]
+        if kind is _BlockNode:
+            return self._block(node, limit, scope)  # type: ignore[arg-type]
+        if kind is _IfNode:
+            return self._if(node, limit, scope)  # type: ignore[arg-type]
+        if kind is _GetNode:
+            return self._get(node, limit, scope)  # type: ignore[arg-type]
+        return _done(node, limit)
+
+    def _block(self, node: _BlockNode, limit: int, scope: _Scope) -> _Steps:
+        body, remaining = yield self._enter(node.body, limit, (node.declaration, scope))
+        if _is_value(body):
+            return body, remaining
+        node.body = body
+        return node, remaining
+
+    def _get(self, node: _GetNode, limit: int, scope: _Scope) -> _Steps:
+        node.expression, remaining = yield self._enter(node.expression, limit, scope)
+        owner = node.expression
+        if not _is_value(owner):
+            return node, remaining
+        if not isinstance(owner, CaseObject):
+            raise _failed(
+                EvaluationError(
+                    f"GETTER of non-case-object {type(owner).__name__} with field '{node.field}"
+                ),
+                remaining,
+            )
+        if remaining <= 0:
+            return node, remaining
+        if node.field not in owner.fields:
+            raise EvaluationEscaped(f"key not found: {node.field}")
+        return owner.fields[node.field], remaining - self._overhead
+
+    def _if(self, node: _IfNode, limit: int, scope: _Scope) -> _Steps:
+        node.condition, remaining = yield self._enter(node.condition, limit, scope)
+        condition = node.condition
+        if not _is_value(condition):
+            return node, remaining
+        if type(condition) is not bool:
+            raise _failed(EvaluationError("Non-boolean result in cond"), remaining)
+        if remaining <= 0:
+            return node, remaining
+        branch = node.then if condition else node.otherwise
+        return (yield self._enter(branch, remaining - self._overhead, scope))
+
+    def _ref(self, node: Ref, limit: int, scope: _Scope) -> _Steps:
+        name = node.name
+        while scope is not None:
+            declaration, scope = scope
+            if type(declaration) is _LetNode and declaration.name == name:
+                return (yield self._let(node, declaration, limit, scope))
+        library = self._library
+        if name in library.constants:
+            return library.constants[name], limit - self._overhead
+        if name not in library.variables:
+            raise _failed(EvaluationError(f"A definition of '{name}' not found"), limit)
+        known = self._context.variables
+        if name not in known:
+            try:
+                known[name] = library.variables[name](self._context)
+            except EvaluationError as error:
+                raise _failed(error, limit) from None
+        return known[name], limit - self._overhead
+
+    def _let(self, node: Ref, let: _LetNode, limit: int, scope: _Scope) -> _Steps:
+        remaining = limit
+        if not _is_value(let.value):
+            self._open.append(let)
+            let.value, remaining = yield self._enter(let.value, limit, scope)
+            self._open.pop()
+        if not _is_value(let.value):
+            return node, remaining
+        if self._trace is not None and not let.noted:
+            let.noted = True
+            self._trace.note(let.name, let.value)  # type: ignore[arg-type]
+        if remaining <= 0:
+            return node, remaining
+        return let.value, remaining - self._overhead
+
+    def _call(self, node: _CallNode, limit: int, scope: _Scope) -> _Steps:
+        arguments = node.arguments
+        started = arguments.copy()
+        remaining = limit
+        for place, argument in enumerate(arguments):
+            if remaining <= 0:
+                break
+            # The node, once it is a copy, is kept: its arguments tell what was missing.
+            lifted = arguments[place] = started[place] = _lifted(argument)
+            if not _is_value(lifted):
+                arguments[place], remaining = yield self._enter(lifted, remaining, scope)
+        if remaining <= 0 or not all(_is_value(argument) for argument in arguments):
+            return node, remaining
+        result, left = yield self._apply(node, started, remaining, scope)
+        if self._new and left == remaining:
+            if self._trace is not None and left >= 1 and isinstance(node.function, str):
+                self._trace.note_cost(node.function, 1, left - 1)
+            left -= 1
+        return result, left
+
+    def _apply(self, node: _CallNode, started: list[Node], limit: int, scope: _Scope) -> _Steps:
+        """Call a function whose arguments are values."""
+        function = node.function
+        values: tuple[Value, ...] = tuple(node.arguments)  # type: ignore[arg-type]
+        if isinstance(function, int):
+            return self._native(node, function, values, limit)
+        self._note_call(function, values, limit)
+        named = self._library.named.get(function)
+        if named is not None:
+            if function == _VALUE and values and values[0] is UNIT:
+                named = _with_words(named, started[0])
+            body = _with_arguments(named.parameters, named.body, values)
+            reduced = limit - named.cost if self._new else limit
+            result, left = yield self._enter(body, reduced, scope)
+            return result, reduced if self._new else left
+        found = _find_function(function, scope)
+        if found is None:
+            return self._construct(function, values, limit), limit
+        declaration, rest = found
+        body = _with_arguments(declaration.parameters, declaration.body, values)
+        inner = rest if self._context.switches.lexical_scope else scope
+        return (yield self._enter(body, limit, inner))
+
+    def _construct(self, name: str, values: tuple[Value, ...], limit: int) -> Value:
+        fields = self._library.constructors.get(name)
+        if fields is None:
+            raise _failed(EvaluationError(f"Function or type '{name}' not found"), limit)
+        if not fields and name == UNIT.type_name:
+            return UNIT
+        return case_object(name, dict(zip(fields, values, strict=False)))
+
+    def _note_call(self, name: str, values: tuple[Value, ...], limit: int) -> None:
+        if self._trace is not None:
+            named = self._library.named.get(name)
+            if named is None or limit >= named.cost:
+                cost = None if named is None else named.cost
+                self._trace.note_call(name if named is None else named.name, values, cost, limit)
+
+    def _native(
+        self, node: _CallNode, number: int, values: tuple[Value, ...], limit: int
+    ) -> _State:
+        native = self._library.natives.get(number)
+        if native is None:
+            raise _failed(EvaluationError(f"function 'Native({number})' not found"), limit)
+        if limit < native.cost:
+            return node, limit
+        if self._trace is not None:
+            self._trace.note_call(native.name, values, native.cost, limit)
+        context = self._context
+        context.remaining = limit - native.cost
+        try:
+            value = self._answer(number, values)
+        except (FailOrReject, InvocationFailed):
+            raise
+        except ThrownError as error:
+            if context.switches.fixed_thrown_error:
+                raise _failed(error, context.remaining) from None
+            raise _failed(error, self._limit if number in EXTENDED else 0) from None
+        except (NativeCrash, EvaluationEscaped) as error:
+            raise _failed(NativeCrash(error.message), 0) from None
+        except EvaluationError as error:
+            raise _failed(error, context.remaining) from None
+        return value, context.remaining
+
+    def _answer(self, number: int, values: tuple[Value, ...]) -> Value:
+        """What a native function says: what it said before, or a new call."""
+        if self._journal and FIRST_OF_CHAIN <= number <= LAST_OF_CHAIN:
+            answer, self._context.remaining = self._journal.pop()
+            if isinstance(answer, EvaluationError):
+                raise answer
+            return answer
+        return self._library.natives[number].implementation(values, self._context)
+
+
+def _is_value(node: Node | _LetNode) -> bool:
+    return type(node) in _VALUE_TYPES
+
+
+def _done(node: Node, limit: int) -> _Steps:
+    return node, limit
+    yield
+
+
+def _lifted(node: Node) -> Node:
+    """A copy that can change, of this node alone; constants become values."""
+    match node:
+        case Call(function, arguments):
+            return _CallNode(function, list(arguments), node)
+        case If(condition, then, otherwise):
+            return _IfNode(condition, then, otherwise)
+        case GetField(expression, field):
+            return _GetNode(expression, field)
+        case Block(Let(name, value), body, old):
+            return _BlockNode(_LetNode(name, value), body, old)
+        case Block(Func() as declared, body):
+            return _BlockNode(declared, body)
+        case LongConst() | StringConst() | BytesConst() | BoolConst() | ListConst() | ObjectConst():
+            return constant_value(node)
+    return node
+
+
+def _failed(error: EvaluationError, remaining: int) -> EvaluationError:
+    error.remaining = remaining
+    return error
+
+
+def _find_function(name: str, scope: _Scope) -> tuple[Func, _Scope] | None:
+    while scope is not None:
+        declaration, scope = scope
+        if type(declaration) is Func and declaration.name == name:
+            return declaration, scope
+    return None
+
+
+def _with_arguments(
+    parameters: tuple[str, ...], body: Expression, values: tuple[Value, ...]
+) -> Node:
+    """A body in which parameters are names with values; the last parameter is the innermost."""
+    node: Node = body
+    for name, value in reversed(list(zip(parameters, values, strict=False))):
+        node = _BlockNode(_LetNode(name, value), node)
+    return node
+
+
+def _with_words(named: Named, argument: Node) -> Named:
+    """The function ``value`` with an error that says what was missing."""
+    inner: tuple[Value, ...] = ()
+    source = argument
+    if isinstance(argument, _CallNode):
+        source = argument.source
+        inner = tuple(each for each in argument.arguments if _is_value(each))  # type: ignore[misc]
+    elif isinstance(argument, _GetNode):
+        source = GetField(Ref(""), argument.field)
+    elif isinstance(argument, _IfNode):
+        source = If(Ref(""), Ref(""), Ref(""))
+    elif isinstance(argument, _BlockNode):
+        source = Block(Let("", Ref("")), Ref(""), argument.old)
+    body = named.body
+    if _is_value(source) or not isinstance(body, If):
+        return named
+    words = missing_value_message(source, inner)  # type: ignore[arg-type]
+    if not isinstance(body.then, Call):
+        return named
+    failure = Call(body.then.function, (StringConst(words),))
+    return Named(
+        named.name, named.cost, named.parameters, If(body.condition, failure, body.otherwise)
+    )
