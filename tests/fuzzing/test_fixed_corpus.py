@@ -47,9 +47,11 @@ def test_valid_encodings_and_their_damaged_forms() -> None:
 
 FOUND = [
     # A genesis transaction in protobuf with a sender and a fee, which it cannot have.
-    "010a58085712"
-    "2013ad447bc0f4eca2a3fc6c773d03ee5cd390473caaa0e2e6babffded2d43f6041a0410a08d0620b8d6f3c59f34"
-    "2802aa06220a20de5f2b51d05f5b73e2daac3451467e5d3d3c5bd1981906d5457796bd573a597a",
+    (
+        "010a58085712"
+        "2013ad447bc0f4eca2a3fc6c773d03ee5cd390473caaa0e2e6babffded2d43f6041a0410a08d0620b8d6f3c59f34"
+        "2802aa06220a20de5f2b51d05f5b73e2daac3451467e5d3d3c5bd1981906d5457796bd573a597a"
+    ),
 ]
 
 
