@@ -2,8 +2,9 @@
 
 // Transactions of types 4 and 12 in all their versions, signed with one seed: `make(name)`, `names`.
 
-const { data, libs, makeTxBytes, transfer } = require("@waves/waves-transactions");
+const { data, makeTxBytes, transfer } = require("@waves/waves-transactions");
 const { CHAIN_ID, SEED } = require("./common");
+const { firstVersion } = require("./first_version");
 
 const TO = "3MMiWb5hjTXwst33rEaebQq8RnXZRFrTjuY";
 
@@ -20,19 +21,9 @@ const entries = [
 
 const common = { chainId: CHAIN_ID };
 
-// The library signs no transfers of version 1 any more. Their signed bytes are those of version 2
-// without the version byte.
-function transferV1(params, seed) {
-  const { version, proofs, id, ...unsigned } = transfer({ ...params, version: 2 }, seed);
-  const bytes = makeTxBytes({ ...unsigned, version: 2 });
-  const body = Uint8Array.from([bytes[0], ...bytes.slice(2)]);
-  const signature = libs.crypto.signBytes(seed, body);
-  const named = libs.crypto.base58Encode(libs.crypto.blake2b(body));
-  return { transaction: { ...unsigned, version: 1, signature, id: named }, body };
-}
 const examples = {
   "transfer 1": () =>
-    transferV1({ ...common, recipient: TO, amount: 1001, attachment: "72k1xXWG59fYdzSNoA" }, SEED),
+    firstVersion(transfer, { ...common, recipient: TO, amount: 1001, attachment: "72k1xXWG59fYdzSNoA" }, SEED),
   "transfer 2": () =>
     transfer({ ...common, version: 2, recipient: TO, amount: 1002, attachment: "72k1xXWG59fYdzSNoA" }, SEED),
   "transfer 3": () =>

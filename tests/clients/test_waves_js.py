@@ -10,7 +10,6 @@ import json
 import os
 import queue
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -30,42 +29,17 @@ from soliton.chain.values import DataEntry
 from soliton.crypto import base58
 from soliton.crypto.curve25519 import verify
 from soliton.crypto.keys import key_pair
+from tests.clients.scripts import NEEDS_NODE, run_script
 
-HERE: Final = Path(__file__).parent
 CHAIN_ID: Final = ord("R")
 RICH: Final = "3M4qwDomRabJKLZxuXhwfqLApQkU592nWxF"
 FRIEND: Final = "3MMiWb5hjTXwst33rEaebQq8RnXZRFrTjuY"
 START_SECONDS: Final = 20
-SCRIPT_SECONDS: Final = 60
-NODE: Final = shutil.which("node")
 ATTACHMENT: Final = "72k1xXWG59fYdzSNoA"
 FEE: Final = 100_000
 BLOCK_REWARD: Final = 6 * 10**9
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(NODE is None, reason="node is not installed"),
-    pytest.mark.skipif(
-        not (HERE / "node_modules" / "@waves").is_dir(),
-        reason="tests/clients/node_modules is missing (`make clients` installs it)",
-    ),
-]
-
-
-def run_script(script: str, *arguments: str, given: str = "") -> dict[str, Any]:
-    """What a script told, by name."""
-    assert NODE is not None
-    done = subprocess.run(
-        [NODE, str(HERE / script), *arguments],
-        input=given,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=SCRIPT_SECONDS,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
-    return {line["name"]: line["value"] for line in lines}
+pytestmark = NEEDS_NODE
 
 
 @pytest.fixture(scope="module")

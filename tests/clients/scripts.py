@@ -1,0 +1,42 @@
+"""Running the node scripts beside this module: each prints one JSON object per line,
+``{"name": ..., "value": ...}``.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+HERE: Final = Path(__file__).parent
+NODE: Final = shutil.which("node")
+SCRIPT_SECONDS: Final = 60
+
+NEEDS_NODE: Final = [
+    pytest.mark.slow,
+    pytest.mark.skipif(NODE is None, reason="node is not installed"),
+    pytest.mark.skipif(
+        not (HERE / "node_modules" / "@waves").is_dir(),
+        reason="tests/clients/node_modules is missing (`make clients` installs it)",
+    ),
+]
+
+
+def run_script(script: str, *arguments: str, given: str = "") -> dict[str, Any]:
+    """What a script told, by name."""
+    assert NODE is not None
+    done = subprocess.run(
+        [NODE, str(HERE / script), *arguments],
+        input=given,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=SCRIPT_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    return {line["name"]: line["value"] for line in lines}
