@@ -252,7 +252,8 @@ def _rescaled(value: Decimal, scale: int, digits: int, mode: CaseObject) -> int:
         return rounded_quotient(unscaled, 10**surplus, mode)
     if -surplus > digits - 1:
         raise Overflow("Pow overflow")
-    return unscaled * 10**-surplus
+    power_of_ten: int = 10 ** (-surplus)
+    return unscaled * power_of_ten
 
 
 def _logarithm(

@@ -1,0 +1,600 @@
+"""What scripts ask of the chain, and ids that are computed as the chain does it.
+
+What lives here: data entries, balances, assets, blocks, transactions, addresses, calls of other
+dApps, and the constructors that are functions. What does not: the answers
+(``soliton.ride.environment``), and what transactions look like (``soliton.ride.bindings``).
+
+An object that calls itself an address can hold anything, also what is no address of this chain: it
+mostly counts as an account without data then.
+
+Sources: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/evaluator/ctx/
+impl/waves/Functions.scala``, ``ctx/impl/EnvironmentFunctions.scala``,
+``lang/v1/traits/domain/CallableAction.scala`` and
+``node/src/main/scala/com/wavesplatform/transaction/smart/WavesEnvironment.scala``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from soliton.chain import addresses
+from soliton.chain.errors import AddressError, AliasError, ChainError
+from soliton.chain.transactions.codec import decode_protobuf
+from soliton.chain.transactions.ethereum import Ethereum, EthereumTransfer
+from soliton.chain.transactions.invoke_script import InvokeScript
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.transactions.transfer import Transfer
+from soliton.crypto.hashes import blake2b256
+from soliton.ride import bindings
+from soliton.ride.environment import AssetInfo, BlockInfo, CallContext, Payment
+from soliton.ride.errors import EvaluationError, NativeCrash, ThrownError
+from soliton.ride.functions.calling import mismatch
+from soliton.ride.functions.data import checked_bytes, low_int32
+from soliton.ride.functions.printing import plain_text
+from soliton.ride.functions.text import checked_text, units_length
+from soliton.ride.values import (
+    UNIT,
+    CaseObject,
+    RideList,
+    Value,
+    case_object,
+    ride_list,
+    ride_tuple,
+    utf8,
+)
+
+MAX_ASSET_NAME_BYTES: Final = 16
+MAX_ASSET_DESCRIPTION_BYTES: Final = 1000
+_ADDRESS: Final = "Address"
+_ALIAS: Final = "Alias"
+
+
+# --- recipients -----------------------------------------------------------------------------------
+
+
+def _field(subject: CaseObject, name: str, kind: type) -> Value:
+    """A field of an object that may have been made with anything in it."""
+    value = subject.fields.get(name)
+    if type(value) is not kind:
+        raise NativeCrash(f"{subject.type_name} without a field {name} of its type")
+    assert value is not None
+    return value
+
+
+def _is_unit(value: Value | None) -> bool:
+    return isinstance(value, CaseObject) and value.type_name == UNIT.type_name
+
+
+def _text_field(subject: CaseObject, name: str) -> str:
+    value = _field(subject, name, str)
+    assert isinstance(value, str)
+    return value
+
+
+def _bytes_field(subject: CaseObject, name: str) -> bytes:
+    value = _field(subject, name, bytes)
+    assert isinstance(value, bytes)
+    return value
+
+
+def _int_field(subject: CaseObject, name: str) -> int:
+    value = _field(subject, name, int)
+    assert type(value) is int
+    return value
+
+
+def _resolved(context: CallContext, alias: str) -> bytes:
+    """The address of an alias; raises ``EvaluationError``."""
+    try:
+        addresses.make_alias(alias, context.environment.chain_id)
+    except AliasError as error:
+        raise EvaluationError(str(error)) from None
+    address = context.environment.resolve_alias(alias)
+    if address is None:
+        raise EvaluationError(f"Alias '{alias}' does not exists.")
+    return address
+
+
+def _checked(context: CallContext, address: bytes) -> bytes:
+    try:
+        return addresses.check_address(address, context.environment.chain_id)
+    except AddressError as error:
+        raise EvaluationError(str(error)) from None
+
+
+def _account(context: CallContext, recipient: CaseObject) -> bytes | None:
+    """The address of an account whose absence is no error."""
+    if recipient.type_name not in (_ADDRESS, _ALIAS):
+        raise EvaluationError(f"{plain_text(recipient)} neither Address nor alias")
+    name = "bytes" if recipient.type_name == _ADDRESS else "alias"
+    if name not in recipient.fields:
+        raise EvaluationError(f"Can't find '{name}'")
+    return _account_or_none(context, recipient)
+
+
+def _account_or_none(context: CallContext, recipient: CaseObject) -> bytes | None:
+    address = _bytes_field(recipient, "bytes") if recipient.type_name == _ADDRESS else None
+    alias = "" if address is not None else _text_field(recipient, "alias")
+    try:
+        return _resolved(context, alias) if address is None else _checked(context, address)
+    except EvaluationError:
+        return None
+
+
+def _check_recipient(recipient: CaseObject) -> None:
+    if recipient.type_name not in (_ADDRESS, _ALIAS):
+        raise ThrownError(f"Unexpected recipient type {recipient.type_name}")
+
+
+def _existing(context: CallContext, recipient: CaseObject) -> bytes:
+    """The address of an account that must be one."""
+    _check_recipient(recipient)
+    if recipient.type_name == _ALIAS:
+        return _resolved(context, _text_field(recipient, "alias"))
+    return _checked(context, _bytes_field(recipient, "bytes"))
+
+
+def _address_object(address: bytes) -> CaseObject:
+    return case_object(_ADDRESS, {"bytes": checked_bytes(address)})
+
+
+def address_from_recipient(context: CallContext, recipient: CaseObject) -> Value:
+    """``addressFromRecipient``: an address as it is, an alias looked up."""
+    if recipient.type_name == _ADDRESS:
+        return recipient
+    if recipient.type_name != _ALIAS:
+        raise mismatch("addressFromRecipient", (recipient,))
+    alias = _text_field(recipient, "alias")
+    try:
+        addresses.make_alias(alias, context.environment.chain_id)
+    except AliasError as error:
+        raise NativeCrash(str(error)) from None
+    return _address_object(_resolved(context, alias))
+
+
+def address_from_text(context: CallContext, text: str) -> Value:
+    """``addressFromString`` since version 4: unit for what is no address."""
+    try:
+        return _address_object(addresses.parse_address(text, context.environment.chain_id))
+    except AddressError:
+        return UNIT
+
+
+def address_from_public_key(context: CallContext, key: bytes) -> Value:
+    """``addressFromPublicKey`` since version 6."""
+    if len(key) not in (addresses.PUBLIC_KEY_LENGTH, addresses.ETHEREUM_KEY_LENGTH):
+        raise EvaluationError(f"invalid public key length: {len(key)}")
+    return _address_object(addresses.from_public_key(key, context.environment.chain_id))
+
+
+def address_to_text(address: CaseObject) -> Value:
+    """``toString`` of an address: its bytes in Base58, whatever they are."""
+    if address.type_name != _ADDRESS:
+        raise mismatch("toString(a: Address)", (address,))
+    return checked_text(plain_text(_bytes_field(address, "bytes")))
+
+
+# --- data -----------------------------------------------------------------------------------------
+
+
+def entry_of_account(kind: type, context: CallContext, recipient: CaseObject, key: str) -> Value:
+    """``getInteger`` and its like: unit when there is no entry, or one of another type."""
+    address = _account(context, recipient)
+    return UNIT if address is None else _entry(kind, context, address, key)
+
+
+def own_entry(kind: type, context: CallContext, key: str) -> Value:
+    """The same for the account of the script."""
+    address = context.environment.this()
+    if not isinstance(address, bytes):
+        raise mismatch("getInteger(s: String)", (key,))
+    return _entry(kind, context, address, key)
+
+
+def _entry(kind: type, context: CallContext, address: bytes, key: str) -> Value:
+    value = context.environment.data(address, key)
+    if value is None or type(value) is not kind:
+        return UNIT
+    if isinstance(value, bytes):
+        return checked_bytes(value)
+    return checked_text(value) if isinstance(value, str) else value
+
+
+def is_data_untouched(context: CallContext, recipient: CaseObject) -> Value:
+    """``isDataStorageUntouched``: whether an account never had any data."""
+    address = _account(context, recipient)
+    return address is None or not context.environment.has_data(address)
+
+
+def entry_of_list(kind: type, entries: RideList, key: str) -> Value:
+    """``getInteger`` and its like of a list: the first entry with a key decides."""
+    for entry in entries.items:
+        if not isinstance(entry, CaseObject) or "key" not in entry.fields:
+            raise NativeCrash("an element that is no entry")
+        if entry.fields["key"] == key and type(entry.fields["key"]) is str:
+            if "value" not in entry.fields:
+                raise NativeCrash("key not found: value")
+            value = entry.fields["value"]
+            return value if type(value) is kind else UNIT
+    return UNIT
+
+
+# --- balances and scripts -------------------------------------------------------------------------
+
+
+def balance_before(context: CallContext, recipient: CaseObject, asset: Value) -> Value:
+    """``assetBalance`` until version 3, also of the chain's coin."""
+    if not _is_unit(asset) and not isinstance(asset, bytes):
+        raise mismatch("assetBalance", (recipient, asset))
+    asset_id = asset if isinstance(asset, bytes) else None
+    return context.environment.balance(_account_of_any_form(context, recipient), asset_id)
+
+
+def balance(context: CallContext, recipient: CaseObject, asset: bytes) -> Value:
+    """``assetBalance`` since version 4."""
+    return context.environment.balance(_account_of_any_form(context, recipient), asset)
+
+
+def _account_of_any_form(context: CallContext, recipient: CaseObject) -> bytes:
+    """Here the bytes of an address may also be those of an alias."""
+    _check_recipient(recipient)
+    if recipient.type_name == _ADDRESS:
+        data = _bytes_field(recipient, "bytes")
+        if len(data) >= 4 and data[0] == addresses.ALIAS_VERSION:
+            if data[1] != context.environment.chain_id:
+                raise EvaluationError("Alias network byte doesn't match current scheme")
+            return _resolved(context, data[4:].decode("utf-8", "replace"))
+    return _existing(context, recipient)
+
+
+def balance_details(context: CallContext, recipient: CaseObject) -> Value:
+    """``wavesBalance`` since version 4."""
+    details = context.environment.balance_details(_existing(context, recipient))
+    return case_object(
+        "BalanceDetails",
+        {
+            "available": details.available,
+            "regular": details.regular,
+            "generating": details.generating,
+            "effective": details.effective,
+        },
+    )
+
+
+def script_hash(context: CallContext, recipient: CaseObject) -> Value:
+    """``scriptHash``: unit for an account without a script."""
+    _check_recipient(recipient)
+    address = _account_or_none(context, recipient)
+    script = None if address is None else context.environment.script(address)
+    return UNIT if script is None else blake2b256(script)
+
+
+# --- assets, blocks, transactions -----------------------------------------------------------------
+
+
+def asset_info(context: CallContext, asset_id: bytes) -> Value:
+    """``assetInfo``."""
+    info = context.environment.asset_info(asset_id)
+    return UNIT if info is None else asset_object(info, context.version)
+
+
+def asset_object(info: AssetInfo, version: int) -> CaseObject:
+    """An asset as a version of the language shows it."""
+    fields: dict[str, Value] = {
+        "id": info.id,
+        "quantity": info.quantity,
+        "decimals": info.decimals,
+        "issuer": _address_object(info.issuer),
+        "issuerPublicKey": info.issuer_public_key,
+        "reissuable": info.reissuable,
+        "scripted": info.scripted,
+    }
+    if version >= 4:
+        fields["minSponsoredFee"] = bindings.optional(info.min_sponsored_fee)
+        fields["name"] = info.name
+        fields["description"] = info.description
+    else:
+        fields["sponsored"] = info.min_sponsored_fee is not None
+    return case_object("Asset", fields)
+
+
+def block_info(context: CallContext, height: int) -> Value:
+    """``blockInfoByHeight``."""
+    info = context.environment.block_info(low_int32(height))
+    return UNIT if info is None else block_object(info, context.version)
+
+
+def block_object(info: BlockInfo, version: int) -> CaseObject:
+    """A block as a version of the language shows it."""
+    fields: dict[str, Value] = {
+        "timestamp": info.timestamp,
+        "height": info.height,
+        "baseTarget": info.base_target,
+        "generationSignature": info.generation_signature,
+        "generator": _address_object(info.generator),
+        "generatorPublicKey": info.generator_public_key,
+    }
+    if version >= 4:
+        fields["vrf"] = bindings.optional(info.vrf)
+    if version >= 7:
+        fields["rewards"] = ride_list(
+            ride_tuple(_address_object(address), amount) for address, amount in info.rewards
+        )
+    return case_object("BlockInfo", fields)
+
+
+def calculate_delay(context: CallContext, generator: CaseObject, balance: int) -> Value:
+    """``calculateDelay``."""
+    if generator.type_name != _ADDRESS:
+        raise mismatch("calculateDelay", (generator, balance))
+    address = _bytes_field(generator, "bytes")
+    if len(address) > addresses.ADDRESS_LENGTH:
+        raise EvaluationError(
+            f"Address bytes length = {len(address)} exceeds limit = {addresses.ADDRESS_LENGTH}"
+        )
+    if balance <= 0:
+        raise EvaluationError(f"Unexpected non-positive balance = {balance}")
+    return context.environment.calculate_delay(address, balance)
+
+
+def _view(context: CallContext) -> bindings.View:
+    # Transactions that are looked up keep the older rule about long scripts.
+    switches = msgspec.structs.replace(context.switches, whole_script_field=False)
+    return bindings.View(context.version, not context.asset_script, switches)
+
+
+def transaction(context: CallContext, transaction_id: bytes) -> Value:
+    """``transactionById`` of versions 1 and 2."""
+    found = context.environment.transaction(transaction_id)
+    if found is None or isinstance(found.payload, Ethereum):
+        return UNIT
+    view = _view(context)
+    if isinstance(found.payload, InvokeScript):
+        return _invocation(found, view)
+    return bindings.transaction_object(found, view)
+
+
+def _invocation(found: AnyTransaction, view: bindings.View) -> Value:
+    payload = found.payload
+    if len(payload.payments) > 1:
+        raise NativeCrash("several payments in a version that knows one")
+    call = bindings.Call(
+        payload.d_app,
+        payload.call.name if payload.call is not None else "default",
+        tuple(call_argument(argument) for argument in payload.call.arguments)
+        if payload.call is not None
+        else (),
+        tuple(Payment(payment.asset_id, payment.amount) for payment in payload.payments),
+        found.fee_asset_id,
+    )
+    return bindings.invoke_object(bindings.envelope_of(found), call, view)
+
+
+def call_argument(argument: object) -> Value:
+    """An argument of a call, as transactions hold it, as a value."""
+    if isinstance(argument, tuple):
+        return ride_list(call_argument(item) for item in argument)
+    assert isinstance(argument, (int, bool, str, bytes))
+    return argument
+
+
+def transaction_height(context: CallContext, transaction_id: bytes) -> Value:
+    """``transactionHeightById``."""
+    return bindings.optional(context.environment.transaction_height(transaction_id))
+
+
+def transfer(context: CallContext, transaction_id: bytes) -> Value:
+    """``transferTransactionById``; transfers of Ethereum wallets since version 6."""
+    found = context.environment.transaction(transaction_id)
+    if found is None:
+        return UNIT
+    view = _view(context)
+    if isinstance(found.payload, Transfer):
+        return bindings.transaction_object(found, view)
+    action = found.payload.action if isinstance(found.payload, Ethereum) else None
+    if not isinstance(action, EthereumTransfer) or context.version < 6:
+        return UNIT
+    asset_id = None
+    if action.token is not None:
+        asset_id = context.environment.token_asset(action.token)
+    return bindings.transfer_object(
+        bindings.foreign_envelope_of(found), action.recipient, asset_id, action.amount, view
+    )
+
+
+def transfer_from_protobuf(context: CallContext, data: bytes) -> Value:
+    """``transferTransactionFromProto``: unit for anything but a transfer."""
+    try:
+        found = decode_protobuf(data, context.environment.chain_id)
+    except ChainError:
+        return UNIT
+    if not isinstance(found.payload, Transfer):
+        return UNIT
+    return bindings.transaction_object(found, _view(context))
+
+
+# --- ids ------------------------------------------------------------------------------------------
+
+
+def _sized(text: str) -> bytes:
+    data = utf8(text)
+    return len(data).to_bytes(4, "big") + data
+
+
+def _i64(number: int) -> bytes:
+    return number.to_bytes(8, "big", signed=True)
+
+
+def calculate_asset_id(context: CallContext, issue: CaseObject) -> Value:
+    """``calculateAssetId``: the id that an action would have."""
+    if issue.type_name != "Issue":
+        raise mismatch("calculateAssetId(i: Issue)", (issue,))
+    name, description = _text_field(issue, "name"), _text_field(issue, "description")
+    if len(utf8(description)) > MAX_ASSET_DESCRIPTION_BYTES:
+        raise EvaluationError(f"Description length should not exceed {MAX_ASSET_DESCRIPTION_BYTES}")
+    if len(utf8(name)) > MAX_ASSET_NAME_BYTES:
+        raise EvaluationError(f"Name length should not exceed {MAX_ASSET_NAME_BYTES}")
+    return asset_id(
+        name,
+        description,
+        _int_field(issue, "decimals"),
+        _int_field(issue, "quantity"),
+        _field(issue, "isReissuable", bool) is True,
+        _int_field(issue, "nonce"),
+        context.environment.transaction_id,
+    )
+
+
+def asset_id(
+    name: str,
+    description: str,
+    decimals: int,
+    quantity: int,
+    reissuable: bool,
+    nonce: int,
+    transaction_id: bytes,
+) -> bytes:
+    """The id of an asset that a dApp issues."""
+    return blake2b256(
+        _sized(name)
+        + _sized(description)
+        + low_int32(decimals).to_bytes(4, "big", signed=True)
+        + _i64(quantity)
+        + int(reissuable).to_bytes(2, "big")
+        + _i64(nonce)
+        + transaction_id
+    )
+
+
+def calculate_lease_id(context: CallContext, lease: CaseObject) -> Value:
+    """``calculateLeaseId``: the id that an action would have."""
+    if lease.type_name != "Lease":
+        raise mismatch("calculateLeaseId(l: Lease)", (lease,))
+    recipient = _field(lease, "recipient", CaseObject)
+    assert isinstance(recipient, CaseObject)
+    _check_recipient(recipient)
+    target: bytes | str
+    if recipient.type_name == _ADDRESS:
+        target = _bytes_field(recipient, "bytes")
+        if len(target) > addresses.ADDRESS_LENGTH:
+            raise EvaluationError(
+                f"Address bytes length={len(target)} exceeds limit={addresses.ADDRESS_LENGTH}"
+            )
+    else:
+        target = _text_field(recipient, "alias")
+        length = units_length(target)
+        if length > addresses.ALIAS_MAX_LENGTH:
+            raise EvaluationError(
+                f"Alias name length={length} exceeds limit={addresses.ALIAS_MAX_LENGTH}"
+            )
+    return lease_id(
+        target,
+        _int_field(lease, "nonce"),
+        _int_field(lease, "amount"),
+        context.environment.transaction_id,
+    )
+
+
+def lease_id(target: bytes | str, nonce: int, amount: int, transaction_id: bytes) -> bytes:
+    """The id of a lease that a dApp makes: to an address, or to an alias by its name."""
+    recipient = target if isinstance(target, bytes) else _sized(target)
+    return blake2b256(recipient + transaction_id + _i64(nonce) + _i64(amount))
+
+
+# --- constructors ---------------------------------------------------------------------------------
+
+_ISSUE_FIELDS: Final = (
+    "name",
+    "description",
+    "quantity",
+    "decimals",
+    "isReissuable",
+    "compiledScript",
+    "nonce",
+)
+_LEASE_FIELDS: Final = ("recipient", "amount", "nonce")
+
+
+def issue(arguments: Sequence[Value], _context: CallContext) -> Value:
+    """``Issue`` with or without a script and a number; takes anything, as constructors do."""
+    return case_object("Issue", dict(zip(_ISSUE_FIELDS, arguments, strict=False)))
+
+
+def simple_issue(arguments: Sequence[Value], context: CallContext) -> Value:
+    """``Issue`` without a script and a number."""
+    return issue((*arguments, UNIT, 0), context)
+
+
+def lease(arguments: Sequence[Value], _context: CallContext) -> Value:
+    """``Lease``."""
+    return case_object("Lease", dict(zip(_LEASE_FIELDS, arguments, strict=False)))
+
+
+def simple_lease(arguments: Sequence[Value], context: CallContext) -> Value:
+    """``Lease`` without a number."""
+    return lease((*arguments, 0), context)
+
+
+# --- calls of other dApps -------------------------------------------------------------------------
+
+
+def invoke(reentrant: bool, arguments: Sequence[Value], context: CallContext) -> Value:
+    """``invoke`` and ``reentrantInvoke``; sets the complexity that is left over."""
+    dapp = _called_dapp(context, arguments[0] if arguments else None)
+    function = _called_function(arguments[1] if len(arguments) > 1 else None)
+    if len(arguments) != 4 or not isinstance(arguments[3], RideList):
+        raise EvaluationError("Unexpected args")
+    payments = tuple(_payment(payment) for payment in arguments[3].items)
+    passed = arguments[2]
+    if not isinstance(passed, RideList):
+        raise NativeCrash(str(mismatch("invoke", arguments)))
+    result, context.remaining = context.environment.invoke(
+        dapp, function, passed.items, payments, context.remaining, reentrant
+    )
+    return result
+
+
+def _called_dapp(context: CallContext, recipient: Value | None) -> bytes:
+    if isinstance(recipient, CaseObject):
+        if recipient.type_name == _ADDRESS:
+            address = recipient.fields.get("bytes")
+            if isinstance(address, bytes):
+                return address
+            raise ThrownError("Unexpected address bytes")
+        if recipient.type_name == _ALIAS:
+            alias = recipient.fields.get("alias")
+            if not isinstance(alias, str):
+                raise ThrownError("Unexpected alias arg")
+            return _dapp_of_alias(context, alias)
+    raise ThrownError("Unexpected recipient arg")
+
+
+def _dapp_of_alias(context: CallContext, alias: str) -> bytes:
+    try:
+        addresses.make_alias(alias, context.environment.chain_id)
+    except AliasError as error:
+        raise NativeCrash(str(error)) from None
+    try:
+        return _resolved(context, alias)
+    except EvaluationError as error:
+        raise ThrownError(str(error)) from None
+
+
+def _called_function(name: Value | None) -> str:
+    if isinstance(name, str):
+        return name
+    if _is_unit(name):
+        return "default"
+    raise ThrownError("Unexpected name arg")
+
+
+def _payment(payment: Value) -> Payment:
+    if not isinstance(payment, CaseObject) or payment.type_name != "AttachedPayment":
+        raise ThrownError(f"Unexpected payment arg {plain_text(payment)}")
+    asset, amount = payment.fields.get("assetId"), payment.fields.get("amount")
+    if type(amount) is not int or not (_is_unit(asset) or isinstance(asset, bytes)):
+        raise ThrownError("Unexpected payment args")
+    return Payment(asset if isinstance(asset, bytes) else None, amount)
