@@ -1,6 +1,6 @@
 """The numbered functions of the library, bound to what they do.
 
-What lives here: one table per area, and ``natives``. What does not: names, types and costs
+What lives here: one table per area, and ``implementations``. What does not: names, types and costs
 (``catalogue``), and the functions that are called by name (``bodies``).
 
 A row is a number, or a number with the first version that the row holds for; later rows replace
@@ -274,7 +274,7 @@ _AS_THEY_ARE: Final[dict[int, Implementation]] = {
 
 
 @cache
-def natives(version: int) -> dict[int, Implementation]:
+def implementations(version: int) -> dict[int, Implementation]:
     """All numbered functions of a version, whoever may call them. Not to be changed."""
     names = {
         function.key: function.name
