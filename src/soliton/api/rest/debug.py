@@ -1,4 +1,6 @@
-"""Routes under ``/debug``: state hashes and the history of balances.
+"""Routes under ``/debug`` that are open to all: state hashes, the history of balances, validation.
+
+What does not live here: those that want the API key (``operations``).
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/api/http/DebugApiRoute.scala``.
@@ -7,18 +9,28 @@ Source: wavesplatform/Waves
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from itertools import islice
 from typing import Final
 
 from soliton.api.asgi import NOT_FOUND
-from soliton.api.errors import INVALID_ADDRESS
+from soliton.api.errors import INVALID_ADDRESS, WRONG_JSON, ApiError, invalid_request
 from soliton.api.http import JsonStream, Request
+from soliton.api.json_transactions import Members, validated_json
 from soliton.api.lookup import ADDRESS, address_argument, node_of
 from soliton.api.rest import examples
-from soliton.api.routes import GET, NATURAL, Parameter, Route
+from soliton.api.rest.signing import read_claimed
+from soliton.api.routes import GET, NATURAL, POST, Body, BodyKind, Parameter, Route
+from soliton.api.translate import OLDEST, refusal, state_refusal
 from soliton.chain.addresses import Address
+from soliton.chain.transactions.codec import to_json
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.errors import SolitonError
+from soliton.ledger.context import Context
 from soliton.ledger.hashes import SECTIONS
+from soliton.ledger.state import Status
+from soliton.ledger.transactions import Applied, apply_transaction
 from soliton.node.node import Node
 from soliton.node.state_hash_json import state_hash_json
 
@@ -77,6 +89,48 @@ async def _changes(node: Node, address: Address) -> AsyncIterator[object]:
         yield {"height": waiting[0], "balance": waiting[1]}
 
 
+def validate(request: Request) -> Members:
+    """What would become of a signed transaction on top of the chain, without sending it."""
+    node, obj = node_of(request), request.json()
+    chain, family = node.chain, node.network.family
+    started = time.perf_counter()
+    transaction, error = _claimed(obj, node)
+    applied: Applied | None = None
+    if transaction is not None:
+        try:
+            applied = apply_transaction(transaction, chain.store, _next_block(node))
+        except SolitonError as problem:
+            error = state_refusal(problem, transaction, family)
+    if applied is not None and applied.status is not Status.SUCCEEDED:
+        error = invalid_request("the transaction fails at the cost of its fee")
+    answer: Members = {
+        "valid": error is None,
+        "validationTime": int((time.perf_counter() - started) * 1_000),
+        "trace": [],
+        "height": chain.height,
+    }
+    if error is not None:
+        shown = obj if transaction is None else to_json(transaction)
+        return answer | {"error": error.message, "transaction": shown}
+    if transaction is None or applied is None or family == OLDEST:
+        return answer
+    return answer | validated_json(transaction, applied.changes, applied.complexity, chain)
+
+
+def _claimed(obj: Members, node: Node) -> tuple[AnyTransaction | None, ApiError | None]:
+    try:
+        return read_claimed(obj, node), None
+    except SolitonError as error:
+        return None, refusal(error, node.network.family)
+
+
+def _next_block(node: Node) -> Context:
+    chain = node.chain
+    height = chain.height + 1
+    timestamp = chain.last_block.header.timestamp
+    return Context(height, node.clock(), timestamp, chain.rules.at(height), chain.scripts)
+
+
 _STATE_HASH_SCHEMA: Final = {
     "type": "object",
     "properties": {
@@ -128,5 +182,40 @@ ROUTES: tuple[Route, ...] = (
         },
         example=[{"height": 1, "balance": examples.AMOUNT}],
         errors=(INVALID_ADDRESS,),
+    ),
+    Route(
+        methods=POST,
+        path="/debug/validate",
+        handler=validate,
+        tag=_TAG,
+        summary="What would become of a signed transaction, without sending it",
+        body=Body(
+            BodyKind.JSON,
+            "A signed transaction",
+            examples.TRANSACTION,
+            examples.TRANSACTION_SCHEMA,
+            get_is_405=True,
+        ),
+        response={
+            "type": "object",
+            "properties": {
+                "valid": {"type": "boolean"},
+                "validationTime": {"type": "integer", "description": "Milliseconds"},
+                "trace": {"type": "array", "items": {"type": "object"}},
+                "height": {"type": "integer"},
+                "error": {"type": "string"},
+                "transaction": {"type": "object"},
+            },
+            "required": ["valid", "validationTime"],
+        },
+        example={
+            "valid": False,
+            "validationTime": 1,
+            "trace": [],
+            "height": 2,
+            "error": "State check failed. Reason: Accounts balance errors",
+            "transaction": examples.TRANSACTION,
+        },
+        errors=(WRONG_JSON,),
     ),
 )

@@ -1,7 +1,8 @@
-"""Routes ``/addresses/sign…`` and ``/addresses/verify…``: signatures of texts, as the older
-generations of the interface make and check them with the node's wallet.
+"""Routes ``/addresses/sign…``, ``/addresses/verify…`` and ``/utils/sign``: signatures of texts, as
+the older generations of the interface make and check them.
 
-Source: 0bsnetwork/Zbs ``src/main/scala/com/zbsnetwork/api/http/AddressApiRoute.scala``.
+Source: 0bsnetwork/Zbs ``src/main/scala/com/zbsnetwork/api/http/AddressApiRoute.scala`` and
+``UtilsApiRoute.scala``.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from soliton.api.errors import (
     INVALID_ADDRESS,
     INVALID_MESSAGE,
     MISSING_SENDER_PRIVATE_KEY,
+    UNKNOWN,
     WRONG_JSON,
     WRONG_JSON_DATA,
 )
 from soliton.api.http import Request
 from soliton.api.lookup import ADDRESS, node_of
 from soliton.api.rest import examples
-from soliton.api.routes import POST, Body, BodyKind, Handler, Route
+from soliton.api.routes import POST, TEXT, Body, BodyKind, Handler, Parameter, Route
 from soliton.chain.addresses import PUBLIC_KEY_LENGTH, address_text, from_public_key, parse_address
 from soliton.chain.errors import AddressError
 from soliton.crypto import base58, curve25519
@@ -30,6 +32,7 @@ from soliton.crypto.errors import Base58Error
 from soliton.node.node import Node
 
 MAX_MESSAGE_CHARS: Final = 2_048
+PRIVATE_KEY_LENGTH: Final = 32
 _MAX_KEY_CHARS: Final = 256
 _BASE64: Final = "base64:"
 _TAG: Final = "addresses"
@@ -40,6 +43,13 @@ class Signed(msgspec.Struct, frozen=True, rename="camel"):
 
     message: str
     public_key: str
+    signature: str
+
+
+class SignedByKey(msgspec.Struct, frozen=True):
+    """A message in base58 with a signature."""
+
+    message: str
     signature: str
 
 
@@ -75,6 +85,19 @@ def _address(request: Request, node: Node) -> bytes:
         return parse_address(request.text("address"), node.network.chain_id)
     except AddressError as error:
         raise INVALID_ADDRESS.error() from error
+
+
+def sign_with_key(request: Request) -> SignedByKey:
+    """Sign a message in base58 with the private key in the path."""
+    text = request.body_text().strip()
+    try:
+        key = base58.decode(request.text("privateKey"), _MAX_KEY_CHARS)
+        message = base58.decode(text, MAX_MESSAGE_CHARS)
+    except Base58Error as error:
+        raise UNKNOWN.error() from error
+    if len(key) != PRIVATE_KEY_LENGTH:
+        raise UNKNOWN.error()
+    return SignedByKey(text, base58.encode(curve25519.sign(key, message)))
 
 
 def verify(request: Request) -> Valid:
@@ -180,7 +203,21 @@ ROUTES: tuple[Route, ...] = (
         "Whether an account has signed a text",
         _signed_body("hello", "as it is"),
     ),
+    Route(
+        methods=POST,
+        path="/utils/sign/{privateKey}",
+        handler=sign_with_key,
+        tag="utils",
+        summary="Sign with a private key, which anybody who sees addresses of requests learns",
+        parameters=(Parameter("privateKey", TEXT, "Private key in base58", examples.ACCOUNT_SEED),),
+        body=Body(BodyKind.TEXT, "The message in base58", "Cn8eVZg", {"type": "string"}),
+        response=SignedByKey,
+        example={"message": "Cn8eVZg", "signature": _SIGNATURE},
+        errors=(UNKNOWN,),
+    ),
 )
 
-FAMILIES: Final = {route.path: ("zbs", "tn") for route in ROUTES}
+FAMILIES: Final = {
+    route.path: ("zbs",) if route.tag == "utils" else ("zbs", "tn") for route in ROUTES
+}
 """Routes that only some families of networks have."""
