@@ -12,12 +12,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
+from functools import cache
+from typing import Final
 
 import msgspec
 
+from soliton.ride.bindings import address_object
+from soliton.ride.compiler.library import ScriptKind, library
 from soliton.ride.environment import CallContext
+from soliton.ride.errors import EvaluationError
 from soliton.ride.expressions import Expression
-from soliton.ride.values import Value
+from soliton.ride.functions.bodies import named_functions
+from soliton.ride.functions.catalogue import (
+    IN_ACCOUNTS,
+    IN_DAPPS,
+    POW_BIG_INT_TO_HALF,
+    costs,
+    functions,
+)
+from soliton.ride.functions.chain_data import asset_object, block_object
+from soliton.ride.functions.library import implementations
+from soliton.ride.types import Record
+from soliton.ride.values import NIL, UNIT, Value, case_object
 
 Implementation = Callable[[Sequence[Value], CallContext], Value]
 Variable = Callable[[CallContext], Value]
@@ -67,3 +83,107 @@ class Library(msgspec.Struct, frozen=True):
     def key(self) -> tuple[int, Kind, int]:
         """What ``load_library`` makes it from."""
         return self.version, self.kind, self.chain_id
+
+
+# --- putting it together --------------------------------------------------------------------------
+
+
+@cache
+def load_library(version: int, kind: Kind, chain_id: int) -> Library:
+    """The library of a version for a kind of script on a chain."""
+    names = named_functions(version, chain_id)
+    bodies = implementations(version)
+    bound_natives, bound_named = {}, {}
+    for function in functions(version):
+        key = function.key
+        if not _is_known(function.where, kind):
+            continue
+        if isinstance(key, int):
+            bound_natives[key] = Native(function.name, function.costs[version], bodies[key])
+        else:
+            made = names[key]
+            bound_named[key] = Named(
+                function.name, function.costs[version], made.parameters, made.body
+            )
+    if POW_BIG_INT_TO_HALF in bodies:
+        bound_natives[POW_BIG_INT_TO_HALF] = Native(
+            "pow", costs(version)[POW_BIG_INT_TO_HALF], bodies[POW_BIG_INT_TO_HALF]
+        )
+    constants, variables = _values(version, kind)
+    return Library(
+        version,
+        kind,
+        chain_id,
+        bound_natives,
+        bound_named,
+        _constructors(version, kind),
+        constants,
+        variables,
+    )
+
+
+def _is_known(where: str, kind: Kind) -> bool:
+    if where == IN_DAPPS:
+        return kind is Kind.DAPP
+    return where != IN_ACCOUNTS or kind is not Kind.ASSET
+
+
+def _constructors(version: int, kind: Kind) -> dict[str, tuple[str, ...]]:
+    types = library(version, _SCRIPT_KINDS[kind]).types
+    found: dict[str, tuple[str, ...]] = {UNIT.type_name: ()}
+    for name, each in types.items():
+        if isinstance(each, Record):
+            found[name] = tuple(field for field, _ in each.fields)
+    return found
+
+
+def _values(version: int, kind: Kind) -> tuple[dict[str, Value], dict[str, Variable]]:
+    """Constants and variables by name: whatever has a type without fields is a constant."""
+    constants: dict[str, Value] = {}
+    variables: dict[str, Variable] = {}
+    for name, of in library(version, _SCRIPT_KINDS[kind]).variables.items():
+        if name == "unit":
+            constants[name] = UNIT
+        elif name == "nil":
+            constants[name] = NIL
+        elif name in ("Buy", "Sell"):
+            constants[name] = case_object(name, {})
+        elif name in _VARIABLES:
+            variables[name] = _VARIABLES[name]
+        else:
+            constants[name] = case_object(of.name, {})
+    return constants, variables
+
+
+def _height(context: CallContext) -> Value:
+    return context.environment.height
+
+
+def _last_block(context: CallContext) -> Value:
+    return block_object(context.environment.last_block(), context.version)
+
+
+def _this(context: CallContext) -> Value:
+    this = context.environment.this()
+    if isinstance(this, bytes):
+        return address_object(this)
+    return asset_object(this, context.version)
+
+
+def _subject(context: CallContext) -> Value:
+    if context.subject is None:
+        raise EvaluationError("Expected Transaction or Order")
+    return context.subject()
+
+
+_VARIABLES: Final[dict[str, Variable]] = {
+    "height": _height,
+    "lastBlock": _last_block,
+    "this": _this,
+    "tx": _subject,
+}
+_SCRIPT_KINDS: Final = {
+    Kind.ACCOUNT: ScriptKind.ACCOUNT,
+    Kind.ASSET: ScriptKind.ASSET,
+    Kind.DAPP: ScriptKind.DAPP,
+}
