@@ -40,10 +40,17 @@ class PrivateChain:
     """A node with its application; `tick` lets time pass, `mine` makes a block of the pool."""
 
     def __init__(
-        self, directory: Path, network: str = "devnet", config: Path | None = None
+        self,
+        directory: Path,
+        network: str = "devnet",
+        config: Path | None = None,
+        family: str | None = None,
     ) -> None:
         self.now = START
         settings = load_settings(config, None if config else network, data_dir=directory)
+        if family is not None:
+            speaking = msgspec.structs.replace(settings.network, family=family)
+            settings = msgspec.structs.replace(settings, network=speaking)
         self.node = make_node(settings, self)
         self.app: Application = build_app(context_of(self.node))
 

@@ -1,0 +1,156 @@
+"""Routes under `/assets`: limits, pages, wrong ids; what their answers say is in `test_kinds`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from soliton.chain.transactions.issue import TYPE as ISSUE_TYPE
+from soliton.chain.transactions.issue import Issue
+from soliton.chain.transactions.transfer import TYPE as TRANSFER_TYPE
+from soliton.chain.transactions.transfer import Transfer
+from soliton.chain.values import AssetId
+from soliton.crypto import base58
+from tests.api.chain import OTHER, OTHER_ADDRESS, RICH_ADDRESS, PrivateChain, address_of
+from tests.api.client import call
+
+UNKNOWN = "DG2xFkPdDwKUoBkzGAhQtLpSGzfXLiCYPEzeKH2Ad24p"
+STRINGS = {"accept": "application/json;large-significand-format=string"}
+
+
+def issue(chain: PrivateChain, quantity: int, *, nft: bool = False) -> AssetId:
+    payload = Issue(b"Thing", b"", quantity, 0, not nft, None)
+    version, fee = 3, 100_000 if nft else 100_000_000
+    sent = chain.send(chain.sign(ISSUE_TYPE, payload, version, fee=fee))
+    chain.mine()
+    return AssetId(sent.id)
+
+
+def give(chain: PrivateChain, asset_id: AssetId, amount: int) -> None:
+    payload = Transfer(address_of(OTHER, chain), asset_id, amount, b"")
+    chain.send(chain.sign(TRANSFER_TYPE, payload, 3))
+    chain.mine()
+
+
+async def ask(chain: PrivateChain, target: str, **headers: str) -> Any:
+    return (await chain.get(target, **headers)).json()
+
+
+async def test_nfts_page_by_page(chain: PrivateChain) -> None:
+    names = [base58.encode(issue(chain, 1, nft=True)) for _ in range(4)]
+    coin = base58.encode(issue(chain, 10))
+    path = f"/assets/nft/{RICH_ADDRESS}/limit/"
+    assert [item["assetId"] for item in await ask(chain, f"{path}10")] == names
+    assert [item["assetId"] for item in await ask(chain, f"{path}2")] == names[:2]
+    page = await ask(chain, f"{path}2?after={names[1]}")
+    assert [item["assetId"] for item in page] == names[2:]
+    assert "minSponsoredAssetFee" not in page[0]
+    assert await ask(chain, f"{path}2?after={UNKNOWN}") == []
+    assert (await ask(chain, f"{path}2?after=0"))["error"] == 4007
+    assert (await ask(chain, f"{path}1001"))["error"] == 10
+    balances = (await ask(chain, f"/assets/balance/{RICH_ADDRESS}"))["balances"]
+    assert [item["assetId"] for item in balances] == [coin]
+    one = (await ask(chain, f"/assets/balance/{RICH_ADDRESS}?id={names[0]}"))["balances"]
+    assert one[0]["balance"] == 1
+    give(chain, AssetId(base58.decode(names[0], 100)), 1)
+    assert [item["assetId"] for item in await ask(chain, f"{path}10")] == names[1:]
+    theirs = await ask(chain, f"/assets/nft/{OTHER_ADDRESS}/limit/5")
+    assert [item["assetId"] for item in theirs] == names[:1]
+
+
+async def test_holders_page_by_page(chain: PrivateChain) -> None:
+    asset_id = issue(chain, 10)
+    issued = chain.node.chain.height
+    give(chain, asset_id, 4)
+    chain.mine()
+    name = base58.encode(asset_id)
+    path = f"/assets/{name}/distribution/{chain.node.chain.height - 1}/limit/"
+    whole = await ask(chain, f"{path}10")
+    assert whole["items"] == {RICH_ADDRESS: 6, OTHER_ADDRESS: 4} and not whole["hasNext"]
+    first = await ask(chain, f"{path}1")
+    assert first["hasNext"] and list(first["items"]) == [first["lastItem"]]
+    second = await ask(chain, f"{path}1?after={first['lastItem']}")
+    assert first["items"] | second["items"] == whole["items"]
+    third = await ask(chain, f"{path}1?after={second['lastItem']}")
+    assert third == {"hasNext": False, "lastItem": None, "items": {}}
+    before = await ask(chain, f"/assets/{name}/distribution/{issued}/limit/5")
+    assert before["items"] == {RICH_ADDRESS: 10}
+    assert (await ask(chain, f"{path}5", **STRINGS))["items"][OTHER_ADDRESS] == "4"
+    holders = await ask(chain, f"/assets/{name}/distribution", **STRINGS)
+    assert holders == {RICH_ADDRESS: "6", OTHER_ADDRESS: "4"}
+    height = f"/addresses/balance?address={OTHER_ADDRESS}&asset={name}&height="
+    for at, balance in ((issued, 0), (issued + 1, 4)):
+        assert await ask(chain, f"{height}{at}") == [{"id": OTHER_ADDRESS, "balance": balance}]
+
+
+@pytest.mark.parametrize(
+    ("height", "limit", "message"),
+    [
+        ("1", "0", "Limit should be greater than 0"),
+        ("1", "1001", "Limit should be less than or equal to 1000"),
+        ("0", "5", "Height should be greater than zero"),
+        ("2", "5", "Using 'assetDistributionAtHeight' on current height can lead to inc"),
+        ("3", "5", "Asset distribution available only at height not greater than 1"),
+    ],
+)
+async def test_wrong_pages(chain: PrivateChain, height: str, limit: str, message: str) -> None:
+    chain.mine()
+    answer = await ask(chain, f"/assets/{UNKNOWN}/distribution/{height}/limit/{limit}")
+    assert answer["error"] == 199 and answer["message"].startswith(message)
+
+
+async def test_ids_that_mean_nothing(chain: PrivateChain) -> None:
+    long = "1" * 200
+    for target, error in (
+        (f"/assets/details/{UNKNOWN}", 313),
+        ("/assets/details/abc", 4007),
+        (f"/assets/details?id={UNKNOWN}", 314),
+        (f"/assets/details?id={UNKNOWN}&id=0", 116),
+        (f"/assets/details?id={long}", 314),
+        ("/assets/details", 4009),
+        (f"/assets/balance/{RICH_ADDRESS}?id=0", 116),
+        (f"/assets/balance/{RICH_ADDRESS}?" + "id=1&" * 101, 10),
+        (f"/assets/balance/{RICH_ADDRESS}/abc", 4007),
+        (f"/leasing/info/{UNKNOWN}", 311),
+        ("/leasing/info/0", 4001),
+        (f"/leasing/info?id={UNKNOWN}", 116),
+        (f"/leasing/info?id={long}", 116),
+        (f"/transactions/snapshot/{UNKNOWN}", 311),
+        ("/transactions/snapshot", 4001),
+        ("/transactions/snapshot?id=0", 199),
+        ("/transactions/snapshot?" + "id=1&" * 101, 10),
+        ("/transactions/merkleProof?id=0", 116),
+        (f"/transactions/merkleProof?id={UNKNOWN}", 199),
+        ("/transactions/merkleProof", 4001),
+    ):
+        assert (await ask(chain, target))["error"] == error, target
+
+
+async def test_lists_come_as_query_form_and_json(chain: PrivateChain) -> None:
+    sent = chain.send(chain.transfer())
+    name = base58.encode(issue(chain, 10))
+    transfer = base58.encode(sent.id)
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    for path, item in (
+        ("/assets/details", name),
+        (f"/assets/balance/{RICH_ADDRESS}", name),
+        ("/transactions/merkleProof", transfer),
+        ("/transactions/snapshot", transfer),
+        ("/transactions/info", transfer),
+        ("/transactions/status", transfer),
+    ):
+        expected = await ask(chain, f"{path}?id={item}")
+        assert expected
+        for slash in ("", "/"):
+            answer = await chain.post(path + slash, {"ids": [item]})
+            assert (answer.status, answer.json()) == (200, expected), path
+        answer = await call(chain.app, f"POST {path}", f"id={item}".encode(), form)
+        assert answer.json() == expected
+
+
+async def test_the_oldest_form(oldest: PrivateChain) -> None:
+    assert (await ask(oldest, "/assets/details/abc"))["error"] == 199
+    assert (await ask(oldest, f"/assets/details/{UNKNOWN}"))["error"] == 199
+    assert (await oldest.get(f"/leasing/info/{UNKNOWN}")).status == 404
+    assert (await oldest.get(f"/transactions/snapshot/{UNKNOWN}")).status == 404
