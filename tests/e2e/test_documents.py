@@ -16,6 +16,8 @@ from soliton.node.settings import api_key_hash_text
 from tests.e2e.programs import PROGRAM, Program, devnet, eventually, free_port, is_mined, started
 from tests.vectors import REPOSITORY
 
+# Long: a rollback waits for the disk after each of its thousands of blocks.
+TIMEOUT_SECONDS = 300
 DOCUMENTS = ("README.md", "docs/getting-started.md")
 BLOCK = re.compile(r"^```\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
@@ -39,7 +41,7 @@ def run_script(script: str, directory: Path) -> str:
         cwd=directory,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=TIMEOUT_SECONDS,
         check=False,
     )
     assert done.returncode == 0, done.stderr
