@@ -13,9 +13,9 @@ Source: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang/
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar, cast
 
 from soliton.ride.compiler.errors import CompileError, Source
 from soliton.ride.compiler.library import UTILITY_PREFIX, Library, Signature
@@ -36,8 +36,8 @@ from soliton.ride.compiler.syntax import (
     Name,
     NamedType,
     Node,
-    TupleType,
     Truth,
+    TupleType,
     TypeNode,
     UnionType,
 )
@@ -93,6 +93,8 @@ _EQUAL, _IS_INSTANCE, _THROW, _GET_TYPE = 0, 1, 2, 3
 _AT_LEAST, _JOIN, _LIST_SIZE, _ELEMENT = 103, 300, 400, 401
 _CAST_NAME: Final = "@"
 
+_Value = TypeVar("_Value")
+
 
 class Typed(NamedTuple):
     """A compiled expression and its type."""
@@ -125,7 +127,9 @@ class Checker:
             Match: self._match,
         }
 
-    def error(self, node: Node | FunctionNode | LetNode, problem: str, advice: str = "") -> CompileError:
+    def error(
+        self, node: Node | FunctionNode | LetNode, problem: str, advice: str = ""
+    ) -> CompileError:
         """The error at the begin of a node."""
         return self.source.error(node.start, problem, advice)
 
@@ -181,8 +185,8 @@ class Checker:
         while chain:
             call = chain.pop()
             arguments = [] if result is None else [result]
-            for argument in call.arguments[len(arguments) :]:
-                arguments.append(self._handlers[type(argument)](argument))
+            rest = call.arguments[len(arguments) :]
+            arguments += [self._handlers[type(each)](each) for each in rest]
             result = self.call(call, call.name, arguments)
         assert result is not None
         return result
@@ -225,7 +229,9 @@ class Checker:
 
     def _no_function(self, node: Node, name: str, arguments: list[Typed]) -> CompileError:
         if name.startswith(f"{UTILITY_PREFIX}Tuple"):
-            return self.error(node, "there are no tuples here", "they need 2 elements and version 4")
+            return self.error(
+                node, "there are no tuples here", "they need 2 elements and version 4"
+            )
         if name in self.variables:
             return self.error(node, f"{name!r} is a value, not a function")
         known = [*self.functions, *self.library.constructors]
@@ -265,7 +271,7 @@ class Checker:
         before = self.variables.get(name)
         self.variables[name] = subject.type
         body = self.expression(lower_match(self, node, name, subject))
-        self._forget(self.variables, name, before)
+        _restore(self.variables, name, before)
         self._folds, self._matches = folds, number
         return Typed(Block(Let(name, subject.expression), body.expression, True), body.type)
 
@@ -273,18 +279,18 @@ class Checker:
 
     def _declared(self, node: Declared) -> Typed:
         """A block; its declarations, which may be many, are walked in a loop."""
-        opened: list[tuple[LetNode | FunctionNode, Let | Func, object]] = []
+        opened: list[tuple[Let, Type | None] | tuple[Func, tuple[Signature, ...] | None]] = []
         folds: int | None = None
         rest: Node = node
         while type(rest) is Declared:
             declaration = rest.declaration
             if isinstance(declaration, LetNode):
                 let, type_ = self.let(declaration)
-                opened.append((declaration, let, self.variables.get(declaration.name)))
+                opened.append((let, self.variables.get(declaration.name)))
                 self.variables[declaration.name] = type_
             else:
                 func, types, result_type = self.function(declaration)
-                opened.append((declaration, func, self.functions.get(declaration.name)))
+                opened.append((func, self.functions.get(declaration.name)))
                 signature = Signature(declaration.name, types, result_type)
                 self.functions[declaration.name] = (signature,)
             if folds is None:
@@ -292,23 +298,18 @@ class Checker:
             rest = rest.body
         result = self.expression(rest)
         expression = result.expression
-        for declaration, compiled, before in reversed(opened):
-            if isinstance(declaration, LetNode):
-                self._forget(self.variables, declaration.name, before)
+        for compiled, before in reversed(opened):
+            if isinstance(compiled, Let):
+                _restore(self.variables, compiled.name, cast("Type | None", before))
                 expression = Block(compiled, expression, True)
             else:
-                self._forget(self.functions, declaration.name, before)
+                _restore(
+                    self.functions, compiled.name, cast("tuple[Signature, ...] | None", before)
+                )
                 expression = Block(compiled, expression)
         if folds is not None:
             self._folds = folds
         return Typed(expression, result.type)
-
-    @staticmethod
-    def _forget(names: dict[str, object], name: str, before: object) -> None:
-        if before is None:
-            del names[name]
-        else:
-            names[name] = before
 
     def let(self, node: LetNode) -> tuple[Let, Type]:
         """A compiled value and its type; the name is not yet in scope."""
@@ -331,7 +332,7 @@ class Checker:
         self.variables.update(types)
         body = self.local(node.body)
         for name in names:
-            self._forget(self.variables, name, before[name])
+            _restore(self.variables, name, before[name])
         return Func(node.name, tuple(names), body.expression), tuple(types.values()), body.type
 
     def check_name(self, node: LetNode | FunctionNode, *, may_shadow: bool) -> None:
@@ -469,8 +470,18 @@ def _called(signature: Signature, arguments: list[Typed]) -> Typed:
 
 
 def _accepts(pattern: Pattern, given: Type) -> bool:
-    plain = isinstance(pattern, Plain | ListOf | TupleOf | UnionOf | Record)
-    return plain and covers(pattern, given)
+    """Whether a parameter without type parameters takes a type."""
+    return isinstance(pattern, Plain | ListOf | TupleOf | UnionOf | Record) and covers(
+        pattern, given
+    )
+
+
+def _restore(names: dict[str, _Value], name: str, before: _Value | None) -> None:
+    """End the scope of a name."""
+    if before is None:
+        del names[name]
+    else:
+        names[name] = before
 
 
 def _shown(name: str) -> str:
@@ -478,7 +489,7 @@ def _shown(name: str) -> str:
     return name.removeprefix(UTILITY_PREFIX)
 
 
-def _similar(name: str, known: object) -> str:
-    names = [each for each in known if not each.startswith(UTILITY_PREFIX)]  # type: ignore[attr-defined]
+def _similar(name: str, known: Iterable[str]) -> str:
+    names = [each for each in known if not each.startswith(UTILITY_PREFIX)]
     near = get_close_matches(name, names, 1, 0.75)
     return f"did you mean {near[0]}?" if near else ""

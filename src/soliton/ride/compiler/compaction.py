@@ -3,8 +3,8 @@
 What lives here: both, and the way back. What does not: when to do it; authors ask for it.
 
 Short names are given in the order in which the tree is walked, so that the same source gives the
-same bytes as the reference's compiler. Nesting costs stack here: the trees come from sources,
-which have a bound.
+same bytes as the reference's compiler. Trees may be nested without a bound (a fold is, and so are
+scripts from outside): the walk is made of generators that a loop drives, not of calls.
 
 Source: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/compiler/``
 ``ContractScriptCompactor.scala``.
@@ -19,6 +19,7 @@ from typing import Final
 import msgspec
 
 from soliton.ride.compiler.library import RESERVED_VARIABLES
+from soliton.ride.compiler.tasks import Task, run
 from soliton.ride.expressions import (
     AnnotatedFunction,
     Block,
@@ -32,7 +33,7 @@ from soliton.ride.expressions import (
     Let,
     Ref,
 )
-from soliton.ride.meta import Meta, read_meta, write_meta
+from soliton.ride.meta import read_meta, write_meta
 from soliton.ride.script import nodes
 
 _LETTERS: Final = ascii_lowercase + ascii_uppercase
@@ -116,7 +117,7 @@ class _Renamer:
 
     def dapp(self, dapp: DApp) -> DApp:
         """All parts of a dApp; the names of callable functions stay."""
-        declarations = tuple(self._declaration(each) for each in dapp.declarations)
+        declarations = tuple(run(self._declaration(each)) for each in dapp.declarations)
         outer = self._known
         callables = []
         for each in dapp.callables:
@@ -126,7 +127,7 @@ class _Renamer:
         if dapp.verifier is not None:
             invocation = self._new_name(dapp.verifier.invocation)
             self._known = outer | {dapp.verifier.invocation}
-            verifier = AnnotatedFunction(invocation, self._func(dapp.verifier.function))
+            verifier = AnnotatedFunction(invocation, run(self._func(dapp.verifier.function)))
         return DApp(dapp.meta, declarations, tuple(callables), verifier)
 
     def _callable(self, each: AnnotatedFunction) -> AnnotatedFunction:
@@ -134,61 +135,52 @@ class _Renamer:
         invocation = self._new_name(each.invocation)
         parameters = tuple(self._new_name(name) for name in function.parameters)
         self._known |= {each.invocation, *function.parameters}
-        body = self._expression(function.body)
+        body = run(self._expression(function.body))
         return AnnotatedFunction(invocation, Func(function.name, parameters, body))
 
-    def _declaration(self, declaration: Declaration) -> Declaration:
+    def _declaration(self, declaration: Declaration) -> Task[Expression, Declaration]:
         if isinstance(declaration, Func):
-            return self._func(declaration)
+            return (yield from self._func(declaration))
         before = self._known
         name = self._new_name(declaration.name)
-        value = self._expression(declaration.value)
+        value = yield self._expression(declaration.value)
         self._known = before | {declaration.name}
         return Let(name, value)
 
-    def _func(self, function: Func) -> Func:
+    def _func(self, function: Func) -> Task[Expression, Func]:
         before = self._known
         name = self._new_name(function.name)
         parameters = tuple(self._new_name(each) for each in function.parameters)
         self._known = before | set(function.parameters)
-        body = self._expression(function.body)
+        body = yield self._expression(function.body)
         self._known = before | {function.name}
         return Func(name, parameters, body)
 
-    def _expression(self, expression: Expression) -> Expression:
+    def _expression(self, expression: Expression) -> Task[Expression, Expression]:
         match expression:
-            case Block():
-                return self._block(expression)
+            case Block(declaration, body, old):
+                before = self._known
+                renamed = yield from self._declaration(declaration)
+                inner = yield self._expression(body)
+                self._known = before
+                return Block(renamed, inner, old)
             case Call(function, arguments):
                 if isinstance(function, str) and function in self._known:
                     function = self.names.get(function, function)
-                return Call(function, tuple(self._expression(each) for each in arguments))
+                given = []
+                for argument in arguments:
+                    given.append((yield self._expression(argument)))  # noqa: PERF401 - it yields
+                return Call(function, tuple(given))
             case Ref(name):
                 return Ref(self.names.get(name, name)) if name in self._known else expression
             case GetField(subject, field):
-                return GetField(self._expression(subject), field)
+                return GetField((yield self._expression(subject)), field)
             case If(condition, then, otherwise):
-                return If(
-                    self._expression(condition),
-                    self._expression(then),
-                    self._expression(otherwise),
-                )
+                asked = yield self._expression(condition)
+                chosen = yield self._expression(then)
+                return If(asked, chosen, (yield self._expression(otherwise)))
             case _:
                 return expression
-
-    def _block(self, block: Block) -> Expression:
-        """A block and the blocks directly in its body, in a loop."""
-        before = self._known
-        opened = []
-        rest: Expression = block
-        while isinstance(rest, Block):
-            opened.append((self._declaration(rest.declaration), rest.old))
-            rest = rest.body
-        result = self._expression(rest)
-        for declaration, old in reversed(opened):
-            result = Block(declaration, result, old)
-        self._known = before
-        return result
 
 
 def _name_at(place: int) -> str:

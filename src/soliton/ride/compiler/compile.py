@@ -1,7 +1,7 @@
 """From a source to a script.
 
-What lives here: the one function that everybody calls, and the limits of size. What does not:
-whether the script is too complex to be set (``soliton.ride.estimators``).
+What lives here: the one function that everybody calls, and the limits of size. What does not: how
+complexity is found (``soliton.ride.estimators``).
 
 Source: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang/API.scala`` and
 ``v1/BaseGlobal.scala``.
@@ -24,6 +24,9 @@ from soliton.ride.compiler.errors import CompileError, Source
 from soliton.ride.compiler.library import ScriptKind, library
 from soliton.ride.compiler.parser import parse_contract, parse_expression
 from soliton.ride.compiler.syntax import AnnotatedNode, Annotation, ContractNode, FunctionNode
+from soliton.ride.errors import RideError
+from soliton.ride.estimators import Estimate, Place, estimate
+from soliton.ride.estimators.choice import check_limits
 from soliton.ride.expressions import (
     DEFAULT_FUNCTION,
     Block,
@@ -41,6 +44,7 @@ MAX_SOURCE_CHARS: Final = 1_000_000
 MAX_EXPRESSION_BYTES: Final = 8_192
 MAX_CALL_BYTES: Final = 32_768
 MAX_DAPP_BYTES: Final = 163_840
+LATEST_ESTIMATOR: Final = 4
 FREE_CALL_INVOCATION: Final = "i"
 """The name that an expression that is called has for its invocation."""
 FIRST_VERSION_WITH_FUNCTIONS: Final = 3
@@ -53,10 +57,11 @@ _KINDS: Final = {
 
 
 class Compiled(msgspec.Struct, frozen=True):
-    """A script, and what its source said that it is."""
+    """A script, what its source said that it is, and its complexity if that was asked for."""
 
     script: Script
     directives: Directives
+    estimate: Estimate | None = None
 
 
 def compile_source(
@@ -65,12 +70,14 @@ def compile_source(
     libraries: Mapping[str, str] | None = None,
     compact: bool = False,
     remove_unused: bool = False,
+    check_complexity: bool = True,
     default_version: int = heads.DEFAULT_VERSION,
 ) -> Compiled:
     """The script of a source; raises ``CompileError``.
 
     ``libraries`` are the texts of what the source imports, by the names it gives them. ``compact``
-    and ``remove_unused`` make dApps smaller and do nothing to expressions.
+    and ``remove_unused`` make dApps smaller and do nothing to expressions. ``check_complexity``
+    refuses what no chain with all features would take, by its estimator.
     """
     if len(text) > MAX_SOURCE_CHARS:
         raise CompileError(f"the source has more than {MAX_SOURCE_CHARS} characters")
@@ -90,7 +97,7 @@ def compile_source(
         ) from None
     script = make_script(said.version, content)
     _check_size(script, said)
-    return Compiled(script, said)
+    return Compiled(script, said, _estimate(script, said) if check_complexity else None)
 
 
 def _dapp(source: Source, said: Directives, *, compact: bool, remove_unused: bool) -> DApp:
@@ -154,6 +161,16 @@ def _has_functions(expression: Expression) -> bool:
             case _:
                 return False
     return False
+
+
+def _estimate(script: Script, said: Directives) -> Estimate:
+    place = Place.FREE_CALL if said.script == heads.CALL else Place.EXPRESSION
+    try:
+        numbers = estimate(script, LATEST_ESTIMATOR, let_fixes=True, place=place)
+        check_limits(script, numbers, said.script == heads.ACCOUNT, place)
+    except RideError as error:
+        raise CompileError(str(error), "split it into several functions or calls") from None
+    return numbers
 
 
 def _check_size(script: Script, said: Directives) -> None:

@@ -241,9 +241,7 @@ class _Types(msgspec.Struct):
 
 
 def _build_types(version: int, *, proofs: bool) -> _Types:
-    names: dict[str, Type] = {
-        each.name: each for each in (UNIT, INT, BOOLEAN, BYTES, STRING)
-    }
+    names: dict[str, Type] = {each.name: each for each in (UNIT, INT, BOOLEAN, BYTES, STRING)}
     if version >= 5:
         names["BigInt"] = BIG_INT
     for mode in _ROUNDING if version < 5 else _ROUNDING_SINCE_V5:

@@ -14,6 +14,7 @@ import re
 from typing import Final
 
 from soliton.crypto import base58
+from soliton.crypto.errors import Base58Error
 from soliton.ride.compiler.errors import Source
 from soliton.ride.compiler.syntax import Literal
 from soliton.ride.expressions import BytesConst, LongConst, StringConst
@@ -120,7 +121,7 @@ def _decoded(base: str, content: str) -> bytes:
     if base == "58":
         try:
             return base58.decode(content, MAX_ENCODED_CHARS)
-        except base58.Base58Error as error:
+        except Base58Error as error:
             raise ValueError(str(error)) from None
     encoded = content.removeprefix("base64:")
     if not _BASE64.fullmatch(encoded):

@@ -37,9 +37,9 @@ from soliton.ride.compiler.syntax import (
     Node,
     ObjectPattern,
     PatternNode,
+    Truth,
     TuplePattern,
     TupleType,
-    Truth,
     TypeNode,
     UnionType,
 )
@@ -137,9 +137,7 @@ def _check_generic_type(checker: Checker, type_: TypeNode) -> None:
     if isinstance(type_, UnionType | TupleType):
         for each in type_.members if isinstance(type_, UnionType) else type_.items:
             _check_generic_type(checker, each)
-    elif (
-        isinstance(type_, NamedType) and type_.parameter is not None and not _is_any_list(type_)
-    ):
+    elif isinstance(type_, NamedType) and type_.parameter is not None and not _is_any_list(type_):
         raise checker.source.error(
             type_.start, "a case cannot ask what a list holds", "write List[Any]"
         )
@@ -163,9 +161,7 @@ def _case_type(checker: Checker, pattern: PatternNode) -> Type:
     return NOTHING
 
 
-def _check_exhaustive(
-    checker: Checker, node: Match, subject: _Subject, types: list[Type]
-) -> None:
+def _check_exhaustive(checker: Checker, node: Match, subject: _Subject, types: list[Type]) -> None:
     possible, matched = subject.type, types
     any_list = list_of(ANY)
     if any(each.key == any_list.key for each in types):
@@ -197,9 +193,7 @@ def _left_over(possible: Type, types: list[Type]) -> Type:
 # --- bodies: the names that a case binds ----------------------------------------------------------
 
 
-def _body(
-    checker: Checker, case: Case, type_: Type, subject: _Subject, left_over: Type
-) -> Node:
+def _body(checker: Checker, case: Case, type_: Type, subject: _Subject, left_over: Type) -> Node:
     pattern = case.pattern
     if isinstance(pattern, Constants):
         return case.body
@@ -232,9 +226,11 @@ def _part_let(checker: Checker, part: _Part, name: str, subject: _Subject) -> Le
     of_field = None
     if owner is not None:
         known = checker.record_named(start, owner)
-        of_field = next((of for label, of in fields_of(known) if label == field), None) if (
-            known is not None
-        ) else None
+        of_field = (
+            next((of for label, of in fields_of(known) if label == field), None)
+            if (known is not None)
+            else None
+        )
     type_ = asked if of_field is None else simplified(union_of([of_field, asked]))
     value = _get(part.path, Name(start, end, subject.name), start, end)
     return LetNode(start, end, name, value, type_, name == subject.shadowable)

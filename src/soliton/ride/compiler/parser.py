@@ -36,6 +36,13 @@ from soliton.ride.compiler.literals import (
     read_number,
     read_text,
 )
+from soliton.ride.compiler.operators import (
+    CONS_LEVEL,
+    LEVEL_OF,
+    SUM_LEVEL,
+    reduce_operands,
+    strict_block,
+)
 from soliton.ride.compiler.syntax import (
     AnnotatedNode,
     Annotation,
@@ -63,7 +70,6 @@ from soliton.ride.compiler.syntax import (
     TypeNode,
 )
 from soliton.ride.compiler.type_syntax import parse_type_node
-from soliton.ride.expressions import StringConst
 
 MAX_NESTING: Final = 100
 """Brackets, branches and blocks inside of each other; each takes a few frames of the stack."""
@@ -81,21 +87,6 @@ _OBJECT_PATTERN: Final = re.compile(
     r"[ \t\r\n]*\([ \t\r\n]*(?:\)|_?[A-Za-z][A-Za-z0-9_]*[ \t\r\n]*=(?!=))"
 )
 _UNARY_MINUS: Final = re.compile(r"-[ \t\r\n]*(?![ \t\r\n0-9])")
-_STRICT_ADVICE: Final = "Strict value is not equal to itself."
-
-_LEVELS: Final = (
-    ("||",),
-    ("&&",),
-    (">", ">=", "<", "<="),
-    ("==", "!="),
-    ("::",),
-    ("+", "-"),
-    ("*", "/", "%"),
-    (":+", "++"),
-)
-_LEVEL_OF: Final = {sign: level for level, signs in enumerate(_LEVELS) for sign in signs}
-_CONS_LEVEL: Final = _LEVEL_OF["::"]
-_SUM_LEVEL: Final = _LEVEL_OF["+"]
 
 _Pending = tuple[str, int, list[LetNode | FunctionNode]]
 
@@ -175,11 +166,7 @@ class Parser:
 
     def _expression(self, *, blocks: bool = True) -> Node:
         """An expression; with ``blocks`` it may begin with declarations."""
-        self._depth += 1
-        if self._depth > MAX_NESTING:
-            raise self._error(
-                f"nested more than {MAX_NESTING} levels deep", "give a name to a part with let"
-            )
+        self._deeper("give a name to a part with let")
         pending: list[_Pending] = []
         while blocks:
             self._gap()
@@ -195,7 +182,7 @@ class Parser:
         end = self._place
         for word, start, declarations in reversed(pending):
             if word == "strict":
-                result = _strict(start, end, declarations, result)
+                result = strict_block(start, end, declarations, result)
             else:
                 for declaration in reversed(declarations):
                     result = Declared(start, end, declaration, result)
@@ -222,20 +209,20 @@ class Parser:
             if found is None:
                 break
             sign = found.group()
-            level = _LEVEL_OF[sign]
+            level = LEVEL_OF[sign]
             if _NUMBER_ON_NEW_LINE.match(text, self._place):
                 nearest = next((known for known, _ in reversed(signs) if known <= level), None)
-                if level == _SUM_LEVEL and nearest != level:
+                if level == SUM_LEVEL and nearest != level:
                     break
             while signs and (
-                signs[-1][0] > level or (signs[-1][0] == level and level != _CONS_LEVEL)
+                signs[-1][0] > level or (signs[-1][0] == level and level != CONS_LEVEL)
             ):
-                _reduce(operands, signs.pop()[1])
+                reduce_operands(operands, signs.pop()[1])
             signs.append((level, sign))
             self._place = found.end()
             operands.append(self._operand(blocks=blocks))
         while signs:
-            _reduce(operands, signs.pop()[1])
+            reduce_operands(operands, signs.pop()[1])
         return operands[0]
 
     def _operand(self, *, blocks: bool) -> Node:
@@ -287,7 +274,7 @@ class Parser:
     def _keyword_atom(self, start: int, *, blocks: bool) -> Node | None:
         """What begins with a word of the language and has no accessors."""
         if self._word_ahead("if", _BORDER):
-            return self._choice(start)
+            return self._choice()
         if self._word_ahead("match", _BORDER):
             return self._match(start)
         if blocks and self._declaration_word() is not None:
@@ -392,7 +379,7 @@ class Parser:
         arguments = self._list_until(")")
         return Apply(start, self._place, name, (subject, *arguments))
 
-    def _choice(self, start: int) -> Node:
+    def _choice(self) -> Node:
         """``if`` with all the ``else if`` that follow."""
         branches = []
         while True:
@@ -482,9 +469,7 @@ class Parser:
         return found is not None and (self._version < 8 or not found.group().endswith(")"))
 
     def _tuple_pattern(self, start: int) -> PatternNode:
-        self._depth += 1
-        if self._depth > MAX_NESTING:
-            raise self._error(f"nested more than {MAX_NESTING} levels deep", "use a second match")
+        self._deeper("use a second match")
         self._place += 1
         try:
             items = [self._pattern()]
@@ -500,6 +485,7 @@ class Parser:
         return self._constants(start)
 
     def _object_pattern(self, start: int) -> PatternNode:
+        self._deeper("use a second match")
         name = self._name("a type")
         self._expect("(")
         fields: dict[str, PatternNode] = {}
@@ -511,6 +497,7 @@ class Parser:
                 if not self._accept(","):
                     break
         self._expect(")")
+        self._depth -= 1
         ordered = tuple((field, fields[field]) for field in hash_map_order(list(fields)))
         return ObjectPattern(start, self._place, name, ordered)
 
@@ -600,6 +587,11 @@ class Parser:
         type_, self._place = parse_type_node(self._source, self._place, self._keywords)
         return type_
 
+    def _deeper(self, advice: str) -> None:
+        self._depth += 1
+        if self._depth > MAX_NESTING:
+            raise self._error(f"nested more than {MAX_NESTING} levels deep", advice)
+
     # --- words and signs ---
 
     def _skip_directives(self) -> None:
@@ -674,41 +666,3 @@ class Parser:
             return self._error(f"{expected}, found the end of the source", advice)
         line = self._text[self._place :].split("\n", 1)[0].strip()
         return self._error(f"{expected}, found {line[:20]!r}", advice)
-
-
-def _reduce(operands: list[Node], sign: str) -> None:
-    right = operands.pop()
-    left = operands.pop()
-    start, end = left.start, right.end
-    result: Node
-    match sign:
-        case "&&":
-            result = Choice(start, end, left, right, Truth(start, end, False))
-        case "||":
-            result = Choice(start, end, left, Truth(start, end, True), right)
-        case "<":
-            result = Apply(start, end, ">", (right, left))
-        case "<=":
-            result = Apply(start, end, ">=", (right, left))
-        case "::":
-            result = Apply(start, end, "cons", (left, right))
-        case _:
-            result = Apply(start, end, sign, (left, right))
-    operands.append(result)
-
-
-def _strict(start: int, end: int, declared: list[LetNode | FunctionNode], body: Node) -> Node:
-    """A value that is asked for at once: it is compared with itself."""
-    first = declared[0]
-    for other in declared[1:]:
-        body = Declared(other.start, other.end, other, body)
-    name = Name(first.start, first.end, first.name)
-    message = Literal(first.start, first.end, StringConst(_STRICT_ADVICE))
-    check = Choice(
-        start,
-        end,
-        Apply(first.start, first.end, "==", (name, name)),
-        body,
-        Apply(first.start, first.end, "throw", (message,)),
-    )
-    return Declared(start, end, first, check)

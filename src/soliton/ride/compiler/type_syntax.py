@@ -8,7 +8,7 @@ Source: wavesplatform/Waves
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from soliton.ride.compiler.errors import Source
@@ -20,7 +20,7 @@ _MAX_TUPLE_SIZE: Final = 22
 
 
 def parse_type_node(
-    source: Source, place: int, keywords: Set[str], depth: int = 0
+    source: Source, place: int, keywords: AbstractSet[str], depth: int = 0
 ) -> tuple[TypeNode, int]:
     """The type at an offset, and the offset after it."""
     if depth > MAX_TYPE_NESTING:
@@ -39,7 +39,9 @@ def parse_type_node(
         place = _after_gap(source, place + 1)
 
 
-def _single(source: Source, start: int, keywords: Set[str], depth: int) -> tuple[TypeNode, int]:
+def _single(
+    source: Source, start: int, keywords: AbstractSet[str], depth: int
+) -> tuple[TypeNode, int]:
     text = source.text
     if text.startswith("(", start):
         return _tuple(source, start, keywords, depth)
@@ -55,7 +57,9 @@ def _single(source: Source, start: int, keywords: Set[str], depth: int) -> tuple
     return NamedType(start, end + 1, found.group(), parameter), end + 1
 
 
-def _tuple(source: Source, start: int, keywords: Set[str], depth: int) -> tuple[TypeNode, int]:
+def _tuple(
+    source: Source, start: int, keywords: AbstractSet[str], depth: int
+) -> tuple[TypeNode, int]:
     items = []
     place = start + 1
     while True:
