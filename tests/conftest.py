@@ -9,7 +9,6 @@ from hypothesis import HealthCheck, settings
 
 from tests.vectors import SHARED_VARIABLE, report, shared_root
 
-
 # A busy machine is no defect of what is tested.
 settings.register_profile("soliton", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("soliton")
