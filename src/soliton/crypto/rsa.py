@@ -90,6 +90,14 @@ def verify(digest: str, message: bytes, signature: bytes, key: PublicKey) -> boo
     ``digest`` is one of ``DIGESTS``, or ``NO_DIGEST`` for a message that is signed as it is.
     Raises ``CryptoError`` for one case where the reference fails instead of saying no.
     """
+    if digest == NO_DIGEST:
+        return verify_hashed(digest, message, signature, key)
+    hashed = hashlib.new(digest, message, usedforsecurity=False).digest()
+    return verify_hashed(digest, hashed, signature, key)
+
+
+def verify_hashed(digest: str, hashed: bytes, signature: bytes, key: PublicKey) -> bool:
+    """The same, given the hash of the message."""
     length = (key.modulus.bit_length() + 7) // 8
     number = int.from_bytes(signature, "big")
     if len(signature) > length or number >= key.modulus:
@@ -98,7 +106,7 @@ def verify(digest: str, message: bytes, signature: bytes, key: PublicKey) -> boo
     found = _without_padding(block)
     if found is None:
         return False
-    expected = message if digest == NO_DIGEST else _digest_info(digest, message)
+    expected = hashed if digest == NO_DIGEST else _digest_info(digest, hashed)
     if len(found) == len(expected) - 2:
         return _equal_without_null(found, expected)
     return found == expected
@@ -130,8 +138,7 @@ def _without_padding(block: bytes) -> bytes | None:
     return padding[1:]
 
 
-def _digest_info(digest: str, message: bytes) -> bytes:
-    hashed = hashlib.new(digest, message, usedforsecurity=False).digest()
+def _digest_info(digest: str, hashed: bytes) -> bytes:
     algorithm = _short(_OBJECT_IDENTIFIER, DIGESTS[digest]) + _short(_NULL, b"")
     return _short(_SEQUENCE, _short(_SEQUENCE, algorithm) + _short(_OCTET_STRING, hashed))
 

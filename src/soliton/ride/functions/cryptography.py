@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from soliton.crypto import curve25519, groth16, rsa, scrypto_merkle, secp256k1
+from soliton.crypto import base58, curve25519, groth16, rsa, scrypto_merkle, secp256k1
 from soliton.crypto.errors import CryptoError
 from soliton.crypto.hashes import HASH_BYTES, blake2b256, keccak256, sha256
 from soliton.ride.errors import EvaluationError, NativeCrash, ThrownError
@@ -78,9 +78,14 @@ def verify_rsa(digest: CaseObject, message: bytes, signature: bytes, public_key:
     if name is None:
         raise EvaluationError("Unknown digest type")
     try:
-        return rsa.verify(name, message, signature, rsa.parse_public_key(public_key))
+        key = rsa.parse_public_key(public_key)
     except CryptoError as error:
-        raise EvaluationError(f"Invalid key: {error}") from None
+        text = base58.encode(public_key)
+        raise EvaluationError(f"Invalid key base58'{text}': {error}") from None
+    try:
+        return rsa.verify(name, message, signature, key)
+    except CryptoError as error:
+        raise EvaluationError(str(error)) from None
 
 
 def limited_verify_rsa(
