@@ -6,6 +6,7 @@ records from height 2 on. Prints CPU seconds of both, their ratio, and the memor
 
 from __future__ import annotations
 
+import os
 import resource
 import sys
 import tempfile
@@ -18,9 +19,8 @@ from soliton.node.chain import Chain
 from soliton.node.importer import import_blocks
 from soliton.storage.store import Store
 
-DEFAULT_FILE = (
-    Path(__file__).resolve().parents[2] / "shared" / "data" / "waves-mainnet-blocks-2-10000.bin"
-)
+_SHARED = Path(os.environ.get("SOLITON_SHARED", Path(__file__).resolve().parents[2] / "shared"))
+DEFAULT_FILE = _SHARED / "data" / "waves-mainnet-blocks-2-10000.bin"
 RUNS = 3
 
 
