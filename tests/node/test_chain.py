@@ -65,7 +65,7 @@ def chain(tmp_path: Path) -> Iterator[Chain]:
 def all_waves(chain: Chain) -> int:
     """Everything that accounts have, and what waits for the next generator."""
     chain.store.flush()
-    accounts = sum(int.from_bytes(raw, "big") for _, raw in chain.store._scan(b"W", b"W"))
+    accounts = sum(int.from_bytes(raw, "big") for _, raw in chain.store.scan(b"W", b"W"))
     carry = dict(chain.meta(chain.height).carry).get(None, 0)
     return accounts + carry
 

@@ -294,7 +294,7 @@ def test_mainnet(shared: Path, tmp_path: Path) -> None:
         if vector["height"] > 1:
             assert score == int(vector["score"])
     before = [chain.meta(height) for height in range(1, chain.height + 1)]
-    balances = list(chain.store._scan(b"W", b"W"))
+    balances = list(chain.store.scan(b"W", b"W"))
     assert sum(int.from_bytes(raw, "big") for _, raw in balances) == 10**16
     removed = chain.rollback(5_000)
     assert (chain.height, len(removed)) == (5_000, 5_000)
@@ -302,7 +302,7 @@ def test_mainnet(shared: Path, tmp_path: Path) -> None:
     with path.open("rb") as file:
         assert import_blocks(chain, file) == 5_000
     assert [chain.meta(height) for height in range(1, chain.height + 1)] == before
-    assert list(chain.store._scan(b"W", b"W")) == balances
+    assert list(chain.store.scan(b"W", b"W")) == balances
     assert chain.store.get(WAVES, address_of(RICH, network)) == 0
     assert pos.block_score(chain.last_block.header.base_target) > 0
     chain.store.close()

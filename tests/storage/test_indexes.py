@@ -20,7 +20,9 @@ from soliton.ledger.state import (
     Changes,
     LeaseInfo,
 )
-from soliton.storage.store import NewBlock, NewTransaction, Store
+from soliton.storage import indexes
+from soliton.storage.blocks import NewBlock, NewTransaction
+from soliton.storage.store import Store
 from tests.storage.test_store import meta
 
 KEYS = tuple(bytes((number,)) * 32 for number in range(3))
@@ -55,13 +57,16 @@ def asset(height: int, sequence: int, *, nft: bool) -> AssetInfo:
 
 def test_aliases(store: Store) -> None:
     append(store, 1, {ALIASES: {"first": FIRST, "other": SECOND}})
-    append(store, 2, {ALIASES: {"second": FIRST, "third": FIRST}})
-    assert list(store.aliases_of(FIRST)) == ["third", "second", "first"]
+    second, third = ({ALIASES: {name: FIRST}} for name in ("second", "third"))
+    both: Changes = {ALIASES: {"second": FIRST, "third": FIRST}}
+    store.append(block(2, both, a=second, b=third))
+    store.flush()
+    assert list(indexes.aliases_of(store, FIRST)) == ["third", "second", "first"]
     # A name that was taken away is no alias any more.
     append(store, 3, {ALIASES: {"second": None}})
-    assert list(store.aliases_of(FIRST)) == ["third", "first"]
+    assert list(indexes.aliases_of(store, FIRST)) == ["third", "first"]
     store.rollback(1)
-    assert list(store.aliases_of(FIRST)) == ["first"]
+    assert list(indexes.aliases_of(store, FIRST)) == ["first"]
 
 
 def test_leases(store: Store) -> None:
@@ -70,19 +75,19 @@ def test_leases(store: Store) -> None:
 
     append(store, 1, {LEASE_INFO: {b"1": lease(0, SECOND), b"2": lease(1, FIRST)}})
     append(store, 2, {LEASE_INFO: {b"3": lease(0, THIRD)}})
-    assert [name for _, name in store.leases_of(FIRST)] == [b"3", b"1", b"2"]
-    assert [name for _, name in store.leases_of(THIRD)] == [b"3"]
-    place, _ = next(store.leases_of(FIRST))
-    assert [name for _, name in store.leases_of(FIRST, place)] == [b"1", b"2"]
+    assert [name for _, name in indexes.leases_of(store, FIRST)] == [b"3", b"1", b"2"]
+    assert [name for _, name in indexes.leases_of(store, THIRD)] == [b"3"]
+    place, _ = next(indexes.leases_of(store, FIRST))
+    assert [name for _, name in indexes.leases_of(store, FIRST, place)] == [b"1", b"2"]
     store.rollback(1)
-    assert [name for _, name in store.leases_of(FIRST)] == [b"1", b"2"]
+    assert [name for _, name in indexes.leases_of(store, FIRST)] == [b"1", b"2"]
 
 
 def test_balances_of_assets(store: Store) -> None:
     append(store, 1, {ASSET_BALANCES: {(FIRST, COIN): 5, (FIRST, NFT): 1, (SECOND, COIN): 2}})
-    assert list(store.asset_balances(FIRST)) == [(NFT, 1), (COIN, 5)]
-    assert list(store.asset_balances(FIRST, NFT)) == [(COIN, 5)]
-    assert list(store.asset_balances(THIRD)) == []
+    assert list(indexes.asset_balances(store, FIRST)) == [(NFT, 1), (COIN, 5)]
+    assert list(indexes.asset_balances(store, FIRST, NFT)) == [(COIN, 5)]
+    assert list(indexes.asset_balances(store, THIRD)) == []
 
 
 def test_nfts(store: Store) -> None:
@@ -90,27 +95,33 @@ def test_nfts(store: Store) -> None:
     append(store, 1, {ASSETS: made, ASSET_BALANCES: {(FIRST, name): 1 for name in made}})
     append(store, 2, {ASSET_BALANCES: {(FIRST, NFT): 0, (SECOND, NFT): 1}})
     append(store, 3, {ASSET_BALANCES: {(FIRST, NFT): 1, (SECOND, NFT): 0}})
-    assert list(store.nfts(FIRST)) == [(NFT, (1, 2)), (LATER, (1, 3))]
-    assert list(store.nfts(FIRST, (1, 2))) == [(LATER, (1, 3))]
-    assert list(store.nfts(SECOND)) == [(NFT, (1, 2))]
+    assert list(indexes.nfts(store, FIRST)) == [(NFT, (1, 2)), (LATER, (1, 3))]
+    assert list(indexes.nfts(store, FIRST, (1, 2))) == [(LATER, (1, 3))]
+    assert list(indexes.nfts(store, SECOND)) == [(NFT, (1, 2))]
     store.rollback(1)
-    assert list(store.nfts(SECOND)) == []
+    assert list(indexes.nfts(store, SECOND)) == []
 
 
 def test_holders(store: Store) -> None:
     append(store, 1, {ASSET_BALANCES: {(FIRST, COIN): 5}, WAVES: {FIRST: 10}})
     append(store, 2, {ASSET_BALANCES: {(FIRST, COIN): 2, (SECOND, COIN): 3}, WAVES: {SECOND: 1}})
     append(store, 3, {ASSET_BALANCES: {(FIRST, COIN): 0, (THIRD, COIN): 2}, WAVES: {FIRST: 0}})
-    by_height = [dict(store.asset_distribution(COIN, height)) for height in range(4)]
+    by_height = [dict(indexes.asset_distribution(store, COIN, height)) for height in range(4)]
     assert by_height == [{}, {FIRST: 5}, {FIRST: 2, SECOND: 3}, {SECOND: 3, THIRD: 2}]
-    everyone = list(store.asset_distribution(COIN, 3))
+    everyone = list(indexes.asset_distribution(store, COIN, 3))
     assert everyone == sorted(everyone)
-    assert list(store.asset_distribution(COIN, 3, everyone[0][0])) == everyone[1:]
-    assert [store.asset_balance_at(FIRST, COIN, height) for height in range(5)] == [0, 5, 2, 0, 0]
-    by_height = [dict(store.distribution(height)) for height in range(4)]
+    assert list(indexes.asset_distribution(store, COIN, 3, everyone[0][0])) == everyone[1:]
+    assert [indexes.asset_balance_at(store, FIRST, COIN, height) for height in range(5)] == [
+        0,
+        5,
+        2,
+        0,
+        0,
+    ]
+    by_height = [dict(indexes.distribution(store, height)) for height in range(4)]
     assert by_height == [{}, {FIRST: 10}, {FIRST: 10, SECOND: 1}, {SECOND: 1}]
     store.rollback(2)
-    assert dict(store.asset_distribution(COIN, 3)) == {FIRST: 2, SECOND: 3}
+    assert dict(indexes.asset_distribution(store, COIN, 3)) == {FIRST: 2, SECOND: 3}
 
 
 def test_changes_of_transactions(store: Store) -> None:

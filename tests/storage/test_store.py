@@ -27,9 +27,10 @@ from soliton.ledger.state import (
     LeaseBalance,
 )
 from soliton.storage import store as store_module
+from soliton.storage.blocks import NewBlock, NewTransaction
 from soliton.storage.errors import RollbackTooDeep, StorageProblem, WrongStore
 from soliton.storage.layout import BlockMeta
-from soliton.storage.store import NewBlock, NewTransaction, Store, stored_network
+from soliton.storage.store import Store, stored_network
 from tests.chain.strategies import data_values, unicode_texts
 
 ADDRESSES = tuple(Address(bytes((1, 82)) + bytes((number,)) * 24) for number in range(4))
@@ -54,7 +55,7 @@ def content(directory: Path) -> dict[bytes, bytes]:
 
 def held(store: Store) -> dict[bytes, bytes]:
     """Everything that the store has flushed."""
-    return dict(store._scan(b"", b""))
+    return dict(store.scan(b"", b""))
 
 
 def meta(height: int, seed: int = 0) -> BlockMeta:

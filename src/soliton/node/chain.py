@@ -45,8 +45,9 @@ from soliton.ledger.rules_at import RuleBook, votes_needed, voting_window
 from soliton.ledger.scripts import NO_SCRIPTS, Scripts
 from soliton.ledger.state import APPROVALS, BANS, WAVES, Overlay
 from soliton.node.accounts import accounts_of
+from soliton.storage.blocks import NewBlock, NewTransaction
 from soliton.storage.layout import BlockMeta
-from soliton.storage.store import NewBlock, NewTransaction, Store, TransactionLocation
+from soliton.storage.store import Store, TransactionLocation
 
 HIT_SOURCE_DEPTH: Final = 100
 _CACHED_METAS: Final = 256

@@ -26,7 +26,7 @@ place that knows.
 | ``i`` | block id | u32 height |
 | ``t`` | transaction id | u32 height, u16 index, u32 offset and length, u8 status, u32 complexity |
 | ``a`` | address, u32 height, u16 index | transaction id |
-| ``z`` | u32 height, u16 first index | what transactions wrote: keys and values (MessagePack) |
+| ``z`` | u32 height, u16 index | what the transaction wrote: keys and values (MessagePack) |
 | ``n`` | address, u32 height, u16 number in the block | alias |
 | ``k`` | address, u32 height, u32 number counted down | id of a lease from or to it |
 | ``f`` | address, u32 height, u32 sequence of issue, asset id | nothing: an NFT that it has had |
@@ -86,7 +86,7 @@ BLOCK_HEIGHT: Final = b"i"
 TRANSACTION: Final = b"t"
 ADDRESS_TRANSACTION: Final = b"a"
 HISTORY: Final = b"h"
-SNAPSHOTS: Final = b"z"
+SNAPSHOT: Final = b"z"
 ADDRESS_ALIAS: Final = b"n"
 ADDRESS_LEASE: Final = b"k"
 ADDRESS_NFT: Final = b"f"
@@ -238,28 +238,29 @@ _KEY_DECODERS: Final[dict[Table[Any, Any], Callable[[bytes], Any]]] = {
 }
 _TABLES: Final = {row.prefix: table for table, row in ROWS.items()}
 
-Written = list[bytes]
-"""What one transaction wrote: keys and values of state tables by turns."""
+_pack: Final = msgspec.msgpack.Encoder().encode
+_unpack_written: Final = msgspec.msgpack.Decoder(list[bytes]).decode
 
 
-def encode_changes(changes: Changes) -> Written:
-    """The keys and values that changes have in the store."""
-    written: Written = []
+def encode_changes(changes: Changes) -> bytes:
+    """What one transaction wrote: keys and values as in the store, by turns."""
+    written: list[bytes] = []
     for table, values in changes.items():
         row = ROWS[table]
         for key, value in values.items():
             written.append(row.prefix + row.key(key))
             written.append(row.encode(value))
-    return written
+    return _pack(written)
 
 
-def decode_changes(written: Written) -> Changes:
+def decode_changes(raw: bytes) -> Changes:
     """The changes that ``encode_changes`` was given."""
     changes: Changes = {}
-    for raw_key, raw in zip(written[::2], written[1::2], strict=True):
+    written = _unpack_written(raw)
+    for raw_key, raw_value in zip(written[::2], written[1::2], strict=True):
         table = _TABLES[raw_key[:1]]
         key = _KEY_DECODERS.get(table, _decode_bytes_key)(raw_key)
-        changes.setdefault(table, {})[key] = ROWS[table].decode(raw)
+        changes.setdefault(table, {})[key] = ROWS[table].decode(raw_value)
     return changes
 
 
@@ -293,4 +294,3 @@ UndoRecord = list[tuple[bytes, bytes | None]]
 encode: Final = msgspec.msgpack.Encoder().encode
 decode_meta: Final = msgspec.msgpack.Decoder(BlockMeta).decode
 decode_undo: Final = msgspec.msgpack.Decoder(UndoRecord).decode
-decode_snapshots: Final = msgspec.msgpack.Decoder(list[Written]).decode

@@ -11,31 +11,20 @@ what the changes of a block are (``soliton.ledger``).
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import lmdb
 import msgspec
 
-from soliton.chain.addresses import Address, from_public_key
-from soliton.chain.values import AssetId
+from soliton.chain.addresses import Address
 from soliton.errors import InvariantBroken
-from soliton.ledger.state import (
-    ALIASES,
-    APPROVALS,
-    ASSET_BALANCES,
-    ASSETS,
-    DATA,
-    LEASE_INFO,
-    LEASES,
-    WAVES,
-    Changes,
-    Table,
-)
+from soliton.ledger.state import APPROVALS, DATA, LEASES, WAVES, Changes, Table
 from soliton.storage import layout
+from soliton.storage.blocks import NewBlock
 from soliton.storage.errors import RollbackTooDeep, StorageProblem, WrongStore
+from soliton.storage.indexes import index_records
 from soliton.storage.layout import BlockMeta, height_key
 
 K = TypeVar("K")
@@ -58,33 +47,6 @@ class TransactionLocation(msgspec.Struct, frozen=True, gc=False):
     length: int
     status: int
     complexity: int
-
-
-class NewTransaction(msgspec.Struct, frozen=True, gc=False):
-    """What is stored of a transaction: its place in the block's bytes, how it was applied, the
-    accounts under which it is listed, and what it wrote.
-    """
-
-    id: bytes
-    offset: int
-    length: int
-    status: int
-    complexity: int
-    accounts: Sequence[Address]
-    changes: Changes
-
-
-class NewBlock(msgspec.Struct, frozen=True):
-    """Everything that is stored of a block; ``transactions`` are those from number ``first_index``
-    on.
-    """
-
-    height: int
-    data: bytes
-    meta: BlockMeta
-    changes: Changes
-    transactions: Sequence[NewTransaction]
-    first_index: int = 0
 
 
 class Store:
@@ -156,6 +118,8 @@ class Store:
 
     def transaction_location(self, transaction_id: bytes) -> TransactionLocation | None:
         """Where a transaction is on the chain."""
+        if len(transaction_id) > _MAX_ID_BYTES:
+            return None
         raw = self._raw(layout.TRANSACTION + transaction_id)
         return None if raw is None else TransactionLocation(*layout.LOCATION.unpack(raw))
 
@@ -227,7 +191,7 @@ class Store:
         decode = layout.ROWS[DATA].decode
         prefix = layout.ROWS[DATA].prefix + address
         start = prefix if after is None else prefix + after.encode() + b"\0"
-        for raw_key, raw in self._scan(prefix, start):
+        for raw_key, raw in self.scan(prefix, start):
             value = decode(raw)
             if value is not None:
                 yield layout.decode_data_key(raw_key)[1], value
@@ -254,112 +218,11 @@ class Store:
                 found = cursor.prev()
 
     def transaction_changes(self, location: TransactionLocation) -> Changes | None:
-        """What a transaction wrote; sees what is flushed."""
-        prefix = height_key(layout.SNAPSHOTS, location.height)
-        with self._read.cursor() as cursor:
-            found = cursor.set_range(prefix + (location.index + 1).to_bytes(2, "big"))
-            found = cursor.prev() if found else cursor.last()
-            if not found or not cursor.key().startswith(prefix):
-                return None
-            first = int.from_bytes(cursor.key()[len(prefix) :], "big")
-            written = layout.decode_snapshots(cursor.value())[location.index - first]
-        return layout.decode_changes(written)
+        """What a transaction wrote."""
+        raw = self._raw(layout.SNAPSHOT + _place(location.height, location.index))
+        return None if raw is None else layout.decode_changes(raw)
 
-    def aliases_of(self, address: Address) -> Iterator[str]:
-        """The aliases of an account, the newest first; sees what is flushed."""
-        for _, name in self._scan_back(layout.ADDRESS_ALIAS + address):
-            if self.get(ALIASES, name.decode()) == address:
-                yield name.decode()
-
-    def leases_of(
-        self, address: Address, after: bytes | None = None
-    ) -> Iterator[tuple[bytes, bytes]]:
-        """Places and ids of the leases from and to an account, those of newer blocks first; sees
-        what is flushed.
-
-        ``after`` goes on behind a place.
-        """
-        prefix = layout.ADDRESS_LEASE + address
-        for key, lease_id in self._scan_back(prefix, b"" if after is None else after):
-            yield key[len(prefix) :], lease_id
-
-    def asset_balances(
-        self, address: Address, after: AssetId | None = None
-    ) -> Iterator[tuple[AssetId, int]]:
-        """The account's balances of assets in the order of their ids; sees what is flushed.
-
-        ``after`` goes on behind an asset. Balances of 0 are among them.
-        """
-        prefix = layout.ROWS[ASSET_BALANCES].prefix + address
-        start = prefix if after is None else prefix + after + b"\0"
-        decode = layout.ROWS[ASSET_BALANCES].decode
-        for key, raw in self._scan(prefix, start):
-            yield layout.decode_asset_balance_key(key)[1], decode(raw)
-
-    def nfts(
-        self, address: Address, after: tuple[int, int] | None = None
-    ) -> Iterator[tuple[AssetId, tuple[int, int]]]:
-        """The NFTs that the account has or has had, in the order of their issue, each with height
-        and sequence of that; sees what is flushed. ``after`` goes on behind such a place.
-        """
-        prefix = layout.ADDRESS_NFT + address
-        start = prefix if after is None else prefix + _NFT_PLACE.pack(*after) + b"\xff" * 33
-        for key, _ in self._scan(prefix, start):
-            height, sequence = _NFT_PLACE.unpack_from(key, len(prefix))
-            yield AssetId(key[len(prefix) + _NFT_PLACE.size :]), (height, sequence)
-
-    def asset_distribution(
-        self, asset_id: AssetId, height: int, after: Address | None = None
-    ) -> Iterator[tuple[Address, int]]:
-        """Who had how much of an asset after the block at ``height``, by address; sees what is
-        flushed. ``after`` goes on behind an account.
-        """
-        prefix = layout.ASSET_HISTORY + asset_id
-        for address, raw in self._last_values(prefix, height, after):
-            balance = int.from_bytes(raw, "big", signed=True)
-            if balance > 0:
-                yield address, balance
-
-    def distribution(
-        self, height: int, after: Address | None = None
-    ) -> Iterator[tuple[Address, int]]:
-        """Who had how many wavelets after the block at ``height``, by address; sees what is
-        flushed. ``after`` goes on behind an account.
-        """
-        for address, raw in self._last_values(layout.HISTORY, height, after):
-            balance = layout.HISTORY_VALUE.unpack(raw)[0]
-            if balance > 0:
-                yield address, balance
-
-    def asset_balance_at(self, address: Address, asset_id: AssetId, height: int) -> int:
-        """An account's balance of an asset after the block at a height; sees what is flushed."""
-        prefix = layout.ASSET_HISTORY + asset_id + address
-        end = prefix + (height + 1).to_bytes(4, "big")
-        for _, raw in self._scan_back(prefix, end[len(prefix) :]):
-            return int.from_bytes(raw, "big", signed=True)
-        return 0
-
-    def _last_values(
-        self, prefix: bytes, height: int, after: Address | None
-    ) -> Iterator[tuple[Address, bytes]]:
-        """Of records with keys ``prefix, address, height``, the last of each address up to a
-        height.
-        """
-        start = prefix if after is None else prefix + after + b"\xff" * 5
-        address: Address | None = None
-        last: bytes | None = None
-        for key, raw in self._scan(prefix, start):
-            owner = Address(key[len(prefix) : -4])
-            if owner != address:
-                if address is not None and last is not None:
-                    yield address, last
-                address, last = owner, None
-            if int.from_bytes(key[-4:], "big") <= height:
-                last = raw
-        if address is not None and last is not None:
-            yield address, last
-
-    def _scan_back(self, prefix: bytes, before: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+    def scan_back(self, prefix: bytes, before: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         """Keys and values under a prefix, in falling key order, from below ``prefix + before`` on,
         or from the last where nothing is given.
         """
@@ -373,7 +236,7 @@ class Store:
     def approvals(self) -> dict[int, int]:
         """The features that votes have approved, with the height at which they did."""
         prefix = layout.ROWS[APPROVALS].prefix
-        records = dict(self._scan(prefix, prefix))
+        records = dict(self.scan(prefix, prefix))
         records.update(
             (key, value) for key, value in self._pending.items() if key.startswith(prefix) and value
         )
@@ -383,7 +246,7 @@ class Store:
             if self._pending.get(key, value) is not None
         }
 
-    def _scan(self, prefix: bytes, start: bytes) -> Iterator[tuple[bytes, bytes]]:
+    def scan(self, prefix: bytes, start: bytes) -> Iterator[tuple[bytes, bytes]]:
         """Keys and values under a prefix, in key order, from ``start`` on."""
         with self._read.cursor() as cursor:
             found = cursor.set_range(start)
@@ -438,8 +301,10 @@ class Store:
                 undo.setdefault(key, old)
                 pending[key] = value
 
-        if not _INDEXED.isdisjoint(block.changes):
-            self._put_indexes(block, undo)
+        # Before the state itself: whether an account has had an asset is asked there.
+        for key, value in index_records(block, self):
+            undo.setdefault(key, self._raw(key))
+            pending[key] = value
         for table, written in block.changes.items():
             row = layout.ROWS[table]
             for key, value in written.items():
@@ -452,42 +317,6 @@ class Store:
         pending[height_key(layout.BLOCK, height)] = block.data
         pending[height_key(layout.META, height)] = layout.encode(block.meta)
         pending[height_key(layout.UNDO, height)] = layout.encode(list(undo.items()))
-
-    def _put_indexes(self, block: NewBlock, undo: dict[bytes, bytes | None]) -> None:
-        """What finds aliases, leases and assets by account, and accounts by asset.
-
-        Before the state itself is written: whether an account has had an asset is asked here.
-        """
-        changes, height = block.changes, block.height
-
-        def put(key: bytes, value: bytes) -> None:
-            undo.setdefault(key, None)
-            self._pending[key] = value
-
-        for number, (name, address) in enumerate(
-            changes.get(ALIASES, {}).items(), block.first_index
-        ):
-            if address is not None:
-                put(layout.ADDRESS_ALIAS + address + _place(height, number), name.encode())
-        for number, (lease_id, info) in enumerate(
-            changes.get(LEASE_INFO, {}).items(), block.first_index * _MAX_LEASES
-        ):
-            owner = from_public_key(info.sender, info.recipient[1])
-            for address in (owner, info.recipient):
-                place = height_key(address, height) + (_MAX_U32 - number).to_bytes(4, "big")
-                put(layout.ADDRESS_LEASE + place, lease_id)
-        row, new_assets = layout.ROWS[ASSET_BALANCES], changes.get(ASSETS, {})
-        for key, balance in changes.get(ASSET_BALANCES, {}).items():
-            address, asset_id = key
-            history = layout.ASSET_HISTORY + height_key(asset_id + address, height)
-            undo.setdefault(history, self._raw(history))
-            self._pending[history] = balance.to_bytes(8, "big", signed=True)
-            if self._raw(row.prefix + row.key(key)) is not None:
-                continue
-            asset = new_assets.get(asset_id) or self.get(ASSETS, asset_id)
-            if asset is not None and asset.nft:
-                place = _NFT_PLACE.pack(asset.height, asset.sequence)
-                put(layout.ADDRESS_NFT + address + place + asset_id, b"")
 
     def _put_history(self, block: NewBlock, undo: dict[bytes, bytes | None]) -> None:
         waves, all_leases = block.changes.get(WAVES, {}), block.changes.get(LEASES, {})
@@ -512,11 +341,9 @@ class Store:
                 key = layout.ADDRESS_TRANSACTION + address + place
                 undo[key] = None
                 pending[key] = item.id
-        if block.transactions:
-            written = [layout.encode_changes(item.changes) for item in block.transactions]
-            key = layout.SNAPSHOTS + _place(height, block.first_index)
+            key = layout.SNAPSHOT + place
             undo[key] = None
-            pending[key] = layout.encode(written)
+            pending[key] = layout.encode_changes(item.changes)
 
     def flush(self) -> None:
         """Write everything appended so far in one atomic transaction; raises ``StorageProblem``."""
@@ -529,7 +356,7 @@ class Store:
     def _write(self, items: dict[bytes, bytes | None]) -> None:
         # Sorted keys let the database append to pages instead of searching for each key.
         deletes = [key for key, value in items.items() if value is None]
-        puts = sorted(items.items() if not deletes else _present(items))
+        puts = sorted((key, value) for key, value in items.items() if value is not None)
         self._read.abort()
         try:
             while True:
@@ -575,7 +402,7 @@ class Store:
         """Blocks that were removed before took their undo records with them: what counts is the
         lowest record that there is, not the distance from the top.
         """
-        for key, _ in self._scan(layout.UNDO, layout.UNDO):
+        for key, _ in self.scan(layout.UNDO, layout.UNDO):
             return max(1, int.from_bytes(key[len(layout.UNDO) :], "big") - 1)
         return self.height
 
@@ -624,15 +451,6 @@ def stored_network(directory: Path) -> str | None:
 
 
 _MAX_ID_BYTES: Final = 64
-_INDEXED: Final = frozenset((ALIASES, ASSET_BALANCES, LEASE_INFO))
-_MAX_U32: Final = 0xFFFF_FFFF
-_MAX_LEASES: Final = 1_000
-"""More than one transaction can make."""
-_NFT_PLACE: Final = struct.Struct(">II")
-
-
-def _present(items: dict[bytes, bytes | None]) -> Iterator[tuple[bytes, bytes | None]]:
-    return ((key, value) for key, value in items.items() if value is not None)
 
 
 def _history_key(address: Address, height: int) -> bytes:

@@ -59,6 +59,7 @@ from soliton.ledger.state import (
 )
 from soliton.node.node import Node
 from soliton.node.wallet import WalletError
+from soliton.storage import indexes
 
 MAX_WALLET_ADDRESSES: Final = 1_000
 MAX_PUBLIC_KEY_TEXT_CHARS: Final = 256
@@ -318,7 +319,7 @@ def _of_many(
 
 def _balance_at(node: Node, address: Address, height: int, asset_id: bytes | None) -> int:
     if asset_id is not None:
-        return node.chain.store.asset_balance_at(address, AssetId(asset_id), height)
+        return indexes.asset_balance_at(node.chain.store, address, AssetId(asset_id), height)
     if height == node.chain.height:
         return node.chain.store.get(WAVES, address)
     return node.chain.store.minimum_balance(address, height, height)

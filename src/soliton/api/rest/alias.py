@@ -23,6 +23,7 @@ from soliton.api.routes import GET, TEXT, Parameter, Route
 from soliton.chain.addresses import Alias, address_text, make_alias
 from soliton.chain.errors import AliasError
 from soliton.ledger.state import ALIASES
+from soliton.storage import indexes
 
 _TAG: Final = "alias"
 
@@ -54,7 +55,7 @@ def aliases_of_address(request: Request) -> list[str]:
     chain, chain_id = node.chain, node.network.chain_id
     address = address_argument(request)
     disabled = chain.rules.at(chain.height).disabled_aliases
-    names = (name for name in chain.store.aliases_of(address) if name not in disabled)
+    names = (name for name in indexes.aliases_of(chain.store, address) if name not in disabled)
     return [Alias(chain_id, name).text() for name in names]
 
 

@@ -58,6 +58,7 @@ from soliton.chain.features import Feature
 from soliton.chain.values import AssetId
 from soliton.ledger.state import ASSET_BALANCES, ASSETS
 from soliton.node.node import Node
+from soliton.storage import indexes
 
 _TAG: Final = "assets"
 _PAGE: Final = 200
@@ -133,7 +134,7 @@ async def _portfolio(node: Node, address: Address) -> AsyncIterator[object]:
     hides_nfts = chain.rules.at(chain.height).has(Feature.REDUCED_NFT_FEE)
     after: AssetId | None = None
     while True:
-        page = list(islice(chain.store.asset_balances(address, after), _PAGE))
+        page = list(islice(indexes.asset_balances(chain.store, address, after), _PAGE))
         for name, balance in page:
             if balance <= 0:
                 continue
@@ -213,7 +214,7 @@ async def _nfts(
     """Piece by piece: the store may be written between two pieces, not within one."""
     store, shown = node.chain.store, 0
     while True:
-        page = list(islice(store.nfts(address, start), _PAGE))
+        page = list(islice(indexes.nfts(store, address, start), _PAGE))
         for name, _ in page:
             if shown == limit:
                 return
@@ -240,7 +241,7 @@ async def _holders(
 ) -> AsyncIterator[tuple[str, int]]:
     """Piece by piece: the store may be written between two pieces, not within one."""
     while True:
-        found = node.chain.store.asset_distribution(asset_id, height, after)
+        found = indexes.asset_distribution(node.chain.store, asset_id, height, after)
         page = list(islice(found, _PAGE))
         for address, amount in page:
             yield address_text(address), amount

@@ -38,6 +38,7 @@ from soliton.chain.addresses import Address
 from soliton.chain.transactions.codec import to_json
 from soliton.ledger.state import LEASE_INFO, LEASE_STATES
 from soliton.node.node import Node
+from soliton.storage import indexes
 
 _TAG: Final = "leasing"
 _PAGE: Final = 200
@@ -59,7 +60,7 @@ async def _active(node: Node, address: Address) -> AsyncIterator[object]:
     """Piece by piece: the store may be written between two pieces, not within one."""
     place: bytes | None = None
     while True:
-        page = list(islice(node.chain.store.leases_of(address, place), _PAGE))
+        page = list(islice(indexes.leases_of(node.chain.store, address, place), _PAGE))
         for _, lease_id in page:
             state = node.chain.store.get(LEASE_STATES, lease_id)
             if state is not None and state.active:

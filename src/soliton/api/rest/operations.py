@@ -56,6 +56,7 @@ from soliton.ledger.state import LEASES, WAVES
 from soliton.node import miner
 from soliton.node.miner import CannotMine
 from soliton.node.node import Node
+from soliton.storage import indexes
 from soliton.storage.errors import RollbackTooDeep
 
 MAX_PRINTED_CHARS: Final = 250
@@ -101,7 +102,7 @@ async def _balances(node: Node, height: int) -> AsyncIterator[tuple[str, int]]:
     """Piece by piece: the store may be written between two pieces, not within one."""
     after: Address | None = None
     while True:
-        page = list(islice(node.chain.store.distribution(height, after), _PAGE))
+        page = list(islice(indexes.distribution(node.chain.store, height, after), _PAGE))
         for address, balance in page:
             yield address_text(address), balance
         if len(page) < _PAGE:
@@ -119,7 +120,7 @@ async def portfolio(request: Request) -> Members:
     assets: dict[str, int] = {}
     after: AssetId | None = None
     while True:
-        page = list(islice(node.chain.store.asset_balances(address, after), _PAGE))
+        page = list(islice(indexes.asset_balances(node.chain.store, address, after), _PAGE))
         assets |= {base58.encode(name): balance for name, balance in page if balance}
         if len(page) < _PAGE:
             break

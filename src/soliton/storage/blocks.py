@@ -1,0 +1,38 @@
+"""What is stored of a block: the records that whoever applies blocks hands over to the store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from soliton.chain.addresses import Address
+from soliton.ledger.state import Changes
+from soliton.storage.layout import BlockMeta
+
+
+class NewTransaction(msgspec.Struct, frozen=True, gc=False):
+    """What is stored of a transaction: its place in the block's bytes, how it was applied, the
+    accounts under which it is listed, and what it wrote.
+    """
+
+    id: bytes
+    offset: int
+    length: int
+    status: int
+    complexity: int
+    accounts: Sequence[Address]
+    changes: Changes
+
+
+class NewBlock(msgspec.Struct, frozen=True):
+    """Everything that is stored of a block; ``transactions`` are those from number ``first_index``
+    on.
+    """
+
+    height: int
+    data: bytes
+    meta: BlockMeta
+    changes: Changes
+    transactions: Sequence[NewTransaction]
+    first_index: int = 0

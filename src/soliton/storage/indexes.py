@@ -1,0 +1,183 @@
+"""Indexes beside the state: aliases, leases and assets by account, accounts by asset.
+
+What lives here: the records of a block, and reading them. What does not: the state itself and what
+is written when (``store``), keys (``layout``).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Final, Protocol, TypeVar
+
+from soliton.chain.addresses import Address, from_public_key
+from soliton.chain.values import AssetId
+from soliton.ledger.state import ALIASES, ASSET_BALANCES, ASSETS, LEASE_INFO, Table
+from soliton.storage import layout
+from soliton.storage.blocks import NewBlock
+from soliton.storage.layout import height_key
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+MAX_LEASES: Final = 1_000
+"""More leases than one transaction can make."""
+
+_INDEXED: Final = frozenset((ALIASES, ASSET_BALANCES, LEASE_INFO))
+_MAX_U32: Final = 0xFFFF_FFFF
+_NFT_PLACE: Final = struct.Struct(">II")
+
+
+class Records(Protocol):
+    """Read access to a store; scans see what is flushed."""
+
+    def get(self, table: Table[K, V], key: K) -> V:
+        """The value of a key of a state table."""
+
+    def scan(self, prefix: bytes, start: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Keys and values under a prefix, in key order, from ``start`` on."""
+
+    def scan_back(self, prefix: bytes, before: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """Keys and values under a prefix, in falling key order, from below ``before`` on."""
+
+
+def index_records(block: NewBlock, state: Records) -> Iterator[tuple[bytes, bytes]]:
+    """The keys and values of a block, above the state before it.
+
+    Numbered by transaction, so that it does not matter in which steps a block came.
+    """
+    if _INDEXED.isdisjoint(block.changes):
+        return
+    height = block.height
+    for index, item in enumerate(block.transactions, block.first_index):
+        for name, address in item.changes.get(ALIASES, {}).items():
+            if address is not None:
+                place = height_key(address, height) + index.to_bytes(2, "big")
+                yield layout.ADDRESS_ALIAS + place, name.encode()
+        for number, (lease_id, info) in enumerate(
+            item.changes.get(LEASE_INFO, {}).items(), index * MAX_LEASES
+        ):
+            owner = from_public_key(info.sender, info.recipient[1])
+            for account in (owner, info.recipient):
+                place = height_key(account, height) + (_MAX_U32 - number).to_bytes(4, "big")
+                yield layout.ADDRESS_LEASE + place, lease_id
+    yield from _asset_records(block, state)
+
+
+def _asset_records(block: NewBlock, state: Records) -> Iterator[tuple[bytes, bytes]]:
+    for (address, asset_id), balance in block.changes.get(ASSET_BALANCES, {}).items():
+        history = height_key(asset_id + address, block.height)
+        yield layout.ASSET_HISTORY + history, balance.to_bytes(8, "big", signed=True)
+    new_assets = block.changes.get(ASSETS, {})
+    # Also those that are given away in the same block.
+    for item in block.transactions:
+        for key, balance in item.changes.get(ASSET_BALANCES, {}).items():
+            if balance <= 0 or state.get(ASSET_BALANCES, key) > 0:
+                continue
+            address, asset_id = key
+            asset = new_assets.get(asset_id) or state.get(ASSETS, asset_id)
+            if asset is not None and asset.nft:
+                place = _NFT_PLACE.pack(asset.height, asset.sequence)
+                yield layout.ADDRESS_NFT + address + place + asset_id, b""
+
+
+def aliases_of(store: Records, address: Address) -> Iterator[str]:
+    """The aliases of an account, the newest first; sees what is flushed."""
+    for _, name in store.scan_back(layout.ADDRESS_ALIAS + address):
+        if store.get(ALIASES, name.decode()) == address:
+            yield name.decode()
+
+
+def leases_of(
+    store: Records, address: Address, after: bytes | None = None
+) -> Iterator[tuple[bytes, bytes]]:
+    """Places and ids of the leases from and to an account, those of newer blocks first; sees
+    what is flushed.
+
+    ``after`` goes on behind a place.
+    """
+    prefix = layout.ADDRESS_LEASE + address
+    for key, lease_id in store.scan_back(prefix, b"" if after is None else after):
+        yield key[len(prefix) :], lease_id
+
+
+def asset_balances(
+    store: Records, address: Address, after: AssetId | None = None
+) -> Iterator[tuple[AssetId, int]]:
+    """The account's balances of assets in the order of their ids; sees what is flushed.
+
+    ``after`` goes on behind an asset. Balances of 0 are among them.
+    """
+    prefix = layout.ROWS[ASSET_BALANCES].prefix + address
+    start = prefix if after is None else prefix + after + b"\0"
+    decode = layout.ROWS[ASSET_BALANCES].decode
+    for key, raw in store.scan(prefix, start):
+        yield layout.decode_asset_balance_key(key)[1], decode(raw)
+
+
+def nfts(
+    store: Records, address: Address, after: tuple[int, int] | None = None
+) -> Iterator[tuple[AssetId, tuple[int, int]]]:
+    """The NFTs that the account has or has had, in the order of their issue, each with height
+    and sequence of that; sees what is flushed. ``after`` goes on behind such a place.
+    """
+    prefix = layout.ADDRESS_NFT + address
+    start = prefix if after is None else prefix + _NFT_PLACE.pack(*after) + b"\xff" * 33
+    for key, _ in store.scan(prefix, start):
+        height, sequence = _NFT_PLACE.unpack_from(key, len(prefix))
+        yield AssetId(key[len(prefix) + _NFT_PLACE.size :]), (height, sequence)
+
+
+def asset_distribution(
+    store: Records, asset_id: AssetId, height: int, after: Address | None = None
+) -> Iterator[tuple[Address, int]]:
+    """Who had how much of an asset after the block at ``height``, by address; sees what is
+    flushed. ``after`` goes on behind an account.
+    """
+    prefix = layout.ASSET_HISTORY + asset_id
+    for address, raw in _last_values(store, prefix, height, after):
+        balance = int.from_bytes(raw, "big", signed=True)
+        if balance > 0:
+            yield address, balance
+
+
+def distribution(
+    store: Records, height: int, after: Address | None = None
+) -> Iterator[tuple[Address, int]]:
+    """Who had how many wavelets after the block at ``height``, by address; sees what is
+    flushed. ``after`` goes on behind an account.
+    """
+    for address, raw in _last_values(store, layout.HISTORY, height, after):
+        balance = layout.HISTORY_VALUE.unpack(raw)[0]
+        if balance > 0:
+            yield address, balance
+
+
+def asset_balance_at(store: Records, address: Address, asset_id: AssetId, height: int) -> int:
+    """An account's balance of an asset after the block at a height; sees what is flushed."""
+    prefix = layout.ASSET_HISTORY + asset_id + address
+    end = prefix + (height + 1).to_bytes(4, "big")
+    for _, raw in store.scan_back(prefix, end[len(prefix) :]):
+        return int.from_bytes(raw, "big", signed=True)
+    return 0
+
+
+def _last_values(
+    store: Records, prefix: bytes, height: int, after: Address | None
+) -> Iterator[tuple[Address, bytes]]:
+    """Of records with keys ``prefix, address, height``, the last of each address up to a
+    height.
+    """
+    start = prefix if after is None else prefix + after + b"\xff" * 5
+    address: Address | None = None
+    last: bytes | None = None
+    for key, raw in store.scan(prefix, start):
+        owner = Address(key[len(prefix) : -4])
+        if owner != address:
+            if address is not None and last is not None:
+                yield address, last
+            address, last = owner, None
+        if int.from_bytes(key[-4:], "big") <= height:
+            last = raw
+    if address is not None and last is not None:
+        yield address, last
