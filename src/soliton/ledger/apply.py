@@ -24,7 +24,7 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.errors import InputError
 from soliton.ledger import fees
-from soliton.ledger.context import Context
+from soliton.ledger.context import ChainView, Context, PastTransaction
 from soliton.ledger.errors import (
     BlockRejected,
     TransactionInBlockRejected,
@@ -42,7 +42,9 @@ from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules_at import Rules
 from soliton.ledger.scripts import NO_SCRIPTS, Scripts
 from soliton.ledger.state import Changes, Overlay, State, Status, touched_accounts
+from soliton.ledger.state_changes import StateChanges
 from soliton.ledger.transactions import apply_transaction
+from soliton.ride.environment import BlockInfo
 
 Patch = Callable[[Overlay], None]
 """A change of the state at the beginning of a block, outside of any transaction."""
@@ -72,13 +74,15 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     """What became of a transaction of a block.
 
     ``touched`` are the accounts that it changed itself; ``changes`` are all that go with it, the
-    generator's part of the fee among them. ``complexity`` is that of the scripts that were run.
+    generator's part of the fee among them. ``complexity`` is that of the scripts that were run, as
+    clients are told; ``state_changes`` are those of a dApp that it called.
     """
 
     status: Status
     complexity: int
     touched: tuple[Address, ...]
     changes: Changes
+    state_changes: StateChanges | None = None
 
 
 class AppliedBlock(msgspec.Struct, frozen=True):
@@ -108,17 +112,28 @@ def apply_block(
     patch: Patch | None = None,
     verify_signatures: bool = True,
     scripts: Scripts = NO_SCRIPTS,
+    seen: BlockInfo | None = None,
+    chain: ChainView | None = None,
 ) -> BlockInProgress:
     """Apply a block to the state after its parent (``None`` for the genesis block).
 
     ``rules`` are those at the block's height, ``patch`` changes the state at its beginning. Without
     ``verify_signatures`` the caller has checked the signatures of the transactions; the block's own
     signature and its header are the caller's business. In a block that challenges another one,
-    transactions that do not apply are elided. Raises ``BlockRejected``.
+    transactions that do not apply are elided. Scripts see the block as ``seen`` and those below in
+    ``chain``. Raises ``BlockRejected``.
     """
     header = block.header
     progress = BlockInProgress(
-        state, header.generator, header.timestamp, parent, rules, parent_rules, scripts
+        state,
+        header.generator,
+        header.timestamp,
+        parent,
+        rules,
+        parent_rules,
+        scripts,
+        seen,
+        chain,
     )
     progress.begin(block.transactions, payouts, patch)
     progress.add_all(
@@ -141,6 +156,7 @@ class BlockInProgress:
     """
 
     __slots__ = (
+        "_applied",
         "_carry",
         "_complexity",
         "_context",
@@ -166,14 +182,24 @@ class BlockInProgress:
         rules: Rules,
         parent_rules: Rules,
         scripts: Scripts = NO_SCRIPTS,
+        seen: BlockInfo | None = None,
+        chain: ChainView | None = None,
     ) -> None:
         height = 1 if parent is None else parent.height + 1
         self._state = state
         self._parent = parent
         self._parent_rules = parent_rules
         self._generator = from_public_key(generator, rules.chain_id)
+        self._applied: dict[bytes, PastTransaction] = {}
         self._context = Context(
-            height, timestamp, None if parent is None else parent.timestamp, rules, scripts
+            height,
+            timestamp,
+            None if parent is None else parent.timestamp,
+            rules,
+            scripts,
+            seen,
+            self._applied,
+            chain,
         )
         self._carry: dict[AssetId | None, int] = {}
         self._complexity = 0
@@ -191,6 +217,8 @@ class BlockInProgress:
         for name in self.__slots__:
             setattr(twin, name, getattr(self, name))
         twin._carry = dict(self._carry)
+        twin._applied = dict(self._applied)
+        twin._context = msgspec.structs.replace(self._context, applied=twin._applied)
         twin._originals = {table: dict(values) for table, values in self._originals.items()}
         twin._outcomes = list(self._outcomes)
         twin._step, twin.overlay = (Overlay(self._state, self.height) for _ in range(2))
@@ -268,7 +296,10 @@ class BlockInProgress:
         mark = b"" if status is Status.SUCCEEDED else transaction.id + bytes((status,))
         self.snapshot_hash = next_snapshot_hash(self.snapshot_hash, changes.changes, mark)
         self._merge(changes)
-        self._outcomes.append(Outcome(status, applied.complexity, touched, changes.changes))
+        self._outcomes.append(
+            Outcome(status, applied.spent, touched, changes.changes, applied.state_changes)
+        )
+        self._applied[transaction.id] = PastTransaction(transaction, self.height, status)
         self._transactions_bytes += size
         self._complexity = complexity
 

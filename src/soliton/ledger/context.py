@@ -6,22 +6,56 @@ Source of the split: wavesplatform/Waves
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Protocol
 
 import msgspec
 
+from soliton.chain.addresses import Address
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.crypto.curve25519 import SignedMessage
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules_at import Rules
 from soliton.ledger.scripts import NO_SCRIPTS, Scripts
-from soliton.ledger.state import Overlay, State
+from soliton.ledger.state import Overlay, State, Status
+from soliton.ledger.state_changes import StateChanges
+from soliton.ride.environment import BlockInfo
+
+
+class PastTransaction(msgspec.Struct, frozen=True, gc=False):
+    """A transaction of the chain: where it is, and how it was applied."""
+
+    transaction: AnyTransaction
+    height: int
+    status: Status
+
+
+class ChainView(Protocol):
+    """What scripts may ask about the blocks below the one under way."""
+
+    def block(self, height: int, /) -> BlockInfo | None:
+        """A block."""
+
+    def transaction(self, transaction_id: bytes, /) -> PastTransaction | None:
+        """A transaction."""
+
+    def generating_balance(self, address: Address, height: int, /) -> int:
+        """The smallest effective balance of an account in the blocks that count at a height, as
+        far as they are below it; 0 while it is banned.
+        """
+
+    def has_data(self, address: Address, /) -> bool:
+        """Whether an account ever had an entry in its data storage."""
 
 
 class Context(msgspec.Struct, frozen=True):
     """The block in which a transaction is applied: its height, its time and its parent's (ms), its
     rules, and who runs scripts.
+
+    Scripts see ``block`` as the last one, with the transactions in ``applied`` that came before in
+    it, and below it ``chain``. Who runs them leaves in ``state_changes`` what a transaction's dApp
+    did, by the transaction's id.
     """
 
     height: int
@@ -29,6 +63,10 @@ class Context(msgspec.Struct, frozen=True):
     parent_timestamp: int | None
     rules: Rules
     scripts: Scripts = NO_SCRIPTS
+    block: BlockInfo | None = None
+    applied: Mapping[bytes, PastTransaction] = {}
+    chain: ChainView | None = None
+    state_changes: dict[bytes, StateChanges] = {}
 
 
 def always(_rules: Rules) -> bool:

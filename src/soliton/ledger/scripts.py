@@ -35,6 +35,7 @@ from soliton.ledger.state import (
 if TYPE_CHECKING:
     from soliton.chain.orders import Order
     from soliton.ledger.context import Context
+    from soliton.ledger.state_changes import StateChanges
 
 FAIL_FREE_COMPLEXITY: Final = 1_000
 """What fails after at most this much work costs nothing: it is refused."""
@@ -155,16 +156,24 @@ class FailedTransaction(TransactionRejected):
 
     ``code`` is 1 for a dApp, 2 for a fee too small for what was done, 3 for an asset's script in an
     action, 4 for one of an asset that the transaction itself moves; ``asset_id`` is that asset.
+    ``detail`` is what its script broke off for; ``changes`` are the calls up to there.
     """
 
     def __init__(
-        self, code: int, reason: str, complexity: int, asset_id: AssetId | None = None
+        self,
+        code: int,
+        reason: str,
+        complexity: int,
+        asset_id: AssetId | None = None,
+        detail: str = "",
     ) -> None:
         super().__init__(reason)
         self.code = code
         self.reason = reason
         self.complexity = complexity
         self.asset_id = asset_id
+        self.detail = detail
+        self.changes: StateChanges | None = None
 
     def rejection(self) -> TransactionRejected:
         """What it is where nothing is due."""

@@ -14,6 +14,7 @@ Source of the entities: wavesplatform/Waves
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import IntEnum
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
@@ -224,6 +225,12 @@ class Overlay:
         """How many keys of a table this overlay and those below it have written."""
         below = self._below.count_written(table) if isinstance(self._below, Overlay) else 0
         return len(self.changes.get(table, ())) + below
+
+    def written(self, table: Table[K, V]) -> Iterator[K]:
+        """The keys of a table that this overlay and those below it have written."""
+        yield from self.changes.get(table, ())
+        if isinstance(self._below, Overlay):
+            yield from self._below.written(table)
 
     def transaction_height(self, transaction_id: bytes) -> int | None:
         height = self.transaction_ids.get(transaction_id)

@@ -48,16 +48,22 @@ from soliton.ledger.scripts import (
     smart_assets,
 )
 from soliton.ledger.state import Overlay, State, Status
+from soliton.ledger.state_changes import ErrorMessage, StateChanges
 
 
 class Applied(msgspec.Struct, frozen=True):
     """What a transaction does: its changes above the state before it, whether it succeeded or
     failed at the cost of its fee, and the complexity of the scripts that were run.
+
+    ``spent`` is the part of it that clients are told: without verifiers and scripts of assets that
+    the transaction moves itself, unless it failed. ``state_changes`` are those of a called dApp.
     """
 
     changes: Overlay
     status: Status = Status.SUCCEEDED
     complexity: int = 0
+    spent: int = 0
+    state_changes: StateChanges | None = None
 
 
 def apply_transaction(
@@ -83,7 +89,7 @@ def apply_transaction(
         cheap = failure.complexity <= FAIL_FREE_COMPLEXITY and rules.has(Feature.RIDE_V6)
         if cheap or not rules.has(Feature.BLOCK_V5):
             raise failure.rejection() from failure
-        return _fail(transaction, state, context, failure.complexity)
+        return _fail(transaction, state, context, failure)
 
 
 def _apply(transaction: AnyTransaction, state: State, context: Context, verify: bool) -> Applied:
@@ -95,10 +101,11 @@ def _apply(transaction: AnyTransaction, state: State, context: Context, verify: 
     overlay = Overlay(state, context.height)
     portfolio = Portfolio()
     try:
-        complexity += of_type.apply(transaction, overlay, portfolio, context) or 0
+        spent = of_type.apply(transaction, overlay, portfolio, context) or 0
     except FailedTransaction as failure:
         failure.complexity += complexity
         raise
+    complexity += spent
     if of_type.sponsored:
         fees.add_fee(transaction, portfolio, state, context.rules)
     else:
@@ -112,7 +119,8 @@ def _apply(transaction: AnyTransaction, state: State, context: Context, verify: 
         raise
     complexity += _check_assets(transaction, of_type, state, context, complexity)
     overlay.record_transaction(transaction.id)
-    return Applied(overlay, Status.SUCCEEDED, complexity)
+    changes = context.state_changes.pop(transaction.id, None)
+    return Applied(overlay, Status.SUCCEEDED, complexity, spent, changes)
 
 
 def _fails_by_balance(complexity: int, rules: Rules) -> bool:
@@ -120,14 +128,20 @@ def _fails_by_balance(complexity: int, rules: Rules) -> bool:
     return features and complexity > FAIL_FREE_COMPLEXITY
 
 
-def _fail(transaction: AnyTransaction, state: State, context: Context, complexity: int) -> Applied:
+def _fail(
+    transaction: AnyTransaction, state: State, context: Context, failure: FailedTransaction
+) -> Applied:
     """A failed transaction: the fee is paid, nothing else happens."""
     overlay = Overlay(state, context.height)
     portfolio = Portfolio()
     fees.add_fee(transaction, portfolio, state, context.rules)
     portfolio.write(overlay)
     overlay.record_transaction(transaction.id)
-    return Applied(overlay, Status.FAILED, complexity)
+    context.state_changes.pop(transaction.id, None)
+    spent, changes = failure.complexity, failure.changes
+    if changes is None:
+        changes = StateChanges((), (), ErrorMessage(failure.code, failure.reason))
+    return Applied(overlay, Status.FAILED, spent, spent, changes)
 
 
 def _check_common(

@@ -61,12 +61,14 @@ Fields = dict[str, Value]
 
 class View(msgspec.Struct, frozen=True):
     """Who looks: the version of the language, whether proofs are shown (not to asset scripts), and
-    the switches of the height.
+    the switches of the height. ``payments_version`` is where the payments of a call are seen as in
+    another version.
     """
 
     version: int
     proofs: bool = True
     switches: Switches = CURRENT_SWITCHES
+    payments_version: int | None = None
 
 
 class Envelope(msgspec.Struct, frozen=True):
@@ -288,7 +290,10 @@ def invoke_object(envelope: Envelope, call: Call, view: View) -> CaseObject:
             "feeAssetId": optional(call.fee_asset),
             "function": call.function,
             "args": ride_list(call.arguments),
-            **_payments(call.payments, view.version),
+            **_payments(
+                call.payments,
+                view.version if view.payments_version is None else view.payments_version,
+            ),
             **_proven(envelope, view),
         },
     )

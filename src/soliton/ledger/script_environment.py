@@ -1,0 +1,229 @@
+"""The chain as a running script sees it.
+
+What lives here: the answers that scripts get from the state, from the block under way, and from the
+blocks below (``ChainView``). What does not: running scripts (``ride_scripts``), and calls of other
+dApps (``invocation``), which an environment is given the means for.
+
+Source: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/transaction/smart/WavesEnvironment.scala``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from soliton.chain.addresses import Address, from_public_key
+from soliton.chain.features import Feature
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.values import AssetId, DataValue
+from soliton.consensus.pos import Algorithm, PoS, delay_ms
+from soliton.crypto.hashes import blake2b256
+from soliton.ledger.context import Context, PastTransaction
+from soliton.ledger.scripts import account_script
+from soliton.ledger.state import (
+    ALIASES,
+    ASSET_BALANCES,
+    ASSET_NAMES,
+    ASSET_SCRIPTS,
+    ASSET_VOLUMES,
+    ASSETS,
+    DATA,
+    ERC20,
+    LEASES,
+    SPONSORSHIPS,
+    WAVES,
+    Missing,
+    Overlay,
+    State,
+    Status,
+    effective_balance,
+)
+from soliton.ride.environment import AssetInfo, BalanceDetails, BlockInfo, Payment
+from soliton.ride.errors import EvaluationError
+from soliton.ride.values import Value
+
+_HIT_BYTES: Final = 8
+_NO_EXTRA_DELAY: Final = PoS(Algorithm.FAIR, 0, 0)
+
+NOBODY: Final = Address(b"")
+
+Invoke = Callable[
+    [bytes, str, tuple[Value, ...], tuple[Payment, ...], int, bool], tuple[Value, int]
+]
+"""Calls another dApp: address, function, arguments, payments, complexity left, whether it may come
+back.
+"""
+
+
+class LedgerEnvironment:
+    """What a script may ask, answered from a state.
+
+    ``state`` has the changes that the transaction has made so far (it is read again each time, so
+    an overlay may grow), ``base`` is the state before the transaction. A script of an asset gives
+    its ``asset_id``, all others the ``address`` that they belong to.
+    """
+
+    __slots__ = ("_address", "_asset_id", "_base", "_context", "_invoke", "_state", "_transaction")
+
+    def __init__(
+        self,
+        state: State,
+        base: State,
+        context: Context,
+        transaction_id: bytes,
+        *,
+        address: Address = NOBODY,
+        asset_id: AssetId | None = None,
+        invoke: Invoke | None = None,
+    ) -> None:
+        self._state = state
+        self._base = base
+        self._context = context
+        self._transaction = transaction_id
+        self._address = address
+        self._asset_id = asset_id
+        self._invoke = invoke
+
+    @property
+    def chain_id(self) -> int:
+        return self._context.rules.chain_id
+
+    @property
+    def height(self) -> int:
+        block = self._context.block
+        return self._context.height if block is None else block.height
+
+    @property
+    def transaction_id(self) -> bytes:
+        return self._transaction
+
+    def this(self) -> bytes | AssetInfo:
+        if self._asset_id is None:
+            return self._address
+        found = self.asset_info(self._asset_id)
+        if found is None:
+            raise EvaluationError("the asset of the script does not exist")
+        return found
+
+    # --- blocks and transactions ------------------------------------------------------------------
+
+    def last_block(self) -> BlockInfo:
+        found = self.block_info(self.height)
+        if found is None:
+            raise EvaluationError("there is no last block")
+        return found
+
+    def block_info(self, height: int, /) -> BlockInfo | None:
+        block, chain = self._context.block, self._context.chain
+        if block is not None and height >= block.height:
+            return block if height == block.height else None
+        return None if chain is None else chain.block(height)
+
+    def transaction(self, transaction_id: bytes, /) -> AnyTransaction | None:
+        found = self._find(transaction_id)
+        return None if found is None else found.transaction
+
+    def transaction_height(self, transaction_id: bytes, /) -> int | None:
+        found = self._find(transaction_id)
+        return None if found is None else found.height
+
+    def _find(self, transaction_id: bytes) -> PastTransaction | None:
+        context = self._context
+        found = context.applied.get(transaction_id)
+        if found is None and context.chain is not None:
+            found = context.chain.transaction(transaction_id)
+        return None if found is None or found.status is not Status.SUCCEEDED else found
+
+    def calculate_delay(self, generator: bytes, balance: int, /) -> int:
+        last = self.last_block()
+        source = last.generation_signature if last.vrf is None else last.vrf
+        hit = int.from_bytes(blake2b256(source + generator)[:_HIT_BYTES], "big")
+        return delay_ms(_NO_EXTRA_DELAY, hit, last.base_target, balance)
+
+    # --- accounts and assets ----------------------------------------------------------------------
+
+    def asset_info(self, asset_id: bytes, /) -> AssetInfo | None:
+        state = self._state
+        static, volume = state.get(ASSETS, asset_id), state.get(ASSET_VOLUMES, asset_id)
+        name = state.get(ASSET_NAMES, asset_id)
+        if static is None or volume is None or name is None:
+            return None
+        return AssetInfo(
+            id=asset_id,
+            name=name.name.decode("utf-8", "replace"),
+            description=name.description.decode("utf-8", "replace"),
+            quantity=_wrapped(volume.quantity),
+            decimals=static.decimals,
+            issuer=from_public_key(static.issuer, self.chain_id),
+            issuer_public_key=static.issuer,
+            reissuable=volume.reissuable,
+            scripted=state.get(ASSET_SCRIPTS, asset_id) is not None,
+            min_sponsored_fee=state.get(SPONSORSHIPS, asset_id) or None,
+        )
+
+    def token_asset(self, token: bytes, /) -> bytes | None:
+        return self._base.get(ERC20, token)
+
+    def resolve_alias(self, alias: str, /) -> bytes | None:
+        if alias in self._context.rules.disabled_aliases:
+            return None
+        return self._base.get(ALIASES, alias)
+
+    def data(self, address: bytes, key: str, /) -> DataValue:
+        value = self._state.get(DATA, (Address(address), key))
+        return None if isinstance(value, Missing) else value
+
+    def has_data(self, address: bytes, /) -> bool:
+        state = self._state
+        if isinstance(state, Overlay) and any(owner == address for owner, _ in state.written(DATA)):
+            return True
+        chain = self._context.chain
+        return chain is not None and chain.has_data(Address(address))
+
+    def balance(self, address: bytes, asset_id: bytes | None, /) -> int:
+        if asset_id is None:
+            return self._state.get(WAVES, Address(address))
+        return self._state.get(ASSET_BALANCES, (Address(address), asset_id))
+
+    def balance_details(self, address: bytes, /) -> BalanceDetails:
+        context, owner = self._context, Address(address)
+        balance, leases = self._state.get(WAVES, owner), self._state.get(LEASES, owner)
+        effective = effective_balance(balance, leases)
+        seen = (
+            [self._base]
+            if not context.rules.has(Feature.LIGHT_NODE)
+            else [
+                self._base,
+                self._state,
+            ]
+        )
+        generating = [
+            effective_balance(state.get(WAVES, owner), state.get(LEASES, owner)) for state in seen
+        ]
+        if context.chain is not None:
+            generating.append(context.chain.generating_balance(owner, self.height))
+        return BalanceDetails(balance - leases.lease_out, balance, min(generating), effective)
+
+    def script(self, address: bytes, /) -> bytes | None:
+        found = account_script(Address(address), self._base)
+        return None if found is None else found.script
+
+    def invoke(
+        self,
+        dapp: bytes,
+        function: str,
+        arguments: tuple[Value, ...],
+        payments: tuple[Payment, ...],
+        available_complexity: int,
+        reentrant: bool,
+        /,
+    ) -> tuple[Value, int]:
+        if self._invoke is None:
+            raise EvaluationError("verifiers and scripts of assets cannot call dApps")
+        return self._invoke(dapp, function, arguments, payments, available_complexity, reentrant)
+
+
+def _wrapped(number: int) -> int:
+    """The lowest 64 bits, signed: early history issued more of some assets."""
+    return (number + 2**63) % 2**64 - 2**63

@@ -1,0 +1,392 @@
+"""What a callable function returns, as actions and a value.
+
+What lives here: the actions, reading them from the values that scripts return, and the ids that
+follow from them. What does not: doing them (``actions``), and their limits.
+
+Sources: wavesplatform/Waves
+``lang/shared/src/main/scala/com/wavesplatform/lang/v1/evaluator/ScriptResult.scala`` and
+``v1/traits/domain/CallableAction.scala``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from soliton.chain.addresses import Address, Alias, Recipient, make_alias
+from soliton.chain.values import AssetId, DataEntry
+from soliton.crypto.hashes import blake2b256
+from soliton.errors import InputError
+from soliton.ride.environment import Environment
+from soliton.ride.errors import EvaluationError, NativeCrash
+from soliton.ride.values import UNIT, CaseObject, RideList, Value, type_name, utf8
+
+MAX_DECIMALS: Final = 8
+_FIRST_WITH_LISTS: Final = 4
+_FIRST_WITH_VALUES: Final = 5
+
+
+class Transfer(msgspec.Struct, frozen=True, gc=False):
+    """Sends ``amount`` to ``address``, which ``recipient`` may name by its alias."""
+
+    address: bytes
+    recipient: Recipient
+    amount: int
+    asset_id: AssetId | None
+
+
+class Issue(msgspec.Struct, frozen=True, gc=False):
+    """Makes a new asset."""
+
+    id: AssetId
+    name: str
+    description: str
+    quantity: int
+    decimals: int
+    reissuable: bool
+    nonce: int
+
+
+class Reissue(msgspec.Struct, frozen=True, gc=False):
+    """Makes more of an asset."""
+
+    asset_id: AssetId
+    quantity: int
+    reissuable: bool
+
+
+class Burn(msgspec.Struct, frozen=True, gc=False):
+    """Destroys some of an asset."""
+
+    asset_id: AssetId
+    quantity: int
+
+
+class SponsorFee(msgspec.Struct, frozen=True, gc=False):
+    """Lets an asset pay fees, or no longer."""
+
+    asset_id: AssetId
+    min_fee: int | None
+
+
+class Lease(msgspec.Struct, frozen=True, gc=False):
+    """Leases coins."""
+
+    id: bytes
+    recipient: Recipient
+    amount: int
+    nonce: int
+
+
+class LeaseCancel(msgspec.Struct, frozen=True, gc=False):
+    """Ends a lease."""
+
+    id: bytes
+
+
+Action = DataEntry | Transfer | Issue | Reissue | Burn | SponsorFee | Lease | LeaseCancel
+BALANCE_ACTIONS: Final = (Transfer, Lease, LeaseCancel)
+
+
+class Result(msgspec.Struct, frozen=True):
+    """The actions in the order in which they are done, and what a calling dApp gets."""
+
+    actions: tuple[Action, ...]
+    value: Value = UNIT
+
+    @property
+    def entries(self) -> list[DataEntry]:
+        """The data entries among the actions."""
+        return [action for action in self.actions if isinstance(action, DataEntry)]
+
+
+class Reader(msgspec.Struct, frozen=True):
+    """What reading depends on: the version of the dApp, its environment, the transaction, and
+    whether aliases can be recipients.
+    """
+
+    version: int
+    environment: Environment
+    transaction_id: bytes
+    aliases: bool
+
+
+def read_result(value: Value, reader: Reader) -> Result:
+    """What a function returned; raises ``EvaluationError`` for what means nothing."""
+    if reader.version < _FIRST_WITH_LISTS:
+        if isinstance(value, CaseObject):
+            return _read_sets(value, reader)
+    elif isinstance(value, RideList):
+        return Result(_read_actions(value, reader))
+    elif isinstance(value, CaseObject) and reader.version >= _FIRST_WITH_VALUES:
+        actions = value.fields.get("_1")
+        if isinstance(actions, RideList) and "_2" in value.fields:
+            return Result(_read_actions(actions, reader), value.fields["_2"])
+    raise _unexpected(value)
+
+
+def _unexpected(value: Value, instead: str = "") -> EvaluationError:
+    expected = f" instead of {instead}" if instead else ""
+    return EvaluationError(
+        f"CallableFunction needs to return other values, but got '{type_name(value)}'{expected}"
+    )
+
+
+# --- version 3 ------------------------------------------------------------------------------------
+
+
+def _read_sets(value: CaseObject, reader: Reader) -> Result:
+    match value.type_name:
+        case "WriteSet":
+            return Result(_read_writes(value))
+        case "TransferSet":
+            return Result(_read_transfers(value, reader))
+        case "ScriptResult":
+            writes, transfers = value.fields["writeSet"], value.fields["transferSet"]
+            if not _is(writes, "WriteSet") or not _is(transfers, "TransferSet"):
+                raise _unexpected(value)
+            return Result(
+                (*_read_writes(_object(writes)), *_read_transfers(_object(transfers), reader))
+            )
+    raise _unexpected(value)
+
+
+def _read_writes(value: CaseObject) -> tuple[Action, ...]:
+    entries = []
+    for item in _items(value, "data"):
+        if not _is(item, "DataEntry"):
+            raise _unexpected(item, "DataEntry")
+        entries.append(_entry(_object(item), (int, bool, bytes, str)))
+    return tuple(entries)
+
+
+def _read_transfers(value: CaseObject, reader: Reader) -> tuple[Action, ...]:
+    transfers = []
+    for item in _items(value, "transfers"):
+        if not _is(item, "ScriptTransfer"):
+            raise _unexpected(item, "TransferSet")
+        transfers.append(_transfer(_object(item), reader))
+    return tuple(transfers)
+
+
+def _items(value: CaseObject, field: str) -> tuple[Value, ...]:
+    found = value.fields.get(field)
+    if not isinstance(found, RideList):
+        raise _unexpected(UNIT if found is None else found, f"List({field})")
+    return found.items
+
+
+def _is(value: Value, name: str) -> bool:
+    return isinstance(value, CaseObject) and value.type_name == name
+
+
+def _object(value: Value) -> CaseObject:
+    assert isinstance(value, CaseObject), "checked by the caller"
+    return value
+
+
+# --- from version 4 on ----------------------------------------------------------------------------
+
+
+def _read_actions(values: RideList, reader: Reader) -> tuple[Action, ...]:
+    actions = []
+    for value in values.items:
+        read = _READERS.get(value.type_name) if isinstance(value, CaseObject) else None
+        if read is None or (read in _SINCE_V5 and reader.version < _FIRST_WITH_VALUES):
+            raise _unexpected(value)
+        actions.append(read(_object(value), reader))
+    return tuple(actions)
+
+
+def _entry(value: CaseObject, kinds: tuple[type, ...]) -> DataEntry:
+    key, content = value.fields.get("key"), value.fields.get("value")
+    if type(key) is str and (kind := type(content)) in kinds and content is not None:
+        assert isinstance(content, (int, bytes, str)), kind
+        return DataEntry(_text(key), _text(content) if isinstance(content, str) else content)
+    raise _unexpected(value, value.type_name)
+
+
+def _delete_entry(value: CaseObject, _reader: Reader) -> DataEntry:
+    key = value.fields.get("key")
+    if type(key) is not str:
+        raise _unexpected(value, "DeleteEntry")
+    return DataEntry(_text(key), None)
+
+
+def _text(text: str) -> str:
+    """Text as it is stored: without halves of characters."""
+    return text if text.isascii() else utf8(text).decode()
+
+
+def _transfer(value: CaseObject, reader: Reader) -> Transfer:
+    fields = value.fields
+    to, amount, asset = fields.get("recipient"), fields.get("amount"), fields.get("asset")
+    if not isinstance(to, CaseObject) or type(amount) is not int or asset is None:
+        raise _unexpected(value, "ScriptTransfer")
+    if isinstance(asset, CaseObject) and not asset.fields:
+        asset_id = None
+    elif isinstance(asset, bytes):
+        asset_id = asset
+    else:
+        raise _unexpected(asset)
+    recipient = _recipient(to, reader)
+    address: bytes | None = recipient if isinstance(recipient, bytes) else None
+    if isinstance(recipient, Alias):
+        try:
+            make_alias(recipient.name, recipient.chain_id)
+        except InputError as error:
+            # The reference does not expect this here.
+            raise NativeCrash(str(error)) from error
+        address = reader.environment.resolve_alias(recipient.name)
+        if address is None:
+            raise EvaluationError(f"Alias '{recipient.text()}' does not exist.")
+    assert address is not None, "a recipient is an address or an alias"
+    return Transfer(address, recipient, amount, asset_id)
+
+
+def _recipient(value: CaseObject, reader: Reader) -> Recipient:
+    if value.type_name == "Address":
+        data = value.fields.get("bytes")
+        if isinstance(data, bytes):
+            return Address(data)
+    if value.type_name == "Alias" and reader.aliases:
+        name = value.fields.get("alias")
+        if isinstance(name, str):
+            return Alias(reader.environment.chain_id, name)
+    raise _unexpected(value, "recipient")
+
+
+def _issue(value: CaseObject, reader: Reader) -> Issue:
+    fields = value.fields
+    name, description = fields.get("name"), fields.get("description")
+    quantity, decimals = fields.get("quantity"), fields.get("decimals")
+    reissuable, nonce = fields.get("isReissuable"), fields.get("nonce")
+    script = fields.get("compiledScript")
+    if (
+        type(name) is not str
+        or type(description) is not str
+        or type(quantity) is not int
+        or type(decimals) is not int
+        or type(reissuable) is not bool
+        or type(nonce) is not int
+        or script is None
+    ):
+        raise EvaluationError("Invalid arguments")
+    if script is not UNIT:
+        raise EvaluationError("Issuing scripted asset isn't supported")
+    if not 0 <= decimals <= MAX_DECIMALS:
+        raise EvaluationError(f"Invalid decimals {decimals}")
+    asset_id = issued_id(
+        name, description, decimals, quantity, reissuable, nonce, reader.transaction_id
+    )
+    return Issue(asset_id, name, description, quantity, decimals, reissuable, nonce)
+
+
+def _reissue(value: CaseObject, _reader: Reader) -> Reissue:
+    fields = value.fields
+    asset_id, quantity = fields.get("assetId"), fields.get("quantity")
+    reissuable = fields.get("isReissuable")
+    if type(asset_id) is bytes and type(quantity) is int and type(reissuable) is bool:
+        return Reissue(asset_id, quantity, reissuable)
+    raise _unexpected(value, "Reissue")
+
+
+def _burn(value: CaseObject, _reader: Reader) -> Burn:
+    asset_id, quantity = value.fields.get("assetId"), value.fields.get("quantity")
+    if type(asset_id) is bytes and type(quantity) is int:
+        return Burn(asset_id, quantity)
+    raise _unexpected(value, "Burn")
+
+
+def _sponsor_fee(value: CaseObject, _reader: Reader) -> SponsorFee:
+    asset_id, fee = value.fields.get("assetId"), value.fields.get("minSponsoredAssetFee")
+    if type(asset_id) is bytes:
+        if type(fee) is int:
+            return SponsorFee(asset_id, fee)
+        if fee is UNIT:
+            return SponsorFee(asset_id, None)
+    raise _unexpected(value, "SponsorFee")
+
+
+def _lease(value: CaseObject, reader: Reader) -> Lease:
+    fields = value.fields
+    to, amount, nonce = fields.get("recipient"), fields.get("amount"), fields.get("nonce")
+    if isinstance(to, CaseObject) and type(amount) is int and type(nonce) is int:
+        recipient = _recipient(to, reader)
+        lease_id = leased_id(recipient, amount, nonce, reader.transaction_id)
+        return Lease(lease_id, recipient, amount, nonce)
+    raise _unexpected(value, "Lease")
+
+
+def _lease_cancel(value: CaseObject, _reader: Reader) -> LeaseCancel:
+    lease_id = value.fields.get("leaseId")
+    if type(lease_id) is bytes:
+        return LeaseCancel(lease_id)
+    raise _unexpected(value, "LeaseCancel")
+
+
+def _typed(kind: type) -> Callable[[CaseObject, Reader], Action]:
+    return lambda value, _reader: _entry(value, (kind,))
+
+
+_READERS: Final[dict[str, Callable[[CaseObject, Reader], Action]]] = {
+    "IntegerEntry": _typed(int),
+    "BooleanEntry": _typed(bool),
+    "BinaryEntry": _typed(bytes),
+    "StringEntry": _typed(str),
+    "DeleteEntry": _delete_entry,
+    "ScriptTransfer": _transfer,
+    "Issue": _issue,
+    "Reissue": _reissue,
+    "Burn": _burn,
+    "SponsorFee": _sponsor_fee,
+    "Lease": _lease,
+    "LeaseCancel": _lease_cancel,
+}
+_SINCE_V5: Final = (_lease, _lease_cancel)
+
+
+# --- ids ------------------------------------------------------------------------------------------
+
+
+def issued_id(
+    name: str,
+    description: str,
+    decimals: int,
+    quantity: int,
+    reissuable: bool,
+    nonce: int,
+    transaction_id: bytes,
+) -> AssetId:
+    """The id of an asset that a dApp issues."""
+    return blake2b256(
+        b"".join(
+            (
+                _sized(name),
+                _sized(description),
+                decimals.to_bytes(4, "big"),
+                quantity.to_bytes(8, "big", signed=True),
+                int(reissuable).to_bytes(2, "big"),
+                nonce.to_bytes(8, "big", signed=True),
+                transaction_id,
+            )
+        )
+    )
+
+
+def leased_id(recipient: Recipient, amount: int, nonce: int, transaction_id: bytes) -> bytes:
+    """The id of a lease that a dApp makes."""
+    to = _sized(recipient.name) if isinstance(recipient, Alias) else recipient
+    return blake2b256(
+        to
+        + transaction_id
+        + nonce.to_bytes(8, "big", signed=True)
+        + amount.to_bytes(8, "big", signed=True)
+    )
+
+
+def _sized(text: str) -> bytes:
+    data = utf8(text)
+    return len(data).to_bytes(4, "big") + data

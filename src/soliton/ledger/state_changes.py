@@ -1,0 +1,182 @@
+"""What the call of a dApp did, as a value and in JSON: its actions, and the calls that it made.
+
+What lives here: the tree that clients see as ``stateChanges``. What does not: how it comes about
+(``invocation``, ``actions``).
+
+Source: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/state/InvokeScriptResult.scala``.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from soliton.chain.addresses import Address, Recipient, address_text, recipient_text
+from soliton.chain.values import AssetId, DataEntry
+from soliton.crypto import base58
+from soliton.ledger.script_results import (
+    Action,
+    Burn,
+    Issue,
+    Lease,
+    LeaseCancel,
+    Reissue,
+    SponsorFee,
+    Transfer,
+)
+from soliton.ride.environment import Payment
+from soliton.ride.values import BigInt, CaseObject, RideList, Value
+
+JsonObject = dict[str, Any]
+
+
+class ErrorMessage(msgspec.Struct, frozen=True, gc=False):
+    """Why a transaction failed: ``code`` as in ``FailedTransaction``, and words."""
+
+    code: int
+    text: str
+
+
+class StateChanges(msgspec.Struct, frozen=True):
+    """The actions of one call in their order, the calls that it made, and an error if it failed."""
+
+    actions: tuple[Action, ...] = ()
+    invokes: tuple[InvokedCall, ...] = ()
+    error: ErrorMessage | None = None
+
+
+class InvokedCall(msgspec.Struct, frozen=True):
+    """A call that a dApp made."""
+
+    dapp: Address
+    function: str
+    arguments: tuple[Value, ...]
+    payments: tuple[Payment, ...]
+    changes: StateChanges
+
+
+def to_json(changes: StateChanges, lease: Callable[[Lease], JsonObject]) -> JsonObject:
+    """The tree as clients get it; ``lease`` tells what is known about a lease by now."""
+    actions = changes.actions
+    out: JsonObject = {
+        "data": [_entry(each) for each in actions if isinstance(each, DataEntry)],
+        "transfers": [_transfer(each) for each in actions if isinstance(each, Transfer)],
+        "issues": [_issue(each) for each in actions if isinstance(each, Issue)],
+        "reissues": [_reissue(each) for each in actions if isinstance(each, Reissue)],
+        "burns": [_burn(each) for each in actions if isinstance(each, Burn)],
+        "sponsorFees": [_sponsor_fee(each) for each in actions if isinstance(each, SponsorFee)],
+        "leases": [lease(each) for each in actions if isinstance(each, Lease)],
+        "leaseCancels": [
+            {"id": base58.encode(each.id)} for each in actions if isinstance(each, LeaseCancel)
+        ],
+        "invokes": [
+            {
+                "dApp": address_text(call.dapp),
+                "call": {
+                    "function": call.function,
+                    "args": [value_json(argument) for argument in call.arguments],
+                },
+                "payment": [
+                    {"assetId": _asset(payment.asset_id), "amount": payment.amount}
+                    for payment in call.payments
+                ],
+                "stateChanges": to_json(call.changes, lease),
+            }
+            for call in changes.invokes
+        ],
+    }
+    if changes.error is not None:
+        out["error"] = {"code": changes.error.code, "text": changes.error.text}
+    return out
+
+
+def _asset(asset_id: AssetId | None) -> str | None:
+    return None if asset_id is None else base58.encode(asset_id)
+
+
+def _entry(entry: DataEntry) -> JsonObject:
+    match entry.value:
+        case None:
+            return {"key": entry.key, "value": None}
+        case bool():
+            kind: str = "boolean"
+        case int():
+            kind = "integer"
+        case bytes():
+            return {"key": entry.key, "type": "binary", "value": _base64(entry.value)}
+        case _:
+            kind = "string"
+    return {"key": entry.key, "type": kind, "value": entry.value}
+
+
+def _base64(data: bytes) -> str:
+    return "base64:" + base64.b64encode(data).decode()
+
+
+def _transfer(transfer: Transfer) -> JsonObject:
+    return {
+        "address": address_text(Address(transfer.address)),
+        "asset": _asset(transfer.asset_id),
+        "amount": transfer.amount,
+    }
+
+
+def _issue(issue: Issue) -> JsonObject:
+    return {
+        "assetId": base58.encode(issue.id),
+        "name": issue.name,
+        "description": issue.description,
+        "quantity": issue.quantity,
+        "decimals": issue.decimals,
+        "isReissuable": issue.reissuable,
+        "compiledScript": None,
+        "nonce": issue.nonce,
+    }
+
+
+def _reissue(reissue: Reissue) -> JsonObject:
+    return {
+        "assetId": base58.encode(reissue.asset_id),
+        "isReissuable": reissue.reissuable,
+        "quantity": reissue.quantity,
+    }
+
+
+def _burn(burn: Burn) -> JsonObject:
+    return {"assetId": base58.encode(burn.asset_id), "quantity": burn.quantity}
+
+
+def _sponsor_fee(sponsorship: SponsorFee) -> JsonObject:
+    out: JsonObject = {"assetId": base58.encode(sponsorship.asset_id)}
+    if sponsorship.min_fee is not None:
+        out["minSponsoredAssetFee"] = sponsorship.min_fee
+    return out
+
+
+def recipient_json(recipient: Recipient) -> str:
+    """An address or an alias in text."""
+    return recipient_text(recipient)
+
+
+def value_json(value: Value) -> JsonObject:
+    """A value of the script language with its type."""
+    match value:
+        case bool():
+            return {"type": "Boolean", "value": value}
+        case int():
+            return {"type": "Int", "value": value}
+        case BigInt():
+            return {"type": "BigInt", "value": str(value.value)}
+        case str():
+            return {"type": "String", "value": value}
+        case bytes():
+            return {"type": "ByteVector", "value": base58.encode(value)}
+        case RideList():
+            return {"type": "Array", "value": [value_json(item) for item in value.items]}
+        case CaseObject():
+            fields = {name: value_json(field) for name, field in value.fields.items()}
+            return {"type": value.type_name, "value": fields}
