@@ -27,6 +27,11 @@ MAX_STEPS_BEFORE: Final = 50_000_000
 """Nodes that the first two estimators may visit; scripts of their time are known that took some
 millions.
 """
+MAX_DEPTH: Final = 200_000
+"""Nodes that may be open at the same time, some hundred megabytes. The bytes of a script do not
+suffice for half of them, unless functions or values come to mention themselves: by redeclared
+names they can, and the reference would never end.
+"""
 MAX_LONG: Final = 2**63 - 1
 MIN_LONG: Final = -(2**63)
 
@@ -42,10 +47,7 @@ class EstimationError(RideError):
 
 
 class EstimationTooLong(EstimationError):
-    """A script whose estimation would take too many steps."""
-
-    def __init__(self, max_steps: int) -> None:
-        super().__init__(f"Script estimation takes more than {max_steps} steps")
+    """A script whose estimation would take too many steps, or lead too deep."""
 
 
 class Walk:
@@ -67,7 +69,10 @@ class Walk:
         """Count work that is done elsewhere; raises ``EstimationTooLong``."""
         self._left -= steps
         if self._left < 0:
-            raise EstimationTooLong(self._max_steps)
+            raise self._too_long()
+
+    def _too_long(self) -> EstimationTooLong:
+        return EstimationTooLong(f"Script estimation takes more than {self._max_steps} steps")
 
     def finish(self, outcome: int | Steps) -> int:
         """What steps lead to; raises ``EstimationError``."""
@@ -84,6 +89,8 @@ class Walk:
                 else:
                     steps = cast(Steps, outcome)
                     waiting.append(steps)
+                    if len(waiting) > MAX_DEPTH:
+                        raise EstimationTooLong(f"Script estimation is over {MAX_DEPTH} deep")
                     node = next(steps)
             except StopIteration as stop:
                 waiting.pop()
@@ -91,7 +98,7 @@ class Walk:
                 continue
             left -= 1
             if left < 0:
-                raise EstimationTooLong(self._max_steps)
+                raise self._too_long()
             outcome = open_node(node)
 
 
