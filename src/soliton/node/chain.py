@@ -41,10 +41,12 @@ from soliton.ledger.apply import (
 from soliton.ledger.errors import BlockRejected, WrongStateHash
 from soliton.ledger.hashes import EMPTY_HASH, SECTIONS, StateHash
 from soliton.ledger.patches import Patches
+from soliton.ledger.ride_scripts import RideScripts
 from soliton.ledger.rules_at import RuleBook, votes_needed, voting_window
-from soliton.ledger.scripts import NO_SCRIPTS, Scripts
+from soliton.ledger.scripts import Scripts
 from soliton.ledger.state import APPROVALS, BANS, WAVES, Overlay
 from soliton.node.accounts import accounts_of
+from soliton.node.chain_view import StoredChain
 from soliton.storage.blocks import NewBlock, NewTransaction
 from soliton.storage.layout import BlockMeta
 from soliton.storage.store import Store, TransactionLocation
@@ -74,18 +76,19 @@ class FoundTransaction(msgspec.Struct, frozen=True):
 class Chain:
     """A chain on a store, from its genesis block on."""
 
-    def __init__(self, network: Network, store: Store, scripts: Scripts = NO_SCRIPTS) -> None:
+    def __init__(self, network: Network, store: Store, scripts: Scripts | None = None) -> None:
         """Continue the chain in the store, or begin it with the network's genesis block.
 
         ``scripts`` reads and runs what accounts and assets have for scripts.
         """
         self.network = network
-        self.scripts = scripts
+        self.scripts: Scripts = RideScripts(network) if scripts is None else scripts
+        self.view = StoredChain(self)
         self.store = store
         self.rules = RuleBook(network, store.approvals())
         settings = network.functionality
-        self._dao = _optional_address(settings.dao_address, network.chain_id)
-        self._xtn = _optional_address(settings.xtn_buyback_address, network.chain_id)
+        self.dao = _optional_address(settings.dao_address, network.chain_id)
+        self.xtn = _optional_address(settings.xtn_buyback_address, network.chain_id)
         self._metas: OrderedDict[int, BlockMeta] = OrderedDict()
         self._liquid: list[_LiquidStep] = []
         if store.height == 0:
@@ -240,7 +243,7 @@ class Chain:
             self.height + 1, reward, self.rules.activations(), self.network.functionality
         )
         miner = from_public_key(generator, self.network.chain_id)
-        parts = ((miner, share.miner), (self._dao, share.dao), (self._xtn, share.xtn_buyback))
+        parts = ((miner, share.miner), (self.dao, share.dao), (self.xtn, share.xtn_buyback))
         return tuple(Payout(to, amount) for to, amount in parts if to is not None and amount)
 
     def patch(self) -> Patches | None:
@@ -286,7 +289,7 @@ class Chain:
                 raise BlockRejected(height, f"transactions root is not {root.hex()}")
         if header.challenged is not None:
             self._check_challenge(block, header.challenged, now)
-        progress = self._apply(block, verify_signatures=verify_signatures)
+        progress = self._apply(block, hit_source, verify_signatures=verify_signatures)
         return self._put(block, progress, hit_source)
 
     def _put(self, block: Block, progress: BlockInProgress, hit_source: bytes) -> AppliedBlock:
@@ -315,7 +318,9 @@ class Chain:
                 )
             raise
 
-    def _apply(self, block: Block, *, verify_signatures: bool) -> BlockInProgress:
+    def _apply(
+        self, block: Block, hit_source: bytes, *, verify_signatures: bool
+    ) -> BlockInProgress:
         height = self.height + 1
         return apply_block(
             self.store,
@@ -327,6 +332,8 @@ class Chain:
             patch=self.patch(),
             verify_signatures=verify_signatures,
             scripts=self.scripts,
+            seen=self.view.describe(block.header, height, hit_source, self.next_reward()),
+            chain=self.view,
         )
 
     def _check_challenge(self, block: Block, challenged: ChallengedHeader, now: int | None) -> None:
@@ -338,8 +345,8 @@ class Chain:
             challenged.header_signature,
         )
         try:
-            self._check_header(original.header, original.id, now)
-            self._apply(original, verify_signatures=False)
+            hit_source = self._check_header(original.header, original.id, now)
+            self._apply(original, hit_source, verify_signatures=False)
         except WrongStateHash:
             return
         except BlockRejected as error:

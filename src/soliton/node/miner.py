@@ -40,11 +40,14 @@ class CannotMine(InputError):
 
 
 class Slot(msgspec.Struct, frozen=True):
-    """An account's turn: the earliest time (ms) of its block and its generation signature."""
+    """An account's turn: the earliest time (ms) of its block, its generation signature, and the
+    hit source that the block leaves to later ones.
+    """
 
     account: KeyPair
     earliest: int
     generation_signature: bytes
+    hit_source: bytes
 
 
 class Forged(msgspec.Struct, frozen=True):
@@ -77,7 +80,8 @@ def next_slot(chain: Chain, account: KeyPair) -> Slot:
         signature = pos.generation_signature(parent.generation_signature, account.public_key)
         counted = pos.generation_signature(chain.hit_source(), account.public_key)
     delay = pos.delay_ms(rules.pos, pos.hit(counted), parent.base_target, balance)
-    return Slot(account, parent.timestamp + delay, signature)
+    source = counted if rules.uses_vrf else signature
+    return Slot(account, parent.timestamp + delay, signature, source)
 
 
 def forge(
@@ -97,6 +101,7 @@ def forge(
     timestamp = max(now, slot.earliest)
     height = chain.height + 1
     rules, parent_rules = chain.rules.at(height), chain.rules.at(height - 1)
+    empty = _header(chain, slot, timestamp, (), b"")
     progress = BlockInProgress(
         chain.store,
         slot.account.public_key,
@@ -105,6 +110,8 @@ def forge(
         rules,
         parent_rules,
         chain.scripts,
+        chain.view.describe(empty, height, slot.hit_source, chain.next_reward()),
+        chain.view,
     )
     progress.begin((), chain.payouts(slot.account.public_key), chain.patch())
     transactions, invalid = _take(progress, candidates, MAX_TRANSACTIONS)

@@ -126,6 +126,8 @@ class UtxPool:
             self._chain.last_block.header.timestamp,
             self._chain.rules.at(height),
             self._chain.scripts,
+            self._chain.view.block(self._chain.height),
+            chain=self._chain.view,
         )
 
     def remove(self, transaction_ids: Iterable[bytes]) -> None:
