@@ -36,8 +36,10 @@ from soliton.api.routes import (
     query_parameter,
 )
 from soliton.chain.addresses import Address, address_text
-from soliton.chain.json_kinds import data_entry_json
+from soliton.chain.json_kinds import data_entry_json, encode_base64
 from soliton.chain.values import DataEntry, DataValue
+from soliton.crypto import base58
+from soliton.ledger.scripts import account_script, has_paid_verifier
 from soliton.ledger.state import DATA, Missing
 from soliton.node.node import Node
 
@@ -139,12 +141,37 @@ async def _entries(
 
 def script_info(request: Request) -> ScriptInfo:
     """The script of an account."""
-    return ScriptInfo(address_text(address_argument(request)))
+    node, address = node_of(request), address_argument(request)
+    chain = node.chain
+    text = address_text(address)
+    found = account_script(address, chain.store)
+    if found is None:
+        return ScriptInfo(text)
+    rules = chain.rules.at(chain.height)
+    newest = max(found.callables, default=0)
+    callables = found.callables.get(newest, {})
+    is_paid = has_paid_verifier(address, chain.store, rules)
+    return ScriptInfo(
+        address=text,
+        script=encode_base64(found.script),
+        # The reference prints how its own program holds the script, which means nothing.
+        script_text="",
+        version=chain.scripts.inspect(found.script).version,
+        complexity=max((found.verifier_complexity, *callables.values())),
+        verifier_complexity=found.verifier_complexity,
+        callable_complexities=callables,
+        extra_fee=rules.fees.script_extra if is_paid else 0,
+        public_key=base58.encode(found.public_key),
+    )
 
 
 def script_meta(request: Request) -> OnlyAddress:
     """The callable functions of an account's script; of none, only the address."""
-    return OnlyAddress(address_text(address_argument(request)))
+    node, address = node_of(request), address_argument(request)
+    found = account_script(address, node.chain.store)
+    if found is not None and not node.chain.scripts.inspect(found.script).dapp:
+        raise invalid_request("ScriptParseError(Expected DApp)")
+    return OnlyAddress(address_text(address))
 
 
 _KEYS: Final = Body(
