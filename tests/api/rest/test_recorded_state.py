@@ -45,7 +45,7 @@ def folder(shared: Path) -> Path:
 def replayed(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateChain]:
     made = PrivateChain(tmp_path_factory.mktemp("node"), config=folder / "network.conf")
     node = made.node
-    node.chain = Chain(node.network, node.store, recorded.Remembered(folder, ord("R")))
+    node.chain = Chain(node.network, node.store)
     for data in recorded.records(folder / "blocks-2-82.bin"):
         node.chain.append(blocks.decode(data, ord("R")))
         node.store.flush()
