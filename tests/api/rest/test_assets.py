@@ -149,6 +149,19 @@ async def test_lists_come_as_query_form_and_json(chain: PrivateChain) -> None:
         assert answer.json() == expected
 
 
+async def test_assets_as_ethereum_wallets_know_them(chain: PrivateChain) -> None:
+    asset_id = issue(chain, 10)
+    address = "0x" + asset_id[:20].hex()
+    expected = [await ask(chain, f"/assets/details/{base58.encode(asset_id)}")]
+    assert await ask(chain, f"/eth/assets?id={address}") == expected
+    assert (await chain.post("/eth/assets", {"ids": [address[2:]]})).json() == expected
+    for wrong in ("0x" + "00" * 20, "abc", "0x" + "zz" * 20):
+        answer = await ask(chain, f"/eth/assets?id={address}&id={wrong}")
+        assert (answer["error"], answer["ids"]) == (116, [wrong])
+    assert (await chain.get("/eth/assets")).status == 404
+    assert (await ask(chain, "/eth/assets?" + "id=1&" * 101))["error"] == 10
+
+
 async def test_the_oldest_form(oldest: PrivateChain) -> None:
     assert (await ask(oldest, "/assets/details/abc"))["error"] == 199
     assert (await ask(oldest, f"/assets/details/{UNKNOWN}"))["error"] == 199
