@@ -12,6 +12,7 @@ from soliton.ledger.hashes import SECTIONS
 from soliton.ledger.script_results import Lease
 from soliton.ledger.state_changes import to_json
 from soliton.node.chain import Chain
+from soliton.node.importer import import_blocks
 from soliton.storage.store import Store
 from tests.node import recorded
 from tests.node.recorded import JsonObject
@@ -85,6 +86,15 @@ def test_chain_with_all_features(shared: Path, tmp_path: Path) -> None:
     assert chain.height == 82
     assert statuses[1] > 0
     report.ran("golden/waves-r", chain.height)
+    chain.store.close()
+
+
+def test_import_of_what_scripts_allowed_without_signatures(shared: Path, tmp_path: Path) -> None:
+    folder = shared / "golden" / "waves-r"
+    network = recorded.configured_network(folder / "network.conf")
+    chain = Chain(network, Store(tmp_path, network.name, durable=False))
+    with (folder / "blocks-2-82.bin").open("rb") as file:
+        assert import_blocks(chain, file) == 81
     chain.store.close()
 
 

@@ -22,6 +22,7 @@ from soliton.chain.features import Feature
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
+from soliton.crypto.curve25519 import SignedMessage
 from soliton.errors import InputError
 from soliton.ledger import fees
 from soliton.ledger.context import ChainView, Context, PastTransaction
@@ -89,7 +90,8 @@ class AppliedBlock(msgspec.Struct, frozen=True):
     """The outcome of a block, or of one more microblock of it.
 
     ``changes`` are above the state before it; ``outcomes`` are those of its transactions, in order;
-    hashes, ``carry`` and ``total_fee`` are of the whole block so far.
+    hashes, ``carry`` and ``total_fee`` are of the whole block so far. ``unverified`` are signatures
+    that it stands and falls with, where these were left to the caller.
     """
 
     height: int
@@ -99,6 +101,7 @@ class AppliedBlock(msgspec.Struct, frozen=True):
     state_hash: StateHash
     carry: Carry
     total_fee: int
+    unverified: tuple[SignedMessage, ...] = ()
 
 
 def apply_block(
@@ -118,10 +121,10 @@ def apply_block(
     """Apply a block to the state after its parent (``None`` for the genesis block).
 
     ``rules`` are those at the block's height, ``patch`` changes the state at its beginning. Without
-    ``verify_signatures`` the caller has checked the signatures of the transactions; the block's own
-    signature and its header are the caller's business. In a block that challenges another one,
-    transactions that do not apply are elided. Scripts see the block as ``seen`` and those below in
-    ``chain``. Raises ``BlockRejected``.
+    ``verify_signatures`` the caller checks the signatures that are then left in the outcome; the
+    block's own signature and its header are the caller's business. In a block that challenges
+    another one, transactions that do not apply are elided, and signatures always verified. Scripts
+    see the block as ``seen`` and those below in ``chain``. Raises ``BlockRejected``.
     """
     header = block.header
     progress = BlockInProgress(
@@ -218,7 +221,11 @@ class BlockInProgress:
             setattr(twin, name, getattr(self, name))
         twin._carry = dict(self._carry)
         twin._applied = dict(self._applied)
-        twin._context = msgspec.structs.replace(self._context, applied=twin._applied)
+        twin._context = msgspec.structs.replace(
+            self._context,
+            applied=twin._applied,
+            unverified=list(self._context.unverified),
+        )
         twin._originals = {table: dict(values) for table, values in self._originals.items()}
         twin._outcomes = list(self._outcomes)
         twin._step, twin.overlay = (Overlay(self._state, self.height) for _ in range(2))
@@ -271,6 +278,8 @@ class BlockInProgress:
         elide: bool = False,
     ) -> None:
         """Apply a block's or microblock's transactions; raises ``TransactionInBlockRejected``."""
+        # A wrong signature is one more reason to elide a transaction.
+        verify_signatures = verify_signatures or elide
         for transaction in transactions:
             try:
                 codec.validate(transaction)
@@ -364,6 +373,8 @@ class BlockInProgress:
         """The outcome of all since the last ``finish``; the hashes are of the whole block."""
         parent, step = self._parent, self._step
         outcomes, self._outcomes = tuple(self._outcomes), []
+        unverified = self._context.unverified
+        self._context = msgspec.structs.replace(self._context, unverified=[])
         self._step = Overlay(self._state, self.height)
         total = b"" if parent is None else parent.legacy_total
         return AppliedBlock(
@@ -374,4 +385,5 @@ class BlockInProgress:
             state_hash=legacy_hash(total, self._originals, self.overlay.changes),
             carry=tuple(self._carry.items()),
             total_fee=self._total_fee,
+            unverified=tuple(unverified),
         )

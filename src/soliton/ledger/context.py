@@ -55,7 +55,7 @@ class Context(msgspec.Struct, frozen=True):
 
     Scripts see ``block`` as the last one, with the transactions in ``applied`` that came before in
     it, and below it ``chain``. Who runs them leaves in ``state_changes`` what a transaction's dApp
-    did, by the transaction's id.
+    did, by the transaction's id. Signatures that were not verified are left in ``unverified``.
     """
 
     height: int
@@ -67,6 +67,7 @@ class Context(msgspec.Struct, frozen=True):
     applied: Mapping[bytes, PastTransaction] = {}
     chain: ChainView | None = None
     state_changes: dict[bytes, StateChanges] = {}
+    unverified: list[SignedMessage] = []
 
 
 def always(_rules: Rules) -> bool:
@@ -97,10 +98,9 @@ class TypeRules(msgspec.Struct, frozen=True):
     differ. ``fee_assets`` have a say as well, whose complexity does not count and which cost
     nothing. ``funds`` checks more than that the fee can be paid, which ``checks_funds`` switches
     off altogether. ``proofs`` checks what is signed besides the transaction (and gives the
-    complexity of verifiers), ``signed`` lists it. ``proven`` is off where the signature tells who
-    the sender is, so that neither proofs nor a verifier are asked. ``may_fail`` allows to fail at
-    the cost of the fee. ``sponsored`` is off where an asset as fee is not exchanged with its
-    sponsor.
+    complexity of verifiers). ``proven`` is off where the signature tells who the sender is, so that
+    neither proofs nor a verifier are asked. ``may_fail`` allows to fail at the cost of the fee.
+    ``sponsored`` is off where an asset as fee is not exchanged with its sponsor.
     """
 
     activation: Callable[[AnyTransaction, Context], None]
@@ -115,6 +115,5 @@ class TypeRules(msgspec.Struct, frozen=True):
     funds: Callable[[AnyTransaction, State, Context], None] | None = None
     proven: bool = True
     proofs: Callable[[AnyTransaction, State, Context, bool], int] | None = None
-    signed: Callable[[AnyTransaction], list[SignedMessage]] | None = None
     may_fail: bool = False
     sponsored: bool = True

@@ -18,7 +18,6 @@ from soliton.chain.features import Feature
 from soliton.chain.orders import Order, PriceMode, Side
 from soliton.chain.values import MAX_I64, AssetId
 from soliton.crypto import base58, curve25519
-from soliton.crypto.curve25519 import SignedMessage
 from soliton.ledger.context import Context
 from soliton.ledger.errors import InvalidSignature, TransactionRejected
 from soliton.ledger.rules_at import Rules
@@ -45,7 +44,7 @@ def owner_of(order: Order, rules: Rules) -> Address:
 def check_proof(order: Order, state: State, context: Context, verify: bool) -> int:
     """Ask the verifier of the account, or check the signature; the complexity of the verifier.
 
-    Without ``verify`` the caller has checked what ``signed`` gives. Raises ``TransactionRejected``.
+    Without ``verify`` a signature goes to ``context.unverified``. Raises ``TransactionRejected``.
     """
     script = account_script(owner_of(order, context.rules), state)
     if script is not None:
@@ -64,14 +63,9 @@ def check_proof(order: Order, state: State, context: Context, verify: bool) -> i
     weak = context.rules.has(Feature.RIDE_V6) and curve25519.is_weak(key)
     if weak or (verify and not curve25519.verify(key, order.body, order.proofs[0])):
         raise InvalidSignature(f"Proof doesn't validate as signature for {_words(order)}")
+    if not verify:
+        context.unverified.append((key, order.body, order.proofs[0]))
     return 0
-
-
-def signed(order: Order) -> list[SignedMessage]:
-    """What is signed on Curve25519: nothing where a wallet of Ethereum signed."""
-    if order.eip712_signature is not None or len(order.proofs) != 1:
-        return []
-    return [(order.sender_public_key, order.body, order.proofs[0])]
 
 
 def _words(order: Order) -> str:

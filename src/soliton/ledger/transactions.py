@@ -22,7 +22,6 @@ from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.table import type_by_id
 from soliton.crypto import base58, curve25519
-from soliton.crypto.curve25519 import SignedMessage
 from soliton.ledger import fees
 from soliton.ledger.balances import check_balances, check_portfolio
 from soliton.ledger.context import Context, TypeRules
@@ -72,7 +71,7 @@ def apply_transaction(
     """Check a transaction against a state and give its changes in an overlay above that state.
 
     Rules that need no state are checked by ``codec.validate`` beforehand. Without
-    ``verify_signature`` the caller has checked everything that ``signed_messages`` lists. Raises
+    ``verify_signature`` the caller checks what is then in ``context.unverified``. Raises
     ``TransactionRejected`` or one of the typed errors under ``LedgerError`` and ``ChainError``; the
     state is not touched.
     """
@@ -226,6 +225,9 @@ def _check_proofs(
     script = account_script(sender, state)
     if script is None:
         check_signature(transaction, context.rules, verify=verify)
+        if not verify:
+            message = (transaction.sender_public_key, transaction.body, transaction.proofs[0])
+            context.unverified.append(message)
     elif transaction.version in type_by_id(transaction.type_id).signature_versions:
         raise TransactionRejected("Can't process transaction with signature from scripted account")
     else:
@@ -257,20 +259,6 @@ def _check_assets(
                 raise
             raise failed_by_asset(error, spent + complexity) from error
     return complexity
-
-
-def signed_messages(transaction: AnyTransaction) -> list[SignedMessage]:
-    """Everything that is signed on Curve25519 by accounts without scripts: the transaction, and
-    what it carries (orders). Where a proof is missing or there is more than one, checking without
-    signatures finds it.
-    """
-    of_type = rules_of(transaction.type_id)
-    found: list[SignedMessage] = []
-    if of_type.proven and transaction.sender_public_key and len(transaction.proofs) == 1:
-        found.append((transaction.sender_public_key, transaction.body, transaction.proofs[0]))
-    if of_type.signed is not None:
-        found += of_type.signed(transaction)
-    return found
 
 
 def check_signature(transaction: AnyTransaction, rules: Rules, *, verify: bool = True) -> None:

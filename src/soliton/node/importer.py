@@ -20,7 +20,6 @@ from soliton.chain import blocks
 from soliton.chain.blocks import MAX_BLOCK_BYTES, Block
 from soliton.crypto.curve25519 import SignedMessage, verify_many
 from soliton.errors import InputError
-from soliton.ledger.transactions import signed_messages
 from soliton.node.chain import Chain
 
 BATCH_BLOCKS: Final = 2_000
@@ -71,10 +70,9 @@ def import_blocks(
 
 def _import_batch(chain: Chain, batch: list[_Record]) -> None:
     decoded, problem = _decode(batch, chain.network.chain_id)
-    applied, rejected = _apply(chain, decoded)
+    messages, owners, rejected = _apply(chain, decoded)
     problem = rejected or problem
     # Not beside the applying: threads that hand the interpreter to and fro cost more than they win.
-    messages, owners = _signed_messages(decoded[:applied])
     verdicts = verify_many(messages)
     invalid = min(
         (owner for owner, valid in zip(owners, verdicts, strict=True) if not valid), default=None
@@ -98,27 +96,23 @@ def _decode(batch: list[_Record], chain_id: int) -> tuple[list[_Checked], Import
     return decoded, None
 
 
-def _signed_messages(decoded: list[_Checked]) -> tuple[list[SignedMessage], list[int]]:
-    """Everything that is signed in the blocks, and for each message the index of its block."""
+def _apply(
+    chain: Chain, decoded: list[_Checked]
+) -> tuple[list[SignedMessage], list[int], ImportProblem | None]:
+    """Put blocks on the chain until one is refused: everything that is signed in those that went
+    on, for each message the index of its block, and the refusal.
+    """
     messages: list[SignedMessage] = []
     owners: list[int] = []
     for index, item in enumerate(decoded):
-        found = blocks.signed_messages(item.block)
-        for transaction in item.block.transactions:
-            found += signed_messages(transaction)
+        try:
+            applied = chain.append(item.block, verify_signatures=False)
+        except InputError as error:
+            return messages, owners, _problem(item.record, str(error))
+        found = [*blocks.signed_messages(item.block), *applied.unverified]
         messages += found
         owners += [index] * len(found)
-    return messages, owners
-
-
-def _apply(chain: Chain, decoded: list[_Checked]) -> tuple[int, ImportProblem | None]:
-    """Put blocks on the chain until one is refused: how many went on, and the refusal."""
-    for index, item in enumerate(decoded):
-        try:
-            chain.append(item.block, verify_signatures=False)
-        except InputError as error:
-            return index, _problem(item.record, str(error))
-    return len(decoded), None
+    return messages, owners, None
 
 
 def _problem(record: _Record, reason: str) -> ImportProblem:

@@ -31,6 +31,7 @@ from soliton.chain.transactions.table import type_by_id
 from soliton.chain.transactions.update_asset_info import UpdateAssetInfo
 from soliton.chain.values import AssetId
 from soliton.crypto import secp256k1
+from soliton.crypto.curve25519 import SignedMessage
 from soliton.crypto.keys import KeyPair
 from soliton.errors import SolitonError
 from soliton.ledger.assets import erc20_address
@@ -386,7 +387,12 @@ def make(kind: str, given: dict[str, Any]) -> AnyTransaction:
     return codec.with_proofs(signed, given.get("proofs", signed.proofs))
 
 
-def apply(kind: str, rules: str, given: dict[str, Any]) -> Applied:
+def apply(
+    kind: str,
+    rules: str,
+    given: dict[str, Any],
+    unverified: list[SignedMessage] | None = None,
+) -> Applied:
     """Check and apply the transaction; raises what it raises."""
     height = given.get("height", HEIGHT)
     state = state_of(given)
@@ -407,8 +413,9 @@ def apply(kind: str, rules: str, given: dict[str, Any]) -> Applied:
     if "disabled" in given:
         aliases = frozenset(given["disabled"])
         in_force = msgspec.structs.replace(in_force, disabled_aliases=aliases)
-    context = Context(height, TIME, TIME - 1_000, in_force, scripts)
-    return apply_transaction(transaction, state, context)
+    deferred = [] if unverified is None else unverified
+    context = Context(height, TIME, TIME - 1_000, in_force, scripts, unverified=deferred)
+    return apply_transaction(transaction, state, context, verify_signature=unverified is None)
 
 
 def run(kind: str, rules: str, given: dict[str, Any]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from soliton.crypto import curve25519
+from soliton.crypto.curve25519 import SignedMessage
 from soliton.ledger.state import (
     ACCOUNT_SCRIPTS,
     ALIASES,
@@ -32,7 +33,6 @@ from soliton.ledger.state import (
     Status,
     Table,
 )
-from soliton.ledger.transactions import signed_messages
 from tests.ledger.cases import COIN, FEE, HEIGHT, ME, OTHER, SENDER, SPONSOR, YOU
 from tests.ledger.rules import kinds
 from tests.ledger.rules.kinds import ENDED_ID, FOREIGN_ID, GOLD, LEASE_ID, script
@@ -182,15 +182,25 @@ def test_complexities_add_up() -> None:
     assert kinds.apply("exchange", "devnet", given).complexity == 100 + 20 + 3 + 10
 
 
-def test_signed_messages() -> None:
-    transfer = kinds.make("lease", {})
-    assert len(signed_messages(transfer)) == 1
-    exchange = kinds.make("exchange", {"version": 3, "orders": 4, "buy_wallet": True})
-    messages = signed_messages(exchange)
+def unverified(kind: str, **given: Any) -> list[SignedMessage]:
+    """The signatures that are left to be verified."""
+    messages: list[SignedMessage] = []
+    kinds.apply(kind, "devnet", given, messages)
+    return messages
+
+
+def test_signatures_left_to_the_caller() -> None:
+    assert [key for key, _, _ in unverified("lease")] == [SENDER.public_key]
+    given = {"version": 3, "orders": 4, "buy_wallet": True}
+    messages = unverified("exchange", **given)
+    exchange = kinds.make("exchange", given)
     assert [key for key, _, _ in messages] == [
         SENDER.public_key,
         exchange.payload.sell_order.sender_public_key,
     ]
     assert curve25519.verify_many(messages) == [True, True]
-    assert signed_messages(kinds.make("ethereum", {})) == []
-    assert signed_messages(kinds.make("lease", {"proofs": (), "version": 2})) == []
+
+
+def test_nothing_is_left_where_scripts_or_wallets_sign() -> None:
+    assert unverified("ethereum") == []
+    assert unverified("lease", version=2, fee=500_000, mine=script(4, "yes", 100)) == []

@@ -16,7 +16,6 @@ from soliton.chain.transactions.exchange import Exchange
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.crypto import base58
-from soliton.crypto.curve25519 import SignedMessage
 from soliton.ledger import orders
 from soliton.ledger.balances import check_portfolio
 from soliton.ledger.context import Context, TypeRules
@@ -50,11 +49,6 @@ def _proofs(transaction: AnyTransaction, state: State, context: Context, verify:
         orders.check_proof(order, state, context, verify)
         for order in (payload.sell_order, payload.buy_order)
     )
-
-
-def _signed(transaction: AnyTransaction) -> list[SignedMessage]:
-    payload: Exchange = transaction.payload
-    return orders.signed(payload.sell_order) + orders.signed(payload.buy_order)
 
 
 def _pair(payload: Exchange) -> tuple[AssetId, ...]:
@@ -221,6 +215,5 @@ RULES = TypeRules(
     fee_assets=_fee_assets,
     funds=_funds,
     proofs=_proofs,
-    signed=_signed,
     may_fail=True,
 )
