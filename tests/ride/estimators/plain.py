@@ -266,6 +266,7 @@ class Third:
             raise Refused
         inner = arguments | frozenset(function.parameters)
         cost, state = self._holding(function.body, start, inner)
+        declared: dict[int | str, tuple[int, frozenset[str]]]
         declared = {name: (cost, state.used - start.used)}
         state = replace(state, functions=state.functions | declared, used=start.used)
         return self._aux(body, state, arguments)

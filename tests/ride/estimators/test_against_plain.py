@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -98,7 +99,7 @@ def _outcome(estimate: Callable[[], int], refusal: type[Exception]) -> int | Non
         return None
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(trees)
 def test_first(tree: Expression) -> None:
     assert _outcome(lambda: first.estimate(COSTS, NAMES, tree), EstimationError) == _outcome(
@@ -106,7 +107,7 @@ def test_first(tree: Expression) -> None:
     )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(trees)
 def test_second(tree: Expression) -> None:
     assert _outcome(lambda: second.estimate(COSTS, NAMES, tree), EstimationError) == _outcome(
@@ -118,7 +119,7 @@ def test_second(tree: Expression) -> None:
 @pytest.mark.parametrize("let_fixes", [False, True])
 @pytest.mark.parametrize("overhead", [False, True])
 @pytest.mark.parametrize("fix_overflow", [False, True])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(tree=trees)
 def test_third(
     fix_overflow: bool,
@@ -135,7 +136,7 @@ def test_third(
 
 
 @pytest.mark.parametrize("let_fixes", [False, True])
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.lists(
         st.one_of(
@@ -159,10 +160,6 @@ def test_shared_declarations_are_as_if_each_expression_had_its_own(
         whole = expression
         for declaration in reversed(declarations):
             whole = Block(declaration, whole)
-        alone = _outcome(
-            lambda whole=whole: third.Estimation(edition, COSTS).cost(whole), EstimationError
-        )
-        shared = together and _outcome(
-            lambda expression=expression: together.cost(expression), EstimationError
-        )
+        alone = _outcome(partial(third.Estimation(edition, COSTS).cost, whole), EstimationError)
+        shared = together and _outcome(partial(together.cost, expression), EstimationError)
         assert shared == alone

@@ -10,6 +10,7 @@ from soliton.ride.estimators import (
     EstimationTooLong,
     Place,
     estimate,
+    estimate_fully,
     estimator,
     machine,
     second,
@@ -78,6 +79,28 @@ def test_numbers_of_a_dapp() -> None:
 def test_an_empty_dapp_costs_nothing() -> None:
     result = estimate(_dapp(Let("x", Call("unknown", ()))), 4)
     assert (result.max, result.verifier, result.callables, result.dearest) == (0, 0, {}, "")
+
+
+@pytest.mark.parametrize("version", [1, 2, 4])
+def test_parts_of_a_dapp(version: int) -> None:
+    script = _dapp(
+        Let("two", _plus(TRUE, _plus(TRUE, TRUE))),
+        Let("three", _plus(Ref("two"), TRUE)),
+        Func("twice", ("x",), _plus(Ref("x"), Ref("three"))),
+        callables=(Func("call", (), Call("twice", (TRUE,))),),
+        verifier=_plus(Ref("three"), TRUE),
+    )
+    assert isinstance(script.content, DApp)
+    full = estimate_fully(estimator(version), 6, script.content)
+    if version == 4:
+        assert full.values == {"two": 2, "three": 3}
+        assert full.functions == {"twice": 4}
+        assert full.annotated == {"call": 4, "verify": 4}
+    else:
+        numbers = estimate(script, version)
+        assert full.annotated == {**numbers.callables, "verify": numbers.verifier}
+        # Three blocks of 5, and the value with its 3 constants and 2 sums after a name.
+        assert full.values["two"] == 3 * 5 + 2 + 5
 
 
 def test_arguments_hide_values_since_the_fixes() -> None:

@@ -6,15 +6,25 @@ which limits.
 
 from soliton.ride.estimators.library import Place
 from soliton.ride.estimators.machine import EstimationError, EstimationTooLong
-from soliton.ride.estimators.scripts import Estimate, Estimator, estimate, estimate_by, estimator
+from soliton.ride.estimators.scripts import (
+    Estimate,
+    Estimator,
+    FullEstimate,
+    estimate,
+    estimate_by,
+    estimate_fully,
+    estimator,
+)
 
 __all__ = [
     "Estimate",
     "EstimationError",
     "EstimationTooLong",
     "Estimator",
+    "FullEstimate",
     "Place",
     "estimate",
     "estimate_by",
+    "estimate_fully",
     "estimator",
 ]

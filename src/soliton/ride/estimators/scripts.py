@@ -87,6 +87,52 @@ def estimate(
     )
 
 
+class FullEstimate(msgspec.Struct, frozen=True):
+    """What the parts of a dApp take: functions with annotations (the verifier among them), named
+    values, and functions without annotations.
+    """
+
+    annotated: dict[str, int]
+    values: dict[str, int]
+    functions: dict[str, int]
+
+
+def estimate_fully(estimator: Estimator, version: int, dapp: DApp) -> FullEstimate:
+    """Estimate all declarations of a dApp, as compilers do: by the third estimator in one go, which
+    can give other numbers than the chain has where names repeat. Raises ``EstimationError``.
+    """
+    annotated = [each.function for each in dapp.callables]
+    if dapp.verifier is not None:
+        annotated.append(dapp.verifier.function)
+    if estimator.number < 3:
+        return _estimate_fully_by_names(estimator, version, dapp)
+    estimation = third.Estimation(estimator.edition, costs(version, Place.DAPP))
+    values, functions = estimation.each((*dapp.declarations, *annotated))
+    plain = {each.name for each in dapp.declarations}
+    return FullEstimate(
+        {name: cost for name, cost in functions.items() if name not in plain},
+        values,
+        {name: cost for name, cost in functions.items() if name in plain},
+    )
+
+
+def _estimate_fully_by_names(estimator: Estimator, version: int, dapp: DApp) -> FullEstimate:
+    estimation = DAppEstimation(estimator, version, dapp)
+    numbers = estimation.all()
+    annotated = dict(numbers.callables)
+    if dapp.verifier is not None:
+        annotated[dapp.verifier.function.name] = numbers.verifier
+    values: dict[str, int] = {}
+    functions: dict[str, int] = {}
+    for each in dapp.declarations:
+        if isinstance(each, Let):
+            values[each.name] = estimation.inside(Ref(each.name))
+        else:
+            call = Call(each.name, (TRUE,) * len(each.parameters))
+            functions[each.name] = estimation.inside(call)
+    return FullEstimate(annotated, values, functions)
+
+
 def estimator(version: int, *, fix_overflow: bool = True, let_fixes: bool = False) -> Estimator:
     """The estimator that one of ``VERSIONS`` stands for."""
     if version not in VERSIONS:
@@ -175,6 +221,10 @@ class DAppEstimation:
             Let(function.invocation, TRUE),
             Block(called, Call(called.name, (TRUE,) * len(called.parameters))),
         )
+        return self.inside(expression, place)
+
+    def inside(self, expression: Expression, place: Place = Place.DAPP) -> int:
+        """The complexity of an expression after all declarations; raises ``EstimationError``."""
         declarations = self._dapp.declarations
         if self._estimator.number < 3:
             for declaration in reversed(declarations):

@@ -181,6 +181,64 @@ class Estimation:
         self._walk.finish(self._declarations(declarations, values))
         return Declared(self, values)
 
+    def each(self, declarations: tuple[Declaration, ...]) -> tuple[dict[str, int], dict[str, int]]:
+        """What every named value and every function takes, with all values that they mention, as
+        compilers show it; raises ``EstimationError``.
+
+        Where several values mention the same further values, the reference's numbers depend on the
+        order in which its hash tables give names; here it is the alphabet's.
+        """
+        values: dict[str, int] = {}
+        functions: dict[str, int] = {}
+        known: dict[str, Expression] = {}
+        for declaration in declarations:
+            name = declaration.name
+            before = self.state()
+            if isinstance(declaration, Let):
+                values[name] = wrapped(self._with_values(declaration.value, known))
+                self.restore(before)
+                known[name] = declaration.value
+                self._declare(declaration)
+            else:
+                self._walk.finish(self._function(declaration))
+                after = self.state()
+                functions[name] = max(1, wrapped(self._function_with_values(name, before, known)))
+                self.restore(after)
+        return values, functions
+
+    def _function_with_values(
+        self, name: str, before: _State, known: Mapping[str, Expression]
+    ) -> int:
+        function = self._functions.now[name]
+        self.restore(before)
+        self._mentioned |= function.mentions
+        cost = function.cost
+        for mention in sorted(function.mentions):
+            if mention in known:
+                cost += self._with_values(known[mention], known)
+        return cost
+
+    def _with_values(self, value: Expression, known: Mapping[str, Expression]) -> int:
+        """The cost of a value and, each time anew, of the values that it is the first to mention;
+        what is known afterwards is what it mentions itself.
+        """
+        functions = self._functions
+        start = functions.version
+        cost = 0
+        after: _State | None = None
+        pending = [(value, frozenset(self._mentioned))]
+        while pending:
+            inner, before = pending.pop()
+            functions.go(start)
+            self._mentioned = set(before)
+            cost += self._walk.cost(inner)
+            after = after or self.state()
+            found = frozenset(self._mentioned)
+            pending += ((known[name], found) for name in found - before if name in known)
+        assert after is not None, "there was the value itself"
+        self.restore(after)
+        return cost
+
     def cost_inside(self, values: list[_Value], expression: Expression) -> int:
         """The complexity of an expression and of the values before it that it mentions."""
         self._walk.spend(len(values))
