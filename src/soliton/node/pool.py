@@ -16,6 +16,9 @@ import heapq
 import logging
 from collections.abc import Callable, Iterable
 
+import msgspec
+
+from soliton.chain.blocks import Block
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.errors import InputError
 from soliton.ledger.context import Context
@@ -38,6 +41,7 @@ class UtxPool:
         "_bytes",
         "_chain",
         "_clock",
+        "_context_after",
         "_max_bytes",
         "_max_count",
         "_overlay",
@@ -54,6 +58,7 @@ class UtxPool:
         self._max_bytes = max_bytes
         self._transactions: dict[bytes, AnyTransaction] = {}
         self._bytes = 0
+        self._context_after: tuple[Block, Context] | None = None
         self._overlay = Overlay(chain.store, chain.height + 1)
 
     def __len__(self) -> int:
@@ -119,11 +124,18 @@ class UtxPool:
         self._overlay.merge(applied.changes)
 
     def _context(self) -> Context:
+        """The block after the last one, made now; all but the time is the same until that comes."""
+        last = self._chain.last_block
+        if self._context_after is None or self._context_after[0] is not last:
+            self._context_after = last, self._context_on(last)
+        return msgspec.structs.replace(self._context_after[1], timestamp=self._clock())
+
+    def _context_on(self, last: Block) -> Context:
         height = self._chain.height + 1
         return Context(
             height,
             self._clock(),
-            self._chain.last_block.header.timestamp,
+            last.header.timestamp,
             self._chain.rules.at(height),
             self._chain.scripts,
             self._chain.view.block(self._chain.height),
