@@ -106,6 +106,33 @@ def test_functions_that_call_one_another_twice_end_at_the_limit() -> None:
     assert time.monotonic() - begin < PATIENCE_SECONDS
 
 
+def test_free_calls_of_older_scripts_end_as_well() -> None:
+    doubling = [
+        func("f0", "a b", 1),
+        *(
+            func(f"f{n}", "a b", call(f"f{n - 1}", call(f"f{n - 1}", 1, 1), 1))
+            for n in range(1, 60)
+        ),
+    ]
+    begin = time.monotonic()
+    with pytest.raises(EvaluationError, match="calls"):
+        run(block(*doubling, call("f59", 1, 1)), Switches(new_complexity=False))
+    assert time.monotonic() - begin < PATIENCE_SECONDS
+
+
+@pytest.mark.parametrize("lexical", [True, False])
+def test_ten_thousand_names(lexical: bool) -> None:
+    count = 10_000
+    names = [let(f"a{n}", n) for n in range(count)]
+    uses = add(0, *(f"a{7 * n % count}" for n in range(300)))
+    expression = block(
+        *names, *(let(f"b{n}", uses) for n in range(20)), add(*(f"b{n}" for n in range(20)))
+    )
+    begin = time.monotonic()
+    run(expression, Switches(lexical_scope=lexical))
+    assert time.monotonic() - begin < PATIENCE_SECONDS
+
+
 def test_lists_within_lists_are_too_heavy_before_they_are_too_deep() -> None:
     deepen = [let("a0", "nil")]
     deepen += [let(f"a{n}", call(1100, f"a{n - 1}", "nil")) for n in range(1, 9_000)]

@@ -12,7 +12,7 @@ Sources: wavesplatform/Waves
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
@@ -20,6 +20,12 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import DataValue
 from soliton.ride.errors import EvaluationError
 from soliton.ride.values import Value
+
+MAX_FREE_CALLS: Final = 200_000
+"""In the older way of counting a call of a script's own function costs nothing, so that functions
+that call one another twice would run for ages. The reference has no such limit: its estimators
+refuse these scripts. All that they let pass stays far below.
+"""
 
 
 class Switches(msgspec.Struct, frozen=True):
@@ -182,11 +188,13 @@ class CallContext:
     already; only a function that runs other scripts changes it. ``variables`` holds the values of
     names that depend on the run, as far as they are known. ``journal`` has the answers of the chain
     where a run may have to be repeated after it called other scripts. ``subject`` makes what the
-    name ``tx`` stands for.
+    name ``tx`` stands for. ``calls`` counts calls of the script's own functions where they are free
+    (see ``MAX_FREE_CALLS``).
     """
 
     __slots__ = (
         "asset_script",
+        "calls",
         "environment",
         "journal",
         "remaining",
@@ -206,6 +214,7 @@ class CallContext:
         subject: Callable[[], Value] | None = None,
     ) -> None:
         self.subject = subject
+        self.calls = 0
         self.variables: dict[str, Value] = {}
         self.journal: list[tuple[Value | EvaluationError, int]] = []
         self.environment = environment

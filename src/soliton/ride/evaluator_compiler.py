@@ -19,10 +19,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias, Union
 
-from soliton.ride.environment import CallContext
+from soliton.ride.environment import MAX_FREE_CALLS, CallContext
 from soliton.ride.errors import EvaluationError
 from soliton.ride.evaluator_library import Implementation, Library
 from soliton.ride.evaluator_machine import EXTENDED, FIRST_OF_CHAIN, LAST_OF_CHAIN, constant_value
+from soliton.ride.evaluator_scope import Scope, find
 from soliton.ride.expressions import (
     AnnotatedFunction,
     Block,
@@ -99,7 +100,7 @@ class _Function:
         self.depth = 0
 
 
-_Scope: TypeAlias = "tuple[_Variable | _Function, _Scope] | None"
+_Scope: TypeAlias = Scope[_Variable | _Function] | None
 _Made: TypeAlias = tuple[Code, int]
 
 
@@ -138,7 +139,8 @@ class Program:
         entry = self._entries.get(name)
         if entry is None:
             invocation = _Variable(annotated.invocation, self._layout, None, self._scope)
-            function = _Function(annotated.function, 0, (invocation, self._scope))
+            scope = Scope((False, invocation.name), invocation, self._scope)
+            function = _Function(annotated.function, 0, scope)
             code, depth = self._compiler.start_body(function)
             size = function.layout.size
             start = _start(code, size, self._compiler.new)
@@ -198,8 +200,10 @@ def _charge(context: CallContext, cost: int) -> None:
 
 def _declare(declaration: Declaration, layout: _Layout, scope: _Scope) -> _Scope:
     if isinstance(declaration, Let):
-        return _Variable(declaration.name, layout, declaration.value, scope), scope
-    return _Function(declaration, layout.level, scope), scope
+        variable = _Variable(declaration.name, layout, declaration.value, scope)
+        return Scope((False, declaration.name), variable, scope)
+    function = _Function(declaration, layout.level, scope)
+    return Scope((True, declaration.name), function, scope)
 
 
 class _Compiler:
@@ -254,7 +258,8 @@ class _Compiler:
         if function.code is None:
             scope = function.scope
             for name in function.declaration.parameters:
-                scope = (_Variable(name, function.layout, None, None), scope)
+                variable = _Variable(name, function.layout, None, None)
+                scope = Scope((False, name), variable, scope)
             function.code, function.depth = self.compile(
                 function.declaration.body, scope, function.layout
             )
@@ -268,10 +273,10 @@ class _Compiler:
         return make(condition, then, otherwise), max(first, second, third)
 
     def _ref(self, name: str, scope: _Scope, layout: _Layout) -> _Made:
-        while scope is not None:
-            variable, scope = scope
-            if type(variable) is _Variable and variable.name == name:
-                return self._variable(variable, layout)
+        found = find(scope, (False, name))
+        if found is not None:
+            assert isinstance(found.declaration, _Variable)
+            return self._variable(found.declaration, layout)
         if name in self._library.constants:
             code = _constant(self._library.constants[name])
         elif name in self._library.variables:
@@ -300,9 +305,11 @@ class _Compiler:
             return self._native(node.function, codes), depth
         if node.function in self._library.named:
             return self._named_call(node.function, codes, depth)
-        function = _find_function(node.function, scope)
-        if function is None:
+        found = find(scope, (True, node.function))
+        if found is None:
             return self._construct(node.function, codes), depth
+        function = found.declaration
+        assert isinstance(function, _Function)
         if len(codes) != len(function.declaration.parameters):
             return undecided, 0
         body, inner = self.body(function)
@@ -344,14 +351,6 @@ class _Compiler:
         else:
             code = _construct(name, fields, codes)
         return _counted(code) if self.new else code
-
-
-def _find_function(name: str, scope: _Scope) -> _Function | None:
-    while scope is not None:
-        function, scope = scope
-        if type(function) is _Function and function.declaration.name == name:
-            return function
-    return None
 
 
 # --- code -----------------------------------------------------------------------------------------
@@ -550,8 +549,14 @@ def _frames(codes: tuple[Code, ...], size: int, hops: int) -> _Frames:
 
 
 def _plain_call(frames: _Frames, body: Code) -> Code:
+    """The older way of counting: calls are free."""
+
     def call(frame: Frame, context: CallContext) -> Value:
-        return body(frames(frame, context), context)
+        inner = frames(frame, context)
+        context.calls += 1
+        if context.calls > MAX_FREE_CALLS:
+            raise Undecided
+        return body(inner, context)
 
     return call
 

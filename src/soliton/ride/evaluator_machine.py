@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from typing import Final, TypeAlias, Union
 
-from soliton.ride.environment import CallContext
+from soliton.ride.environment import MAX_FREE_CALLS, CallContext
 from soliton.ride.errors import (
     ComplexityExceeded,
     EvaluationError,
@@ -29,6 +29,7 @@ from soliton.ride.errors import (
     ThrownError,
 )
 from soliton.ride.evaluator_library import Library, Named
+from soliton.ride.evaluator_scope import Scope, find
 from soliton.ride.expressions import (
     AnnotatedFunction,
     Block,
@@ -48,6 +49,7 @@ from soliton.ride.expressions import (
     StringConst,
 )
 from soliton.ride.functions.bodies import missing_value_message
+from soliton.ride.functions.printing import plain_text
 from soliton.ride.trace import Trace
 from soliton.ride.values import (
     UNIT,
@@ -111,7 +113,7 @@ class _BlockNode:
 
 
 Node: TypeAlias = Union[Expression, Value, _GetNode, _IfNode, _CallNode, _BlockNode]  # noqa: UP007 - one of them is a string
-_Scope: TypeAlias = "tuple[_LetNode | Func, _Scope] | None"
+_Scope: TypeAlias = Scope[_LetNode | Func] | None
 _State: TypeAlias = tuple[Node, int]
 _Steps: TypeAlias = "Generator[_Steps, _State, _State]"
 
@@ -153,6 +155,7 @@ class Machine:
     """One run of one expression."""
 
     __slots__ = (
+        "_calls",
         "_context",
         "_journal",
         "_library",
@@ -179,6 +182,7 @@ class Machine:
         self._new = context.switches.new_complexity
         self._overhead = 0 if self._new else 1
         self._open: list[_LetNode] = []
+        self._calls = 0
 
     def run(self, expression: Expression) -> tuple[Value, int]:
         """The value of an expression and the complexity left.
@@ -197,12 +201,13 @@ class Machine:
         """The value of a dApp's function and the complexity left; raises as ``run`` does."""
         scope: _Scope = None
         for each in declarations:
-            declared = _LetNode(each.name, each.value) if isinstance(each, Let) else each
-            scope = (declared, scope)
+            scope = _within(
+                _LetNode(each.name, each.value) if isinstance(each, Let) else each, scope
+            )
         let = _LetNode(annotated.invocation, invocation)
         function = annotated.function
         call = _CallNode(function.name, list(arguments), Call(function.name, ()))
-        return self._finish(self._call(call, self._limit, (function, (let, scope))))
+        return self._finish(self._call(call, self._limit, _within(function, _within(let, scope))))
 
     def _finish(self, steps: _Steps) -> tuple[Value, int]:
         try:
@@ -258,7 +263,7 @@ class Machine:
         return _done(node, limit)
 
     def _block(self, node: _BlockNode, limit: int, scope: _Scope) -> _Steps:
-        body, remaining = yield self._enter(node.body, limit, (node.declaration, scope))
+        body, remaining = yield self._enter(node.body, limit, _within(node.declaration, scope))
         if _is_value(body):
             return body, remaining
         node.body = body
@@ -272,7 +277,7 @@ class Machine:
         if not isinstance(owner, CaseObject):
             raise _failed(
                 EvaluationError(
-                    f"GETTER of non-case-object {type(owner).__name__} with field '{node.field}"
+                    f"GETTER of non-case-object {plain_text(owner)} with field '{node.field}"
                 ),
                 remaining,
             )
@@ -296,10 +301,11 @@ class Machine:
 
     def _ref(self, node: Ref, limit: int, scope: _Scope) -> _Steps:
         name = node.name
-        while scope is not None:
-            declaration, scope = scope
-            if type(declaration) is _LetNode and declaration.name == name:
-                return (yield self._let(node, declaration, limit, scope))
+        found = find(scope, (False, name))
+        if found is not None:
+            let = found.declaration
+            assert isinstance(let, _LetNode)
+            return (yield self._let(node, let, limit, found.outer))
         library = self._library
         if name in library.constants:
             return library.constants[name], limit - self._overhead
@@ -363,12 +369,16 @@ class Machine:
             reduced = limit - named.cost if self._new else limit
             result, left = yield self._enter(body, reduced, scope)
             return result, reduced if self._new else left
-        found = _find_function(function, scope)
+        found = find(scope, (True, function))
         if found is None:
             return self._construct(function, values, limit), limit
-        declaration, rest = found
-        body = _with_arguments(declaration.parameters, declaration.body, values)
-        inner = rest if self._context.switches.lexical_scope else scope
+        declared = found.declaration
+        assert isinstance(declared, Func)
+        self._calls += not self._new
+        if self._calls > MAX_FREE_CALLS:
+            raise _failed(EvaluationError(f"more than {MAX_FREE_CALLS} calls"), limit)
+        body = _with_arguments(declared.parameters, declared.body, values)
+        inner = found.outer if self._context.switches.lexical_scope else scope
         return (yield self._enter(body, limit, inner))
 
     def _construct(self, name: str, values: tuple[Value, ...], limit: int) -> Value:
@@ -454,12 +464,8 @@ def _failed(error: EvaluationError, remaining: int) -> EvaluationError:
     return error
 
 
-def _find_function(name: str, scope: _Scope) -> tuple[Func, _Scope] | None:
-    while scope is not None:
-        declaration, scope = scope
-        if type(declaration) is Func and declaration.name == name:
-            return declaration, scope
-    return None
+def _within(declaration: _LetNode | Func, scope: _Scope) -> _Scope:
+    return Scope((type(declaration) is Func, declaration.name), declaration, scope)
 
 
 def _with_arguments(
