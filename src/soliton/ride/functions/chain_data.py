@@ -20,9 +20,10 @@ from typing import Final
 
 import msgspec
 
-from soliton.chain import addresses
+from soliton.chain import addresses, protobuf
 from soliton.chain.errors import AddressError, AliasError, ChainError
-from soliton.chain.transactions.codec import decode_protobuf
+from soliton.chain.proto.transaction_pb2 import SignedTransaction
+from soliton.chain.transactions.codec import check_proofs, from_message, validate
 from soliton.chain.transactions.ethereum import Ethereum, EthereumTransfer
 from soliton.chain.transactions.invoke_script import InvokeScript
 from soliton.chain.transactions.model import AnyTransaction
@@ -48,6 +49,8 @@ from soliton.ride.values import (
 
 MAX_ASSET_NAME_BYTES: Final = 16
 MAX_ASSET_DESCRIPTION_BYTES: Final = 1000
+MAX_CHAIN_ID: Final = 256
+"""Chain ids are bytes."""
 _ADDRESS: Final = "Address"
 _ALIAS: Final = "Alias"
 
@@ -406,14 +409,33 @@ def transfer(context: CallContext, transaction_id: bytes) -> Value:
 
 
 def transfer_from_protobuf(context: CallContext, data: bytes) -> Value:
-    """``transferTransactionFromProto``: unit for anything but a transfer."""
+    """``transferTransactionFromProto``: unit for anything but a transfer that could be valid.
+
+    It may be one of another chain; the address of the sender is of this one nevertheless.
+    """
     try:
-        found = decode_protobuf(data, context.environment.chain_id)
+        signed = protobuf.parse(SignedTransaction, data)
+        chain_id = signed.waves_transaction.chain_id
+        if not 0 < chain_id < MAX_CHAIN_ID:
+            return UNIT
+        found = from_message(signed, chain_id)
+        if not isinstance(found.payload, Transfer):
+            return UNIT
+        check_proofs(found.proofs)
+        validate(found)
     except ChainError:
         return UNIT
-    if not isinstance(found.payload, Transfer):
-        return UNIT
-    return bindings.transaction_object(found, _view(context))
+    own_chain = context.environment.chain_id
+    sender = addresses.from_public_key(found.sender_public_key, own_chain)
+    return bindings.transfer_object(
+        msgspec.structs.replace(bindings.envelope_of(found), sender=sender),
+        found.payload.recipient,
+        found.payload.asset_id,
+        found.payload.amount,
+        _view(context),
+        found.fee_asset_id,
+        found.payload.attachment,
+    )
 
 
 # --- ids ------------------------------------------------------------------------------------------
