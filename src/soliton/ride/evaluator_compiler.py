@@ -6,9 +6,8 @@ error of a library function); the run is then repeated by ``evaluator_machine``,
 what the reference makes of it. So closures need to be right about values and about the complexity
 of success only: it must have been above zero all the time.
 
-A frame is a list: the frame around it, then the arguments and the ``let`` values of one call of a
-function, ``None`` where none is known yet. Python's own stack carries the nesting; how deep it gets
-is known after compilation, and what is too deep is left to the machine.
+Python's own stack carries the nesting; how deep it gets is known after compilation, and what is too
+deep is left to the machine.
 
 Source of the rules: wavesplatform/Waves
 ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/evaluator/EvaluatorV2.scala``.
@@ -16,12 +15,36 @@ Source of the rules: wavesplatform/Waves
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias, Union
+from collections.abc import Sequence
+from typing import Final, TypeAlias
 
-from soliton.ride.environment import MAX_FREE_CALLS, CallContext
+from soliton.ride.environment import CallContext
 from soliton.ride.errors import EvaluationError
-from soliton.ride.evaluator_library import Implementation, Library
+from soliton.ride.evaluator_code import (
+    Code,
+    Frame,
+    argument_code,
+    constant_code,
+    construct_code,
+    counted,
+    counted_get_code,
+    counted_if_code,
+    fixed_cost_call,
+    frame_maker,
+    free_call,
+    get_code,
+    if_code,
+    journaled,
+    let_code,
+    native_code,
+    script_call,
+    start_code,
+    undecided,
+    unit_code,
+    variable_code,
+    with_something_left,
+)
+from soliton.ride.evaluator_library import Library
 from soliton.ride.evaluator_machine import EXTENDED, FIRST_OF_CHAIN, LAST_OF_CHAIN, constant_value
 from soliton.ride.evaluator_scope import Scope, find
 from soliton.ride.expressions import (
@@ -36,18 +59,10 @@ from soliton.ride.expressions import (
     Let,
     Ref,
 )
-from soliton.ride.values import UNIT, CaseObject, Value, case_object
+from soliton.ride.values import UNIT, Value
 
 MAX_DEPTH: Final = 1_500
 """Levels of closures within closures; a deeper program is left to the machine."""
-
-Frame: TypeAlias = "list[Cell]"
-Cell: TypeAlias = Union[Value, Frame, None]  # noqa: UP007 - it is recursive
-Code: TypeAlias = Callable[[Frame, CallContext], Value]
-
-
-class Undecided(EvaluationError):
-    """Not a plain success: let the machine find out what it is."""
 
 
 class TooDeep(EvaluationError):
@@ -104,11 +119,6 @@ _Scope: TypeAlias = Scope[_Variable | _Function] | None
 _Made: TypeAlias = tuple[Code, int]
 
 
-def undecided(_frame: Frame, _context: CallContext) -> Value:
-    """The code of what cannot succeed."""
-    raise Undecided
-
-
 class Program:
     """The declarations of a script and all code made from it so far."""
 
@@ -143,7 +153,7 @@ class Program:
             function = _Function(annotated.function, 0, scope)
             code, depth = self._compiler.start_body(function)
             size = function.layout.size
-            start = _start(code, size, self._compiler.new)
+            start = start_code(code, size, self._compiler.new)
             entry = Entry(start, depth + 1, self._layout, invocation.place)
             self._entries[name] = entry
         return entry
@@ -175,27 +185,6 @@ class Entry:
             frame[0] = list(arguments)
             frame[self._place] = invocation
         return self._code(frame, context)
-
-
-def _start(body: Code, size: int, new: bool) -> Code:
-    def start(frame: Frame, context: CallContext) -> Value:
-        arguments: list[Cell] = frame[0]  # type: ignore[assignment]
-        before = context.remaining
-        inner: Frame = [frame, *arguments]
-        inner += [None] * (size - len(inner))
-        value = body(inner, context)
-        if new and context.remaining == before:
-            _charge(context, 1)
-        return value
-
-    return start
-
-
-def _charge(context: CallContext, cost: int) -> None:
-    remaining = context.remaining - cost
-    if remaining <= 0:
-        raise Undecided
-    context.remaining = remaining
 
 
 def _declare(declaration: Declaration, layout: _Layout, scope: _Scope) -> _Scope:
@@ -245,9 +234,9 @@ class _Compiler:
                 code, depth = self._if(node, scope, layout)
             case GetField(inner, field):
                 owner, depth = self.compile(inner, scope, layout)
-                code = _get(owner, field) if self.new else _get_counted(owner, field)
+                code = get_code(owner, field) if self.new else counted_get_code(owner, field)
             case _:
-                code, depth = _constant(constant_value(node)), 0
+                code, depth = constant_code(constant_value(node)), 0
         self._depth -= 1
         if depth >= MAX_DEPTH:
             raise TooDeep
@@ -269,7 +258,7 @@ class _Compiler:
         condition, first = self.compile(node.condition, scope, layout)
         then, second = self.compile(node.then, scope, layout)
         otherwise, third = self.compile(node.otherwise, scope, layout)
-        make = _if if self.new else _if_counted
+        make = if_code if self.new else counted_if_code
         return make(condition, then, otherwise), max(first, second, third)
 
     def _ref(self, name: str, scope: _Scope, layout: _Layout) -> _Made:
@@ -278,24 +267,24 @@ class _Compiler:
             assert isinstance(found.declaration, _Variable)
             return self._variable(found.declaration, layout)
         if name in self._library.constants:
-            code = _constant(self._library.constants[name])
+            code = constant_code(self._library.constants[name])
         elif name in self._library.variables:
-            code = _of_run(name, self._library.variables[name])
+            code = variable_code(name, self._library.variables[name])
         else:
             return undecided, 0
-        return (code if self.new else _counted(code)), 1
+        return (code if self.new else counted(code)), 1
 
     def _variable(self, variable: _Variable, layout: _Layout) -> _Made:
         hops = layout.level - variable.layout.level
         if variable.expression is None:
-            code = _argument(variable.place, hops)
+            code = argument_code(variable.place, hops)
         else:
             if variable.code is None:
                 variable.code, variable.depth = self.compile(
                     variable.expression, variable.scope, variable.layout
                 )
-            code = _let(variable.code, variable.place, hops)
-        return (code if self.new else _counted(code)), variable.depth + 1
+            code = let_code(variable.code, variable.place, hops)
+        return (code if self.new else counted(code)), variable.depth + 1
 
     def _call(self, node: Call, scope: _Scope, layout: _Layout) -> _Made:
         made = [self.compile(argument, scope, layout) for argument in node.arguments]
@@ -313,8 +302,8 @@ class _Compiler:
         if len(codes) != len(function.declaration.parameters):
             return undecided, 0
         body, inner = self.body(function)
-        frames = _frames(codes, function.layout.size, layout.level - function.level)
-        make = _script_call if self.new else _plain_call
+        frames = frame_maker(codes, function.layout.size, layout.level - function.level)
+        make = script_call if self.new else free_call
         return make(frames, body), max(depth, inner) + 1
 
     def _native(self, number: int, codes: tuple[Code, ...]) -> Code:
@@ -323,9 +312,9 @@ class _Compiler:
             return undecided
         implementation = native.implementation
         if self._calls_scripts and FIRST_OF_CHAIN <= number <= LAST_OF_CHAIN:
-            implementation = _journaled(implementation)
-        code = _native(codes, native.cost, implementation)
-        return _left_over(code) if number in EXTENDED else code
+            implementation = journaled(implementation)
+        code = native_code(codes, native.cost, implementation)
+        return with_something_left(code) if number in EXTENDED else code
 
     def _named_call(self, name: str, codes: tuple[Code, ...], depth: int) -> _Made:
         named = self._library.named[name]
@@ -336,10 +325,10 @@ class _Compiler:
             declaration = Func(name, named.parameters, named.body)
             function = self._named[name] = _Function(declaration, -1, None)
         body, inner = self.body(function)
-        frames = _frames(codes, function.layout.size, 0)
+        frames = frame_maker(codes, function.layout.size, 0)
         if self.new:
-            return _fixed_cost_call(frames, body, named.cost), max(depth, inner) + 1
-        return _plain_call(frames, body), max(depth, inner) + 1
+            return fixed_cost_call(frames, body, named.cost), max(depth, inner) + 1
+        return free_call(frames, body), max(depth, inner) + 1
 
     def _construct(self, name: str, codes: tuple[Code, ...]) -> Code:
         fields = self._library.constructors.get(name)
@@ -347,271 +336,7 @@ class _Compiler:
             return undecided
         code: Code
         if not fields and name == UNIT.type_name:
-            code = _construct_unit(codes)
+            code = unit_code(codes)
         else:
-            code = _construct(name, fields, codes)
-        return _counted(code) if self.new else code
-
-
-# --- code -----------------------------------------------------------------------------------------
-
-
-def _constant(value: Value) -> Code:
-    def constant(_frame: Frame, _context: CallContext) -> Value:
-        return value
-
-    return constant
-
-
-def _counted(code: Code) -> Code:
-    """The same for one more unit of complexity."""
-
-    def counted(frame: Frame, context: CallContext) -> Value:
-        value = code(frame, context)
-        remaining = context.remaining - 1
-        if remaining <= 0:
-            raise Undecided
-        context.remaining = remaining
-        return value
-
-    return counted
-
-
-def _of_run(name: str, variable: Callable[[CallContext], Value]) -> Code:
-    def of_run(_frame: Frame, context: CallContext) -> Value:
-        known = context.variables
-        if name not in known:
-            known[name] = variable(context)
-        return known[name]
-
-    return of_run
-
-
-def _argument(place: int, hops: int) -> Code:
-    def near(frame: Frame, _context: CallContext) -> Value:
-        return frame[place]  # type: ignore[return-value]
-
-    def next_to(frame: Frame, _context: CallContext) -> Value:
-        return frame[0][place]  # type: ignore[index, return-value]
-
-    def far(frame: Frame, _context: CallContext) -> Value:
-        for _ in range(hops):
-            frame = frame[0]  # type: ignore[assignment]
-        return frame[place]  # type: ignore[return-value]
-
-    return (near, next_to, far)[min(hops, 2)]
-
-
-def _let(value: Code, place: int, hops: int) -> Code:
-    def near(frame: Frame, context: CallContext) -> Value:
-        known = frame[place]
-        if known is None:
-            known = frame[place] = value(frame, context)
-        return known  # type: ignore[return-value]
-
-    def far(frame: Frame, context: CallContext) -> Value:
-        for _ in range(hops):
-            frame = frame[0]  # type: ignore[assignment]
-        known = frame[place]
-        if known is None:
-            known = frame[place] = value(frame, context)
-        return known  # type: ignore[return-value]
-
-    return far if hops else near
-
-
-def _get(owner: Code, field: str) -> Code:
-    def get(frame: Frame, context: CallContext) -> Value:
-        value = owner(frame, context)
-        if type(value) is not CaseObject or field not in value.fields:
-            raise Undecided
-        return value.fields[field]
-
-    return get
-
-
-def _get_counted(owner: Code, field: str) -> Code:
-    return _counted(_get(owner, field))
-
-
-def _if(condition: Code, then: Code, otherwise: Code) -> Code:
-    def choose(frame: Frame, context: CallContext) -> Value:
-        truth = condition(frame, context)
-        if truth is True:
-            return then(frame, context)
-        if truth is False:
-            return otherwise(frame, context)
-        raise Undecided
-
-    return choose
-
-
-def _if_counted(condition: Code, then: Code, otherwise: Code) -> Code:
-    # The condition pays, so that the branch finds what the reference would leave it.
-    return _if(_counted(condition), then, otherwise)
-
-
-def _native(codes: tuple[Code, ...], cost: int, implementation: Implementation) -> Code:
-    match codes:
-        case (only,):
-            return _native_1(only, cost, implementation)
-        case (first, second):
-            return _native_2(first, second, cost, implementation)
-
-    def call(frame: Frame, context: CallContext) -> Value:
-        values = [code(frame, context) for code in codes]
-        remaining = context.remaining - cost
-        if remaining <= 0:
-            raise Undecided
-        context.remaining = remaining
-        return implementation(values, context)
-
-    return call
-
-
-def _native_1(only: Code, cost: int, implementation: Implementation) -> Code:
-    def call(frame: Frame, context: CallContext) -> Value:
-        value = only(frame, context)
-        remaining = context.remaining - cost
-        if remaining <= 0:
-            raise Undecided
-        context.remaining = remaining
-        return implementation((value,), context)
-
-    return call
-
-
-def _native_2(first: Code, second: Code, cost: int, implementation: Implementation) -> Code:
-    def call(frame: Frame, context: CallContext) -> Value:
-        left = first(frame, context)
-        right = second(frame, context)
-        remaining = context.remaining - cost
-        if remaining <= 0:
-            raise Undecided
-        context.remaining = remaining
-        return implementation((left, right), context)
-
-    return call
-
-
-def _left_over(code: Code) -> Code:
-    """For functions that run other scripts: something must be left after them."""
-
-    def call(frame: Frame, context: CallContext) -> Value:
-        value = code(frame, context)
-        if context.remaining <= 0:
-            raise Undecided
-        return value
-
-    return call
-
-
-def _journaled(implementation: Implementation) -> Implementation:
-    """Writes down what the chain answered, should the run have to be repeated."""
-
-    def call(arguments: Sequence[Value], context: CallContext) -> Value:
-        try:
-            value = implementation(arguments, context)
-        except EvaluationError as error:
-            context.journal.append((error, context.remaining))
-            raise
-        context.journal.append((value, context.remaining))
-        return value
-
-    return call
-
-
-_Frames: TypeAlias = Callable[[Frame, CallContext], Frame]
-
-
-def _frames(codes: tuple[Code, ...], size: int, hops: int) -> _Frames:
-    """What evaluates arguments and makes the frame of the function that they go to."""
-    blanks = (None,) * (size - 1 - len(codes))
-
-    def one(frame: Frame, context: CallContext) -> Frame:
-        return [frame, codes[0](frame, context), *blanks]
-
-    def two(frame: Frame, context: CallContext) -> Frame:
-        return [frame, codes[0](frame, context), codes[1](frame, context), *blanks]
-
-    def many(frame: Frame, context: CallContext) -> Frame:
-        made: Frame = [frame]
-        for code in codes:
-            made.append(code(frame, context))
-        made += blanks
-        for _ in range(hops):
-            made[0] = made[0][0]  # type: ignore[index]
-        return made
-
-    if hops == 0 and len(codes) in (1, 2):
-        return one if len(codes) == 1 else two
-    return many
-
-
-def _plain_call(frames: _Frames, body: Code) -> Code:
-    """The older way of counting: calls are free."""
-
-    def call(frame: Frame, context: CallContext) -> Value:
-        inner = frames(frame, context)
-        context.calls += 1
-        if context.calls > MAX_FREE_CALLS:
-            raise Undecided
-        return body(inner, context)
-
-    return call
-
-
-def _script_call(frames: _Frames, body: Code) -> Code:
-    """The newer way of counting: a call that costs nothing costs one."""
-
-    def call(frame: Frame, context: CallContext) -> Value:
-        inner = frames(frame, context)
-        before = context.remaining
-        value = body(inner, context)
-        if context.remaining == before:
-            if before <= 1:
-                raise Undecided
-            context.remaining = before - 1
-        return value
-
-    return call
-
-
-def _fixed_cost_call(frames: _Frames, body: Code, cost: int) -> Code:
-    """The newer way of counting: a named library function costs what the table says."""
-
-    def call(frame: Frame, context: CallContext) -> Value:
-        inner = frames(frame, context)
-        remaining = context.remaining - cost
-        if remaining <= 0:
-            raise Undecided
-        context.remaining = remaining
-        value = body(inner, context)
-        context.remaining = remaining
-        return value
-
-    return call
-
-
-def _construct(name: str, fields: tuple[str, ...], codes: tuple[Code, ...]) -> Code:
-    pairs = tuple(zip(fields, codes, strict=False))
-    others = codes[len(fields) :]
-
-    def construct(frame: Frame, context: CallContext) -> Value:
-        values = {}
-        for field, code in pairs:
-            values[field] = code(frame, context)
-        for code in others:
-            code(frame, context)
-        return case_object(name, values)
-
-    return construct
-
-
-def _construct_unit(codes: tuple[Code, ...]) -> Code:
-    def construct(frame: Frame, context: CallContext) -> Value:
-        for code in codes:
-            code(frame, context)
-        return UNIT
-
-    return construct
+            code = construct_code(name, fields, codes)
+        return counted(code) if self.new else code

@@ -15,7 +15,6 @@ Sources: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang
 
 from __future__ import annotations
 
-import re
 import struct
 from typing import Final
 
@@ -46,6 +45,7 @@ from soliton.ride.expressions import (
     StringConst,
 )
 from soliton.ride.meta import read_meta
+from soliton.ride.readers import FIRST_VARINT_VERSION, Reader, make_reader, signed_byte
 from soliton.ride.values import (
     ELEMENT_WEIGHT,
     EMPTY_LIST_WEIGHT,
@@ -58,8 +58,6 @@ from soliton.ride.values import (
 CHECKSUM_LENGTH: Final = 4
 FIRST_VERSION: Final = 1
 LAST_VERSION: Final = 8
-FIRST_VARINT_VERSION: Final = 6
-"""From this version of the language on scripts are written in the varint encoding."""
 EXPRESSION, DAPP, LIBRARY = 1, 2, 3
 MAX_NAME_BYTES: Final = 255
 """For the names of callable functions."""
@@ -73,9 +71,7 @@ _LET, _FUNC = 0, 1
 _I16: Final = struct.Struct(">h")
 _I32: Final = struct.Struct(">i")
 _I64: Final = struct.Struct(">q")
-_ENCODED_SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
 _CHILDREN: Final = {_IF: 3, _LET_BLOCK: 2, _GETTER: 1, _BLOCK: 2}
-_MAX_VARINT_BYTES: Final = 10
 
 
 # --- envelope -------------------------------------------------------------------------------------
@@ -106,16 +102,16 @@ def _read_header(data: bytes) -> tuple[int, int, int]:
     if FIRST_VERSION <= first < FIRST_VARINT_VERSION:
         return first, EXPRESSION, 1
     if first and not FIRST_VERSION <= first <= LAST_VERSION:
-        raise ScriptFormatError(f"Invalid version of script: {_signed_byte(first)}")
+        raise ScriptFormatError(f"Invalid version of script: {signed_byte(first)}")
     length = 2 if first else 3
     if len(data) < length:
         raise ScriptFormatError(f"Illegal length of script: {len(data)}")
     kind = data[1]
     if kind not in (EXPRESSION, DAPP, LIBRARY):
-        raise ScriptFormatError(f"Invalid content type of script: {_signed_byte(kind)}")
+        raise ScriptFormatError(f"Invalid content type of script: {signed_byte(kind)}")
     version = first or data[2]
     if not FIRST_VERSION <= version <= LAST_VERSION:
-        raise ScriptFormatError(f"Invalid version of script: {_signed_byte(version)}")
+        raise ScriptFormatError(f"Invalid version of script: {signed_byte(version)}")
     return version, kind, length
 
 
@@ -139,7 +135,7 @@ def read_expression(data: bytes, version: int) -> Expression:
 
     Raises ``ScriptFormatError``.
     """
-    reader = _reader(data, version)
+    reader = make_reader(data, version)
     expression = _read(reader)
     if reader.left():
         raise ScriptFormatError(f"{reader.left()} bytes left")
@@ -148,7 +144,7 @@ def read_expression(data: bytes, version: int) -> Expression:
 
 def read_dapp(data: bytes, version: int) -> DApp:
     """The content of a dApp without envelope; raises ``ScriptFormatError``."""
-    reader = _reader(data, version)
+    reader = make_reader(data, version)
     reader.start_of_dapp()
     meta = reader.sized()
     read_meta(meta)
@@ -167,7 +163,7 @@ def read_dapp(data: bytes, version: int) -> DApp:
     return DApp(meta, declarations, callables, verifier)
 
 
-def _read_annotated(reader: _Reader) -> AnnotatedFunction:
+def _read_annotated(reader: Reader) -> AnnotatedFunction:
     invocation = reader.text()
     declaration = _read_declaration(reader, reader.byte())
     if not isinstance(declaration, Func):
@@ -175,13 +171,13 @@ def _read_annotated(reader: _Reader) -> AnnotatedFunction:
     return AnnotatedFunction(invocation, declaration)
 
 
-def _read_declaration(reader: _Reader, kind: int) -> Declaration:
+def _read_declaration(reader: Reader, kind: int) -> Declaration:
     name, parameters = _read_declaration_head(reader, kind)
     value = _read(reader)
     return Let(name, value) if parameters is None else Func(name, parameters, value)
 
 
-def _read_declaration_head(reader: _Reader, kind: int) -> tuple[str, tuple[str, ...] | None]:
+def _read_declaration_head(reader: Reader, kind: int) -> tuple[str, tuple[str, ...] | None]:
     if kind not in (_LET, _FUNC):
         raise ScriptFormatError(f"a declaration of the unknown kind {kind}")
     name = reader.text()
@@ -208,7 +204,7 @@ class _Pending:
         self.weight = EMPTY_LIST_WEIGHT
 
 
-def _read(reader: _Reader) -> Expression:
+def _read(reader: Reader) -> Expression:
     """One expression with all that is in it."""
     pending: list[_Pending] = []
     while True:
@@ -237,7 +233,7 @@ def _read(reader: _Reader) -> Expression:
             return node
 
 
-def _read_leaf(reader: _Reader, tag: int) -> Expression | None:
+def _read_leaf(reader: Reader, tag: int) -> Expression | None:
     if tag == _REF:
         return Ref(reader.text())
     if tag == _LONG:
@@ -275,7 +271,7 @@ def _leaf_weight(node: Expression) -> int:
     return 0
 
 
-def _open(reader: _Reader, tag: int) -> _Pending:
+def _open(reader: Reader, tag: int) -> _Pending:
     """The beginning of a node with children."""
     if tag == _CALL:
         function = reader.function()
@@ -291,7 +287,7 @@ def _open(reader: _Reader, tag: int) -> _Pending:
     raise ScriptFormatError(f"an expression of the unknown kind {tag}")
 
 
-def _close(reader: _Reader, pending: _Pending) -> Expression:
+def _close(reader: Reader, pending: _Pending) -> Expression:
     """The node whose children have all been read."""
     tag, head, children = pending.tag, pending.head, pending.children
     if tag == _CALL:
@@ -312,176 +308,6 @@ def _close(reader: _Reader, pending: _Pending) -> Expression:
     value, body = children
     declaration = Let(name, value) if parameters is None else Func(name, parameters, value)
     return Block(declaration, body, tag == _LET_BLOCK)
-
-
-def _decode_text(data: bytes) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        # The JVM writes one mark for an encoded surrogate, Python three.
-        return _ENCODED_SURROGATE.sub(b"\xef\xbf\xbd", data).decode("utf-8", "replace")
-
-
-def _signed_byte(byte: int) -> int:
-    return byte - 256 if byte > 127 else byte
-
-
-class _FixedReader:
-    """Reads the encoding with numbers of fixed width."""
-
-    __slots__ = ("_data", "_place")
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._place = 0
-
-    def left(self) -> int:
-        return len(self._data) - self._place
-
-    def byte(self) -> int:
-        place = self._place
-        if place >= len(self._data):
-            raise ScriptFormatError("the script breaks off")
-        self._place = place + 1
-        return self._data[place]
-
-    def long(self) -> int:
-        return self._number(_I64)
-
-    def sized(self) -> bytes:
-        length = self._number(_I32)
-        start = self._place
-        if not 0 <= length <= len(self._data) - start:
-            raise ScriptFormatError(f"Invalid array size ({length})")
-        self._place = start + length
-        return self._data[start : start + length]
-
-    def text(self) -> str:
-        return _decode_text(self.sized())
-
-    def function(self) -> int | str:
-        kind = self.byte()
-        if kind == _NATIVE:
-            return self._number(_I16)
-        if kind == _USER:
-            return self.text()
-        raise ScriptFormatError(f"Unknown function header type: {kind}")
-
-    def argument_count(self) -> int:
-        return self._count(1)
-
-    list_count = argument_count
-    dapp_count = argument_count
-
-    def parameter_count(self) -> int:
-        return self._count(2)
-
-    def start_of_dapp(self) -> None:
-        self._number(_I32)
-
-    def has_verifier(self) -> bool:
-        return self._number(_I32) > 0
-
-    def _count(self, bytes_each: int) -> int:
-        count = self._number(_I32)
-        if not 0 <= count <= self.left() // bytes_each:
-            raise ScriptFormatError(f"At position {self._place} array of arguments too big.")
-        return count
-
-    def _number(self, form: struct.Struct) -> int:
-        start = self._place
-        if len(self._data) - start < form.size:
-            raise ScriptFormatError("the script breaks off")
-        self._place = start + form.size
-        number: int = form.unpack_from(self._data, start)[0]
-        return number
-
-
-class _VarintReader:
-    """Reads the encoding with numbers as in protobuf."""
-
-    __slots__ = ("_data", "_place")
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._place = 0
-
-    def left(self) -> int:
-        return len(self._data) - self._place
-
-    def byte(self) -> int:
-        place = self._place
-        if place >= len(self._data):
-            raise ScriptFormatError("the script breaks off")
-        self._place = place + 1
-        return self._data[place]
-
-    def long(self) -> int:
-        number = self._varint() & 0xFFFF_FFFF_FFFF_FFFF
-        return number - (1 << 64) if number >> 63 else number
-
-    def sized(self) -> bytes:
-        length = self._int32()
-        start = self._place
-        if not 0 <= length <= len(self._data) - start:
-            raise ScriptFormatError(f"Invalid array size ({length})")
-        self._place = start + length
-        return self._data[start : start + length]
-
-    def text(self) -> str:
-        return _decode_text(self.sized())
-
-    def function(self) -> int | str:
-        kind = self.byte()
-        if kind == _NATIVE:
-            number = self._varint() & 0xFFFF
-            return number - (1 << 16) if number >> 15 else number
-        if kind == _USER:
-            return self.text()
-        raise ScriptFormatError(f"Unknown function header type: {kind}")
-
-    def argument_count(self) -> int:
-        return max(0, _signed_byte(self.byte()))
-
-    parameter_count = argument_count
-
-    def list_count(self) -> int:
-        return max(0, self._int32())
-
-    def dapp_count(self) -> int:
-        count = self._int32()
-        if not 0 <= count <= self.left():
-            raise ScriptFormatError(f"At position {self._place} array of arguments too big.")
-        return count
-
-    def start_of_dapp(self) -> None:
-        """Nothing comes before the description here."""
-
-    def has_verifier(self) -> bool:
-        flag = self.byte()
-        if flag > 1:
-            raise ScriptFormatError(f"At position {self._place} unknown option flag value")
-        return flag == 1
-
-    def _int32(self) -> int:
-        number = self._varint() & 0xFFFF_FFFF
-        return number - (1 << 32) if number >> 31 else number
-
-    def _varint(self) -> int:
-        number = 0
-        for shift in range(0, 7 * _MAX_VARINT_BYTES, 7):
-            byte = self.byte()
-            number |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return number
-        raise ScriptFormatError(f"a number of more than {_MAX_VARINT_BYTES} bytes")
-
-
-_Reader = _FixedReader | _VarintReader
-
-
-def _reader(data: bytes, version: int) -> _Reader:
-    return _FixedReader(data) if version < FIRST_VARINT_VERSION else _VarintReader(data)
 
 
 # --- writing --------------------------------------------------------------------------------------

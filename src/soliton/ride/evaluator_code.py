@@ -1,0 +1,339 @@
+"""The closures that scripts are compiled into.
+
+What lives here: one maker of code per kind of node. What does not: which of them a tree needs, and
+what its names stand for (``evaluator_compiler``).
+
+Code gets a frame and the context of the run. A frame is a list: the frame around it, then the
+arguments and the ``let`` values of one call of a function, ``None`` where none is known yet. Code
+is written out by number of arguments where that saves time.
+
+Source of the rules: wavesplatform/Waves
+``lang/shared/src/main/scala/com/wavesplatform/lang/v1/evaluator/EvaluatorV2.scala``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias, Union
+
+from soliton.ride.environment import MAX_FREE_CALLS, CallContext
+from soliton.ride.errors import EvaluationError
+from soliton.ride.evaluator_library import Implementation, Variable
+from soliton.ride.values import UNIT, CaseObject, Value, case_object
+
+Frame: TypeAlias = "list[Cell]"
+Cell: TypeAlias = Union[Value, Frame, None]  # noqa: UP007 - it is recursive
+Code: TypeAlias = Callable[[Frame, CallContext], Value]
+
+
+class Undecided(EvaluationError):
+    """Not a plain success: let the machine find out what it is."""
+
+
+def undecided(_frame: Frame, _context: CallContext) -> Value:
+    """The code of what cannot succeed."""
+    raise Undecided
+
+
+def start_code(body: Code, size: int, new: bool) -> Code:
+    """The code that calls a function of a dApp: its arguments come in the place of the frame around
+    the script.
+    """
+
+    def start(frame: Frame, context: CallContext) -> Value:
+        arguments: list[Cell] = frame[0]  # type: ignore[assignment]
+        before = context.remaining
+        inner: Frame = [frame, *arguments]
+        inner += [None] * (size - len(inner))
+        value = body(inner, context)
+        if new and context.remaining == before:
+            _charge(context, 1)
+        return value
+
+    return start
+
+
+def _charge(context: CallContext, cost: int) -> None:
+    remaining = context.remaining - cost
+    if remaining <= 0:
+        raise Undecided
+    context.remaining = remaining
+
+
+def constant_code(value: Value) -> Code:
+    """A value that is known already."""
+
+    def constant(_frame: Frame, _context: CallContext) -> Value:
+        return value
+
+    return constant
+
+
+def counted(code: Code) -> Code:
+    """The same for one more unit of complexity."""
+
+    def counted(frame: Frame, context: CallContext) -> Value:
+        value = code(frame, context)
+        remaining = context.remaining - 1
+        if remaining <= 0:
+            raise Undecided
+        context.remaining = remaining
+        return value
+
+    return counted
+
+
+def variable_code(name: str, variable: Variable) -> Code:
+    """A name of the library whose value depends on the run."""
+
+    def of_run(_frame: Frame, context: CallContext) -> Value:
+        known = context.variables
+        if name not in known:
+            known[name] = variable(context)
+        return known[name]
+
+    return of_run
+
+
+def argument_code(place: int, hops: int) -> Code:
+    """An argument of the function that is ``hops`` functions further out."""
+
+    def near(frame: Frame, _context: CallContext) -> Value:
+        return frame[place]  # type: ignore[return-value]
+
+    def next_to(frame: Frame, _context: CallContext) -> Value:
+        return frame[0][place]  # type: ignore[index, return-value]
+
+    def far(frame: Frame, _context: CallContext) -> Value:
+        for _ in range(hops):
+            frame = frame[0]  # type: ignore[assignment]
+        return frame[place]  # type: ignore[return-value]
+
+    return (near, next_to, far)[min(hops, 2)]
+
+
+def let_code(value: Code, place: int, hops: int) -> Code:
+    """A value that is made when it is first asked for."""
+
+    def near(frame: Frame, context: CallContext) -> Value:
+        known = frame[place]
+        if known is None:
+            known = frame[place] = value(frame, context)
+        return known  # type: ignore[return-value]
+
+    def far(frame: Frame, context: CallContext) -> Value:
+        for _ in range(hops):
+            frame = frame[0]  # type: ignore[assignment]
+        known = frame[place]
+        if known is None:
+            known = frame[place] = value(frame, context)
+        return known  # type: ignore[return-value]
+
+    return far if hops else near
+
+
+def get_code(owner: Code, field: str) -> Code:
+    """A field of an object."""
+
+    def get(frame: Frame, context: CallContext) -> Value:
+        value = owner(frame, context)
+        if type(value) is not CaseObject or field not in value.fields:
+            raise Undecided
+        return value.fields[field]
+
+    return get
+
+
+def counted_get_code(owner: Code, field: str) -> Code:
+    """A field, in the older way of counting."""
+    return counted(get_code(owner, field))
+
+
+def if_code(condition: Code, then: Code, otherwise: Code) -> Code:
+    """A choice."""
+
+    def choose(frame: Frame, context: CallContext) -> Value:
+        truth = condition(frame, context)
+        if truth is True:
+            return then(frame, context)
+        if truth is False:
+            return otherwise(frame, context)
+        raise Undecided
+
+    return choose
+
+
+def counted_if_code(condition: Code, then: Code, otherwise: Code) -> Code:
+    """A choice, in the older way of counting."""
+    # The condition pays, so that the branch finds what the reference would leave it.
+    return if_code(counted(condition), then, otherwise)
+
+
+def native_code(codes: tuple[Code, ...], cost: int, implementation: Implementation) -> Code:
+    """A call of a numbered function."""
+    match codes:
+        case (only,):
+            return _native_1(only, cost, implementation)
+        case (first, second):
+            return _native_2(first, second, cost, implementation)
+
+    def call(frame: Frame, context: CallContext) -> Value:
+        values = [code(frame, context) for code in codes]
+        remaining = context.remaining - cost
+        if remaining <= 0:
+            raise Undecided
+        context.remaining = remaining
+        return implementation(values, context)
+
+    return call
+
+
+def _native_1(only: Code, cost: int, implementation: Implementation) -> Code:
+    def call(frame: Frame, context: CallContext) -> Value:
+        value = only(frame, context)
+        remaining = context.remaining - cost
+        if remaining <= 0:
+            raise Undecided
+        context.remaining = remaining
+        return implementation((value,), context)
+
+    return call
+
+
+def _native_2(first: Code, second: Code, cost: int, implementation: Implementation) -> Code:
+    def call(frame: Frame, context: CallContext) -> Value:
+        left = first(frame, context)
+        right = second(frame, context)
+        remaining = context.remaining - cost
+        if remaining <= 0:
+            raise Undecided
+        context.remaining = remaining
+        return implementation((left, right), context)
+
+    return call
+
+
+def with_something_left(code: Code) -> Code:
+    """For functions that run other scripts: something must be left after them."""
+
+    def call(frame: Frame, context: CallContext) -> Value:
+        value = code(frame, context)
+        if context.remaining <= 0:
+            raise Undecided
+        return value
+
+    return call
+
+
+def journaled(implementation: Implementation) -> Implementation:
+    """Writes down what the chain answered, should the run have to be repeated."""
+
+    def call(arguments: Sequence[Value], context: CallContext) -> Value:
+        try:
+            value = implementation(arguments, context)
+        except EvaluationError as error:
+            context.journal.append((error, context.remaining))
+            raise
+        context.journal.append((value, context.remaining))
+        return value
+
+    return call
+
+
+FrameMaker: TypeAlias = Callable[[Frame, CallContext], Frame]
+
+
+def frame_maker(codes: tuple[Code, ...], size: int, hops: int) -> FrameMaker:
+    """What evaluates arguments and makes the frame of the function that they go to."""
+    blanks = (None,) * (size - 1 - len(codes))
+
+    def one(frame: Frame, context: CallContext) -> Frame:
+        return [frame, codes[0](frame, context), *blanks]
+
+    def two(frame: Frame, context: CallContext) -> Frame:
+        return [frame, codes[0](frame, context), codes[1](frame, context), *blanks]
+
+    def many(frame: Frame, context: CallContext) -> Frame:
+        made: Frame = [frame]
+        for code in codes:
+            made.append(code(frame, context))
+        made += blanks
+        for _ in range(hops):
+            made[0] = made[0][0]  # type: ignore[index]
+        return made
+
+    if hops == 0 and len(codes) in (1, 2):
+        return one if len(codes) == 1 else two
+    return many
+
+
+def free_call(frames: FrameMaker, body: Code) -> Code:
+    """The older way of counting: calls are free."""
+
+    def call(frame: Frame, context: CallContext) -> Value:
+        inner = frames(frame, context)
+        context.calls += 1
+        if context.calls > MAX_FREE_CALLS:
+            raise Undecided
+        return body(inner, context)
+
+    return call
+
+
+def script_call(frames: FrameMaker, body: Code) -> Code:
+    """The newer way of counting: a call that costs nothing costs one."""
+
+    def call(frame: Frame, context: CallContext) -> Value:
+        inner = frames(frame, context)
+        before = context.remaining
+        value = body(inner, context)
+        if context.remaining == before:
+            if before <= 1:
+                raise Undecided
+            context.remaining = before - 1
+        return value
+
+    return call
+
+
+def fixed_cost_call(frames: FrameMaker, body: Code, cost: int) -> Code:
+    """The newer way of counting: a named library function costs what the table says."""
+
+    def call(frame: Frame, context: CallContext) -> Value:
+        inner = frames(frame, context)
+        remaining = context.remaining - cost
+        if remaining <= 0:
+            raise Undecided
+        context.remaining = remaining
+        value = body(inner, context)
+        context.remaining = remaining
+        return value
+
+    return call
+
+
+def construct_code(name: str, fields: tuple[str, ...], codes: tuple[Code, ...]) -> Code:
+    """An object."""
+    pairs = tuple(zip(fields, codes, strict=False))
+    others = codes[len(fields) :]
+
+    def construct(frame: Frame, context: CallContext) -> Value:
+        values = {}
+        for field, code in pairs:
+            values[field] = code(frame, context)
+        for code in others:
+            code(frame, context)
+        return case_object(name, values)
+
+    return construct
+
+
+def unit_code(codes: tuple[Code, ...]) -> Code:
+    """The one value of its type."""
+
+    def construct(frame: Frame, context: CallContext) -> Value:
+        for code in codes:
+            code(frame, context)
+        return UNIT
+
+    return construct
