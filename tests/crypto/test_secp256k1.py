@@ -59,8 +59,6 @@ def test_s_counts_modulo_the_order() -> None:
     ("r", "s", "recovery_id"),
     [
         (0, 1, 0),
-        (1, 0, 0),
-        (1, ORDER, 0),
         (ORDER, 1, 0),
         (FIELD, 1, 0),
         (2**512, 1, 0),
@@ -102,3 +100,13 @@ def test_secrets_that_are_none(secret: bytes) -> None:
 def test_only_hashes_are_signed() -> None:
     with pytest.raises(CryptoError):
         secp256k1.sign(SECRET, b"message")
+
+
+def test_s_of_zero_leaves_only_the_hash() -> None:
+    exists = [r for r in range(1, 20) if secp256k1.recover(DIGEST, r, 1, 0) is not None]
+    assert [r for r in range(1, 20) if secp256k1.recover(DIGEST, r, 0, 0) is not None] == exists
+    r = exists[-1]
+    number = -int.from_bytes(DIGEST, "big") * pow(r, -1, ORDER) % ORDER
+    key = secp256k1.public_key(number.to_bytes(32, "big"))
+    assert secp256k1.recover(DIGEST, r, ORDER, 1) == key
+    assert secp256k1.recover(bytes(32), r, 0, 0) is None

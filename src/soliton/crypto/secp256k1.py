@@ -22,6 +22,7 @@ PUBLIC_KEY_LENGTH: Final = 64
 PRIVATE_KEY_LENGTH: Final = 32
 DIGEST_LENGTH: Final = 32
 
+_COMPRESSED: Final = 2
 _UNCOMPRESSED: Final = 4
 _OVERFLOW_BIT: Final = 2
 
@@ -45,14 +46,31 @@ def recover(digest: bytes, r: int, s: int, recovery_id: int) -> bytes | None:
     if ORDER <= r < FIELD and recovery_id < _OVERFLOW_BIT:
         r, recovery_id = r - ORDER, recovery_id + _OVERFLOW_BIT
     s %= ORDER
-    if not 0 < r < ORDER or s == 0:
+    if not 0 < r < ORDER:
         return None
+    if s == 0:
+        return _key_without_s(digest, r, recovery_id)
     signature = r.to_bytes(32, "big") + s.to_bytes(32, "big") + bytes((recovery_id,))
     try:
         key = PublicKey.from_signature_and_message(signature, digest, hasher=None)
     except Exception:  # noqa: BLE001 - libsecp256k1's binding raises plain Exception
         return None
     return key.format(compressed=False)[1:]
+
+
+def _key_without_s(digest: bytes, r: int, recovery_id: int) -> bytes | None:
+    """What the formula of recovery comes to for ``s`` of zero, which no signer makes: the point
+    that ``r`` stands for has to exist, but plays no part.
+    """
+    x = r + ORDER if recovery_id >= _OVERFLOW_BIT else r
+    if x >= FIELD:
+        return None
+    number = -int.from_bytes(digest, "big") * pow(r, -1, ORDER) % ORDER
+    try:
+        PublicKey(bytes((_COMPRESSED,)) + x.to_bytes(32, "big"))
+        return public_key(number.to_bytes(32, "big"))
+    except (ValueError, CryptoError):
+        return None
 
 
 def public_key(private_key: bytes) -> bytes:
