@@ -31,9 +31,10 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.crypto import curve25519
 from soliton.ledger.actions import asset_failure, asset_fault
+from soliton.ledger.call_frames import Root
 from soliton.ledger.context import Context
 from soliton.ledger.errors import TransactionRejected
-from soliton.ledger.invocation import Invoked, Root, add_fee, invoke
+from soliton.ledger.invocation import Invoked, add_fee, invoke
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules_at import Rules
 from soliton.ledger.script_runs import (

@@ -1,0 +1,360 @@
+"""A function of a dApp while it runs, and the steps that every call takes.
+
+What lives here: the transaction at the root (``Root``), what one call may still do and has done
+(``Run``), evaluating and checking its answer. What does not: in which order this happens
+(``invocation`` for a transaction, ``calls`` for a dApp that calls another one).
+
+Sources: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/state/diffs/invoke/InvokeDiffsCommon.scala`` and
+``transaction/smart/WavesEnvironment.scala`` (``DAppEnvironment``).
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from soliton.chain.addresses import (
+    Address,
+    Recipient,
+    address_text,
+)
+from soliton.chain.features import Feature
+from soliton.chain.networks.model import Functionality
+from soliton.chain.values import AssetId
+from soliton.ledger.action_limits import (
+    Answer,
+    Counts,
+    answer_fault,
+    bytes_fault,
+    count,
+    field_fault,
+    total_fault,
+)
+from soliton.ledger.actions import (
+    AlwaysRejected,
+    Doer,
+    do_actions,
+    failed,
+    resolve,
+)
+from soliton.ledger.context import Context
+from soliton.ledger.errors import TransactionRejected
+from soliton.ledger.portfolio import Portfolio
+from soliton.ledger.rules_at import Rules
+from soliton.ledger.script_environment import Invoke, LedgerEnvironment
+from soliton.ledger.script_results import Issue, Reader, Result, Transfer, read_result
+from soliton.ledger.script_runs import switches_at
+from soliton.ledger.scripts import (
+    FailedTransaction,
+    account_script,
+)
+from soliton.ledger.state import (
+    ASSET_SCRIPTS,
+    AccountScript,
+    AssetScript,
+    Overlay,
+    State,
+)
+from soliton.ledger.state_changes import ErrorMessage, InvokedCall, StateChanges
+from soliton.ride.bindings import (
+    Call,
+    Invocation,
+    invocation_object,
+)
+from soliton.ride.environment import Payment
+from soliton.ride.errors import (
+    EvaluationError,
+    NativeCrash,
+)
+from soliton.ride.evaluator import Invocation as Function
+from soliton.ride.evaluator import Setting
+from soliton.ride.evaluator import invoke as run_function
+from soliton.ride.script import Script, parse_script
+from soliton.ride.values import RideList, Value
+
+
+class Root(msgspec.Struct, frozen=True):
+    """A transaction that calls a dApp, whoever signed it. ``empty_keys`` may be written by old
+    versions.
+    """
+
+    id: bytes
+    timestamp: int
+    sender: Address
+    sender_public_key: bytes
+    fee: int
+    fee_asset: AssetId | None
+    call: Call
+    empty_keys: bool
+
+
+class Note:
+    """A call on the way: what is known about it, for the tree of what a failed one did."""
+
+    __slots__ = ("arguments", "dapp", "error", "function", "notes", "payments")
+
+    def __init__(
+        self,
+        dapp: Address,
+        function: str,
+        arguments: tuple[Value, ...],
+        payments: tuple[Payment, ...],
+    ) -> None:
+        self.dapp = dapp
+        self.function = function
+        self.arguments = arguments
+        self.payments = payments
+        self.notes: list[Note] = []
+        self.error: ErrorMessage | None = None
+
+    def calls(self) -> tuple[InvokedCall, ...]:
+        """The calls of a failed one."""
+        return tuple(
+            InvokedCall(
+                note.dapp,
+                note.function,
+                note.arguments,
+                note.payments,
+                StateChanges((), note.calls(), note.own_error()),
+            )
+            for note in self.notes
+        )
+
+    def own_error(self) -> ErrorMessage | None:
+        """The error, unless it comes from a call further in."""
+        return None if any(note.error == self.error for note in self.notes) else self.error
+
+
+class Shared(msgspec.Struct, frozen=True):
+    """What all calls of a transaction have in common."""
+
+    root: Root
+    version: int
+    context: Context
+    settings: Functionality
+
+    @property
+    def rules(self) -> Rules:
+        """The rules of the block."""
+        return self.context.rules
+
+    @property
+    def validated(self) -> bool:
+        """Whether the height is one from which transfers of dApps are looked at closely."""
+        return self.context.height >= self.settings.enforce_transfer_validation_after
+
+
+def max_total_complexity(version: int) -> int:
+    """The limit for all calls of a transaction; ``version`` is that of its dApp."""
+    if version == 5:
+        return 26_000
+    return 26_000 if version < 3 else 52_000
+
+
+def dapp_at(address: Address, state: State) -> tuple[AccountScript, Script]:
+    """The dApp of an account; raises ``TransactionRejected`` when it has none."""
+    account = account_script(address, state)
+    if account is None:
+        raise TransactionRejected(f"No contract at address {address_text(address)}")
+    script = parse_script(account.script)
+    if not script.is_dapp:
+        raise TransactionRejected("Trying to call dApp on the account with expression script")
+    return account, script
+
+
+class Run:
+    """One function of one dApp while it runs, and what it may still do."""
+
+    __slots__ = (
+        "address",
+        "base",
+        "blocked",
+        "calls_left",
+        "done",
+        "left",
+        "note",
+        "own",
+        "payments_left",
+        "public_key",
+        "shared",
+        "version",
+    )
+
+    def __init__(
+        self,
+        shared: Shared,
+        address: Address,
+        public_key: bytes,
+        version: int,
+        base: Overlay,
+        own: Overlay,
+        blocked: frozenset[Address],
+        calls_left: int,
+        left: Counts,
+        payments_left: int,
+        note: Note,
+    ) -> None:
+        self.shared = shared
+        self.address = address
+        self.public_key = public_key
+        self.version = version
+        self.base = base
+        self.own = own
+        self.blocked = blocked
+        self.calls_left = calls_left
+        self.left = left
+        self.payments_left = payments_left
+        self.note = note
+        self.done: list[InvokedCall] = []
+
+    def environment(self, invoke: Invoke) -> LedgerEnvironment:
+        """What the function sees of the chain; ``invoke`` calls other dApps for it."""
+        shared = self.shared
+        return LedgerEnvironment(
+            self.own,
+            self.base,
+            shared.context,
+            shared.root.id,
+            address=self.address,
+            invoke=invoke,
+        )
+
+    def doer(self, called: Recipient, context: Context) -> Doer:
+        """The dApp as it does its actions."""
+        root = self.shared.root
+        return Doer(
+            self.address,
+            self.public_key,
+            root.id,
+            root.timestamp,
+            called,
+            context,
+            self.shared.settings,
+        )
+
+
+# --- steps of every call -------------------------------------------------------------------------
+
+
+def evaluate(
+    run: Run, script: Script, call: Call, invocation: Invocation, limit: int, invoke: Invoke
+) -> tuple[Result, int]:
+    """The answer of a function, and the complexity that it took; raises ``EvaluationError``."""
+    shared = run.shared
+    environment = run.environment(invoke)
+    outcome = run_function(
+        script,
+        environment,
+        Function(call.function, call.arguments, invocation_object(invocation, run.version)),
+        Setting(limit, switches_at(shared.context, shared.settings)),
+    )
+    reader = Reader(run.version, environment, shared.root.id, shared.rules.has(Feature.BLOCK_V5))
+    try:
+        return read_result(outcome.value, reader), outcome.spent
+    except EvaluationError as error:
+        error.spent = limit if isinstance(error, NativeCrash) else outcome.spent
+        raise
+
+
+def check_fields(run: Run, result: Result) -> None:
+    """Raise ``TransactionRejected`` for an action without any sense, ``AlwaysRejected`` where the
+    complexity does not matter.
+    """
+    fault = field_fault(result.actions) if run.version >= 4 else None
+    if fault is None:
+        return
+    if run.shared.rules.has(Feature.RIDE_V6):
+        raise TransactionRejected(fault)
+    if run.shared.validated:
+        raise AlwaysRejected(fault)
+
+
+def check_arguments(arguments: tuple[Value, ...], rules: Rules) -> None:
+    """Raise ``TransactionRejected`` for arguments that calls cannot have."""
+    lists = rules.has(Feature.BLOCK_V5)
+    exactly = rules.has(Feature.RIDE_V6)
+    for argument in arguments:
+        if isinstance(argument, (bool, int, bytes, str)):
+            continue
+        items = argument.items if isinstance(argument, RideList) else None
+        fits = items is not None and lists
+        if fits and exactly and items is not None:
+            fits = all(isinstance(item, (bool, int, bytes, str)) for item in items)
+        if not fits:
+            types = "Int, ByteVector, Boolean, String"
+            types += ", List[Int], List[ByteVector], List[Boolean], List[String]" if lists else ""
+            raise TransactionRejected(
+                f"All arguments of InvokeScript must be one of the types: {types}"
+            )
+
+
+def pay(payments: tuple[Payment, ...], sender: Address, dapp: Address) -> Portfolio:
+    """What payments move."""
+    portfolio = Portfolio()
+    for payment in payments:
+        portfolio.add(sender, payment.asset_id, -payment.amount)
+        portfolio.add(dapp, payment.asset_id, payment.amount)
+    return portfolio
+
+
+def limits_fault(run: Run, result: Result) -> str | None:
+    """Why an answer is more than the transaction may still have; raises ``AlwaysRejected`` for one
+    kind of fault at some heights.
+    """
+    rules = run.shared.rules
+    counts = count(result, rules)
+    by_root = rules.has(Feature.BLOCK_REWARD_DISTRIBUTION)
+    words = bytes_fault(counts, run.left)
+    if words is None:
+        return total_fault(counts, run.left, run.shared.version if by_root else run.version)
+    if rules.has(Feature.RIDE_V6):
+        return words
+    if rules.has(Feature.SYNCHRONOUS_CALLS) and run.shared.validated:
+        raise AlwaysRejected(words)
+    return None
+
+
+def check_answer(run: Run, result: Result, spent: int, sender: Address) -> None:
+    """Raise ``FailedTransaction`` for an answer that breaks a limit by itself."""
+    shared = run.shared
+    answer = Answer(
+        result,
+        run.address,
+        run.version,
+        shared.version,
+        shared.root.empty_keys,
+        bool(run.note.payments) and sender == run.address,
+    )
+    fault = answer_fault(answer, shared.rules)
+    if fault is not None:
+        raise failed(fault, spent)
+    limit = max_total_complexity(shared.version)
+    scripts = sum(script.complexity for script in scripts_of_actions(run, result))
+    if scripts + spent > limit:
+        raise failed(f"Invoke complexity limit = {limit} is exceeded", spent, code=2)
+
+
+def scripts_of_actions(run: Run, result: Result) -> list[AssetScript]:
+    """The scripts of assets that the actions of an answer move or change, as often as they do."""
+    found = []
+    for action in result.actions:
+        asset_id = None if isinstance(action, Issue) else getattr(action, "asset_id", None)
+        if asset_id is not None:
+            script = run.own.get(ASSET_SCRIPTS, asset_id)
+            if script is not None:
+                found.append(script)
+    return found
+
+
+def do_answer(run: Run, result: Result, called: Recipient, spent: int, context: Context) -> int:
+    """Do the actions; the complexity of scripts of assets."""
+    rules = run.shared.rules
+    try:
+        complexity = do_actions(result.actions, run.doer(called, context), run.own)
+        for action in result.actions:
+            if isinstance(action, Transfer):
+                resolve(action.address, rules)
+    except FailedTransaction as failure:
+        failure.complexity += spent
+        raise
+    return complexity
