@@ -296,8 +296,8 @@ def test_mainnet(shared: Path, tmp_path: Path) -> None:
     before = [chain.meta(height) for height in range(1, chain.height + 1)]
     balances = list(chain.store.scan(b"W", b"W"))
     assert sum(int.from_bytes(raw, "big") for _, raw in balances) == 10**16
-    removed = chain.rollback(5_000)
-    assert (chain.height, len(removed)) == (5_000, 5_000)
+    chain.rollback(5_000)
+    assert chain.height == 5_000
     assert base58.encode(chain.last_block.id) == recorded_hashes(shared)[-1]["block_id"]
     with path.open("rb") as file:
         assert import_blocks(chain, file) == 5_000

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -42,6 +44,13 @@ def store(tmp_path: Path) -> Iterator[Store]:
     opened = Store(tmp_path, "net", durable=False)
     yield opened
     opened.close()
+
+
+def taken_off(store: Store, height: int) -> list[bytes]:
+    """The blocks that a rollback removes, the lowest first."""
+    removed: list[bytes] = []
+    store.rollback(height, removed.append)
+    return removed[::-1]
 
 
 def content(directory: Path) -> dict[bytes, bytes]:
@@ -159,13 +168,13 @@ def test_apply_then_undo_is_identity(
             store.close()
             store = Store(Path(name), "net", durable=False)
         assert store.height == 6
-        assert store.rollback(2) == [item.data for item in above]
+        assert taken_off(store, 2) == [item.data for item in above]
         assert store.height == 2
         assert held(store) == before[2]
         for item in above:
             store.append(item)
         store.flush()
-        assert store.rollback(1) == [item.data for item in [*below[1:], *above]]
+        assert taken_off(store, 1) == [item.data for item in [*below[1:], *above]]
         assert held(store) == before[1]
         store.close()
         assert content(Path(name)) == before[1]
@@ -250,7 +259,7 @@ def test_defaults(store: Store) -> None:
     assert store.transaction_location(b"id") is None and store.transaction_height(b"id") is None
     assert store.height_of(b"id") is store.height_of(b"x" * 10_000) is None
     assert list(store.balance_history(ADDRESSES[0], 10)) == []
-    assert store.rollback(5) == []
+    assert taken_off(store, 5) == []
 
 
 def test_deleted_is_not_missing(store: Store) -> None:
@@ -380,3 +389,24 @@ def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(StorageProblem, match="cannot open the store"):
         Store(tmp_path / "file", "net")
+
+
+def test_only_one_process_writes(store: Store, tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from soliton.storage.store import Store\n"
+        "Store(Path(sys.argv[1]), 'net', exclusive=sys.argv[2] == 'yes').close()"
+    )
+    store.flush()
+
+    def opened_elsewhere(exclusive: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", program, str(tmp_path), exclusive],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    assert "StoreInUse" in opened_elsewhere("yes").stderr
+    assert opened_elsewhere("no").returncode == 0
+    store.close()
+    assert opened_elsewhere("yes").returncode == 0

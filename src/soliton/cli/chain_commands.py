@@ -30,12 +30,16 @@ class UsageProblem(InputError):
 
 
 @contextmanager
-def open_chain(settings: Settings) -> Iterator[Chain]:
-    """The chain in the settings' data directory, closed afterwards."""
+def open_chain(settings: Settings, *, writing: bool) -> Iterator[Chain]:
+    """The chain in the settings' data directory, closed afterwards.
+
+    Only one process at a time can be ``writing``; the others may look on.
+    """
     store = Store(
         settings.data_directory,
         settings.network.name,
         undo_depth=max(settings.db.max_rollback_depth, UNDO_DEPTH),
+        exclusive=writing,
     )
     try:
         yield Chain(settings.network, store)
@@ -46,7 +50,7 @@ def open_chain(settings: Settings) -> Iterator[Chain]:
 
 def run_import(path: Path, settings: Settings, to_height: int | None) -> None:
     """Import a file and print where the chain stands then, also when a bad record ended it."""
-    with open_chain(settings) as chain, path.open("rb") as file:
+    with open_chain(settings, writing=True) as chain, path.open("rb") as file:
         started, first = time.monotonic(), chain.height
         click.echo(f"importing {path} into {settings.network.name} from height {first}", err=True)
         try:
@@ -77,7 +81,7 @@ def run_export(
     to_height: int | None,
 ) -> None:
     """Write blocks to a file that takes its name only when it is complete."""
-    with open_chain(_existing(config, network, data_dir)) as chain:
+    with open_chain(_existing(config, network, data_dir), writing=False) as chain:
         last = chain.height if to_height is None else min(to_height, chain.height)
         unfinished = path.with_name(path.name + ".part")
         with unfinished.open("wb") as file:
@@ -92,7 +96,7 @@ def run_rollback(
     config: Path | None, network: str | None, data_dir: Path | None, to_height: int
 ) -> None:
     """Remove blocks and print where the chain stands then."""
-    with open_chain(_existing(config, network, data_dir)) as chain:
+    with open_chain(_existing(config, network, data_dir), writing=True) as chain:
         if to_height > chain.height:
             raise UsageProblem(f"the chain is at height {chain.height}, below {to_height}")
         chain.rollback(to_height)
@@ -103,7 +107,7 @@ def run_state_hash(
     config: Path | None, network: str | None, data_dir: Path | None, height: int
 ) -> None:
     """Print the state hashes of a block as the REST interface gives them."""
-    with open_chain(_existing(config, network, data_dir)) as chain:
+    with open_chain(_existing(config, network, data_dir), writing=False) as chain:
         if height > chain.height:
             raise UsageProblem(f"the chain is at height {chain.height}, below {height}")
         answer = state_hash_json(chain, height)

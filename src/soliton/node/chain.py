@@ -14,6 +14,7 @@ Source: wavesplatform/Waves
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -535,13 +536,17 @@ class Chain:
         self._metas.pop(self.height, None)
         return before[len(self._last.transactions) :]
 
-    def rollback(self, height: int) -> list[Block]:
-        """Remove all blocks above a height and give them, the lowest first; raises
-        ``RollbackTooDeep``.
+    def rollback(self, height: int, on_removed: Callable[[Block], None] | None = None) -> None:
+        """Remove all blocks above a height; ``on_removed`` gets them, the highest first.
+
+        Raises ``RollbackTooDeep``.
         """
-        removed = self.store.rollback(height)
+        chain_id = self.network.chain_id
+        self.store.rollback(
+            height,
+            None if on_removed is None else lambda data: on_removed(blocks.decode(data, chain_id)),
+        )
         self._forget()
-        return [blocks.decode(data, self.network.chain_id) for data in removed]
 
     def discard_pending(self) -> None:
         """Go back to what was flushed last."""

@@ -19,6 +19,10 @@ class WrongStore(InputError):
     """
 
 
+class StoreInUse(StorageProblem):
+    """Another process is writing to the store."""
+
+
 class RollbackTooDeep(InputError):
     """A height below the lowest one for which undo records are kept."""
 

@@ -11,7 +11,9 @@ what the changes of a block are (``soliton.ledger``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import fcntl
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -23,7 +25,7 @@ from soliton.errors import InvariantBroken
 from soliton.ledger.state import APPROVALS, DATA, LEASES, WAVES, Changes, Table
 from soliton.storage import layout
 from soliton.storage.blocks import NewBlock
-from soliton.storage.errors import RollbackTooDeep, StorageProblem, WrongStore
+from soliton.storage.errors import RollbackTooDeep, StorageProblem, StoreInUse, WrongStore
 from soliton.storage.indexes import index_records
 from soliton.storage.layout import BlockMeta, height_key
 
@@ -32,6 +34,8 @@ V = TypeVar("V")
 
 UNDO_DEPTH: Final = 10_000
 """Blocks that can be removed again; the network itself never goes back more than 100."""
+ROLLBACK_STEP: Final = 200
+"""Blocks that are removed in one atomic step."""
 _FIRST_MAP_SIZE: Final = 256 * 1024 * 1024
 _MAX_MAP_SIZE: Final = 1 << 42
 
@@ -56,14 +60,23 @@ class Store:
     """
 
     def __init__(
-        self, directory: Path, network: str, *, durable: bool = True, undo_depth: int = UNDO_DEPTH
+        self,
+        directory: Path,
+        network: str,
+        *,
+        durable: bool = True,
+        undo_depth: int = UNDO_DEPTH,
+        exclusive: bool = True,
     ) -> None:
         """Open or make the store of a network in ``directory``.
 
-        ``durable`` waits for the disk at each flush. Raises ``WrongStore`` or ``StorageProblem``.
+        ``durable`` waits for the disk at each flush. Who does not write opens it without
+        ``exclusive``; of those who do there can be one. Raises ``WrongStore``, ``StoreInUse`` or
+        ``StorageProblem``.
         """
         try:
             directory.mkdir(parents=True, exist_ok=True)
+            self._owner = _take_ownership(directory) if exclusive else None
             self._env = lmdb.open(
                 str(directory),
                 map_size=_FIRST_MAP_SIZE,
@@ -80,7 +93,13 @@ class Store:
         self._pending_history: dict[Address, list[int]] = {}
         self._undo_depth = undo_depth
         self._steps: list[dict[bytes, bytes | None]] = []
-        self._check_identity(directory, network)
+        try:
+            self._check_identity(directory, network)
+        except WrongStore:
+            self._read.abort()
+            self._env.close()
+            self._release()
+            raise
         self.height = int.from_bytes(self._raw(layout.TIP) or b"", "big")
 
     def _check_identity(self, directory: Path, network: str) -> None:
@@ -380,23 +399,28 @@ class Store:
             raise StorageProblem("the store is larger than this program can map")
         self._env.set_mapsize(size)
 
-    def rollback(self, height: int) -> list[bytes]:
-        """Remove all blocks above ``height`` and give their bytes, the lowest first.
+    def rollback(self, height: int, on_removed: Callable[[bytes], None] | None = None) -> None:
+        """Remove all blocks above ``height``; ``on_removed`` gets their bytes, the highest first.
 
-        One atomic transaction a block, so that an interruption leaves the store at a block
-        boundary. Raises ``RollbackTooDeep`` when undo records do not go back that far (nothing is
-        removed then).
+        Every atomic step removes some whole blocks, so that an interruption leaves the store at a
+        block boundary. Raises ``RollbackTooDeep`` when undo records do not go back that far
+        (nothing is removed then).
         """
         self.flush()
         self._steps.clear()
         lowest = self._lowest_rollback()
         if height < lowest:
             raise RollbackTooDeep(height, lowest)
-        removed = []
         while self.height > height:
-            removed.append(self._remove_last())
-        removed.reverse()
-        return removed
+            bottom = max(height, self.height - ROLLBACK_STEP)
+            items: dict[bytes, bytes | None] = {}
+            for top in range(self.height, bottom, -1):
+                data = self._take_back(top, items)
+                if on_removed is not None:
+                    on_removed(data)
+            items[layout.TIP] = bottom.to_bytes(4, "big")
+            self._write(items)
+            self.height = bottom
 
     def _lowest_rollback(self) -> int:
         """Blocks that were removed before took their undo records with them: what counts is the
@@ -406,18 +430,15 @@ class Store:
             return max(1, int.from_bytes(key[len(layout.UNDO) :], "big") - 1)
         return self.height
 
-    def _remove_last(self) -> bytes:
-        height = self.height
+    def _take_back(self, height: int, items: dict[bytes, bytes | None]) -> bytes:
+        """Add to ``items`` what undoes the block at a height, after those above; its bytes."""
         data = self._raw(height_key(layout.BLOCK, height))
         undo = self._raw(height_key(layout.UNDO, height))
         if data is None or undo is None:
             raise StorageProblem(f"the records of block {height} are missing: the store is damaged")
-        items: dict[bytes, bytes | None] = dict(layout.decode_undo(undo))
+        items.update(layout.decode_undo(undo))
         for prefix in (layout.BLOCK, layout.META, layout.UNDO):
             items[height_key(prefix, height)] = None
-        items[layout.TIP] = (height - 1).to_bytes(4, "big")
-        self._write(items)
-        self.height = height - 1
         return data
 
     def close(self) -> None:
@@ -425,6 +446,12 @@ class Store:
         self.flush()
         self._read.abort()
         self._env.close()
+        self._release()
+
+    def _release(self) -> None:
+        if self._owner is not None:
+            os.close(self._owner)
+            self._owner = None
 
     def discard_pending(self) -> None:
         """Forget the blocks that were appended since the last flush."""
@@ -433,6 +460,17 @@ class Store:
         self._pending = {key: self._pending[key] for key in identity if key in self._pending}
         self._pending_history = {}
         self.height = int.from_bytes(self._raw(layout.TIP) or b"", "big")
+
+
+def _take_ownership(directory: Path) -> int:
+    """The descriptor of a directory's lock file; it is released however the process ends."""
+    descriptor = os.open(directory / "owner.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(descriptor)
+        raise StoreInUse(f"another process writes to the chain in {directory}") from error
+    return descriptor
 
 
 def stored_network(directory: Path) -> str | None:

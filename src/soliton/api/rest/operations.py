@@ -47,6 +47,7 @@ from soliton.api.routes import (
     query_parameter,
 )
 from soliton.chain.addresses import Address, address_text
+from soliton.chain.blocks import Block
 from soliton.chain.values import AssetId
 from soliton.crypto import base58
 from soliton.crypto.hashes import blake2b256
@@ -263,12 +264,13 @@ def rollback_to(request: Request) -> RolledBack:
 
 
 def _roll_back(node: Node, height: int, *, keep: bool) -> RolledBack:
+    removed: list[Block] = []
     try:
-        removed = node.chain.rollback(height)
+        node.chain.rollback(height, removed.append if keep else None)
     except RollbackTooDeep as error:
         raise invalid_request(str(error)) from error
     node.pool.refresh()
-    for block in removed if keep else ():
+    for block in reversed(removed):
         for transaction in block.transactions:
             try:
                 node.pool.add(transaction, verify_signature=False)
