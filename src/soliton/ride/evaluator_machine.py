@@ -16,7 +16,7 @@ Source: wavesplatform/Waves
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from typing import Final, TypeAlias, Union
+from typing import Final, TypeAlias, TypeGuard, Union
 
 from soliton.ride.environment import MAX_FREE_CALLS, CallContext
 from soliton.ride.errors import (
@@ -219,7 +219,7 @@ class Machine:
             error.spent = self._limit - error.remaining
             raise
         if _is_value(result):
-            return result, remaining  # type: ignore[return-value]
+            return result, remaining
         stopped = ComplexityExceeded(f"complexity limit = {self._limit} is exceeded")
         stopped.remaining = remaining
         stopped.spent = self._limit - remaining
@@ -329,7 +329,7 @@ class Machine:
             return node, remaining
         if self._trace is not None and not let.noted:
             let.noted = True
-            self._trace.note(let.name, let.value)  # type: ignore[arg-type]
+            self._trace.note(let.name, let.value)
         if remaining <= 0:
             return node, remaining
         return let.value, remaining - self._overhead
@@ -432,7 +432,7 @@ class Machine:
         return self._library.natives[number].implementation(values, self._context)
 
 
-def _is_value(node: Node | _LetNode) -> bool:
+def _is_value(node: Node) -> TypeGuard[Value]:
     return type(node) in _VALUE_TYPES
 
 
@@ -484,7 +484,7 @@ def _with_words(named: Named, argument: Node) -> Named:
     source = argument
     if isinstance(argument, _CallNode):
         source = argument.source
-        inner = tuple(each for each in argument.arguments if _is_value(each))  # type: ignore[misc]
+        inner = tuple(each for each in argument.arguments if _is_value(each))
     elif isinstance(argument, _GetNode):
         source = GetField(Ref(""), argument.field)
     elif isinstance(argument, _IfNode):

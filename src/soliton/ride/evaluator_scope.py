@@ -28,7 +28,7 @@ class Scope(Generic[D]):
         self.key = key
         self.declaration = declaration
         self.outer = outer
-        self._depth = 0 if outer is None else outer._depth + 1
+        self._depth: int = 0 if outer is None else outer._depth + 1
         self._index: dict[Key, Scope[D]] | None = None
         self._jump: Scope[D] | None = None
 
