@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from soliton.ride.errors import EvaluationError, NativeCrash
+from soliton.ride.functions.conversions import full_type_name
 from soliton.ride.functions.library import implementations
 from soliton.ride.values import (
     MAX_WEIGHT,
@@ -476,3 +477,47 @@ def test_throw() -> None:
         result_of(2, 1)
     with pytest.raises(EvaluationError, match="Explicit script termination"):
         result_of("throw")
+
+
+def nested(depth: int, core: Value) -> Value:
+    for _ in range(depth):
+        core = ride_tuple(core, 1)
+    return core
+
+
+def test_deep_values() -> None:
+    """Deeper than Python's stack."""
+    deep, other = nested(110, 1), nested(110, True)
+    assert result_of(0, deep, nested(110, 1)) is True
+    assert result_of(0, deep, other) is False
+    deepest = nested(3000, 1)
+    name = result_of_type(deepest)
+    assert name == "(" * 3000 + "Int" + ", Int)" * 3000
+    assert result_of_type(ride_tuple(deepest, "")) == f"({name}, String)"
+    light = ride_list([])
+    for _ in range(300):
+        light = ride_list([light])
+    same = ride_list([])
+    for _ in range(300):
+        same = ride_list([same])
+    assert result_of(0, light, same) is True
+    assert result_of(1103, ride_list([1, light]), same) == 1
+    assert result_of(1104, ride_list([light, 1]), same) == 0
+
+
+def result_of_type(value: Value) -> str:
+    return full_type_name(value)
+
+
+def test_search_tells_types_apart() -> None:
+    values = ride_list([True, 1, BigInt(1), ride_tuple(True, 0), ride_tuple(1, 0), True, 1])
+    assert result_of(1103, values, 1) == 1
+    assert result_of(1103, values, True) == 0
+    assert result_of(1104, values, 1) == 6
+    assert result_of(1104, values, True) == 5
+    assert result_of(1103, values, ride_tuple(1, 0)) == 4
+    assert result_of(1104, values, ride_tuple(True, 0)) == 3
+    assert result_of(1103, values, BigInt(2)) is UNIT
+    assert result_of(1104, ride_list([True] * 3), 1) is UNIT
+    assert result_of(1103, ride_list([True] * 3), 1) is UNIT
+    assert result_of(1104, ride_list([]), 1) is UNIT

@@ -262,7 +262,7 @@ def _median(numbers: list[int]) -> int:
 def _numbers(numbers: RideList, name: str) -> list[int]:
     if not numbers.items:
         raise EvaluationError(f"Can't find {name} for empty list")
-    if len(numbers.items) > 1 and any(type(item) is not int for item in numbers.items):
+    if set(map(type, numbers.items)) != {int}:
         raise NativeCrash("class cast: an element that is not an Int")
     return cast(list[int], list(numbers.items))
 

@@ -217,7 +217,7 @@ def entry_of_list(kind: type, entries: RideList, key: str) -> Value:
     for entry in entries.items:
         if not isinstance(entry, CaseObject) or "key" not in entry.fields:
             raise NativeCrash("an element that is no entry")
-        if entry.fields["key"] == key and type(entry.fields["key"]) is str:
+        if entry.fields["key"] == key:
             if "value" not in entry.fields:
                 raise NativeCrash("key not found: value")
             value = entry.fields["value"]

@@ -10,14 +10,15 @@ impl/PureContext.scala``. Numbers are parsed as java.lang.Long and java.math.Big
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from soliton.ride.environment import CallContext
 from soliton.ride.errors import EvaluationError, NativeCrash
 from soliton.ride.functions.arithmetic import MAX_INT, MIN_INT
 from soliton.ride.functions.bodies import DEFAULT_THROW_MESSAGE
-from soliton.ride.functions.data import checked_bytes
+from soliton.ride.functions.data import checked_bytes, same
 from soliton.ride.functions.text import checked_text, units_length
 from soliton.ride.values import (
     MAX_BIG_INT,
@@ -29,7 +30,6 @@ from soliton.ride.values import (
     BigInt,
     CaseObject,
     Value,
-    equal,
     type_name,
     utf8,
     weight,
@@ -47,7 +47,7 @@ def are_equal(left: Value, right: Value) -> bool:
     """``==``; one of the two may be of any weight."""
     if weight(right) > MAX_COMPARED_WEIGHT and weight(left) > MAX_COMPARED_WEIGHT:
         raise EvaluationError("Comparable value too heavy.")
-    return equal(left, right)
+    return same(left, right)
 
 
 def is_instance_of(arguments: Sequence[Value], _context: CallContext) -> Value:
@@ -67,21 +67,57 @@ def full_type_name(value: Value) -> str:
 
     From ten elements on they are out of order: sorted by the names of the fields, as text.
     """
-    if type_name(value) != TUPLE:
-        return type_name(value)
-    parts: list[str] = []
-    waiting: list[Value] = [value]
-    separators = [""]
-    while waiting:
-        item, separator = waiting.pop(), separators.pop()
+    if isinstance(value, CaseObject) and value.type_name == TUPLE:
+        return _known_name(value) or _tuple_name(value)
+    return type_name(value)
+
+
+_HEAVY_TUPLE: Final = 1_000
+_KNOWN_NAMES: Final = 64
+"""Heavy tuples whose names are kept: asking costs almost nothing, and scripts may ask often."""
+_names: Final[OrderedDict[int, tuple[CaseObject, str]]] = OrderedDict()
+
+
+def _known_name(value: CaseObject) -> str | None:
+    known = _names.get(id(value))
+    return known[1] if known is not None and known[0] is value else None
+
+
+def _tuple_name(value: CaseObject) -> str:
+    # Tuples can be nested deeper than Python's stack: those that are open wait here.
+    waiting: list[tuple[CaseObject, Iterator[Value], list[str]]] = [(value, _elements(value), [])]
+    while True:
+        node, rest, names = waiting[-1]
+        inner = _name_until_tuple(rest, names)
+        if inner is not None:
+            waiting.append((inner, _elements(inner), []))
+            continue
+        text = f"({', '.join(names)})"
+        waiting.pop()
+        if node.weight > _HEAVY_TUPLE:
+            _names[id(node)] = (node, text)
+            if len(_names) > _KNOWN_NAMES:
+                _names.popitem(last=False)
+        if not waiting:
+            return text
+        waiting[-1][2].append(text)
+
+
+def _elements(value: CaseObject) -> Iterator[Value]:
+    return iter([value.fields[name] for name in sorted(value.fields)])
+
+
+def _name_until_tuple(rest: Iterator[Value], names: list[str]) -> CaseObject | None:
+    """Take down names until there is a tuple whose name is not known yet."""
+    for item in rest:
         if isinstance(item, CaseObject) and item.type_name == TUPLE:
-            names = sorted(item.fields, reverse=True)
-            waiting.extend(item.fields[name] for name in names)
-            separators += [")" + separator] + [", "] * (len(names) - 1)
-            parts.append("(")
+            known = _known_name(item)
+            if known is None:
+                return item
+            names.append(known)
         else:
-            parts += (type_name(item), separator)
-    return "".join(parts)
+            names.append(type_name(item))
+    return None
 
 
 def throw(arguments: Sequence[Value], _context: CallContext) -> Value:

@@ -193,17 +193,52 @@ def last_index_of_element(items: RideList, wanted: Value) -> Value:
 
 
 def _search(items: RideList, wanted: Value, places: range) -> Value:
-    heavy = weight(wanted) > MAX_COMPARED_WEIGHT
+    elements = items.items
+    if weight(wanted) > MAX_COMPARED_WEIGHT:
+        return _heavy_search(items, wanted, places)
+    # Python takes 1 and True for equal, so what it finds is looked at again.
+    while places:
+        found = _position(elements, wanted, places)
+        if found is None:
+            return UNIT
+        if same(elements[found], wanted):
+            return found
+        places = range(found + places.step, places.stop, places.step)
+    return UNIT
+
+
+def _position(elements: tuple[Value, ...], wanted: Value, places: range) -> int | None:
+    try:
+        if places.step > 0:
+            return elements.index(wanted, places.start)
+        return places.start - elements[places.start :: -1].index(wanted)
+    except ValueError:
+        return None
+    except RecursionError:
+        return next((place for place in places if equal(elements[place], wanted)), None)
+
+
+def _heavy_search(items: RideList, wanted: Value, places: range) -> Value:
     for place in places:
         item = items.items[place]
-        if heavy and weight(item) > MAX_COMPARED_WEIGHT:
+        if weight(item) > MAX_COMPARED_WEIGHT:
             raise EvaluationError(
                 f"Both element to search for `{plain_text(wanted)}` and list element "
                 f"`{plain_text(item)}` are too heavy to compare"
             )
-        if equal(item, wanted):
+        if same(item, wanted):
             return place
     return UNIT
+
+
+def same(left: Value, right: Value) -> bool:
+    """Whether two values are equal, quickly: Python's own comparison says no to most, and only
+    what it says yes to is compared type by type.
+    """
+    try:
+        return left == right and equal(left, right)
+    except RecursionError:
+        return equal(left, right)
 
 
 def make_tuple(*items: Value) -> Value:
