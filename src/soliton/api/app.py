@@ -29,6 +29,7 @@ from soliton.api.rest import (
     operations,
     peers,
     requests,
+    scripts,
     transactions,
     utils,
     wallet,
@@ -54,6 +55,7 @@ NODE_GROUPS: tuple[ModuleType, ...] = (
     blockchain,
     debug,
     operations,
+    scripts,
 )
 GROUPS: tuple[ModuleType, ...] = (*NODE_GROUPS, utils)
 """Modules with ``ROUTES`` and, where a whole path prefix needs the API key, ``GUARDED``.

@@ -174,12 +174,7 @@ async def test_data(replayed: PrivateChain, folder: Path) -> None:
 
 async def test_scripts(replayed: PrivateChain, folder: Path) -> None:
     rows = rows_of(folder, "state-addresses", "/scriptInfo/")
-    metas = [row for row in rows if row["path"].endswith("/meta")]
-    await equal(replayed, "addresses/scriptInfo", [row for row in rows if row not in metas])
-    known = [row for row in metas if "meta" not in row["body"]]
-    await equal(replayed, "addresses/scriptInfo/meta", known)
-    missing = len(metas) - len(known)
-    report.skipped("golden waves-r addresses/scriptInfo/meta", missing, "functions of dApps")
+    await equal(replayed, "addresses/scriptInfo", rows)
 
 
 async def test_lists_of_transactions(replayed: PrivateChain, folder: Path) -> None:

@@ -42,6 +42,11 @@ from soliton.crypto import base58
 from soliton.ledger.scripts import account_script, has_paid_verifier
 from soliton.ledger.state import DATA, Missing
 from soliton.node.node import Node
+from soliton.ride.compiler.compaction import with_original_names
+from soliton.ride.errors import ScriptFormatError
+from soliton.ride.expressions import DApp
+from soliton.ride.meta import ArgumentType, argument_types, read_meta
+from soliton.ride.script import parse_script
 
 _TAG: Final = "addresses"
 _PAGE: Final = 1_000
@@ -50,10 +55,25 @@ _MATCHED: Final = 20
 """So many keys are matched before others get their turn."""
 
 
-class OnlyAddress(msgspec.Struct, frozen=True, gc=False):
-    """An account about which there is nothing to say."""
+class NamedType(msgspec.Struct, frozen=True, gc=False):
+    """A parameter of a function."""
+
+    name: str
+    type: str
+
+
+class Functions(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """The callable functions of a dApp with their parameters."""
+
+    version: str
+    callable_func_types: dict[str, list[NamedType]]
+
+
+class ScriptMeta(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """What an account's dApp says about its functions; without one only the address."""
 
     address: str
+    meta: Functions | None = None
 
 
 class ScriptInfo(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -165,13 +185,43 @@ def script_info(request: Request) -> ScriptInfo:
     )
 
 
-def script_meta(request: Request) -> OnlyAddress:
+def script_meta(request: Request) -> ScriptMeta:
     """The callable functions of an account's script; of none, only the address."""
     node, address = node_of(request), address_argument(request)
+    text = address_text(address)
     found = account_script(address, node.chain.store)
-    if found is not None and not node.chain.scripts.inspect(found.script).dapp:
+    if found is None:
+        return ScriptMeta(text)
+    content = parse_script(found.script).content
+    if not isinstance(content, DApp):
         raise invalid_request("ScriptParseError(Expected DApp)")
-    return OnlyAddress(address_text(address))
+    try:
+        return ScriptMeta(text, _functions(content))
+    except ScriptFormatError as error:
+        raise invalid_request(f"ScriptParseError({error})") from error
+
+
+def _functions(dapp: DApp) -> Functions:
+    meta = read_meta(dapp.meta)
+    types = argument_types(meta)
+    if types is None:
+        return Functions(str(meta.version), {})
+    callables = [each.function for each in with_original_names(dapp).callables]
+    return Functions(
+        str(meta.version),
+        {
+            function.name: [
+                NamedType(name, _type_name(kind))
+                for name, kind in zip(function.parameters, kinds, strict=False)
+            ]
+            for function, kinds in zip(callables, types, strict=False)
+        },
+    )
+
+
+def _type_name(kind: ArgumentType) -> str:
+    name = "|".join(kind.types)
+    return f"List[{name}]" if kind.is_list else name
 
 
 _KEYS: Final = Body(
@@ -250,8 +300,14 @@ ROUTES: tuple[Route, ...] = (
         tag=_TAG,
         summary="The callable functions of an account's script",
         parameters=(ADDRESS,),
-        response=OnlyAddress,
-        example={"address": examples.ADDRESS},
-        errors=(INVALID_ADDRESS,),
+        response=ScriptMeta,
+        example={
+            "address": examples.ADDRESS,
+            "meta": {
+                "version": "2",
+                "callableFuncTypes": {"send": [{"name": "to", "type": "String"}]},
+            },
+        },
+        errors=(INVALID_ADDRESS, CUSTOM_VALIDATION_ERROR),
     ),
 )

@@ -203,3 +203,5 @@ BLOCK_SCHEMA: Final[dict[str, object]] = {
     },
     "required": ["version", "timestamp", "reference", "generator", "height", "transactions"],
 }
+RIDE_SOURCE: Final = "{-# STDLIB_VERSION 6 #-}\ntrue"
+RIDE_SCRIPT: Final = "base64:BgEGsNFPzw=="

@@ -1,0 +1,238 @@
+"""Routes under ``/utils/script`` that translate and estimate scripts.
+
+What lives here: compiling, decompiling, estimating. What does not: running scripts
+(``evaluation``), and the scripts of accounts (``account_data``).
+
+Source: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/api/http/utils/UtilsApiRoute.scala``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from soliton.api.errors import SCRIPT_COMPILER_ERROR, UNKNOWN
+from soliton.api.http import Request
+from soliton.api.json_transactions import Members
+from soliton.api.lookup import is_oldest, node_of
+from soliton.api.rest import examples
+from soliton.api.routes import BOOLEAN, POST, Body, BodyKind, Route, query_parameter
+from soliton.chain.features import Feature
+from soliton.chain.json_kinds import encode_base64
+from soliton.ledger.scripts import FREE_VERIFIER_COMPLEXITY
+from soliton.node.node import Node
+from soliton.ride.compiler import compile_source
+from soliton.ride.compiler.directives import ACCOUNT, ASSET, CALL, LIBRARY
+from soliton.ride.errors import RideError
+from soliton.ride.estimators import Estimate, estimate_by
+from soliton.ride.estimators.choice import EstimationRules, check_limits, rules_at
+from soliton.ride.script import Script, parse_script_text
+
+_TAG: Final = "utils"
+_FIRST_DEFAULT: Final = 3
+
+
+class Compiled(msgspec.Struct, frozen=True, rename="camel"):
+    """A compiled script and what it costs."""
+
+    script: str
+    complexity: int
+    extra_fee: int
+
+
+# --- compiling ------------------------------------------------------------------------------------
+
+
+def compile_code(request: Request) -> Members:
+    """Compile a source."""
+    node = node_of(request)
+    script, numbers = _compile(node, request.body_text(), compact=request.flag("compact"))
+    return {"script": encode_base64(script.source)} | _costs(node, numbers)
+
+
+def compile_with_imports(request: Request) -> Compiled:
+    """Compile a source with the libraries that it imports."""
+    node, members = node_of(request), request.json()
+    source, imports = members.get("script"), members.get("imports", {})
+    if not isinstance(source, str) or not isinstance(imports, dict):
+        raise UNKNOWN.error()
+    libraries = {name: text for name, text in imports.items() if isinstance(text, str)}
+    if len(libraries) < len(imports):
+        raise UNKNOWN.error()
+    script, numbers = _compile(node, source, libraries)
+    return Compiled(encode_base64(script.source), numbers.verifier, _full_extra_fee(node))
+
+
+def compile_old(request: Request) -> Compiled:
+    """Compile a source, as that of an account or of an asset."""
+    node, source = node_of(request), request.body_text()
+    kind = ASSET if request.flag("assetScript") else ACCOUNT
+    script, numbers = _compile(node, source, default_version=_FIRST_DEFAULT, script_type=kind)
+    return Compiled(encode_base64(script.source), numbers.verifier, _full_extra_fee(node))
+
+
+def _compile(
+    node: Node,
+    source: str,
+    libraries: Mapping[str, str] | None = None,
+    *,
+    compact: bool = False,
+    default_version: int | None = None,
+    script_type: str | None = None,
+) -> tuple[Script, Estimate]:
+    """The script of a source, and its numbers by the estimator that holds now."""
+    version = _default_version(node) if default_version is None else default_version
+    rules = _estimation_rules(node)
+    try:
+        compiled = compile_source(
+            source,
+            libraries=libraries,
+            compact=compact,
+            check_complexity=False,
+            default_version=version,
+            script_type=script_type,
+        )
+        said, script = compiled.directives, compiled.script
+        if said.script == CALL:
+            raise RideError("expressions that are called cannot be sent to this chain")
+        numbers = estimate_by(rules.current, script, old_verifier=rules.old_verifier)
+        check_limits(script, numbers, rules.reduced_verifier_limit and said.script != ASSET)
+    except RideError as error:
+        raise SCRIPT_COMPILER_ERROR.error(message=str(error)) from error
+    if said.content == LIBRARY:
+        numbers = Estimate(numbers.max, 0, {})
+    return script, numbers
+
+
+def _default_version(node: Node) -> int:
+    rules = node.chain.rules.at(node.chain.height)
+    if rules.has(Feature.SYNCHRONOUS_CALLS):
+        return 5
+    return 4 if rules.has(Feature.RIDE_4_DAPPS) else _FIRST_DEFAULT
+
+
+def _estimation_rules(node: Node) -> EstimationRules:
+    height = node.chain.height
+    rules = node.chain.rules.at(height)
+    return rules_at(height, rules.features, node.network.functionality)
+
+
+# --- costs ----------------------------------------------------------------------------------------
+
+
+def _costs(node: Node, numbers: Estimate) -> Members:
+    """What a script costs, as far as the generation tells."""
+    rules = node.chain.rules.at(node.chain.height)
+    free = numbers.verifier <= FREE_VERIFIER_COMPLEXITY and rules.has(Feature.SYNCHRONOUS_CALLS)
+    members: Members = {"complexity": numbers.max}
+    if not is_oldest(node):
+        members["verifierComplexity"] = numbers.verifier
+        members["callableComplexities"] = numbers.callables
+    members["extraFee"] = 0 if free else rules.fees.script_extra
+    return members
+
+
+def _full_extra_fee(node: Node) -> int:
+    return node.chain.rules.at(node.chain.height).fees.script_extra
+
+
+def estimate(request: Request) -> Members:
+    """What a compiled script costs."""
+    node, text = node_of(request), request.body_text()
+    rules = _estimation_rules(node)
+    try:
+        script = parse_script_text(text)
+        numbers = estimate_by(rules.current, script, old_verifier=rules.old_verifier)
+        check_limits(script, numbers, reduced_verifier_limit=False)
+    except RideError as error:
+        raise SCRIPT_COMPILER_ERROR.error(message=str(error)) from error
+    # The reference prints how its own program holds the script, which means nothing.
+    return {"script": text, "scriptText": ""} | _costs(node, numbers)
+
+
+_SOURCE: Final = Body(BodyKind.TEXT, "The source", examples.RIDE_SOURCE, {"type": "string"})
+_COSTS_SCHEMA: Final = {
+    "type": "object",
+    "properties": {
+        "script": {"type": "string"},
+        "complexity": {"type": "integer"},
+        "verifierComplexity": {"type": "integer"},
+        "callableComplexities": {
+            "type": "object",
+            "additionalProperties": {"type": "integer"},
+        },
+        "extraFee": {"type": "integer"},
+    },
+    "required": ["script", "complexity", "extraFee"],
+}
+_COSTS: Final = {
+    "complexity": 0,
+    "verifierComplexity": 0,
+    "callableComplexities": {},
+    "extraFee": 0,
+}
+_COMPILED: Final = {"script": examples.RIDE_SCRIPT, "complexity": 0, "extraFee": 400_000}
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        methods=POST,
+        path="/utils/script/compileCode",
+        handler=compile_code,
+        tag=_TAG,
+        summary="Compile a source",
+        parameters=(query_parameter("compact", BOOLEAN, "Shorten the names of a dApp", False),),
+        body=_SOURCE,
+        response=_COSTS_SCHEMA,
+        example={"script": examples.RIDE_SCRIPT} | _COSTS,
+        errors=(SCRIPT_COMPILER_ERROR,),
+    ),
+    Route(
+        methods=POST,
+        path="/utils/script/compileWithImports",
+        handler=compile_with_imports,
+        tag=_TAG,
+        summary="Compile a source with the libraries that it imports",
+        body=Body(
+            BodyKind.JSON_OR_REJECT,
+            "The source, and the texts of libraries by the names that it imports",
+            {"script": examples.RIDE_SOURCE, "imports": {}},
+            {
+                "type": "object",
+                "properties": {
+                    "script": {"type": "string"},
+                    "imports": {"type": "object", "additionalProperties": {"type": "string"}},
+                },
+                "required": ["script"],
+            },
+        ),
+        response=Compiled,
+        example=_COMPILED,
+        errors=(SCRIPT_COMPILER_ERROR, UNKNOWN),
+    ),
+    Route(
+        methods=POST,
+        path="/utils/script/compile",
+        handler=compile_old,
+        tag=_TAG,
+        summary="Compile a source without the costs of its functions; compileCode tells more",
+        parameters=(query_parameter("assetScript", BOOLEAN, "It is that of an asset", False),),
+        body=_SOURCE,
+        response=Compiled,
+        example=_COMPILED,
+        errors=(SCRIPT_COMPILER_ERROR,),
+    ),
+    Route(
+        methods=POST,
+        path="/utils/script/estimate",
+        handler=estimate,
+        tag=_TAG,
+        summary="What a compiled script costs",
+        body=Body(BodyKind.TEXT, "A script in base64", examples.RIDE_SCRIPT, {"type": "string"}),
+        response=_COSTS_SCHEMA,
+        example={"script": examples.RIDE_SCRIPT, "scriptText": ""} | _COSTS,
+        errors=(SCRIPT_COMPILER_ERROR,),
+    ),
+)

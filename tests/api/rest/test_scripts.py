@@ -1,0 +1,98 @@
+"""Compiling and estimating over REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from soliton.api.rest import examples
+from tests.api.chain import PrivateChain
+from tests.api.client import call
+
+DAPP = """{-# STDLIB_VERSION 6 #-}
+{-# CONTENT_TYPE DAPP #-}
+let greeting = "hello"
+@Callable(i)
+func keep(value: Int) = [IntegerEntry(greeting, value)]
+"""
+LIBRARY = """{-# STDLIB_VERSION 6 #-}
+{-# CONTENT_TYPE LIBRARY #-}
+func twice(n: Int) = n + n
+"""
+
+
+async def tell(chain: PrivateChain, target: str, text: str) -> tuple[int, Any]:
+    answer = await call(chain.app, f"POST /utils/script/{target}", text.encode())
+    return answer.status, answer.json()
+
+
+async def test_what_is_compiled_is_estimated(chain: PrivateChain) -> None:
+    status, compiled = await tell(chain, "compileCode", DAPP)
+    assert status == 200
+    assert compiled.pop("verifierComplexity") == 0
+    assert compiled.pop("callableComplexities") == {"keep": compiled["complexity"]}
+    assert compiled["extraFee"] == 0
+    status, estimated = await tell(chain, "estimate", compiled["script"])
+    assert status == 200
+    assert estimated["script"] == compiled["script"]
+    assert estimated["complexity"] == compiled["complexity"]
+    status, shorter = await tell(chain, "compileCode?compact=true", DAPP)
+    assert status == 200 and shorter["script"] != compiled["script"]
+
+
+async def test_the_shown_answers(chain: PrivateChain) -> None:
+    status, compiled = await tell(chain, "compileCode", examples.RIDE_SOURCE)
+    assert status == 200 and compiled == {
+        "script": examples.RIDE_SCRIPT,
+        "complexity": 0,
+        "verifierComplexity": 0,
+        "callableComplexities": {},
+        "extraFee": 0,
+    }
+    answer = {"script": examples.RIDE_SCRIPT, "complexity": 0, "extraFee": 400_000}
+    assert await tell(chain, "compile", examples.RIDE_SOURCE) == (200, answer)
+    status, estimated = await tell(chain, "estimate", examples.RIDE_SCRIPT)
+    assert status == 200 and estimated == {"scriptText": "", **compiled}
+
+
+async def test_libraries(chain: PrivateChain) -> None:
+    source = "{-# STDLIB_VERSION 6 #-}\n{-# IMPORT lib.ride #-}\ntwice(height) > 4"
+    body = {"script": source, "imports": {"lib.ride": LIBRARY}}
+    answer = await chain.post("/utils/script/compileWithImports", body)
+    found: Any = answer.json()
+    assert answer.status == 200 and found["complexity"] > 0 and found["extraFee"] == 400_000
+    answer = await chain.post("/utils/script/compileWithImports", {"script": source})
+    found = answer.json()
+    assert answer.status == 400 and found["error"] == 305 and "lib.ride" in found["message"]
+    answer = await chain.post("/utils/script/compileWithImports", {"script": 1})
+    found = answer.json()
+    assert answer.status == 500 and found["error"] == 0
+    status, alone = await tell(chain, "compileCode", LIBRARY)
+    assert status == 200 and alone["verifierComplexity"] == 0
+
+
+async def test_scripts_of_assets_have_other_rules(chain: PrivateChain) -> None:
+    source = "{-# STDLIB_VERSION 6 #-}\nisDefined(this.issuer)"
+    bad, error = await tell(chain, "compile", source)
+    assert bad == 400 and error["error"] == 305
+    status, _ = await tell(chain, "compile?assetScript=true", "this.issuer == this.issuer")
+    assert status == 200
+
+
+async def test_errors_tell_where_and_what(chain: PrivateChain) -> None:
+    status, error = await tell(chain, "compileCode", "{-# STDLIB_VERSION 6 #-}\nnobody + 1 > 2")
+    assert status == 400 and error["error"] == 305
+    assert "line 2" in error["message"] and "nobody" in error["message"]
+    status, error = await tell(
+        chain, "compileCode", "{-# STDLIB_VERSION 6 #-}\n{-# SCRIPT_TYPE CALL #-}\n[]"
+    )
+    assert status == 400 and error["error"] == 305
+    for text in ("", "%%", "base64:AAAA", "base64:BgEG"):
+        status, error = await tell(chain, "estimate", text)
+        assert status == 400 and error["error"] == 305
+
+
+async def test_the_oldest_generation_tells_less(oldest: PrivateChain) -> None:
+    status, compiled = await tell(oldest, "compileCode", "{-# STDLIB_VERSION 3 #-}\ntrue")
+    assert status == 200
+    assert set(compiled) == {"script", "complexity", "extraFee"}
+    assert compiled["extraFee"] == 1_000_000
