@@ -330,6 +330,9 @@ def test_edges_of_big_int() -> None:
         ("007", 7),
         ("٣٤", 34),
         ("0" * 300 + "5", 5),
+        ("-" + "٠" * 300 + "٥", -5),
+        ("0٠" * 300 + "٥", 5),
+        ("٠" * 300, 0),
         (str(MAX), MAX),
         (str(MIN), MIN),
     ],
@@ -355,7 +358,8 @@ def test_parsing_what_is_no_number(text: str) -> None:
 
 def test_parsing_what_does_not_fit() -> None:
     assert result_of(1206, str(MAX + 1)) is UNIT
-    assert result_of(1206, "9" * 30_000) is UNIT
+    for long in ("9" * 30_000, "0" * 300 + "x", "x" + "0" * 300, "٠" * 300 + "𝟙", "9" * 161):
+        assert result_of(1206, long) is UNIT
     assert result_of(424, str(2**511)) is UNIT
     assert result_of(424, "0" * 156) is UNIT
     with pytest.raises(EvaluationError, match="too big"):

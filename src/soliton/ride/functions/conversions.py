@@ -259,22 +259,36 @@ def parse_big_int_value(text: str) -> Value:
 
 
 def _number(text: str) -> int | None:
-    """An optional sign and decimal digits of any script of the basic plane."""
+    """An optional sign and decimal digits of any script of the basic plane.
+
+    ``None`` for anything else, and for numbers too long for any type.
+    """
     digits = text[1:] if text[:1] in ("+", "-") else text
     if not digits:
         return None
-    if not digits.isascii():
-        values = [
-            unicodedata.decimal(character, -1) if ord(character) < _BASIC_PLANE else -1
-            for character in digits
-        ]
-        if -1 in values:
-            return None
-        digits = "".join(map(str, values))
-    elif not digits.isdigit():
+    if len(digits) > _MAX_DIGITS:
+        digits = _without_zeros(digits)
+    if len(digits) > _MAX_DIGITS or not digits.isdecimal():
         return None
-    significant = digits.lstrip("0")
-    if len(significant) > _MAX_DIGITS:
-        significant = significant[:_MAX_DIGITS]
-    number = int(significant or "0")
+    if not digits.isascii():
+        if any(ord(character) >= _BASIC_PLANE for character in digits):
+            return None
+        digits = "".join(str(unicodedata.decimal(character)) for character in digits)
+    number = int(digits)
     return -number if text[0] == "-" else number
+
+
+def _without_zeros(digits: str) -> str:
+    """A long text without the zeros in front that make it too long."""
+    surplus = len(digits) - _MAX_DIGITS
+    if digits[:surplus] == digits[0] * surplus and digits[0] in _ZEROS:
+        return digits[surplus:]
+    return digits if digits.isascii() else digits.lstrip(_ZEROS) or "0"
+
+
+_ZEROS: Final = "".join(
+    character
+    for character in map(chr, range(_BASIC_PLANE))
+    if unicodedata.decimal(character, -1) == 0
+)
+"""The digit zero in every script."""
