@@ -378,10 +378,26 @@ def test_verifiers_of_dapps_are_asked() -> None:
     verifier = func("verify", "t", equal(GetField(tree("t"), "amount"), 5))
     script = make_script(6, dapp(callables=(), verifier=verifier))
     assert evaluate(script, StaticEnvironment(), lambda: SUBJECT) == Outcome(True, 1)
+    # Compiled verifiers name the transaction in their annotation only.
+    plain = func("verify", "", block(let("a", 5), equal(GetField(tree("tx"), "amount"), "a")))
+    script = make_script(6, dapp(callables=(), verifier=plain))
+    for switches, spent in ((CURRENT_SWITCHES, 1), (OLD, 4)):
+        setting = Setting(switches=switches)
+        assert evaluate(script, StaticEnvironment(), lambda: SUBJECT, setting) == Outcome(
+            True, spent
+        )
     with pytest.raises(EvaluationError, match="no verifier"):
         evaluate(
             make_script(6, dapp(callables=(), verifier=None)), StaticEnvironment(), lambda: SUBJECT
         )
+
+
+def test_a_verifier_may_have_the_name_of_a_callable_function() -> None:
+    content = dapp(callables=(func("same", "", 1),), verifier=func("same", "", True))
+    script = make_script(6, content)
+    for _ in range(2):
+        assert invoke(script, StaticEnvironment(), Invocation("same", (), UNIT)).value == 1
+        assert evaluate(script, StaticEnvironment(), lambda: SUBJECT).value is True
 
 
 def _calling(after: Plain) -> Expression:

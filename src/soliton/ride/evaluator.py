@@ -290,7 +290,10 @@ def _entry(
     if called is not None and called[0].function.name in library.named:
         return None
     compiled = _compiled(script.source, library.key, switches.new_complexity)
-    return compiled.entry(None if called is None else called[0])
+    if called is None:
+        return compiled.whole()
+    content = script.content
+    return compiled.function(called[0], isinstance(content, DApp) and called[0] is content.verifier)
 
 
 class _Compiled:
@@ -301,7 +304,7 @@ class _Compiled:
     def __init__(self, content: Expression | DApp, library: Library, new: bool) -> None:
         self._content = content
         self._lock = threading.RLock()
-        self._missing: set[str] = set()
+        self._missing: set[tuple[str, bool]] = set()
         self._whole: Entry | None = None
         self._program: Program | None = None
         survey = _Survey(content)
@@ -309,20 +312,28 @@ class _Compiled:
             declarations = content.declarations if isinstance(content, DApp) else ()
             self._program = Program(library, new, survey.calls_scripts, declarations)
 
-    def entry(self, annotated: AnnotatedFunction | None) -> Entry | None:
-        name = "" if annotated is None else annotated.function.name
-        if self._program is None or name in self._missing:
+    def whole(self) -> Entry | None:
+        """The entry of a plain expression."""
+        if self._program is None or isinstance(self._content, DApp):
+            return None
+        with self._lock:
+            if self._whole is None:
+                try:
+                    self._whole = self._program.expression(self._content)
+                except TooDeep:
+                    self._program = None
+            return self._whole
+
+    def function(self, annotated: AnnotatedFunction, verifies: bool) -> Entry | None:
+        """The entry of a function of a dApp."""
+        key = (annotated.function.name, verifies)
+        if self._program is None or key in self._missing:
             return None
         with self._lock:
             try:
-                if annotated is not None:
-                    return self._program.function(annotated)
-                if self._whole is None:
-                    assert not isinstance(self._content, DApp)
-                    self._whole = self._program.expression(self._content)
-                return self._whole
+                return self._program.function(annotated, verifies)
             except TooDeep:
-                self._missing.add(name)
+                self._missing.add(key)
                 return None
 
 

@@ -35,15 +35,18 @@ def undecided(_frame: Frame, _context: CallContext) -> Value:
     raise Undecided
 
 
-def start_code(body: Code, size: int, new: bool) -> Code:
+def start_code(body: Code, count: int, size: int, new: bool) -> Code:
     """The code that calls a function of a dApp: its arguments come in the place of the frame around
     the script.
     """
 
     def start(frame: Frame, context: CallContext) -> Value:
         arguments: list[Cell] = frame[0]  # type: ignore[assignment]
+        # A verifier gets the transaction as an argument too, and mostly takes none.
+        if len(arguments) < count:
+            raise Undecided
         before = context.remaining
-        inner: Frame = [frame, *arguments]
+        inner: Frame = [frame, *arguments[:count]]
         inner += [None] * (size - len(inner))
         value = body(inner, context)
         if new and context.remaining == before:

@@ -136,26 +136,28 @@ class Program:
         self._scope: _Scope = None
         for declaration in declarations:
             self._scope = _declare(declaration, self._layout, self._scope)
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[tuple[str, bool], Entry] = {}
 
     def expression(self, expression: Expression) -> Entry:
         """The entry for a plain expression; raises ``TooDeep``."""
         code, depth = self._compiler.start(expression, self._scope, self._layout)
         return Entry(code, depth, self._layout, 0)
 
-    def function(self, annotated: AnnotatedFunction) -> Entry:
-        """The entry for an annotated function; raises ``TooDeep``."""
-        name = annotated.function.name
-        entry = self._entries.get(name)
+    def function(self, annotated: AnnotatedFunction, verifies: bool) -> Entry:
+        """The entry for a callable function or for the verifier, which may have the same name;
+        raises ``TooDeep``.
+        """
+        key = (annotated.function.name, verifies)
+        entry = self._entries.get(key)
         if entry is None:
             invocation = _Variable(annotated.invocation, self._layout, None, self._scope)
             scope = Scope((False, invocation.name), invocation, self._scope)
             function = _Function(annotated.function, 0, scope)
             code, depth = self._compiler.start_body(function)
-            size = function.layout.size
-            start = start_code(code, size, self._compiler.new)
+            size, count = function.layout.size, len(annotated.function.parameters)
+            start = start_code(code, count, size, self._compiler.new)
             entry = Entry(start, depth + 1, self._layout, invocation.place)
-            self._entries[name] = entry
+            self._entries[key] = entry
         return entry
 
 
