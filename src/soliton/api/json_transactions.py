@@ -46,6 +46,10 @@ def listed_json(found: FoundTransaction, chain: Chain, address: Address) -> Memb
     """
     members = confirmed_json(found, chain)
     transaction = found.transaction
+    for holder in (members, members.get("payload")):
+        changes = holder.get("stateChanges") if isinstance(holder, dict) else None
+        if isinstance(changes, dict):
+            _drop_compiled(changes)
     if transaction.type_id != mass_transfer.TYPE.type_id:
         return members
     if from_public_key(transaction.sender_public_key, transaction.chain_id) == address:
@@ -55,6 +59,16 @@ def listed_json(found: FoundTransaction, chain: Chain, address: Address) -> Memb
     assert isinstance(shown, list)
     members["transfers"] = [item for item, mine in zip(shown, own, strict=True) if mine]
     return members
+
+
+def _drop_compiled(changes: Members) -> None:
+    """Issues in lists lack the member that is always null elsewhere, as in the reference."""
+    issues, calls = changes["issues"], changes["invokes"]
+    assert isinstance(issues, list) and isinstance(calls, list)
+    for issue in issues:
+        del issue["compiledScript"]
+    for call in calls:
+        _drop_compiled(call["stateChanges"])
 
 
 def _is_to(recipient: Address | Alias, address: Address, chain: Chain) -> bool:
@@ -112,12 +126,47 @@ def _cancel_members(transaction: AnyTransaction, state: State, chain: Chain) -> 
     return {"lease": lease_json(lease_id, state, chain.network.chain_id)}
 
 
-def _call_members(_transaction: AnyTransaction, _state: State, chain: Chain) -> Members:
-    # What the reference shows where it does not keep the results of calls.
-    return {} if chain.network.family == OLDEST else {"stateChanges": None}
+def _call_members(transaction: AnyTransaction, state: State, chain: Chain) -> Members:
+    if chain.network.family == OLDEST:
+        return {}
+    return {"stateChanges": _state_changes(_called(transaction, chain), state, chain)}
 
 
-def _ethereum_members(transaction: AnyTransaction, state: State, _chain: Chain) -> Members:
+def _called(transaction: AnyTransaction, chain: Chain) -> Members:
+    """What is kept of a call; nothing of one that is not on the chain or was not carried out."""
+    location = chain.store.transaction_location(transaction.id)
+    return {} if location is None else chain.store.call_record(location) or {}
+
+
+def _state_changes(called: Members, state: State, chain: Chain) -> object:
+    """What the dApp did, with what has become of leases."""
+    changes = called.get("stateChanges")
+    return with_leases(changes, state, chain) if isinstance(changes, dict) else None
+
+
+def with_leases(changes: Members, state: State, chain: Chain) -> Members:
+    """State changes in which leases have their ids only, with all that is known about these."""
+
+    def leases(name: str) -> list[Members]:
+        items = changes[name]
+        assert isinstance(items, list)
+        return [
+            lease_json(base58.decode(item["id"]), state, chain.network.chain_id) for item in items
+        ]
+
+    calls = changes["invokes"]
+    assert isinstance(calls, list)
+    return changes | {
+        "leases": leases("leases"),
+        "leaseCancels": leases("leaseCancels"),
+        "invokes": [
+            call | {"stateChanges": with_leases(call["stateChanges"], state, chain)}
+            for call in calls
+        ],
+    }
+
+
+def _ethereum_members(transaction: AnyTransaction, state: State, chain: Chain) -> Members:
     action = transaction.payload.action
     if isinstance(action, EthereumTransfer):
         asset_id = None if action.token is None else state.get(ERC20, action.token)
@@ -128,12 +177,13 @@ def _ethereum_members(transaction: AnyTransaction, state: State, _chain: Chain) 
             "amount": action.amount,
         }
     else:
+        called = _called(transaction, chain)
         payload = {
             "type": "invocation",
             "dApp": address_text(action.d_app),
-            "call": None,
-            "payment": [],
-            "stateChanges": None,
+            "call": called.get("call"),
+            "payment": called.get("payment", []),
+            "stateChanges": _state_changes(called, state, chain),
         }
     return {"payload": payload}
 

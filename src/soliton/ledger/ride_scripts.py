@@ -323,6 +323,19 @@ def _assets(payload: InvokeScript) -> tuple[AssetId, ...]:
 # --- the ABI of dApps -----------------------------------------------------------------------------
 
 
+def wallet_call(action: EthereumCall, state: State) -> InvokeScript | None:
+    """The call of a wallet in the words of its dApp, ``None`` where it does not know them."""
+    account = account_script(action.d_app, state)
+    if account is None:
+        return None
+    try:
+        functions = _functions_by_selector(_parsed(account.script))
+        found = functions.get(action.data[:SELECTOR_LENGTH])
+        return None if found is None else to_invoke(action, *found)[0]
+    except (FormatError, TransactionRejected):
+        return None
+
+
 def _functions_by_selector(script: Script) -> dict[bytes, tuple[str, tuple[str, ...]]]:
     """The functions that wallets can call: their names and the types of their arguments."""
     content = script.content

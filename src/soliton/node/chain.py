@@ -47,6 +47,7 @@ from soliton.ledger.rules_at import RuleBook, votes_needed, voting_window
 from soliton.ledger.scripts import Scripts
 from soliton.ledger.state import APPROVALS, BANS, WAVES, Overlay
 from soliton.node.accounts import accounts_of
+from soliton.node.called import call_record
 from soliton.node.chain_view import StoredChain
 from soliton.storage.blocks import NewBlock, NewTransaction
 from soliton.storage.layout import BlockMeta
@@ -454,6 +455,7 @@ class Chain:
                 outcome.complexity,
                 accounts_of(transaction, outcome, after),
                 outcome.changes,
+                call_record(transaction, outcome, after, self.store),
             )
             for transaction, (offset, length), outcome in zip(
                 block.transactions[first:], spans, applied.outcomes, strict=True

@@ -8,12 +8,14 @@ import msgspec
 
 from soliton.chain.addresses import Address
 from soliton.ledger.state import Changes
+from soliton.ledger.state_changes import JsonObject
 from soliton.storage.layout import BlockMeta
 
 
 class NewTransaction(msgspec.Struct, frozen=True, gc=False):
     """What is stored of a transaction: its place in the block's bytes, how it was applied, the
-    accounts under which it is listed, and what it wrote.
+    accounts under which it is listed, what it wrote, and what clients are told of the dApp that it
+    called (``soliton.ledger.state_changes``), if it called one.
     """
 
     id: bytes
@@ -23,6 +25,7 @@ class NewTransaction(msgspec.Struct, frozen=True, gc=False):
     complexity: int
     accounts: Sequence[Address]
     changes: Changes
+    call: JsonObject | None = None
 
 
 class NewBlock(msgspec.Struct, frozen=True):

@@ -27,6 +27,7 @@ place that knows.
 | ``t`` | transaction id | u32 height, u16 index, u32 offset and length, u8 status, u32 complexity |
 | ``a`` | address, u32 height, u16 index | transaction id |
 | ``z`` | u32 height, u16 index | what the transaction wrote: keys and values (MessagePack) |
+| ``r`` | u32 height, u16 index | what the dApp did that the transaction called (MessagePack) |
 | ``n`` | address, u32 height, u16 number in the block | alias |
 | ``k`` | address, u32 height, u32 number counted down | id of a lease from or to it |
 | ``f`` | address, u32 height, u32 sequence of issue, asset id | nothing: an NFT that it has had |
@@ -87,6 +88,7 @@ TRANSACTION: Final = b"t"
 ADDRESS_TRANSACTION: Final = b"a"
 HISTORY: Final = b"h"
 SNAPSHOT: Final = b"z"
+CALL: Final = b"r"
 ADDRESS_ALIAS: Final = b"n"
 ADDRESS_LEASE: Final = b"k"
 ADDRESS_NFT: Final = b"f"
@@ -292,5 +294,6 @@ class BlockMeta(msgspec.Struct, frozen=True, array_like=True, gc=False):
 UndoRecord = list[tuple[bytes, bytes | None]]
 
 encode: Final = msgspec.msgpack.Encoder().encode
+decode_call: Final = msgspec.msgpack.Decoder(dict[str, object]).decode
 decode_meta: Final = msgspec.msgpack.Decoder(BlockMeta).decode
 decode_undo: Final = msgspec.msgpack.Decoder(UndoRecord).decode

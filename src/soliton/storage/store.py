@@ -241,6 +241,11 @@ class Store:
         raw = self._raw(layout.SNAPSHOT + _place(location.height, location.index))
         return None if raw is None else layout.decode_changes(raw)
 
+    def call_record(self, location: TransactionLocation) -> dict[str, object] | None:
+        """What clients are told of the dApp that a transaction called; leases by their ids only."""
+        raw = self._raw(layout.CALL + _place(location.height, location.index))
+        return None if raw is None else layout.decode_call(raw)
+
     def scan_back(self, prefix: bytes, before: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         """Keys and values under a prefix, in falling key order, from below ``prefix + before`` on,
         or from the last where nothing is given.
@@ -363,6 +368,10 @@ class Store:
             key = layout.SNAPSHOT + place
             undo[key] = None
             pending[key] = layout.encode_changes(item.changes)
+            if item.call is not None:
+                key = layout.CALL + place
+                undo[key] = None
+                pending[key] = layout.encode(item.call)
 
     def flush(self) -> None:
         """Write everything appended so far in one atomic transaction; raises ``StorageProblem``."""
@@ -375,7 +384,7 @@ class Store:
     def _write(self, items: dict[bytes, bytes | None]) -> None:
         # Sorted keys let the database append to pages instead of searching for each key.
         deletes = [key for key, value in items.items() if value is None]
-        puts = sorted((key, value) for key, value in items.items() if value is not None)
+        puts = [(key, value) for key in sorted(items) if (value := items[key]) is not None]
         self._read.abort()
         try:
             while True:

@@ -172,13 +172,13 @@ def _read_json_payment(value: object, chain_id: int) -> Payment:
     )
 
 
-def _write_json_payments(payments: tuple[Payment, ...]) -> list[dict[str, Any]]:
+def payments_json(payments: tuple[Payment, ...]) -> list[dict[str, Any]]:
     return [{"amount": item.amount, "assetId": ASSET.write(item.asset_id)} for item in payments]
 
 
 PAYMENTS: Final = JsonKind(
     lambda value, chain_id: read_items(value, chain_id, MAX_JSON_PAYMENTS, _read_json_payment),
-    _write_json_payments,
+    payments_json,
 )
 
 TYPE = TransactionType(
