@@ -1,8 +1,9 @@
 """What scripts ask of the chain, and ids that are computed as the chain does it.
 
-What lives here: data entries, balances, assets, blocks, transactions, addresses, calls of other
-dApps, and the constructors that are functions. What does not: the answers
-(``soliton.ride.environment``), and what transactions look like (``soliton.ride.bindings``).
+What lives here: data entries, balances, assets, blocks, transactions, calls of other dApps, and
+the constructors that are functions. What does not: the answers (``soliton.ride.environment``),
+what transactions look like (``soliton.ride.bindings``), and which account is meant
+(``recipients``).
 
 An object that calls itself an address can hold anything, also what is no address of this chain: it
 mostly counts as an account without data then.
@@ -21,7 +22,7 @@ from typing import Final
 import msgspec
 
 from soliton.chain import addresses, protobuf
-from soliton.chain.errors import AddressError, AliasError, ChainError
+from soliton.chain.errors import AliasError, ChainError
 from soliton.chain.proto.transaction_pb2 import SignedTransaction
 from soliton.chain.transactions.codec import check_proofs, from_message, validate
 from soliton.chain.transactions.ethereum import Ethereum, EthereumTransfer
@@ -35,6 +36,21 @@ from soliton.ride.errors import EvaluationError, NativeCrash, ThrownError
 from soliton.ride.functions.calling import mismatch
 from soliton.ride.functions.data import checked_bytes, low_int32
 from soliton.ride.functions.printing import plain_text
+from soliton.ride.functions.recipients import (
+    ADDRESS,
+    ALIAS,
+    account,
+    account_or_none,
+    address_value,
+    bytes_field,
+    check_recipient,
+    existing_account,
+    field_of,
+    int_field,
+    is_unit,
+    resolved,
+    text_field,
+)
 from soliton.ride.functions.text import checked_text, units_length
 from soliton.ride.values import (
     UNIT,
@@ -51,133 +67,6 @@ MAX_ASSET_NAME_BYTES: Final = 16
 MAX_ASSET_DESCRIPTION_BYTES: Final = 1000
 MAX_CHAIN_ID: Final = 256
 """Chain ids are bytes."""
-_ADDRESS: Final = "Address"
-_ALIAS: Final = "Alias"
-
-
-# --- recipients -----------------------------------------------------------------------------------
-
-
-def _field(subject: CaseObject, name: str, kind: type) -> Value:
-    """A field of an object that may have been made with anything in it."""
-    value = subject.fields.get(name)
-    if type(value) is not kind:
-        raise NativeCrash(f"{subject.type_name} without a field {name} of its type")
-    assert value is not None
-    return value
-
-
-def _is_unit(value: Value | None) -> bool:
-    return isinstance(value, CaseObject) and value.type_name == UNIT.type_name
-
-
-def _text_field(subject: CaseObject, name: str) -> str:
-    value = _field(subject, name, str)
-    assert isinstance(value, str)
-    return value
-
-
-def _bytes_field(subject: CaseObject, name: str) -> bytes:
-    value = _field(subject, name, bytes)
-    assert isinstance(value, bytes)
-    return value
-
-
-def _int_field(subject: CaseObject, name: str) -> int:
-    value = _field(subject, name, int)
-    assert type(value) is int
-    return value
-
-
-def _resolved(context: CallContext, alias: str) -> bytes:
-    """The address of an alias; raises ``EvaluationError``."""
-    try:
-        addresses.make_alias(alias, context.environment.chain_id)
-    except AliasError as error:
-        raise EvaluationError(str(error)) from None
-    address = context.environment.resolve_alias(alias)
-    if address is None:
-        raise EvaluationError(f"Alias '{alias}' does not exists.")
-    return address
-
-
-def _checked(context: CallContext, address: bytes) -> bytes:
-    try:
-        return addresses.check_address(address, context.environment.chain_id)
-    except AddressError as error:
-        raise EvaluationError(str(error)) from None
-
-
-def _account(context: CallContext, recipient: CaseObject) -> bytes | None:
-    """The address of an account whose absence is no error."""
-    if recipient.type_name not in (_ADDRESS, _ALIAS):
-        raise EvaluationError(f"{plain_text(recipient)} neither Address nor alias")
-    name = "bytes" if recipient.type_name == _ADDRESS else "alias"
-    if name not in recipient.fields:
-        raise EvaluationError(f"Can't find '{name}'")
-    return _account_or_none(context, recipient)
-
-
-def _account_or_none(context: CallContext, recipient: CaseObject) -> bytes | None:
-    address = _bytes_field(recipient, "bytes") if recipient.type_name == _ADDRESS else None
-    alias = "" if address is not None else _text_field(recipient, "alias")
-    try:
-        return _resolved(context, alias) if address is None else _checked(context, address)
-    except EvaluationError:
-        return None
-
-
-def _check_recipient(recipient: CaseObject) -> None:
-    if recipient.type_name not in (_ADDRESS, _ALIAS):
-        raise ThrownError(f"Unexpected recipient type {recipient.type_name}")
-
-
-def _existing(context: CallContext, recipient: CaseObject) -> bytes:
-    """The address of an account that must be one."""
-    _check_recipient(recipient)
-    if recipient.type_name == _ALIAS:
-        return _resolved(context, _text_field(recipient, "alias"))
-    return _checked(context, _bytes_field(recipient, "bytes"))
-
-
-def _address_object(address: bytes) -> CaseObject:
-    return case_object(_ADDRESS, {"bytes": checked_bytes(address)})
-
-
-def address_from_recipient(context: CallContext, recipient: CaseObject) -> Value:
-    """``addressFromRecipient``: an address as it is, an alias looked up."""
-    if recipient.type_name == _ADDRESS:
-        return recipient
-    if recipient.type_name != _ALIAS:
-        raise mismatch("addressFromRecipient", (recipient,))
-    alias = _text_field(recipient, "alias")
-    try:
-        addresses.make_alias(alias, context.environment.chain_id)
-    except AliasError as error:
-        raise NativeCrash(str(error)) from None
-    return _address_object(_resolved(context, alias))
-
-
-def address_from_text(context: CallContext, text: str) -> Value:
-    """``addressFromString`` since version 4: unit for what is no address."""
-    try:
-        return _address_object(addresses.parse_address(text, context.environment.chain_id))
-    except AddressError:
-        return UNIT
-
-
-def address_from_public_key(context: CallContext, key: bytes) -> Value:
-    """``addressFromPublicKey`` since version 6."""
-    if len(key) not in (addresses.PUBLIC_KEY_LENGTH, addresses.ETHEREUM_KEY_LENGTH):
-        raise EvaluationError(f"invalid public key length: {len(key)}")
-    return _address_object(addresses.from_public_key(key, context.environment.chain_id))
-
-
-def address_to_text(address: CaseObject) -> Value:
-    """``toString`` of an address: its bytes in Base58, whatever they are."""
-    if address.type_name != _ADDRESS:
-        raise mismatch("toString(a: Address)", (address,))
-    return checked_text(plain_text(_bytes_field(address, "bytes")))
 
 
 # --- data -----------------------------------------------------------------------------------------
@@ -185,7 +74,7 @@ def address_to_text(address: CaseObject) -> Value:
 
 def entry_of_account(kind: type, context: CallContext, recipient: CaseObject, key: str) -> Value:
     """``getInteger`` and its like: unit when there is no entry, or one of another type."""
-    address = _account(context, recipient)
+    address = account(context, recipient)
     return UNIT if address is None else _entry(kind, context, address, key)
 
 
@@ -208,7 +97,7 @@ def _entry(kind: type, context: CallContext, address: bytes, key: str) -> Value:
 
 def is_data_untouched(context: CallContext, recipient: CaseObject) -> Value:
     """``isDataStorageUntouched``: whether an account never had any data."""
-    address = _account(context, recipient)
+    address = account(context, recipient)
     return address is None or not context.environment.has_data(address)
 
 
@@ -230,7 +119,7 @@ def entry_of_list(kind: type, entries: RideList, key: str) -> Value:
 
 def balance_before(context: CallContext, recipient: CaseObject, asset: Value) -> Value:
     """``assetBalance`` until version 3, also of the chain's coin."""
-    if not _is_unit(asset) and not isinstance(asset, bytes):
+    if not is_unit(asset) and not isinstance(asset, bytes):
         raise mismatch("assetBalance", (recipient, asset))
     asset_id = asset if isinstance(asset, bytes) else None
     return context.environment.balance(_account_of_any_form(context, recipient), asset_id)
@@ -243,19 +132,19 @@ def balance(context: CallContext, recipient: CaseObject, asset: bytes) -> Value:
 
 def _account_of_any_form(context: CallContext, recipient: CaseObject) -> bytes:
     """Here the bytes of an address may also be those of an alias."""
-    _check_recipient(recipient)
-    if recipient.type_name == _ADDRESS:
-        data = _bytes_field(recipient, "bytes")
+    check_recipient(recipient)
+    if recipient.type_name == ADDRESS:
+        data = bytes_field(recipient, "bytes")
         if len(data) >= 4 and data[0] == addresses.ALIAS_VERSION:
             if data[1] != context.environment.chain_id:
                 raise EvaluationError("Alias network byte doesn't match current scheme")
-            return _resolved(context, data[4:].decode("utf-8", "replace"))
-    return _existing(context, recipient)
+            return resolved(context, data[4:].decode("utf-8", "replace"))
+    return existing_account(context, recipient)
 
 
 def balance_details(context: CallContext, recipient: CaseObject) -> Value:
     """``wavesBalance`` since version 4."""
-    details = context.environment.balance_details(_existing(context, recipient))
+    details = context.environment.balance_details(existing_account(context, recipient))
     return case_object(
         "BalanceDetails",
         {
@@ -269,8 +158,8 @@ def balance_details(context: CallContext, recipient: CaseObject) -> Value:
 
 def script_hash(context: CallContext, recipient: CaseObject) -> Value:
     """``scriptHash``: unit for an account without a script."""
-    _check_recipient(recipient)
-    address = _account_or_none(context, recipient)
+    check_recipient(recipient)
+    address = account_or_none(context, recipient)
     script = None if address is None else context.environment.script(address)
     return UNIT if script is None else blake2b256(script)
 
@@ -290,7 +179,7 @@ def asset_object(info: AssetInfo, version: int) -> CaseObject:
         "id": info.id,
         "quantity": info.quantity,
         "decimals": info.decimals,
-        "issuer": _address_object(info.issuer),
+        "issuer": address_value(info.issuer),
         "issuerPublicKey": info.issuer_public_key,
         "reissuable": info.reissuable,
         "scripted": info.scripted,
@@ -317,23 +206,23 @@ def block_object(info: BlockInfo, version: int) -> CaseObject:
         "height": info.height,
         "baseTarget": info.base_target,
         "generationSignature": info.generation_signature,
-        "generator": _address_object(info.generator),
+        "generator": address_value(info.generator),
         "generatorPublicKey": info.generator_public_key,
     }
     if version >= 4:
         fields["vrf"] = bindings.optional(info.vrf)
     if version >= 7:
         fields["rewards"] = ride_list(
-            ride_tuple(_address_object(address), amount) for address, amount in info.rewards
+            ride_tuple(address_value(address), amount) for address, amount in info.rewards
         )
     return case_object("BlockInfo", fields)
 
 
 def calculate_delay(context: CallContext, generator: CaseObject, balance: int) -> Value:
     """``calculateDelay``."""
-    if generator.type_name != _ADDRESS:
+    if generator.type_name != ADDRESS:
         raise mismatch("calculateDelay", (generator, balance))
-    address = _bytes_field(generator, "bytes")
+    address = bytes_field(generator, "bytes")
     if len(address) > addresses.ADDRESS_LENGTH:
         raise EvaluationError(
             f"Address bytes length = {len(address)} exceeds limit = {addresses.ADDRESS_LENGTH}"
@@ -454,7 +343,7 @@ def calculate_asset_id(context: CallContext, issue: CaseObject) -> Value:
     """``calculateAssetId``: the id that an action would have."""
     if issue.type_name != "Issue":
         raise mismatch("calculateAssetId(i: Issue)", (issue,))
-    name, description = _text_field(issue, "name"), _text_field(issue, "description")
+    name, description = text_field(issue, "name"), text_field(issue, "description")
     if len(utf8(description)) > MAX_ASSET_DESCRIPTION_BYTES:
         raise EvaluationError(f"Description length should not exceed {MAX_ASSET_DESCRIPTION_BYTES}")
     if len(utf8(name)) > MAX_ASSET_NAME_BYTES:
@@ -462,10 +351,10 @@ def calculate_asset_id(context: CallContext, issue: CaseObject) -> Value:
     return asset_id(
         name,
         description,
-        _int_field(issue, "decimals"),
-        _int_field(issue, "quantity"),
-        _field(issue, "isReissuable", bool) is True,
-        _int_field(issue, "nonce"),
+        int_field(issue, "decimals"),
+        int_field(issue, "quantity"),
+        field_of(issue, "isReissuable", bool) is True,
+        int_field(issue, "nonce"),
         context.environment.transaction_id,
     )
 
@@ -495,18 +384,18 @@ def calculate_lease_id(context: CallContext, lease: CaseObject) -> Value:
     """``calculateLeaseId``: the id that an action would have."""
     if lease.type_name != "Lease":
         raise mismatch("calculateLeaseId(l: Lease)", (lease,))
-    recipient = _field(lease, "recipient", CaseObject)
+    recipient = field_of(lease, "recipient", CaseObject)
     assert isinstance(recipient, CaseObject)
-    _check_recipient(recipient)
+    check_recipient(recipient)
     target: bytes | str
-    if recipient.type_name == _ADDRESS:
-        target = _bytes_field(recipient, "bytes")
+    if recipient.type_name == ADDRESS:
+        target = bytes_field(recipient, "bytes")
         if len(target) > addresses.ADDRESS_LENGTH:
             raise EvaluationError(
                 f"Address bytes length={len(target)} exceeds limit={addresses.ADDRESS_LENGTH}"
             )
     else:
-        target = _text_field(recipient, "alias")
+        target = text_field(recipient, "alias")
         length = units_length(target)
         if length > addresses.ALIAS_MAX_LENGTH:
             raise EvaluationError(
@@ -514,8 +403,8 @@ def calculate_lease_id(context: CallContext, lease: CaseObject) -> Value:
             )
     return lease_id(
         target,
-        _int_field(lease, "nonce"),
-        _int_field(lease, "amount"),
+        int_field(lease, "nonce"),
+        int_field(lease, "amount"),
         context.environment.transaction_id,
     )
 
@@ -581,12 +470,12 @@ def invoke(reentrant: bool, arguments: Sequence[Value], context: CallContext) ->
 
 def _called_dapp(context: CallContext, recipient: Value | None) -> bytes:
     if isinstance(recipient, CaseObject):
-        if recipient.type_name == _ADDRESS:
+        if recipient.type_name == ADDRESS:
             address = recipient.fields.get("bytes")
             if isinstance(address, bytes):
                 return address
             raise ThrownError("Unexpected address bytes")
-        if recipient.type_name == _ALIAS:
+        if recipient.type_name == ALIAS:
             alias = recipient.fields.get("alias")
             if not isinstance(alias, str):
                 raise ThrownError("Unexpected alias arg")
@@ -600,7 +489,7 @@ def _dapp_of_alias(context: CallContext, alias: str) -> bytes:
     except AliasError as error:
         raise NativeCrash(str(error)) from None
     try:
-        return _resolved(context, alias)
+        return resolved(context, alias)
     except EvaluationError as error:
         raise ThrownError(str(error)) from None
 
@@ -608,7 +497,7 @@ def _dapp_of_alias(context: CallContext, alias: str) -> bytes:
 def _called_function(name: Value | None) -> str:
     if isinstance(name, str):
         return name
-    if _is_unit(name):
+    if is_unit(name):
         return "default"
     raise ThrownError("Unexpected name arg")
 
@@ -617,6 +506,6 @@ def _payment(payment: Value) -> Payment:
     if not isinstance(payment, CaseObject) or payment.type_name != "AttachedPayment":
         raise ThrownError(f"Unexpected payment arg {plain_text(payment)}")
     asset, amount = payment.fields.get("assetId"), payment.fields.get("amount")
-    if type(amount) is not int or not (_is_unit(asset) or isinstance(asset, bytes)):
+    if type(amount) is not int or not (is_unit(asset) or isinstance(asset, bytes)):
         raise ThrownError("Unexpected payment args")
     return Payment(asset if isinstance(asset, bytes) else None, amount)

@@ -23,6 +23,7 @@ from soliton.ride.functions import (
     data,
     decimals,
     encodings,
+    recipients,
     text,
 )
 from soliton.ride.functions.calling import ANYTHING, Implementation, checked, in_context
@@ -243,9 +244,9 @@ _CHAIN: Final[Table] = {
     1008: ((CaseObject, bytes), chain_data.balance),
     1009: (_RECIPIENT, chain_data.script_hash),
     1054: (_RECIPIENT, chain_data.is_data_untouched),
-    1060: (_RECIPIENT, chain_data.address_from_recipient),
-    1062: ((str,), chain_data.address_from_text),
-    1063: ((bytes,), chain_data.address_from_public_key),
+    1060: (_RECIPIENT, recipients.address_from_recipient),
+    1062: ((str,), recipients.address_from_text),
+    1063: ((bytes,), recipients.address_from_public_key),
     1070: ((bytes,), chain_data.transfer_from_protobuf),
     1080: (_RECIPIENT, chain_data.calculate_asset_id),
     1081: (_RECIPIENT, chain_data.calculate_lease_id),
@@ -258,7 +259,7 @@ _CHAIN: Final[Table] = {
         for place, kind in enumerate(_DATA_TYPES)
     },
 }
-_TEXT_OF_ADDRESS: Final[Table] = {1061: (_RECIPIENT, chain_data.address_to_text)}
+_TEXT_OF_ADDRESS: Final[Table] = {1061: (_RECIPIENT, recipients.address_to_text)}
 
 _AS_THEY_ARE: Final[dict[int, Implementation]] = {
     # These check their arguments in ways of their own.

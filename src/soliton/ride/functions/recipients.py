@@ -1,0 +1,156 @@
+"""Accounts as scripts name them: addresses, aliases, and objects that only say that they are one.
+
+What lives here: the fields of objects that may hold anything, the account that a recipient stands
+for, and the functions that turn text, keys and recipients into addresses. What does not: what is
+known about an account (``chain_data``).
+
+Sources: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/evaluator/ctx/
+impl/EnvironmentFunctions.scala``, ``impl/waves/Functions.scala`` and
+``node/src/main/scala/com/wavesplatform/transaction/smart/WavesEnvironment.scala``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from soliton.chain import addresses
+from soliton.chain.errors import AddressError, AliasError
+from soliton.ride.environment import CallContext
+from soliton.ride.errors import EvaluationError, NativeCrash, ThrownError
+from soliton.ride.functions.calling import mismatch
+from soliton.ride.functions.data import checked_bytes
+from soliton.ride.functions.printing import plain_text
+from soliton.ride.functions.text import checked_text
+from soliton.ride.values import UNIT, CaseObject, Value, case_object
+
+ADDRESS: Final = "Address"
+ALIAS: Final = "Alias"
+
+
+def field_of(subject: CaseObject, name: str, kind: type) -> Value:
+    """A field of an object that may have been made with anything in it; raises ``NativeCrash``."""
+    value = subject.fields.get(name)
+    if type(value) is not kind:
+        raise NativeCrash(f"{subject.type_name} without a field {name} of its type")
+    assert value is not None
+    return value
+
+
+def is_unit(value: Value | None) -> bool:
+    """Whether a value is ``unit``."""
+    return isinstance(value, CaseObject) and value.type_name == UNIT.type_name
+
+
+def text_field(subject: CaseObject, name: str) -> str:
+    """A field of type String; raises ``NativeCrash``."""
+    value = field_of(subject, name, str)
+    assert isinstance(value, str)
+    return value
+
+
+def bytes_field(subject: CaseObject, name: str) -> bytes:
+    """A field of type ByteVector; raises ``NativeCrash``."""
+    value = field_of(subject, name, bytes)
+    assert isinstance(value, bytes)
+    return value
+
+
+def int_field(subject: CaseObject, name: str) -> int:
+    """A field of type Int; raises ``NativeCrash``."""
+    value = field_of(subject, name, int)
+    assert type(value) is int
+    return value
+
+
+def resolved(context: CallContext, alias: str) -> bytes:
+    """The address of an alias; raises ``EvaluationError``."""
+    try:
+        addresses.make_alias(alias, context.environment.chain_id)
+    except AliasError as error:
+        raise EvaluationError(str(error)) from None
+    address = context.environment.resolve_alias(alias)
+    if address is None:
+        raise EvaluationError(f"Alias '{alias}' does not exists.")
+    return address
+
+
+def _checked(context: CallContext, address: bytes) -> bytes:
+    try:
+        return addresses.check_address(address, context.environment.chain_id)
+    except AddressError as error:
+        raise EvaluationError(str(error)) from None
+
+
+def account(context: CallContext, recipient: CaseObject) -> bytes | None:
+    """The address of an account whose absence is no error."""
+    if recipient.type_name not in (ADDRESS, ALIAS):
+        raise EvaluationError(f"{plain_text(recipient)} neither Address nor alias")
+    name = "bytes" if recipient.type_name == ADDRESS else "alias"
+    if name not in recipient.fields:
+        raise EvaluationError(f"Can't find '{name}'")
+    return account_or_none(context, recipient)
+
+
+def account_or_none(context: CallContext, recipient: CaseObject) -> bytes | None:
+    """The same, given an address or an alias."""
+    address = bytes_field(recipient, "bytes") if recipient.type_name == ADDRESS else None
+    alias = "" if address is not None else text_field(recipient, "alias")
+    try:
+        return resolved(context, alias) if address is None else _checked(context, address)
+    except EvaluationError:
+        return None
+
+
+def check_recipient(recipient: CaseObject) -> None:
+    """Raise ``ThrownError`` for an object that is neither an address nor an alias."""
+    if recipient.type_name not in (ADDRESS, ALIAS):
+        raise ThrownError(f"Unexpected recipient type {recipient.type_name}")
+
+
+def existing_account(context: CallContext, recipient: CaseObject) -> bytes:
+    """The address of an account that must be one."""
+    check_recipient(recipient)
+    if recipient.type_name == ALIAS:
+        return resolved(context, text_field(recipient, "alias"))
+    return _checked(context, bytes_field(recipient, "bytes"))
+
+
+def address_value(address: bytes) -> CaseObject:
+    """An address as a value."""
+    return case_object(ADDRESS, {"bytes": checked_bytes(address)})
+
+
+def address_from_recipient(context: CallContext, recipient: CaseObject) -> Value:
+    """``addressFromRecipient``: an address as it is, an alias looked up."""
+    if recipient.type_name == ADDRESS:
+        return recipient
+    if recipient.type_name != ALIAS:
+        raise mismatch("addressFromRecipient", (recipient,))
+    alias = text_field(recipient, "alias")
+    try:
+        addresses.make_alias(alias, context.environment.chain_id)
+    except AliasError as error:
+        raise NativeCrash(str(error)) from None
+    return address_value(resolved(context, alias))
+
+
+def address_from_text(context: CallContext, text: str) -> Value:
+    """``addressFromString`` since version 4: unit for what is no address."""
+    try:
+        return address_value(addresses.parse_address(text, context.environment.chain_id))
+    except AddressError:
+        return UNIT
+
+
+def address_from_public_key(context: CallContext, key: bytes) -> Value:
+    """``addressFromPublicKey`` since version 6."""
+    if len(key) not in (addresses.PUBLIC_KEY_LENGTH, addresses.ETHEREUM_KEY_LENGTH):
+        raise EvaluationError(f"invalid public key length: {len(key)}")
+    return address_value(addresses.from_public_key(key, context.environment.chain_id))
+
+
+def address_to_text(address: CaseObject) -> Value:
+    """``toString`` of an address: its bytes in Base58, whatever they are."""
+    if address.type_name != ADDRESS:
+        raise mismatch("toString(a: Address)", (address,))
+    return checked_text(plain_text(bytes_field(address, "bytes")))
