@@ -89,6 +89,7 @@ from soliton.ride.values import Value
 MAX_CALLS: Final = 100
 MAX_PAYMENTS: Final = 100
 _FIRST_THAT_IS_CALLED: Final = 5
+_NAMED_REFUSALS: Final = ("AccountBalanceError(", "InvalidAddress(", "ScriptRunsLimitError(")
 
 
 def caller_for(run: Run) -> Invoke:
@@ -113,15 +114,27 @@ def _call(run: Run, call: Call, available: int, reentrant: bool) -> tuple[Value,
     try:
         value, spent = _call_nested(run, call, available, reentrant)
     except FailedTransaction as failure:
-        words = failure.detail or failure.reason
-        raise InvocationFailed(words, available - failure.complexity, failure) from failure
+        left = available - failure.complexity
+        raise InvocationFailed(_words_of_failure(failure), left, failure) from failure
     except AlwaysRejected as error:
         if error.skips:
             raise FailOrReject(str(error), available) from error
         raise InvocationFailed(str(error), available, error) from error
     except TransactionRejected as error:
-        raise InvocationFailed(str(error), available, error) from error
+        raise InvocationFailed(_words_of_refusal(error), available, error) from error
     return value, available - spent
+
+
+def _words_of_failure(failure: FailedTransaction) -> str:
+    """What the calling dApp breaks off with: the reference shows what lies in between, too."""
+    if failure.asset_id is None or failure.detail:
+        return failure.detail or failure.reason
+    return f"FailedTransactionError(code = {failure.code}, error = {failure.reason})"
+
+
+def _words_of_refusal(error: TransactionRejected) -> str:
+    words = words_of(error)
+    return words if words.startswith(_NAMED_REFUSALS) else f"GenericError({words})"
 
 
 def _call_nested(run: Run, call: Call, available: int, reentrant: bool) -> tuple[Value, int]:

@@ -23,6 +23,7 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.table import type_by_id
 from soliton.crypto import base58, curve25519
 from soliton.ledger import fees
+from soliton.ledger.actions import words_of
 from soliton.ledger.balances import check_balances, check_portfolio
 from soliton.ledger.context import Context, TypeRules
 from soliton.ledger.errors import (
@@ -114,7 +115,7 @@ def _apply(transaction: AnyTransaction, state: State, context: Context, verify: 
         check_balances(overlay, state, context.rules)
     except BalanceErrors as error:
         if of_type.may_fail and _fails_by_balance(complexity, context.rules):
-            raise FailedTransaction(1, str(error), complexity) from error
+            raise FailedTransaction(1, words_of(error), complexity) from error
         raise
     complexity += _check_assets(transaction, of_type, state, context, complexity)
     overlay.record_transaction(transaction.id)

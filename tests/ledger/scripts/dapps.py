@@ -1,0 +1,232 @@
+"""Two dApps and who calls them, for tables of what dApps may answer.
+
+ME calls the function ``default`` of the dApp of YOU; a row gives its body. NEXT is another dApp,
+for calls of dApps by dApps.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from soliton.chain.function_calls import FunctionCall
+from soliton.chain.transactions import codec
+from soliton.chain.transactions.invoke_script import InvokeScript, Payment
+from soliton.chain.transactions.table import type_by_id
+from soliton.crypto import base58
+from soliton.errors import SolitonError
+from soliton.ledger.assets import erc20_address
+from soliton.ledger.context import Context
+from soliton.ledger.ride_scripts import RideScripts
+from soliton.ledger.rules_at import RuleBook
+from soliton.ledger.scripts import InvocationRejected
+from soliton.ledger.state import (
+    ACCOUNT_SCRIPTS,
+    ALIASES,
+    ASSET_BALANCES,
+    ASSET_NAMES,
+    ASSET_SCRIPTS,
+    ASSET_VOLUMES,
+    ASSETS,
+    ERC20,
+    WAVES,
+    AccountScript,
+    AssetInfo,
+    AssetName,
+    AssetScript,
+    AssetVolume,
+)
+from soliton.ledger.transactions import Applied, apply_transaction
+from soliton.ride.compiler.compile import compile_source
+from tests.ledger.cases import (
+    COIN,
+    GOLD,
+    HEIGHT,
+    ISSUER,
+    ME,
+    NETWORKS,
+    OTHER,
+    PAPER,
+    SENDER,
+    SPONSOR,
+    TIME,
+    YOU,
+    R,
+)
+from tests.ledger.memory import MemoryState
+
+NEXT = SPONSOR
+SMART, OWN = b"s" * 32, b"o" * 32
+NETWORKS = {
+    **NETWORKS,
+    # Transfers of dApps are looked at from a height on, in the time of feature 16.
+    "validated": msgspec.structs.replace(
+        NETWORKS["calls"],
+        functionality=msgspec.structs.replace(
+            NETWORKS["calls"].functionality, enforce_transfer_validation_after=1
+        ),
+    ),
+    "calls": msgspec.structs.replace(
+        NETWORKS["calls"],
+        functionality=msgspec.structs.replace(
+            NETWORKS["calls"].functionality, enforce_transfer_validation_after=1_000
+        ),
+    ),
+}
+HEAD = f"""
+{{-# CONTENT_TYPE DAPP #-}}
+{{-# SCRIPT_TYPE ACCOUNT #-}}
+let me = Address(base58'{base58.encode(ME)}')
+let you = Address(base58'{base58.encode(YOU)}')
+let next = Address(base58'{base58.encode(NEXT)}')
+let gold = base58'{base58.encode(GOLD)}'
+let smart = base58'{base58.encode(SMART)}'
+let own = base58'{base58.encode(OWN)}'
+func slow() = sigVerify(base58'', base58'', base58'')
+"""
+"""Slow takes 200 in most versions, 180 from version 6 on."""
+HEAVY = """
+func heavy() = if (slow() || slow() || slow() || slow() || slow() || slow()) then 1 else 0
+func call(name: String) = invoke(next, name, [], [])
+func pay(amount: Int, asset: ByteVector|Unit) =
+    invoke(next, "paid", [], [AttachedPayment(asset, amount)])
+"""
+SECOND = """
+@Callable(i)
+func nothing() = []
+@Callable(i)
+func give(amount: Int) = ([ScriptTransfer(i.caller, amount, unit)], amount + 1)
+@Callable(i)
+func break() = if (true) then throw("broken") else []
+@Callable(i)
+func breakLater() = { strict h = heavy(); if (h == 0) then throw("broken") else [] }
+@Callable(i)
+func back() = { strict x = invoke(i.caller, "empty", [], []); [] }
+@Callable(i)
+func one() = ([IntegerEntry("n", 1)], 1)
+@Callable(i)
+func minus() = [ScriptTransfer(me, -1, unit)]
+@Callable(i)
+func caller() = ([], if (i.originCaller == me && i.caller == you) then 1 else 0)
+@Callable(i)
+func many() = [
+    Burn(gold, 0), Burn(gold, 0), Burn(gold, 0), Burn(gold, 0),
+    Burn(gold, 0), Burn(gold, 0), Burn(gold, 0), Burn(gold, 0),
+    Burn(gold, 0), Burn(gold, 0), Burn(gold, 0), Burn(gold, 0),
+    Burn(gold, 0), Burn(gold, 0), Burn(gold, 0), Burn(gold, 0)
+]
+@Callable(i)
+func spend() = [ScriptTransfer(me, 1100000000, unit)]
+@Callable(i)
+func leave() = [Lease(me, 1000000000), ScriptTransfer(me, 1, unit)]
+@Callable(i)
+func paid() = ([], size(i.payments))
+"""
+
+
+@lru_cache(256)
+def compiled(version: int, text: str) -> bytes:
+    source = f"{{-# STDLIB_VERSION {version} #-}}{HEAD}{text}"
+    return compile_source(source, check_complexity=False).script.source
+
+
+def dapp_of(body: str, version: int, more: str) -> bytes:
+    heavy = HEAVY if version >= 5 else ""
+    if version >= 4:
+        heavy += "func mine() = wavesBalance(this).regular\n"
+    text = f"{heavy}{more}\n@Callable(i)\nfunc default() = {{ {body} }}\n"
+    if version >= 5:
+        text += "@Callable(i)\nfunc empty() = []\n"
+    return compiled(version, text)
+
+
+@lru_cache(16)
+def asset_code(answer: str) -> bytes:
+    head = "{-# STDLIB_VERSION 4 #-}{-# CONTENT_TYPE EXPRESSION #-}{-# SCRIPT_TYPE ASSET #-}"
+    return compile_source(head + answer, check_complexity=False).script.source
+
+
+def state_of(body: str, given: dict[str, Any]) -> MemoryState:
+    state = MemoryState()
+    state.put(ALIASES, "known", YOU)
+    for address in (ME, YOU, NEXT):
+        state.put(WAVES, address, 10 * COIN)
+    for asset_id in (GOLD, PAPER, SMART, OWN):
+        issuer = OTHER if asset_id == OWN else ISSUER
+        state.put(ASSETS, asset_id, AssetInfo(issuer.public_key, 2, False, asset_id, 1, 1))
+        state.put(ASSET_VOLUMES, asset_id, AssetVolume(True, 2_000))
+        state.put(ASSET_NAMES, asset_id, AssetName(b"name", b"", 1))
+        state.put(ERC20, erc20_address(asset_id), asset_id)
+        for address in (ME, YOU):
+            state.put(ASSET_BALANCES, (address, asset_id), 1_000)
+    code = asset_code(given.get("smart", "true"))
+    state.put(ASSET_SCRIPTS, SMART, AssetScript(code, given.get("smart_complexity", 1)))
+    first = dapp_of(body, given.get("lib", 6), given.get("more", ""))
+    second = compiled(given.get("next_lib", 6), HEAVY + SECOND)
+    for pair, address, script in ((OTHER, YOU, first), (ISSUER, NEXT, second)):
+        state.put(ACCOUNT_SCRIPTS, address, AccountScript(pair.public_key, script, 0, {}))
+    return state
+
+
+def apply(rules: str, body: str, **given: Any) -> tuple[MemoryState, Applied]:
+    """Call the dApp; raises what ``apply_transaction`` raises."""
+    state = state_of(body, given)
+    call = FunctionCall(given.get("function", "default"), given.get("args", ()))
+    transaction = codec.build(
+        type_by_id(16),
+        InvokeScript(YOU, call, tuple(Payment(*each) for each in given.get("pays", ()))),
+        version=given.get("version", 1),
+        chain_id=R,
+        sender_public_key=SENDER.public_key,
+        fee=given.get("fee", 500_000),
+        timestamp=TIME,
+    )
+    signed = codec.sign(transaction, SENDER.private_key)
+    network = NETWORKS[rules]
+    in_force = RuleBook(network).at(HEIGHT)
+    context = Context(HEIGHT, TIME, TIME - 1_000, in_force, RideScripts(network))
+    return state, apply_transaction(signed, state, context)
+
+
+def outcome_of(rules: str, body: str, **given: Any) -> str:
+    """``ok`` or ``failed`` with the complexity, ``refused`` for an error that costs nothing, or
+    any other error as text.
+    """
+    try:
+        _, applied = apply(rules, body, **given)
+    except InvocationRejected as error:
+        return f"refused {error.reason}"
+    except SolitonError as error:
+        return f"{type(error).__name__} {getattr(error, 'details', None) or error}"
+    if not applied.status:
+        return f"ok {applied.complexity}"
+    assert applied.state_changes is not None
+    assert applied.state_changes.error is not None
+    error_message = applied.state_changes.error
+    return f"failed {applied.complexity} {error_message.code} {error_message.text}"
+
+
+KEY = """
+func five(text: String) = text + text + text + text + text
+func key(length: Int) = take(five(five(five(five("0123456789")))), length)
+"""
+"""Texts of up to 6250 characters."""
+BREAK = 'if (true) then throw("no") else true'
+NAMES = {"GOLD": GOLD, "SMART": SMART, "KEY": KEY, "BREAK": BREAK, "dict": dict}
+
+
+def rows(table: str) -> list[tuple[str, str, str, str]]:
+    found = []
+    for line in table.strip().splitlines():
+        rules, given, body, outcome = (cell.strip() for cell in re.split(r" \|(?= )", line))
+        found.append((rules, given, body, outcome))
+    return found
+
+
+def check(rules: str, given: str, body: str, outcome: str) -> None:
+    body = body.replace("heavy;", "strict h = heavy();")
+    found = outcome_of(rules, body, **eval(f"dict({given})", dict(NAMES)))
+    assert found.startswith(outcome), found

@@ -1,0 +1,131 @@
+"""What dApps may answer, and what their answers cost: action by action, limit by limit."""
+
+from __future__ import annotations
+
+import pytest
+
+from soliton.ledger.state import ASSET_BALANCES, ASSETS, DATA, ERC20, WAVES, Status
+from tests.ledger.cases import COIN, ME, OTHER, YOU
+from tests.ledger.scripts.dapps import apply, check, rows
+
+TABLE = r"""
+light | | [] | ok 1
+light | | [IntegerEntry("k", 1), BooleanEntry("b", true)] | ok 4
+light | | [IntegerEntry("", 1)] | refused Data entry key should not be empty
+light | | heavy; [IntegerEntry("", 1)] | failed 1083 1 Data entry key should not be empty
+calls | lib=5 | [IntegerEntry("", 1)] | failed 2 1 Data entry key should not be empty
+dapps | lib=3 | WriteSet([DataEntry("", 1)]) | ok 3
+v5 | lib=3, version=2 | WriteSet([DataEntry("", 1)]) | failed 3 1 Empty keys aren't allowed in tx ve
+light | more=KEY | [IntegerEntry(key(401), 1)] | refused Data entry key size = 401 bytes must be les
+light | more=KEY | [IntegerEntry(key(400), 1)] | ok 38
+light | more=KEY | [StringEntry("k", key(5120))] | refused WriteSet size can't exceed 5120 bytes, ac
+light | more=KEY | [StringEntry("k", key(5119))] | ok 38
+light | | [ScriptTransfer(me, 1, unit)] | ok 3
+light | | [ScriptTransfer(me, 0, gold)] | ok 3
+light | | [ScriptTransfer(me, 1100000000, unit)] | refused AccountBalanceError(Map(3MJEiEvmSM4J43NnH
+light | | heavy; [ScriptTransfer(me, 1100000000, unit)] | failed 1084 1 AccountBalanceError(Map(3MJE
+light | | heavy; [ScriptTransfer(me, 1001, gold)] | failed 1084 1 AccountBalanceError(Map(3MJEiEvmSM
+calls | lib=5 | [ScriptTransfer(me, 1100000000, unit)] | BalanceErrors {'3MJEiEvmSM4J43NnHyDkahriCLt
+calls | lib=5 | heavy; [ScriptTransfer(me, 1100000000, unit)] | failed 1214 1 AccountBalanceError(Ma
+light | | heavy; [ScriptTransfer(you, 1, unit)] | failed 1084 1 DApp self-transfer is forbidden sinc
+dapps | lib=3 | TransferSet([ScriptTransfer(you, 1, unit)]) | ok 5
+light | | heavy; [ScriptTransfer(me, -1, unit)] | failed 1084 1 GenericError(Negative transfer amoun
+calls | lib=5 | [ScriptTransfer(me, -1, unit)] | failed 4 1 Negative amount
+validated | lib=5 | [ScriptTransfer(me, -1, unit)] | refused Negative transfer amount = -1
+validated | lib=5 | heavy; [ScriptTransfer(me, -1, unit)] | refused Negative transfer amount = -1
+light | | [ScriptTransfer(Alias("known"), 1, unit)] | refused DApp self-transfer is forbidden since
+light | | [ScriptTransfer(Alias("unknown"), 1, unit)] | refused Alias 'alias:R:unknown' does not exi
+light | | [ScriptTransfer(Alias("?"), 1, unit)] | failed 52000 1 Alias '?' length should be between
+light | | [ScriptTransfer(Address(gold), 1, unit)] | refused Wrong addressBytes length: expected: 26
+light | | [ScriptTransfer(me, 1, me.bytes)] | refused Transfer error: invalid asset ID '3MQ7afH3Zwxg
+light | | [ScriptTransfer(me, 1, base58'')] | refused Transfer error: invalid asset ID '' length = 0
+v5 | lib=4 | [ScriptTransfer(me, 0, me.bytes)] | ok 5
+light | | [Issue("name", "", 1, 0, false, unit, 0)] | ok 2
+light | | [Issue("name", "", 2, 0, false, unit, 0)] | refused Fee in WAVES for InvokeScriptTransacti
+light | fee=100_500_000 | [Issue("name", "", 2, 0, false, unit, 0)] | ok 2
+light | | heavy; [Issue("name", "", 2, 0, false, unit, 0)] | failed 1083 2 Fee in WAVES for InvokeSc
+light | | heavy; [Issue("nam", "", 1, 0, false, unit, 0)] | failed 1083 1 GenericError(Invalid asset
+light | | [Issue("name", "", 1, 9, false, unit, 0)] | refused Invalid decimals 9
+light | | let a = Issue("name", "", 1, 0, false, unit, 0); [a, a] | refused Asset 8ArnwizGx9zo7tQAci
+light | | [Reissue(own, 5, true)] | ok 2
+light | | [Reissue(own, 9223372036854775807, true)] | refused Asset total value overflow
+light | | heavy; [Reissue(gold, 5, true)] | failed 1083 1 Asset was issued by other address
+light | | [Burn(gold, 1)] | ok 2
+light | | [Burn(own, 1001)] | refused AccountBalanceError(Map(3MJEiEvmSM4J43NnHyDkahriCLta6kauVib ->
+light | | [Burn(smart, 1)] | ok 2
+light | smart="false" | [Burn(smart, 1)] | ScriptExecutionError Error while executing token-script:
+light | smart="false" | heavy; [Burn(smart, 1)] | failed 1083 3 Transaction is not allowed by script
+light | smart=BREAK | heavy; [Burn(smart, 1)] | failed 1084 3 Transaction is not allowed by script o
+calls | smart="false", lib=5 | [Burn(smart, 1)] | failed 3 3 Transaction is not allowed by script of
+light | | [SponsorFee(own, 5), SponsorFee(own, unit)] | ok 4
+light | | [SponsorFee(gold, 5)] | refused SponsorFee assetId=7xeSk1y3uibLNKmGvmbdyAVa9MfjNYiTZ2eb19c
+light | | [SponsorFee(own, 0)] | refused NegativeMinFee(0,asset)
+light | | [SponsorFee(own, -1)] | refused GenericError(Negative sponsor amount = -1)
+light | | [Lease(me, 100)] | ok 3
+light | | [Lease(you, 100)] | refused Cannot lease to self
+light | | [Lease(me, 0)] | refused NonPositiveAmount(0,waves)
+light | | [Lease(me, 1100000000)] | refused Cannot lease more than own: Balance: 1000000000, already
+light | | [Lease(Alias("unknown"), 1)] | refused Alias 'alias:R:unknown' does not exist.
+light | | let l = Lease(me, 1); [l, LeaseCancel(calculateLeaseId(l))] | ok 6
+light | | [LeaseCancel(base58'')] | refused Lease id= has invalid length = 0 byte(s) while expecting
+light | | [LeaseCancel(gold)] | refused Lease with id=7xeSk1y3uibLNKmGvmbdyAVa9MfjNYiTZ2eb19chxKDp n
+light | | [LeaseCancel(gold), LeaseCancel(gold)] | refused Duplicate LeaseCancel id(s): 7xeSk1y3uibL
+dapps | lib=3 | WriteSet([DataEntry("k", 1)]) | ok 3
+dapps | lib=3 | TransferSet([ScriptTransfer(me, 5, unit)]) | ok 5
+dapps | lib=3 | if (true) then throw("no") else WriteSet([]) | refused no
+dapps | lib=3 | TransferSet([ScriptTransfer(me, 5, smart)]) | refused Fee in WAVES for InvokeScriptT
+dapps | lib=3, fee=900_000 | TransferSet([ScriptTransfer(me, 5, smart)]) | ok 6
+light | | if (true) then throw("no") else [] | refused no
+light | | heavy; if (h == 0) then throw("no") else [] | failed 1083 1 no
+light | function="other" | [] | refused @Callable function 'other' doesn't exist in the script
+light | function="call" | [] | refused function 'call exists in the script but is not marked as @Cal
+light | args=(1,) | [] | refused function 'default takes 0 args but 1 were(was) given
+light | args=((1, (2,)),) | [] | TransactionRejected All arguments of InvokeScript must be one of th
+dapps | lib=3, args=((1,),) | WriteSet([]) | TransactionRejected All arguments of InvokeScript must
+light | pays=((5, None), (5, GOLD)) | [] | ok 1
+light | pays=((5, SMART),) | [] | ok 1
+light | pays=((5, SMART),), smart="false" | [] | ScriptExecutionError Error while executing token-sc
+light | pays=((5, SMART),), smart="false" | heavy; [] | failed 1082 4 Transaction is not allowed by
+v5 | lib=4, pays=((5, None),) * 2 | [] | ok 1
+v5 | lib=4, pays=((5, None),) * 3 | [] | TransactionRejected Script payment amount=3 should not exce
+v5 | lib=3, pays=((5, None),) * 2 | WriteSet([]) | TransactionRejected DApp version 3 < 4 doesn't su
+light | pays=((5, None),) | if (mine() == 1000000005) then [] else throw("") | ok 11
+v5 | lib=4, pays=((5, None),) | if (mine() == 1000000000) then [] else throw("") | ok 15
+light | | if (height == 10 && isDataStorageUntouched(this)) then [] else throw("") | ok 11
+"""
+
+
+@pytest.mark.parametrize(("rules", "given", "body", "outcome"), rows(TABLE))
+def test_answers(rules: str, given: str, body: str, outcome: str) -> None:
+    check(rules, given, body, outcome)
+
+
+def test_what_is_written() -> None:
+    body = '[IntegerEntry("k", 1), DeleteEntry("d"), ScriptTransfer(me, 7, unit)]'
+    _, applied = apply("light", body)
+    changes = applied.changes.changes
+    assert changes[DATA] == {(YOU, "k"): 1, (YOU, "d"): None}
+    assert changes[WAVES] == {ME: 10 * COIN - 500_000 + 7, YOU: 10 * COIN - 7}
+    assert applied.state_changes is not None
+    assert len(applied.state_changes.actions) == 3
+
+
+def test_what_comes_back_is_still_touched() -> None:
+    _, applied = apply("light", "[ScriptTransfer(me, 5, unit)]", pays=((5, None),))
+    assert applied.changes.changes[WAVES] == {ME: 10 * COIN - 500_000, YOU: 10 * COIN}
+
+
+def test_new_assets_belong_to_the_dapp() -> None:
+    _, applied = apply("light", '[Issue("name", "text", 1, 0, false, unit, 0)]')
+    changes = applied.changes.changes
+    ((asset_id, info),) = changes[ASSETS].items()
+    assert info.issuer == OTHER.public_key
+    assert info.nft
+    assert changes[ASSET_BALANCES] == {(YOU, asset_id): 1}
+    assert changes[ERC20] == {asset_id[:20]: asset_id}
+
+
+def test_failed_calls_cost_their_fee() -> None:
+    _, applied = apply("light", "strict h = heavy(); [ScriptTransfer(me, -1, unit)]")
+    assert applied.status is Status.FAILED
+    assert applied.changes.changes == {WAVES: {ME: 10 * COIN - 500_000}}

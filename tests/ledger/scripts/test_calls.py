@@ -1,0 +1,82 @@
+"""Calls of dApps by dApps: who may call whom, payments, what fails, and what comes back."""
+
+from __future__ import annotations
+
+import pytest
+
+from soliton.ledger.state import DATA
+from tests.ledger.cases import ME, YOU
+from tests.ledger.scripts.dapps import NEXT, apply, check, rows
+
+TABLE = """
+light | | ([], call("nothing")) | ok 78
+light | | strict x = call("one"); if (x == 1) then [] else throw("no") | ok 81
+light | | strict x = call("break"); [] | refused broken
+light | | strict x = call("breakLater"); [] | failed 1159 1 broken
+light | | heavy; strict x = call("break"); [] | failed 1158 1 broken
+light | | strict x = call("back"); [] | refused GenericError(The invocation stack contains multiple
+light | | strict x = reentrantInvoke(next, "back", [], []); [] | ok 154
+light | | strict x = call("minus"); [] | refused GenericError(Negative transfer amount = -1)
+light | | heavy; strict x = call("minus"); [] | failed 1160 1 GenericError(Negative transfer amount
+validated | lib=5, next_lib=5 | heavy; strict x = call("minus"); [] | refused Negative transfer amou
+calls | lib=5, next_lib=5 | heavy; strict x = call("minus"); [] | failed 1293 1 Negative amount
+light | | strict x = call("caller"); if (x == 1) then [] else throw("no") | ok 83
+light | | strict x = pay(5, unit); if (x == 1) then [] else throw("no") | ok 83
+light | | strict x = pay(-5, unit); [] | refused GenericError(DApp 3MJEiEvmSM4J43NnHyDkahriCLta6kauV
+light | | heavy; strict x = pay(-5, unit); [] | failed 1159 1 GenericError(DApp 3MJEiEvmSM4J43NnHyDk
+validated | lib=5, next_lib=5 | heavy; strict x = pay(-5, unit); [] | refused DApp 3MJEiEvmSM4J43NnH
+calls | lib=5, next_lib=5 | heavy; strict x = pay(-5, unit); [] | ok 1303
+light | | strict x = pay(1100000000, unit); [] | refused AccountBalanceError(Map(3MJEiEvmSM4J43NnHyD
+light | | strict x = pay(1001, gold); [] | refused AccountBalanceError(Map(3MJEiEvmSM4J43NnHyDkahriC
+calls | lib=5, next_lib=5 | strict x = pay(1001, gold); [] | BalanceErrors {'3MJEiEvmSM4J43NnHyDkahr
+validated | lib=5, next_lib=5 | strict x = pay(1001, gold); [] | refused 3MJEiEvmSM4J43NnHyDkahriCLt
+light | | strict x = pay(1, smart); [] | ok 83
+light | smart="false" | strict x = pay(1, smart); [] | refused FailedTransactionError(code = 4, erro
+light | smart="false" | heavy; strict x = pay(1, smart); [] | failed 2318 1 FailedTransactionError(c
+light | smart=BREAK | heavy; strict x = pay(1, smart); [] | failed 2319 1 no
+light | | strict x = pay(1, me.bytes); [] | refused GenericError(Transfer error: invalid asset ID '3
+light | | strict x = call("unknown"); [] | refused @Callable function 'unknown' doesn't exist in the
+light | | strict x = invoke(me, "unknown", [], []); [] | refused GenericError(The invocation stack c
+light | | strict x = invoke(Address(gold), "unknown", [], []); [] | refused InvalidAddress(Wrong add
+light | | strict x = invoke(Alias("known"), "empty", [], []); [] | ok 78
+light | | strict x = invoke(next, "give", [5, 5], []); [] | refused function 'give takes 1 args but
+light | | strict x = invoke(next, "give", [unit], []); [] | refused GenericError(All arguments of In
+light | next_lib=5 | strict x = call("nothing"); [] | ok 78
+light | | strict x = call("many"); strict y = call("many"); [] | refused Issue, Reissue, Burn, Spons
+light | | strict x = call("spend"); [] | refused AccountBalanceError(Map(3M31zwqKgR9QhhFE2ChVVAkcHaU
+light | | strict x = call("leave"); [] | ok 82
+"""
+
+
+@pytest.mark.parametrize(("rules", "given", "body", "outcome"), rows(TABLE))
+def test_calls(rules: str, given: str, body: str, outcome: str) -> None:
+    check(rules, given, body, outcome)
+
+
+def test_changes_of_a_called_dapp_come_first() -> None:
+    body = """
+    strict x = call("one")
+    [IntegerEntry("mine", x.exactAs[Int]), IntegerEntry("its", getIntegerValue(next, "n"))]
+    """
+    _, applied = apply("light", body)
+    assert applied.changes.changes[DATA] == {(NEXT, "n"): 1, (YOU, "mine"): 1, (YOU, "its"): 1}
+
+
+def test_calls_are_told() -> None:
+    _, applied = apply("light", 'strict x = reentrantInvoke(next, "back", [], []); []')
+    told = applied.state_changes
+    assert told is not None
+    (call,) = told.invokes
+    assert (call.dapp, call.function) == (NEXT, "back")
+    (back,) = call.changes.invokes
+    assert (back.dapp, back.function) == (YOU, "empty")
+
+
+def test_errors_are_told_where_they_arose() -> None:
+    _, applied = apply("light", 'strict x = call("breakLater"); []')
+    told = applied.state_changes
+    assert told is not None
+    assert told.error is not None
+    (call,) = told.invokes
+    assert call.changes.error == told.error
+    assert ME not in applied.changes.changes.get(DATA, {})
