@@ -21,7 +21,7 @@ from soliton.ride.compiler.compaction import compacted, without_unused
 from soliton.ride.compiler.contract import compile_contract
 from soliton.ride.compiler.directives import Directives, link, read_directives
 from soliton.ride.compiler.errors import CompileError, Source
-from soliton.ride.compiler.library import ScriptKind, library
+from soliton.ride.compiler.library import Library, ScriptKind, library
 from soliton.ride.compiler.parser import parse_contract, parse_expression
 from soliton.ride.compiler.syntax import AnnotatedNode, Annotation, ContractNode, FunctionNode
 from soliton.ride.errors import RideError
@@ -118,7 +118,7 @@ def _expression(source: Source, said: Directives) -> Expression:
         return _called_expression(checker, source, said)
     if said.content == heads.LIBRARY:
         source = Source(source.text + "\nunit", source.imported)
-        checker = Checker(source, checker.library)
+        checker = Checker(source, _without_transaction(checker.library))
         return checker.expression(parse_expression(source, said.version)).expression
     result = checker.expression(parse_expression(source, said.version))
     if result.type is not BOOLEAN:
@@ -131,6 +131,12 @@ def _expression(source: Source, said: Directives) -> Expression:
             f"version {said.version} has no functions", "write {-# STDLIB_VERSION 3 #-} or later"
         )
     return result.expression
+
+
+def _without_transaction(known: Library) -> Library:
+    """Declarations that others import do not see the transaction."""
+    variables = {name: of for name, of in known.variables.items() if name != "tx"}
+    return msgspec.structs.replace(known, variables=variables)
 
 
 def _called_expression(checker: Checker, source: Source, said: Directives) -> Expression:
