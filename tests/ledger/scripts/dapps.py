@@ -41,13 +41,13 @@ from soliton.ledger.state import (
 )
 from soliton.ledger.transactions import Applied, apply_transaction
 from soliton.ride.compiler.compile import compile_source
+from tests.ledger import cases
 from tests.ledger.cases import (
     COIN,
     GOLD,
     HEIGHT,
     ISSUER,
     ME,
-    NETWORKS,
     OTHER,
     PAPER,
     SENDER,
@@ -61,18 +61,18 @@ from tests.ledger.memory import MemoryState
 NEXT = SPONSOR
 SMART, OWN = b"s" * 32, b"o" * 32
 NETWORKS = {
-    **NETWORKS,
+    **cases.NETWORKS,
     # Transfers of dApps are looked at from a height on, in the time of feature 16.
     "validated": msgspec.structs.replace(
-        NETWORKS["calls"],
+        cases.NETWORKS["calls"],
         functionality=msgspec.structs.replace(
-            NETWORKS["calls"].functionality, enforce_transfer_validation_after=1
+            cases.NETWORKS["calls"].functionality, enforce_transfer_validation_after=1
         ),
     ),
     "calls": msgspec.structs.replace(
-        NETWORKS["calls"],
+        cases.NETWORKS["calls"],
         functionality=msgspec.structs.replace(
-            NETWORKS["calls"].functionality, enforce_transfer_validation_after=1_000
+            cases.NETWORKS["calls"].functionality, enforce_transfer_validation_after=1_000
         ),
     ),
 }
@@ -145,7 +145,7 @@ def dapp_of(body: str, version: int, more: str) -> bytes:
 
 @lru_cache(16)
 def asset_code(answer: str) -> bytes:
-    head = "{-# STDLIB_VERSION 4 #-}{-# CONTENT_TYPE EXPRESSION #-}{-# SCRIPT_TYPE ASSET #-}"
+    head = "{-# STDLIB_VERSION 4 #-}\n{-# SCRIPT_TYPE ASSET #-}\n"
     return compile_source(head + answer, check_complexity=False).script.source
 
 
