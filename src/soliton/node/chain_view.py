@@ -98,4 +98,4 @@ class StoredChain:
 
     def has_data(self, address: Address, /) -> bool:
         """Whether an account ever had an entry in its data storage."""
-        return next(self._chain.store.data_entries(address), None) is not None
+        return self._chain.store.had_data(address)

@@ -278,6 +278,17 @@ class Store:
                 yield cursor.key(), cursor.value()
                 found = cursor.next()
 
+    def had_data(self, address: Address) -> bool:
+        """Whether an account ever had an entry in its data storage, deleted ones count too."""
+        prefix = layout.ROWS[DATA].prefix + address
+        if any(
+            value is not None and key.startswith(prefix) for key, value in self._pending.items()
+        ):
+            return True
+        return any(
+            self._pending.get(key, value) is not None for key, value in self.scan(prefix, prefix)
+        )
+
     # --- writing ----------------------------------------------------------------------------------
 
     def append(self, block: NewBlock) -> None:
