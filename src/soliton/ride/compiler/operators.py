@@ -37,7 +37,7 @@ LEVEL_OF: Final = {sign: level for level, signs in enumerate(LEVELS) for sign in
 CONS_LEVEL: Final = LEVEL_OF["::"]
 SUM_LEVEL: Final = LEVEL_OF["+"]
 
-_NOT_ITSELF: Final = "Strict value is not equal to itself."
+NOT_ITSELF: Final = "Strict value is not equal to itself."
 
 
 def reduce_operands(operands: list[Node], sign: str) -> None:
@@ -68,7 +68,7 @@ def strict_block(start: int, end: int, declared: list[LetNode | FunctionNode], b
     for other in declared[1:]:
         body = Declared(other.start, other.end, other, body)
     name = Name(first.start, first.end, first.name)
-    message = Literal(first.start, first.end, StringConst(_NOT_ITSELF))
+    message = Literal(first.start, first.end, StringConst(NOT_ITSELF))
     check = Choice(
         start,
         end,

@@ -1,0 +1,319 @@
+"""The cases of a ``match``, found again in the choices that it was compiled to.
+
+What lives here: the shapes that ``matching`` makes, read backwards. What does not: text.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Union
+
+import msgspec
+
+from soliton.ride.compiler.hash_order import hash_map_order
+from soliton.ride.compiler.library import Library
+from soliton.ride.expressions import (
+    FALSE,
+    TRUE,
+    Block,
+    Call,
+    Expression,
+    GetField,
+    If,
+    Let,
+    LongConst,
+    Ref,
+    StringConst,
+)
+from soliton.ride.types import Record, members
+
+_EQUAL, _IS_INSTANCE, _THROW, _TUPLE_SIZE = 0, 1, 2, 1350
+_MATCH_ERROR: Final = Call(_THROW, (StringConst("Match error"),))
+_MAX_PATH: Final = 32
+"""Patterns inside of each other; those in sources have a few."""
+
+
+class Bound(msgspec.Struct, frozen=True):
+    """``name: A|B``, with or without either."""
+
+    name: str | None
+    types: tuple[str, ...] = ()
+
+
+class Parts(msgspec.Struct, frozen=True):
+    """A tuple pattern, or with a type an object pattern: fields and their patterns."""
+
+    type: str | None
+    parts: tuple[tuple[str, Pattern], ...]
+
+
+class FoundCase(msgspec.Struct, frozen=True):
+    """A pattern and what follows it."""
+
+    pattern: Pattern
+    body: Expression
+
+
+Pattern = Union[Bound, Parts, tuple[Expression, ...]]  # noqa: UP007 - it is recursive
+
+_Path = tuple[str, ...]
+
+
+def find_cases(name: str, body: Expression, library: Library) -> list[FoundCase] | None:
+    """The cases of the match on a hidden name; nothing when the choices have another shape."""
+    cases = []
+    node = body
+    while isinstance(node, If):
+        case = _case(name, node, library)
+        if case is None:
+            break
+        cases.append(case)
+        node = node.otherwise
+    else:
+        if node == _MATCH_ERROR and cases:
+            return cases
+    bound, rest = _binding(name, node)
+    return [*cases, FoundCase(Bound(bound), rest)]
+
+
+def _case(name: str, node: If, library: Library) -> FoundCase | None:
+    condition = node.condition
+    types = _asked_types(name, (), condition)
+    if types is not None:
+        bound, body = _binding(name, node.then)
+        return FoundCase(Bound(bound, tuple(reversed(types))), body)
+    constants = _constants(name, (), condition)
+    if constants is not None:
+        return FoundCase(tuple(constants), node.then)
+    match condition:
+        case If(first, Block(Let(again, Ref(same)), inner), otherwise) if (
+            again == same == name and otherwise == FALSE
+        ):
+            asked = _asked_types(name, (), first)
+            if asked is None or len(asked) != 1:
+                return None
+            body = node.then
+            if not (isinstance(body, Block) and body.declaration == Let(name, Ref(name))):
+                return None
+            return _object_case(name, asked[0], inner, body.body, library)
+        case If(parts, check, otherwise) if otherwise == FALSE and _is_tuple_check(name, check):
+            return _tuple_case(name, parts, node.then, library)
+        case _:
+            return None
+
+
+def _binding(name: str, body: Expression) -> tuple[str | None, Expression]:
+    match body:
+        case Block(Let(bound, Ref(value)), rest, True) if value == name:
+            return bound, rest
+        case _:
+            return None, body
+
+
+def _chain(node: Expression) -> list[Expression]:
+    """The sides of ``a || b || c``."""
+    found = []
+    while isinstance(node, If) and node.then == TRUE:
+        found.append(node.condition)
+        node = node.otherwise
+    return [*found, node]
+
+
+def _asked_types(name: str, path: _Path, condition: Expression) -> list[str] | None:
+    types = []
+    for each in _chain(condition):
+        match each:
+            case Call(function, (asked, StringConst(type_))) if (
+                function == _IS_INSTANCE and _path(name, asked) == path
+            ):
+                types.append(type_)
+            case _:
+                return None
+    return types
+
+
+def _constants(name: str, path: _Path, condition: Expression) -> list[Expression] | None:
+    constants = []
+    for each in _chain(condition):
+        match each:
+            case Call(function, (constant, asked)) if (
+                function == _EQUAL and _path(name, asked) == path
+            ):
+                constants.append(constant)
+            case _:
+                return None
+    return constants
+
+
+def _is_tuple_check(name: str, check: Expression) -> bool:
+    types = _asked_types(name, (), check)
+    if types is not None:
+        return all(type_.startswith("(") for type_ in types)
+    match check:
+        case Call(equal, (Call(size, (Ref(subject),)), LongConst())):
+            return equal == _EQUAL and size == _TUPLE_SIZE and subject == name
+        case _:
+            return False
+
+
+class _Leaf(msgspec.Struct):
+    path: _Path | None
+    types: tuple[str, ...] = ()
+    constants: tuple[Expression, ...] = ()
+    name: str | None = None
+
+
+def _leaves(name: str, condition: Expression) -> list[_Leaf] | None:
+    """The parts of a pattern, of which those without a condition do not tell where they are."""
+    leaves = []
+    node = condition
+    while isinstance(node, If) and node.otherwise == FALSE:
+        leaves.append(_leaf(name, node.condition))
+        node = node.then
+    leaves.append(_leaf(name, node))
+    known = [leaf for leaf in leaves if leaf is not None]
+    return known if len(known) == len(leaves) else None
+
+
+def _leaf(name: str, condition: Expression) -> _Leaf | None:
+    if condition == TRUE:
+        return _Leaf(None)
+    match _chain(condition)[0]:
+        case Call(function, (subject, StringConst())) if function == _IS_INSTANCE:
+            path = _path(name, subject)
+            types = _asked_types(name, path, condition) if path else None
+            return None if types is None else _Leaf(path, tuple(types))
+        case Call(function, (_, subject)) if function == _EQUAL:
+            path = _path(name, subject)
+            constants = _constants(name, path, condition) if path else None
+            return None if constants is None else _Leaf(path, (), tuple(constants))
+        case _:
+            return None
+
+
+def _path(name: str, node: Expression) -> _Path | None:
+    """The way to a part, from outside to inside; empty for the subject itself."""
+    fields: list[str] = []
+    while isinstance(node, GetField) and len(fields) < _MAX_PATH:
+        fields.append(node.field)
+        node = node.expression
+    return tuple(reversed(fields)) if isinstance(node, Ref) and node.name == name else None
+
+
+def _bound_parts(name: str, body: Expression) -> tuple[list[tuple[_Path, str]], Expression]:
+    bound = []
+    while isinstance(body, Block) and isinstance(body.declaration, Let):
+        path = _path(name, body.declaration.value)
+        if not path:
+            break
+        bound.append((path, body.declaration.name))
+        body = body.body
+    return bound, body
+
+
+def _tuple_case(
+    name: str, condition: Expression, then: Expression, library: Library
+) -> FoundCase | None:
+    leaves = _leaves(name, condition)
+    bound, body = _bound_parts(name, then)
+    if leaves is None:
+        return None
+    _place(leaves, bound)
+    flat = all(len(path) == 1 for path, _ in bound) and all(
+        leaf.path is None or len(leaf.path) == 1 for leaf in leaves
+    )
+    if flat:
+        for place, leaf in enumerate(leaves, 1):
+            leaf.path = (f"_{place}",)
+        names = dict(bound)
+        for leaf in leaves:
+            assert leaf.path is not None
+            leaf.name = names.get(leaf.path)
+    if any(leaf.path is None for leaf in leaves):
+        return None
+    pattern = _tree(None, leaves, 0, library)
+    return None if pattern is None else FoundCase(pattern, body)
+
+
+def _object_case(
+    name: str, type_: str, condition: Expression, then: Expression, library: Library
+) -> FoundCase | None:
+    bound, body = _bound_parts(name, then)
+    if condition == TRUE and not bound:
+        return FoundCase(Parts(type_, ()), body)
+    leaves = _leaves(name, condition)
+    if leaves is None:
+        return None
+    _place(leaves, bound)
+    record = library.types.get(type_)
+    fields = [field for field, _ in record.fields] if isinstance(record, Record) else []
+    taken = {leaf.path[0] for leaf in leaves if leaf.path}
+    free = [field for field in fields if field not in taken]
+    for leaf in leaves:
+        if leaf.path is None:
+            if not free:
+                return None
+            leaf.path = (free.pop(0),)
+    pattern = _tree(type_, leaves, 0, library)
+    if not isinstance(pattern, Parts):
+        return None
+    order = [field for field, _ in pattern.parts]
+    return FoundCase(pattern, body) if hash_map_order(order) == order else None
+
+
+def _place(leaves: list[_Leaf], bound: list[tuple[_Path, str]]) -> None:
+    """Names go to the parts that tell where they are, the others in order to those that do not."""
+    where = {leaf.path: leaf for leaf in leaves if leaf.path is not None}
+    position = 0
+    for path, name in bound:
+        leaf = where.get(path)
+        if leaf is None:
+            while position < len(leaves) and leaves[position].path is not None:
+                position += 1
+            if position == len(leaves):
+                return
+            leaf = leaves[position]
+            leaf.path = path
+        leaf.name = name
+        position = max(position, leaves.index(leaf) + 1)
+
+
+def _tree(type_: str | None, leaves: list[_Leaf], depth: int, library: Library) -> Pattern | None:
+    """A pattern of parts, from paths that are grouped by their begins."""
+    groups: dict[str, list[_Leaf]] = {}
+    for leaf in leaves:
+        assert leaf.path is not None
+        groups.setdefault(leaf.path[depth], []).append(leaf)
+    parts: list[tuple[str, Pattern]] = []
+    for place, (field, inner) in enumerate(groups.items(), 1):
+        if type_ is None and field != f"_{place}":
+            return None
+        path = inner[0].path
+        assert path is not None
+        part: Pattern | None
+        if len(path) > depth + 1:
+            owner = _type_of_field(type_, field, inner, depth + 1, library)
+            part = _tree(owner, inner, depth + 1, library)
+            if part is None:
+                return None
+        elif inner[0].constants:
+            part = inner[0].constants
+        else:
+            part = Bound(inner[0].name, inner[0].types)
+        parts.append((field, part))
+    return Parts(type_, tuple(parts))
+
+
+def _type_of_field(
+    owner: str | None, field: str, leaves: list[_Leaf], depth: int, library: Library
+) -> str | None:
+    """The object type that a pattern inside of another has to name; nothing for tuples."""
+    wanted = {leaf.path[depth] for leaf in leaves if leaf.path and len(leaf.path) > depth}
+    if wanted <= {f"_{place}" for place in range(1, len(wanted) + 1)}:
+        return None
+    record = library.types.get(owner or "")
+    held = dict(record.fields).get(field) if isinstance(record, Record) else None
+    possible = members(held) if held is not None else tuple(library.types.values())
+    for each in possible:
+        if isinstance(each, Record) and wanted <= {name for name, _ in each.fields}:
+            return each.name
+    return None

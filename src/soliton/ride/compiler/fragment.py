@@ -1,0 +1,45 @@
+"""Expressions that are asked of a dApp: a source that uses what the dApp declares.
+
+What lives here: their compilation. What does not: running them (``soliton.ledger.trial``).
+
+Source: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/api/http/utils/UtilsEvaluator.scala`` (``compile``).
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from soliton.ride.compiler.checker import Checker
+from soliton.ride.compiler.compile import MAX_SOURCE_CHARS
+from soliton.ride.compiler.errors import CompileError, Source
+from soliton.ride.compiler.library import ScriptKind, Signature, library
+from soliton.ride.compiler.parser import parse_expression
+from soliton.ride.expressions import DApp, Expression, Func, Let
+from soliton.ride.types import ANY, NOTHING
+
+
+def compile_fragment(text: str, version: int, dapp: DApp) -> Expression:
+    """The expression of a source; raises ``CompileError``.
+
+    A compiled dApp does not tell types: its names fit everywhere.
+    """
+    if len(text) > MAX_SOURCE_CHARS:
+        raise CompileError(f"the source has more than {MAX_SOURCE_CHARS} characters")
+    known = library(version, ScriptKind.DAPP)
+    variables, functions = dict(known.variables), dict(known.functions)
+    for declaration in (*dapp.declarations, *(each.function for each in dapp.callables)):
+        match declaration:
+            case Let(name):
+                variables[name] = NOTHING
+            case Func(name, parameters):
+                own = Signature(name, (ANY,) * len(parameters), NOTHING)
+                functions[name] = (own, *functions.get(name, ()))
+    source = Source(text)
+    extended = msgspec.structs.replace(known, variables=variables, functions=functions)
+    try:
+        return Checker(source, extended).expression(parse_expression(source, version)).expression
+    except RecursionError:
+        raise CompileError(
+            "the source is nested too deeply", "give names to parts of it with let"
+        ) from None

@@ -1,0 +1,416 @@
+"""The types of functions' parameters, which compiled scripts no longer tell.
+
+What lives here: guesses, good enough for most scripts to be compiled again. What does not: writing
+the source (``soliton.ride.decompiler``).
+
+A parameter gets the type that functions of the library demand of it, else the types that the script
+asks for in cases, else those that it is called with. What calls give and what functions return
+depends on each other, so everything is looked at in a few rounds. Trees of any depth are walked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from soliton.ride.compiler.library import Library, ScriptKind, Signature, library
+from soliton.ride.compiler.tasks import Task, run
+from soliton.ride.compiler.type_text import parse_type
+from soliton.ride.expressions import (
+    AnnotatedFunction,
+    Block,
+    BoolConst,
+    BytesConst,
+    Call,
+    DApp,
+    Expression,
+    Func,
+    GetField,
+    If,
+    LongConst,
+    Ref,
+    StringConst,
+)
+from soliton.ride.meta import ArgumentType, argument_types, read_meta
+from soliton.ride.types import (
+    ANY,
+    BOOLEAN,
+    BYTES,
+    INT,
+    NOTHING,
+    STRING,
+    GenericList,
+    GenericTuple,
+    GenericUnion,
+    ListOf,
+    Parameter,
+    Pattern,
+    Plain,
+    Record,
+    RideTypeError,
+    TupleOf,
+    Type,
+    UnionOf,
+    common,
+    covers,
+    field_type,
+    fields_of,
+    infer,
+    list_of,
+    members,
+    tuple_of,
+    union_of,
+    with_parameters,
+)
+
+_ROUNDS: Final = 8
+_MAX_CONDITION: Final = 100
+"""Nodes of a condition that are looked at."""
+_EQUAL, _IS_INSTANCE = 0, 1
+_PLAIN: Final = (Plain, ListOf, TupleOf, UnionOf, Record)
+
+
+class Seen(msgspec.Struct):
+    """What is known of a parameter."""
+
+    described: Type | None = None
+    demanded: Type | None = None
+    tested: dict[str, Type] = {}
+    compared: Type | None = None
+    given: Type = NOTHING
+    fields: set[str] = set()
+    type: Type = NOTHING
+
+
+class _Function(msgspec.Struct):
+    parameters: list[Seen]
+    result: Type = NOTHING
+
+
+_Names = Mapping[str, "Seen | Type"]
+
+
+class Guesses:
+    """Parameter types of all functions of a script, by the function itself."""
+
+    def __init__(self, content: Expression | DApp, version: int, kind: ScriptKind) -> None:
+        self.library: Final[Library] = library(version, kind)
+        self._signatures = _by_key(self.library)
+        self._functions: dict[int, _Function] = {}
+        self._names: dict[str, Seen | Type] = dict(self.library.variables)
+        self._in_scope: dict[str, _Function] = {}
+        self.result: Type = ANY
+        """What an expression gives."""
+        if isinstance(content, DApp):
+            self._note_described(content)
+        self._changed = True
+        for _ in range(_ROUNDS):
+            self._changed = False
+            if isinstance(content, DApp):
+                self._walk_dapp(content)
+            else:
+                self.result = run(self._visit(content, None))
+            self._decide()
+            if not self._changed:
+                break
+
+    def parameter_types(self, function: Func) -> tuple[Type, ...]:
+        """The guess for each parameter."""
+        known = self._functions.get(id(function))
+        if known is None:
+            return (ANY,) * len(function.parameters)
+        return tuple(each.type for each in known.parameters)
+
+    def _note_described(self, dapp: DApp) -> None:
+        """The types of callable functions, which the script's description tells."""
+        types = argument_types(read_meta(dapp.meta)) or ()
+        for each, described in zip(dapp.callables, types, strict=False):
+            known = self._known(each.function)
+            for seen, of in zip(known.parameters, described, strict=False):
+                seen.described = _type_named(callable_type(of), self.library)
+
+    # --- walking ---
+
+    def _walk_dapp(self, dapp: DApp) -> None:
+        for declaration in dapp.declarations:
+            if isinstance(declaration, Func):
+                self._in_scope[declaration.name] = self._known(declaration)
+                run(self._body(declaration))
+            else:
+                self._names[declaration.name] = run(self._visit(declaration.value, None))
+        for each in dapp.callables:
+            self._annotated(each, self.library.invocation)
+        if dapp.verifier is not None:
+            self._annotated(dapp.verifier, self.library.verifier_input)
+
+    def _annotated(self, each: AnnotatedFunction, invocation: Type) -> None:
+        before = self._bind({each.invocation: invocation})
+        run(self._body(each.function))
+        self._unbind(before)
+
+    def _bind(self, names: Mapping[str, Seen | Type]) -> dict[str, Seen | Type | None]:
+        """Open the scope of some names; what they meant before is given back."""
+        before = {name: self._names.get(name) for name in names}
+        self._names.update(names)
+        return before
+
+    def _unbind(self, before: Mapping[str, Seen | Type | None]) -> None:
+        for name, value in before.items():
+            if value is None:
+                del self._names[name]
+            else:
+                self._names[name] = value
+
+    def _known(self, function: Func) -> _Function:
+        known = self._functions.get(id(function))
+        if known is None:
+            known = _Function([Seen() for _ in function.parameters])
+            self._functions[id(function)] = known
+        return known
+
+    def _body(self, function: Func) -> Task[Type, Type]:
+        known = self._known(function)
+        before = self._bind(dict(zip(function.parameters, known.parameters, strict=True)))
+        known.result = yield self._visit(function.body, None)
+        self._unbind(before)
+        return known.result
+
+    def _visit(self, node: Expression, expected: Type | None) -> Task[Type, Type]:
+        """The type of an expression; what is expected of it is noted at its names."""
+        match node:
+            case LongConst():
+                return INT
+            case StringConst():
+                return STRING
+            case BytesConst():
+                return BYTES
+            case BoolConst():
+                return BOOLEAN
+            case Ref(name):
+                return _named(self._names, name, expected)
+            case GetField(subject, field):
+                if isinstance(subject, Ref):
+                    seen = self._names.get(subject.name)
+                    if isinstance(seen, Seen):
+                        seen.fields.add(field)
+                found = field_type((yield self._visit(subject, None)), field)
+                return ANY if found is None or found is NOTHING else found
+            case If(condition, then, otherwise):
+                yield self._visit(condition, BOOLEAN)
+                before = self._bind(_narrowed(condition, self.library))
+                one = yield self._visit(then, expected)
+                self._unbind(before)
+                other = yield self._visit(otherwise, expected)
+                return common(one, other, merge_tuples=False)
+            case Block():
+                return (yield from self._block(node, expected))
+            case Call():
+                return (yield from self._call(node, expected))
+            case _:
+                return ANY
+
+    def _block(self, node: Block, expected: Type | None) -> Task[Type, Type]:
+        declaration = node.declaration
+        if isinstance(declaration, Func):
+            outer = self._in_scope.get(declaration.name)
+            self._in_scope[declaration.name] = self._known(declaration)
+            yield self._body(declaration)
+            result = yield self._visit(node.body, expected)
+            if outer is None:
+                del self._in_scope[declaration.name]
+            else:
+                self._in_scope[declaration.name] = outer
+            return result
+        value: Seen | Type = yield self._visit(declaration.value, None)
+        if isinstance(declaration.value, Ref):
+            value = self._names.get(declaration.value.name, value)
+        before = self._bind({declaration.name: value})
+        result = yield self._visit(node.body, expected)
+        self._unbind(before)
+        return result
+
+    def _call(self, node: Call, expected: Type | None) -> Task[Type, Type]:
+        known = self._in_scope.get(node.function) if isinstance(node.function, str) else None
+        if known is not None:
+            for argument, seen in zip(node.arguments, known.parameters, strict=False):
+                type_ = yield self._visit(argument, seen.demanded)
+                seen.given = common(seen.given, type_, merge_tuples=False)
+            return known.result
+        signature = self._signatures.get(node.function)
+        wanted = _expectations(signature, len(node.arguments), expected)
+        types = []
+        for argument, want in zip(node.arguments, wanted, strict=True):
+            types.append((yield self._visit(argument, want)))
+        if node.function in (_EQUAL, "!="):
+            _compare(node.arguments, types, self._names)
+        if node.function == _IS_INSTANCE and len(node.arguments) == 2:
+            self._note_test(*node.arguments)
+        return _result(signature, types)
+
+    def _note_test(self, subject: Expression, asked: Expression) -> None:
+        if isinstance(subject, Ref) and isinstance(asked, StringConst):
+            seen = self._names.get(subject.name)
+            if isinstance(seen, Seen):
+                seen.tested[asked.value] = _type_named(asked.value, self.library)
+
+    # --- deciding ---
+
+    def _decide(self) -> None:
+        for function in self._functions.values():
+            for seen in function.parameters:
+                type_ = self._decided(seen)
+                if type_.key != seen.type.key:
+                    seen.type = type_
+                    self._changed = True
+
+    def _decided(self, seen: Seen) -> Type:
+        if seen.described is not None:
+            return seen.described
+        if seen.demanded is not None:
+            return seen.demanded
+        if seen.tested and seen.given is not ANY:
+            return union_of([*members(seen.given), *seen.tested.values()])
+        for type_ in (seen.given, seen.compared):
+            if type_ is not None and type_ is not NOTHING and type_ is not ANY:
+                return type_
+        if seen.fields:
+            records = [each for each in self.library.types.values() if isinstance(each, Record)]
+            fitting = [
+                each for each in records if seen.fields <= {name for name, _ in fields_of(each)}
+            ]
+            if fitting:
+                return union_of(fitting) if len(fitting) > 1 else fitting[0]
+        return NOTHING
+
+
+def _by_key(known: Library) -> dict[int | str, Signature]:
+    found = {each.key: each for each in known.constructors.values()}
+    for signatures in known.functions.values():
+        found.update((each.key, each) for each in signatures)
+    return found
+
+
+def _named(names: _Names, name: str, expected: Type | None) -> Type:
+    found = names.get(name, ANY)
+    if not isinstance(found, Seen):
+        return found
+    wanted = expected is not None and expected is not ANY
+    if wanted and (found.demanded is None or covers(found.demanded, expected or ANY)):
+        found.demanded = expected
+    return found.described or found.demanded or found.type
+
+
+def _compare(arguments: tuple[Expression, ...], types: list[Type], names: _Names) -> None:
+    for argument, other in zip(arguments, reversed(types), strict=True):
+        if isinstance(argument, Ref):
+            seen = names.get(argument.name)
+            if isinstance(seen, Seen):
+                seen.compared = other
+
+
+def _narrowed(condition: Expression, known: Library) -> dict[str, Type]:
+    """The types that names have after a condition that asked for them."""
+    asked: dict[str, list[Type]] = {}
+    waiting = [condition]
+    for _ in range(_MAX_CONDITION):
+        if not waiting:
+            break
+        node = waiting.pop()
+        match node:
+            case Call(function, (Ref(name), StringConst(text))) if function == _IS_INSTANCE:
+                asked.setdefault(name, []).append(_type_named(text, known))
+            case If(first, second, third):
+                waiting += [first, second, third]
+            case _:
+                pass
+    return {name: _simple(union_of(types)) for name, types in asked.items()}
+
+
+def _simple(type_: Type) -> Type:
+    return type_.members[0] if isinstance(type_, UnionOf) and len(type_.members) == 1 else type_
+
+
+def _type_named(text: str, known: Library) -> Type:
+    try:
+        pattern = parse_type(text, {**known.types, "Any": ANY})
+    except KeyError:
+        return ANY
+    return pattern if isinstance(pattern, _PLAIN) else ANY
+
+
+def _expectations(
+    signature: Signature | None, count: int, expected: Type | None
+) -> list[Type | None]:
+    """What a call wants of its arguments, as far as that is known."""
+    if signature is None or len(signature.arguments) != count:
+        return [None] * count
+    found: dict[str, Type] = {}
+    if expected is not None:
+        match signature.result:
+            case Parameter(name):
+                found[name] = expected
+            case GenericList(Parameter(name)) if isinstance(expected, ListOf):
+                found[name] = expected.inner
+            case GenericList(GenericUnion(parts)) if isinstance(expected, ListOf):
+                found = {part.name: expected.inner for part in parts}
+    return [_filled(argument, found) for argument in signature.arguments]
+
+
+def _filled(pattern: Pattern, found: Mapping[str, Type]) -> Type | None:
+    if isinstance(pattern, _PLAIN):
+        return pattern
+    try:
+        return with_parameters(pattern, found)
+    except RideTypeError:
+        return None
+
+
+def _result(signature: Signature | None, types: list[Type]) -> Type:
+    if signature is None:
+        return ANY
+    if isinstance(signature.result, _PLAIN):
+        return signature.result
+    unknown = list_of(NOTHING)
+    try:
+        pairs = [
+            (unknown if given is NOTHING and isinstance(wanted, GenericList) else given, wanted)
+            for given, wanted in zip(types, signature.arguments, strict=True)
+        ]
+        found = infer(pairs)
+        return with_parameters(signature.result, found)
+    except (RideTypeError, ValueError):
+        return _anything(signature.result)
+
+
+def _anything(pattern: Pattern) -> Type:
+    match pattern:
+        case GenericList():
+            return list_of(ANY)
+        case GenericTuple(items):
+            return tuple_of(_anything(item) for item in items)
+        case Parameter() | GenericUnion():
+            return ANY
+        case _:
+            return pattern
+
+
+def type_text(type_: Type, known: Library) -> str:
+    """A type as sources write it; ``Any`` for those that sources cannot name."""
+    match type_:
+        case ListOf(inner):
+            return f"List[{type_text(inner, known)}]"
+        case TupleOf(items):
+            return f"({', '.join(type_text(item, known) for item in items)})"
+        case UnionOf(parts):
+            texts = [type_text(part, known) for part in parts]
+            return "Any" if not texts or "Any" in texts else "|".join(dict.fromkeys(texts))
+        case _:
+            return type_.name if type_.name in known.types else "Any"
+
+
+def callable_type(described: ArgumentType) -> str:
+    """The type of a callable function's argument, as its script describes it."""
+    text = "|".join(described.types)
+    return f"List[{text}]" if described.is_list else text

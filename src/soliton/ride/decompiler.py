@@ -1,0 +1,515 @@
+"""Compiled scripts as source text that compiles to the same script.
+
+What lives here: the text. What does not: the types of parameters (``compiler.guessing``), and how
+``match`` is found again (``compiler.cases``).
+
+Three things that a compiled script no longer tells are put back: what the compiler wrote out
+(``match``, ``FOLD``, ``strict``, casts, tuples that are taken apart), the types of parameters, and
+the names that the script's description keeps. Hidden names contain offsets of the original source;
+they come out different. Code that no source has is refused with ``DecompileError``.
+
+Long chains are written however long they are; scripts nested more than ``MAX_NESTING`` levels deep,
+or longer than ``MAX_TEXT_CHARS`` as text, are refused.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from typing import Final
+
+from soliton.crypto import base58
+from soliton.ride.compiler.cases import Bound, FoundCase, Parts, find_cases
+from soliton.ride.compiler.compaction import with_original_names
+from soliton.ride.compiler.guessing import Guesses, callable_type, type_text
+from soliton.ride.compiler.library import ScriptKind, library
+from soliton.ride.compiler.literals import KEYWORDS_SINCE_V8, MAX_ENCODED_CHARS, NAME
+from soliton.ride.compiler.operators import LEVEL_OF, NOT_ITSELF
+from soliton.ride.compiler.tasks import Task, run
+from soliton.ride.errors import RideError
+from soliton.ride.expressions import (
+    FALSE,
+    TRUE,
+    AnnotatedFunction,
+    Block,
+    BoolConst,
+    BytesConst,
+    Call,
+    DApp,
+    Declaration,
+    Expression,
+    Func,
+    GetField,
+    If,
+    Let,
+    LongConst,
+    Ref,
+    StringConst,
+)
+from soliton.ride.functions.catalogue import functions
+from soliton.ride.meta import argument_types, read_meta
+from soliton.ride.script import Script, nodes
+from soliton.ride.types import ANY, BOOLEAN, UNIT, fields_of
+
+MAX_TEXT_CHARS: Final = 2_000_000
+MAX_NESTING: Final = 500
+"""Far beyond what the compiler takes."""
+_INDENT: Final = "  "
+_MAX_BASE58_BYTES: Final = 128
+_EQUAL, _IS_INSTANCE, _THROW, _ELEMENT, _CONS = 0, 1, 2, 401, 1100
+_CALLS_OF_DAPPS: Final = (1020, 1021)
+_ESCAPES: Final = {
+    "\\": "\\\\", '"': '\\"', "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t",
+}  # fmt: skip
+_SPECIAL: Final = re.compile(r'[\\"\b\f\n\r\t]')
+_Text = Task[str, str]
+
+
+class DecompileError(RideError):
+    """A script that no source means, or one that is too large as text."""
+
+
+def decompile(script: Script) -> str:
+    """The source of a script, with its directives; raises ``DecompileError``."""
+    content = script.content
+    if isinstance(content, DApp):
+        content = with_original_names(content)
+        guesses = Guesses(content, script.version, ScriptKind.DAPP)
+        writer = _Writer(script.version, guesses)
+        return f"{_head(script.version, 'DAPP', 'ACCOUNT')}{writer.dapp(content)}"
+    kind = _kind(script.version, content)
+    guesses = Guesses(content, script.version, kind)
+    writer = _Writer(script.version, guesses)
+    if guesses.result.key not in (BOOLEAN.key, ANY.key):
+        if guesses.result.key == UNIT.key:
+            declarations = writer.declarations(content)
+            if declarations is not None:
+                return f"{_head(script.version, 'LIBRARY', 'ACCOUNT')}{declarations}"
+        kind = ScriptKind.CALL
+    return f"{_head(script.version, 'EXPRESSION', kind.name)}{run(writer.block(content, 0))}\n"
+
+
+def _head(version: int, content: str, script: str) -> str:
+    return (
+        f"{{-# STDLIB_VERSION {version} #-}}\n"
+        f"{{-# CONTENT_TYPE {content} #-}}\n"
+        f"{{-# SCRIPT_TYPE {script} #-}}\n\n"
+    )
+
+
+def _kind(version: int, expression: Expression) -> ScriptKind:
+    """What an expression is for, seen from what it uses."""
+    asset = library(version, ScriptKind.ASSET).variables.get("this")
+    fields = {name for name, _ in fields_of(asset)} if asset is not None else set()
+    for node in nodes(expression):
+        if isinstance(node, Call) and node.function in _CALLS_OF_DAPPS:
+            return ScriptKind.CALL
+        if (
+            isinstance(node, GetField)
+            and node.field in fields
+            and isinstance(node.expression, Ref)
+            and node.expression.name == "this"
+        ):
+            return ScriptKind.ASSET
+    return ScriptKind.ACCOUNT
+
+
+class _Writer:
+    def __init__(self, version: int, guesses: Guesses) -> None:
+        self._names = {each.key: each.name for each in functions(version)}
+        self._guesses = guesses
+        self._depth = 0
+
+    # --- dApps ---
+
+    def dapp(self, dapp: DApp) -> str:
+        """All of a dApp."""
+        parts = []
+        waiting = list(dapp.declarations)
+        while waiting:
+            taken, text = self._top_declaration(waiting)
+            parts.append(text)
+            waiting = waiting[taken:]
+        types = argument_types(read_meta(dapp.meta)) or ()
+        for place, each in enumerate(dapp.callables):
+            described = types[place] if place < len(types) else ()
+            texts = [callable_type(of) for of in described]
+            parts.append(self._annotated("Callable", each, texts))
+        if dapp.verifier is not None:
+            parts.append(self._annotated("Verifier", dapp.verifier, []))
+        return "\n\n".join(parts) + "\n"
+
+    def _top_declaration(self, waiting: list[Declaration]) -> tuple[int, str]:
+        first = waiting[0]
+        if isinstance(first, Let) and first.name.startswith("$t0"):
+            names: list[str] = []
+            for other in waiting[1:]:
+                if not (isinstance(other, Let) and _is_part(other, first.name, len(names) + 1)):
+                    break
+                names.append(other.name)
+            value = run(self.operand(first.value, 0))
+            return len(names) + 1, f"let {_taken_apart(first, names)} = {value}"
+        return 1, run(self._declaration(first, 0))
+
+    def _annotated(self, word: str, each: AnnotatedFunction, types: list[str]) -> str:
+        function = run(self._function(each.function, 0, types))
+        return f"@{word}({_checked(each.invocation)})\n{function}"
+
+    def declarations(self, node: Expression) -> str | None:
+        """The declarations of a library, if the expression is one."""
+        waiting: list[Declaration] = []
+        while isinstance(node, Block) and not _is_hidden(node.declaration):
+            waiting.append(node.declaration)
+            node = node.body
+        if node != Ref("unit"):
+            return None
+        return "\n\n".join(run(self._declaration(each, 0)) for each in waiting) + "\n"
+
+    # --- declarations ---
+
+    def _declaration(self, declaration: Declaration, level: int) -> _Text:
+        if isinstance(declaration, Func):
+            return (yield from self._function(declaration, level, []))
+        value = yield self.operand(declaration.value, level)
+        return f"let {_checked(declaration.name)} = {value}"
+
+    def _function(self, function: Func, level: int, types: list[str]) -> _Text:
+        if len(types) != len(function.parameters):
+            guessed = self._guesses.parameter_types(function)
+            types = [type_text(each, self._guesses.library) for each in guessed]
+        parameters = ", ".join(
+            f"{_checked(name)}: {of}" for name, of in zip(function.parameters, types, strict=True)
+        )
+        body = yield self.operand(function.body, level)
+        return f"func {_checked(function.name)} ({parameters}) = {body}"
+
+    # --- blocks ---
+
+    def block(self, node: Expression, level: int) -> _Text:
+        """An expression where declarations may begin it."""
+        lines: list[str] = []
+        while isinstance(node, Block) and not _is_special(node):
+            strict = _strict_parts(node)
+            if strict is not None:
+                names, value, node = strict
+                lines.append(f"strict {names} = {(yield self.operand(value, level))}")
+                continue
+            apart = _apart(node)
+            if apart is not None:
+                names, value, node = apart
+                lines.append(f"let {names} = {(yield self.operand(value, level))}")
+                continue
+            lines.append((yield self._declaration(node.declaration, level)))
+            node = node.body
+        lines.append((yield self.expression(node, level)))
+        return self._grown(f"\n{_INDENT * level}".join(lines))
+
+    def operand(self, node: Expression, level: int) -> _Text:
+        """The same in braces where declarations begin it."""
+        self._depth += 1
+        if self._depth > MAX_NESTING:
+            raise DecompileError(f"the source would be nested more than {MAX_NESTING} levels deep")
+        text = yield from self._operand(node, level)
+        self._depth -= 1
+        return text
+
+    def _operand(self, node: Expression, level: int) -> _Text:
+        if isinstance(node, Block) and not _is_special(node):
+            inner = yield self.block(node, level + 1)
+            return f"{{\n{_INDENT * (level + 1)}{inner}\n{_INDENT * level}}}"
+        return (yield self.expression(node, level))
+
+    def atom(self, node: Expression, level: int) -> _Text:
+        """The same where a dot may follow."""
+        text = yield self.operand(node, level)
+        plain = isinstance(node, Ref | GetField | StringConst | BytesConst | Call) or (
+            isinstance(node, Block) and not _is_special(node)
+        )
+        return text if plain else f"({text})"
+
+    def _grown(self, text: str) -> str:
+        if len(text) > MAX_TEXT_CHARS:
+            raise DecompileError(f"the source would have more than {MAX_TEXT_CHARS} characters")
+        return text
+
+    # --- expressions ---
+
+    def expression(self, node: Expression, level: int) -> _Text:
+        """Anything but a block of declarations."""
+        match node:
+            case LongConst(value):
+                return str(value) if value >= 0 else f"({value})"
+            case StringConst(value):
+                return f'"{_SPECIAL.sub(lambda found: _ESCAPES[found.group()], value)}"'
+            case BytesConst(value):
+                return _bytes_text(value)
+            case BoolConst(value):
+                return "true" if value else "false"
+            case Ref(name):
+                return _checked(name)
+            case GetField(subject, field):
+                return f"{(yield self.atom(subject, level))}.{field}"
+            case If():
+                return (yield from self._choice(node, level))
+            case Call():
+                return (yield from self._call(node, level))
+            case Block():
+                return (yield from self._special(node, level))
+            case _:
+                raise DecompileError("the script contains a list or object as a constant")
+
+    def _choice(self, node: If, level: int) -> _Text:
+        sign = _logic(node)
+        if sign is not None:
+            sides: list[Expression] = []
+            left: Expression = node
+            while isinstance(left, If) and _logic(left) == sign:
+                sides.append(left.then if sign == "&&" else left.otherwise)
+                left = left.condition
+            sides.append(left)
+            return (yield from self._joined(sides[::-1], [sign] * (len(sides) - 1), level))
+        lines = []
+        rest: Expression = node
+        indent = f"\n{_INDENT * (level + 1)}"
+        while isinstance(rest, If) and _logic(rest) is None:
+            condition = yield self.operand(rest.condition, level + 1)
+            then = yield self.operand(rest.then, level + 1)
+            lines.append(f"if ({condition}){indent}then {then}{indent}else ")
+            rest = rest.otherwise
+        lines.append((yield self.operand(rest, level + 1)))
+        return self._grown("".join(lines))
+
+    def _side(self, node: Expression, level: int) -> _Text:
+        """A side of an operator: a choice needs brackets there."""
+        text = yield self.operand(node, level)
+        return f"({text})" if text.startswith(("if ", "match ", "FOLD<")) else text
+
+    def _call(self, node: Call, level: int) -> _Text:
+        function, arguments = node.function, node.arguments
+        if function == _CONS and len(arguments) == 2:
+            return (yield from self._list(node, level))
+        name = self._names.get(function, str(function))
+        if isinstance(function, int) and function not in self._names:
+            raise DecompileError(f"this version has no function {function}")
+        if name.startswith("_Tuple") and isinstance(function, int):
+            texts = yield from self._arguments(arguments, level)
+            return f"({', '.join(texts)})"
+        if function == _IS_INSTANCE or name.startswith("_"):
+            raise DecompileError(f"no source calls {name} here")
+        if name in LEVEL_OF and len(arguments) == 2:
+            return (yield from self._operators(node, LEVEL_OF[name], level))
+        if name in ("-", "!") and len(arguments) == 1:
+            return f"{name}({(yield self.operand(arguments[0], level))})"
+        if function == _ELEMENT and len(arguments) == 2 and isinstance(arguments[0], Ref):
+            index = yield self.operand(arguments[1], level)
+            return f"{_checked(arguments[0].name)}[{index}]"
+        texts = yield from self._arguments(arguments, level)
+        return self._grown(f"{_checked(name)}({', '.join(texts)})")
+
+    def _operators(self, node: Call, precedence: int, level: int) -> _Text:
+        """Operators of one precedence, which are read from the left."""
+        sides: list[Expression] = []
+        signs: list[str] = []
+        left: Expression = node
+        while isinstance(left, Call) and len(left.arguments) == 2:
+            name = self._names.get(left.function, "")
+            if LEVEL_OF.get(name) != precedence:
+                break
+            signs.append(name)
+            sides.append(left.arguments[1])
+            left = left.arguments[0]
+        sides.append(left)
+        return (yield from self._joined(sides[::-1], signs[::-1], level))
+
+    def _joined(self, sides: list[Expression], signs: list[str], level: int) -> _Text:
+        text = yield self._side(sides[0], level)
+        parts = [text]
+        for sign, side in zip(signs, sides[1:], strict=True):
+            parts.append(f"{sign} {(yield self._side(side, level))}")
+        return self._grown(f"({' '.join(parts)})")
+
+    def _arguments(self, arguments: tuple[Expression, ...], level: int) -> Task[str, list[str]]:
+        texts = []
+        for argument in arguments:
+            texts.append((yield self.operand(argument, level)))  # noqa: PERF401 - it yields
+        return texts
+
+    def _list(self, node: Call, level: int) -> _Text:
+        items = []
+        rest: Expression = node
+        while isinstance(rest, Call) and rest.function == _CONS and len(rest.arguments) == 2:
+            items.append((yield self._side(rest.arguments[0], level)))
+            rest = rest.arguments[1]
+        if rest == Ref("nil"):
+            return self._grown(f"[{', '.join(items)}]")
+        tail = yield self._side(rest, level)
+        return self._grown(f"({' :: '.join([*items, tail])})")
+
+    # --- what the compiler wrote out ---
+
+    def _special(self, node: Block, level: int) -> _Text:
+        """The text of a block that the compiler wrote out."""
+        assert isinstance(node.declaration, Let)
+        if node.declaration.name.startswith("$match"):
+            return self._match(node, level)
+        if node.declaration.name == "@":
+            return self._cast(node, level)
+        return self._fold(node, level)
+
+    def _cast(self, node: Block, level: int) -> _Text:
+        match node:
+            case Block(
+                Let("@", value),
+                If(Call(function, (Ref("@"), StringConst(type_))), Ref("@"), failure),
+                False,
+            ) if function == _IS_INSTANCE:
+                method = "as" if failure == Ref("unit") else "exactAs"
+                return f"{(yield self.atom(value, level))}.{method}[{type_}]"
+            case _:
+                raise DecompileError("a cast of a form that no source has")
+
+    def _fold(self, node: Block, level: int) -> _Text:
+        match node:
+            case Block(
+                Let("$l", items),
+                Block(
+                    Let("$s"),
+                    Block(
+                        Let("$acc0", first),
+                        Block(
+                            Func(_, _, If(_, _, Call(function, _))),
+                            Block(Func(), Call(_, (_, LongConst(limit)))),
+                        ),
+                    ),
+                ),
+            ):
+                name = _checked(self._names.get(function, str(function)))
+                given = yield self.operand(items, level)
+                begin = yield self.operand(first, level)
+                return f"FOLD<{limit}>({given}, {begin}, {name})"
+            case _:
+                raise DecompileError("a fold of a form that no source has")
+
+    def _match(self, node: Block, level: int) -> _Text:
+        assert isinstance(node.declaration, Let)
+        subject = yield self._side(node.declaration.value, level)
+        cases = find_cases(node.declaration.name, node.body, self._guesses.library)
+        if cases is None:
+            raise DecompileError("a match of a form that no source has")
+        inner = f"\n{_INDENT * (level + 2)}"
+        lines = []
+        for case in cases:
+            pattern = yield self._pattern(case, level)
+            body = yield self.block(case.body, level + 2)
+            lines.append(f"{_INDENT * (level + 1)}case {pattern} => {inner}{body}")
+        whole = "\n".join(lines)
+        return self._grown(f"match {subject} {{\n{whole}\n{_INDENT * level}}}")
+
+    def _pattern(self, case: FoundCase, level: int) -> _Text:
+        match case.pattern:
+            case Bound(name, types):
+                text = "_" if name is None else _checked(name)
+                return f"{text}: {'|'.join(types)}" if types else text
+            case Parts(type_, parts):
+                texts = []
+                for field, part in parts:
+                    inner = yield self._pattern(FoundCase(part, case.body), level)
+                    texts.append(inner if type_ is None else f"{field} = {inner}")
+                return f"{type_ or ''}({', '.join(texts)})"
+            case constants:
+                texts = []
+                for constant in constants:
+                    text = yield self.operand(constant, level)
+                    wrap = isinstance(constant, Ref | GetField | BoolConst)
+                    texts.append(f"({text})" if wrap else text)
+                return " | ".join(texts)
+
+
+def _logic(node: If) -> str | None:
+    """The operator that a choice stands for."""
+    if node.otherwise == FALSE and not isinstance(node.then, BoolConst):
+        return "&&"
+    return "||" if node.then == TRUE and not isinstance(node.otherwise, BoolConst) else None
+
+
+def _is_special(node: Block) -> bool:
+    """Whether sources write a block short."""
+    declaration = node.declaration
+    return isinstance(declaration, Let) and (
+        declaration.name in ("@", "$l") or declaration.name.startswith("$match")
+    )
+
+
+def _is_hidden(declaration: Declaration) -> bool:
+    return declaration.name.startswith("$") or declaration.name == "@"
+
+
+def _strict_parts(node: Block) -> tuple[str, Expression, Expression] | None:
+    """Names, value and body of a ``strict``."""
+    match node:
+        case Block(
+            Let(name, value),
+            If(
+                Call(equal, (Ref(one), Ref(other))),
+                body,
+                Call(throw, (StringConst(message),)),
+            ),
+            True,
+        ) if equal == _EQUAL and throw == _THROW and one == other == name and message == NOT_ITSELF:
+            if not name.startswith("$t0"):
+                return _checked(name), value, body
+            names: list[str] = []
+            while isinstance(body, Block) and isinstance(body.declaration, Let):
+                part = body.declaration.value
+                if not (isinstance(part, GetField) and part.expression == Ref(name)):
+                    break
+                names.insert(0, body.declaration.name)
+                last = part.field == "_1"
+                body = body.body
+                if last:
+                    break
+            return _taken_apart(Let(name, value), names), value, body
+        case _:
+            return None
+
+
+def _apart(node: Block) -> tuple[str, Expression, Expression] | None:
+    """Names, value and body of a ``let`` that takes a tuple apart."""
+    first = node.declaration
+    if not (isinstance(first, Let) and first.name.startswith("$t0")):
+        return None
+    names: list[str] = []
+    body = node.body
+    while (
+        isinstance(body, Block)
+        and isinstance(body.declaration, Let)
+        and _is_part(body.declaration, first.name, len(names) + 1)
+    ):
+        names.append(body.declaration.name)
+        body = body.body
+    return _taken_apart(first, names), first.value, body
+
+
+def _is_part(let: Let, whole: str, place: int) -> bool:
+    return let.value == GetField(Ref(whole), f"_{place}")
+
+
+def _taken_apart(whole: Let, names: list[str]) -> str:
+    if len(names) < 2:
+        raise DecompileError(f"not all parts of the tuple {whole.name} have names")
+    return f"({', '.join(_checked(name) for name in names)})"
+
+
+def _checked(name: str) -> str:
+    """A name, if a source can write it."""
+    found = NAME.fullmatch(name)
+    if found is None or name in KEYWORDS_SINCE_V8:
+        raise DecompileError(f"no source can name {name!r}")
+    return name
+
+
+def _bytes_text(value: bytes) -> str:
+    if len(value) <= _MAX_BASE58_BYTES:
+        return f"base58'{base58.encode(value)}'"
+    text = base64.b64encode(value).decode()
+    return f"base64'{text}'" if len(text) <= MAX_ENCODED_CHARS else f"base16'{value.hex()}'"

@@ -1,0 +1,177 @@
+"""Scripts as sources: what comes out compiles to the same script."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections import Counter
+
+import pytest
+
+from soliton.ride.compiler import CompileError, compile_source
+from soliton.ride.decompiler import DecompileError, decompile
+from soliton.ride.errors import RideError
+from soliton.ride.expressions import (
+    Block,
+    Call,
+    DApp,
+    Func,
+    GetField,
+    If,
+    Let,
+    ListConst,
+    LongConst,
+    Ref,
+)
+from soliton.ride.meta import read_meta
+from soliton.ride.script import Script, make_script, parse_script
+from tests.vectors import load_vectors, report
+
+HEAD = "{-# STDLIB_VERSION 6 #-}\n{-# CONTENT_TYPE %s #-}\n{-# SCRIPT_TYPE ACCOUNT #-}\n"
+
+SAME = "same"
+HIDDEN_NAMES = "same but for the names of hidden variables, which contain offsets"
+
+
+def again(script: Script) -> str:
+    """What comes of decompiling and compiling."""
+    try:
+        text = decompile(script)
+    except DecompileError:
+        return "no source has such code"
+    compact = isinstance(script.content, DApp) and bool(
+        read_meta(script.content.meta).original_names
+    )
+    try:
+        result = compile_source(text, compact=compact, check_complexity=False).script
+    except CompileError:
+        return "the compiler refuses the source: types that are not known, or code it never makes"
+    if result.source == script.source:
+        return SAME
+    if without_offsets(result.source) == without_offsets(script.source):
+        return HIDDEN_NAMES
+    return "written by another compiler, whose form differs"
+
+
+def without_offsets(source: bytes) -> bytes:
+    return re.sub(rb".\$t0[0-9]+", b"$t0", source[:-4])
+
+
+def vector_scripts() -> list[Script]:
+    forms = ("script", "compact", "no_unused", "compact_no_unused")
+    texts = {
+        vector[form]: None
+        for vector in load_vectors("ride_compile")
+        for form in forms
+        if vector.get(form)
+    }
+    for name in ("ride_estimate", "ride_parse"):
+        texts.update(dict.fromkeys(vector["script"] for vector in load_vectors(name)))
+    scripts = []
+    for text in texts:
+        try:
+            scripts.append(parse_script(base64.b64decode(text)))
+        except RideError:
+            continue
+    return scripts
+
+
+def test_scripts_of_all_vectors_round_trip() -> None:
+    outcomes = Counter(again(script) for script in vector_scripts())
+    round_trips = outcomes.pop(SAME) + outcomes.pop(HIDDEN_NAMES)
+    report.ran("decompiled and compiled again", round_trips)
+    for reason, count in outcomes.items():
+        report.skipped("decompiled and compiled again", count, reason)
+    assert round_trips > 12 * outcomes.total()
+
+
+EXPRESSIONS = """
+true
+1 + 2 * 3 - (4 - 5) == -6
+!(true && false) || 1 >= 2 && 3 < 4
+let a = "\\"\\\\ \\n \\u0041"; a == "x"
+let (a, b) = (1, "x"); a == b.size()
+[1, 2, 3][0] == 1 && 1 :: nil == [1]
+func f(a: Int, b: String) = a + b.size(); f(1, "x") == 2
+func f(a: Int, b: Int) = a + b; FOLD<3>([1, 2, 3], 0, f) == 6
+match tx { case t: TransferTransaction | BurnTransaction => true case _ => false }
+match tx { case t: Order => t.price > 0 case t => t.fee > 0 }
+match 5 { case 1 | 2 => true case x => x == 5 }
+match (1, "a") { case (x: Int, "a") => x == 1 case (_, y: String) => y == "" case _ => false }
+match tx { case Order(price = p, sender = Address(bytes = b)) => p == b.size() case _ => false }
+strict a = 1; a == 1
+height.as[Int] == 5 && value(getString(this, "x")).exactAs[String] == "x"
+if (true) then if (height > 1) then true else false else let x = 5; x == 5
+sigVerify(tx.bodyBytes, tx.proofs[0], base58'') && base64'AQID' != base16'ff'
+-(height) == 5 && toBigInt(-9223372036854775808) == toBigInt(0)
+"""
+
+
+@pytest.mark.parametrize("source", EXPRESSIONS.strip().split("\n"))
+def test_round_trip(source: str) -> None:
+    script = compile_source(HEAD % "EXPRESSION" + source).script
+    assert again(script) in (SAME, HIDDEN_NAMES)
+
+
+def test_the_text_of_a_dapp() -> None:
+    source = (
+        HEAD % "DAPP"
+        + """
+let limit = 5
+
+func fits (amount: Int) = (limit > amount)
+
+@Callable(i)
+func pay (amount: Int) = if (fits(amount))
+  then [ScriptTransfer(i.caller, amount, unit)]
+  else throw("too much")
+
+@Verifier(tx)
+func verify () = sigVerify(tx.bodyBytes, getElement(tx.proofs, 0), tx.senderPublicKey)
+"""
+    )
+    for compact in (False, True):
+        script = compile_source(source, compact=compact).script
+        assert decompile(script).replace("tx.proofs[0]", "getElement(tx.proofs, 0)") == source
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        Call(9999, ()),
+        Ref("no name"),
+        Ref("if"),
+        ListConst((LongConst(1),)),
+        Block(Let("@", LongConst(1)), Ref("@")),
+        Block(Let("$l", Ref("nil")), Ref("$l")),
+        Block(Let("$t012", Ref("nil")), Ref("$t012"), True),
+    ],
+)
+def test_code_that_no_source_has(expression: object) -> None:
+    with pytest.raises(DecompileError):
+        decompile(make_script(6, expression))  # type: ignore[arg-type]
+
+
+def test_trees_of_any_depth_end_in_text_or_in_an_error() -> None:
+    for script in deep_scripts(20_000):
+        outcome = again_or_refused(script)
+        assert outcome in ("text", "refused")
+
+
+def again_or_refused(script: Script) -> str:
+    try:
+        return "text" if decompile(script) else "nothing"
+    except DecompileError:
+        return "refused"
+
+
+def deep_scripts(depth: int) -> list[Script]:
+    call = field = choice = block = nested = Ref("height")
+    for _ in range(depth):
+        call = Call(305, (call,))
+        field = GetField(field, "a")
+        choice = If(choice, Ref("height"), Ref("height"))
+        block = Block(Let("x", block), Ref("x"), True)
+        nested = Block(Func("f", ("a",), nested), Ref("a"))
+    trees = (call, field, choice, block, nested)
+    return [Script(6, tree, b"") for tree in trees]
