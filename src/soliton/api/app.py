@@ -22,6 +22,7 @@ from soliton.api.rest import (
     consensus,
     debug,
     ethereum,
+    evaluation,
     evidence,
     leasing,
     messages,
@@ -56,6 +57,7 @@ NODE_GROUPS: tuple[ModuleType, ...] = (
     debug,
     operations,
     scripts,
+    evaluation,
 )
 GROUPS: tuple[ModuleType, ...] = (*NODE_GROUPS, utils)
 """Modules with ``ROUTES`` and, where a whole path prefix needs the API key, ``GUARDED``.

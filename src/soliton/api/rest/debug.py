@@ -98,7 +98,7 @@ def validate(request: Request) -> Members:
     applied: Applied | None = None
     if transaction is not None:
         try:
-            applied = apply_transaction(transaction, chain.store, _next_block(node))
+            applied = apply_transaction(transaction, chain.store, next_block(node))
         except SolitonError as problem:
             error = state_refusal(problem, transaction, family)
     if applied is not None and applied.status is not Status.SUCCEEDED:
@@ -124,11 +124,20 @@ def _claimed(obj: Members, node: Node) -> tuple[AnyTransaction | None, ApiError 
         return None, refusal(error, node.network.family)
 
 
-def _next_block(node: Node) -> Context:
+def next_block(node: Node) -> Context:
+    """The block after the last one, made now."""
     chain = node.chain
     height = chain.height + 1
     timestamp = chain.last_block.header.timestamp
-    return Context(height, node.clock(), timestamp, chain.rules.at(height), chain.scripts)
+    return Context(
+        height,
+        node.clock(),
+        timestamp,
+        chain.rules.at(height),
+        chain.scripts,
+        chain.view.block(chain.height),
+        chain=chain.view,
+    )
 
 
 _STATE_HASH_SCHEMA: Final = {

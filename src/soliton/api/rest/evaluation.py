@@ -1,0 +1,335 @@
+"""The route ``/utils/script/evaluate``: what a dApp would answer, without any transaction.
+
+What does not live here: the evaluation itself (``soliton.ledger.trial``).
+
+Source: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/api/http/utils/{UtilsApiRoute,UtilsInvocationRequest}.scala``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from soliton.api.errors import (
+    CONFLICTING_REQUEST_STRUCTURE,
+    CUSTOM_VALIDATION_ERROR,
+    INVALID_ADDRESS,
+    SCRIPT_EXECUTION_ERROR,
+    WRONG_JSON,
+    ApiError,
+    invalid_request,
+)
+from soliton.api.http import Request
+from soliton.api.json_reader import wrong_json
+from soliton.api.json_transactions import MIDDLE, Members
+from soliton.api.lookup import ADDRESS, address_argument, node_of
+from soliton.api.rest import examples
+from soliton.api.rest.debug import next_block
+from soliton.api.routes import BOOLEAN, POST, Body, BodyKind, Route, query_parameter
+from soliton.api.translate import refusal
+from soliton.chain.addresses import (
+    Address,
+    address_text,
+    from_public_key,
+    parse_address,
+    recipient_text,
+)
+from soliton.chain.errors import JsonFieldError
+from soliton.chain.function_calls import DEFAULT_CALL, FunctionCall, read_call_json
+from soliton.chain.json_kinds import decode_base64
+from soliton.chain.transactions.invoke_script import PAYMENTS
+from soliton.crypto import base58
+from soliton.errors import InputError
+from soliton.ledger.errors import TransactionRejected
+from soliton.ledger.script_results import Lease
+from soliton.ledger.script_runs import argument_value
+from soliton.ledger.scripts import FailedTransaction, account_script
+from soliton.ledger.state import ASSET_BALANCES, WAVES, Overlay
+from soliton.ledger.state_changes import to_json, value_json
+from soliton.ledger.trial import Caller, Trials, Tried, try_call, try_expression
+from soliton.node.node import Node
+from soliton.ride.bindings import Call
+from soliton.ride.compiler.fragment import compile_fragment
+from soliton.ride.environment import Payment
+from soliton.ride.errors import ComplexityExceeded, EvaluationError, RideError
+from soliton.ride.expressions import DApp
+from soliton.ride.script import BASE64_PREFIX, Script, parse_script
+from soliton.ride.serialization import read_expression
+from soliton.ride.trace import Trace
+
+T = TypeVar("T")
+Given = TypeVar("Given")
+
+MAX_COMPLEXITY: Final = 52_000
+MAX_COMPLEXITY_BEFORE: Final = 4_000
+"""On networks of the middle generation."""
+FAMILIES: Final = {"/utils/script/evaluate/{address}": ("waves", "tn")}
+"""Routes that only some families of networks have."""
+
+_TAG: Final = "utils"
+_NO_KEY: Final = bytes(32)
+_NO_SENDER: Final = Address(bytes(26))
+_RICHES: Final = (2**63 - 1) // 10
+"""What somebody who is nobody may pay with."""
+_INVOKE_SCRIPT: Final = 16
+_MAX_LONG: Final = 2**63 - 1
+_MAX_ID_CHARS: Final = 100
+
+
+def evaluate(request: Request) -> Members:
+    """What a dApp would answer; faults come with status 200 as well, as in the reference."""
+    node, address = node_of(request), address_argument(request)
+    body = request.json()
+    found = account_script(address, node.chain.store)
+    script = None if found is None else parse_script(found.script)
+    if script is None or not script.is_dapp:
+        raise invalid_request(f"Address {address_text(address)} is not dApp")
+    trace = Trace() if request.flag("trace") else None
+    try:
+        tried = _evaluate(node, address, script, body, trace)
+        answer = _answer(tried, trace, node)
+    except ApiError as error:
+        answer = error.body()
+    except EvaluationError as error:
+        answer = _broken_off(error)
+    except FailedTransaction as error:
+        answer = _faulty(f"FailedTransactionError(code = {error.code}, error = {error.reason})")
+    except TransactionRejected as error:
+        answer = refusal(error, node.network.family).body()
+    except RideError as error:
+        answer = invalid_request(str(error)).body()
+    return answer | body | {"address": address_text(address)}
+
+
+def _evaluate(
+    node: Node, address: Address, script: Script, body: Members, trace: Trace | None
+) -> Tried:
+    middle = node.network.family == MIDDLE
+    state = Overlay(node.chain.store, node.chain.height + 1)
+    limit = MAX_COMPLEXITY_BEFORE if middle else MAX_COMPLEXITY
+    settings = node.network.functionality
+    trials = Trials(state, next_block(node), settings, limit, trace)
+    nobody = from_public_key(_NO_KEY, node.network.chain_id)
+    for each in (nobody, _NO_SENDER):
+        state.put(WAVES, each, max(state.get(WAVES, each), _RICHES))
+    _override(state, body.get("state", {}), node)
+    expression = body.get("expr")
+    if not isinstance(expression, str):
+        return try_call(*_invocation(node, address, body), trials)
+    if body.keys() - {"expr", "state"}:
+        raise CONFLICTING_REQUEST_STRUCTURE.error()
+    content = script.content
+    assert isinstance(content, DApp), "checked by the caller"
+    if expression.startswith(BASE64_PREFIX):
+        code = read_expression(_read(decode_base64, expression), script.version)
+    else:
+        code = compile_fragment(expression, script.version, content)
+    fee = trials.context.rules.fees.base[_INVOKE_SCRIPT]
+    return try_expression(address, code, Caller(nobody, _NO_KEY, b"", fee), trials)
+
+
+# --- what is asked --------------------------------------------------------------------------------
+
+
+def _invocation(node: Node, address: Address, body: Members) -> tuple[Call, Caller]:
+    """The call that a request describes; what it leaves out is nothing or nobody."""
+    rules = node.chain.rules.at(node.chain.height)
+    chain_id = node.network.chain_id
+    call = _read(lambda value: read_call_json(value, chain_id), body.get("call", _DEFAULT))
+    function: FunctionCall = DEFAULT_CALL if call is None else call
+    payments = _read(lambda value: PAYMENTS.read(value, chain_id), body.get("payment", []))
+    key = _bytes(body, "senderPublicKey") or _NO_KEY
+    sender = body.get("sender")
+    try:
+        if isinstance(sender, str):
+            caller = parse_address(sender, chain_id)
+        else:
+            caller = _NO_SENDER if key == _NO_KEY else from_public_key(key, chain_id)
+        arguments = tuple(map(argument_value, function.args))
+    except InputError as error:
+        raise refusal(error, node.network.family) from error
+    fee = body.get("fee", rules.fees.base[_INVOKE_SCRIPT])
+    if not isinstance(fee, int) or not 0 <= fee <= _MAX_LONG:
+        raise wrong_json("fee")
+    fee_asset = _bytes(body, "feeAssetId")
+    return (
+        Call(
+            address,
+            function.function,
+            arguments,
+            tuple(Payment(each.asset_id, each.amount) for each in payments),
+            fee_asset,
+        ),
+        Caller(caller, key, _bytes(body, "id") or bytes(32), fee, fee_asset),
+    )
+
+
+def _read(convert: Callable[[Given], T], value: Given) -> T:
+    try:
+        return convert(value)
+    except (JsonFieldError, InputError) as error:
+        raise invalid_request(str(error)) from error
+
+
+def _bytes(body: Members, name: str) -> bytes | None:
+    """A member in base58."""
+    value = body.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise wrong_json(name)
+    try:
+        return base58.decode(value, _MAX_ID_CHARS)
+    except InputError as error:
+        raise invalid_request(str(error)) from error
+
+
+def _override(state: Overlay, wanted: object, node: Node) -> None:
+    """Give accounts the balances that a request says they have."""
+    accounts = wanted.get("accounts", {}) if isinstance(wanted, dict) else None
+    if not isinstance(accounts, dict):
+        raise wrong_json("state")
+    for text, balances in accounts.items():
+        try:
+            address = parse_address(text, node.network.chain_id)
+        except InputError as error:
+            raise refusal(error, node.network.family) from error
+        if not isinstance(balances, dict):
+            raise wrong_json("accounts")
+        if balances.get("regularBalance") is not None:
+            state.put(WAVES, address, _balance(balances["regularBalance"]))
+        assets = balances.get("assetBalances", {})
+        if not isinstance(assets, dict):
+            raise wrong_json("assetBalances")
+        for name, balance in assets.items():
+            try:
+                asset_id = base58.decode(name, _MAX_ID_CHARS)
+            except InputError as error:
+                raise invalid_request(str(error)) from error
+            state.put(ASSET_BALANCES, (address, asset_id), _balance(balance))
+
+
+def _balance(value: object) -> int:
+    if isinstance(value, str) and len(value) <= 20 and value.isascii() and value.isdecimal():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MAX_LONG:
+        raise wrong_json("a balance that is no number")
+    return value
+
+
+# --- what is answered -----------------------------------------------------------------------------
+
+
+def _answer(tried: Tried, trace: Trace | None, node: Node) -> Members:
+    if node.network.family == MIDDLE:
+        return {"result": value_json(tried.value)}
+    shown: Members = {"vars": _vars(trace)} if trace is not None else {}
+    return shown | {
+        "result": value_json(tried.value),
+        "complexity": tried.complexity,
+        "stateChanges": to_json(tried.changes, _lease),
+    }
+
+
+def _vars(trace: Trace) -> list[Members]:
+    """The steps of a run: names, and what became of them."""
+    shown: list[Members] = []
+    for step in trace.steps:
+        member: Members = {"name": step.name}
+        shown.append(member)
+        member |= {"error": step.error} if step.value is None else value_json(step.value)
+    return shown
+
+
+def _lease(lease: Lease) -> Members:
+    """A lease that there would be."""
+    return {
+        "recipient": recipient_text(lease.recipient),
+        "amount": lease.amount,
+        "nonce": lease.nonce,
+        "id": base58.encode(lease.id),
+    }
+
+
+def _broken_off(error: EvaluationError) -> Members:
+    words = error.message
+    if isinstance(error, ComplexityExceeded):
+        words = "Calculation complexity limit exceeded"
+    return _faulty(f"InvokeRejectError(error = {words})")
+
+
+def _faulty(words: str) -> Members:
+    return {"error": SCRIPT_EXECUTION_ERROR.code, "message": words}
+
+
+_DEFAULT: Final[Members] = {"function": "default", "args": []}
+ROUTES: tuple[Route, ...] = (
+    Route(
+        methods=POST,
+        path="/utils/script/evaluate/{address}",
+        handler=evaluate,
+        tag=_TAG,
+        summary="What a dApp would answer; faults come with status 200 as well",
+        parameters=(
+            ADDRESS,
+            query_parameter("trace", BOOLEAN, "Add every step, as `vars`", False),
+        ),
+        body=Body(
+            BodyKind.JSON,
+            "Either `expr`, an expression with the names of the dApp as source or, compiled, in "
+            "base64, or a call as in a transaction: `call`, `payment`, `sender` and so on. "
+            "`state` gives accounts other balances.",
+            {"expr": "keep(5)"},
+            {
+                "type": "object",
+                "properties": {
+                    "expr": {"type": "string"},
+                    "call": {"type": "object"},
+                    "id": {"type": "string"},
+                    "fee": {"type": "integer"},
+                    "feeAssetId": {"type": ["string", "null"]},
+                    "sender": {"type": "string"},
+                    "senderPublicKey": {"type": "string"},
+                    "payment": {"type": "array", "items": {"type": "object"}},
+                    "state": {"type": "object"},
+                },
+            },
+            get_is_405=True,
+        ),
+        response={
+            "type": "object",
+            "properties": {
+                "address": {"type": "string"},
+                "result": {"type": "object"},
+                "complexity": {"type": "integer"},
+                "stateChanges": {"type": "object"},
+                "vars": {"type": "array", "items": {"type": "object"}},
+                "error": {"type": "integer"},
+                "message": {"type": "string"},
+            },
+            "required": ["address"],
+        },
+        example={
+            "result": {"type": "Int", "value": 3},
+            "complexity": 1,
+            "stateChanges": {
+                name: []
+                for name in (
+                    "data",
+                    "transfers",
+                    "issues",
+                    "reissues",
+                    "burns",
+                    "sponsorFees",
+                    "leases",
+                    "leaseCancels",
+                    "invokes",
+                )
+            },
+            "expr": "1 + 2",
+            "address": examples.ADDRESS,
+        },
+        errors=(WRONG_JSON, INVALID_ADDRESS, CUSTOM_VALIDATION_ERROR),
+    ),
+)

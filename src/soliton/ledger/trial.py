@@ -1,0 +1,183 @@
+"""Trials: what a dApp would answer, without a transaction and without changing anything.
+
+What lives here: evaluating an expression among the declarations of a dApp, or calling one of its
+functions, on top of the state. What does not: the steps that every call takes (``call_frames``).
+
+Source: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/api/http/utils/UtilsEvaluator.scala``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from soliton.chain.addresses import Address
+from soliton.chain.features import Feature
+from soliton.chain.networks.model import Functionality
+from soliton.chain.values import AssetId
+from soliton.ledger.action_limits import allowance
+from soliton.ledger.balances import check_balances
+from soliton.ledger.call_frames import (
+    Note,
+    Root,
+    Run,
+    Shared,
+    check_answer,
+    check_fields,
+    dapp_at,
+    do_answer,
+    limits_fault,
+    pay,
+)
+from soliton.ledger.calls import MAX_CALLS, MAX_PAYMENTS, caller_for
+from soliton.ledger.context import Context
+from soliton.ledger.errors import TransactionRejected
+from soliton.ledger.script_results import Reader, Result, read_result
+from soliton.ledger.script_runs import switches_at
+from soliton.ledger.state import Overlay, State
+from soliton.ledger.state_changes import StateChanges
+from soliton.ride.bindings import Call, Invocation, invocation_object
+from soliton.ride.compiler.compaction import with_original_names
+from soliton.ride.errors import EvaluationError
+from soliton.ride.evaluator import Invocation as Function
+from soliton.ride.evaluator import Setting, invoke
+from soliton.ride.expressions import AnnotatedFunction, Block, DApp, Expression, Func, Let, Ref
+from soliton.ride.script import Script, make_script
+from soliton.ride.trace import Trace
+from soliton.ride.values import Value
+
+_FUNCTION: Final = "$evaluate"
+_INVOCATION: Final = "$invocation"
+_STEPS_OF_CALLS: Final = 2
+"""A trace begins with the function and its invocation."""
+
+
+class Caller(msgspec.Struct, frozen=True):
+    """Who is said to call: the transaction and its fee, and the sender with its key."""
+
+    address: Address
+    public_key: bytes
+    transaction_id: bytes
+    fee: int
+    fee_asset: AssetId | None = None
+
+
+class Tried(msgspec.Struct, frozen=True):
+    """What came out: the value, the complexity that it took, and what would have been done."""
+
+    value: Value
+    complexity: int
+    changes: StateChanges
+
+
+class Trials(msgspec.Struct, frozen=True):
+    """Where and by which rules something is tried; ``trace`` collects steps when it is wanted."""
+
+    state: State
+    context: Context
+    settings: Functionality
+    limit: int
+    trace: Trace | None = None
+
+
+def try_expression(dapp: Address, expression: Expression, caller: Caller, trials: Trials) -> Tried:
+    """Evaluate an expression among all declarations and functions of a dApp.
+
+    Raises ``EvaluationError`` or ``TransactionRejected``.
+    """
+    script = dapp_at(dapp, trials.state)[1]
+    assert isinstance(script.content, DApp), "it is one"
+    content = with_original_names(script.content)
+    body = expression
+    names = dict.fromkeys(each.invocation for each in content.callables)
+    for each in reversed(content.callables):
+        body = Block(each.function, body)
+    # With one name for all, as usual, none has to be declared anew.
+    invocation = next(iter(names)) if len(names) == 1 else _INVOCATION
+    for name in names if len(names) > 1 else ():
+        body = Block(Let(name, Ref(_INVOCATION)), body)
+    asked = AnnotatedFunction(invocation, Func(_FUNCTION, (), body))
+    whole = make_script(script.version, DApp(b"", content.declarations, (asked,)))
+    tried = _try(whole, Call(dapp, _FUNCTION, (), ()), caller, trials)
+    if trials.trace is not None:
+        # That there is a call at all is our own doing.
+        steps = trials.trace.steps
+        steps[:] = [each for each in steps[_STEPS_OF_CALLS:] if not each.name.startswith(_FUNCTION)]
+    return tried
+
+
+def try_call(call: Call, caller: Caller, trials: Trials) -> Tried:
+    """Call a function of a dApp; raises ``EvaluationError`` or ``TransactionRejected``."""
+    assert isinstance(call.dapp, bytes), "an alias has been resolved"
+    return _try(dapp_at(Address(call.dapp), trials.state)[1], call, caller, trials)
+
+
+def _try(script: Script, call: Call, caller: Caller, trials: Trials) -> Tried:
+    context, address = trials.context, call.dapp
+    assert isinstance(address, bytes), "an alias has been resolved"
+    dapp = Address(address)
+    root = Root(
+        caller.transaction_id,
+        context.timestamp,
+        caller.address,
+        caller.public_key,
+        caller.fee,
+        caller.fee_asset,
+        call,
+        False,
+    )
+    base = Overlay(trials.state, context.height)
+    run = Run(
+        Shared(root, script.version, context, trials.settings),
+        dapp,
+        dapp_at(dapp, trials.state)[0].public_key,
+        script.version,
+        base,
+        Overlay(base, context.height),
+        frozenset(),
+        MAX_CALLS,
+        allowance(script.version),
+        MAX_PAYMENTS - len(call.payments),
+        Note(dapp, call.function, call.arguments, call.payments),
+    )
+    pay(call.payments, caller.address, dapp).write(run.own)
+    environment = run.environment(caller_for(run))
+    told = Invocation(
+        caller.address,
+        caller.public_key,
+        caller.address,
+        caller.public_key,
+        call.payments,
+        caller.transaction_id,
+        caller.fee,
+        caller.fee_asset,
+    )
+    outcome = invoke(
+        script,
+        environment,
+        Function(call.function, call.arguments, invocation_object(told, script.version)),
+        Setting(trials.limit, switches_at(context, trials.settings), trace=trials.trace),
+    )
+    aliases = context.rules.has(Feature.BLOCK_V5)
+    reader = Reader(script.version, environment, root.id, aliases)
+    try:
+        result = read_result(outcome.value, reader)
+    except EvaluationError:
+        # A value that stands for no actions is an answer as well.
+        result = Result(())
+    _do(run, result, outcome.spent)
+    changes = StateChanges(result.actions, tuple(run.done))
+    return Tried(outcome.value, outcome.spent, changes)
+
+
+def _do(run: Run, result: Result, spent: int) -> None:
+    """Do the actions, so that their faults show; raises ``TransactionRejected``."""
+    check_fields(run, result)
+    fault = limits_fault(run, result)
+    if fault is not None:
+        raise TransactionRejected(fault)
+    check_answer(run, result, spent, run.shared.root.sender)
+    do_answer(run, result, run.address, spent, run.shared.context)
+    check_balances(run.own, run.base, run.shared.rules)

@@ -1,0 +1,125 @@
+"""Asking a dApp over REST."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+
+from soliton.chain.transactions.set_script import TYPE as SET_SCRIPT
+from soliton.chain.transactions.set_script import SetScript
+from soliton.ride.compiler import compile_source
+from tests.api.chain import OTHER_ADDRESS, RICH_ADDRESS, PrivateChain
+
+SOURCE = """{-# STDLIB_VERSION 6 #-}
+{-# CONTENT_TYPE DAPP #-}
+let greeting = "hello"
+func twice(n: Int) = n + n
+@Callable(i)
+func keep(value: Int) = {
+  let doubled = twice(value)
+  [IntegerEntry(greeting, doubled), StringEntry("who", i.caller.toString())]
+}
+@Callable(i)
+func pay(to: String) = [
+  ScriptTransfer(addressFromStringValue(to), i.payments[0].amount, unit), Lease(i.caller, 7)
+]
+@Callable(i)
+func fail() = throw("no, thanks")
+@Callable(i)
+func back(to: String) = {
+  strict done = invoke(this, "keep", [21], [])
+  ([], size(to))
+}
+"""
+KEPT = {"type": "integer", "value": 4}
+URL = f"/utils/script/evaluate/{RICH_ADDRESS}"
+
+
+@pytest.fixture
+def dapp(chain: PrivateChain) -> PrivateChain:
+    script = compile_source(SOURCE).script.source
+    chain.send(chain.sign(SET_SCRIPT, SetScript(script), 2, fee=10_000_000))
+    chain.mine()
+    return chain
+
+
+async def ask(chain: PrivateChain, body: dict[str, object], query: str = "") -> Any:
+    answer = await chain.post(URL + query, body)
+    assert answer.status == 200
+    found: Any = answer.json()
+    assert found["address"] == RICH_ADDRESS and body.items() <= found.items()
+    return found
+
+
+async def test_expressions(dapp: PrivateChain) -> None:
+    found = await ask(dapp, {"expr": "twice(20) + 2"})
+    assert found["result"] == {"type": "Int", "value": 42}
+    assert found["complexity"] == 2
+    assert set(found["stateChanges"]) >= {"data", "transfers", "invokes"}
+    assert (await ask(dapp, {"expr": "greeting"}))["result"]["value"] == "hello"
+    found = await ask(dapp, {"expr": "keep(twice(2))"})
+    assert found["result"]["type"] == "Array"
+    assert found["stateChanges"]["data"][0] == {"key": "hello", "type": "integer", "value": 8}
+    code = compile_source("{-# STDLIB_VERSION 6 #-}\n1 + 1 == 2").script.source[2:-4]
+    encoded = "base64:" + base64.b64encode(code).decode()
+    assert (await ask(dapp, {"expr": encoded}))["result"] == {"type": "Boolean", "value": True}
+
+
+async def test_calls(dapp: PrivateChain) -> None:
+    call = {"function": "keep", "args": [KEPT]}
+    found = await ask(dapp, {"call": call, "sender": OTHER_ADDRESS})
+    assert found["stateChanges"]["data"] == [
+        {"key": "hello", "type": "integer", "value": 8},
+        {"key": "who", "type": "string", "value": OTHER_ADDRESS},
+    ]
+    nested = {"function": "back", "args": [{"type": "string", "value": "four"}]}
+    found = await ask(dapp, {"call": nested})
+    assert found["result"]["value"]["_2"] == {"type": "Int", "value": 4}
+    assert found["stateChanges"]["invokes"][0]["call"]["function"] == "keep"
+
+
+async def test_payments_and_other_balances(dapp: PrivateChain) -> None:
+    call = {"function": "pay", "args": [{"type": "string", "value": OTHER_ADDRESS}]}
+    body: dict[str, object] = {
+        "call": call,
+        "sender": OTHER_ADDRESS,
+        "payment": [{"amount": 1_000, "assetId": None}],
+    }
+    found = await ask(dapp, body | {"call": {"function": "keep", "args": [KEPT]}})
+    assert found["error"] == 402 and "result" not in found
+    state = {"accounts": {OTHER_ADDRESS: {"regularBalance": "5000"}}}
+    found = await ask(dapp, body | {"state": state})
+    transfer = {"address": OTHER_ADDRESS, "asset": None, "amount": 1_000}
+    assert found["stateChanges"]["transfers"] == [transfer]
+    (lease,) = found["stateChanges"]["leases"]
+    assert lease["recipient"] == OTHER_ADDRESS and lease["amount"] == 7
+
+
+async def test_traces(dapp: PrivateChain) -> None:
+    found = await ask(dapp, {"expr": "twice(2)"}, "?trace=true")
+    names = [step["name"] for step in found["vars"]]
+    assert names[0] == "twice.@args" and "$evaluate" not in names
+    assert {"name": "@complexityLimit", "type": "Int", "value": 51_999} in found["vars"]
+
+
+async def test_faults(dapp: PrivateChain) -> None:
+    found = await ask(dapp, {"call": {"function": "fail", "args": []}})
+    assert found["error"] == 306 and "no, thanks" in found["message"]
+    for expression in ("nobody()", "1 +", "base64:AAAA", "base64:////"):
+        assert (await ask(dapp, {"expr": expression}))["error"] == 199
+    found = await ask(dapp, {"expr": "1", "call": {"function": "fail"}})
+    assert found["error"] == 198
+    bodies: list[dict[str, object]] = [
+        {"fee": "much"},
+        {"state": 1},
+        {"state": {"accounts": {RICH_ADDRESS: 1}}},
+    ]
+    for body in bodies:
+        assert (await ask(dapp, body))["error"] == 1
+    assert (await ask(dapp, {}))["error"] == 306
+    answer = await dapp.post(f"/utils/script/evaluate/{OTHER_ADDRESS}", {"expr": "1"})
+    error: Any = answer.json()
+    assert answer.status == 400 and error["error"] == 199
+    assert error["message"] == f"Address {OTHER_ADDRESS} is not dApp"
