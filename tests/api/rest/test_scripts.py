@@ -54,6 +54,23 @@ async def test_the_shown_answers(chain: PrivateChain) -> None:
     assert status == 200 and estimated == {"scriptText": "", **compiled}
 
 
+async def test_sources_come_back(chain: PrivateChain) -> None:
+    status, found = await tell(chain, "decompile", examples.RIDE_SCRIPT)
+    assert status == 200 and found == {
+        "STDLIB_VERSION": 6,
+        "CONTENT_TYPE": "EXPRESSION",
+        "script": examples.RIDE_DECOMPILED,
+    }
+    compiled = (await tell(chain, "compileCode", DAPP))[1]["script"]
+    status, found = await tell(chain, "decompile", f" {compiled}\n")
+    assert status == 200
+    assert found["CONTENT_TYPE"] == "DAPP" and found["SCRIPT_TYPE"] == "ACCOUNT"
+    assert (await tell(chain, "compileCode", found["script"]))[1]["script"] == compiled
+    for text in ("", "%%", "base64:AAAA"):
+        status, error = await tell(chain, "decompile", text)
+        assert status == 400 and error["error"] == 199
+
+
 async def test_libraries(chain: PrivateChain) -> None:
     source = "{-# STDLIB_VERSION 6 #-}\n{-# IMPORT lib.ride #-}\ntwice(height) > 4"
     body = {"script": source, "imports": {"lib.ride": LIBRARY}}

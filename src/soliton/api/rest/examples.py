@@ -205,3 +205,7 @@ BLOCK_SCHEMA: Final[dict[str, object]] = {
 }
 RIDE_SOURCE: Final = "{-# STDLIB_VERSION 6 #-}\ntrue"
 RIDE_SCRIPT: Final = "base64:BgEGsNFPzw=="
+RIDE_DECOMPILED: Final = (
+    "{-# STDLIB_VERSION 6 #-}\n{-# CONTENT_TYPE EXPRESSION #-}\n"
+    "{-# SCRIPT_TYPE ACCOUNT #-}\n\ntrue\n"
+)

@@ -14,7 +14,12 @@ from typing import Final
 
 import msgspec
 
-from soliton.api.errors import SCRIPT_COMPILER_ERROR, UNKNOWN
+from soliton.api.errors import (
+    CUSTOM_VALIDATION_ERROR,
+    SCRIPT_COMPILER_ERROR,
+    UNKNOWN,
+    invalid_request,
+)
 from soliton.api.http import Request
 from soliton.api.json_transactions import Members
 from soliton.api.lookup import is_oldest, node_of
@@ -25,7 +30,15 @@ from soliton.chain.json_kinds import encode_base64
 from soliton.ledger.scripts import FREE_VERIFIER_COMPLEXITY
 from soliton.node.node import Node
 from soliton.ride.compiler import compile_source
-from soliton.ride.compiler.directives import ACCOUNT, ASSET, CALL, LIBRARY
+from soliton.ride.compiler.directives import (
+    ACCOUNT,
+    ASSET,
+    CALL,
+    DAPP,
+    EXPRESSION,
+    LIBRARY,
+)
+from soliton.ride.decompiler import decompile
 from soliton.ride.errors import RideError
 from soliton.ride.estimators import Estimate, estimate_by
 from soliton.ride.estimators.choice import EstimationRules, check_limits, rules_at
@@ -153,7 +166,28 @@ def estimate(request: Request) -> Members:
     return {"script": text, "scriptText": ""} | _costs(node, numbers)
 
 
+# --- decompiling ----------------------------------------------------------------------------------
+
+
+def decompile_script(request: Request) -> Members:
+    """The source of a compiled script."""
+    try:
+        script = parse_script_text(request.body_text().strip())
+        source = decompile(script)
+    except RideError as error:
+        raise invalid_request(f"ScriptParseError({error})") from error
+    if is_oldest(node_of(request)):
+        return {"script": source}
+    directives: Members = {"STDLIB_VERSION": script.version}
+    if script.is_dapp:
+        directives |= {"SCRIPT_TYPE": ACCOUNT, "CONTENT_TYPE": DAPP}
+    else:
+        directives["CONTENT_TYPE"] = EXPRESSION
+    return directives | {"script": source}
+
+
 _SOURCE: Final = Body(BodyKind.TEXT, "The source", examples.RIDE_SOURCE, {"type": "string"})
+_SCRIPT: Final = Body(BodyKind.TEXT, "A script in base64", examples.RIDE_SCRIPT, {"type": "string"})
 _COSTS_SCHEMA: Final = {
     "type": "object",
     "properties": {
@@ -230,9 +264,33 @@ ROUTES: tuple[Route, ...] = (
         handler=estimate,
         tag=_TAG,
         summary="What a compiled script costs",
-        body=Body(BodyKind.TEXT, "A script in base64", examples.RIDE_SCRIPT, {"type": "string"}),
+        body=_SCRIPT,
         response=_COSTS_SCHEMA,
         example={"script": examples.RIDE_SCRIPT, "scriptText": ""} | _COSTS,
         errors=(SCRIPT_COMPILER_ERROR,),
+    ),
+    Route(
+        methods=POST,
+        path="/utils/script/decompile",
+        handler=decompile_script,
+        tag=_TAG,
+        summary="The source of a compiled script",
+        body=_SCRIPT,
+        response={
+            "type": "object",
+            "properties": {
+                "STDLIB_VERSION": {"type": "integer"},
+                "CONTENT_TYPE": {"type": "string"},
+                "SCRIPT_TYPE": {"type": "string"},
+                "script": {"type": "string"},
+            },
+            "required": ["script"],
+        },
+        example={
+            "STDLIB_VERSION": 6,
+            "CONTENT_TYPE": EXPRESSION,
+            "script": examples.RIDE_DECOMPILED,
+        },
+        errors=(CUSTOM_VALIDATION_ERROR,),
     ),
 )
