@@ -11,6 +11,7 @@ Sources: wavesplatform/Waves
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from soliton.chain.addresses import Address, address_text, from_public_key
@@ -73,9 +74,16 @@ from soliton.ride.estimators.choice import (
 )
 from soliton.ride.expressions import DApp
 from soliton.ride.meta import ArgumentType, argument_types, read_meta
-from soliton.ride.script import Script, has_later_blocks, has_lists, parse_script
+from soliton.ride.script import (
+    CACHED_SCRIPTS,
+    Script,
+    has_later_blocks,
+    has_lists,
+    parse_script,
+)
 from soliton.ride.values import MAX_LIST_LENGTH, RideList, type_name
 
+_CACHED_INTERFACES: Final = 64
 _ABI_TYPES: Final = {
     "Int": "int64",
     "Boolean": "bool",
@@ -91,11 +99,7 @@ class RideScripts:
         self._settings = network.functionality
 
     def inspect(self, script: bytes, /) -> ScriptHead:
-        parsed = _parsed(script)
-        content = parsed.content
-        return ScriptHead(
-            parsed.version, parsed.is_dapp, has_lists(content), has_later_blocks(content)
-        )
+        return _head(script)
 
     def estimate(self, script: bytes, for_asset: bool, context: Context, /) -> Estimate:
         parsed = _parsed(script)
@@ -233,7 +237,7 @@ class RideScripts:
         if account is None:
             raise TransactionRejected(f"No script at address {address_text(action.d_app)}")
         method = action.data[:SELECTOR_LENGTH]
-        found = _functions_by_selector(_parsed(account.script)).get(method)
+        found = _functions_by_selector(account.script).get(method)
         if found is None:
             raise TransactionRejected(f"Function not defined: {method.hex()}")
         function, types = found
@@ -252,6 +256,13 @@ class RideScripts:
         if rules.ethereum_payments_checked:
             invoke_script.check_payments(payload.payments)
         return payload
+
+
+@lru_cache(CACHED_SCRIPTS)
+def _head(script: bytes) -> ScriptHead:
+    parsed = _parsed(script)
+    content = parsed.content
+    return ScriptHead(parsed.version, parsed.is_dapp, has_lists(content), has_later_blocks(content))
 
 
 def _parsed(script: bytes) -> Script:
@@ -329,16 +340,17 @@ def wallet_call(action: EthereumCall, state: State) -> InvokeScript | None:
     if account is None:
         return None
     try:
-        functions = _functions_by_selector(_parsed(account.script))
+        functions = _functions_by_selector(account.script)
         found = functions.get(action.data[:SELECTOR_LENGTH])
         return None if found is None else to_invoke(action, *found)[0]
     except (FormatError, TransactionRejected):
         return None
 
 
-def _functions_by_selector(script: Script) -> dict[bytes, tuple[str, tuple[str, ...]]]:
+@lru_cache(_CACHED_INTERFACES)
+def _functions_by_selector(source: bytes) -> dict[bytes, tuple[str, tuple[str, ...]]]:
     """The functions that wallets can call: their names and the types of their arguments."""
-    content = script.content
+    content = _parsed(source).content
     if not isinstance(content, DApp):
         return {}
     try:

@@ -32,6 +32,7 @@ from soliton.ledger.state import (
     ASSET_VOLUMES,
     ASSETS,
     ERC20,
+    SPONSORSHIPS,
     WAVES,
     AccountScript,
     AssetInfo,
@@ -162,6 +163,7 @@ def state_of(body: str, given: dict[str, Any]) -> MemoryState:
         state.put(ERC20, erc20_address(asset_id), asset_id)
         for address in (ME, YOU):
             state.put(ASSET_BALANCES, (address, asset_id), 1_000)
+    state.put(SPONSORSHIPS, GOLD, given.get("sponsored", 0))
     code = asset_code(given.get("smart", "true"))
     state.put(ASSET_SCRIPTS, SMART, AssetScript(code, given.get("smart_complexity", 1)))
     first = dapp_of(body, given.get("lib", 6), given.get("more", ""))
@@ -182,6 +184,7 @@ def apply(rules: str, body: str, **given: Any) -> tuple[MemoryState, Applied]:
         chain_id=R,
         sender_public_key=SENDER.public_key,
         fee=given.get("fee", 500_000),
+        fee_asset_id=given.get("fee_asset"),
         timestamp=TIME,
     )
     signed = codec.sign(transaction, SENDER.private_key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from soliton.ledger.state import ASSET_BALANCES, ASSETS, DATA, ERC20, WAVES, Status
-from tests.ledger.cases import COIN, ME, OTHER, YOU
+from tests.ledger.cases import COIN, GOLD, ME, OTHER, SPONSOR, YOU
 from tests.ledger.scripts.dapps import apply, check, rows
 
 TABLE = r"""
@@ -129,3 +129,13 @@ def test_failed_calls_cost_their_fee() -> None:
     _, applied = apply("light", "strict h = heavy(); [ScriptTransfer(me, -1, unit)]")
     assert applied.status is Status.FAILED
     assert applied.changes.changes == {WAVES: {ME: 10 * COIN - 500_000}}
+
+
+def test_fees_in_a_sponsored_asset() -> None:
+    body = "heavy; [ScriptTransfer(me, -1, unit)]".replace("heavy;", "strict h = heavy();")
+    for what in ("[ScriptTransfer(me, 5, unit)]", body):
+        _, applied = apply("light", what, fee_asset=GOLD, sponsored=1, fee=5)
+        changes, sent = applied.changes.changes, 0 if applied.status else 5
+        assert changes[WAVES].get(ME, 10 * COIN) == 10 * COIN + sent
+        assert changes[WAVES][SPONSOR] == 10 * COIN - 500_000
+        assert changes[ASSET_BALANCES] == {(ME, GOLD): 995, (SPONSOR, GOLD): 5}
