@@ -126,6 +126,8 @@ def _decoded(base: str, content: str) -> bytes:
     encoded = content.removeprefix("base64:")
     if not _BASE64.fullmatch(encoded):
         raise ValueError("a character is wrong")
+    if encoded and not encoded.strip("="):
+        raise ValueError("there is nothing before the =")
     encoded = encoded.rstrip("=")
     try:
         return base64.b64decode(encoded + "=" * (-len(encoded) % 4))
