@@ -1,4 +1,4 @@
-"""The ``soliton`` command: import, rollback, state-hash, run, devnet, signer.
+"""The ``soliton`` command: import, rollback, state-hash, run, devnet, signer, ride.
 
 What lives here: options, and which part of the program a command starts. What does not: the work
 itself; it is imported when its command runs, so that ``soliton --help`` is quick.
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from soliton import __version__
+from soliton.cli.ride import ride
 from soliton.errors import SolitonError
 
 if TYPE_CHECKING:
@@ -173,6 +174,9 @@ def signer(
             {"signer.bind-address": host, "signer.port": port, "signer.node-url": node_url},
         )
     )
+
+
+cli.add_command(ride)
 
 
 def _settings(

@@ -38,7 +38,7 @@ from soliton.ride.expressions import (
     Let,
 )
 from soliton.ride.script import Script, make_script
-from soliton.ride.types import BOOLEAN
+from soliton.ride.types import BOOLEAN, Type
 
 MAX_SOURCE_CHARS: Final = 1_000_000
 MAX_EXPRESSION_BYTES: Final = 8_192
@@ -102,6 +102,25 @@ def compile_source(
     script = make_script(said.version, content)
     _check_size(script, said)
     return Compiled(script, said, _estimate(script, said) if check_complexity else None)
+
+
+def compile_value(
+    text: str, version: int = heads.LAST_VERSION, *, kind: ScriptKind = ScriptKind.ACCOUNT
+) -> tuple[Script, Type]:
+    """The script of an expression of any type, without directives, and that type.
+
+    Such a script can be run and is no use on a chain. Raises ``CompileError``.
+    """
+    if len(text) > MAX_SOURCE_CHARS:
+        raise CompileError(f"the source has more than {MAX_SOURCE_CHARS} characters")
+    source = Source(text)
+    try:
+        result = Checker(source, library(version, kind)).expression(
+            parse_expression(source, version)
+        )
+    except RecursionError:
+        raise CompileError("the source is nested too deeply") from None
+    return make_script(version, result.expression), result.type
 
 
 def _dapp(source: Source, said: Directives, *, compact: bool, remove_unused: bool) -> DApp:

@@ -1,0 +1,166 @@
+"""``soliton ride``: scripts on the command line, without a chain.
+
+What lives here: reading files, printing results. What does not: the work (``soliton.ride``).
+Expressions that are evaluated here see no chain: asking for one ends in an error.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import sys
+from pathlib import Path
+from typing import Final, NoReturn
+
+import click
+
+from soliton.errors import InputError
+
+LIBRARY_BYTES_LIMIT: Final = 1_000_000
+_PROMPT: Final = "> "
+_SOURCE = click.argument("source", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+_VERSION = click.option(
+    "--version",
+    "version",
+    type=click.IntRange(1, 8),
+    default=8,
+    show_default=True,
+    help="Version of the library.",
+)
+
+
+@click.group()
+def ride() -> None:
+    """Compile, decompile, estimate and evaluate scripts."""
+
+
+@ride.command("compile")
+@_SOURCE
+@click.option("--compact", is_flag=True, help="Give declarations of a dApp short names.")
+@click.option("--remove-unused", is_flag=True, help="Leave out what a dApp does not use.")
+@click.option("--any-complexity", is_flag=True, help="Do not refuse what is too complex.")
+def compile_command(source: Path, compact: bool, remove_unused: bool, any_complexity: bool) -> None:
+    """Print the script of SOURCE in base64. Libraries are looked for beside it."""
+    from soliton.ride.compiler import compile_source
+
+    text = _text(source)
+    compiled = compile_source(
+        text,
+        libraries=_libraries(source, text),
+        compact=compact,
+        remove_unused=remove_unused,
+        check_complexity=not any_complexity,
+    )
+    click.echo("base64:" + base64.b64encode(compiled.script.source).decode())
+
+
+@ride.command("decompile")
+@click.argument("script")
+def decompile_command(script: str) -> None:
+    """Print a source of SCRIPT: base64, a file with it, or - for standard input."""
+    from soliton.ride.decompiler import decompile
+    from soliton.ride.script import parse_script
+
+    click.echo(decompile(parse_script(_script_bytes(script))), nl=False)
+
+
+@ride.command("estimate")
+@_SOURCE
+def estimate_command(source: Path) -> None:
+    """Print how complex SOURCE can get, function by function."""
+    from soliton.ride.compiler import compile_source
+
+    text = _text(source)
+    numbers = compile_source(text, libraries=_libraries(source, text)).estimate
+    assert numbers is not None
+    for name, number in numbers.callables.items():
+        click.echo(f"{name}: {number}")
+    if numbers.verifier:
+        click.echo(f"verifier: {numbers.verifier}")
+    click.echo(f"at most: {numbers.max}")
+
+
+@ride.command("eval")
+@click.argument("expression")
+@_VERSION
+def eval_command(expression: str, version: int) -> None:
+    """Print type and value of EXPRESSION, and what it took."""
+    click.echo(_evaluated(expression, version))
+
+
+@ride.command("repl")
+@_VERSION
+def repl_command(version: int) -> None:
+    """Evaluate line after line; declarations stay for the lines after them."""
+    from soliton.ride.errors import RideError
+
+    declared: list[str] = []
+    while True:
+        try:
+            line = input(_PROMPT if sys.stdin.isatty() else "").strip()
+        except EOFError:
+            return
+        if not line:
+            continue
+        is_declaration = line.startswith(("let ", "func ", "strict "))
+        whole = "\n".join([*declared, line, *(["unit"] if is_declaration else [])])
+        try:
+            answer = _evaluated(whole, version)
+        except RideError as error:
+            click.echo(str(error))
+            continue
+        if is_declaration:
+            declared.append(line)
+        else:
+            click.echo(answer)
+
+
+def _evaluated(expression: str, version: int) -> str:
+    from soliton.cli.no_chain import NoChain
+    from soliton.ride.compiler import compile_value
+    from soliton.ride.evaluator import evaluate
+    from soliton.ride.functions.printing import nested_text
+
+    script, type_ = compile_value(expression, version)
+    outcome = evaluate(script, NoChain(), _no_transaction)
+    return f"{type_.name} = {nested_text(outcome.value)}   (complexity {outcome.spent})"
+
+
+def _no_transaction() -> NoReturn:
+    from soliton.ride.errors import EvaluationError
+
+    raise EvaluationError("there is no transaction here")
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeError) as error:
+        raise InputError(f"cannot read {path}: {error}") from error
+
+
+def _libraries(source: Path, text: str) -> dict[str, str]:
+    """The texts of what a source imports, from the directory that it is in."""
+    from soliton.ride.compiler.directives import read_directives
+
+    found = {}
+    for name in read_directives(text).imports:
+        path = source.parent / name
+        if path.is_file() and path.stat().st_size <= LIBRARY_BYTES_LIMIT:
+            found[name] = _text(path)
+    return found
+
+
+def _script_bytes(script: str) -> bytes:
+    text = script
+    if script == "-":
+        text = sys.stdin.read()
+    elif len(script) < 256 and Path(script).is_file():
+        text = _text(Path(script))
+    try:
+        return base64.b64decode(text.strip().removeprefix("base64:"), validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise InputError(f"this is neither a file nor base64: {error}") from error

@@ -1,0 +1,68 @@
+"""Scripts on the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from soliton.cli.main import cli
+from soliton.errors import SolitonError
+
+LIBRARY = "{-# STDLIB_VERSION 6 #-}\n{-# CONTENT_TYPE LIBRARY #-}\nfunc two() = 2\n"
+SOURCE = """{-# STDLIB_VERSION 6 #-}
+{-# CONTENT_TYPE DAPP #-}
+{-# IMPORT two.ride #-}
+@Callable(i)
+func pay() = [IntegerEntry("two", two())]
+"""
+
+
+def run(*arguments: str, input_text: str = "") -> Result:
+    return CliRunner().invoke(cli, ["ride", *arguments], input=input_text)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    (tmp_path / "two.ride").write_text(LIBRARY)
+    path = tmp_path / "pay.ride"
+    path.write_text(SOURCE)
+    return path
+
+
+def test_compile_and_back(source: Path, tmp_path: Path) -> None:
+    script = run("compile", str(source)).output.strip()
+    assert script.startswith("base64:")
+    text = run("decompile", script).output
+    assert "func two () = 2" in text
+    (tmp_path / "again.ride").write_text(text)
+    assert run("compile", str(tmp_path / "again.ride")).output.strip() == script
+    assert run("decompile", "-", input_text=script).output == text
+
+
+def test_compact_and_without_unused(source: Path) -> None:
+    small = run("compile", str(source), "--compact", "--remove-unused").output.strip()
+    assert "func two () = 2" in run("decompile", small).output
+
+
+def test_estimate(source: Path) -> None:
+    assert run("estimate", str(source)).output == "pay: 4\nat most: 4\n"
+
+
+def test_eval_and_repl() -> None:
+    assert run("eval", "1 + 2").output.startswith("Int = 3 ")
+    lines = "let a = 5\nfunc f(x: Int) = x * a\nf(3)\nb\nf(4)\n\n"
+    answers = run("repl", input_text=lines).output.splitlines()
+    assert answers[0].startswith("Int = 15 ")
+    assert "'b'" in answers[1]
+    assert answers[2].startswith("Int = 20 ")
+
+
+@pytest.mark.parametrize("expression", ["height", "tx.id", "this", "nothing", "1 +"])
+def test_what_cannot_be_evaluated(expression: str) -> None:
+    assert isinstance(run("eval", expression).exception, SolitonError)
+
+
+def test_no_script() -> None:
+    assert isinstance(run("decompile", "no base64!").exception, SolitonError)
