@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from soliton.chain.function_calls import FunctionCall
+from soliton.chain.networks import Network
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.invoke_script import InvokeScript, Payment
 from soliton.chain.transactions.table import type_by_id
@@ -32,6 +33,9 @@ from soliton.ledger.state import (
     ASSET_VOLUMES,
     ASSETS,
     ERC20,
+    LEASE_INFO,
+    LEASE_STATES,
+    LEASES,
     SPONSORSHIPS,
     WAVES,
     AccountScript,
@@ -39,6 +43,9 @@ from soliton.ledger.state import (
     AssetName,
     AssetScript,
     AssetVolume,
+    LeaseBalance,
+    LeaseInfo,
+    LeaseState,
 )
 from soliton.ledger.transactions import Applied, apply_transaction
 from soliton.ride.compiler.compile import compile_source
@@ -61,21 +68,22 @@ from tests.ledger.memory import MemoryState
 
 NEXT = SPONSOR
 SMART, OWN = b"s" * 32, b"o" * 32
+
+
+def changed(name: str, **settings: int) -> Network:
+    """A network of the other tables where leased coins are protected, and with other settings."""
+    network = cases.NETWORKS[name]
+    functionality = msgspec.structs.replace(
+        network.functionality, block_version_3_after_height=1, **settings
+    )
+    return msgspec.structs.replace(network, functionality=functionality)
+
+
 NETWORKS = {
-    **cases.NETWORKS,
+    **{name: changed(name) for name in cases.NETWORKS},
     # Transfers of dApps are looked at from a height on, in the time of feature 16.
-    "validated": msgspec.structs.replace(
-        cases.NETWORKS["calls"],
-        functionality=msgspec.structs.replace(
-            cases.NETWORKS["calls"].functionality, enforce_transfer_validation_after=1
-        ),
-    ),
-    "calls": msgspec.structs.replace(
-        cases.NETWORKS["calls"],
-        functionality=msgspec.structs.replace(
-            cases.NETWORKS["calls"].functionality, enforce_transfer_validation_after=1_000
-        ),
-    ),
+    "validated": changed("calls", enforce_transfer_validation_after=1),
+    "calls": changed("calls", enforce_transfer_validation_after=1_000),
 }
 HEAD = f"""
 {{-# CONTENT_TYPE DAPP #-}}
@@ -163,6 +171,12 @@ def state_of(body: str, given: dict[str, Any]) -> MemoryState:
         state.put(ERC20, erc20_address(asset_id), asset_id)
         for address in (ME, YOU):
             state.put(ASSET_BALANCES, (address, asset_id), 1_000)
+    if "leased" in given:
+        lent = given["leased"] * COIN
+        state.put(LEASES, YOU, LeaseBalance(0, lent))
+        state.put(LEASES, ME, LeaseBalance(lent, 0))
+        state.put(LEASE_INFO, OWN, LeaseInfo(OTHER.public_key, ME, lent, OWN, 1))
+        state.put(LEASE_STATES, OWN, LeaseState(True, 0, b""))
     state.put(SPONSORSHIPS, GOLD, given.get("sponsored", 0))
     code = asset_code(given.get("smart", "true"))
     state.put(ASSET_SCRIPTS, SMART, AssetScript(code, given.get("smart_complexity", 1)))
@@ -218,7 +232,11 @@ func key(length: Int) = take(five(five(five(five("0123456789")))), length)
 """
 """Texts of up to 6250 characters."""
 BREAK = 'if (true) then throw("no") else true'
-NAMES = {"GOLD": GOLD, "SMART": SMART, "KEY": KEY, "BREAK": BREAK, "dict": dict}
+RELEASE = """
+@Callable(i)
+func release() = [LeaseCancel(own)]
+"""
+NAMES = {"RELEASE": RELEASE, "GOLD": GOLD, "SMART": SMART, "KEY": KEY, "BREAK": BREAK, "dict": dict}
 
 
 def rows(table: str) -> list[tuple[str, str, str, str]]:

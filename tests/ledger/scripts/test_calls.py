@@ -6,7 +6,7 @@ import pytest
 
 from soliton.ledger.state import DATA
 from tests.ledger.cases import ME, YOU
-from tests.ledger.scripts.dapps import NEXT, apply, check, rows
+from tests.ledger.scripts.dapps import NEXT, RELEASE, apply, check, outcome_of, rows
 
 TABLE = """
 light | | ([], call("nothing")) | ok 78
@@ -44,13 +44,53 @@ light | | strict x = invoke(next, "give", [unit], []); [] | refused GenericError
 light | next_lib=5 | strict x = call("nothing"); [] | ok 78
 light | | strict x = call("many"); strict y = call("many"); [] | refused Issue, Reissue, Burn, Spons
 light | | strict x = call("spend"); [] | refused AccountBalanceError(Map(3M31zwqKgR9QhhFE2ChVVAkcHaU
-light | | strict x = call("leave"); [] | ok 82
+light | | strict x = call("leave"); [] | refused AccountBalanceError(Map(3M31zw
 """
 
 
 @pytest.mark.parametrize(("rules", "given", "body", "outcome"), rows(TABLE))
 def test_calls(rules: str, given: str, body: str, outcome: str) -> None:
     check(rules, given, body, outcome)
+
+
+FREED = 'strict a = invoke(this, "release", [], []); strict b = pay(500000000, unit); []'
+
+
+@pytest.mark.parametrize(
+    ("rules", "lib", "outcome"),
+    [
+        # What the caller itself did before the call does not count since the light-node feature.
+        ("light", 6, "refused AccountBalanceError"),
+        ("ride 6", 6, "ok "),
+        ("calls", 5, "ok "),
+    ],
+)
+def test_leases_ended_before_a_call(rules: str, lib: int, outcome: str) -> None:
+    given = {"more": RELEASE, "leased": 8, "lib": lib, "next_lib": lib}
+    found = outcome_of(rules, FREED, **given)
+    assert found.startswith(outcome), found
+
+
+@pytest.mark.parametrize(("count", "outcome"), [(50, "ok "), (101, "failed 7776 1 ScriptRuns")])
+def test_calls_are_limited(count: int, outcome: str) -> None:
+    calls = "; ".join(f'strict x{number} = call("nothing")' for number in range(count))
+    assert outcome_of("light", f"{calls}; []").startswith(outcome)
+
+
+@pytest.mark.parametrize(("count", "outcome"), [(10, "ok "), (11, "refused GenericError(Script")])
+def test_payments_are_limited(count: int, outcome: str) -> None:
+    payments = ", ".join(["AttachedPayment(unit, 1)"] * count)
+    body = f'strict x = invoke(next, "paid", [], [{payments}]); []'
+    assert outcome_of("light", body).startswith(outcome)
+
+
+def test_payments_of_all_calls_are_limited() -> None:
+    payments = ", ".join(["AttachedPayment(unit, 1)"] * 10)
+    calls = "; ".join(
+        f'strict x{number} = invoke(next, "paid", [], [{payments}])' for number in range(11)
+    )
+    found = outcome_of("light", f"{calls}; []")
+    assert found == "failed 1086 1 GenericError(Invoke payments limit = 100 is exceeded)"
 
 
 def test_changes_of_a_called_dapp_come_first() -> None:
