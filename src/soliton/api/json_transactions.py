@@ -23,6 +23,8 @@ from soliton.chain.transactions.ethereum import EthereumTransfer
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58
 from soliton.ledger.state import ALIASES, ERC20, LEASE_INFO, LEASE_STATES, State
+from soliton.ledger.transactions import Applied
+from soliton.node.called import call_record
 from soliton.node.chain import Chain, FoundTransaction
 
 Members = dict[str, object]
@@ -37,7 +39,8 @@ def confirmed_json(found: FoundTransaction, chain: Chain) -> Members:
     members: Members = to_json(found.transaction)
     members["height"] = found.height
     members |= outcome(found.height, found.status, found.complexity, chain)
-    return members | _state_members(found.transaction, chain.store, chain)
+    called = _called(found.transaction, chain)
+    return members | _state_members(found.transaction, chain.store, chain, called)
 
 
 def listed_json(found: FoundTransaction, chain: Chain, address: Address) -> Members:
@@ -85,14 +88,14 @@ def unconfirmed_json(transaction: AnyTransaction, chain: Chain) -> Members:
     return members
 
 
-def validated_json(
-    transaction: AnyTransaction, state: State, complexity: int, chain: Chain
-) -> Members:
-    """A transaction as it would be on top of the chain; ``state`` is that after it."""
+def validated_json(transaction: AnyTransaction, applied: Applied, chain: Chain) -> Members:
+    """A transaction as it would be on top of the chain."""
     members: Members = to_json(transaction)
     members["height"] = chain.height
-    members |= outcome(chain.height, 0, complexity, chain)
-    return members | _state_members(transaction, state, chain)
+    members |= outcome(chain.height, 0, applied.complexity, chain)
+    state = applied.changes
+    called = call_record(transaction, applied.state_changes, state) or {}
+    return members | _state_members(transaction, state, chain, called)
 
 
 def outcome(height: int, status: int, complexity: int, chain: Chain) -> Members:
@@ -108,7 +111,14 @@ def outcome(height: int, status: int, complexity: int, chain: Chain) -> Members:
     return members
 
 
-def _state_members(transaction: AnyTransaction, state: State, chain: Chain) -> Members:
+def _state_members(
+    transaction: AnyTransaction, state: State, chain: Chain, called: Members
+) -> Members:
+    """``called`` is what is kept of a call, nothing of one that was not carried out."""
+    if transaction.type_id == invoke_script.TYPE.type_id:
+        return _call_members(called, state, chain)
+    if transaction.type_id == ethereum.TYPE_ID:
+        return _ethereum_members(transaction, state, chain, called)
     add = _BY_TYPE.get(transaction.type_id)
     return {} if add is None else add(transaction, state, chain)
 
@@ -126,14 +136,14 @@ def _cancel_members(transaction: AnyTransaction, state: State, chain: Chain) -> 
     return {"lease": lease_json(lease_id, state, chain.network.chain_id)}
 
 
-def _call_members(transaction: AnyTransaction, state: State, chain: Chain) -> Members:
+def _call_members(called: Members, state: State, chain: Chain) -> Members:
     if chain.network.family == OLDEST:
         return {}
-    return {"stateChanges": _state_changes(_called(transaction, chain), state, chain)}
+    return {"stateChanges": _state_changes(called, state, chain)}
 
 
 def _called(transaction: AnyTransaction, chain: Chain) -> Members:
-    """What is kept of a call; nothing of one that is not on the chain or was not carried out."""
+    """What is kept of the call of a transaction on the chain."""
     location = chain.store.transaction_location(transaction.id)
     return {} if location is None else chain.store.call_record(location) or {}
 
@@ -166,7 +176,9 @@ def with_leases(changes: Members, state: State, chain: Chain) -> Members:
     }
 
 
-def _ethereum_members(transaction: AnyTransaction, state: State, chain: Chain) -> Members:
+def _ethereum_members(
+    transaction: AnyTransaction, state: State, chain: Chain, called: Members
+) -> Members:
     action = transaction.payload.action
     if isinstance(action, EthereumTransfer):
         asset_id = None if action.token is None else state.get(ERC20, action.token)
@@ -177,7 +189,6 @@ def _ethereum_members(transaction: AnyTransaction, state: State, chain: Chain) -
             "amount": action.amount,
         }
     else:
-        called = _called(transaction, chain)
         payload = {
             "type": "invocation",
             "dApp": address_text(action.d_app),
@@ -212,6 +223,4 @@ def lease_json(lease_id: bytes, state: State, chain_id: int) -> Members:
 _BY_TYPE: Final[Mapping[int, Callable[[AnyTransaction, State, Chain], Members]]] = {
     lease.TYPE.type_id: _lease_members,
     lease_cancel.TYPE.type_id: _cancel_members,
-    invoke_script.TYPE.type_id: _call_members,
-    ethereum.TYPE_ID: _ethereum_members,
 }

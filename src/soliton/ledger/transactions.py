@@ -13,6 +13,8 @@ Sources: wavesplatform/Waves
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 from soliton.chain.addresses import from_public_key
@@ -39,6 +41,7 @@ from soliton.ledger.rules_at import Rules
 from soliton.ledger.scripts import (
     FAIL_FREE_COMPLEXITY,
     FailedTransaction,
+    InvocationRejected,
     NotAllowedByScript,
     ScriptExecutionError,
     account_script,
@@ -49,6 +52,8 @@ from soliton.ledger.scripts import (
 )
 from soliton.ledger.state import Overlay, State, Status
 from soliton.ledger.state_changes import ErrorMessage, StateChanges
+
+_FAILED_BY_ASSETS: Final = (3, 4)
 
 
 class Applied(msgspec.Struct, frozen=True):
@@ -142,6 +147,18 @@ def _fail(
     if changes is None:
         changes = StateChanges((), (), ErrorMessage(failure.code, failure.reason))
     return Applied(overlay, Status.FAILED, spent, spent, changes)
+
+
+def refuse_failure(applied: Applied) -> None:
+    """Raise what a failed transaction is where none may fail: it is not accepted from clients."""
+    if applied.status is Status.SUCCEEDED:
+        return
+    error = None if applied.state_changes is None else applied.state_changes.error
+    if error is None:
+        raise InvocationRejected("the transaction fails at the cost of its fee")
+    if error.code in _FAILED_BY_ASSETS:
+        raise ScriptExecutionError(error.text, b"", applied.complexity)
+    raise InvocationRejected(error.text)
 
 
 def _check_common(

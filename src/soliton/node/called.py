@@ -16,20 +16,20 @@ from soliton.chain.transactions.ethereum import Ethereum, EthereumCall
 from soliton.chain.transactions.invoke_script import payments_json
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58
-from soliton.ledger.apply import Outcome
 from soliton.ledger.ride_scripts import wallet_call
 from soliton.ledger.script_results import Lease
 from soliton.ledger.state import State
-from soliton.ledger.state_changes import JsonObject, to_json
+from soliton.ledger.state_changes import JsonObject, StateChanges, to_json
 
 
-def call_record(transaction: AnyTransaction, outcome: Outcome, *states: State) -> JsonObject | None:
+def call_record(
+    transaction: AnyTransaction, changes: StateChanges | None, *states: State
+) -> JsonObject | None:
     """The record of a transaction's call, ``None`` for one that called nobody.
 
     The words of a wallet are looked for in all ``states``: a selector stands for the same function
     in whichever of them the dApp has it.
     """
-    changes = outcome.state_changes
     if changes is None:
         return None
     record: JsonObject = {"stateChanges": to_json(changes, _only_id)}

@@ -455,7 +455,7 @@ class Chain:
                 outcome.complexity,
                 accounts_of(transaction, outcome, after),
                 outcome.changes,
-                call_record(transaction, outcome, after, self.store),
+                call_record(transaction, outcome.state_changes, after, self.store),
             )
             for transaction, (offset, length), outcome in zip(
                 block.transactions[first:], spans, applied.outcomes, strict=True

@@ -64,9 +64,10 @@ class Node:
     def broadcast(self, transaction: AnyTransaction) -> bool:
         """Check a transaction and put it into the pool; ``False`` when it is there already.
 
-        Raises the typed errors of the pool and the ledger.
+        What would fail at the cost of its fee is refused: it fails only when the chain changes
+        between here and the block. Raises the typed errors of the pool and the ledger.
         """
-        added = self.pool.add(transaction)
+        added = self.pool.add(transaction, may_fail=False)
         if added:
             self.on_transaction()
         return added

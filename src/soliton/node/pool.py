@@ -24,7 +24,7 @@ from soliton.errors import InputError
 from soliton.ledger.context import Context
 from soliton.ledger.errors import LedgerError
 from soliton.ledger.state import Overlay, State
-from soliton.ledger.transactions import apply_transaction
+from soliton.ledger.transactions import apply_transaction, refuse_failure
 from soliton.node.chain import Chain
 
 _log = logging.getLogger(__name__)
@@ -104,23 +104,34 @@ class UtxPool:
         """The state as if the whole pool were in the next block."""
         return self._overlay
 
-    def add(self, transaction: AnyTransaction, *, verify_signature: bool = True) -> bool:
+    def add(
+        self,
+        transaction: AnyTransaction,
+        *,
+        verify_signature: bool = True,
+        may_fail: bool = True,
+    ) -> bool:
         """Check and keep a transaction; ``False`` when the pool has it already.
 
-        Raises ``PoolFull`` or what ``apply_transaction`` raises.
+        One that would fail at the cost of its fee is refused unless it ``may_fail``. Raises
+        ``PoolFull`` or what ``apply_transaction`` raises.
         """
         if transaction.id in self._transactions:
             return False
         size = len(transaction.body)
         if len(self._transactions) >= self._max_count or self._bytes + size > self._max_bytes:
             raise PoolFull("Transaction pool size limit is reached")
-        self._apply(transaction, self._context(), verify_signature)
+        self._apply(transaction, self._context(), verify_signature, may_fail)
         self._transactions[transaction.id] = transaction
         self._bytes += size
         return True
 
-    def _apply(self, transaction: AnyTransaction, context: Context, verify: bool) -> None:
+    def _apply(
+        self, transaction: AnyTransaction, context: Context, verify: bool, may_fail: bool = True
+    ) -> None:
         applied = apply_transaction(transaction, self._overlay, context, verify_signature=verify)
+        if not may_fail:
+            refuse_failure(applied)
         self._overlay.merge(applied.changes)
 
     def _context(self) -> Context:

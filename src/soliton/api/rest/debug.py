@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Final
 
 from soliton.api.asgi import NOT_FOUND
-from soliton.api.errors import INVALID_ADDRESS, WRONG_JSON, ApiError, invalid_request
+from soliton.api.errors import INVALID_ADDRESS, WRONG_JSON, ApiError
 from soliton.api.http import JsonStream, Request
 from soliton.api.json_transactions import Members, validated_json
 from soliton.api.lookup import ADDRESS, address_argument, node_of
@@ -29,8 +29,7 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.errors import SolitonError
 from soliton.ledger.context import Context
 from soliton.ledger.hashes import SECTIONS
-from soliton.ledger.state import Status
-from soliton.ledger.transactions import Applied, apply_transaction
+from soliton.ledger.transactions import Applied, apply_transaction, refuse_failure
 from soliton.node.node import Node
 from soliton.node.state_hash_json import state_hash_json
 
@@ -99,10 +98,9 @@ def validate(request: Request) -> Members:
     if transaction is not None:
         try:
             applied = apply_transaction(transaction, chain.store, next_block(node))
+            refuse_failure(applied)
         except SolitonError as problem:
             error = state_refusal(problem, transaction, family)
-    if applied is not None and applied.status is not Status.SUCCEEDED:
-        error = invalid_request("the transaction fails at the cost of its fee")
     answer: Members = {
         "valid": error is None,
         "validationTime": int((time.perf_counter() - started) * 1_000),
@@ -114,7 +112,7 @@ def validate(request: Request) -> Members:
         return answer | {"error": error.message, "transaction": shown}
     if transaction is None or applied is None or family == OLDEST:
         return answer
-    return answer | validated_json(transaction, applied.changes, applied.complexity, chain)
+    return answer | validated_json(transaction, applied, chain)
 
 
 def _claimed(obj: Members, node: Node) -> tuple[AnyTransaction | None, ApiError | None]:
