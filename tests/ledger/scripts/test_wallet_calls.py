@@ -1,0 +1,86 @@
+"""Calls of dApps that Ethereum wallets signed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from soliton.chain.addresses import from_public_key, public_key_hash
+from soliton.chain.ethereum_encoding import selector
+from soliton.chain.transactions import ethereum
+from soliton.errors import SolitonError
+from soliton.ledger.context import Context
+from soliton.ledger.ride_scripts import RideScripts
+from soliton.ledger.rules_at import RuleBook
+from soliton.ledger.state import ASSET_BALANCES, DATA, WAVES
+from soliton.ledger.transactions import Applied, apply_transaction
+from tests.ledger.cases import COIN, HEIGHT, TIME, YOU, R
+from tests.ledger.scripts.dapps import NETWORKS, SMART, state_of
+
+KEY = b"k" * 32
+NUMBER = '@Callable(i)\nfunc number(n: Int) = [IntegerEntry("n", n)]\n'
+WAVES_ID = bytes(32)
+
+
+def word(number: int) -> bytes:
+    return number.to_bytes(32, "big")
+
+
+def call(function: str, numbers: tuple[int, ...], payments: tuple[tuple[bytes, int], ...]) -> bytes:
+    """The call of a function of integers."""
+    head = b"".join(map(word, numbers)) + word(32 * (len(numbers) + 1))
+    tail = word(len(payments)) + b"".join(asset + word(amount) for asset, amount in payments)
+    return selector(function, ("int64",) * len(numbers)) + head + tail
+
+
+def apply(rules: str, body: str, data: bytes, **given: Any) -> Applied:
+    network = NETWORKS[rules]
+    transaction = ethereum.sign(
+        KEY, chain_id=R, timestamp=TIME, fee=500_000, to=public_key_hash(YOU), data=data
+    )
+    state = state_of(body, {"more": NUMBER, **given})
+    sender = from_public_key(transaction.sender_public_key, R)
+    state.put(WAVES, sender, 10 * COIN)
+    state.put(ASSET_BALANCES, (sender, SMART), 1_000)
+    in_force = RuleBook(network).at(HEIGHT)
+    context = Context(HEIGHT, TIME, TIME - 1_000, in_force, RideScripts(network))
+    return apply_transaction(transaction, state, context)
+
+
+def test_arguments_and_payments() -> None:
+    data = call("number", (7,), ((WAVES_ID, 5), (SMART, 2)))
+    applied = apply("light", "[]", data)
+    changes = applied.changes.changes
+    assert changes[DATA] == {(YOU, "n"): 7}
+    assert changes[WAVES][YOU] == 10 * COIN + 5
+    assert changes[ASSET_BALANCES][(YOU, SMART)] == 1_002
+    assert applied.status == 0
+
+
+@pytest.mark.parametrize(
+    ("rules", "data", "given", "words"),
+    [
+        ("light", b"\1\2\3\4", {}, "Function not defined: 01020304"),
+        ("light", call("default", (), ()) + b"\0", {}, "Redundant bytes were found in Ethereum"),
+        ("light", call("default", (), ((b"?" * 32, 1),)), {}, "Transfer error: asset '"),
+        ("light", call("default", (), ((SMART, 0),)), {}, "non-positive amount: 0 of"),
+        ("light", call("default", (), ((SMART, 1),)), {"smart": "false"}, "Error while executing"),
+        ("light", call("default", (), ((SMART, 1_001),)), {}, "Accounts balance errors"),
+    ],
+)
+def test_refusals(rules: str, data: bytes, given: dict[str, Any], words: str) -> None:
+    with pytest.raises(SolitonError, match="^" + words.replace("?", r"\?")):
+        apply(rules, "[]", data, **given)
+
+
+def test_longer_data_was_allowed_once() -> None:
+    assert apply("ride 6", "[]", call("default", (), ()) + b"\0").status == 0
+
+
+def test_a_costly_call_fails() -> None:
+    body = "strict h = heavy(); [ScriptTransfer(me, -1, unit)]"
+    applied = apply("light", body, call("default", (), ()))
+    assert applied.status == 1
+    assert applied.state_changes is not None
+    assert applied.state_changes.error is not None
