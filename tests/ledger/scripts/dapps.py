@@ -208,16 +208,34 @@ def apply(rules: str, body: str, **given: Any) -> tuple[MemoryState, Applied]:
     return state, apply_transaction(signed, state, context)
 
 
+def check_conservation(state: MemoryState, applied: Applied, fee: int) -> None:
+    """Whatever a dApp does: coins only leave as the fee, assets only come and go by their issue."""
+    changes = applied.changes.changes
+    coins = sum(new - state.get(WAVES, key) for key, new in changes.get(WAVES, {}).items())
+    assert coins == -fee
+    moved: dict[bytes, int] = {}
+    for key, new in changes.get(ASSET_BALANCES, {}).items():
+        moved[key[1]] = moved.get(key[1], 0) + new - state.get(ASSET_BALANCES, key)
+    for asset_id, volume in changes.get(ASSET_VOLUMES, {}).items():
+        before = state.get(ASSET_VOLUMES, asset_id)
+        made = volume.quantity - (0 if before is None else before.quantity)
+        assert moved.pop(asset_id, 0) == made
+    assert not any(moved.values())
+    leases = changes.get(LEASES, {}).values()
+    assert sum(each.lease_in - each.lease_out for each in leases) == 0
+
+
 def outcome_of(rules: str, body: str, **given: Any) -> str:
     """``ok`` or ``failed`` with the complexity, ``refused`` for an error that costs nothing, or
     any other error as text.
     """
     try:
-        _, applied = apply(rules, body, **given)
+        state, applied = apply(rules, body, **given)
     except InvocationRejected as error:
         return f"refused {error.reason}"
     except SolitonError as error:
         return f"{type(error).__name__} {getattr(error, 'details', None) or error}"
+    check_conservation(state, applied, given.get("fee", 500_000))
     if not applied.status:
         return f"ok {applied.complexity}"
     assert applied.state_changes is not None
