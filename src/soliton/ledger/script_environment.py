@@ -40,7 +40,7 @@ from soliton.ledger.state import (
     effective_balance,
 )
 from soliton.ride.environment import AssetInfo, BalanceDetails, BlockInfo, Payment
-from soliton.ride.errors import EvaluationError
+from soliton.ride.errors import EvaluationError, EvaluationEscaped
 from soliton.ride.values import Value
 
 _HIT_BYTES: Final = 8
@@ -103,7 +103,7 @@ class LedgerEnvironment:
             return self._address
         found = self.asset_info(self._asset_id)
         if found is None:
-            raise EvaluationError("the asset of the script does not exist")
+            raise EvaluationEscaped("the asset of the script does not exist")
         return found
 
     # --- blocks and transactions ------------------------------------------------------------------
@@ -111,7 +111,7 @@ class LedgerEnvironment:
     def last_block(self) -> BlockInfo:
         found = self.block_info(self.height)
         if found is None:
-            raise EvaluationError("there is no last block")
+            raise EvaluationEscaped("there is no last block")
         return found
 
     def block_info(self, height: int, /) -> BlockInfo | None:
