@@ -84,6 +84,7 @@ from soliton.ride.script import (
 from soliton.ride.values import MAX_LIST_LENGTH, RideList, type_name
 
 _CACHED_INTERFACES: Final = 64
+_FIRST_WITHOUT_UNIONS: Final = 6
 _ABI_TYPES: Final = {
     "Int": "int64",
     "Boolean": "bool",
@@ -103,6 +104,7 @@ class RideScripts:
 
     def estimate(self, script: bytes, for_asset: bool, context: Context, /) -> Estimate:
         parsed = _parsed(script)
+        _check_interface(parsed)
         rules = self._estimation_rules(context)
         try:
             if for_asset:
@@ -366,6 +368,21 @@ def _functions_by_selector(source: bytes) -> dict[bytes, tuple[str, tuple[str, .
         if len(plain) == len(types):
             found[selector(each.function.name, plain)] = (each.function.name, plain)
     return found
+
+
+def _check_interface(script: Script) -> None:
+    """Refuse a dApp of later versions with a function that takes one of several types."""
+    content = script.content
+    if not isinstance(content, DApp) or script.version < _FIRST_WITHOUT_UNIONS:
+        return
+    try:
+        signatures = argument_types(read_meta(content.meta)) or ()
+    except ScriptFormatError as error:
+        raise TransactionRejected(str(error)) from error
+    if any(len(argument.types) != 1 for signature in signatures for argument in signature):
+        raise TransactionRejected(
+            "Union type is not allowed in callable function arguments of script"
+        )
 
 
 def abi_type(argument: ArgumentType) -> str | None:

@@ -1,0 +1,66 @@
+"""Which scripts may be set, beyond what the rules of the transactions say themselves."""
+
+from __future__ import annotations
+
+import pytest
+
+from soliton.ledger.context import Context
+from soliton.ledger.errors import TransactionRejected
+from soliton.ledger.ride_scripts import RideScripts
+from soliton.ledger.rules_at import RuleBook
+from soliton.ledger.scripts import Estimate, ScriptHead
+from soliton.ride.expressions import AnnotatedFunction, DApp, Func, Ref
+from soliton.ride.meta import Meta, write_meta
+from soliton.ride.script import make_script
+from tests.ledger.cases import HEIGHT, TIME
+from tests.ledger.scripts.dapps import NETWORKS, compiled
+
+SCRIPTS = RideScripts(NETWORKS["light"])
+CONTEXT = Context(HEIGHT, TIME, TIME - 1_000, RuleBook(NETWORKS["light"]).at(HEIGHT), SCRIPTS)
+FUNCTION = "@Callable(i)\nfunc f(n: Int) = if (slow()) then [] else []\n"
+
+
+def dapp(version: int, types: int, meta_version: int = 2) -> bytes:
+    function = AnnotatedFunction("i", Func("f", ("a",), Ref("nil")))
+    meta = Meta(meta_version, (bytes((types,)),))
+    return make_script(version, DApp(write_meta(meta), (), (function,))).source
+
+
+def test_estimates_by_function() -> None:
+    code = compiled(6, FUNCTION)
+    assert SCRIPTS.inspect(code) == ScriptHead(6, True, False, True)
+    assert SCRIPTS.estimate(code, False, CONTEXT) == Estimate(0, {3: {"f": 180}})
+
+
+@pytest.mark.parametrize("types", [1, 2, 4, 8, 17])
+def test_plain_arguments(types: int) -> None:
+    assert SCRIPTS.estimate(dapp(6, types), False, CONTEXT).callables == {3: {"f": 1}}
+
+
+@pytest.mark.parametrize(
+    ("types", "meta_version", "words"),
+    [
+        (3, 2, "Union type is not allowed in callable function arguments of script"),
+        (16 + 12, 2, "Union type is not allowed in callable function arguments of script"),
+        (0, 2, "no type of an argument: 0"),
+        (1, 3, "Unsupported meta version 3"),
+    ],
+)
+def test_refused_arguments(types: int, meta_version: int, words: str) -> None:
+    with pytest.raises(TransactionRejected, match=words):
+        SCRIPTS.estimate(dapp(6, types, meta_version), False, CONTEXT)
+    assert SCRIPTS.estimate(dapp(5, types, meta_version), False, CONTEXT).callables
+
+
+@pytest.mark.parametrize("code", [b"", b"\0", b"\6\2", b"\1\6\0\0\0\0", bytes(100)])
+def test_no_scripts(code: bytes) -> None:
+    with pytest.raises(TransactionRejected):
+        SCRIPTS.inspect(code)
+    with pytest.raises(TransactionRejected):
+        SCRIPTS.estimate(code, True, CONTEXT)
+
+
+def test_too_complex() -> None:
+    text = "@Verifier(tx)\nfunc v() = " + " && ".join(["slow()"] * 12) + "\n"
+    with pytest.raises(TransactionRejected, match="Contract verifier is too complex: 2160 > 2000"):
+        SCRIPTS.estimate(compiled(6, text), False, CONTEXT)
