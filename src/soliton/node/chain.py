@@ -324,17 +324,22 @@ class Chain:
         self, block: Block, hit_source: bytes, *, verify_signatures: bool
     ) -> BlockInProgress:
         height = self.height + 1
+        rules = self.rules.at(height)
+        seen = None
+        if rules.has(Feature.SMART_ACCOUNTS):
+            # Only scripts look at it.
+            seen = self.view.describe(block.header, height, hit_source, self.next_reward())
         return apply_block(
             self.store,
             block,
             self.parent_block(),
-            self.rules.at(height),
+            rules,
             self.rules.at(height - 1),
             self.payouts(block.header.generator),
             patch=self.patch(),
             verify_signatures=verify_signatures,
             scripts=self.scripts,
-            seen=self.view.describe(block.header, height, hit_source, self.next_reward()),
+            seen=seen,
             chain=self.view,
         )
 
