@@ -25,7 +25,7 @@ if 1 then true else false            | 3:4  | a condition has to be Boolean   | 
 let size = 1; true                   | 3:1  | 'size' is already a function    | another name
 let tx = 1; true                     | 3:1  | 'tx' is already a value         | another name
 let if = 1; true                     | 3:5  | 'if' is a word of the language  | another name
-let a = 1                            | 3:10 | the block has no result         | end it with an expression
+let a = 1                            | 3:10 | the block has no result         | end it with
 tx.fee + 1 == 1                      | 3:1  | has no field 'fee'              | use match first
 match tx { case a: Order => true }   | 3:1  | the cases do not fit            | case _ => ...
 match tx { case _: Odrer => true }   | 3:20 | no type 'Odrer'                 | did you mean Order?
@@ -113,7 +113,7 @@ def test_deep_nesting_is_an_error_like_others(name: str) -> None:
 
 
 WORDS = (
-    "let func strict match case if then else true => = == + - :: :+ && ! ( ) [ ] { } , . ; | : _ @ #"
+    "let func strict match case if then else true => = == + - :: :+ && ! ( ) [ ] { } , . ; | : _ @"
     " \" 1 a tx b.size Int List[Int] base58'1' FOLD<2>( .as[Int] \n"
 )
 

@@ -70,9 +70,11 @@ class Source:
         if self.imported is None:
             return first, last
         begin, finish, longer = self.imported
+        start, length = self._units(begin), finish - begin
+        longer = self._units(finish + longer) - start - length
         return (
-            _shifted(first, begin, longer, finish, begin),
-            _shifted(last, begin, longer, finish, finish),
+            _shifted(first, start, longer, start + length, start),
+            _shifted(last, start, longer, start + length, start + length),
         )
 
     def _units(self, offset: int) -> int:

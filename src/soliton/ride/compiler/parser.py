@@ -21,13 +21,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from soliton.ride.compiler.cursor import Cursor
 from soliton.ride.compiler.errors import CompileError, Source
 from soliton.ride.compiler.hash_order import hash_map_order
 from soliton.ride.compiler.literals import (
     BLANK,
     GAP,
-    KEYWORDS,
-    KEYWORDS_SINCE_V8,
     MEMBER,
     NAME,
     NUMBER,
@@ -71,8 +70,6 @@ from soliton.ride.compiler.syntax import (
 )
 from soliton.ride.compiler.type_syntax import parse_type_node
 
-MAX_NESTING: Final = 100
-"""Brackets, branches and blocks inside of each other; each takes a few frames of the stack."""
 MAX_TUPLE_SIZE: Final = 22
 MAX_FOLD_LIMIT: Final = 1000
 
@@ -80,7 +77,6 @@ _COMMENTS: Final = re.compile(r"#[^\n]*(?:[ \t\r\n]*#[^\n]*)*")
 _OPERATOR: Final = re.compile(r"\|\||&&|>=|<=|==|!=|::|:\+|\+\+|[><+\-*/%]")
 _NUMBER_ON_NEW_LINE: Final = re.compile(r"[\n\r]+[ \t]*[+-]?[0-9]")
 _DECLARATION_END: Final = re.compile(r"[ \t\r\n]*;|[ \t\r]*\n")
-_DIRECTIVES: Final = re.compile(r"(?:[ \t\r\n]+|#[^\n]*|\{-#[^#]*#-\})*")
 _BORDER: Final = " \t\n\r({"
 _FOLD: Final = re.compile(r"FOLD<([0-9]+)>\(")
 _OBJECT_PATTERN: Final = re.compile(
@@ -101,17 +97,8 @@ def parse_contract(source: Source, version: int) -> ContractNode:
     return Parser(source, version).contract()
 
 
-class Parser:
-    """Reads one source from begin to end; ``_place`` is where it is."""
-
-    def __init__(self, source: Source, version: int) -> None:
-        self._source = source
-        self._text = source.text
-        self._size = len(source.text)
-        self._version = version
-        self._keywords = KEYWORDS_SINCE_V8 if version >= 8 else KEYWORDS
-        self._place = 0
-        self._depth = 0
+class Parser(Cursor):
+    """Reads one source from begin to end."""
 
     # --- wholes ---
 
@@ -586,83 +573,3 @@ class Parser:
     def _type(self) -> TypeNode:
         type_, self._place = parse_type_node(self._source, self._place, self._keywords)
         return type_
-
-    def _deeper(self, advice: str) -> None:
-        self._depth += 1
-        if self._depth > MAX_NESTING:
-            raise self._error(f"nested more than {MAX_NESTING} levels deep", advice)
-
-    # --- words and signs ---
-
-    def _skip_directives(self) -> None:
-        found = _DIRECTIVES.match(self._text, self._place)
-        assert found is not None
-        self._place = found.end()
-
-    def _gap(self) -> None:
-        found = GAP.match(self._text, self._place)
-        assert found is not None
-        self._place = found.end()
-
-    def _next_is(self, sign: str) -> bool:
-        return self._text.startswith(sign, self._place)
-
-    def _ahead(self, sign: str) -> bool:
-        self._gap()
-        return self._next_is(sign)
-
-    def _accept(self, sign: str) -> bool:
-        self._gap()
-        if self._next_is(sign):
-            self._place += len(sign)
-            return True
-        return False
-
-    def _expect(self, sign: str) -> None:
-        if not self._accept(sign):
-            raise self._unexpected(f"expected {sign}")
-
-    def _word_ahead(self, word: str, border: str = " \t\n\r") -> bool:
-        if not self._text.startswith(word, self._place):
-            return False
-        after = self._text[self._place + len(word) : self._place + len(word) + 1]
-        return after != "" and after in border
-
-    def _expect_word(self, word: str) -> None:
-        self._gap()
-        if not self._next_is(word):
-            raise self._unexpected(f"expected {word}", "write if ... then ... else ...")
-        self._place += len(word)
-
-    def _positioned_name(self, what: str) -> tuple[str, int]:
-        self._gap()
-        start = self._place
-        return self._name(what), start
-
-    def _name(self, what: str) -> str:
-        self._gap()
-        found = NAME.match(self._text, self._place)
-        if found is None:
-            raise self._unexpected(f"expected {what}")
-        name = found.group()
-        after = self._text[found.end() : found.end() + 1]
-        if after == "_" or after.isalpha():
-            raise self._source.error(
-                found.end(),
-                "a name has Latin letters, digits and single underscores",
-                f"rename {name + after!r}",
-            )
-        if name in self._keywords:
-            raise self._error(f"{name!r} is a word of the language", "choose another name")
-        self._place = found.end()
-        return name
-
-    def _error(self, problem: str, advice: str = "") -> CompileError:
-        return self._source.error(self._place, problem, advice)
-
-    def _unexpected(self, expected: str, advice: str = "") -> CompileError:
-        self._gap()
-        if self._place >= self._size:
-            return self._error(f"{expected}, found the end of the source", advice)
-        line = self._text[self._place :].split("\n", 1)[0].strip()
-        return self._error(f"{expected}, found {line[:20]!r}", advice)
