@@ -15,6 +15,7 @@ from soliton.ride.expressions import (
     Block,
     Call,
     DApp,
+    Expression,
     Func,
     GetField,
     If,
@@ -166,7 +167,8 @@ def again_or_refused(script: Script) -> str:
 
 
 def deep_scripts(depth: int) -> list[Script]:
-    call = field = choice = block = nested = Ref("height")
+    start: Expression = Ref("height")
+    call = field = choice = block = nested = start
     for _ in range(depth):
         call = Call(305, (call,))
         field = GetField(field, "a")

@@ -348,14 +348,19 @@ def _match(given: Type, expected: Pattern, given_name: str, wanted: str) -> _Fou
             raise mismatch
         inner: list[Type] = []
         for member in given.members:
-            if not isinstance(member, ListOf) or member.inner is ANY or isinstance(member.inner, UnionOf):
+            if (
+                not isinstance(member, ListOf)
+                or member.inner is ANY
+                or isinstance(member.inner, UnionOf)
+            ):
                 raise mismatch
             inner.insert(0, member.inner)
         return _match(union_of(inner), expected.inner, given_name, wanted)
     if isinstance(expected, GenericTuple):
         if not isinstance(given, TupleOf):
             raise mismatch
-        return _match_tuples(given.items, expected.items, mismatch)
+        _match_tuples(given.items, expected.items, mismatch)
+        return None
     if isinstance(expected, GenericUnion):
         return _match_union(given, expected, given_name, wanted)
     if isinstance(given, UnionOf) and not isinstance(expected, UnionOf) and expected is not ANY:
@@ -366,7 +371,8 @@ def _match(given: Type, expected: Pattern, given_name: str, wanted: str) -> _Fou
     if isinstance(expected, ListOf) and isinstance(given, ListOf):
         return _match(given.inner, expected.inner, given_name, wanted)
     if isinstance(expected, TupleOf) and isinstance(given, TupleOf):
-        return _match_tuples(given.items, expected.items, mismatch)
+        _match_tuples(given.items, expected.items, mismatch)
+        return None
     if not covers(expected, given):
         raise mismatch
     return None
