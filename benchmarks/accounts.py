@@ -55,7 +55,7 @@ def fill(directory: Path, count: int) -> None:
 
 
 def block_ms(count: int) -> float:
-    """Median ms of CPU to check and store a block of transfers on a chain with ``count`` accounts."""
+    """Median ms of CPU to check and store a block on a chain with ``count`` accounts."""
     network = networks.load("devnet")
     chosen = random.Random(count)
     with tempfile.TemporaryDirectory() as name:

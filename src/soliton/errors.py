@@ -23,4 +23,4 @@ class EnvironmentProblem(SolitonError):
 
 
 class InvariantBroken(SolitonError):
-    """A rule that the code itself guarantees does not hold: a bug of ours, never the user's fault."""
+    """A rule that the code itself guarantees does not hold: a bug of ours, nobody else's fault."""
