@@ -17,10 +17,10 @@ import msgspec
 
 from soliton.chain.addresses import Address, Alias, Recipient, make_alias
 from soliton.chain.values import AssetId, DataEntry
-from soliton.crypto.hashes import blake2b256
 from soliton.errors import InputError
 from soliton.ride.environment import Environment
 from soliton.ride.errors import EvaluationError, NativeCrash
+from soliton.ride.functions import chain_data
 from soliton.ride.values import UNIT, CaseObject, RideList, Value, type_name, utf8
 
 MAX_DECIMALS: Final = 8
@@ -278,7 +278,7 @@ def _issue(value: CaseObject, reader: Reader) -> Issue:
         raise EvaluationError("Issuing scripted asset isn't supported")
     if not 0 <= decimals <= MAX_DECIMALS:
         raise EvaluationError(f"Invalid decimals {decimals}")
-    asset_id = issued_id(
+    asset_id = chain_data.asset_id(
         name, description, decimals, quantity, reissuable, nonce, reader.transaction_id
     )
     return Issue(asset_id, name, description, quantity, decimals, reissuable, nonce)
@@ -315,7 +315,8 @@ def _lease(value: CaseObject, reader: Reader) -> Lease:
     to, amount, nonce = fields.get("recipient"), fields.get("amount"), fields.get("nonce")
     if isinstance(to, CaseObject) and type(amount) is int and type(nonce) is int:
         recipient = _recipient(to, reader)
-        lease_id = leased_id(recipient, amount, nonce, reader.transaction_id)
+        target = recipient.name if isinstance(recipient, Alias) else recipient
+        lease_id = chain_data.lease_id(target, nonce, amount, reader.transaction_id)
         return Lease(lease_id, recipient, amount, nonce)
     raise _unexpected(value, "Lease")
 
@@ -346,47 +347,3 @@ _READERS: Final[dict[str, Callable[[CaseObject, Reader], Action]]] = {
     "LeaseCancel": _lease_cancel,
 }
 _SINCE_V5: Final = (_lease, _lease_cancel)
-
-
-# --- ids ------------------------------------------------------------------------------------------
-
-
-def issued_id(
-    name: str,
-    description: str,
-    decimals: int,
-    quantity: int,
-    reissuable: bool,
-    nonce: int,
-    transaction_id: bytes,
-) -> AssetId:
-    """The id of an asset that a dApp issues."""
-    return blake2b256(
-        b"".join(
-            (
-                _sized(name),
-                _sized(description),
-                decimals.to_bytes(4, "big"),
-                quantity.to_bytes(8, "big", signed=True),
-                int(reissuable).to_bytes(2, "big"),
-                nonce.to_bytes(8, "big", signed=True),
-                transaction_id,
-            )
-        )
-    )
-
-
-def leased_id(recipient: Recipient, amount: int, nonce: int, transaction_id: bytes) -> bytes:
-    """The id of a lease that a dApp makes."""
-    to = _sized(recipient.name) if isinstance(recipient, Alias) else recipient
-    return blake2b256(
-        to
-        + transaction_id
-        + nonce.to_bytes(8, "big", signed=True)
-        + amount.to_bytes(8, "big", signed=True)
-    )
-
-
-def _sized(text: str) -> bytes:
-    data = utf8(text)
-    return len(data).to_bytes(4, "big") + data

@@ -95,7 +95,7 @@ def write_meta(meta: Meta) -> bytes:
     """The protobuf message of a record."""
     parts = []
     if meta.version:
-        parts.append(b"\x08" + _varint(meta.version & 0xFFFF_FFFF_FFFF_FFFF))
+        parts.append(b"\x08" + varint(meta.version & 0xFFFF_FFFF_FFFF_FFFF))
     parts.extend(_member(2, _member(1, each) if each else b"") for each in meta.signatures)
     for short, original in meta.name_pairs:
         pair = b"".join(
@@ -107,10 +107,11 @@ def write_meta(meta: Meta) -> bytes:
 
 
 def _member(field: int, data: bytes) -> bytes:
-    return bytes((field << 3 | _BYTES,)) + _varint(len(data)) + data
+    return bytes((field << 3 | _BYTES,)) + varint(len(data)) + data
 
 
-def _varint(number: int) -> bytes:
+def varint(number: int) -> bytes:
+    """A number that is not negative, as protobuf writes it: seven bits a byte, low ones first."""
     out = bytearray()
     while number > 0x7F:
         out.append(number & 0x7F | 0x80)

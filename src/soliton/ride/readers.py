@@ -39,8 +39,8 @@ def signed_byte(byte: int) -> int:
     return byte - 256 if byte > 127 else byte
 
 
-class FixedReader:
-    """Reads the encoding with numbers of fixed width."""
+class _Bytes:
+    """A place in the bytes of a script, which both encodings share."""
 
     __slots__ = ("_data", "_place")
 
@@ -59,6 +59,12 @@ class FixedReader:
             raise ScriptFormatError("the script breaks off")
         self._place = place + 1
         return self._data[place]
+
+
+class FixedReader(_Bytes):
+    """Reads the encoding with numbers of fixed width."""
+
+    __slots__ = ()
 
     def long(self) -> int:
         """A 64-bit signed number."""
@@ -120,26 +126,10 @@ class FixedReader:
         return number
 
 
-class VarintReader:
+class VarintReader(_Bytes):
     """Reads the encoding with numbers as in protobuf."""
 
-    __slots__ = ("_data", "_place")
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._place = 0
-
-    def left(self) -> int:
-        """How many bytes are left."""
-        return len(self._data) - self._place
-
-    def byte(self) -> int:
-        """One byte."""
-        place = self._place
-        if place >= len(self._data):
-            raise ScriptFormatError("the script breaks off")
-        self._place = place + 1
-        return self._data[place]
+    __slots__ = ()
 
     def long(self) -> int:
         """A 64-bit signed number."""

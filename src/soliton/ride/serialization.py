@@ -44,7 +44,7 @@ from soliton.ride.expressions import (
     Ref,
     StringConst,
 )
-from soliton.ride.meta import read_meta
+from soliton.ride.meta import read_meta, varint
 from soliton.ride.readers import FIRST_VARINT_VERSION, Reader, make_reader, signed_byte
 from soliton.ride.values import (
     ELEMENT_WEIGHT,
@@ -423,7 +423,7 @@ class _Form(msgspec.Struct, frozen=True):
         return b"" if self.varint else _I32.pack(0)
 
     def number(self, number: int) -> bytes:
-        return _varint(number) if self.varint else _I32.pack(number)
+        return varint(number) if self.varint else _I32.pack(number)
 
     def count(self, count: int) -> bytes:
         if not self.varint:
@@ -436,7 +436,7 @@ class _Form(msgspec.Struct, frozen=True):
         return bytes((flag,)) if self.varint else _I32.pack(flag)
 
     def long(self, number: int) -> bytes:
-        return _varint(number & 0xFFFF_FFFF_FFFF_FFFF) if self.varint else _I64.pack(number)
+        return varint(number & 0xFFFF_FFFF_FFFF_FFFF) if self.varint else _I64.pack(number)
 
     def sized(self, data: bytes) -> bytes:
         return self.number(len(data)) + data
@@ -446,16 +446,7 @@ class _Form(msgspec.Struct, frozen=True):
             return bytes((_USER,)) + self.sized(utf8(function))
         if not self.varint:
             return bytes((_NATIVE,)) + _I16.pack(function)
-        return bytes((_NATIVE,)) + _varint(function & 0xFFFF_FFFF)
-
-
-def _varint(number: int) -> bytes:
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
+        return bytes((_NATIVE,)) + varint(function & 0xFFFF_FFFF)
 
 
 def _form(version: int) -> _Form:

@@ -57,6 +57,12 @@ def sender_of(transaction: AnyTransaction) -> Address:
     return from_public_key(transaction.sender_public_key, transaction.chain_id)
 
 
+def sent_asset(transaction: AnyTransaction, _state: State) -> tuple[AssetId, ...]:
+    """The asset that a transfer or mass transfer moves; none for the native coin."""
+    asset_id = transaction.payload.asset_id
+    return () if asset_id is None else (asset_id,)
+
+
 def resolve(recipient: Recipient, state: State, rules: Rules) -> Address:
     """The account that a recipient names; raises ``AliasDoesNotExist`` or ``AliasIsDisabled``."""
     if not isinstance(recipient, Alias):

@@ -9,7 +9,6 @@ from __future__ import annotations
 from soliton.chain.features import Feature
 from soliton.chain.transactions.mass_transfer import MassTransfer
 from soliton.chain.transactions.model import AnyTransaction
-from soliton.chain.values import AssetId
 from soliton.ledger.context import Context, TypeRules
 from soliton.ledger.errors import TransactionRejected
 from soliton.ledger.portfolio import Portfolio
@@ -40,11 +39,6 @@ def _sending(transaction: AnyTransaction, state: State, context: Context) -> Non
     )
 
 
-def _assets(transaction: AnyTransaction, _state: State) -> tuple[AssetId, ...]:
-    asset_id = transaction.payload.asset_id
-    return () if asset_id is None else (asset_id,)
-
-
 def _apply(
     transaction: AnyTransaction, overlay: Overlay, portfolio: Portfolio, context: Context
 ) -> None:
@@ -59,5 +53,9 @@ def _apply(
 
 
 RULES = TypeRules(
-    common.activation(Feature.MASS_TRANSFER), _minimum_fee, _sending, _apply, assets=_assets
+    common.activation(Feature.MASS_TRANSFER),
+    _minimum_fee,
+    _sending,
+    _apply,
+    assets=common.sent_asset,
 )

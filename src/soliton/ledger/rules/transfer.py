@@ -32,11 +32,6 @@ def _sending(transaction: AnyTransaction, state: State, context: Context) -> Non
     )
 
 
-def _assets(transaction: AnyTransaction, _state: State) -> tuple[AssetId, ...]:
-    asset_id = transaction.payload.asset_id
-    return () if asset_id is None else (asset_id,)
-
-
 def move(
     transaction: AnyTransaction,
     recipient: Recipient,
@@ -69,4 +64,6 @@ def _apply(
     move(transaction, recipient, asset_id, payload.amount, overlay, portfolio, context)
 
 
-RULES = TypeRules(common.generic_activation, common.base_fee, _sending, _apply, assets=_assets)
+RULES = TypeRules(
+    common.generic_activation, common.base_fee, _sending, _apply, assets=common.sent_asset
+)
