@@ -14,8 +14,9 @@ from collections.abc import Awaitable, Callable
 
 from soliton.api.asgi import Application
 from soliton.api.context import ApiContext
-from soliton.api.http import Message, Receive, Request, Scope, Send
+from soliton.api.http import Request
 from soliton.api.routes import GET, NATURAL, POST, TEXT, Body, BodyKind, Parameter, Route
+from soliton.web.types import Message, Receive, Scope, Send
 
 REQUESTS = 5_000
 BUDGET_MICROSECONDS = 15.0

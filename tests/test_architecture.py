@@ -18,7 +18,7 @@ from tests.vectors import REPOSITORY
 SOURCE = REPOSITORY / "src" / "soliton"
 
 RULES = {"ride", "consensus", "ledger", "matching", "wire"}
-SHELL = {"storage", "api", "node", "signer", "matcher"}
+SHELL = {"web", "storage", "api", "node", "signer", "matcher"}
 PROGRAMS = {"cli", "devnet", "testing", "explorer"}
 CORE = {"crypto", "chain", *RULES}
 
@@ -34,9 +34,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "wire": {"chain", "crypto"},
     "storage": {"ledger", "consensus", "chain", "crypto"},
     "node": {*CORE, "storage"},
-    "api": {*CORE, "storage", "node"},
-    "signer": {"chain", "crypto"},
-    "matcher": {"matching", "storage", "chain", "crypto"},
+    "web": set(),
+    "api": {*CORE, "web", "storage", "node"},
+    "signer": {"web", "chain", "crypto"},
+    "matcher": {"web", "matching", "storage", "chain", "crypto"},
     **{program: {*CORE, *SHELL, *PROGRAMS} for program in PROGRAMS},
 }
 

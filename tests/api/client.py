@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from soliton.api.context import ApiContext
-from soliton.api.http import Message
-from soliton.api.server import AsgiApplication
+from soliton.web.types import AsgiApplication, Message
 
 KEY = "the api key"
 

@@ -9,16 +9,22 @@ import time
 
 import httpx
 import pytest
+from starlette.applications import Starlette
 
 from soliton.errors import EnvironmentProblem
 from soliton.signer.app import SignerSettings, build_app
-from soliton.signer.server import MAX_HEAD_BYTES, serve
+from soliton.signer.settings import SERVER_LIMITS
+from soliton.web.server import RunningServer, serve
 from tests.signer.fakes import FakeNode, body_of, settings
+
+
+async def start(app: Starlette, port: int = 0) -> RunningServer:
+    return await serve(app, "127.0.0.1", port, SERVER_LIMITS, lifespan=True)
 
 
 async def test_serving_and_stopping() -> None:
     before = signal.getsignal(signal.SIGINT)
-    running = await serve(build_app(settings(FakeNode())), "127.0.0.1", 0)
+    running = await start(build_app(settings(FakeNode())))
     url = f"http://{running.host}:{running.port}"
     async with httpx.AsyncClient() as client:
         assert (await client.post(f"{url}/data", content=body_of(1))).status_code == 200
@@ -35,7 +41,7 @@ async def test_a_node_that_is_not_there() -> None:
         taken.bind(("127.0.0.1", 0))
         node_url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         app = build_app(SignerSettings(node_url, settings(FakeNode()).network))
-        running = await serve(app, "127.0.0.1", 0)
+        running = await start(app)
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{running.port}") as client:
             response = await client.post("/data", content=body_of(1))
         await running.stop()
@@ -43,9 +49,9 @@ async def test_a_node_that_is_not_there() -> None:
 
 
 async def test_long_heads_are_refused() -> None:
-    running = await serve(build_app(settings(FakeNode())), "127.0.0.1", 0)
+    running = await start(build_app(settings(FakeNode())))
     reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
-    writer.write(b"GET / HTTP/1.1\r\nhost: a\r\nx: " + b"x" * (4 * MAX_HEAD_BYTES))
+    writer.write(b"GET / HTTP/1.1\r\nhost: a\r\nx: " + b"x" * (4 * SERVER_LIMITS.head_bytes))
     assert (await reader.readline()).startswith(b"HTTP/1.1 400")
     writer.close()
     await running.stop()
@@ -56,4 +62,4 @@ async def test_a_port_that_is_taken() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         with pytest.raises(EnvironmentProblem, match="cannot listen"):
-            await serve(build_app(settings(FakeNode())), "127.0.0.1", taken.getsockname()[1])
+            await start(build_app(settings(FakeNode())), taken.getsockname()[1])

@@ -2,7 +2,7 @@
 
 What lives here: the order of checks (path, method, API key, parameters, content type, body,
 handler), turning results and errors into responses, CORS. What does not: sockets and HTTP parsing
-(``server``), declarations (``routes``).
+(``soliton.web``), declarations (``routes``).
 
 The answers to requests that no route takes are those of the reference node, whose routes end in
 ``complete(404)``: wavesplatform/Waves
@@ -25,21 +25,17 @@ from soliton.api.http import (
     APPLICATION_JSON,
     FORM_URLENCODED,
     MAX_BODY_BYTES,
-    Headers,
     Json,
     JsonStream,
-    Message,
     NumberStream,
     Raw,
     RawStream,
-    Receive,
     Request,
-    Scope,
-    Send,
     header_text,
 )
 from soliton.api.routes import Body, BodyKind, CompiledRoute, Match, Route, Router
 from soliton.api.significands import JSON_WITH_STRINGS, Accepted, accepted, with_strings
+from soliton.web.types import Headers, Message, Receive, Scope, Send
 
 REQUEST_SECONDS = 20.0
 """How long a body may take to arrive, and a handler to answer (akka-http's request-timeout)."""

@@ -7,7 +7,7 @@ return, query and form parsing. What does not: choosing the handler (``routes``)
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -17,6 +17,7 @@ from soliton.api.context import ApiContext
 from soliton.api.errors import UNKNOWN, RejectionError
 from soliton.api.json_reader import ObjectReader, parse_object
 from soliton.errors import InvariantBroken
+from soliton.web.types import Headers
 
 MAX_BODY_BYTES = 1024 * 1024
 """The reference node's limit (``akka.http.server.parsing.max-content-length = 1m``)."""
@@ -24,12 +25,6 @@ MAX_BODY_BYTES = 1024 * 1024
 TEXT_PLAIN = b"text/plain; charset=UTF-8"
 APPLICATION_JSON = b"application/json"
 FORM_URLENCODED = b"application/x-www-form-urlencoded"
-
-Message = MutableMapping[str, object]
-Scope = MutableMapping[str, object]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Headers = tuple[tuple[bytes, bytes], ...]
 
 
 @dataclass(frozen=True, slots=True)

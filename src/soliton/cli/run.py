@@ -64,7 +64,7 @@ def api_context(node: Node) -> ApiContext:
 async def start_api(node: Node) -> RunningService:
     """Serve the node's REST API where its settings say."""
     from soliton.api.app import build_app
-    from soliton.api.server import serve
+    from soliton.web.server import serve
 
     settings = node.settings.rest_api
     return await serve(build_app(api_context(node)), settings.bind_address, settings.port)
@@ -73,11 +73,12 @@ async def start_api(node: Node) -> RunningService:
 async def start_signer(settings: Settings, node_url: str) -> RunningService:
     """Serve the signer; it sends what it signs to ``node_url``."""
     from soliton.signer.app import build_app
-    from soliton.signer.server import serve
-    from soliton.signer.settings import SignerSettings
+    from soliton.signer.settings import SERVER_LIMITS, SignerSettings
+    from soliton.web.server import serve
 
     app = build_app(SignerSettings(node_url=node_url, network=settings.network))
-    return await serve(app, settings.signer.bind_address, settings.signer.port)
+    where = settings.signer.bind_address, settings.signer.port
+    return await serve(app, *where, SERVER_LIMITS, lifespan=True)
 
 
 def run_node(settings: Settings) -> None:

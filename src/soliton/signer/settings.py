@@ -1,6 +1,6 @@
 """What can be set about a signer, and the limits that it keeps.
 
-What lives here: the two records. What does not: reading them from files (``node.settings``).
+What lives here: the records. What does not: reading them from files (``node.settings``).
 """
 
 from __future__ import annotations
@@ -8,9 +8,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from soliton.chain.networks import Network
+from soliton.web.server import ServerLimits
 
 if TYPE_CHECKING:
     import httpx
@@ -34,6 +35,10 @@ class Limits:
     node_answer_bytes: int = 1024 * 1024
     keep_alive_seconds: float = 15.0
     """How long an idle connection to the node is kept: less than nodes keep theirs."""
+
+
+SERVER_LIMITS: Final = ServerLimits(connections=256, head_bytes=16 * 1024, keep_alive_seconds=15)
+"""A signer has few clients, each with a seed."""
 
 
 def wall_clock() -> int:

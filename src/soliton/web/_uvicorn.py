@@ -18,7 +18,8 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from uvicorn import Config, Server
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from soliton.api.server import BACKLOG, KEEP_ALIVE_SECONDS, MAX_HEAD_BYTES, AsgiApplication
+from soliton.web.server import BACKLOG, ServerLimits
+from soliton.web.types import AsgiApplication
 
 if TYPE_CHECKING:
     import socket
@@ -40,10 +41,10 @@ class LimitedProtocol(HttpToolsProtocol):
         app_state: dict[str, object],
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
-        head_seconds: float,
+        limits: ServerLimits,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self._head_seconds = head_seconds
+        self._limits = limits
         self._head_bytes = 0
         self._head_timer: asyncio.TimerHandle | None = None
 
@@ -66,7 +67,7 @@ class LimitedProtocol(HttpToolsProtocol):
             return
         if self._head_bytes != _NO_HEAD:
             self._head_bytes += len(data)
-            if self._head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
+            if self._head_bytes > self._limits.head_bytes and not self.transport.is_closing():
                 self.send_400_response("The request head is too long.")
             elif self._head_timer is None:
                 self._start_timer()
@@ -102,7 +103,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self.send_400_response("Invalid HTTP request received.")
 
     def _start_timer(self) -> None:
-        self._head_timer = self.loop.call_later(self._head_seconds, self._head_timed_out)
+        self._head_timer = self.loop.call_later(self._limits.head_seconds, self._head_timed_out)
 
     def _stop_timer(self) -> None:
         if self._head_timer is not None:
@@ -132,25 +133,25 @@ class EmbeddedServer(Server):
 
 
 def make_server(
-    app: AsgiApplication, max_connections: int, head_seconds: float
+    app: AsgiApplication, limits: ServerLimits, *, lifespan: bool
 ) -> tuple[EmbeddedServer, asyncio.Event]:
     """A server ready to run, and the event that says it accepts connections."""
     # "Unsupported upgrade request" for each call of a Java client is nothing to warn of.
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
-    protocol = cast("type[asyncio.Protocol]", partial(LimitedProtocol, head_seconds=head_seconds))
+    protocol = cast("type[asyncio.Protocol]", partial(LimitedProtocol, limits=limits))
     config = Config(
         app=cast("ASGI3Application", app),
         http=protocol,
         ws="none",
         loop="none",
-        lifespan="off",
+        lifespan="on" if lifespan else "off",
         interface="asgi3",
         log_config=None,
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=max_connections,
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        limit_concurrency=limits.connections,
+        timeout_keep_alive=limits.keep_alive_seconds,
         timeout_graceful_shutdown=1,
         backlog=BACKLOG,
     )

@@ -18,8 +18,8 @@ from soliton.api.app import build_app
 from soliton.api.asgi import NOT_FOUND, Application
 from soliton.api.http import Raw, Request
 from soliton.api.routes import GET, POST, Body, BodyKind, Route
-from soliton.api.server import RunningServer, serve
 from soliton.errors import EnvironmentProblem
+from soliton.web.server import RunningServer, ServerLimits, serve
 from tests.api.client import make_context
 
 Result = TypeVar("Result")
@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 
 @pytest_asyncio.fixture
 async def server() -> AsyncIterator[RunningServer]:
-    running = await serve(build_app(make_context()), "127.0.0.1", 0, head_seconds=0.3)
+    running = await serve(build_app(make_context()), "127.0.0.1", 0, ServerLimits(head_seconds=0.3))
     yield running
     await running.stop()
 
@@ -233,7 +233,7 @@ async def test_a_port_in_use_is_said(server: RunningServer) -> None:
 
 
 async def test_too_many_connections_are_told_so() -> None:
-    running = await serve(build_app(make_context()), "127.0.0.1", 0, max_connections=3)
+    running = await serve(build_app(make_context()), "127.0.0.1", 0, ServerLimits(connections=3))
     idle = [socket.create_connection(("127.0.0.1", running.port)) for _ in range(3)]
     await asyncio.sleep(0.05)
     assert (await aside(lambda: ask_once(running)))[0] == 503

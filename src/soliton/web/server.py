@@ -9,28 +9,32 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from soliton.api.http import Receive, Scope, Send
 from soliton.errors import EnvironmentProblem
+from soliton.web.types import AsgiApplication
 
 if TYPE_CHECKING:
     from uvicorn import Server
 
-KEEP_ALIVE_SECONDS = 60
-"""How long an idle connection stays open."""
-HEAD_SECONDS = 10.0
-"""How long a connection may take to send one whole request head."""
-MAX_HEAD_BYTES = 64 * 1024
-"""Request line and headers; repeated ``id`` parameters make long lines."""
-MAX_CONNECTIONS = 1024
-"""More are answered 503 at once."""
 BACKLOG = 1024
 STOP_SECONDS = 0.7
 """Running requests may end within this time after ``stop``; then they are cut off."""
 
-AsgiApplication = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+@dataclass(frozen=True, slots=True)
+class ServerLimits:
+    """What one server accepts of all its clients together."""
+
+    connections: int = 1024
+    """More are answered 503 at once."""
+    head_bytes: int = 64 * 1024
+    """Request line and headers; repeated ``id`` parameters make long lines."""
+    head_seconds: float = 10.0
+    """How long a connection may take to send one whole request head."""
+    keep_alive_seconds: int = 60
+    """How long an idle connection stays open."""
 
 
 class RunningServer:
@@ -63,21 +67,26 @@ async def serve(
     app: AsgiApplication,
     host: str,
     port: int,
+    limits: ServerLimits | None = None,
     *,
-    max_connections: int = MAX_CONNECTIONS,
-    head_seconds: float = HEAD_SECONDS,
+    lifespan: bool = False,
 ) -> RunningServer:
-    """Start serving; port 0 takes a free one. The caller owns signals and the event loop."""
-    from soliton.api._uvicorn import make_server
+    """Start serving; port 0 takes a free one. The caller owns signals and the event loop.
+
+    ``lifespan`` tells the application about start and end, as ASGI describes. Raises
+    ``EnvironmentProblem`` when the address is taken or the application does not start.
+    """
+    from soliton.web._uvicorn import make_server
 
     listener = _listen(host, port)
-    server, started = make_server(app, max_connections, head_seconds)
+    server, started = make_server(app, limits or ServerLimits(), lifespan=lifespan)
     task = asyncio.create_task(server.serve(sockets=[listener]))
     ready = asyncio.create_task(started.wait())
     await asyncio.wait([task, ready], return_when=asyncio.FIRST_COMPLETED)
     if task.done():
         ready.cancel()
-        raise EnvironmentProblem(f"the REST API could not start: {task.exception()}")
+        listener.close()
+        raise EnvironmentProblem(f"the server could not start: {task.exception()}")
     bound: int = listener.getsockname()[1]
     return RunningServer(host, bound, server, task)
 
