@@ -61,7 +61,11 @@ class LimitedProtocol(HttpToolsProtocol):
         try:
             self.parser.feed_data(data)
         except HttpParserUpgrade as upgrade:
-            self._stay_with_http1(data[upgrade.args[0] :])
+            rest = data[upgrade.args[0] :]
+            if self._should_upgrade():
+                self._become_websocket(rest)
+                return
+            self._stay_with_http1(rest)
         except HttpParserError:
             self.send_400_response("Invalid HTTP request received.")
             return
@@ -77,7 +81,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        if self.parser.should_upgrade():
+        if self.parser.should_upgrade() and not self._should_upgrade():
             return
         self._head_bytes = _NO_HEAD
         self._stop_timer()
@@ -86,6 +90,14 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         if not self.parser.should_upgrade():
             super().on_message_complete()
+
+    def _become_websocket(self, rest: bytes) -> None:
+        """Hand the connection over, with what the client sent behind the request."""
+        self._stop_timer()
+        self.handle_websocket_upgrade()
+        protocol = self.transport.get_protocol()
+        if rest and isinstance(protocol, asyncio.Protocol) and protocol is not self:
+            protocol.data_received(rest)
 
     def _stay_with_http1(self, rest: bytes) -> None:
         """Read the request again as if no upgrade had been offered.
@@ -133,7 +145,7 @@ class EmbeddedServer(Server):
 
 
 def make_server(
-    app: AsgiApplication, limits: ServerLimits, *, lifespan: bool
+    app: AsgiApplication, limits: ServerLimits, *, lifespan: bool, websocket: bool
 ) -> tuple[EmbeddedServer, asyncio.Event]:
     """A server ready to run, and the event that says it accepts connections."""
     # "Unsupported upgrade request" for each call of a Java client is nothing to warn of.
@@ -142,7 +154,12 @@ def make_server(
     config = Config(
         app=cast("ASGI3Application", app),
         http=protocol,
-        ws="none",
+        ws="websockets-sansio" if websocket else "none",
+        ws_max_size=limits.websocket_message_bytes,
+        # Applications ping in their own words; compression would cost each message more than it
+        # saves on messages this short.
+        ws_ping_interval=None,
+        ws_per_message_deflate=False,
         loop="none",
         lifespan="on" if lifespan else "off",
         interface="asgi3",

@@ -35,6 +35,8 @@ class ServerLimits:
     """How long a connection may take to send one whole request head."""
     keep_alive_seconds: int = 60
     """How long an idle connection stays open."""
+    websocket_message_bytes: int = 64 * 1024
+    """The longest message that a client may send over a WebSocket."""
 
 
 class RunningServer:
@@ -70,16 +72,20 @@ async def serve(
     limits: ServerLimits | None = None,
     *,
     lifespan: bool = False,
+    websocket: bool = False,
 ) -> RunningServer:
     """Start serving; port 0 takes a free one. The caller owns signals and the event loop.
 
-    ``lifespan`` tells the application about start and end, as ASGI describes. Raises
+    ``lifespan`` tells the application about start and end, as ASGI describes; with ``websocket``
+    it also gets WebSocket connections, else such requests are answered as plain ones. Raises
     ``EnvironmentProblem`` when the address is taken or the application does not start.
     """
     from soliton.web._uvicorn import make_server
 
     listener = _listen(host, port)
-    server, started = make_server(app, limits or ServerLimits(), lifespan=lifespan)
+    server, started = make_server(
+        app, limits or ServerLimits(), lifespan=lifespan, websocket=websocket
+    )
     task = asyncio.create_task(server.serve(sockets=[listener]))
     ready = asyncio.create_task(started.wait())
     await asyncio.wait([task, ready], return_when=asyncio.FIRST_COMPLETED)

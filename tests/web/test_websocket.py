@@ -1,0 +1,117 @@
+"""WebSocket connections through the real server, beside plain requests and other upgrades."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+import socket
+from collections.abc import AsyncIterator
+from typing import cast
+
+import pytest
+import pytest_asyncio
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from soliton.web.server import RunningServer, ServerLimits, serve
+from soliton.web.types import Receive, Scope, Send
+
+LENGTH = [(b"content-length", b"6")]
+
+
+async def echo(scope: Scope, receive: Receive, send: Send) -> None:
+    """Repeats messages; a plain request is told its path."""
+    if scope["type"] == "http":
+        await send({"type": "http.response.start", "status": 200, "headers": LENGTH})
+        await send({"type": "http.response.body", "body": cast("bytes", scope["raw_path"])})
+        return
+    assert (await receive())["type"] == "websocket.connect"
+    if scope["path"] == "/refused":
+        await send({"type": "websocket.http.response.start", "status": 403, "headers": []})
+        await send({"type": "websocket.http.response.body", "body": b"no"})
+        return
+    await send({"type": "websocket.accept"})
+    while (message := await receive())["type"] == "websocket.receive":
+        await send({"type": "websocket.send", "text": message.get("text")})
+
+
+@pytest_asyncio.fixture
+async def server() -> AsyncIterator[RunningServer]:
+    limits = ServerLimits(head_seconds=0.3, websocket_message_bytes=100)
+    running = await serve(echo, "127.0.0.1", 0, limits, websocket=True)
+    yield running
+    await running.stop()
+
+
+async def test_messages_go_both_ways_and_outlive_the_limit_on_heads(server: RunningServer) -> None:
+    async with connect(f"ws://127.0.0.1:{server.port}/echo", proxy=None) as connection:
+        await connection.send("first")
+        assert await connection.recv() == "first"
+        await asyncio.sleep(0.5)
+        await connection.send("second")
+        assert await connection.recv() == "second"
+
+
+async def test_the_application_may_refuse(server: RunningServer) -> None:
+    with pytest.raises(InvalidStatus) as refused:
+        await connect(f"ws://127.0.0.1:{server.port}/refused", proxy=None)
+    assert refused.value.response.status_code == 403
+    assert refused.value.response.body == b"no"
+
+
+async def test_a_long_message_ends_the_connection(server: RunningServer) -> None:
+    async with connect(f"ws://127.0.0.1:{server.port}/echo", proxy=None) as connection:
+        await connection.send("x" * 101)
+        with pytest.raises(ConnectionClosed) as closed:
+            await connection.recv()
+    assert closed.value.rcvd is not None and closed.value.rcvd.code == 1009
+
+
+def exchange(port: int, head: str, more: bytes = b"", wanted: bytes = b"") -> bytes:
+    with socket.create_connection(("127.0.0.1", port), timeout=3) as plug:
+        plug.sendall(head.replace("\n", "\r\n").encode("ascii") + more)
+        received = b""
+        while wanted not in received or not wanted:
+            chunk = plug.recv(65536)
+            if not chunk:
+                break
+            received += chunk
+        return received
+
+
+async def test_a_frame_in_the_packet_of_the_request_is_not_lost(server: RunningServer) -> None:
+    key = base64.b64encode(os.urandom(16)).decode("ascii")
+    head = f"""GET /echo HTTP/1.1
+Host: x
+Connection: Upgrade
+Upgrade: websocket
+Sec-WebSocket-Version: 13
+Sec-WebSocket-Key: {key}
+
+"""
+    frame = b"\x81\x85\0\0\0\0early"
+    received = await asyncio.to_thread(exchange, server.port, head, frame, b"early")
+    assert received.startswith(b"HTTP/1.1 101") and received.endswith(b"\x81\x05early")
+
+
+async def test_an_offer_of_http2_is_still_answered_in_http1(server: RunningServer) -> None:
+    head = """GET /plain HTTP/1.1
+Host: x
+Connection: Upgrade, HTTP2-Settings, close
+Upgrade: h2c
+HTTP2-Settings: AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA
+
+"""
+    received = await asyncio.to_thread(exchange, server.port, head, b"", b"/plain")
+    assert received.startswith(b"HTTP/1.1 200") and received.endswith(b"/plain")
+
+
+async def test_without_websocket_the_request_is_a_plain_one() -> None:
+    running = await serve(echo, "127.0.0.1", 0)
+    try:
+        with pytest.raises(InvalidStatus) as refused:
+            await connect(f"ws://127.0.0.1:{running.port}/plain", proxy=None)
+        assert refused.value.response.status_code == 200
+    finally:
+        await running.stop()
