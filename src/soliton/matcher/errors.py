@@ -1,0 +1,25 @@
+"""Failures of the matcher service that are not refusals of orders.
+
+What lives here: trouble with the node, the orders database, and a start that cannot succeed. What
+does not: the table of codes that clients see (``soliton.matching.errors``).
+"""
+
+from __future__ import annotations
+
+from soliton.errors import EnvironmentProblem, InputError
+
+
+class NodeUnavailable(EnvironmentProblem):
+    """The node did not answer, or not as a node does; the question may be asked again later."""
+
+
+class MatcherSettingsError(InputError):
+    """A setting of the matcher with a wrong value, or one that is missing."""
+
+
+class DatabaseProblem(EnvironmentProblem):
+    """The orders database cannot be opened, read or written."""
+
+
+class RecoveryFailed(EnvironmentProblem):
+    """Snapshot, journal and orders database do not belong together."""

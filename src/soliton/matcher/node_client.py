@@ -1,0 +1,146 @@
+"""What the matcher asks of a node, whichever way it reaches it.
+
+What lives here: the protocol and the records in it. What does not: the ways: over HTTP
+(``http_client``), or in the same process (``soliton.devnet``).
+
+Source: wavesplatform/matcher ``waves-grpc/src/main/protobuf/waves_blockchain_api.proto`` for what
+a matcher needs to know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection
+from enum import Enum
+from typing import Protocol
+
+import msgspec
+
+from soliton.chain.addresses import Address
+from soliton.chain.orders import Order
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.values import AssetId
+
+Balances = dict[AssetId | None, int]
+"""Amounts by asset, in the smallest unit; ``None`` is the native coin."""
+
+
+class Asset(msgspec.Struct, frozen=True):
+    """An asset that exists."""
+
+    name: str
+    decimals: int
+    scripted: bool
+
+
+class AccountState(msgspec.Struct, frozen=True):
+    """What an account owns on the chain: the balances asked for, and the native coins that it has
+    leased out (they are part of the balance, but cannot be spent).
+    """
+
+    balances: Balances
+    leased_out: int = 0
+
+
+class Verdict(Enum):
+    """What a script said."""
+
+    ALLOWED = "allowed"
+    DENIED = "denied"
+    ERROR = "the script returned an error"
+    BROKEN = "the script cannot be run"
+
+
+class ScriptAnswer(msgspec.Struct, frozen=True):
+    """The verdict of a script, whose it was (``None``: the account's), and its words."""
+
+    verdict: Verdict
+    asset_id: AssetId | None = None
+    words: str = ""
+
+
+class Broadcast(Enum):
+    """What became of a transaction that was sent."""
+
+    CONFIRMED = "on the chain already"
+    UNCONFIRMED = "in the pool, now or already"
+    RETRY = "refused for now; the same may be taken later"
+    REFUSED = "refused for good"
+
+
+class BroadcastAnswer(msgspec.Struct, frozen=True):
+    """The result of sending a transaction, and the node's words for a refusal."""
+
+    result: Broadcast
+    words: str = ""
+
+
+class ChainStatus(msgspec.Struct, frozen=True):
+    """The last block that the node knows."""
+
+    height: int
+    block_id: bytes
+
+
+class NodeUpdate(msgspec.Struct, frozen=True):
+    """A change on the node since the update before; parts that did not change are empty.
+
+    ``rolled_back_to`` is the height of the last block that stayed, when blocks were taken off.
+    ``confirmed`` are the transactions of blocks and microblocks that were added, by id, with the
+    height of their block. ``appeared`` are new unconfirmed transactions, ``vanished`` ids that are
+    unconfirmed no more, mined or not. ``changed`` are the accounts whose balances may have changed
+    on the chain; ``None`` means anybody's.
+    """
+
+    status: ChainStatus
+    rolled_back_to: int | None = None
+    confirmed: tuple[tuple[bytes, int], ...] = ()
+    appeared: tuple[AnyTransaction, ...] = ()
+    vanished: tuple[bytes, ...] = ()
+    changed: frozenset[Address] | None = frozenset()
+
+
+class NodeClient(Protocol):
+    """A node. Every question raises ``NodeUnavailable`` when there is no usable answer."""
+
+    async def status(self) -> ChainStatus:
+        """The last block."""
+
+    async def feature_active(self, feature: int) -> bool:
+        """Whether a feature is in force for the next block."""
+
+    async def asset(self, asset_id: AssetId) -> Asset | None:
+        """An asset, ``None`` where there is none with this id."""
+
+    async def has_script(self, address: Address) -> bool:
+        """Whether an account has a script that verifies its orders."""
+
+    async def account(
+        self, address: Address, assets: Collection[AssetId | None] | None
+    ) -> AccountState:
+        """The confirmed balances of an account: of some assets, or (``None``) of all."""
+
+    async def was_executed(self, order_id: bytes) -> bool:
+        """Whether any part of an order was executed on the chain, as far as the node can tell."""
+
+    async def run_account_script(self, order: Order) -> ScriptAnswer:
+        """What the script of the sender says about an order."""
+
+    async def run_asset_scripts(
+        self, transaction: AnyTransaction, assets: Collection[AssetId]
+    ) -> ScriptAnswer:
+        """What the scripts of these assets say about an exchange; the first that objects."""
+
+    async def broadcast(self, transaction: AnyTransaction) -> BroadcastAnswer:
+        """Send a transaction."""
+
+    async def is_confirmed(self, transaction_id: bytes) -> int | None:
+        """The height of a transaction's block, ``None`` when it is on no block."""
+
+    def updates(self) -> AsyncIterator[NodeUpdate]:
+        """What changes on the node from now on. The first update describes the whole pool of
+        unconfirmed transactions. After an interruption the stream goes on with an update in which
+        ``changed`` is ``None``.
+        """
+
+    async def close(self) -> None:
+        """End all connections."""

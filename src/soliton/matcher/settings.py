@@ -1,0 +1,291 @@
+"""The settings of a matcher: what can be configured, the defaults, how a section becomes a record.
+
+What lives here: everything about the service. What does not: the rules that orders are matched and
+charged by (``matching_settings``), the syntax of the file (the program that starts the matcher
+reads it).
+
+Names follow the ecosystem's configuration, wavesplatform/matcher
+``dex/src/main/resources/application.conf``, so that sections ``waves.dex { … }`` work.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from soliton.chain.networks.model import Network
+from soliton.chain.networks.sections import Section
+from soliton.crypto import base58
+from soliton.crypto.errors import Base58Error
+from soliton.crypto.hashes import secure_hash
+from soliton.crypto.keys import KeyPair, key_pair_from_account_seed
+from soliton.matcher.errors import MatcherSettingsError
+
+MATCHER_PORT: Final = 6886
+MAX_PORT: Final = 65_535
+MAX_SEED_CHARS: Final = 4_096
+MAX_COUNT: Final = 1_000_000_000
+API_KEY_HASH_LENGTH: Final = 32
+MAX_API_KEY_HASH_CHARS: Final = 44
+QUEUE_TYPES: Final = ("local", "kafka")
+
+# Sections about the reference's own machinery: nothing here answers to them.
+_FOREIGN: Final = (
+    "actor-response-timeout", "cli", "comparison-tool", "event-queue", "grpc", "kamon", "limits",
+    "lp-accounts", "ntp-server", "order-books-recovering-timeout", "order-events-coordinator-actor",
+    "order-history", "order-script-validation", "pass-execution-parameters", "postgres",
+    "process-consumed-timeout", "redis", "redis-internal-client-handler-actor", "root-directory",
+    "secure-keys", "snapshots-loading-timeout", "start-events-processing-timeout",
+    "waiting-offset-tool", "waves-blockchain-client",
+)  # fmt: skip
+
+
+class RestApi(msgspec.Struct, frozen=True):
+    """``rest-api``: where the interface listens, who may administrate, how long a request's
+    signature holds.
+    """
+
+    address: str = "127.0.0.1"
+    port: int = MATCHER_PORT
+    api_key_hashes: tuple[bytes, ...] = ()
+    cors: bool = True
+    api_key_different_host: bool = False
+    signature_window_ms: int = 3_600_000
+    request_timeout_ms: int = 20_000
+    max_body_bytes: int = 100_000
+
+    def check_api_key(self, key: str) -> bool:
+        """Whether ``key`` is a configured one, in a time that does not depend on its value."""
+        offered = secure_hash(key.encode("utf-8", "surrogatepass"))
+        right = False
+        for expected in self.api_key_hashes:
+            right |= hmac.compare_digest(offered, expected)
+        return right
+
+
+class WebSockets(msgspec.Struct, frozen=True):
+    """``web-sockets``: intervals and limits of the streams, times in milliseconds."""
+
+    ping_interval_ms: int = 30_000
+    pong_timeout_ms: int = 70_000
+    messages_interval_ms: int = 100
+    internal_messages_interval_ms: int = 1_000
+    max_connection_lifetime_ms: int = 86_400_000
+    max_connections: int = 10_000
+    max_order_books: int = 10
+    max_addresses: int = 10
+    jwt_public_key: str = ""
+    realtime_accounts: tuple[str, ...] = ()
+
+
+class Queue(msgspec.Struct, frozen=True):
+    """``events-queue``: which journal is used, and what it is told.
+
+    ``durable`` waits for the disk before an order is accepted. ``lease_ms`` is how long a master
+    that fell silent stays one, ``standby`` starts without asking for the lease.
+    """
+
+    type: str = "local"
+    durable: bool = True
+    segment_bytes: int = 64 * 1024 * 1024
+    servers: str = ""
+    topic: str = "dex-events"
+    group: str = "dex-server-0"
+    lease_ms: int = 10_000
+    standby: bool = False
+
+
+class Settlement(msgspec.Struct, frozen=True):
+    """``exchange-transaction-broadcast``: how often and how long a transaction is sent again, and
+    how many are sent at once.
+    """
+
+    interval_ms: int = 7_000
+    max_pending_ms: int = 300_000
+    max_age_ms: int = 7_200_000
+    parallelism: int = 16
+
+
+class NodeAccess(msgspec.Struct, frozen=True):
+    """``node``: the node's REST API, and how often it is asked for news where it has no stream."""
+
+    url: str = "http://127.0.0.1:6869"
+    poll_interval_ms: int = 1_000
+    timeout_ms: int = 15_000
+    api_key: str = ""
+
+    def __repr__(self) -> str:
+        return f"NodeAccess(url={self.url!r}, poll_interval_ms={self.poll_interval_ms}, api_key=…)"
+
+
+def wall_clock() -> int:
+    """Milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+class MatcherSettings(msgspec.Struct, frozen=True):
+    """Everything that a matcher is told at its start, checked.
+
+    ``account`` signs exchange transactions. ``snapshots_interval`` counts commands.
+    """
+
+    network: Network
+    directory: Path
+    account: KeyPair
+    id: str = "default"
+    rest_api: RestApi = RestApi()
+    web_sockets: WebSockets = WebSockets()
+    queue: Queue = Queue()
+    settlement: Settlement = Settlement()
+    node: NodeAccess = NodeAccess()
+    max_active_orders: int = 400
+    max_finalized_orders: int = 100
+    batch_cancel_timeout_ms: int = 18_000
+    snapshots_interval: int = 1_000_000
+    depth_ranges: tuple[int, ...] = (10, 100)
+    default_depth: int = 100
+    clock: Callable[[], int] = wall_clock
+
+
+def read(section: Section, network: Network, directory: Path) -> MatcherSettings:
+    """The settings of a section such as ``waves.dex``; the data are below ``directory`` unless the
+    section says otherwise. Raises ``MatcherSettingsError``.
+    """
+    for foreign in _FOREIGN:
+        section.has(foreign)
+    actor, book = section.section("address-actor"), section.section("order-book-http")
+    ranges = book.wholes("depth-ranges", 1, 1_000_000) or (10, 100)
+    written = section.text("data-directory", "")
+    section.has("address-scheme-character")
+    return MatcherSettings(
+        network=network,
+        directory=Path(written).expanduser() if written else directory / "matcher",
+        account=_account(section.section("account-storage")),
+        id=section.text("id", "default"),
+        rest_api=_rest_api(section.section("rest-api")),
+        web_sockets=_web_sockets(section.section("web-sockets"), actor),
+        queue=_queue(section.section("events-queue")),
+        settlement=_settlement(section.section("exchange-transaction-broadcast")),
+        node=_node(section.section("node")),
+        max_active_orders=actor.whole("max-active-orders", 400, 1, MAX_COUNT),
+        max_finalized_orders=section.section("order-db").whole("max-orders", 100, 0, MAX_COUNT),
+        batch_cancel_timeout_ms=actor.duration_ms("batch-cancel-timeout", 18_000),
+        snapshots_interval=section.whole("snapshots-interval", 1_000_000, 1, MAX_COUNT),
+        depth_ranges=tuple(sorted(ranges)),
+        default_depth=book.whole("default-depth", 100, 1, 1_000_000),
+    )
+
+
+def _account(section: Section) -> KeyPair:
+    kind = section.text("type", "in-mem")
+    if kind != "in-mem":
+        section.refuse("type", "in-mem, with in-mem.seed-in-base-64 below it")
+    memory = section.section("in-mem")
+    # The second spelling is the one that people write; the first is what the reference reads.
+    text = memory.secret("seed-in-base-64") or memory.secret("seed-in-base64")
+    if text is None:
+        raise MatcherSettingsError(
+            f"{memory.full('seed-in-base-64')} is missing: expected the account seed of the "
+            "matcher in base64; `soliton matcher init` makes one"
+        )
+    try:
+        seed = base64.b64decode(text[:MAX_SEED_CHARS], validate=True)
+    except binascii.Error:
+        memory.refuse("seed-in-base-64", "standard base64", show=False)
+    return key_pair_from_account_seed(seed)
+
+
+def _rest_api(section: Section) -> RestApi:
+    hashes = []
+    for text in section.texts("api-key-hashes"):
+        try:
+            key_hash = base58.decode(text, MAX_API_KEY_HASH_CHARS)
+        except Base58Error:
+            key_hash = b""
+        if len(key_hash) != API_KEY_HASH_LENGTH:
+            section.refuse("api-key-hashes", "a list of hashes of API keys in base58")
+        hashes.append(key_hash)
+    return RestApi(
+        address=section.text("address", "127.0.0.1"),
+        port=section.whole("port", MATCHER_PORT, 0, MAX_PORT),
+        api_key_hashes=tuple(hashes),
+        cors=section.truth("cors", True),
+        api_key_different_host=section.truth("api-key-different-host", False),
+        signature_window_ms=section.duration_ms("signature-window", 3_600_000),
+        request_timeout_ms=section.duration_ms("request-timeout", 20_000),
+        max_body_bytes=section.whole("max-body-bytes", 100_000, 1_000, MAX_COUNT),
+    )
+
+
+def _web_sockets(section: Section, actor: Section) -> WebSockets:
+    external = section.section("external-client-handler")
+    health = section.section("health-check")
+    limits = external.section("subscriptions")
+    broadcast = section.section("internal-broadcast")
+    section.has("internal-client-handler")
+    actor.has("ws-messages-interval")
+    return WebSockets(
+        ping_interval_ms=health.duration_ms("ping-interval", 30_000),
+        pong_timeout_ms=health.duration_ms("pong-timeout", 70_000),
+        messages_interval_ms=external.duration_ms("messages-interval", 100),
+        internal_messages_interval_ms=broadcast.duration_ms("messages-interval", 1_000),
+        max_connection_lifetime_ms=external.duration_ms("max-connection-lifetime", 86_400_000),
+        max_connections=section.whole("max-connections", 10_000, 1, MAX_COUNT),
+        max_order_books=limits.whole("max-order-book-number", 10, 1, MAX_COUNT),
+        max_addresses=limits.whole("max-address-number", 10, 1, MAX_COUNT),
+        jwt_public_key=external.text("jwt-public-key", ""),
+        realtime_accounts=actor.texts("realtime-ws-accounts"),
+    )
+
+
+def _queue(section: Section) -> Queue:
+    kind = section.text("type", "local")
+    if kind not in QUEUE_TYPES:
+        section.refuse("type", " or ".join(QUEUE_TYPES))
+    section.has("circuit-breaker")
+    local, kafka = section.section("local"), section.section("kafka")
+    for foreign in ("enable-storing", "polling-interval", "max-elements-per-poll"):
+        local.has(foreign)
+    local.has("clean-before-consume")
+    kafka.has("consumer")
+    servers = kafka.text("servers", "")
+    if kind == "kafka" and not servers:
+        kafka.refuse("servers", "host:port of one broker or more, with commas between")
+    return Queue(
+        type=kind,
+        durable=local.truth("durable", True),
+        segment_bytes=local.whole("segment-bytes", 64 * 1024 * 1024, 4_096, MAX_COUNT),
+        servers=servers,
+        topic=kafka.text("topic", "dex-events"),
+        group=kafka.text("group", "dex-server-0"),
+        lease_ms=kafka.duration_ms("lease", 10_000),
+        standby=not kafka.section("producer").truth("enable", True),
+    )
+
+
+def _settlement(section: Section) -> Settlement:
+    return Settlement(
+        interval_ms=section.duration_ms("interval", 7_000),
+        max_pending_ms=section.duration_ms("max-pending-time", 300_000),
+        max_age_ms=section.duration_ms("max-age", 7_200_000),
+        parallelism=section.whole("parallelism", 16, 1, 1_024),
+    )
+
+
+def _node(section: Section) -> NodeAccess:
+    url = section.text("url", "http://127.0.0.1:6869")
+    if not url.startswith(("http://", "https://")):
+        section.refuse("url", "an address that begins with http:// or https://")
+    return NodeAccess(
+        url=url.rstrip("/"),
+        poll_interval_ms=section.duration_ms("poll-interval", 1_000),
+        timeout_ms=section.duration_ms("timeout", 15_000),
+        api_key=section.secret("api-key") or "",
+    )
