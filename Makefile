@@ -9,6 +9,7 @@ PIP := $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 RUNTIME := $(VENV)/.runtime-installed
 DEVELOPMENT := $(VENV)/.development-installed
 CLIENTS := tests/clients
+PYWAVES := build/pywaves
 PROTOS := $(wildcard src/soliton/chain/proto/*.proto)
 CHECKED := src tests benchmarks hatch_build.py
 ARGS ?=
@@ -94,3 +95,12 @@ $(CLIENTS)/node_modules/.installed: $(wildcard $(CLIENTS)/package.json $(CLIENTS
 else
 clients:
 endif
+
+# PyWaves, in an environment of its own: its generated messages and its protobuf are not ours.
+clients: $(PYWAVES)/.installed
+$(PYWAVES)/.installed: $(CLIENTS)/pywaves-requirements.txt | $(VENV)/bin/python
+	@echo "installing PyWaves into $(PYWAVES) ..."
+	@$(PYTHON) -m venv $(PYWAVES) && if $(PYWAVES)/bin/python -m pip \
+		--disable-pip-version-check --quiet install --only-binary :all: --require-hashes \
+		--requirement $(CLIENTS)/pywaves-requirements.txt; then touch $@; \
+		else echo "pip failed: the tests with PyWaves will be skipped"; fi
