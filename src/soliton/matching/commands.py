@@ -1,0 +1,223 @@
+"""What the engine is told: commands, and their bytes in a journal.
+
+A record is ``version ‖ kind ‖ fields``; numbers are big endian. An order is stored in its own
+signed form, so that a journal proves what its owner asked for.
+
+What lives here: the commands, ``encode`` and ``decode``. What does not: where they are kept
+(``soliton.matcher``), and what they do (``engine``).
+
+Source: the commands are those of wavesplatform/matcher
+``dex/src/main/scala/com/wavesplatform/dex/queue/ValidatedCommand.scala``; the bytes are ours.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+import msgspec
+
+from soliton.chain import orders, protobuf
+from soliton.chain.addresses import ADDRESS_LENGTH, Address, check_address
+from soliton.chain.errors import FormatError
+from soliton.chain.layouts import DIGEST_LENGTH, take
+from soliton.chain.orders import Order
+from soliton.chain.proto import order_pb2
+from soliton.matching.pairs import AssetPair, pair_of, pair_to_bytes, read_pair
+
+FORMAT_VERSION: Final = 1
+MAX_COMMAND_BYTES: Final = 8_192
+"""Far above the longest order (8 proofs of 64 bytes and 1,024 bytes of attachment)."""
+
+_FIRST_PROTOBUF_VERSION: Final = 4
+
+
+class CancelSource(IntEnum):
+    """Why an order is to be cancelled."""
+
+    NOT_TRACKED = 0
+    REQUEST = 1
+    EXPIRATION = 2
+    BALANCE_TRACKING = 3
+
+
+class PlaceOrder(msgspec.Struct, frozen=True, gc=False):
+    """Match a limit order, and keep its rest in the book.
+
+    The percent fees are those that validation found, in units of the fee asset, if the fees of the
+    pair are percents.
+    """
+
+    order: Order
+    percent_min_fee: int | None = None
+    percent_const_min_fee: int | None = None
+
+    @property
+    def pair(self) -> AssetPair:
+        """The book that it goes to."""
+        return pair_of(self.order)
+
+
+class PlaceMarketOrder(msgspec.Struct, frozen=True, gc=False):
+    """Match a market order, which may spend ``available_for_spending`` of what it gives, and drop
+    its rest.
+    """
+
+    order: Order
+    available_for_spending: int
+    percent_min_fee: int | None = None
+    percent_const_min_fee: int | None = None
+
+    @property
+    def pair(self) -> AssetPair:
+        """The book that it goes to."""
+        return pair_of(self.order)
+
+
+class CancelOrder(msgspec.Struct, frozen=True, gc=False):
+    """Take an order out of its book. ``owner`` is the address of its sender, where known."""
+
+    pair: AssetPair
+    order_id: bytes
+    source: CancelSource
+    owner: Address | None = None
+
+
+class CancelAllOrders(msgspec.Struct, frozen=True, gc=False):
+    """Take all orders out of a book."""
+
+    pair: AssetPair
+
+
+class DeleteOrderBook(msgspec.Struct, frozen=True, gc=False):
+    """Cancel all orders of a book and forget it."""
+
+    pair: AssetPair
+
+
+Command = PlaceOrder | PlaceMarketOrder | CancelOrder | CancelAllOrders | DeleteOrderBook
+
+_PLACE, _PLACE_MARKET, _CANCEL, _CANCEL_ALL, _DELETE = range(1, 6)
+
+
+def encode(command: Command) -> bytes:
+    """The record of a command; raises ``FormatError`` for an order that its version cannot hold."""
+    match command:
+        case PlaceOrder():
+            fees = _write_fees(command.percent_min_fee, command.percent_const_min_fee)
+            return bytes((FORMAT_VERSION, _PLACE)) + fees + write_order(command.order)
+        case PlaceMarketOrder():
+            fees = _write_fees(command.percent_min_fee, command.percent_const_min_fee)
+            head = bytes((FORMAT_VERSION, _PLACE_MARKET)) + fees
+            return head + _i64(command.available_for_spending) + write_order(command.order)
+        case CancelOrder():
+            head = bytes((FORMAT_VERSION, _CANCEL, command.source))
+            owner = b"" if command.owner is None else command.owner
+            return head + pair_to_bytes(command.pair) + command.order_id + owner
+        case CancelAllOrders():
+            return bytes((FORMAT_VERSION, _CANCEL_ALL)) + pair_to_bytes(command.pair)
+        case DeleteOrderBook():
+            return bytes((FORMAT_VERSION, _DELETE)) + pair_to_bytes(command.pair)
+
+
+def decode(data: bytes) -> Command:
+    """The inverse of ``encode``; raises ``FormatError`` (or another ``ChainError`` that an order's
+    own rules raise) for any other bytes.
+    """
+    if len(data) > MAX_COMMAND_BYTES:
+        raise FormatError(f"a command of {len(data)} bytes, at most {MAX_COMMAND_BYTES}")
+    version, kind = take(data, 0, 2)
+    if version != FORMAT_VERSION:
+        raise FormatError(f"a command of format {version}, {FORMAT_VERSION} expected")
+    match kind:
+        case 1:
+            least, const, offset = _read_fees(data, 2)
+            return PlaceOrder(read_order(data[offset:]), least, const)
+        case 2:
+            least, const, offset = _read_fees(data, 2)
+            available = _read_i64(data, offset)
+            return PlaceMarketOrder(read_order(data[offset + 8 :]), available, least, const)
+        case 3:
+            return _read_cancel(data)
+        case 4:
+            return CancelAllOrders(_read_only_pair(data))
+        case 5:
+            return DeleteOrderBook(_read_only_pair(data))
+        case _:
+            raise FormatError(f"a command of kind {kind}")
+
+
+def write_order(order: Order) -> bytes:
+    """``version ‖ chain id ‖ signed form``: binary to version 3, a message from 4 on."""
+    head = bytes((order.version, order.chain_id))
+    if order.version < _FIRST_PROTOBUF_VERSION:
+        return head + orders.to_bytes(order)
+    return head + protobuf.serialize(orders.to_message(order))
+
+
+def read_order(data: bytes) -> Order:
+    """The inverse of ``write_order`` over the whole of ``data``; raises ``ChainError``."""
+    version, chain_id = take(data, 0, 2)
+    if version < _FIRST_PROTOBUF_VERSION:
+        return orders.from_bytes(version, data[2:], chain_id)
+    message = protobuf.parse(order_pb2.Order, data[2:])
+    order = orders.from_message(message, chain_id)
+    if order.version != version:
+        raise FormatError(f"an order of version {order.version} in place of {version}")
+    return order
+
+
+def _read_cancel(data: bytes) -> CancelOrder:
+    try:
+        source = CancelSource(take(data, 2, 1)[0])
+    except ValueError as error:
+        raise FormatError(str(error)) from error
+    pair, offset = read_pair(data, 3)
+    order_id = take(data, offset, DIGEST_LENGTH)
+    offset += DIGEST_LENGTH
+    if offset == len(data):
+        return CancelOrder(pair, order_id, source)
+    owner = take(data, offset, ADDRESS_LENGTH)
+    _expect_end(data, offset + ADDRESS_LENGTH)
+    check_address(owner, owner[1])
+    return CancelOrder(pair, order_id, source, Address(owner))
+
+
+def _read_only_pair(data: bytes) -> AssetPair:
+    pair, offset = read_pair(data, 2)
+    _expect_end(data, offset)
+    return pair
+
+
+def _expect_end(data: bytes, offset: int) -> None:
+    if offset != len(data):
+        raise FormatError(f"{len(data) - offset} bytes after the command")
+
+
+def _write_fees(least: int | None, const: int | None) -> bytes:
+    flags = (least is not None) + 2 * (const is not None)
+    return b"".join((bytes((flags,)), *(_i64(fee) for fee in (least, const) if fee is not None)))
+
+
+def _read_fees(data: bytes, offset: int) -> tuple[int | None, int | None, int]:
+    flags = take(data, offset, 1)[0]
+    if flags > 3:
+        raise FormatError(f"flags of fees {flags}")
+    offset += 1
+    least = const = None
+    if flags & 1:
+        least, offset = _read_i64(data, offset), offset + 8
+    if flags & 2:
+        const, offset = _read_i64(data, offset), offset + 8
+    return least, const, offset
+
+
+def _i64(value: int) -> bytes:
+    try:
+        return value.to_bytes(8, "big", signed=True)
+    except OverflowError as error:
+        raise FormatError(f"{value} leaves 64 bits") from error
+
+
+def _read_i64(data: bytes, offset: int) -> int:
+    return int.from_bytes(take(data, offset, 8), "big", signed=True)

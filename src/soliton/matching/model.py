@@ -1,0 +1,155 @@
+"""An order on its way through the matcher, and what became of it.
+
+What lives here: ``ActiveOrder``, its derived amounts, and statuses. What does not: the signed order
+itself (``soliton.chain.orders``) and who may place one (``validation``).
+
+Source: wavesplatform/matcher
+``dex/src/main/scala/com/wavesplatform/dex/model/MatcherModel.scala``.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import msgspec
+
+from soliton.chain.orders import PRICE_CONSTANT, Order, Side
+from soliton.matching.arithmetic import can_go_on
+from soliton.matching.pairs import Asset, AssetPair, pair_of
+
+
+class OrderStatus(Enum):
+    """What became of an order, as clients are told."""
+
+    ACCEPTED = "Accepted"
+    PARTIALLY_FILLED = "PartiallyFilled"
+    FILLED = "Filled"
+    CANCELLED = "Cancelled"
+    NOT_FOUND = "NotFound"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing more can happen to the order."""
+        return self not in (OrderStatus.ACCEPTED, OrderStatus.PARTIALLY_FILLED)
+
+
+class ActiveOrder(msgspec.Struct, frozen=True, gc=False):
+    """An order and how far it has come.
+
+    ``amount`` and ``fee`` are what remains of the order's own. ``price_nominator`` is the sum of
+    executed amounts times their prices. Of a market order ``available_for_spending`` is what it may
+    still spend of the asset that it gives; of a limit order it is zero. The percent fees are those
+    in force when the order was placed, in units of the fee asset.
+    """
+
+    order: Order
+    is_market: bool
+    amount: int
+    fee: int
+    price_nominator: int = 0
+    available_for_spending: int = 0
+    percent_min_fee: int | None = None
+    percent_const_min_fee: int | None = None
+
+    @property
+    def id(self) -> bytes:
+        """The order's id."""
+        return self.order.id
+
+    @property
+    def pair(self) -> AssetPair:
+        """The pair that it trades."""
+        return pair_of(self.order)
+
+    @property
+    def spent_asset(self) -> Asset:
+        """What it gives."""
+        order = self.order
+        return order.price_asset if order.side is Side.BUY else order.amount_asset
+
+    @property
+    def filled_amount(self) -> int:
+        """What was executed, in the amount asset."""
+        return self.order.amount - self.amount
+
+    @property
+    def filled_fee(self) -> int:
+        """What was paid of the matcher's fee."""
+        return self.order.matcher_fee - self.fee
+
+    @property
+    def average_price(self) -> int:
+        """The mean price of its executions, weighed by their amounts, rounded down; 0 if none."""
+        filled = self.filled_amount
+        return self.price_nominator // filled if filled else 0
+
+    @property
+    def executed_price_assets(self) -> int:
+        """What its executions were worth in the price asset; the sum is rounded down once."""
+        return self.price_nominator // PRICE_CONSTANT
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether its rest is more than dust."""
+        return can_go_on(self.amount, self.order.price, self.order.price)
+
+    @property
+    def status(self) -> OrderStatus:
+        """Where it stands while nobody has cancelled it."""
+        if self.amount == self.order.amount:
+            return OrderStatus.ACCEPTED
+        return OrderStatus.PARTIALLY_FILLED if self.can_go_on else OrderStatus.FILLED
+
+    def required_balance(self) -> dict[Asset, int]:
+        """What it needs at its own price, by asset: what it gives, and its remaining fee."""
+        order = self.order
+        if order.side is Side.BUY:
+            spent, volume = order.price_asset, self.amount * order.price // PRICE_CONSTANT
+        else:
+            spent, volume = order.amount_asset, self.amount
+        if order.matcher_fee_asset == spent:
+            return {spent: volume + self.fee}
+        return {spent: volume, order.matcher_fee_asset: self.fee}
+
+    def reservable_balance(self) -> dict[Asset, int]:
+        """What is set aside for it, by asset; of a market order what it may spend."""
+        required = self.required_balance()
+        if self.is_market:
+            spent = self.spent_asset
+            if self.available_for_spending == 0:
+                del required[spent]
+            else:
+                required[spent] = self.available_for_spending
+        return required
+
+
+def limit_order(
+    order: Order, percent_min_fee: int | None = None, percent_const_min_fee: int | None = None
+) -> ActiveOrder:
+    """A limit order that was not touched yet."""
+    return ActiveOrder(
+        order,
+        is_market=False,
+        amount=order.amount,
+        fee=order.matcher_fee,
+        percent_min_fee=percent_min_fee,
+        percent_const_min_fee=percent_const_min_fee,
+    )
+
+
+def market_order(
+    order: Order,
+    available_for_spending: int,
+    percent_min_fee: int | None = None,
+    percent_const_min_fee: int | None = None,
+) -> ActiveOrder:
+    """A market order that was not touched yet."""
+    return ActiveOrder(
+        order,
+        is_market=True,
+        amount=order.amount,
+        fee=order.matcher_fee,
+        available_for_spending=available_for_spending,
+        percent_min_fee=percent_min_fee,
+        percent_const_min_fee=percent_const_min_fee,
+    )
