@@ -1,0 +1,128 @@
+"""What is kept about an order after the engine has let go of it, and what clients are shown.
+
+What lives here: the records. What does not: where they are kept (``orders_db``), and their JSON
+(``soliton.matcher.rest``).
+
+Source: wavesplatform/matcher ``dex/src/main/scala/com/wavesplatform/dex/model/OrderInfo.scala``.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import msgspec
+
+from soliton.chain.addresses import Address, from_public_key
+from soliton.chain.orders import PRICE_CONSTANT, Side
+from soliton.chain.values import AssetId
+from soliton.matching.model import ActiveOrder, OrderStatus
+from soliton.matching.pairs import AssetPair
+
+
+class ServiceStatus(Enum):
+    """Where the service is in its life."""
+
+    STARTING = "Starting"
+    WORKING = "Working"
+    STOPPING = "Stopping"
+
+
+class OrderInfo(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """An order and how far it came; ``timestamp`` is its own, in milliseconds.
+
+    ``price_nominator`` is the sum of executed amounts times their prices.
+    """
+
+    id: bytes
+    owner: Address
+    pair: AssetPair
+    side: Side
+    is_market: bool
+    version: int
+    amount: int
+    price: int
+    fee: int
+    fee_asset: AssetId | None
+    timestamp: int
+    status: OrderStatus
+    filled: int
+    filled_fee: int
+    price_nominator: int
+
+    @property
+    def average_price(self) -> int:
+        """The mean price of its executions, weighed by their amounts, rounded down; 0 if none."""
+        return self.price_nominator // self.filled if self.filled else 0
+
+    @property
+    def executed_price_assets(self) -> int:
+        """What its executions were worth in the price asset."""
+        return self.price_nominator // PRICE_CONSTANT
+
+
+def describe(order: ActiveOrder, status: OrderStatus) -> OrderInfo:
+    """The record of an order as it stands."""
+    signed = order.order
+    return OrderInfo(
+        id=signed.id,
+        owner=from_public_key(signed.sender_public_key, signed.chain_id),
+        pair=order.pair,
+        side=signed.side,
+        is_market=order.is_market,
+        version=signed.version,
+        amount=signed.amount,
+        price=signed.price,
+        fee=signed.matcher_fee,
+        fee_asset=signed.matcher_fee_asset,
+        timestamp=signed.timestamp,
+        status=status,
+        filled=order.filled_amount,
+        filled_fee=order.filled_fee,
+        price_nominator=order.price_nominator,
+    )
+
+
+class Trade(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """An execution: ``amount`` at ``price``, in the units of orders; ``side`` is the taker's.
+
+    ``offset`` and ``index`` (within the command) give every execution its place; ``timestamp`` in
+    milliseconds is that of the exchange transaction.
+    """
+
+    offset: int
+    index: int
+    timestamp: int
+    price: int
+    amount: int
+    side: Side
+    taker_order_id: bytes
+    maker_order_id: bytes
+    transaction_id: bytes | None
+    taker_fee: int = 0
+    maker_fee: int = 0
+
+
+class Offsets(msgspec.Struct, frozen=True):
+    """Positions in the journal: of the last command that was applied, of the last one that is
+    stored, and of the newest and the oldest snapshot (-1 where there is none).
+    """
+
+    current: int
+    last: int
+    newest_snapshot: int
+    oldest_snapshot: int
+
+
+class AddressReport(msgspec.Struct, frozen=True):
+    """All that is known about an account, for the operator: amounts by asset, numbers of
+    transactions, and the ids of orders that wait for their placement.
+    """
+
+    regular: dict[AssetId | None, int]
+    reserved: dict[AssetId | None, int]
+    tradable: dict[AssetId | None, int]
+    unconfirmed: dict[AssetId | None, int]
+    leased_out: int
+    not_created_transactions: int
+    not_observed_transactions: int
+    placement_queue: tuple[bytes, ...]
