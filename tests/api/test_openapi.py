@@ -11,8 +11,8 @@ import pytest
 from soliton.api.app import all_routes, build_app
 from soliton.api.openapi import openapi_document, to_yaml
 from soliton.api.routes import Route
-from soliton.api.swagger import ASSETS, assets_folder
 from soliton.errors import InvariantBroken
+from soliton.web.swagger import ASSETS, assets_folder
 from tests.api.client import call, make_context
 
 CONTEXT = make_context()

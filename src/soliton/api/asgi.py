@@ -34,7 +34,8 @@ from soliton.api.http import (
     header_text,
 )
 from soliton.api.routes import Body, BodyKind, CompiledRoute, Match, Route, Router
-from soliton.api.significands import JSON_WITH_STRINGS, Accepted, accepted, with_strings
+from soliton.api.significands import with_strings
+from soliton.web.significands import JSON_WITH_STRINGS, Accepted, accepted
 from soliton.web.types import Headers, Message, Receive, Scope, Send
 
 REQUEST_SECONDS = 20.0

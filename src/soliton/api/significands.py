@@ -1,20 +1,13 @@
-"""Long numbers as strings, for clients whose JSON numbers are doubles.
+"""The members of the API's answers that become strings for clients whose JSON numbers are doubles.
 
-What lives here: reading the ``Accept`` header, and the fixed list of members whose numbers become
-strings when a client asks for ``application/json;large-significand-format=string``. What does not:
-ordinary JSON, which msgspec writes.
+What lives here: the fixed list. What does not: when and how (``soliton.web.significands``).
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/CustomJson.scala``.
 """
 
 from __future__ import annotations
 
-from decimal import Decimal
-from enum import Enum
-
-import msgspec
-
-JSON_WITH_STRINGS = b"application/json; large-significand-format=string"
+from soliton.web import significands
 
 LONG_MEMBERS = frozenset(
     (
@@ -47,55 +40,7 @@ LONG_MEMBERS = frozenset(
     )
 )
 
-_decode = msgspec.json.Decoder(float_hook=Decimal).decode
-_encode = msgspec.json.Encoder(decimal_format="number").encode
-
-
-class Accepted(Enum):
-    """What the client can read of a JSON answer."""
-
-    NOTHING = "nothing"
-    NUMBERS = "numbers"
-    STRINGS = "strings"
-
-
-def accepted(accept: bytes | None) -> Accepted:
-    """What an ``Accept`` header allows; without one, everything."""
-    if accept is None or accept == b"*/*" or accept == b"application/json":
-        return Accepted.NUMBERS
-    found = Accepted.NOTHING
-    for media_range in accept.lower().split(b","):
-        media_type, *parameters = (part.strip() for part in media_range.split(b";"))
-        if media_type not in (b"*/*", b"application/*", b"application/json"):
-            continue
-        if b"large-significand-format=string" in parameters:
-            return Accepted.STRINGS
-        if not any(_is_zero_quality(parameter) for parameter in parameters):
-            found = Accepted.NUMBERS
-    return found
-
-
-def _is_zero_quality(parameter: bytes) -> bool:
-    name, _, value = parameter.partition(b"=")
-    return name.strip() == b"q" and value.strip(b" 0.") == b""
-
 
 def with_strings(encoded: bytes) -> bytes:
     """The same JSON with the numbers of the listed members, and of all within them, as strings."""
-    return _encode(_translate(_decode(encoded), within=False))
-
-
-def _translate(value: object, *, within: bool) -> object:
-    if isinstance(value, dict):
-        return {
-            name: _translate(member, within=within or name in LONG_MEMBERS)
-            for name, member in value.items()
-        }
-    if isinstance(value, list):
-        return [_translate(item, within=within) for item in value]
-    if isinstance(value, bool) or not isinstance(value, int | Decimal):
-        return value
-    if within:
-        return format(value, "f") if isinstance(value, Decimal) else str(value)
-    # msgspec writes no integer beyond 64 bits, which a block's score can be.
-    return msgspec.Raw(str(value).encode("ascii")) if isinstance(value, int) else value
+    return significands.with_strings(encoded, LONG_MEMBERS)

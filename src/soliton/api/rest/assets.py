@@ -51,7 +51,6 @@ from soliton.api.routes import (
     Route,
     query_parameter,
 )
-from soliton.api.significands import Accepted, accepted
 from soliton.chain.addresses import Address, address_text, parse_address
 from soliton.chain.errors import AddressError
 from soliton.chain.features import Feature
@@ -59,6 +58,7 @@ from soliton.chain.values import AssetId
 from soliton.ledger.state import ASSET_BALANCES, ASSETS
 from soliton.node.node import Node
 from soliton.storage import indexes
+from soliton.web.significands import Accepted, accepted
 
 _TAG: Final = "assets"
 _PAGE: Final = 200
