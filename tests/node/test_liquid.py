@@ -16,7 +16,7 @@ from soliton.crypto.keys import key_pair
 from soliton.ledger.errors import BlockRejected
 from soliton.ledger.state import WAVES
 from soliton.node import miner
-from soliton.node.chain import Chain, extended
+from soliton.node.chain import Chain
 from soliton.storage.store import Store
 
 RICH = key_pair("waves private node seed with waves tokens")
@@ -58,7 +58,7 @@ def _key_block(chain: Chain) -> None:
 def _micro(chain: Chain, *transactions: AnyTransaction) -> bytes:
     forged = miner.forge_micro(chain, RICH, transactions, 255)
     assert forged is not None
-    assert forged.invalid == ()
+    assert forged.invalid == {}
     added = forged.block.transactions[len(chain.last_block.transactions) :]
     chain.extend(added, forged.block.header.state_hash, forged.block.signature)
     return chain.last_block.id
@@ -177,7 +177,7 @@ def test_what_does_not_hold_is_refused_and_changes_nothing(chain: Chain) -> None
     with pytest.raises(BlockRejected, match="invalid signature of the total block"):
         chain.extend((transaction,), state_hash, bytes(64))
     wrong = bytes(32)
-    unsigned = extended(chain.last_block, (transaction,), wrong, bytes(64))
+    unsigned = blocks.extended(chain.last_block, (transaction,), wrong, bytes(64))
     signed = blocks.sign(unsigned.header, unsigned.transactions, RICH.private_key)
     with pytest.raises(BlockRejected, match="state hash"):
         chain.extend((transaction,), wrong, signed.signature)

@@ -406,6 +406,22 @@ def sign(
     return assemble(header, transactions, signature)
 
 
+def extended(
+    block: Block,
+    transactions: tuple[AnyTransaction, ...],
+    state_hash: bytes | None,
+    signature: bytes,
+) -> Block:
+    """A block with more transactions at its end and what its header and signature become."""
+    longer = block.transactions + transactions
+    header = block.header
+    if header.version >= PROTOBUF_VERSION:
+        header = msgspec.structs.replace(
+            header, transactions_root=transactions_root(longer), state_hash=state_hash
+        )
+    return assemble(header, longer, signature)
+
+
 def original_header(header: BlockHeader, challenged: ChallengedHeader) -> BlockHeader:
     """The header that the challenged generator signed."""
     return msgspec.structs.replace(

@@ -12,7 +12,8 @@ from soliton.chain.addresses import Address, Alias, Recipient, from_public_key
 from soliton.chain.transactions.ethereum import EthereumCall
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.ledger.apply import Outcome
-from soliton.ledger.state import ALIASES, LEASE_INFO, State, Status
+from soliton.ledger.state import ALIASES, LEASE_INFO, State, Status, touched_accounts
+from soliton.ledger.transactions import Applied
 
 
 def accounts_of(transaction: AnyTransaction, outcome: Outcome, state: State) -> tuple[Address, ...]:
@@ -34,6 +35,14 @@ def accounts_of(transaction: AnyTransaction, outcome: Outcome, state: State) -> 
         if address is not None:
             found[address] = None
     return tuple(found)
+
+
+def accounts_of_pending(transaction: AnyTransaction, applied: Applied) -> tuple[Address, ...]:
+    """The same of a transaction that waits for a block, as it would be now."""
+    state = applied.changes
+    touched = touched_accounts(state.changes)
+    outcome = Outcome(applied.status, applied.spent, touched, state.changes, applied.state_changes)
+    return accounts_of(transaction, outcome, state)
 
 
 def _named(transaction: AnyTransaction, payload: object, state: State) -> Iterator[Recipient]:

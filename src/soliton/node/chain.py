@@ -49,6 +49,7 @@ from soliton.ledger.state import APPROVALS, BANS, WAVES, Overlay
 from soliton.node.accounts import accounts_of
 from soliton.node.called import call_record
 from soliton.node.chain_view import StoredChain
+from soliton.node.events import BlockAppended, BlockExtended, ChainEvent, RolledBack
 from soliton.storage.blocks import NewBlock, NewTransaction
 from soliton.storage.layout import BlockMeta
 from soliton.storage.store import Store, TransactionLocation
@@ -93,6 +94,7 @@ class Chain:
         self.xtn = _optional_address(settings.xtn_buyback_address, network.chain_id)
         self._metas: OrderedDict[int, BlockMeta] = OrderedDict()
         self._liquid: list[_LiquidStep] = []
+        self.on_change: Callable[[ChainEvent], None] = lambda _event: None
         if store.height == 0:
             self._begin(genesis_block(network))
             store.flush()
@@ -298,6 +300,7 @@ class Chain:
         applied = progress.finish()
         self._record(block, applied, hit_source)
         self._liquid = [_LiquidStep(block, progress)]
+        self.on_change(BlockAppended(self.height, block))
         return applied
 
     def _append_below(
@@ -490,7 +493,7 @@ class Chain:
             raise BlockRejected(height, "microblocks are not activated")
         if last.header.challenged is not None:
             raise BlockRejected(height, "a challenging block takes no microblocks")
-        total = extended(last, transactions, state_hash, total_signature)
+        total = blocks.extended(last, transactions, state_hash, total_signature)
         if verify_signatures and not blocks.signature_is_valid(total):
             raise BlockRejected(height, "invalid signature of the total block")
         progress = progress.copy()
@@ -500,6 +503,7 @@ class Chain:
         meta = self.meta(height)
         self._replace(total, applied, meta)
         self._liquid.append(_LiquidStep(total, progress))
+        self.on_change(BlockExtended(height, total, len(transactions)))
         return total
 
     def _replace(self, total: Block, applied: AppliedBlock, meta: BlockMeta) -> None:
@@ -541,6 +545,8 @@ class Chain:
             self.store.shorten()
             self._last = self._liquid[-1].block
         self._metas.pop(self.height, None)
+        if len(self._last.transactions) < len(before):
+            self.on_change(RolledBack(self.height, self._last))
         return before[len(self._last.transactions) :]
 
     def rollback(self, height: int, on_removed: Callable[[Block], None] | None = None) -> None:
@@ -548,12 +554,14 @@ class Chain:
 
         Raises ``RollbackTooDeep``.
         """
-        chain_id = self.network.chain_id
+        top, chain_id = self.height, self.network.chain_id
         self.store.rollback(
             height,
             None if on_removed is None else lambda data: on_removed(blocks.decode(data, chain_id)),
         )
         self._forget()
+        if self.height < top:
+            self.on_change(RolledBack(self.height, self._last))
 
     def discard_pending(self) -> None:
         """Go back to what was flushed last."""
@@ -569,22 +577,6 @@ class Chain:
     def balance(self, address: Address) -> int:
         """An account's balance in wavelets."""
         return self.store.get(WAVES, address)
-
-
-def extended(
-    block: Block,
-    transactions: tuple[AnyTransaction, ...],
-    state_hash: bytes | None,
-    signature: bytes,
-) -> Block:
-    """A block with more transactions at its end and what its header and signature become."""
-    longer = block.transactions + transactions
-    header = block.header
-    if header.version >= blocks.PROTOBUF_VERSION:
-        header = msgspec.structs.replace(
-            header, transactions_root=blocks.transactions_root(longer), state_hash=state_hash
-        )
-    return blocks.assemble(header, longer, signature)
 
 
 def _sections(state_hash: StateHash) -> dict[int, bytes]:

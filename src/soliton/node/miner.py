@@ -12,7 +12,7 @@ Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/mining/Miner
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import msgspec
@@ -28,7 +28,7 @@ from soliton.crypto.curve25519 import sign
 from soliton.crypto.keys import KeyPair
 from soliton.errors import InputError
 from soliton.ledger.apply import BlockFull, BlockInProgress
-from soliton.node.chain import Chain, extended
+from soliton.node.chain import Chain
 
 _MAX_PASSES: Final = 10
 """Fees decide the order, so a transaction may come before the one that brings its funds: what does
@@ -51,7 +51,7 @@ class Slot(msgspec.Struct, frozen=True):
 
 
 class Forged(msgspec.Struct, frozen=True):
-    """A new block, its application, and the ids of transactions that no longer apply.
+    """A new block, its application, and the transactions that no longer apply, with the reasons.
 
     ``progress`` is ``None`` where the block must be applied once more: before NG its generator gets
     all fees at the beginning, when nobody knows yet which transactions it will hold.
@@ -59,7 +59,7 @@ class Forged(msgspec.Struct, frozen=True):
 
     block: Block
     progress: BlockInProgress | None
-    invalid: tuple[bytes, ...]
+    invalid: Mapping[bytes, str]
 
 
 def next_slot(chain: Chain, account: KeyPair) -> Slot:
@@ -127,27 +127,30 @@ def forge(
 
 def _take(
     progress: BlockInProgress, candidates: Iterable[AnyTransaction], max_count: int
-) -> tuple[tuple[AnyTransaction, ...], tuple[bytes, ...]]:
-    """Apply candidates until the block is full: those that went in, and the ids that cannot."""
+) -> tuple[tuple[AnyTransaction, ...], Mapping[bytes, str]]:
+    """Apply candidates until the block is full: those that went in, and why others cannot."""
     taken: list[AnyTransaction] = []
     waiting = list(candidates)
+    reasons: dict[bytes, str] = {}
     for _ in range(_MAX_PASSES):
         failed: list[AnyTransaction] = []
+        reasons.clear()
         for transaction in waiting:
             if len(taken) >= max_count:
-                return tuple(taken), ()
+                return tuple(taken), {}
             try:
                 progress.add(transaction, verify_signature=False)
             except BlockFull:
-                return tuple(taken), ()
-            except InputError:
+                return tuple(taken), {}
+            except InputError as error:
                 failed.append(transaction)
+                reasons[transaction.id] = str(error)
             else:
                 taken.append(transaction)
         if len(failed) in (0, len(waiting)):
-            return tuple(taken), tuple(transaction.id for transaction in failed)
+            break
         waiting = failed
-    return tuple(taken), tuple(transaction.id for transaction in waiting)
+    return tuple(taken), reasons
 
 
 def _header(
@@ -197,6 +200,6 @@ def forge_micro(
     if not taken:
         return None
     state_hash = None if last.header.state_hash is None else progress.snapshot_hash
-    unsigned = extended(last, taken, state_hash, bytes(SIGNATURE_LENGTH))
+    unsigned = blocks.extended(last, taken, state_hash, bytes(SIGNATURE_LENGTH))
     signature = sign(account.private_key, unsigned.signed)
-    return Forged(extended(last, taken, state_hash, signature), progress, invalid)
+    return Forged(blocks.extended(last, taken, state_hash, signature), progress, invalid)

@@ -13,6 +13,7 @@ from typing import Final
 from soliton.chain.addresses import from_public_key
 from soliton.crypto.keys import KeyPair
 from soliton.errors import SolitonError
+from soliton.node.events import NodeEvent, PoolAccepted
 from soliton.node.miner import CannotMine, Slot, next_slot
 from soliton.node.node import Node
 
@@ -30,7 +31,12 @@ _INTERVAL_SETTING: Final = "miner.interval-after-last-block-then-generation-is-a
 async def mine_on_demand(node: Node, account: KeyPair) -> None:
     """Make a block whenever the pool has transactions, for ever."""
     arrived = asyncio.Event()
-    node.on_transaction = arrived.set
+
+    def notice(event: NodeEvent) -> None:
+        if isinstance(event, PoolAccepted):
+            arrived.set()
+
+    node.events.subscribe(notice)
     while True:
         await arrived.wait()
         arrived.clear()

@@ -9,16 +9,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from soliton.chain.blocks import NO_REWARD_VOTE, Block
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto.keys import KeyPair
+from soliton.errors import InputError
 from soliton.ledger import fees
 from soliton.ledger.fees import MinimumFee
 from soliton.node import miner
 from soliton.node.chain import Chain
+from soliton.node.events import ChainEvent, NodeEvents, Stopping
 from soliton.node.pool import UtxPool
 from soliton.node.settings import Settings
 from soliton.node.versions import agent
@@ -53,12 +55,17 @@ class Node:
         self.wallet = wallet
         self.clock = clock
         self.store = Store(settings.data_directory, settings.network.name, durable=durable)
+        self.events = NodeEvents()
+        self._changes: list[ChainEvent] = []
         self.chain = Chain(settings.network, self.store)
-        self.pool = UtxPool(self.chain, clock, settings.utx.max_size, settings.utx.max_bytes_size)
+        self.chain.on_change = self._changes.append
+        limits = settings.utx
+        self.pool = UtxPool(
+            self.chain, clock, limits.max_size, limits.max_bytes_size, self.events.publish
+        )
         self.agent = agent(settings.network.family)
         self.started_at = clock()
         self.last_change = self.started_at
-        self.on_transaction: Callable[[], None] = lambda: None
         self._stop = asyncio.Event()
 
     def broadcast(self, transaction: AnyTransaction) -> bool:
@@ -67,10 +74,7 @@ class Node:
         What would fail at the cost of its fee is refused: it fails only when the chain changes
         between here and the block. Raises the typed errors of the pool and the ledger.
         """
-        added = self.pool.add(transaction, may_fail=False)
-        if added:
-            self.on_transaction()
-        return added
+        return self.pool.add(transaction, may_fail=False)
 
     def minimum_fee(self, transaction: AnyTransaction) -> MinimumFee:
         """The least fee for a transaction in the next block."""
@@ -113,10 +117,33 @@ class Node:
         self._follow(added, forged.invalid)
         return len(added)
 
-    def _follow(self, mined: tuple[AnyTransaction, ...], invalid: tuple[bytes, ...]) -> None:
+    def roll_back(self, height: int, *, keep: bool) -> None:
+        """Take back all blocks above a height; their transactions go back to the pool if ``keep``.
+
+        Raises ``RollbackTooDeep``.
+        """
+        removed: list[Block] = []
+        self.chain.rollback(height, removed.append if keep else None)
+        self._follow()
+        for block in reversed(removed):
+            for transaction in block.transactions:
+                try:
+                    self.pool.add(transaction, verify_signature=False)
+                except InputError as error:
+                    _log.info("not back in the pool: %s: %s", transaction.id.hex(), error)
+
+    def _follow(
+        self,
+        mined: tuple[AnyTransaction, ...] = (),
+        unminable: Mapping[bytes, str] | None = None,
+    ) -> None:
+        """Write what the chain has done, tell it, and let the pool follow."""
         self.store.flush()
-        self.pool.refresh([*(transaction.id for transaction in mined), *invalid])
         self.last_change = self.clock()
+        for event in self._changes:
+            self.events.publish(event)
+        self._changes.clear()
+        self.pool.refresh((transaction.id for transaction in mined), unminable)
 
     def _feature_votes(self) -> tuple[int, ...]:
         """The features that the settings support and the chain has not decided about."""
@@ -125,7 +152,9 @@ class Node:
 
     def request_stop(self) -> None:
         """Ask the program around the node to stop."""
-        self._stop.set()
+        if not self._stop.is_set():
+            self._stop.set()
+            self.events.publish(Stopping())
 
     async def wait_for_stop(self) -> None:
         """Return when somebody has asked the node to stop."""

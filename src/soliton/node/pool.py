@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import heapq
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
@@ -22,10 +22,12 @@ from soliton.chain.blocks import Block
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.errors import InputError
 from soliton.ledger.context import Context
-from soliton.ledger.errors import LedgerError
-from soliton.ledger.state import Overlay, State
-from soliton.ledger.transactions import apply_transaction, refuse_failure
+from soliton.ledger.errors import AlreadyInState, LedgerError
+from soliton.ledger.state import ASSET_BALANCES, WAVES, Overlay, State
+from soliton.ledger.transactions import Applied, apply_transaction, refuse_failure
+from soliton.node.accounts import accounts_of_pending
 from soliton.node.chain import Chain
+from soliton.node.events import Departure, Moved, PoolAccepted, PoolDropped, PoolEvent
 
 _log = logging.getLogger(__name__)
 
@@ -44,19 +46,30 @@ class UtxPool:
         "_context_after",
         "_max_bytes",
         "_max_count",
+        "_moved",
         "_overlay",
+        "_tell",
         "_transactions",
     )
 
     def __init__(
-        self, chain: Chain, clock: Callable[[], int], max_count: int, max_bytes: int
+        self,
+        chain: Chain,
+        clock: Callable[[], int],
+        max_count: int,
+        max_bytes: int,
+        tell: Callable[[PoolEvent], None] = lambda _event: None,
     ) -> None:
-        """``clock`` gives the time in ms; the limits are a count and a sum of signed bytes."""
+        """``clock`` gives the time in ms; the limits are a count and a sum of signed bytes;
+        ``tell`` is called for each transaction that comes or goes.
+        """
         self._chain = chain
         self._clock = clock
         self._max_count = max_count
         self._max_bytes = max_bytes
+        self._tell = tell
         self._transactions: dict[bytes, AnyTransaction] = {}
+        self._moved: dict[bytes, Moved] = {}
         self._bytes = 0
         self._context_after: tuple[Block, Context] | None = None
         self._overlay = Overlay(chain.store, chain.height + 1)
@@ -74,6 +87,10 @@ class UtxPool:
     def transactions(self) -> list[AnyTransaction]:
         """All transactions, the oldest first."""
         return list(self._transactions.values())
+
+    def moved(self, transaction_id: bytes) -> Moved:
+        """What a transaction of the pool does to balances; raises ``KeyError`` for others."""
+        return self._moved[transaction_id]
 
     def in_mining_order(self) -> list[AnyTransaction]:
         """All transactions in the order in which a block takes them.
@@ -121,18 +138,22 @@ class UtxPool:
         size = len(transaction.body)
         if len(self._transactions) >= self._max_count or self._bytes + size > self._max_bytes:
             raise PoolFull("Transaction pool size limit is reached")
-        self._apply(transaction, self._context(), verify_signature, may_fail)
+        applied = self._apply(transaction, self._context(), verify_signature, may_fail)
+        moved = _moved_by(transaction, applied)
         self._transactions[transaction.id] = transaction
+        self._moved[transaction.id] = moved
         self._bytes += size
+        self._tell(PoolAccepted(transaction, moved))
         return True
 
     def _apply(
         self, transaction: AnyTransaction, context: Context, verify: bool, may_fail: bool = True
-    ) -> None:
+    ) -> Applied:
         applied = apply_transaction(transaction, self._overlay, context, verify_signature=verify)
         if not may_fail:
             refuse_failure(applied)
         self._overlay.merge(applied.changes)
+        return applied
 
     def _context(self) -> Context:
         """The block after the last one, made now; all but the time is the same until that comes."""
@@ -153,18 +174,20 @@ class UtxPool:
             chain=self._chain.view,
         )
 
-    def remove(self, transaction_ids: Iterable[bytes]) -> None:
-        """Drop transactions that cannot be mined; call ``refresh`` afterwards."""
-        for transaction_id in transaction_ids:
-            removed = self._transactions.pop(transaction_id, None)
-            if removed is not None:
-                self._bytes -= len(removed.body)
-
-    def refresh(self, mined: Iterable[bytes] = ()) -> None:
-        """Follow the chain after a block or a rollback: forget what was mined, check the rest
-        again.
+    def refresh(
+        self, mined: Iterable[bytes] = (), unminable: Mapping[bytes, str] | None = None
+    ) -> None:
+        """Follow the chain after a block or a rollback: forget what was mined and what the miner
+        found to be invalid (with its reason), check the rest again.
         """
-        self.remove(mined)
+        gone: list[tuple[bytes, Departure, str | None]]
+        gone = [(name, Departure.MINED, None) for name in mined]
+        gone += [(name, Departure.INVALID, why) for name, why in (unminable or {}).items()]
+        dropped = []
+        for name, departure, reason in gone:
+            transaction = self._transactions.pop(name, None)
+            if transaction is not None:
+                dropped.append(PoolDropped(transaction, self._moved.pop(name), departure, reason))
         remaining = self._transactions
         self._transactions = {}
         self._bytes = 0
@@ -174,10 +197,28 @@ class UtxPool:
             try:
                 self._apply(transaction, context, verify=False)
             except InputError as error:
-                _log.info("dropped %s from the pool: %s", transaction.id.hex(), error)
+                dropped.append(self._leaves(transaction, error))
             else:
                 self._transactions[transaction.id] = transaction
                 self._bytes += len(transaction.body)
+        for event in dropped:
+            self._tell(event)
+
+    def _leaves(self, transaction: AnyTransaction, error: InputError) -> PoolDropped:
+        moved = self._moved.pop(transaction.id)
+        if isinstance(error, AlreadyInState):
+            return PoolDropped(transaction, moved, Departure.MINED)
+        _log.info("dropped %s from the pool: %s", transaction.id.hex(), error)
+        return PoolDropped(transaction, moved, Departure.INVALID, str(error))
+
+
+def _moved_by(transaction: AnyTransaction, applied: Applied) -> Moved:
+    changes = applied.changes.changes
+    return Moved(
+        tuple(changes.get(WAVES, ())),
+        tuple(changes.get(ASSET_BALANCES, ())),
+        accounts_of_pending(transaction, applied),
+    )
 
 
 def _fee_rate(transaction: AnyTransaction) -> float:

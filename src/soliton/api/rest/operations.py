@@ -47,11 +47,9 @@ from soliton.api.routes import (
     query_parameter,
 )
 from soliton.chain.addresses import Address, address_text
-from soliton.chain.blocks import Block
 from soliton.chain.values import AssetId
 from soliton.crypto import base58
 from soliton.crypto.hashes import blake2b256
-from soliton.errors import InputError
 from soliton.ledger.scripts import account_script
 from soliton.ledger.state import LEASES, WAVES
 from soliton.node import miner
@@ -264,19 +262,10 @@ def rollback_to(request: Request) -> RolledBack:
 
 
 def _roll_back(node: Node, height: int, *, keep: bool) -> RolledBack:
-    removed: list[Block] = []
     try:
-        node.chain.rollback(height, removed.append if keep else None)
+        node.roll_back(height, keep=keep)
     except RollbackTooDeep as error:
         raise invalid_request(str(error)) from error
-    node.pool.refresh()
-    for block in reversed(removed):
-        for transaction in block.transactions:
-            try:
-                node.pool.add(transaction, verify_signature=False)
-            except InputError as error:
-                _log.info("not back in the pool: %s: %s", transaction.id.hex(), error)
-    node.last_change = node.clock()
     return RolledBack(base58.encode(node.chain.last_block.id))
 
 

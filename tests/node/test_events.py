@@ -1,0 +1,166 @@
+"""What a node tells its listeners: everything, once, in order, when the store holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from soliton.node.events import (
+    BlockAppended,
+    BlockExtended,
+    NodeEvent,
+    PoolAccepted,
+    PoolDropped,
+    RolledBack,
+    Stopping,
+)
+from soliton.node.node import Node
+from soliton.node.settings import load_settings
+from soliton.node.wallet import Wallet
+from tests.node.chains import FEE, RICH, address_of, person, transfer
+
+ANN, BOB = person("ann"), person("bob")
+COIN = 10**8
+
+
+class Told:
+    """A node, and what it has told; the time is that of the last block and a bit."""
+
+    def __init__(self, directory: Path) -> None:
+        wallet = Wallet.open(None, None, b"waves private node seed with waves tokens")
+        settings = load_settings(None, "devnet", data_dir=directory)
+        self.node = Node(settings, wallet, clock=self.clock, durable=False)
+        self.events: list[NodeEvent] = []
+        self.node.events.subscribe(self.events.append)
+
+    def clock(self) -> int:
+        node = getattr(self, "node", None)
+        return 0 if node is None else node.chain.last_block.header.timestamp + 1_000
+
+    def names(self) -> list[str]:
+        found = [_name(event) for event in self.events]
+        self.events.clear()
+        return found
+
+
+def _name(event: NodeEvent) -> str:
+    match event:
+        case BlockAppended(height=height, block=block):
+            return f"block {height} {len(block.transactions)}"
+        case BlockExtended(height=height, block=block, added=added):
+            return f"longer {height} {len(block.transactions)} {added}"
+        case RolledBack(height=height, block=block):
+            return f"back {height} {len(block.transactions)}"
+        case PoolAccepted():
+            return "in"
+        case PoolDropped(departure=departure, reason=reason):
+            return f"out {departure.value}" + (f" {reason[:12]}" if reason else "")
+        case Stopping():
+            return "stop"
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Iterator[Told]:
+    made = Told(tmp_path)
+    yield made
+    made.node.close()
+
+
+def test_a_transaction_from_the_pool_to_the_chain(told: Told) -> None:
+    node = told.node
+    assert node.broadcast(transfer(node.chain, RICH, ANN, COIN))
+    assert told.names() == ["in"]
+    node.mine(RICH)
+    assert told.names() == ["block 2 1", "out mined"]
+
+
+def test_what_is_there_already_is_no_news(told: Told) -> None:
+    transaction = transfer(told.node.chain, RICH, ANN, COIN)
+    told.node.broadcast(transaction)
+    told.node.broadcast(transaction)
+    assert told.names() == ["in"]
+
+
+def test_a_block_that_grows(told: Told) -> None:
+    node = told.node
+    node.mine(RICH)
+    node.broadcast(transfer(node.chain, RICH, ANN, COIN))
+    node.broadcast(transfer(node.chain, RICH, BOB, COIN))
+    told.names()
+    assert node.mine_micro(RICH) == 2
+    assert told.names() == ["longer 2 2 2", "out mined", "out mined"]
+    assert node.mine_micro(RICH) == 0
+    assert told.names() == []
+
+
+def test_a_rollback_and_what_falls_with_it(told: Told) -> None:
+    node = told.node
+    node.broadcast(transfer(node.chain, RICH, ANN, COIN))
+    node.mine(RICH)
+    node.broadcast(transfer(node.chain, ANN, BOB, COIN - FEE))
+    told.names()
+    node.roll_back(1, keep=False)
+    assert told.names() == ["back 1 11", "out invalid Attempt to t"]
+    node.roll_back(1, keep=False)
+    assert told.names() == []
+
+
+def test_a_rollback_that_keeps(told: Told) -> None:
+    node = told.node
+    node.broadcast(transfer(node.chain, RICH, ANN, COIN))
+    node.mine(RICH)
+    told.names()
+    node.roll_back(1, keep=True)
+    assert told.names() == ["back 1 11", "in"]
+
+
+def test_a_microblock_that_is_taken_off(told: Told) -> None:
+    node = told.node
+    shorter = node.mine(RICH)
+    node.broadcast(transfer(node.chain, RICH, ANN, COIN))
+    node.mine_micro(RICH)
+    told.names()
+    node.chain.shorten(shorter.id)
+    node.chain.shorten(shorter.id)
+    node.mine(RICH)
+    assert told.names() == ["back 2 0", "block 3 0"]
+
+
+def test_listeners_find_the_change_in_the_store(told: Told) -> None:
+    node, heights = told.node, []
+
+    def look(event: NodeEvent) -> None:
+        if isinstance(event, BlockAppended):
+            # Listings see what is flushed.
+            found = list(node.store.address_transactions(address_of(ANN)))
+            heights.append((event.height, node.chain.height, len(found)))
+
+    node.events.subscribe(look)
+    node.broadcast(transfer(node.chain, RICH, ANN, COIN))
+    node.mine(RICH)
+    assert heights == [(2, 2, 1)]
+
+
+def test_whose_balances_a_transaction_of_the_pool_moves(told: Told) -> None:
+    node = told.node
+    node.broadcast(transfer(node.chain, RICH, ANN, COIN))
+    (event,) = told.events
+    assert isinstance(event, PoolAccepted)
+    assert set(event.moved.waves) == {address_of(RICH), address_of(ANN)}
+    assert set(event.moved.accounts) == set(event.moved.waves)
+    assert event.moved.assets == ()
+    assert node.pool.moved(event.transaction.id) == event.moved
+
+
+def test_who_left_is_told_no_more(told: Told) -> None:
+    told.node.events.unsubscribe(told.events.append)
+    told.node.broadcast(transfer(told.node.chain, RICH, ANN, COIN))
+    assert told.names() == []
+
+
+def test_stopping_is_told_once(told: Told) -> None:
+    told.node.request_stop()
+    told.node.request_stop()
+    assert told.names() == ["stop"]
