@@ -127,6 +127,17 @@ def read_arguments(data: bytes, argument_types: Sequence[str]) -> tuple[tuple[Ab
     return values, reader.used == len(data)
 
 
+def write_word(number: int) -> bytes:
+    """A number that is not negative, or a truth, as the ABI writes it."""
+    return number.to_bytes(WORD, "big")
+
+
+def write_text(data: bytes) -> bytes:
+    """The arguments of a call or an answer that is nothing but a string, given in UTF-8."""
+    padding = bytes(-len(data) % WORD)
+    return write_word(WORD) + write_word(len(data)) + data + padding
+
+
 class _AbiReader:
     """Reads values and counts how many bytes a plain encoding of them takes."""
 

@@ -57,6 +57,8 @@ MAX_BYTES: Final = 1_048_576
 GAS_PRICE: Final = 10_000_000_000
 """In wei: ten gwei."""
 WEI_PER_WAVELET: Final = 10_000_000_000
+EIP155_OFFSET: Final = 35
+"""``v`` is this, twice the chain id, and 0 or 1 for which of two keys has signed."""
 TRANSFER_SELECTOR: Final = bytes.fromhex("a9059cbb")
 """``transfer(address,uint256)``, as wallets move tokens."""
 TRANSFER_DATA_LENGTH: Final = SELECTOR_LENGTH + 2 * WORD
@@ -64,7 +66,6 @@ TRANSFER_DATA_LENGTH: Final = SELECTOR_LENGTH + 2 * WORD
 _FIELDS: Final = 9
 _NATIVE_ASSET: Final = bytes(32)
 _LAST_LEGACY_V: Final = 28
-_EIP155_OFFSET: Final = 35
 
 
 class EthereumTransfer(msgspec.Struct, frozen=True, gc=False):
@@ -120,10 +121,10 @@ def from_rlp(data: bytes, chain_id: int) -> AnyTransaction:
         raise FormatError("a number with more than 64 bits")
     if len(to) != PUBLIC_KEY_HASH_LENGTH:
         raise FormatError(f"an Ethereum address of {len(to)} bytes")
-    if v >= _EIP155_OFFSET and (v - _EIP155_OFFSET) // 2 != chain_id:
-        raise WrongChainId(chain_id, (v - _EIP155_OFFSET) // 2)
+    if v >= EIP155_OFFSET and (v - EIP155_OFFSET) // 2 != chain_id:
+        raise WrongChainId(chain_id, (v - EIP155_OFFSET) // 2)
     body = rlp_list([*items[:6], rlp_number(chain_id), b"", b""])
-    recovery_id = v - 2 * chain_id - _EIP155_OFFSET if v > _LAST_LEGACY_V else v - 27
+    recovery_id = v - 2 * chain_id - EIP155_OFFSET if v > _LAST_LEGACY_V else v - 27
     sender = secp256k1.recover(keccak256(body), r, s, recovery_id)
     action = _action(to, value, call_data, chain_id)
     return Transaction(
@@ -197,7 +198,7 @@ def sign(
     items += [rlp_number(value), data]
     digest = keccak256(rlp_list([*items, rlp_number(chain_id), b"", b""]))
     r, s, recovery_id = secp256k1.sign(private_key, digest)
-    v = 2 * chain_id + _EIP155_OFFSET + recovery_id
+    v = 2 * chain_id + EIP155_OFFSET + recovery_id
     return from_rlp(rlp_list([*items, *map(rlp_number, (v, r, s))]), chain_id)
 
 

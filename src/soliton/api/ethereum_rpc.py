@@ -1,0 +1,387 @@
+"""Ethereum's JSON-RPC, as far as wallets and libraries of Ethereum need it here: they connect, ask
+for balances, send transactions and wait for their receipts.
+
+What lives here: the methods, and requests, batches and errors in the form of JSON-RPC 2.0. What
+does not: the route (``rest.ethereum``), and what blocks and transactions look like to Ethereum
+(``ethereum_json``).
+
+Where the reference node puts an error of its REST API into ``result``, or answers ``{}`` to a
+method that it does not have, the answer here has an ``error``, which is what clients look for; its
+``data`` is the error of the REST API.
+
+Sources: https://www.jsonrpc.org/specification; wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/api/http/eth/EthRpcRoute.scala``;
+https://ethereum.github.io/execution-apis for what it leaves out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from soliton.api.errors import ApiError
+from soliton.api.ethereum_json import (
+    block_json,
+    hexadecimal,
+    pending_json,
+    quantity,
+    receipt_json,
+    transaction_json,
+)
+from soliton.api.json_reader import parse_json
+from soliton.api.json_transactions import Members
+from soliton.api.rest.transactions import broadcast_signed
+from soliton.api.translate import refusal
+from soliton.chain.addresses import PUBLIC_KEY_HASH_LENGTH, Address, from_public_key_hash
+from soliton.chain.ethereum_encoding import SELECTOR_LENGTH, WORD, write_text, write_word
+from soliton.chain.transactions import codec, ethereum
+from soliton.chain.values import AssetId
+from soliton.errors import SolitonError
+from soliton.ledger.scripts import account_script
+from soliton.ledger.state import ASSET_BALANCES, ASSET_NAMES, ASSET_VOLUMES, ASSETS, ERC20, WAVES
+from soliton.node.node import Node
+from soliton.ride.script import parse_script
+
+MAX_BATCH: Final = 100
+"""Calls in one request; as many as ethers.js puts together."""
+
+PARSE_ERROR: Final = -32_700
+INVALID_REQUEST: Final = -32_600
+METHOD_NOT_FOUND: Final = -32_601
+INVALID_PARAMS: Final = -32_602
+REJECTED: Final = -32_000
+"""The node understood the call and says no; ``data`` says why in the words of the REST API."""
+
+_PREFIX: Final = "0x"
+_MAX_BLOCK_DIGITS: Final = 16
+_MAX_VALUE_DIGITS: Final = 64
+_SOMEBODY: Final = (1).to_bytes(32, "big")
+"""A private key that signs what is only to be priced: everybody pays the same."""
+_NOBODY: Final = bytes(PUBLIC_KEY_HASH_LENGTH)
+_PRICED: Final = 100_000
+_HAS_CODE: Final = "0xff"
+_NO_DATA: Final = "0x"
+_TRANSACTION_HINT: Final = (
+    "send a transaction of type 0 (legacy) with the chain id of the network, a gas price of 10 "
+    "gwei, the time in milliseconds as nonce and the fee as gas limit"
+)
+
+Call = Callable[["Arguments", Node], object]
+
+
+class RpcError(SolitonError):
+    """An error with a code of JSON-RPC, ready to become the ``error`` of an answer."""
+
+    def __init__(self, code: int, message: str, data: object = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+    def body(self) -> Members:
+        """The JSON object."""
+        members: Members = {"code": self.code, "message": self.message}
+        return members if self.data is None else members | {"data": self.data}
+
+
+class Arguments:
+    """The ``params`` of a call; what is missing or of another kind raises ``RpcError``."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: object) -> None:
+        if values is None:
+            values = []
+        if not isinstance(values, list):
+            raise RpcError(INVALID_PARAMS, "params should be an array")
+        self._values: list[object] = values
+
+    def text(self) -> str:
+        """The first argument, a string."""
+        value = self._values[0] if self._values else None
+        if not isinstance(value, str):
+            raise RpcError(INVALID_PARAMS, "Error extracting required parameter")
+        return value
+
+    def data(self) -> bytes:
+        """The first argument, bytes in hexadecimal."""
+        return _bytes(self.text())
+
+    def obj(self) -> Members:
+        """The first argument, an object."""
+        value = self._values[0] if self._values else None
+        if not isinstance(value, dict):
+            raise RpcError(INVALID_PARAMS, "Error extracting required parameter")
+        return value
+
+    def flag(self) -> bool:
+        """The second argument; absent means false."""
+        return len(self._values) > 1 and self._values[1] is True
+
+
+async def answer(body: bytes, node: Node) -> object:
+    """What a request is answered: an object, or a list of them for a batch."""
+    try:
+        request = parse_json(body)
+    except ApiError as error:
+        return _failed(None, RpcError(PARSE_ERROR, "Parse error", error.body()))
+    if not isinstance(request, list):
+        return _one(request, node)
+    if not 0 < len(request) <= MAX_BATCH:
+        words = f"a batch has 1 to {MAX_BATCH} calls, this one {len(request)}"
+        return _failed(None, RpcError(INVALID_REQUEST, words))
+    answers = []
+    for each in request:
+        answers.append(_one(each, node))
+        # A batch is as many requests: others get their turn between them.
+        await asyncio.sleep(0)
+    return answers
+
+
+def _one(request: object, node: Node) -> Members:
+    if not isinstance(request, dict):
+        return _failed(None, RpcError(INVALID_REQUEST, "a call is a JSON object"))
+    name, method = request.get("id"), request.get("method")
+    try:
+        if not isinstance(method, str):
+            raise RpcError(INVALID_REQUEST, "a call has a `method`, which is a string")
+        call = METHODS.get(method)
+        if call is None:
+            raise RpcError(METHOD_NOT_FOUND, f"the method {method} is not available")
+        result = call(Arguments(request.get("params")), node)
+    except RpcError as error:
+        return _failed(name, error)
+    except ApiError as error:
+        return _failed(name, RpcError(REJECTED, error.message, error.body()))
+    return {"id": name, "jsonrpc": "2.0", "result": result}
+
+
+def _failed(name: object, error: RpcError) -> Members:
+    return {"id": name, "jsonrpc": "2.0", "error": error.body()}
+
+
+# --- arguments ------------------------------------------------------------------------------------
+
+
+def _bytes(text: str) -> bytes:
+    digits = text.removeprefix(_PREFIX)
+    try:
+        # Numbers may come without the zero in front that makes whole bytes of them.
+        return bytes.fromhex(digits.zfill(len(digits) + len(digits) % 2))
+    except ValueError as error:
+        raise RpcError(INVALID_PARAMS, "an argument is not hexadecimal") from error
+
+
+def _number(text: object, digits: int) -> int:
+    if not isinstance(text, str) or not 0 < len(text.removeprefix(_PREFIX)) <= digits:
+        raise RpcError(INVALID_PARAMS, "an argument is not a number in hexadecimal")
+    return int.from_bytes(_bytes(text), "big")
+
+
+def _key_hash(text: object) -> bytes:
+    data = _bytes(text) if isinstance(text, str) else b""
+    if len(data) != PUBLIC_KEY_HASH_LENGTH:
+        raise RpcError(INVALID_PARAMS, "an address has 20 bytes in hexadecimal")
+    return data
+
+
+def _address(text: object, node: Node) -> Address:
+    return from_public_key_hash(_key_hash(text), node.network.chain_id)
+
+
+def _asset(key_hash: bytes, node: Node) -> AssetId | None:
+    """The asset that wallets know by this address."""
+    return node.chain.store.get(ERC20, key_hash)
+
+
+def _call_data(obj: Members) -> bytes:
+    """What is called; newer clients name it `input`."""
+    text = obj.get("data", obj.get("input", _NO_DATA))
+    return _bytes(text) if isinstance(text, str) else b""
+
+
+# --- methods --------------------------------------------------------------------------------------
+
+
+def _chain_id(_arguments: Arguments, node: Node) -> str:
+    return quantity(node.network.chain_id)
+
+
+def _block_number(_arguments: Arguments, node: Node) -> str:
+    return quantity(node.chain.height)
+
+
+def _transaction_count(_arguments: Arguments, node: Node) -> str:
+    """The next nonce of every account: nonces are times."""
+    return quantity(node.clock())
+
+
+def _block_by_number(arguments: Arguments, node: Node) -> Members | None:
+    chain, text = node.chain, arguments.text()
+    match text:
+        case "pending":
+            return pending_json()
+        case "earliest":
+            height = 1
+        case "latest" | "safe" | "finalized":
+            height = chain.height
+        case _:
+            height = _number(text, _MAX_BLOCK_DIGITS)
+    if not 1 <= height <= chain.height:
+        return None
+    return block_json(chain, height, whole=arguments.flag())
+
+
+def _block_by_hash(arguments: Arguments, node: Node) -> Members | None:
+    height = node.chain.height_of(arguments.data())
+    if height is None:
+        return None
+    found = block_json(node.chain, height, whole=arguments.flag())
+    return found | {"baseFeePerGas": quantity(0)}
+
+
+def _balance(arguments: Arguments, node: Node) -> str:
+    address = _address(arguments.text(), node)
+    return quantity(node.chain.store.get(WAVES, address) * ethereum.WEI_PER_WAVELET)
+
+
+def _send(arguments: Arguments, node: Node) -> str:
+    family = node.network.family
+    try:
+        transaction = ethereum.from_rlp(arguments.data(), node.network.chain_id)
+        codec.validate(transaction)
+    except SolitonError as error:
+        if isinstance(error, RpcError):
+            raise
+        raise refusal(error, family).with_hint(_TRANSACTION_HINT) from error
+    broadcast_signed(node, transaction)
+    return hexadecimal(transaction.id)
+
+
+def _transaction(arguments: Arguments, node: Node) -> Members | None:
+    name = arguments.data()
+    waiting = node.pool.get(name)
+    if waiting is not None and waiting.type_id == ethereum.TYPE_ID:
+        return transaction_json(waiting, None, node.chain)
+    location = node.chain.store.transaction_location(name)
+    found = node.chain.transaction(name)
+    if found is None or location is None or found.transaction.type_id != ethereum.TYPE_ID:
+        return None
+    return transaction_json(found.transaction, location, node.chain)
+
+
+def _receipt(arguments: Arguments, node: Node) -> Members | None:
+    name = arguments.data()
+    location = node.chain.store.transaction_location(name)
+    found = node.chain.transaction(name)
+    if found is None or location is None or found.transaction.type_id != ethereum.TYPE_ID:
+        return None
+    return receipt_json(found.transaction, location, node.chain)
+
+
+def _estimate(arguments: Arguments, node: Node) -> str:
+    obj = arguments.obj()
+    to = _NOBODY if obj.get("to") is None else _key_hash(obj["to"])
+    value = 0 if obj.get("value") is None else _number(obj["value"], _MAX_VALUE_DIGITS)
+    try:
+        transaction = ethereum.sign(
+            _SOMEBODY,
+            chain_id=node.network.chain_id,
+            timestamp=node.clock(),
+            fee=_PRICED,
+            to=to,
+            value=value,
+            data=_call_data(obj),
+        )
+        codec.validate(transaction)
+        least = node.minimum_fee(transaction)
+    except SolitonError as error:
+        if isinstance(error, RpcError):
+            raise
+        raise refusal(error, node.network.family) from error
+    return quantity(least.amount)
+
+
+def _code(arguments: Arguments, node: Node) -> str:
+    address = _address(arguments.text(), node)
+    if _asset(_key_hash(arguments.text()), node) is not None:
+        return _HAS_CODE
+    found = account_script(address, node.chain.store)
+    return _HAS_CODE if found is not None and parse_script(found.script).is_dapp else _NO_DATA
+
+
+def _call(arguments: Arguments, node: Node) -> str:
+    obj = arguments.obj()
+    data = _call_data(obj)
+    ask = _QUESTIONS.get(data[:SELECTOR_LENGTH])
+    if ask is None:
+        return _NO_DATA
+    return hexadecimal(ask(_asset(_key_hash(obj.get("to")), node), data, node))
+
+
+# --- what contracts of tokens are asked -----------------------------------------------------------
+
+
+def _name(asset_id: AssetId | None, _data: bytes, node: Node) -> bytes:
+    found = None if asset_id is None else node.chain.store.get(ASSET_NAMES, asset_id)
+    return write_text(b"" if found is None else found.name)
+
+
+def _decimals(asset_id: AssetId | None, _data: bytes, node: Node) -> bytes:
+    found = None if asset_id is None else node.chain.store.get(ASSETS, asset_id)
+    return write_word(0 if found is None else found.decimals)
+
+
+def _total_supply(asset_id: AssetId | None, _data: bytes, node: Node) -> bytes:
+    found = None if asset_id is None else node.chain.store.get(ASSET_VOLUMES, asset_id)
+    return write_word(0 if found is None else int(found.quantity))
+
+
+def _balance_of(asset_id: AssetId | None, data: bytes, node: Node) -> bytes:
+    if len(data) < SELECTOR_LENGTH + WORD:
+        raise RpcError(INVALID_PARAMS, "balanceOf is asked of an address")
+    owner = from_public_key_hash(data[-PUBLIC_KEY_HASH_LENGTH:], node.network.chain_id)
+    if asset_id is None:
+        return write_word(0)
+    return write_word(node.chain.store.get(ASSET_BALANCES, (owner, asset_id)))
+
+
+def _supports_interface(_asset_id: AssetId | None, _data: bytes, _node: Node) -> bytes:
+    return write_word(0)
+
+
+_QUESTIONS: Final[Mapping[bytes, Callable[[AssetId | None, bytes, Node], bytes]]] = {
+    bytes.fromhex("06fdde03"): _name,
+    bytes.fromhex("95d89b41"): _name,
+    bytes.fromhex("313ce567"): _decimals,
+    bytes.fromhex("18160ddd"): _total_supply,
+    bytes.fromhex("70a08231"): _balance_of,
+    bytes.fromhex("01ffc9a7"): _supports_interface,
+}
+"""By selector: ``name``, ``symbol``, ``decimals``, ``totalSupply``, ``balanceOf(address)`` and
+``supportsInterface`` of ERC-165.
+"""
+
+METHODS: Final[Mapping[str, Call]] = {
+    "eth_chainId": _chain_id,
+    "net_version": _chain_id,
+    "eth_blockNumber": _block_number,
+    "eth_getTransactionCount": _transaction_count,
+    "eth_getBlockByNumber": _block_by_number,
+    "eth_getBlockByHash": _block_by_hash,
+    "eth_getBalance": _balance,
+    "eth_sendRawTransaction": _send,
+    "eth_getTransactionReceipt": _receipt,
+    "eth_getTransactionByHash": _transaction,
+    "eth_call": _call,
+    "eth_estimateGas": _estimate,
+    "eth_gasPrice": lambda _arguments, _node: quantity(ethereum.GAS_PRICE),
+    "eth_getCode": _code,
+    # What libraries ask besides, and a chain without logs and accounts of its own can tell.
+    "eth_accounts": lambda _arguments, _node: [],
+    "eth_getLogs": lambda _arguments, _node: [],
+    "eth_syncing": lambda _arguments, _node: False,
+    "web3_clientVersion": lambda _arguments, node: node.agent,
+}
+"""All methods by their names."""
