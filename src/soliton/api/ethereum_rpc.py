@@ -20,7 +20,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from soliton.api.errors import ApiError
+from soliton.api.errors import ApiError, invalid_request
 from soliton.api.ethereum_json import (
     block_json,
     hexadecimal,
@@ -62,6 +62,9 @@ _NOBODY: Final = bytes(PUBLIC_KEY_HASH_LENGTH)
 _PRICED: Final = 100_000
 _HAS_CODE: Final = "0xff"
 _NO_DATA: Final = "0x"
+_FIRST_OF_A_LIST: Final = b"\x80"
+"""Transactions of later types begin with their type, which is a smaller byte (EIP-2718)."""
+_LEGACY_ONLY: Final = "Only transactions of type 0 (legacy) are supported"
 _TRANSACTION_HINT: Final = (
     "send a transaction of type 0 (legacy) with the chain id of the network, a gas price of 10 "
     "gwei, the time in milliseconds as nonce and the fee as gas limit"
@@ -247,14 +250,14 @@ def _balance(arguments: Arguments, node: Node) -> str:
 
 
 def _send(arguments: Arguments, node: Node) -> str:
-    family = node.network.family
+    data = arguments.data()
+    if data[:1] < _FIRST_OF_A_LIST:
+        raise invalid_request(_LEGACY_ONLY).with_hint(_TRANSACTION_HINT)
     try:
-        transaction = ethereum.from_rlp(arguments.data(), node.network.chain_id)
+        transaction = ethereum.from_rlp(data, node.network.chain_id)
         codec.validate(transaction)
     except SolitonError as error:
-        if isinstance(error, RpcError):
-            raise
-        raise refusal(error, family).with_hint(_TRANSACTION_HINT) from error
+        raise refusal(error, node.network.family).with_hint(_TRANSACTION_HINT) from error
     broadcast_signed(node, transaction)
     return hexadecimal(transaction.id)
 
@@ -284,6 +287,7 @@ def _estimate(arguments: Arguments, node: Node) -> str:
     obj = arguments.obj()
     to = _NOBODY if obj.get("to") is None else _key_hash(obj["to"])
     value = 0 if obj.get("value") is None else _number(obj["value"], _MAX_VALUE_DIGITS)
+    data = _call_data(obj)
     try:
         transaction = ethereum.sign(
             _SOMEBODY,
@@ -292,13 +296,11 @@ def _estimate(arguments: Arguments, node: Node) -> str:
             fee=_PRICED,
             to=to,
             value=value,
-            data=_call_data(obj),
+            data=data,
         )
         codec.validate(transaction)
         least = node.minimum_fee(transaction)
     except SolitonError as error:
-        if isinstance(error, RpcError):
-            raise
         raise refusal(error, node.network.family) from error
     return quantity(least.amount)
 

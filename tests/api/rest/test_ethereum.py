@@ -71,7 +71,7 @@ def give(chain: PrivateChain, amount: int, asset_id: AssetId | None = None) -> N
 
 
 def signed(chain: PrivateChain, **given: Any) -> AnyTransaction:
-    values = {"fee": 100_000, "to": FRIEND, "timestamp": chain.tick()} | given
+    values: dict[str, Any] = {"fee": 100_000, "to": FRIEND, "timestamp": chain.tick()} | given
     return ethereum.sign(WALLET, chain_id=ord("R"), **values)
 
 
@@ -273,13 +273,16 @@ async def test_refusals(chain: PrivateChain) -> None:
         assert words in told["message"] + str(told["data"]), told
     # A transaction of type 2, as wallets send where there is a base fee.
     told = await error(chain, "eth_sendRawTransaction", "0x02f86f01")
-    assert told["data"]["error"] == 199 and "legacy" in told["data"]["hint"]
+    assert told["data"]["error"] == 199 and "type 0" in told["message"]
+    assert "legacy" in told["data"]["hint"]
     other = ethereum.sign(WALLET, chain_id=87, timestamp=1, fee=1, to=FRIEND, value=WEI)
     told = await error(chain, "eth_sendRawTransaction", hexed(other.payload.encoded))
     assert told["data"]["error"] == 404
-    for params in (("0xzz",), (), (7,), ({},)):
-        told = await error(chain, "eth_sendRawTransaction", *params)
+    malformed: tuple[object, ...] = ("0xzz", 7, {}, None)
+    for wrong in malformed:
+        told = await error(chain, "eth_sendRawTransaction", wrong)
         assert told["code"] == ethereum_rpc.INVALID_PARAMS
+    assert (await error(chain, "eth_sendRawTransaction"))["code"] == ethereum_rpc.INVALID_PARAMS
     for asked in ({}, {"value": "0x0"}, {"to": "0x00"}, {"to": 1}, {"value": "0x" + "f" * 65}):
         assert (await error(chain, "eth_estimateGas", asked))["code"] in (
             ethereum_rpc.INVALID_PARAMS,
