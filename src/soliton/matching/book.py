@@ -1,0 +1,409 @@
+"""One order book: levels of prices, first come first served on each, and the matching loop.
+
+A side keeps the ranks of its levels in ascending order, the best at the end: a bid's rank is its
+price, an ask's rank is its negative price, so that both sides are the same code. Levels keep their
+orders in the order of arrival; a partly filled order keeps its place.
+
+What lives here: the structure, adding, cancelling, and aggregated views. What does not: which books
+there are and which rules are in force (``engine``).
+
+Source: wavesplatform/matcher ``dex/src/main/scala/com/wavesplatform/dex/model/OrderBook.scala``.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from soliton.chain.orders import MAX_AMOUNT, PRICE_CONSTANT, Side
+from soliton.errors import InvariantBroken
+from soliton.matching.arithmetic import correct_by_tick, corrected_amount, market_limit
+from soliton.matching.events import CancelReason, Event, OrderAdded, OrderCanceled, OrderExecuted
+from soliton.matching.model import ActiveOrder
+from soliton.matching.pairs import AssetPair
+from soliton.matching.rules import Terms
+from soliton.matching.validity import expires_in_time, order_fault
+
+_MAX_REMOVALS: Final = 1_024
+"""A dictionary finds its first entry behind the places of those removed: after so many removals it
+is made anew."""
+
+
+class LevelTotal(msgspec.Struct, frozen=True, gc=False):
+    """What lies at a price: the raw remaining amounts of all its orders."""
+
+    price: int
+    amount: int
+
+
+class LastTrade(msgspec.Struct, frozen=True, gc=False):
+    """The latest execution of a book; ``side`` is the taker's."""
+
+    price: int
+    amount: int
+    side: Side
+
+
+class MarketStatus(msgspec.Struct, frozen=True, gc=False):
+    """The best levels and the last trade of a book."""
+
+    last_trade: LastTrade | None
+    best_bid: LevelTotal | None
+    best_ask: LevelTotal | None
+
+
+class Level:
+    """The orders at one price, oldest first, and the sum of their remaining amounts."""
+
+    __slots__ = ("amount", "orders", "rank", "removals", "side")
+
+    def __init__(self, side: BookSide, rank: int) -> None:
+        self.side = side
+        self.rank = rank
+        self.orders: dict[bytes, ActiveOrder] = {}
+        self.amount = 0
+        self.removals = 0
+
+    @property
+    def price(self) -> int:
+        """The level's price."""
+        return abs(self.rank)
+
+    def first(self) -> ActiveOrder:
+        """The order that is next to be executed."""
+        return next(iter(self.orders.values()))
+
+    def remove(self, order_id: bytes) -> ActiveOrder:
+        """Take an order out; the side drops an empty level."""
+        order = self.orders.pop(order_id)
+        self.amount -= order.amount
+        self.removals += 1
+        if not self.orders:
+            self.side.drop(self.rank)
+        elif self.removals > _MAX_REMOVALS:
+            self.orders = dict(self.orders.items())
+            self.removals = 0
+        self.side.touch(self.rank)
+        return order
+
+
+class BookSide:
+    """The bids or the asks of a book."""
+
+    __slots__ = ("changed", "levels", "ranks", "sign")
+
+    def __init__(self, sign: int) -> None:
+        self.sign = sign
+        self.levels: dict[int, Level] = {}
+        self.ranks: list[int] = []
+        self.changed: set[int] | None = None
+
+    def put(self, price: int, order: ActiveOrder) -> Level:
+        """Add an order behind all others of a level."""
+        rank = price * self.sign
+        level = self.levels.get(rank)
+        if level is None:
+            level = self.levels[rank] = Level(self, rank)
+            ranks = self.ranks
+            if not ranks or ranks[-1] < rank:
+                ranks.append(rank)
+            else:
+                insort(ranks, rank)
+        level.orders[order.order.id] = order
+        level.amount += order.amount
+        if self.changed is not None:
+            self.changed.add(rank)
+        return level
+
+    def drop(self, rank: int) -> None:
+        """Forget an empty level."""
+        del self.levels[rank]
+        if self.ranks[-1] == rank:
+            self.ranks.pop()
+        else:
+            del self.ranks[bisect_left(self.ranks, rank)]
+
+    def touch(self, rank: int) -> None:
+        """Remember for a watcher that a level changed."""
+        if self.changed is not None:
+            self.changed.add(rank)
+
+    def best(self) -> LevelTotal | None:
+        """The best level."""
+        if not self.ranks:
+            return None
+        level = self.levels[self.ranks[-1]]
+        return LevelTotal(level.price, level.amount)
+
+    def depth(self, limit: int) -> list[LevelTotal]:
+        """The best levels, best first."""
+        levels, sign = self.levels, self.sign
+        # The slice below would take all for a limit of zero.
+        ranks = self.ranks[: -limit - 1 : -1] if limit > 0 else []
+        return [LevelTotal(rank * sign, levels[rank].amount) for rank in ranks]
+
+    def orders(self) -> Iterator[ActiveOrder]:
+        """All orders, by priority."""
+        for rank in reversed(self.ranks):
+            yield from self.levels[rank].orders.values()
+
+    def take_changes(self) -> list[LevelTotal]:
+        """The levels that changed since the last call, gone ones with amount 0; the first call
+        begins to watch.
+        """
+        changed, self.changed = self.changed, set()
+        return [
+            LevelTotal(rank * self.sign, level.amount if (level := self.levels.get(rank)) else 0)
+            for rank in sorted(changed or (), reverse=True)
+        ]
+
+
+class OrderBook:
+    """The bids and asks of one pair. ``created`` and ``changed_at`` are timestamps of commands in
+    milliseconds; ``next_timestamp`` is the least that the next exchange transaction may have where
+    those of a book have to differ.
+    """
+
+    __slots__ = (
+        *("asks", "bids", "changed_at", "created", "index", "last_trade", "next_timestamp"),
+        *("pair", "terms"),
+    )
+
+    def __init__(self, pair: AssetPair, created: int) -> None:
+        self.pair = pair
+        self.created = created
+        self.changed_at = created
+        self.bids = BookSide(1)
+        self.asks = BookSide(-1)
+        self.index: dict[bytes, Level] = {}
+        self.last_trade: LastTrade | None = None
+        self.next_timestamp = 0
+        self.terms: Terms | None = None
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def get(self, order_id: bytes) -> ActiveOrder | None:
+        """A resting order, or None."""
+        level = self.index.get(order_id)
+        return None if level is None else level.orders[order_id]
+
+    def orders(self) -> Iterator[ActiveOrder]:
+        """All resting orders: bids, then asks, each by priority."""
+        yield from self.bids.orders()
+        yield from self.asks.orders()
+
+    def status(self) -> MarketStatus:
+        """The best levels and the last trade."""
+        return MarketStatus(self.last_trade, self.bids.best(), self.asks.best())
+
+    def depth(self, limit: int) -> tuple[list[LevelTotal], list[LevelTotal]]:
+        """The best bids and asks, best first."""
+        return self.bids.depth(limit), self.asks.depth(limit)
+
+    def cancel(self, order_id: bytes, reason: CancelReason, timestamp: int) -> OrderCanceled | None:
+        """Take an order out, or None where it is not in the book."""
+        level = self.index.pop(order_id, None)
+        if level is None:
+            return None
+        self.changed_at = timestamp
+        return OrderCanceled(level.remove(order_id), reason, timestamp)
+
+    def cancel_all(self, reason: CancelReason, timestamp: int) -> list[Event]:
+        """Take all orders out: bids, then asks, each by priority."""
+        ids = [order.order.id for order in self.orders()]
+        events: list[Event] = []
+        for order_id in ids:
+            canceled = self.cancel(order_id, reason, timestamp)
+            if canceled is not None:
+                events.append(canceled)
+        return events
+
+    def add(self, submitted: ActiveOrder, timestamp: int, terms: Terms, offset: int) -> list[Event]:
+        """Match an order with those of the other side; keep the rest of a limit order."""
+        events: list[Event] = [OrderAdded(submitted, timestamp)]
+        self.changed_at = timestamp
+        if order_fault(submitted.order, timestamp) is not None:
+            events.append(OrderCanceled(submitted, CancelReason.BECAME_INVALID, timestamp))
+            return events
+        rest = self._match(submitted, timestamp, terms, offset, events)
+        if rest is None:
+            return events
+        if rest.is_market:
+            events.append(OrderCanceled(rest, CancelReason.BECAME_UNMATCHABLE, timestamp))
+            return events
+        order = rest.order
+        price = correct_by_tick(order.price, order.side, terms.tick_size)
+        if price == 0:
+            # Validation refuses it, but a greater tick may have come into force since.
+            events.append(OrderCanceled(rest, CancelReason.BECAME_INVALID, timestamp))
+            return events
+        side = self.bids if order.side is Side.BUY else self.asks
+        self.index[order.id] = side.put(price, rest)
+        return events
+
+    def _match(
+        self,
+        submitted: ActiveOrder,
+        timestamp: int,
+        terms: Terms,
+        offset: int,
+        events: list[Event],
+    ) -> ActiveOrder | None:
+        """Execute while prices overlap. Returns what finds no counter order any more, or None where
+        the submitted order is done with.
+        """
+        order = submitted.order
+        price = order.price
+        # An ask overlaps while its price is at most the buyer's; in ranks both sides compare alike.
+        counters, limit = (self.asks, -price) if order.side is Side.BUY else (self.bids, price)
+        ranks, levels = counters.ranks, counters.levels
+        while ranks and ranks[-1] >= limit:
+            level = levels[ranks[-1]]
+            counter = level.first()
+            counter_price = counter.order.price
+            if submitted.amount * counter_price < PRICE_CONSTANT:
+                break
+            if not expires_in_time(counter.order, timestamp):
+                self._drop(level, counter)
+                events.append(OrderCanceled(counter, CancelReason.BECAME_INVALID, timestamp))
+                continue
+            amount = executed_amount(submitted, counter)
+            if amount == 0:
+                break
+            executed = self._execute(submitted, counter, amount, timestamp, terms, offset)
+            events.append(executed)
+            if executed.maker_is_done:
+                self._drop(level, counter)
+            else:
+                level.orders[counter.order.id] = executed.maker
+                level.amount -= amount
+                counters.touch(level.rank)
+            if executed.taker_is_done:
+                return None
+            submitted = executed.taker
+            if not executed.maker_is_done or (
+                submitted.is_market and submitted.available_for_spending <= 0
+            ):
+                break
+        else:
+            return submitted
+        events.append(OrderCanceled(submitted, CancelReason.BECAME_UNMATCHABLE, timestamp))
+        return None
+
+    def _drop(self, level: Level, order: ActiveOrder) -> None:
+        del self.index[order.order.id]
+        level.remove(order.order.id)
+
+    def _execute(
+        self,
+        taker: ActiveOrder,
+        maker: ActiveOrder,
+        amount: int,
+        timestamp: int,
+        terms: Terms,
+        offset: int,
+    ) -> OrderExecuted:
+        taker_order, maker_order = taker.order, maker.order
+        price = maker_order.price
+        taker_fee, maker_fee = terms.fees(taker, maker, amount)
+        if terms.distinct_timestamps and self.next_timestamp > timestamp:
+            timestamp = self.next_timestamp
+        self.next_timestamp = timestamp + 1
+        self.last_trade = LastTrade(price, amount, taker_order.side)
+        nominator = amount * price
+        available = 0
+        if taker.is_market:
+            buys = taker_order.side is Side.BUY
+            available = taker.available_for_spending - (
+                nominator // PRICE_CONSTANT if buys else amount
+            )
+            if taker_order.matcher_fee_asset == taker.spent_asset:
+                available -= taker_fee
+        taker_amount, maker_amount = taker.amount - amount, maker.amount - amount
+        return OrderExecuted(
+            ActiveOrder(
+                taker_order,
+                taker.is_market,
+                taker_amount,
+                max(taker.fee - taker_fee, 0),
+                taker.price_nominator + nominator,
+                available,
+                taker.percent_min_fee,
+                taker.percent_const_min_fee,
+            ),
+            ActiveOrder(
+                maker_order,
+                False,
+                maker_amount,
+                max(maker.fee - maker_fee, 0),
+                maker.price_nominator + nominator,
+                0,
+                maker.percent_min_fee,
+                maker.percent_const_min_fee,
+            ),
+            amount,
+            price,
+            taker_fee,
+            maker_fee,
+            taker_amount * taker_order.price < PRICE_CONSTANT,
+            maker_amount * price < PRICE_CONSTANT,
+            timestamp,
+            offset,
+        )
+
+
+def executed_amount(taker: ActiveOrder, maker: ActiveOrder) -> int:
+    """How much of the amount asset two orders exchange at the maker's price."""
+    price = maker.order.price
+    # What is worth as many units comes out the same for the lesser amount as the lesser of both.
+    amount = corrected_amount(min(taker.amount, maker.amount), price)
+    if not taker.is_market:
+        return amount
+    order = taker.order
+    limit = market_limit(
+        order.side,
+        amount=taker.amount,
+        fee=taker.fee,
+        available=taker.available_for_spending,
+        price=price,
+        fee_is_spent=order.matcher_fee_asset == taker.spent_asset,
+    )
+    return min(amount, limit)
+
+
+def check_invariants(book: OrderBook) -> None:
+    """Raises ``InvariantBroken`` unless the book is not crossed, every level is in its place and
+    adds up, and the index names exactly the orders of the levels.
+    """
+    for side in (book.bids, book.asks):
+        if side.ranks != sorted(side.levels) or len(set(side.ranks)) != len(side.ranks):
+            raise InvariantBroken(f"{book.pair.key}: levels out of order")
+        for rank, level in side.levels.items():
+            _check_level(book, side, rank, level)
+    resting = sum(
+        len(level.orders) for side in (book.bids, book.asks) for level in side.levels.values()
+    )
+    if resting != len(book.index):
+        raise InvariantBroken(f"{book.pair.key}: {resting} orders, {len(book.index)} in the index")
+    bid, ask = book.bids.best(), book.asks.best()
+    if bid is not None and ask is not None and bid.price >= ask.price:
+        raise InvariantBroken(f"{book.pair.key}: crossed, {bid.price} bid, {ask.price} asked")
+
+
+def _check_level(book: OrderBook, side: BookSide, rank: int, level: Level) -> None:
+    where = f"{book.pair.key} at {level.price}"
+    if level.rank != rank or rank * side.sign <= 0 or not level.orders:
+        raise InvariantBroken(f"{where}: no such level")
+    if level.amount != sum(order.amount for order in level.orders.values()):
+        raise InvariantBroken(f"{where}: amounts do not add up")
+    for order_id, active in level.orders.items():
+        if book.index.get(order_id) is not level or active.order.id != order_id:
+            raise InvariantBroken(f"{where}: order and index disagree")
+        if active.is_market or not 0 < active.amount < MAX_AMOUNT:
+            raise InvariantBroken(f"{where}: an order that cannot rest")
+        if (active.order.side is Side.BUY) is not (side is book.bids):
+            raise InvariantBroken(f"{where}: an order of the other side")

@@ -1,0 +1,141 @@
+"""The engine: all order books, driven by the commands of a journal.
+
+The same commands with the same offsets and timestamps, under the same settings, give the same
+events and the same books, always. It raises for no command that ``commands.decode`` returns.
+
+What lives here: the books, and what each command does. What does not: whether a command may be
+given (``validation``), its way here and the way of its events (``soliton.matcher``).
+
+Source: wavesplatform/matcher
+``dex/src/main/scala/com/wavesplatform/dex/actors/orderbook/OrderBookActor.scala``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from soliton.matching import snapshots
+from soliton.matching.book import OrderBook
+from soliton.matching.commands import (
+    CancelAllOrders,
+    CancelOrder,
+    CancelSource,
+    Command,
+    DeleteOrderBook,
+    PlaceMarketOrder,
+    PlaceOrder,
+)
+from soliton.matching.events import BookDeleted, CancelReason, Event, OrderCancelFailed
+from soliton.matching.model import ActiveOrder, limit_order, market_order
+from soliton.matching.pairs import Asset, AssetPair
+from soliton.matching.rules import MatchingSettings
+
+NOTHING_APPLIED: Final = -1
+"""The offset of an engine that has seen no command."""
+
+_REASONS: Final = {
+    CancelSource.NOT_TRACKED: CancelReason.NOT_TRACKED,
+    CancelSource.REQUEST: CancelReason.REQUEST_EXECUTED,
+    CancelSource.EXPIRATION: CancelReason.EXPIRED,
+    CancelSource.BALANCE_TRACKING: CancelReason.INSUFFICIENT_BALANCE,
+}
+
+
+class Engine:
+    """All order books. One caller applies commands in the order of their offsets."""
+
+    __slots__ = ("_books", "last_offset", "last_timestamp", "settings")
+
+    def __init__(self, settings: MatchingSettings) -> None:
+        self.settings = settings
+        self.last_offset = NOTHING_APPLIED
+        self.last_timestamp = 0
+        # By the assets themselves: a pair would have to be made for every command.
+        self._books: dict[tuple[Asset, Asset], OrderBook] = {}
+
+    def apply(self, offset: int, timestamp: int, command: Command) -> list[Event]:
+        """What a command does, as events in their order; timestamps in milliseconds.
+
+        A command at or before ``last_offset`` was applied already and does nothing, so that a
+        journal may be read again from before a snapshot. Nor does an order that rests in its book.
+        """
+        if offset <= self.last_offset:
+            return []
+        self.last_offset = offset
+        self.last_timestamp = timestamp
+        match command:
+            case PlaceOrder(order=order):
+                active = limit_order(order, command.percent_min_fee, command.percent_const_min_fee)
+                return self._place(active, offset, timestamp)
+            case CancelOrder():
+                return self._cancel(command, timestamp)
+            case PlaceMarketOrder(order=order, available_for_spending=available):
+                active = market_order(
+                    order, available, command.percent_min_fee, command.percent_const_min_fee
+                )
+                return self._place(active, offset, timestamp)
+            case CancelAllOrders(pair=pair):
+                book = self.book(pair)
+                if book is None:
+                    return []
+                return book.cancel_all(CancelReason.REQUEST_EXECUTED, timestamp)
+            case DeleteOrderBook(pair=pair):
+                return self._delete(pair, timestamp)
+
+    def _place(self, active: ActiveOrder, offset: int, timestamp: int) -> list[Event]:
+        order = active.order
+        key = (order.amount_asset, order.price_asset)
+        book = self._books.get(key)
+        if book is None:
+            book = self._books[key] = OrderBook(AssetPair(*key), timestamp)
+        elif order.id in book.index:
+            return []
+        terms = book.terms
+        if terms is None or offset >= terms.until:
+            terms = book.terms = self.settings.terms_at(book.pair, offset)
+        return book.add(active, timestamp, terms, offset)
+
+    def _cancel(self, command: CancelOrder, timestamp: int) -> list[Event]:
+        pair = command.pair
+        book = self._books.get((pair.amount_asset, pair.price_asset))
+        if book is not None:
+            canceled = book.cancel(command.order_id, _REASONS[command.source], timestamp)
+            if canceled is not None:
+                return [canceled]
+        return [OrderCancelFailed(command.order_id, command.owner, timestamp)]
+
+    def _delete(self, pair: AssetPair, timestamp: int) -> list[Event]:
+        book = self._books.pop((pair.amount_asset, pair.price_asset), None)
+        if book is None:
+            return []
+        events = book.cancel_all(CancelReason.ORDER_BOOK_DELETED, timestamp)
+        events.append(BookDeleted(pair, timestamp))
+        return events
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def book(self, pair: AssetPair) -> OrderBook | None:
+        """The book of a pair, to be read only, or None if nothing was ever placed."""
+        return self._books.get((pair.amount_asset, pair.price_asset))
+
+    def books(self) -> list[OrderBook]:
+        """All books, to be read only, in the order in which they came to be."""
+        return list(self._books.values())
+
+    def tick_size(self, pair: AssetPair) -> int:
+        """The normalised tick size for the next command."""
+        return self.settings.tick_size_at(pair, self.last_offset + 1)
+
+    # --- snapshots --------------------------------------------------------------------------------
+
+    def snapshot(self) -> bytes:
+        """Everything that the engine knows, settings aside."""
+        return snapshots.write(self.last_offset, self.last_timestamp, self._books.values())
+
+    def restore(self, data: bytes) -> None:
+        """Become the engine that ``snapshot`` was called on; raises ``SnapshotError`` and changes
+        nothing for any other bytes.
+        """
+        offset, timestamp, books = snapshots.read(data)
+        self.last_offset, self.last_timestamp = offset, timestamp
+        self._books = {(book.pair.amount_asset, book.pair.price_asset): book for book in books}

@@ -1,0 +1,72 @@
+"""Whether an order is valid by itself at a time, in a matcher's eyes.
+
+What lives here: rules on an order's own fields. What does not: rules that need settings, assets or
+balances (``validation``), and signatures.
+
+Source: wavesplatform/matcher
+``waves-integration/src/main/scala/com/wavesplatform/dex/domain/order/Order.scala``.
+"""
+
+from __future__ import annotations
+
+from soliton.chain.orders import (
+    EIP712_SIGNATURE_LENGTHS,
+    MAX_AMOUNT,
+    MAX_LIFETIME_MS,
+    PRICE_CONSTANT,
+    Order,
+    Side,
+)
+from soliton.chain.values import MAX_I64
+
+_FIRST_WALLET_VERSION = 4
+
+
+def expires_in_time(order: Order, now: int) -> bool:
+    """Whether the order is neither expired nor expires too late; milliseconds."""
+    return now <= order.expiration <= now + MAX_LIFETIME_MS
+
+
+def order_fault(order: Order, now: int) -> str | None:
+    """The first rule that an order breaks at a time in milliseconds, in the reference's words."""
+    if order.amount <= 0:
+        return "amount should be > 0"
+    if order.price <= 0:
+        return "price should be > 0"
+    if order.amount >= MAX_AMOUNT:
+        return "amount too large"
+    fault = _volume_fault(order)
+    if fault is not None:
+        return fault
+    if order.amount_asset == order.price_asset:
+        return "Invalid AssetPair"
+    if not 0 < order.matcher_fee < MAX_AMOUNT:
+        return "matcherFee too large" if order.matcher_fee > 0 else "matcherFee should be > 0"
+    if order.timestamp <= 0:
+        return "timestamp should be > 0"
+    if not expires_in_time(order, now):
+        late = order.expiration >= now
+        return "expiration should be " + ("earlier than 30 days" if late else "> currentTime")
+    return wallet_fault(order)
+
+
+def _volume_fault(order: Order) -> str | None:
+    volume = order.amount * order.price // PRICE_CONSTANT
+    buys = order.side is Side.BUY
+    words = "SpendAmount" if buys else "ReceiveAmount"
+    if volume <= 0:
+        return f"{words} should be > 0"
+    fee = order.matcher_fee if buys and order.price_asset is None else 0
+    return f"{words} too large" if volume + fee > MAX_I64 else None
+
+
+def wallet_fault(order: Order) -> str | None:
+    """What is wrong with the form of an Ethereum wallet's signature, if there is one."""
+    signature = order.eip712_signature
+    if signature is None:
+        return None
+    if order.version < _FIRST_WALLET_VERSION:
+        return "eip712Signature available only since V4"
+    if len(signature) not in EIP712_SIGNATURE_LENGTHS:
+        return "eip712Signature should be of length 65 or 129"
+    return None
