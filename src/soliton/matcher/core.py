@@ -23,6 +23,7 @@ from soliton.matcher.records import (
 )
 from soliton.matcher.settings import MatcherSettings
 from soliton.matching.commands import CancelSource
+from soliton.matching.engine import Engine
 from soliton.matching.errors import MatcherError
 from soliton.matching.events import Event
 from soliton.matching.pairs import AssetPair
@@ -55,6 +56,14 @@ class MatcherCore(Protocol):
     @property
     def status(self) -> ServiceStatus:
         """Whether it works already, and still."""
+
+    @property
+    def engine(self) -> Engine:
+        """All order books and the rules of matching, to be read only."""
+
+    @property
+    def price_assets(self) -> tuple[AssetId | None, ...]:
+        """The assets that prices are counted in by preference, the most preferred first."""
 
     @property
     def public_key(self) -> bytes:
