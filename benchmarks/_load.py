@@ -125,6 +125,45 @@ def post_all(port: int, path: str, bodies: list[bytes], content_type: str) -> Lo
     return Load(**json.loads(result.removeprefix("RESULT ")))
 
 
+def get_for(port: int, path: str, seconds: float) -> tuple[int, int, float]:
+    """Ask for a path over and over: answers with status 200, others, and the seconds it took."""
+    if shutil.which("wrk") is None:
+        return asyncio.run(_ask_for(port, path, seconds))
+    script = 'function done(s) print("RESULT", s.requests, s.errors.status, s.duration / 1e6) end'
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory) / "load.lua"
+        file.write_text(script)
+        # wrk counts whole seconds.
+        command = ["wrk", "-t", str(THREADS), "-c", str(CONNECTIONS), "-s", str(file)]
+        command += ["-d", str(max(1, round(seconds))), "--timeout", "30"]
+        output = subprocess.check_output([*command, f"http://127.0.0.1:{port}{path}"], text=True)
+    result = next(line for line in output.splitlines() if line.startswith("RESULT"))
+    _, requests, errors, elapsed = result.split()
+    return int(requests) - int(errors), int(errors), float(elapsed)
+
+
+async def _ask_for(port: int, path: str, seconds: float) -> tuple[int, int, float]:
+    request = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
+    started = time.perf_counter()
+
+    async def one() -> tuple[int, int]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        count = good = 0
+        while time.perf_counter() - started < seconds:
+            writer.write(request)
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = int(head.lower().split(b"content-length:", 1)[1].split(b"\r\n", 1)[0])
+            await reader.readexactly(length)
+            count += 1
+            good += head.startswith(b"HTTP/1.1 200")
+        writer.close()
+        return count, good
+
+    counts = await asyncio.gather(*(one() for _ in range(CONNECTIONS)))
+    good = sum(item[1] for item in counts)
+    return good, sum(item[0] for item in counts) - good, time.perf_counter() - started
+
+
 async def _connection(port: int, requests: list[bytes], times: list[float]) -> int:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     accepted = 0
