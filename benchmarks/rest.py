@@ -188,7 +188,10 @@ def measure_broadcast() -> None:
 
 def main(seconds: float, only: str) -> None:
     """Print the table."""
-    print(f"CPU of the server for each request; {THREADS} threads, {CONNECTIONS} connections, {tool()}")
+    print(
+        "CPU of the server for each request; "
+        f"{tool()}, {THREADS} threads, {CONNECTIONS} connections"
+    )
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         height, transaction_id = make_chain(directory)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from soliton.api.asgi import METHOD_NOT_ALLOWED, NOT_FOUND, Application
+from soliton.api.asgi import METHOD_NOT_ALLOWED, NOT_FOUND, PIECE_BYTES, Application
 from soliton.api.errors import INVALID_BLOCK_ID, RejectionError
 from soliton.api.http import MAX_BODY_BYTES, Json, JsonStream, Raw, RawStream, Request, big_number
 from soliton.api.routes import (
@@ -28,7 +28,7 @@ from soliton.api.routes import (
     query_parameter,
 )
 from soliton.errors import InvariantBroken
-from tests.api.client import KEY, call, make_context
+from tests.api.client import KEY, call, call_at_once, make_context
 
 
 def route(
@@ -204,9 +204,9 @@ def rows(table: str) -> list[list[str]]:
 
 @pytest.mark.parametrize(("line", "status", "body"), rows(LIVE))
 async def test_table(line: str, status: str, body: str) -> None:
-    answer = await call(APP, line)
     expected = NOT_FOUND.body.decode() if status == "404" else body
-    assert (answer.status, answer.body.decode()) == (int(status), expected)
+    for answer in (await call(APP, line), await call_at_once(APP, line)):
+        assert (answer.status, answer.body.decode()) == (int(status), expected)
 
 
 JSON = {"Content-Type": "application/json"}
@@ -261,9 +261,34 @@ BODIES: list[tuple[str, bytes | list[bytes], dict[str, str], int, str]] = [
 async def test_bodies_keys_and_headers(
     line: str, body: bytes | list[bytes], headers: dict[str, str], status: int, start: str
 ) -> None:
-    answer = await call(APP, line, body, headers)
-    assert answer.status == status
-    assert answer.body.decode().startswith(NOT_FOUND.body.decode() if status == 404 else start)
+    answers = [await call(APP, line, body, headers)]
+    if isinstance(body, bytes) and len(body) < MAX_BODY_BYTES and "Content-Length" not in headers:
+        answers.append(await call_at_once(APP, line, body, headers))
+    for answer in answers:
+        assert answer.status == status
+        assert answer.body.decode().startswith(NOT_FOUND.body.decode() if status == 404 else start)
+
+
+async def test_a_long_answer_comes_in_pieces() -> None:
+    for size in (0, 1, PIECE_BYTES, PIECE_BYTES + 1, 3 * PIECE_BYTES):
+        text = bytes(range(256)) * (size // 256) + b"x" * (size % 256)
+        app = Application(make_context(), (route(GET, "/", lambda _request: Raw(text)),))  # noqa: B023
+        for answer in (await call(app, "GET /"), await call_at_once(app, "GET /")):
+            assert answer.body == text
+            assert answer.headers[b"content-length"] == b"%d" % size
+            assert len(answer.chunks) == max(1, -(-size // PIECE_BYTES))
+
+
+async def test_after_a_coroutine_that_rejects_the_next_route_may_try() -> None:
+    async def rejecting(_request: Request) -> object:
+        await asyncio.sleep(0)
+        raise RejectionError("not me")
+
+    first, second = route(GET, "/", rejecting), route(GET, "/", named("second"))
+    for routes, status in (((first, second), 200), ((first, first), 404)):
+        app = Application(make_context(), routes)
+        for answer in (await call(app, "GET /"), await call_at_once(app, "GET /")):
+            assert answer.status == status
 
 
 @pytest.mark.parametrize("path", ["/fails", "/deep", "/unwritable"])

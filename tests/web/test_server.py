@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import re
 import socket
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import TypeVar
 
 import pytest
@@ -236,12 +238,89 @@ async def test_too_many_connections_are_told_so() -> None:
     running = await serve(build_app(make_context()), "127.0.0.1", 0, ServerLimits(connections=3))
     idle = [socket.create_connection(("127.0.0.1", running.port)) for _ in range(3)]
     await asyncio.sleep(0.05)
-    assert (await aside(lambda: ask_once(running)))[0] == 503
+    refused = await aside(lambda: exchange(running, b"GET /utils/time HTTP/1.1\r\nHost: x\r\n\r\n"))
+    assert refused.startswith(b"HTTP/1.1 503 ") and b"\r\nretry-after: 1\r\n" in refused
     for plug in idle:
         plug.close()
     await asyncio.sleep(0.05)
     assert (await aside(lambda: ask_once(running)))[0] == 200
     await running.stop()
+
+
+async def test_requests_of_one_packet_are_answered_in_their_order() -> None:
+    async def slow(_request: Request) -> object:
+        await asyncio.sleep(0.05)
+        return "slow"
+
+    def quick(_request: Request) -> object:
+        return "quick"
+
+    routes = tuple(
+        Route(methods=GET, path=path, handler=handler, tag="t", summary="s", response={}, example=1)
+        for path, handler in (("/slow", slow), ("/quick", quick))
+    )
+    running = await serve(Application(make_context(), routes), "127.0.0.1", 0)
+    asked = ["quick", "slow", "quick", "quick", "slow", "slow", "quick"]
+    packet = b"".join(b"GET /%s HTTP/1.1\r\nHost: x\r\n\r\n" % name.encode() for name in asked)
+    packet += b"GET /nowhere HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    received = await aside(lambda: exchange(running, packet))
+    await running.stop()
+    assert re.findall(rb'"(\w+)"', received) == [name.encode() for name in asked]
+    assert received.count(b"HTTP/1.1 404 Not Found") == 1
+    assert received.count(b"\r\ndate: ") == len(asked) + 1
+
+
+async def test_the_first_version_of_http_gets_one_answer(server: RunningServer) -> None:
+    request = b"GET /utils/seed/2000 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
+    answer = await aside(lambda: exchange(server, request * 2))
+    assert answer.count(b"HTTP/1.1 400") == 1
+    assert b"connection: close" in answer
+
+
+async def test_idle_connections_are_closed() -> None:
+    limits = ServerLimits(keep_alive_seconds=0.2)
+    running = await serve(build_app(make_context()), "127.0.0.1", 0, limits)
+    for request in (b"GET /utils/time HTTP/1.1\r\nHost: x\r\n\r\n", b""):
+        answer = await aside(partial(exchange, running, request))
+        assert answer.startswith(b"HTTP/1.1 200 OK" if request else b"")
+    await running.stop()
+
+
+async def test_a_client_that_reads_nothing_is_cut_off() -> None:
+    """Its answer would wait in memory for ever."""
+
+    def large(_request: Request) -> object:
+        return Raw(bytes(64 * 1024 * 1024))
+
+    route = Route(
+        methods=GET, path="/", handler=large, tag="t", summary="s", response={}, example=1
+    )
+    limits = ServerLimits(write_seconds=0.2)
+    running = await serve(Application(make_context(), (route,)), "127.0.0.1", 0, limits)
+    reader, writer = await asyncio.open_connection("127.0.0.1", running.port, limit=1024)
+    writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+    await asyncio.sleep(0.6)
+    with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+        await reader.readexactly(64 * 1024 * 1024)
+    writer.close()
+    await running.stop()
+
+
+async def test_a_body_that_nobody_waits_for_has_to_end(server: RunningServer) -> None:
+    """The route is not there, and its answer is sent before the body has come."""
+    head = b"PATCH /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 9999999\r\n\r\n"
+    pieces = [head] + [b"x"] * 20
+    started = time.monotonic()
+
+    def talk() -> bytes:
+        try:
+            return exchange(server, *pieces, pause=0.05)
+        except ConnectionError:
+            return b""
+
+    await aside(talk)
+    assert time.monotonic() - started < 3
+    assert (await aside(lambda: ask_once(server)))[0] == 200
 
 
 async def test_answers_wait_for_no_delayed_acknowledgement(server: RunningServer) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -36,13 +36,24 @@ from soliton.api.http import (
 from soliton.api.routes import Body, BodyKind, CompiledRoute, Match, Route, Router
 from soliton.api.significands import with_strings
 from soliton.web.significands import JSON_WITH_STRINGS, Accepted, accepted
-from soliton.web.types import Headers, Message, Receive, Scope, Send
+from soliton.web.types import (
+    AsgiApplication,
+    Headers,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    WholeAnswer,
+)
 
 REQUEST_SECONDS = 20.0
 """How long a body may take to arrive, and a handler to answer (akka-http's request-timeout)."""
 
 STREAM_CHUNK_BYTES = 32 * 1024
 """Items of a JSON stream are gathered up to this size before they are sent."""
+
+PIECE_BYTES = 64 * 1024
+"""A longer answer is sent in pieces of this size, as fast as the client takes them."""
 
 _LENGTH_DIGITS = len(str(MAX_BODY_BYTES))
 
@@ -76,7 +87,30 @@ PREFLIGHT_HEADERS = (
 )
 
 logger = logging.getLogger("soliton.api")
+_FAILED = "%s %s failed"
 encode_json = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class _Later:
+    """A handler's coroutine, and the routes that may still try when it rejects the request."""
+
+    coroutine: Awaitable[object]
+    rest: Iterator[Match]
+
+
+class _BodyWantedError(Exception):
+    """The body has to be read before the request can be answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Exchange:
+    """One request on its way: what was asked, and what the client can read."""
+
+    request: Request
+    path: str
+    wish: Accepted
+    more: Headers
 
 
 class Application:
@@ -96,55 +130,122 @@ class Application:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1000})
             return
-        headers = dict(cast("list[tuple[bytes, bytes]]", scope["headers"]))
-        method = cast("str", scope["method"])
-        cors = self.context.cors and b"origin" in headers
-        request = Request(self.context, method, headers, cast("bytes", scope["query_string"]))
-        wish = accepted(headers.get(b"accept"))
-        more: Headers = CORS_HEADERS if cors else ()
-        result: object
+        exchange = self._exchange(
+            cast("str", scope["method"]),
+            cast("bytes", scope["raw_path"]),
+            cast("bytes", scope["query_string"]),
+            dict(cast("list[tuple[bytes, bytes]]", scope["headers"])),
+        )
         try:
-            if method == "OPTIONS":
-                result, more = OPTIONS_OK, more + PREFLIGHT_HEADERS if cors else ()
-            else:
-                path = cast("bytes", scope["raw_path"]).decode("latin-1")
-                result = await self._answer(request, path, receive, wish)
-            response = await _render(result, wish)
+            response = self._respond(exchange)
+        except _BodyWantedError:
+            response = await self._read_and_respond(exchange, receive)
+        await self._finish(exchange, response, receive, send)
+
+    def answer_at_once(
+        self, method: str, path: bytes, query: bytes, headers: dict[bytes, bytes], body: bytes
+    ) -> WholeAnswer | AsgiApplication:
+        """Answer a request that is all there; or give what will, where that takes time."""
+        exchange = self._exchange(method, path, query, headers)
+        exchange.request.body = body
+        exchange.request.body_read = True
+        response = self._respond(exchange)
+        if isinstance(response, Raw) and len(response.body) <= PIECE_BYTES:
+            return WholeAnswer(response.status, _headers(response, exchange.more), response.body)
+
+        async def finish(_scope: Scope, receive: Receive, send: Send) -> None:
+            await self._finish(exchange, response, receive, send)
+
+        return finish
+
+    def _exchange(
+        self, method: str, path: bytes, query: bytes, headers: dict[bytes, bytes]
+    ) -> _Exchange:
+        more: Headers = CORS_HEADERS if b"origin" in headers and self.context.cors else ()
+        if method == "OPTIONS" and more:
+            more += PREFLIGHT_HEADERS
+        request = Request(self.context, method, headers, query)
+        return _Exchange(request, path.decode("latin-1"), accepted(headers.get(b"accept")), more)
+
+    def _respond(self, exchange: _Exchange) -> object:
+        """The answer, as far as it can be given without waiting: ``Raw``, a stream or ``_Later``.
+
+        Raises ``_BodyWantedError``, and then begins anew when called again.
+        """
+        request = exchange.request
+        try:
+            if request.method == "OPTIONS":
+                return OPTIONS_OK
+            matches = iter(self._router.find(exchange.path))
+            return _render(self._dispatch(exchange, matches), exchange.wish)
+        except RejectionError:
+            return NOT_FOUND
+        except ApiError as error:
+            return _error_response(error, exchange.wish)
+        except _BodyWantedError:
+            raise
+        except Exception:
+            # The last line of defence: a fault of ours must not end the connection or the process.
+            logger.exception(_FAILED, request.method, exchange.path)
+            return _error_response(UNKNOWN.error(), exchange.wish)
+
+    async def _read_and_respond(self, exchange: _Exchange, receive: Receive) -> object:
+        request = exchange.request
+        try:
+            request.body = await _read_body(request, receive)
+        except RejectionError:
+            return NOT_FOUND
+        except TimeoutError:
+            return TIMED_OUT
+        request.body_read = True
+        return self._respond(exchange)
+
+    async def _finish(
+        self, exchange: _Exchange, response: object, receive: Receive, send: Send
+    ) -> None:
+        """Wait for what is not there yet, and send it."""
+        wish = exchange.wish
+        try:
+            while isinstance(response, _Later):
+                response = await self._carry_on(exchange, response)
+            if not isinstance(response, Raw):
+                response = await _open(response, wish)
         except ApiError as error:
             response = _error_response(error, wish)
         except TimeoutError:
             response = TIMED_OUT
         except Exception:
-            # The last line of defence: a fault of ours must not end the connection or the process.
-            logger.exception("%s %s failed", method, scope["path"])
+            logger.exception(_FAILED, exchange.request.method, exchange.path)
             response = _error_response(UNKNOWN.error(), wish)
         if isinstance(response, Raw):
-            await _send_whole(response, more, send)
+            await _send_whole(response, exchange.more, send)
         else:
-            await _send_stream(response, more, receive, send)
+            await _send_stream(response, exchange.more, receive, send)
 
-    async def _answer(
-        self, request: Request, path: str, receive: Receive, wish: Accepted
-    ) -> object:
-        """What the first route that takes the request says; else 403, 405 or 404 text."""
+    async def _carry_on(self, exchange: _Exchange, later: _Later) -> object:
         try:
-            for match in self._router.find(path):
-                try:
-                    return await self._try(request, match, receive, wish)
-                except RejectionError:
-                    continue
+            async with asyncio.timeout(REQUEST_SECONDS):
+                result = await later.coroutine
         except RejectionError:
-            return NOT_FOUND
+            result = self._dispatch(exchange, later.rest)
+        return _render(result, exchange.wish)
+
+    def _dispatch(self, exchange: _Exchange, matches: Iterator[Match]) -> object:
+        """What the first route that takes the request says; else 403, 405 or 404 text."""
+        for match in matches:
+            try:
+                return self._try(exchange, match, matches)
+            except RejectionError:
+                continue
+        path = exchange.path
         for prefix in self._guarded:
             if path == prefix or path.startswith(prefix + "/"):
-                self._check_key(request)
+                self._check_key(exchange.request)
         return NOT_FOUND
 
-    async def _try(
-        self, request: Request, match: Match, receive: Receive, wish: Accepted
-    ) -> object:
+    def _try(self, exchange: _Exchange, match: Match, rest: Iterator[Match]) -> object:
         route, segments = match
-        body = route.body
+        request, body = exchange.request, route.body
         if request.method not in route.methods:
             if body is None or not body.get_is_405 or request.method != "GET":
                 raise RejectionError("method")
@@ -155,14 +256,12 @@ class Application:
             self._check_key(request)
         if (route.path or route.queries) and not route.convert(request, segments):
             raise RejectionError("parameter")
-        if wish is Accepted.NOTHING and route.is_json:
+        if exchange.wish is Accepted.NOTHING and route.is_json:
             raise RejectionError("accept")
         if body is not None:
-            await _read_declared_body(request, body, receive)
-        if not route.is_async:
-            return route.handler(request)
-        async with asyncio.timeout(REQUEST_SECONDS):
-            return await cast("Awaitable[object]", route.handler(request))
+            _check_declared_body(request, body)
+        result = route.handler(request)
+        return _Later(cast("Awaitable[object]", result), rest) if route.is_async else result
 
     def _check_key(self, request: Request) -> None:
         for name in (b"x-api-key", b"api_key"):
@@ -172,15 +271,14 @@ class Application:
         raise API_KEY_NOT_VALID.error()
 
 
-async def _read_declared_body(request: Request, body: Body, receive: Receive) -> None:
+def _check_declared_body(request: Request, body: Body) -> None:
     kind = body.kind
     content_type = request.content_type()
     is_form = kind is BodyKind.FORM_OR_JSON and content_type == FORM_URLENCODED
     if kind is not BodyKind.TEXT and content_type != APPLICATION_JSON and not is_form:
         raise RejectionError("content type")
     if not request.body_read:
-        request.body = await _read_body(request, receive)
-        request.body_read = True
+        raise _BodyWantedError
     if kind is BodyKind.TEXT:
         return
     if not request.body:
@@ -222,23 +320,30 @@ class _OpenStream:
     rest: AsyncIterator[bytes]
 
 
-async def _render(result: object, wish: Accepted) -> Raw | _OpenStream:
-    """A handler's result as bytes; of a stream, the first chunk, so that its errors still show."""
-    if isinstance(result, Raw):
+_ALREADY_RENDERED = (Raw, _Later, JsonStream, NumberStream, RawStream)
+
+
+def _render(result: object, wish: Accepted) -> object:
+    """A handler's result as bytes, if it is there and no stream."""
+    if isinstance(result, _ALREADY_RENDERED):
         return result
+    if isinstance(result, Json):
+        return _json_response(result.value, result.status, wish)
+    return _json_response(result, 200, wish)
+
+
+async def _open(result: object, wish: Accepted) -> _OpenStream:
+    """A stream with its first chunk, so that errors until there still show."""
     if isinstance(result, RawStream):
         chunks = aiter(result.chunks)
         return _OpenStream(result.content_type, await anext(chunks, None), chunks)
     content_type = JSON_WITH_STRINGS if wish is Accepted.STRINGS else APPLICATION_JSON
     if isinstance(result, JsonStream):
         chunks = _json_chunks(result, as_strings=wish is Accepted.STRINGS)
-        return _OpenStream(content_type, await anext(chunks, None), chunks)
-    if isinstance(result, NumberStream):
+    else:
+        assert isinstance(result, NumberStream)
         chunks = _member_chunks(result, as_strings=wish is Accepted.STRINGS)
-        return _OpenStream(content_type, await anext(chunks, None), chunks)
-    if isinstance(result, Json):
-        return _json_response(result.value, result.status, wish)
-    return _json_response(result, 200, wish)
+    return _OpenStream(content_type, await anext(chunks, None), chunks)
 
 
 def _json_response(value: object, status: int, wish: Accepted) -> Raw:
@@ -252,15 +357,24 @@ def _error_response(error: ApiError, wish: Accepted) -> Raw:
     return _json_response(error.body(), error.kind.status, wish)
 
 
-async def _send_whole(response: Raw, more: Headers, send: Send) -> None:
-    headers = [
+def _headers(response: Raw, more: Headers) -> Headers:
+    own = (
         (b"content-type", response.content_type),
         (b"content-length", b"%d" % len(response.body)),
-        *response.headers,
-        *more,
-    ]
+    )
+    return own + response.headers + more if response.headers or more else own
+
+
+async def _send_whole(response: Raw, more: Headers, send: Send) -> None:
+    """In pieces that let other connections send theirs in between."""
+    body = response.body
+    headers = _headers(response, more)
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
-    await send({"type": "http.response.body", "body": response.body})
+    for start in range(0, len(body) - PIECE_BYTES, PIECE_BYTES):
+        piece = body[start : start + PIECE_BYTES]
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+    start = max(0, (len(body) - 1) // PIECE_BYTES * PIECE_BYTES)
+    await send({"type": "http.response.body", "body": body[start:]})
 
 
 async def _send_stream(stream: _OpenStream, more: Headers, receive: Receive, send: Send) -> None:

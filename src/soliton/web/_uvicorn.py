@@ -1,8 +1,11 @@
-"""What we change in uvicorn: no signal handlers, a start that can be awaited, limits on heads.
+"""What we change in uvicorn: no signal handlers, a start that can be awaited, limits on heads, and
+a short way for requests that can be answered at once.
 
 Only ``server`` imports this module, and only when a server starts. uvicorn limits neither the size
 of a request head nor the time that it may take; both are watched here, at the cost of one
-comparison for each packet.
+comparison for each packet. A request that came in one packet is given to a ``QuickApplication`` as
+it is: a task, its messages and its timers would cost more than most answers. Everything else goes
+uvicorn's way.
 """
 
 from __future__ import annotations
@@ -16,19 +19,63 @@ from typing import TYPE_CHECKING, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from uvicorn import Config, Server
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from soliton.web.server import BACKLOG, ServerLimits
-from soliton.web.types import AsgiApplication
+from soliton.errors import InvariantBroken
+from soliton.web.server import BACKLOG, RETRY_AFTER_SECONDS, ServerLimits
+from soliton.web.types import (
+    AsgiApplication,
+    QuickApplication,
+    Receive,
+    Scope,
+    Send,
+    WholeAnswer,
+)
 
 if TYPE_CHECKING:
     import socket
 
     from uvicorn._types import ASGI3Application
+    from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
     from uvicorn.server import ServerState
 
 _NO_HEAD = -1
 _UPGRADE = (b"connection", b"upgrade", b"http2-settings")
+_QUICK_METHODS = (b"GET", b"POST", b"OPTIONS", b"DELETE", b"PUT")
+_CLOSE = b"connection: close\r\n"
+_OVERLOADED = b"Too many connections, please try again in a short while."
+
+
+class _Shared:
+    """What all connections of one server share."""
+
+    __slots__ = ("_common", "_lines", "limits", "quick")
+
+    def __init__(self, limits: ServerLimits, app: AsgiApplication) -> None:
+        self.limits = limits
+        known: object = app
+        self.quick = known.answer_at_once if isinstance(known, QuickApplication) else None
+        self._common: list[tuple[bytes, bytes]] = []
+        self._lines = b""
+
+    def lines(self, common: list[tuple[bytes, bytes]]) -> bytes:
+        """The headers of every answer; uvicorn makes a new list when their date changes."""
+        if common is not self._common:
+            self._common = common
+            self._lines = b"".join(b"%s: %s\r\n" % header for header in common)
+        return self._lines
+
+
+async def _overloaded(_scope: Scope, _receive: Receive, send: Send) -> None:
+    """The answer while there are too many connections."""
+    headers = [
+        (b"content-type", b"text/plain; charset=UTF-8"),
+        (b"content-length", b"%d" % len(_OVERLOADED)),
+        (b"retry-after", b"%d" % RETRY_AFTER_SECONDS),
+        (b"connection", b"close"),
+    ]
+    await send({"type": "http.response.start", "status": 503, "headers": headers})
+    await send({"type": "http.response.body", "body": _OVERLOADED})
 
 
 class LimitedProtocol(HttpToolsProtocol):
@@ -41,23 +88,35 @@ class LimitedProtocol(HttpToolsProtocol):
         app_state: dict[str, object],
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
-        limits: ServerLimits,
+        shared: _Shared,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self._limits = limits
+        self._shared = shared
+        self._limits = shared.limits
         self._head_bytes = 0
         self._head_timer: asyncio.TimerHandle | None = None
+        self._idle_timer: asyncio.TimerHandle | None = None
+        self._was_active = False
+        self._held: list[bytes] | None = None
+        self._is_in_message = False
+        self._write_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(cast("asyncio.Transport", transport))
         self._start_timer()
+        self._watch_idleness()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
+        for timer in (self._idle_timer, self._write_timer):
+            if timer is not None:
+                timer.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        self._unset_keepalive_if_required()
+        self._was_active = True
+        if self.timeout_keep_alive_task is not None:
+            self._unset_keepalive_if_required()
         try:
             self.parser.feed_data(data)
         except HttpParserUpgrade as upgrade:
@@ -75,25 +134,140 @@ class LimitedProtocol(HttpToolsProtocol):
                 self.send_400_response("The request head is too long.")
             elif self._head_timer is None:
                 self._start_timer()
+        elif self._held is not None:
+            body, self._held = self._held, None
+            self._begin_cycle(self.app, body)
 
     def on_message_begin(self) -> None:
         self._head_bytes = 0
-        super().on_message_begin()
+        self._is_in_message = True
+        self.url = b""
+        self.headers = []
+        self.expect_100_continue = False
 
     def on_headers_complete(self) -> None:
-        if self.parser.should_upgrade() and not self._should_upgrade():
+        upgrades = self.parser.should_upgrade()
+        if upgrades and not self._should_upgrade():
             return
         self._head_bytes = _NO_HEAD
-        self._stop_timer()
-        super().on_headers_complete()
+        if self._head_timer is not None:
+            self._stop_timer()
+        if self._shared.quick is not None and not upgrades and self._is_alone():
+            self._held = []
+        else:
+            self._begin_cycle(self.app, [])
+
+    def on_body(self, body: bytes) -> None:
+        if self._held is not None:
+            self._held.append(body)
+        else:
+            super().on_body(body)
 
     def on_message_complete(self) -> None:
-        if not self.parser.should_upgrade():
+        self._is_in_message = False
+        if self._head_timer is not None:
+            self._stop_timer()
+        if self._held is not None:
+            body, self._held = self._held, None
+            self._answer_at_once(body)
+        elif not self.parser.should_upgrade():
             super().on_message_complete()
+
+    def _is_alone(self) -> bool:
+        """Whether nothing before this request is still on its way."""
+        return (
+            self._is_between_cycles()
+            and not self.flow.write_paused
+            and not self.expect_100_continue
+            and not self._is_too_many()
+        )
+
+    def _is_between_cycles(self) -> bool:
+        # uvicorn declares what is None before the first request as if it never were.
+        cycle = cast("RequestResponseCycle | None", self.cycle)
+        return cycle is None or cycle.response_complete
+
+    def _is_too_many(self) -> bool:
+        limit = self._limits.connections
+        return len(self.connections) > limit or len(self.tasks) >= limit
+
+    def _answer_at_once(self, body: list[bytes]) -> None:
+        """Answer without a task, or begin one where that is not possible."""
+        quick, url = self._shared.quick, self.url
+        method = self.parser.get_method()
+        simple = url.startswith(b"/") and b"#" not in url and url.isascii()
+        if quick is None or method not in _QUICK_METHODS or not simple:
+            self._begin_cycle(self.app, body)
+            super().on_message_complete()
+            return
+        path, _, query = url.partition(b"?")
+        answer = quick(method.decode("ascii"), path, query, dict(self.headers), b"".join(body))
+        if not isinstance(answer, WholeAnswer):
+            self._begin_cycle(answer, [])
+            super().on_message_complete()
+            return
+        keep_alive = self.parser.should_keep_alive() and self.parser.get_http_version() != "1.0"
+        parts = [STATUS_LINE[answer.status], self._shared.lines(self.server_state.default_headers)]
+        for name, value in answer.headers:
+            if b"\n" in value or b"\r" in value:
+                raise InvariantBroken(f"a line break in the header {name!r}")
+            parts += (name, b": ", value, b"\r\n")
+        parts += (b"\r\n" if keep_alive else _CLOSE + b"\r\n", answer.body)
+        self.transport.write(b"".join(parts))
+        self.server_state.total_requests += 1
+        if not keep_alive:
+            self.transport.close()
+
+    def _begin_cycle(self, app: object, body: list[bytes]) -> None:
+        """Go uvicorn's way with the request whose head is complete, and with this application."""
+        url, headers, expects = self.url, self.headers, self.expect_100_continue
+        super().on_message_begin()
+        self.url, self.headers, self.expect_100_continue = url, headers, expects
+        self.scope["headers"] = headers
+        chosen = _overloaded if self._is_too_many() else app
+        usual, self.app = self.app, cast("ASGI3Application", chosen)
+        try:
+            super().on_headers_complete()
+        finally:
+            self.app = usual
+        for piece in body:
+            super().on_body(piece)
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self._is_in_message and self._head_timer is None:
+            # The answer did not wait for the body; what still comes has to end some time.
+            self._start_timer()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._write_timer = self.loop.call_later(self._limits.write_seconds, self._writing_stalls)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+
+    def _writing_stalls(self) -> None:
+        """The client reads nothing of an answer that waits in our memory."""
+        self.transport.abort()
+
+    def _watch_idleness(self) -> None:
+        """Close the connection when nothing came and nothing went for a while."""
+        idle = not self._was_active and self._is_between_cycles()
+        if self._idle_timer is not None and idle:
+            self.transport.close()
+            return
+        self._was_active = False
+        self._idle_timer = self.loop.call_later(
+            self._limits.keep_alive_seconds, self._watch_idleness
+        )
 
     def _become_websocket(self, rest: bytes) -> None:
         """Hand the connection over, with what the client sent behind the request."""
         self._stop_timer()
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
         self.handle_websocket_upgrade()
         protocol = self.transport.get_protocol()
         if rest and isinstance(protocol, asyncio.Protocol) and protocol is not self:
@@ -150,7 +324,7 @@ def make_server(
     """A server ready to run, and the event that says it accepts connections."""
     # "Unsupported upgrade request" for each call of a Java client is nothing to warn of.
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
-    protocol = cast("type[asyncio.Protocol]", partial(LimitedProtocol, limits=limits))
+    protocol = cast("type[asyncio.Protocol]", partial(LimitedProtocol, shared=_Shared(limits, app)))
     config = Config(
         app=cast("ASGI3Application", app),
         http=protocol,
@@ -167,8 +341,7 @@ def make_server(
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=limits.connections,
-        timeout_keep_alive=limits.keep_alive_seconds,
+        timeout_keep_alive=max(1, round(limits.keep_alive_seconds)),
         timeout_graceful_shutdown=1,
         backlog=BACKLOG,
     )

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from uvicorn import Server
 
 BACKLOG = 1024
+RETRY_AFTER_SECONDS = 1
+"""When those may come again who found too many connections."""
 STOP_SECONDS = 0.7
 """Running requests may end within this time after ``stop``; then they are cut off."""
 
@@ -33,8 +35,10 @@ class ServerLimits:
     """Request line and headers; repeated ``id`` parameters make long lines."""
     head_seconds: float = 10.0
     """How long a connection may take to send one whole request head."""
-    keep_alive_seconds: int = 60
-    """How long an idle connection stays open."""
+    keep_alive_seconds: float = 60
+    """How long an idle connection stays open, at least; at most twice as long."""
+    write_seconds: float = 30.0
+    """How long a client may read nothing of an answer that is too long to be sent in one go."""
     websocket_message_bytes: int = 64 * 1024
     """The longest message that a client may send over a WebSocket."""
 

@@ -6,6 +6,7 @@ Source: the ASGI specification, ``asgi.readthedocs.io``.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, MutableMapping
+from typing import NamedTuple, Protocol, runtime_checkable
 
 Message = MutableMapping[str, object]
 Scope = MutableMapping[str, object]
@@ -13,3 +14,26 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Headers = tuple[tuple[bytes, bytes], ...]
 AsgiApplication = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class WholeAnswer(NamedTuple):
+    """An answer that is all there; its headers say how long the body is."""
+
+    status: int
+    headers: Headers
+    body: bytes
+
+
+@runtime_checkable
+class QuickApplication(Protocol):
+    """An ASGI application that can answer most requests without waiting for anything.
+
+    The server asks it directly for requests that arrived in one piece: no task, no messages.
+    """
+
+    def answer_at_once(
+        self, method: str, path: bytes, query: bytes, headers: dict[bytes, bytes], body: bytes
+    ) -> WholeAnswer | AsgiApplication:
+        """The answer, or an application for this one request where the answer takes time; that
+        one is not told the body again. Names of headers are in lower case. Raises nothing.
+        """
