@@ -9,7 +9,7 @@ a matcher needs to know.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Sequence
 from enum import Enum
 from typing import Protocol
 
@@ -122,19 +122,18 @@ class NodeClient(Protocol):
     async def was_executed(self, order_id: bytes) -> bool:
         """Whether any part of an order was executed on the chain, as far as the node can tell."""
 
-    async def run_account_script(self, order: Order) -> ScriptAnswer:
-        """What the script of the sender says about an order."""
-
-    async def run_asset_scripts(
-        self, transaction: AnyTransaction, assets: Collection[AssetId]
+    async def run_scripts(
+        self, trial: AnyTransaction, order: Order, assets: Collection[AssetId]
     ) -> ScriptAnswer:
-        """What the scripts of these assets say about an exchange; the first that objects."""
+        """What the script of an order's sender, if there is one, and the scripts of ``assets`` say;
+        the first that objects. ``trial`` is an exchange of the order with another one.
+        """
 
     async def broadcast(self, transaction: AnyTransaction) -> BroadcastAnswer:
         """Send a transaction."""
 
-    async def is_confirmed(self, transaction_id: bytes) -> int | None:
-        """The height of a transaction's block, ``None`` when it is on no block."""
+    async def confirmed_heights(self, transaction_ids: Sequence[bytes]) -> dict[bytes, int]:
+        """The heights of those of the transactions that are on the chain."""
 
     def updates(self) -> AsyncIterator[NodeUpdate]:
         """What changes on the node from now on. The first update describes the whole pool of

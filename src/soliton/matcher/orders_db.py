@@ -1,0 +1,354 @@
+"""The orders database: what became of orders, their transactions, rates and pairs.
+
+It is written behind the engine: changes are collected in memory, where readers find them, and go to
+the disk together with the offset of the last command that they come from. What is lost with the
+memory is made again from the journal, so the database needs no log of its own.
+
+========  ======================================  ==============================================
+prefix    key                                     value
+========  ======================================  ==============================================
+``m``     a name                                  ``offset``: of the last command; ``owner``: whose
+``i``     order id                                the finalised order, ``OrderInfo``
+``h``     address                                 ids of its last finalised orders, oldest first
+``p``     address, pair                           the same of one pair
+``t``     order id, offset, index                 id of an exchange transaction
+``x``     transaction id                          the transaction
+``s``     transaction id                          not on the chain for certain: ``PendingRecord``
+``d``     pair, offset, index                     an execution, ``Trade``
+``r``     asset                                   rate, eight bytes
+``b``     pair                                    time at which the book came to be
+========  ======================================  ==============================================
+
+What lives here: keys, values, the writer. What does not: what is written when (``effects``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import struct
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+import lmdb
+import msgspec
+
+from soliton.chain.addresses import Address
+from soliton.chain.transactions import codec
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.values import AssetId
+from soliton.matcher.errors import DatabaseProblem
+from soliton.matcher.records import OrderInfo, Trade
+from soliton.matching.pairs import AssetPair, pair_to_bytes, read_pair
+
+MAP_BYTES: Final = 1 << 36
+"""How large the database may become; the address space is reserved, not the disk."""
+ID_BYTES: Final = 32
+MAX_TRANSACTIONS_PER_ORDER: Final = 10_000
+"""So many are read for one order; an order that is filled in more pieces shows the first ones."""
+
+_INFO: Final = b"i"
+_HISTORY: Final = b"h"
+_PAIR_HISTORY: Final = b"p"
+_ORDER_TRANSACTION: Final = b"t"
+_TRANSACTION: Final = b"x"
+_PENDING: Final = b"s"
+_TRADE: Final = b"d"
+_RATE: Final = b"r"
+_BOOK: Final = b"b"
+_OFFSET_KEY: Final = b"moffset"
+_OWNER_KEY: Final = b"mowner"
+_PLACE: Final = struct.Struct(">QH")
+_RATE_VALUE: Final = struct.Struct(">d")
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode_info = msgspec.msgpack.Decoder(OrderInfo).decode
+_decode_trade = msgspec.msgpack.Decoder(Trade).decode
+
+
+class PendingRecord(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A transaction that has to come onto the chain: when it was made (ms), and at which height it
+    was seen last (0: never).
+    """
+
+    created: int
+    height: int = 0
+
+
+_decode_pending = msgspec.msgpack.Decoder(PendingRecord).decode
+
+
+class OrdersDatabase:
+    """One matcher's database. Use from one event loop; the disk is written by a thread."""
+
+    def __init__(
+        self, directory: Path, owner: str, chain_id: int, max_finalized: int, *, durable: bool
+    ) -> None:
+        """Open or make it in ``directory``; ``owner`` (the matcher's address) must be the same
+        each time. ``max_finalized`` orders are listed per account, and per account and pair.
+        Raises ``DatabaseProblem``.
+        """
+        self._chain_id = chain_id
+        self._kept = max_finalized * ID_BYTES
+        self._fresh: dict[bytes, bytes | None] = {}
+        self._writing: dict[bytes, bytes | None] = {}
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="orders-db")
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            self._lock = _take_ownership(directory)
+            self._env = lmdb.open(
+                str(directory), map_size=MAP_BYTES, sync=durable, metasync=durable, max_readers=16
+            )
+        except (OSError, lmdb.Error) as error:
+            raise DatabaseProblem(f"cannot open the orders in {directory}: {error}") from error
+        found = self._get(_OWNER_KEY)
+        if found is None:
+            self._fresh[_OWNER_KEY] = owner.encode()
+        elif found.decode() != owner:
+            self._release()
+            raise DatabaseProblem(
+                f"{directory} holds orders of the matcher {found.decode()}, not {owner}"
+            )
+
+    # --- the writer -------------------------------------------------------------------------------
+
+    @property
+    def offset(self) -> int:
+        """The last command all of whose effects are here (in memory or on the disk), or -1."""
+        value = self._get(_OFFSET_KEY)
+        return -1 if value is None else int.from_bytes(value, "big", signed=True)
+
+    def mark(self, offset: int) -> None:
+        """All effects of the command at ``offset`` were put."""
+        self._fresh[_OFFSET_KEY] = offset.to_bytes(8, "big", signed=True)
+
+    @property
+    def unwritten(self) -> int:
+        """How many changes wait for the disk."""
+        return len(self._fresh) + len(self._writing)
+
+    async def flush(self) -> None:
+        """Bring everything that was put before to the disk; raises ``DatabaseProblem``."""
+        loop = asyncio.get_running_loop()
+        while self._writing:
+            await loop.run_in_executor(self._thread, int)
+        if not self._fresh:
+            return
+        self._writing, self._fresh = self._fresh, {}
+        try:
+            await loop.run_in_executor(self._thread, self._write, self._writing)
+        except DatabaseProblem:
+            self._fresh = self._writing | self._fresh
+            raise
+        finally:
+            self._writing = {}
+
+    def _write(self, changes: dict[bytes, bytes | None]) -> None:
+        try:
+            with self._env.begin(write=True) as txn:
+                with txn.cursor() as cursor:
+                    cursor.putmulti(
+                        sorted((key, value) for key, value in changes.items() if value is not None)
+                    )
+                for key, value in changes.items():
+                    if value is None:
+                        txn.delete(key)
+        except (OSError, lmdb.Error) as error:
+            raise DatabaseProblem(f"the orders cannot be written: {error}") from error
+
+    async def close(self) -> None:
+        """Write what is left and let go of the files."""
+        try:
+            await self.flush()
+        finally:
+            self._release()
+
+    def _release(self) -> None:
+        self._thread.shutdown()
+        self._env.close()
+        os.close(self._lock)
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def _get(self, key: bytes) -> bytes | None:
+        if key in self._fresh:
+            return self._fresh[key]
+        if key in self._writing:
+            return self._writing[key]
+        try:
+            with self._env.begin() as txn:
+                value: bytes | None = txn.get(key)
+        except lmdb.Error as error:
+            raise DatabaseProblem(f"the orders cannot be read: {error}") from error
+        return value
+
+    def _scan(
+        self, prefix: bytes, start: bytes | None = None, *, limit: int, backwards: bool = False
+    ) -> list[tuple[bytes, bytes]]:
+        """Up to ``limit`` keys with a prefix and their values, in order of the keys from ``start``
+        on, or the last ones.
+        """
+        start = prefix if start is None else start
+        found: dict[bytes, bytes] = {}
+        with self._env.begin() as txn, txn.cursor() as cursor:
+            walk = _last_first(cursor, prefix) if backwards else _from(cursor, prefix, start)
+            for key, value in walk:
+                if key not in self._fresh and key not in self._writing:
+                    found[key] = value
+                    if len(found) == limit:
+                        break
+        for changes in (self._writing, self._fresh):
+            for key, changed in changes.items():
+                if key.startswith(prefix) and key >= start:
+                    if changed is not None:
+                        found[key] = changed
+                    else:
+                        found.pop(key, None)
+        ordered = sorted(found.items())
+        return ordered[-limit:] if backwards else ordered[:limit]
+
+    # --- orders -----------------------------------------------------------------------------------
+
+    def finalize(self, info: OrderInfo) -> None:
+        """Keep an order to which nothing can happen any more."""
+        self._fresh[_INFO + info.id] = _encode(info)
+        pair = pair_to_bytes(info.pair)
+        for key in (_HISTORY + info.owner, _PAIR_HISTORY + info.owner + pair):
+            ids = (self._get(key) or b"") + info.id
+            self._fresh[key] = ids[-self._kept :] if self._kept else b""
+
+    def order(self, order_id: bytes) -> OrderInfo | None:
+        """A finalised order."""
+        if len(order_id) != ID_BYTES:
+            return None
+        value = self._get(_INFO + order_id)
+        return None if value is None else _decode_info(value)
+
+    def knows(self, order_id: bytes) -> bool:
+        """Whether an order is finalised."""
+        return self._get(_INFO + order_id) is not None
+
+    def history(self, owner: Address, pair: AssetPair | None) -> list[OrderInfo]:
+        """The last finalised orders of an account (of one pair), the oldest first."""
+        if pair is None:
+            ids = self._get(_HISTORY + owner) or b""
+        else:
+            ids = self._get(_PAIR_HISTORY + owner + pair_to_bytes(pair)) or b""
+        pieces = (ids[start : start + ID_BYTES] for start in range(0, len(ids), ID_BYTES))
+        return [info for order_id in pieces if (info := self.order(order_id)) is not None]
+
+    # --- executions -------------------------------------------------------------------------------
+
+    def put_trade(self, pair: AssetPair, trade: Trade) -> None:
+        """Keep an execution, and which transaction belongs to which orders."""
+        place = _PLACE.pack(trade.offset, trade.index)
+        self._fresh[_TRADE + pair_to_bytes(pair) + place] = _encode(trade)
+        if trade.transaction_id is not None:
+            for order_id in (trade.taker_order_id, trade.maker_order_id):
+                self._fresh[_ORDER_TRANSACTION + order_id + place] = trade.transaction_id
+
+    def trades(self, pair: AssetPair, limit: int) -> list[Trade]:
+        """The last executions of a pair, the oldest first."""
+        rows = self._scan(_TRADE + pair_to_bytes(pair), limit=limit, backwards=True)
+        return [_decode_trade(value) for _, value in rows]
+
+    def trades_from(self, pair: AssetPair, timestamp: int, limit: int) -> list[Trade]:
+        """The first executions of a pair at or after a time in milliseconds, the oldest first."""
+        prefix = _TRADE + pair_to_bytes(pair)
+        low, high = 0, 1 << 63
+        # Offsets grow with time: halve the range until it begins at the time asked for.
+        while low < high:
+            middle = (low + high) // 2
+            rows = self._scan(prefix, prefix + _PLACE.pack(middle, 0), limit=1)
+            if not rows or _decode_trade(rows[0][1]).timestamp >= timestamp:
+                high = middle
+            else:
+                low = _decode_trade(rows[0][1]).offset + 1
+        rows = self._scan(prefix, prefix + _PLACE.pack(low, 0), limit=limit)
+        return [_decode_trade(value) for _, value in rows]
+
+    # --- transactions -----------------------------------------------------------------------------
+
+    def put_transaction(self, transaction: AnyTransaction, created: int) -> None:
+        """Keep a transaction that has to come onto the chain."""
+        self._fresh[_TRANSACTION + transaction.id] = codec.encode(transaction)
+        self._fresh[_PENDING + transaction.id] = _encode(PendingRecord(created))
+
+    def transaction(self, transaction_id: bytes) -> AnyTransaction | None:
+        """A transaction that was made here."""
+        data = self._get(_TRANSACTION + transaction_id)
+        if data is None:
+            return None
+        # Both legacy versions begin with the type or a zero, which no message does.
+        if data[0] in (0, 7):
+            return codec.decode_legacy(data, self._chain_id)
+        return codec.decode_protobuf(data, self._chain_id)
+
+    def transactions_of(self, order_id: bytes) -> list[AnyTransaction]:
+        """The transactions of an order, the oldest first."""
+        rows = self._scan(_ORDER_TRANSACTION + order_id, limit=MAX_TRANSACTIONS_PER_ORDER)
+        found = (self.transaction(transaction_id) for _, transaction_id in rows)
+        return [transaction for transaction in found if transaction is not None]
+
+    def pending(self) -> dict[bytes, PendingRecord]:
+        """All transactions that are not on the chain for certain."""
+        rows = self._scan(_PENDING, limit=1 << 62)
+        return {key[len(_PENDING) :]: _decode_pending(value) for key, value in rows}
+
+    def note_seen(self, transaction_id: bytes, record: PendingRecord) -> None:
+        """Change what is known about a transaction that is not on the chain for certain."""
+        self._fresh[_PENDING + transaction_id] = _encode(record)
+
+    def settle(self, transaction_id: bytes) -> None:
+        """A transaction needs no more attention: it is deep in the chain, or refused for good."""
+        self._fresh[_PENDING + transaction_id] = None
+
+    # --- rates and books --------------------------------------------------------------------------
+
+    def rates(self) -> dict[AssetId, float]:
+        """All rates but that of the native coin."""
+        rows = self._scan(_RATE, limit=1 << 62)
+        return {key[len(_RATE) :]: _RATE_VALUE.unpack(value)[0] for key, value in rows}
+
+    def put_rate(self, asset_id: AssetId, rate: float | None) -> None:
+        """Keep a rate, or forget it."""
+        self._fresh[_RATE + asset_id] = None if rate is None else _RATE_VALUE.pack(rate)
+
+    def books(self) -> dict[AssetPair, int]:
+        """All pairs, with the time in milliseconds at which their book came to be."""
+        rows = self._scan(_BOOK, limit=1 << 62)
+        return {read_pair(key, len(_BOOK))[0]: int.from_bytes(value, "big") for key, value in rows}
+
+    def put_book(self, pair: AssetPair, created: int | None) -> None:
+        """Keep when a book came to be, or forget the book."""
+        value = None if created is None else created.to_bytes(8, "big")
+        self._fresh[_BOOK + pair_to_bytes(pair)] = value
+
+
+def _from(cursor: lmdb.Cursor, prefix: bytes, start: bytes) -> Iterator[tuple[bytes, bytes]]:
+    found = cursor.set_range(start)
+    while found and (key := bytes(cursor.key())).startswith(prefix):
+        yield key, bytes(cursor.value())
+        found = cursor.next()
+
+
+def _last_first(cursor: lmdb.Cursor, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+    found = cursor.set_range(prefix + b"\xff" * 16)
+    found = cursor.prev() if found else cursor.last()
+    while found and (key := bytes(cursor.key())).startswith(prefix):
+        yield key, bytes(cursor.value())
+        found = cursor.prev()
+
+
+def _take_ownership(directory: Path) -> int:
+    """The descriptor of a directory's lock file; it is released however the process ends."""
+    descriptor = os.open(directory / "owner.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(descriptor)
+        raise DatabaseProblem(f"another matcher has the orders in {directory} open") from error
+    return descriptor
