@@ -113,3 +113,20 @@ async def test_the_oldest_generation_tells_less(oldest: PrivateChain) -> None:
     assert status == 200
     assert set(compiled) == {"script", "complexity", "extraFee"}
     assert compiled["extraFee"] == 1_000_000
+
+
+async def test_dapps_without_directives(oldest: PrivateChain) -> None:
+    source = '@Callable(i)\nfunc keep(n: Int) = WriteSet([DataEntry("n", n)])'
+    status, compiled = await tell(oldest, "compileContract", source)
+    assert status == 200
+    assert (compiled["complexity"], compiled["extraFee"]) == (0, 1_000_000)
+    head = "{-# STDLIB_VERSION 3 #-}\n{-# CONTENT_TYPE DAPP #-}\n{-# SCRIPT_TYPE ACCOUNT #-}\n"
+    for target in ("compileContract", "compileCode"):
+        assert (await tell(oldest, target, head + source))[1]["script"] == compiled["script"]
+    status, error = await tell(oldest, "compileContract", "true")
+    assert (status, error["error"]) == (400, 305)
+
+
+async def test_newer_generations_want_directives(chain: PrivateChain) -> None:
+    answer = await call(chain.app, "POST /utils/script/compileContract", b"true")
+    assert answer.status == 404

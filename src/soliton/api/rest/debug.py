@@ -1,9 +1,11 @@
-"""Routes under ``/debug`` that are open to all: state hashes, the history of balances, validation.
+"""Routes under ``/debug`` that are open to all: state hashes, the history of balances, validation,
+what calls of dApps did.
 
 What does not live here: those that want the API key (``operations``).
 
 Source: wavesplatform/Waves
-``node/src/main/scala/com/wavesplatform/api/http/DebugApiRoute.scala``.
+``node/src/main/scala/com/wavesplatform/api/http/DebugApiRoute.scala``; what calls did is of the
+generation of its version 1.2.
 """
 
 from __future__ import annotations
@@ -15,15 +17,34 @@ from itertools import islice
 from typing import Final
 
 from soliton.api.asgi import NOT_FOUND
-from soliton.api.errors import INVALID_ADDRESS, WRONG_JSON, ApiError
+from soliton.api.errors import (
+    INVALID_ADDRESS,
+    INVALID_TRANSACTION_ID,
+    TRANSACTION_DOES_NOT_EXIST,
+    UNSUPPORTED_TRANSACTION_TYPE,
+    WRONG_JSON,
+    ApiError,
+    RejectionError,
+)
 from soliton.api.http import JsonStream, Request
-from soliton.api.json_transactions import Members, validated_json
-from soliton.api.lookup import ADDRESS, address_argument, node_of
+from soliton.api.json_transactions import MIDDLE, Members, confirmed_json, validated_json
+from soliton.api.lookup import ADDRESS, address_argument, decode_id, node_of, transaction_id
 from soliton.api.rest import examples
 from soliton.api.rest.signing import read_claimed
-from soliton.api.routes import GET, NATURAL, POST, Body, BodyKind, Parameter, Route
+from soliton.api.routes import (
+    GET,
+    NATURAL,
+    POST,
+    TEXT,
+    Body,
+    BodyKind,
+    Parameter,
+    Route,
+    query_parameter,
+)
 from soliton.api.translate import OLDEST, refusal, state_refusal
 from soliton.chain.addresses import Address
+from soliton.chain.transactions import invoke_script
 from soliton.chain.transactions.codec import to_json
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.errors import SolitonError
@@ -34,10 +55,17 @@ from soliton.node.node import Node
 from soliton.node.state_hash_json import state_hash_json
 
 GUARDED: Final = ("/debug",)
+FAMILIES: Final = dict.fromkeys(
+    ("/debug/stateChanges/info/{id}", "/debug/stateChanges/address/{address}/limit/{limit}"),
+    (MIDDLE,),
+)
+"""Routes that only some families of networks have."""
 
 _TAG: Final = "debug"
 _PAGE: Final = 1_000
 """So many changes are read before others get their turn."""
+_TRANSACTIONS: Final = 100
+"""The same for transactions."""
 
 
 def state_hash(request: Request) -> object:
@@ -115,6 +143,44 @@ def validate(request: Request) -> Members:
     return answer | validated_json(transaction, applied, chain)
 
 
+def state_changes(request: Request) -> Members:
+    """A call of a dApp with what it did."""
+    node = node_of(request)
+    found = node.chain.transaction(transaction_id(request.text("id"), node))
+    if found is None:
+        raise TRANSACTION_DOES_NOT_EXIST.error()
+    if found.transaction.type_id != invoke_script.TYPE.type_id:
+        raise UNSUPPORTED_TRANSACTION_TYPE.error()
+    return confirmed_json(found, node.chain)
+
+
+def state_changes_of_address(request: Request) -> JsonStream:
+    """The transactions of an account, the newest first; calls with what they did."""
+    node, address = node_of(request), address_argument(request)
+    limit, after = request.integer("limit"), request.optional_text("after")
+    if limit > node.settings.rest_api.transactions_by_address_limit:
+        raise RejectionError("limit")
+    start = None
+    if after is not None:
+        name = decode_id(after)
+        if name is None:
+            raise RejectionError("after")
+        location = node.chain.store.transaction_location(name)
+        start = None if location is None else (location.height, location.index)
+    # The index is read at once: it may change while the answer is on its way.
+    found = node.chain.store.address_transactions(address, start)
+    return JsonStream(_confirmed(node, [name for _, _, name in islice(found, limit)]))
+
+
+async def _confirmed(node: Node, names: list[bytes]) -> AsyncIterator[object]:
+    for number, name in enumerate(names):
+        found = node.chain.transaction(name)
+        if found is not None:
+            yield confirmed_json(found, node.chain)
+        if number % _TRANSACTIONS == 0:
+            await asyncio.sleep(0)
+
+
 def _claimed(obj: Members, node: Node) -> tuple[AnyTransaction | None, ApiError | None]:
     try:
         return read_claimed(obj, node), None
@@ -188,6 +254,36 @@ ROUTES: tuple[Route, ...] = (
             },
         },
         example=[{"height": 1, "balance": examples.AMOUNT}],
+        errors=(INVALID_ADDRESS,),
+    ),
+    Route(
+        methods=GET,
+        path="/debug/stateChanges/info/{id}",
+        handler=state_changes,
+        tag=_TAG,
+        summary="A call of a dApp with what it did",
+        parameters=(
+            Parameter("id", TEXT, "Id of a transaction in base58", examples.TRANSACTION_ID),
+        ),
+        response=examples.TRANSACTION_SCHEMA,
+        example=examples.CONFIRMED,
+        errors=(INVALID_TRANSACTION_ID, TRANSACTION_DOES_NOT_EXIST, UNSUPPORTED_TRANSACTION_TYPE),
+    ),
+    Route(
+        methods=GET,
+        path="/debug/stateChanges/address/{address}/limit/{limit}",
+        handler=state_changes_of_address,
+        tag=_TAG,
+        summary="The transactions of an account, the newest first; calls with what they did",
+        parameters=(
+            ADDRESS,
+            Parameter("limit", NATURAL, "How many, at most 1000", 10),
+            query_parameter(
+                "after", TEXT, "Id of the transaction to go on after", examples.TRANSACTION_ID
+            ),
+        ),
+        response={"type": "array", "items": examples.TRANSACTION_SCHEMA},
+        example=[examples.CONFIRMED],
         errors=(INVALID_ADDRESS,),
     ),
     Route(

@@ -4,7 +4,8 @@ What lives here: compiling, decompiling, estimating. What does not: running scri
 (``evaluation``), and the scripts of accounts (``account_data``).
 
 Source: wavesplatform/Waves
-``node/src/main/scala/com/wavesplatform/api/http/utils/UtilsApiRoute.scala``.
+``node/src/main/scala/com/wavesplatform/api/http/utils/UtilsApiRoute.scala``; 0bsnetwork/Zbs
+``src/main/scala/com/zbsnetwork/api/http/UtilsApiRoute.scala`` for the oldest generation.
 """
 
 from __future__ import annotations
@@ -47,6 +48,9 @@ from soliton.ride.script import Script, parse_script_text
 _TAG: Final = "utils"
 _FIRST_DEFAULT: Final = 3
 
+FAMILIES: Final = {"/utils/script/compileContract": ("zbs",)}
+"""Routes that only some families of networks have."""
+
 
 class Compiled(msgspec.Struct, frozen=True, rename="camel"):
     """A compiled script and what it costs."""
@@ -87,6 +91,13 @@ def compile_old(request: Request) -> Compiled:
     return Compiled(encode_base64(script.source), numbers.verifier, _full_extra_fee(node))
 
 
+def compile_dapp(request: Request) -> Compiled:
+    """Compile the source of a dApp, which needs no directives; nobody estimated these once."""
+    node, source = node_of(request), request.body_text()
+    script, _ = _compile(node, source, default_version=_FIRST_DEFAULT, content_type=DAPP)
+    return Compiled(encode_base64(script.source), 0, _full_extra_fee(node))
+
+
 def _compile(
     node: Node,
     source: str,
@@ -95,6 +106,7 @@ def _compile(
     compact: bool = False,
     default_version: int | None = None,
     script_type: str | None = None,
+    content_type: str | None = None,
 ) -> tuple[Script, Estimate]:
     """The script of a source, and its numbers by the estimator that holds now."""
     version = _default_version(node) if default_version is None else default_version
@@ -107,6 +119,7 @@ def _compile(
             check_complexity=False,
             default_version=version,
             script_type=script_type,
+            content_type=content_type,
         )
         said, script = compiled.directives, compiled.script
         if said.script == CALL:
@@ -253,6 +266,17 @@ ROUTES: tuple[Route, ...] = (
         tag=_TAG,
         summary="Compile a source without the costs of its functions; compileCode tells more",
         parameters=(query_parameter("assetScript", BOOLEAN, "It is that of an asset", False),),
+        body=_SOURCE,
+        response=Compiled,
+        example=_COMPILED,
+        errors=(SCRIPT_COMPILER_ERROR,),
+    ),
+    Route(
+        methods=POST,
+        path="/utils/script/compileContract",
+        handler=compile_dapp,
+        tag=_TAG,
+        summary="Compile the source of a dApp",
         body=_SOURCE,
         response=Compiled,
         example=_COMPILED,

@@ -73,19 +73,22 @@ def compile_source(
     check_complexity: bool = True,
     default_version: int = heads.DEFAULT_VERSION,
     script_type: str | None = None,
+    content_type: str | None = None,
 ) -> Compiled:
     """The script of a source; raises ``CompileError``.
 
     ``libraries`` are the texts of what the source imports, by the names it gives them. ``compact``
     and ``remove_unused`` make dApps smaller and do nothing to expressions. ``check_complexity``
-    refuses what no chain with all features would take, by its estimator. ``script_type`` holds in
-    place of what the source says about that.
+    refuses what no chain with all features would take, by its estimator. ``script_type`` and
+    ``content_type`` hold in place of what the source says about that.
     """
     if len(text) > MAX_SOURCE_CHARS:
         raise CompileError(f"the source has more than {MAX_SOURCE_CHARS} characters")
     said = read_directives(text, default_version)
     if script_type is not None:
         said = msgspec.structs.replace(said, script=script_type)
+    if content_type is not None:
+        said = msgspec.structs.replace(said, content=content_type)
     source = link(text, said, libraries or {})
     if len(source.text) > MAX_SOURCE_CHARS:
         raise CompileError(f"source and libraries have more than {MAX_SOURCE_CHARS} characters")
