@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from soliton.chain.addresses import Address
+from soliton.errors import InvariantBroken
 from soliton.ledger.state import (
     ALIASES,
     ASSET_BALANCES,
@@ -410,3 +412,51 @@ def test_only_one_process_writes(store: Store, tmp_path: Path) -> None:
     assert opened_elsewhere("no").returncode == 0
     store.close()
     assert opened_elsewhere("yes").returncode == 0
+
+
+# --- snapshots ------------------------------------------------------------------------------------
+
+
+def test_a_snapshot_stays_as_it_was(store: Store) -> None:
+    store.append(block(1, {WAVES: {ADDRESSES[0]: 5}}))
+    store.flush()
+    store.append(block(2, {WAVES: {ADDRESSES[0]: 6}}))
+    taken = store.snapshot()
+    store.flush()
+    store.append(block(3, {WAVES: {ADDRESSES[0]: 7}}))
+    store.flush()
+    assert (taken.height, taken.get(WAVES, ADDRESSES[0])) == (2, 6)
+    assert [value for _, value, _ in taken.balance_history(ADDRESSES[0], 9)] == [6, 5]
+    store.rollback(1)
+    assert (taken.height, taken.get(WAVES, ADDRESSES[0])) == (2, 6)
+    assert taken.block_data(2) is not None
+    with pytest.raises(InvariantBroken):
+        taken.flush()
+    taken.close()
+    assert (store.height, store.get(WAVES, ADDRESSES[0])) == (1, 5)
+
+
+def test_the_store_waits_for_snapshots_before_it_grows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "_FIRST_MAP_SIZE", 1 << 18)
+    store = Store(tmp_path, "net", durable=False)
+    store.append(block(1, {WAVES: {ADDRESSES[0]: 5}}))
+    store.flush()
+    taken = store.snapshot()
+    seen: list[int] = []
+
+    def read() -> None:
+        while not taken.revoked:
+            seen.append(taken.get(WAVES, ADDRESSES[0]))
+        taken.close()
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    entries = {(ADDRESSES[1], f"key {number}"): b"x" * 30_000 for number in range(30)}
+    store.append(block(2, {DATA: entries}))
+    store.flush()
+    reader.join()
+    assert set(seen) <= {5}
+    assert store.get(DATA, (ADDRESSES[1], "key 29")) == b"x" * 30_000
+    store.close()

@@ -9,8 +9,9 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from soliton.api.workers import Workers
 from soliton.node.node import Node
 
 
@@ -39,3 +40,5 @@ class ApiContext:
     random_bytes: Callable[[int], bytes] = secrets.token_bytes
     node: Node | None = None
     """The node that most routes ask; an API without one has the routes under ``/utils`` only."""
+    workers: Workers = field(default_factory=Workers)
+    """Threads for what takes long."""

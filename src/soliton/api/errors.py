@@ -439,7 +439,7 @@ SERVER_REQUEST_TIMEOUT = ErrorKind(
     503,
     "ServerRequestTimeout",
     "The server was not able to produce a timely response to request",
-    "a long answer did not come in time",
+    "an answer did not come in time, or too many that take long are awaited",
 )
 
 ERRORS: tuple[ErrorKind, ...] = tuple(

@@ -246,7 +246,7 @@ def evaluate(
         script,
         environment,
         Function(call.function, call.arguments, invocation_object(invocation, run.version)),
-        Setting(limit, switches_at(shared.context, shared.settings)),
+        Setting(limit, switches_at(shared.context, shared.settings), watch=shared.context.watch),
     )
     reader = Reader(run.version, environment, shared.root.id, shared.rules.has(Feature.BLOCK_V5))
     try:

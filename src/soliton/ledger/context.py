@@ -56,6 +56,7 @@ class Context(msgspec.Struct, frozen=True):
     Scripts see ``block`` as the last one, with the transactions in ``applied`` that came before in
     it, and below it ``chain``. Who runs them leaves in ``state_changes`` what a transaction's dApp
     did, by the transaction's id. Signatures that were not verified are left in ``unverified``.
+    ``watch`` is called while scripts run and may raise ``ride.errors.Interrupted``.
     """
 
     height: int
@@ -68,6 +69,7 @@ class Context(msgspec.Struct, frozen=True):
     chain: ChainView | None = None
     state_changes: dict[bytes, StateChanges] = {}
     unverified: list[SignedMessage] = []
+    watch: Callable[[], None] | None = None
 
 
 def always(_rules: Rules) -> bool:

@@ -141,9 +141,8 @@ def ask(
     except EvaluationError as error:
         return Answer(None, 0, error.message)
     try:
-        outcome = evaluate(
-            script, environment, lambda: subject.make(view), Setting(most, switches, kind)
-        )
+        setting = Setting(most, switches, kind, watch=context.watch)
+        outcome = evaluate(script, environment, lambda: subject.make(view), setting)
     except ComplexityExceeded as error:
         if limit is None:
             return Answer(None, error.spent, f"Verifier complexity limit = {most} is exceeded")

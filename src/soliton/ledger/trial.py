@@ -154,12 +154,10 @@ def _try(script: Script, call: Call, caller: Caller, trials: Trials) -> Tried:
         caller.fee,
         caller.fee_asset,
     )
-    outcome = invoke(
-        script,
-        environment,
-        Function(call.function, call.arguments, invocation_object(told, script.version)),
-        Setting(trials.limit, switches_at(context, trials.settings), trace=trials.trace),
-    )
+    function = Function(call.function, call.arguments, invocation_object(told, script.version))
+    switches = switches_at(context, trials.settings)
+    setting = Setting(trials.limit, switches, trace=trials.trace, watch=context.watch)
+    outcome = invoke(script, environment, function, setting)
     aliases = context.rules.has(Feature.BLOCK_V5)
     reader = Reader(script.version, environment, root.id, aliases)
     try:

@@ -13,7 +13,7 @@ Source: wavesplatform/Waves
 
 from __future__ import annotations
 
-from soliton.errors import InputError
+from soliton.errors import InputError, SolitonError
 
 
 class RideError(InputError):
@@ -80,3 +80,9 @@ class FailOrReject(EvaluationError):
 
 class ComplexityExceeded(EvaluationError):
     """A run that was stopped because the limit did not suffice; there is no result."""
+
+
+class Interrupted(SolitonError):
+    """A run that its surroundings stopped (see ``Setting.watch``): this says nothing about the
+    script.
+    """

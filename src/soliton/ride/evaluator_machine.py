@@ -15,7 +15,7 @@ Source: wavesplatform/Waves
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Final, TypeAlias, TypeGuard, Union
 
 from soliton.ride.environment import MAX_FREE_CALLS, CallContext
@@ -164,6 +164,7 @@ class Machine:
         "_open",
         "_overhead",
         "_trace",
+        "_watch",
     )
 
     def __init__(
@@ -172,12 +173,14 @@ class Machine:
         context: CallContext,
         limit: int,
         trace: Trace | None = None,
+        watch: Callable[[], None] | None = None,
     ) -> None:
         """The context's journal has the answers that another run of the same got already."""
         self._library = library
         self._context = context
         self._limit = limit
         self._trace = trace
+        self._watch = watch
         self._journal = context.journal[::-1]
         self._new = context.switches.new_complexity
         self._overhead = 0 if self._new else 1
@@ -356,6 +359,8 @@ class Machine:
 
     def _apply(self, node: _CallNode, started: list[Node], limit: int, scope: _Scope) -> _Steps:
         """Call a function whose arguments are values."""
+        if self._watch is not None:
+            self._watch()
         function = node.function
         values: tuple[Value, ...] = tuple(node.arguments)  # type: ignore[arg-type]
         if isinstance(function, int):

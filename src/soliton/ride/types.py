@@ -98,6 +98,12 @@ Pattern = Union[Type, Parameter, GenericList, GenericTuple, GenericUnion]  # noq
 
 _Item = TypeVar("_Item")
 
+MAX_TYPE_CHARS: Final = 4_096
+"""What a type takes to be written out: one that is made of itself twice, again and again, doubles
+each time."""
+MAX_ALTERNATIVES: Final = 4_096
+"""Tuples that a tuple of unions stands for; their number multiplies with each item."""
+
 ANY: Final = Plain("Any", "Any")
 NOTHING: Final = Plain("Nothing", "Nothing")
 INT: Final = Plain("Int", "Int")
@@ -108,15 +114,22 @@ STRING: Final = Plain("String", "String")
 
 
 def list_of(inner: Type) -> ListOf:
-    """The type of lists of ``inner``."""
-    return ListOf(inner, f"List[{inner.name}]", f"List[{inner.key}]")
+    """The type of lists of ``inner``; raises ``RideTypeError`` for one that is too large."""
+    return ListOf(inner, f"List[{inner.name}]", _bounded(f"List[{inner.key}]"))
 
 
 def tuple_of(items: Iterable[Type]) -> TupleOf:
-    """The type of tuples."""
+    """The type of tuples; raises ``RideTypeError`` for one that is too large."""
     parts = tuple(items)
     names = ", ".join(item.name for item in parts)
-    return TupleOf(parts, f"({names})", f"({', '.join(item.key for item in parts)})")
+    key = _bounded(f"({', '.join(item.key for item in parts)})")
+    return TupleOf(parts, f"({names})", key)
+
+
+def _bounded(key: str) -> str:
+    if len(key) > MAX_TYPE_CHARS:
+        raise RideTypeError(f"the type has more than {MAX_TYPE_CHARS} characters")
+    return key
 
 
 def record(name: str, fields: Iterable[tuple[str, Type]] = (), hidden: bool = False) -> Record:
@@ -146,7 +159,7 @@ def _distinct_union(types: Iterable[Type], label: str | None = None) -> UnionOf:
         seen.setdefault(member.key, member)
     kept = tuple(seen.values())
     name = label if label is not None else "|".join(sorted(member.name for member in kept))
-    return UnionOf(kept, name, "{" + "|".join(sorted(seen)) + "}")
+    return UnionOf(kept, name, _bounded("{" + "|".join(sorted(seen)) + "}"))
 
 
 def simplified(union: Type) -> Type:
@@ -190,10 +203,12 @@ def field_type(type_: Type, field: str) -> Type | None:
 
 def regrouped(groups: Sequence[Sequence[_Item]]) -> list[tuple[_Item, ...]]:
     """All ways to take one of each group, the first group varying slowest; an empty group starts
-    anew, as it does in the reference.
+    anew, as it does in the reference. Raises ``RideTypeError`` for too many.
     """
     ways: list[tuple[_Item, ...]] = []
     for group in groups:
+        if len(ways) * len(group) > MAX_ALTERNATIVES:
+            raise RideTypeError(f"the type stands for more than {MAX_ALTERNATIVES} others")
         if ways:
             ways = [(*way, item) for way in ways for item in group]
         else:

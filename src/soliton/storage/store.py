@@ -11,8 +11,10 @@ what the changes of a block are (``soliton.ledger``).
 
 from __future__ import annotations
 
+import copy
 import fcntl
 import os
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -54,9 +56,11 @@ class TransactionLocation(msgspec.Struct, frozen=True, gc=False):
 
 
 class Store:
-    """One chain on disk. Use from one thread; other processes may read the same directory.
+    """One chain on disk. Use from one thread; others may read a ``snapshot``, and other processes
+    the same directory.
 
-    ``height`` is that of the last block, 0 in an empty store.
+    ``height`` is that of the last block, 0 in an empty store. A snapshot is ``revoked`` when the
+    store waits for it to be closed.
     """
 
     def __init__(
@@ -93,6 +97,10 @@ class Store:
         self._pending_history: dict[Address, list[int]] = {}
         self._undo_depth = undo_depth
         self._steps: list[dict[bytes, bytes | None]] = []
+        self.revoked = False
+        self._origin: Store | None = None
+        self._snapshots: set[Store] = set()
+        self._closed = threading.Condition()
         try:
             self._check_identity(directory, network)
         except WrongStore:
@@ -112,6 +120,37 @@ class Store:
             raise WrongStore(f"{directory} holds the chain {found.decode()}, not {network}")
         if self._raw(layout.VERSION) != bytes((layout.LAYOUT_VERSION,)):
             raise WrongStore(f"{directory} was written by another version; import the chain anew")
+
+    # --- snapshots --------------------------------------------------------------------------------
+
+    def snapshot(self) -> Store:
+        """What the store holds now, for one other thread to read while this one goes on.
+
+        That thread closes it, soon after ``revoked`` is set: the store cannot grow before.
+        """
+        taken = copy.copy(self)
+        taken._pending = dict(self._pending)
+        taken._pending_history = {at: heights[:] for at, heights in self._pending_history.items()}
+        taken._read = self._env.begin()
+        taken._owner = None
+        taken._origin = self
+        with self._closed:
+            self._snapshots.add(taken)
+        return taken
+
+    def _close_snapshot(self, origin: Store) -> None:
+        self._read.abort()
+        with self._closed:
+            origin._snapshots.discard(self)
+            self._closed.notify_all()
+
+    def _revoke_snapshots(self) -> None:
+        """Wait until nobody reads any more."""
+        with self._closed:
+            for each in self._snapshots:
+                each.revoked = True
+            while self._snapshots:
+                self._closed.wait()
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -393,6 +432,8 @@ class Store:
         self._pending_history = {}
 
     def _write(self, items: dict[bytes, bytes | None]) -> None:
+        if self._origin is not None:
+            raise InvariantBroken("a snapshot of the store is not written")
         # Sorted keys let the database append to pages instead of searching for each key.
         deletes = [key for key, value in items.items() if value is None]
         puts = [(key, value) for key in sorted(items) if (value := items[key]) is not None]
@@ -414,6 +455,7 @@ class Store:
             self._read = self._env.begin()
 
     def _grow(self) -> None:
+        self._revoke_snapshots()
         size = self._env.info()["map_size"] * 2
         if size > _MAX_MAP_SIZE:
             raise StorageProblem("the store is larger than this program can map")
@@ -463,6 +505,10 @@ class Store:
 
     def close(self) -> None:
         """Write what is pending and close; the object cannot be used afterwards."""
+        if self._origin is not None:
+            self._close_snapshot(self._origin)
+            return
+        self._revoke_snapshots()
         self.flush()
         self._read.abort()
         self._env.close()

@@ -112,6 +112,31 @@ def test_deep_nesting_is_an_error_like_others(name: str) -> None:
     assert outcome(HEAD % "DAPP" + "let q = " + DEEP[name]) in ("refused", "compiled")
 
 
+UNIONS = ", ".join(["Int|String"] * 22)
+BOMBS = {
+    "a tuple of itself twice, again and again": "let a0 = (1, 2)\n"
+    + "".join(f"let a{n + 1} = (a{n}, a{n})\n" for n in range(200))
+    + "true",
+    "a list of itself twice": 'let a0 = [1, "a"]\n'
+    + "".join(f"let a{n + 1} = [a{n}, (a{n}, a{n})]\n" for n in range(60))
+    + "true",
+    "a tuple of unions in a match": f"func f(a: ({UNIONS})) = match a {{ case b: (Int, Int) => 1\n"
+    "case _ => 2 }\ntrue",
+    "a pattern of unions": f"func f(a: ({UNIONS})) = match a {{ case ("
+    + ", ".join(f"x{n}: Int|String" for n in range(22))
+    + ") => 1\ncase _ => 2 }\ntrue",
+    "a tuple of unions that is compared": f"func f(a: ({UNIONS})) = 1\n"
+    f"func g(a: ({UNIONS.replace('Int|String', 'String|Int', 1)}), b: (Int|Boolean)) = f((b, a))\n"
+    "true",
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_types_that_double_are_refused(name: str) -> None:
+    with pytest.raises(CompileError):
+        compile_source(HEAD % "EXPRESSION" + BOMBS[name])
+
+
 WORDS = (
     "let func strict match case if then else true => = == + - :: :+ && ! ( ) [ ] { } , . ; | : _ @"
     " \" 1 a tx b.size Int List[Int] base58'1' FOLD<2>( .as[Int] \n"

@@ -20,6 +20,7 @@ from soliton.api.asgi import NOT_FOUND
 from soliton.api.errors import (
     INVALID_ADDRESS,
     INVALID_TRANSACTION_ID,
+    SERVER_REQUEST_TIMEOUT,
     TRANSACTION_DOES_NOT_EXIST,
     UNSUPPORTED_TRANSACTION_TYPE,
     WRONG_JSON,
@@ -43,6 +44,7 @@ from soliton.api.routes import (
     query_parameter,
 )
 from soliton.api.translate import OLDEST, refusal, state_refusal
+from soliton.api.workers import Watch
 from soliton.chain.addresses import Address
 from soliton.chain.transactions import invoke_script
 from soliton.chain.transactions.codec import to_json
@@ -50,9 +52,11 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.errors import SolitonError
 from soliton.ledger.context import Context
 from soliton.ledger.hashes import SECTIONS
-from soliton.ledger.transactions import Applied, apply_transaction, refuse_failure
+from soliton.ledger.transactions import apply_transaction, refuse_failure
+from soliton.node.chain import Chain
 from soliton.node.node import Node
 from soliton.node.state_hash_json import state_hash_json
+from soliton.ride.errors import Interrupted
 
 GUARDED: Final = ("/debug",)
 FAMILIES: Final = dict.fromkeys(
@@ -116,31 +120,35 @@ async def _changes(node: Node, address: Address) -> AsyncIterator[object]:
         yield {"height": waiting[0], "balance": waiting[1]}
 
 
-def validate(request: Request) -> Members:
+async def validate(request: Request) -> Members:
     """What would become of a signed transaction on top of the chain, without sending it."""
     node, obj = node_of(request), request.json()
-    chain, family = node.chain, node.network.family
     started = time.perf_counter()
     transaction, error = _claimed(obj, node)
-    applied: Applied | None = None
+    now = node.clock()
+    height = node.chain.height
+    members: Members = {}
     if transaction is not None:
-        try:
-            applied = apply_transaction(transaction, chain.store, next_block(node))
-            refuse_failure(applied)
-        except SolitonError as problem:
-            error = state_refusal(problem, transaction, family)
+        claimed = transaction
+
+        def work(chain: Chain, watch: Watch) -> Members | ApiError:
+            return _validated(claimed, chain, next_block(chain, now, watch))
+
+        found = await request.context.workers.ask(node, work)
+        if isinstance(found, ApiError):
+            error = found
+        else:
+            members = found
     answer: Members = {
         "valid": error is None,
         "validationTime": int((time.perf_counter() - started) * 1_000),
         "trace": [],
-        "height": chain.height,
+        "height": height,
     }
     if error is not None:
         shown = obj if transaction is None else to_json(transaction)
         return answer | {"error": error.message, "transaction": shown}
-    if transaction is None or applied is None or family == OLDEST:
-        return answer
-    return answer | validated_json(transaction, applied, chain)
+    return answer | members
 
 
 def state_changes(request: Request) -> Members:
@@ -188,19 +196,31 @@ def _claimed(obj: Members, node: Node) -> tuple[AnyTransaction | None, ApiError 
         return None, refusal(error, node.network.family)
 
 
-def next_block(node: Node) -> Context:
-    """The block after the last one, made now."""
-    chain = node.chain
+def _validated(transaction: AnyTransaction, chain: Chain, context: Context) -> Members | ApiError:
+    """What is shown of a transaction, or what is wrong with it."""
+    family = chain.network.family
+    try:
+        applied = apply_transaction(transaction, chain.store, context)
+        refuse_failure(applied)
+    except Interrupted:
+        raise
+    except SolitonError as problem:
+        return state_refusal(problem, transaction, family)
+    return {} if family == OLDEST else validated_json(transaction, applied, chain)
+
+
+def next_block(chain: Chain, now: int, watch: Watch | None = None) -> Context:
+    """The block after the last one, made now (ms); ``watch`` is called while scripts run."""
     height = chain.height + 1
-    timestamp = chain.last_block.header.timestamp
     return Context(
         height,
-        node.clock(),
-        timestamp,
+        now,
+        chain.last_block.header.timestamp,
         chain.rules.at(height),
         chain.scripts,
         chain.view.block(chain.height),
         chain=chain.view,
+        watch=watch,
     )
 
 
@@ -319,6 +339,6 @@ ROUTES: tuple[Route, ...] = (
             "error": "State check failed. Reason: Accounts balance errors",
             "transaction": examples.TRANSACTION,
         },
-        errors=(WRONG_JSON,),
+        errors=(WRONG_JSON, SERVER_REQUEST_TIMEOUT),
     ),
 )

@@ -11,11 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeVar
 
+import msgspec
+
 from soliton.api.errors import (
     CONFLICTING_REQUEST_STRUCTURE,
     CUSTOM_VALIDATION_ERROR,
     INVALID_ADDRESS,
     SCRIPT_EXECUTION_ERROR,
+    SERVER_REQUEST_TIMEOUT,
     WRONG_JSON,
     ApiError,
     invalid_request,
@@ -28,6 +31,7 @@ from soliton.api.rest import examples
 from soliton.api.rest.debug import next_block
 from soliton.api.routes import BOOLEAN, POST, Body, BodyKind, Route, query_parameter
 from soliton.api.translate import refusal
+from soliton.api.workers import Watch
 from soliton.chain.addresses import (
     Address,
     address_text,
@@ -41,6 +45,7 @@ from soliton.chain.json_kinds import decode_base64
 from soliton.chain.transactions.invoke_script import PAYMENTS
 from soliton.crypto import base58
 from soliton.errors import InputError
+from soliton.ledger.context import Context
 from soliton.ledger.errors import TransactionRejected
 from soliton.ledger.script_results import Lease
 from soliton.ledger.script_runs import argument_value
@@ -48,7 +53,7 @@ from soliton.ledger.scripts import FailedTransaction, account_script
 from soliton.ledger.state import ASSET_BALANCES, WAVES, Overlay
 from soliton.ledger.state_changes import to_json, value_json
 from soliton.ledger.trial import Caller, Trials, Tried, try_call, try_expression
-from soliton.node.node import Node
+from soliton.node.chain import Chain
 from soliton.ride.bindings import Call
 from soliton.ride.compiler.fragment import compile_fragment
 from soliton.ride.environment import Payment
@@ -77,7 +82,7 @@ _MAX_LONG: Final = 2**63 - 1
 _MAX_ID_CHARS: Final = 100
 
 
-def evaluate(request: Request) -> Members:
+async def evaluate(request: Request) -> Members:
     """What a dApp would answer; faults come with status 200 as well, as in the reference."""
     node, address = node_of(request), address_argument(request)
     body = request.json()
@@ -85,38 +90,52 @@ def evaluate(request: Request) -> Members:
     script = None if found is None else parse_script(found.script)
     if script is None or not script.is_dapp:
         raise invalid_request(f"Address {address_text(address)} is not dApp")
-    trace = Trace() if request.flag("trace") else None
-    try:
-        tried = _evaluate(node, address, script, body, trace)
-        answer = _answer(tried, trace, node)
-    except ApiError as error:
-        answer = error.body()
-    except EvaluationError as error:
-        answer = _broken_off(error)
-    except FailedTransaction as error:
-        answer = _faulty(f"FailedTransactionError(code = {error.code}, error = {error.reason})")
-    except TransactionRejected as error:
-        answer = refusal(error, node.network.family).body()
-    except RideError as error:
-        answer = invalid_request(str(error)).body()
+    now, traced = node.clock(), request.flag("trace")
+
+    def work(chain: Chain, watch: Watch) -> Members:
+        asked = _Asked(address, body, Trace() if traced else None)
+        return _answer(asked, script, chain, next_block(chain, now, watch))
+
+    answer = await request.context.workers.ask(node, work)
     return answer | body | {"address": address_text(address)}
 
 
-def _evaluate(
-    node: Node, address: Address, script: Script, body: Members, trace: Trace | None
-) -> Tried:
-    middle = node.network.family == MIDDLE
-    state = Overlay(node.chain.store, node.chain.height + 1)
+class _Asked(msgspec.Struct, frozen=True):
+    """Which dApp is asked, what, and where its steps go when they are wanted."""
+
+    address: Address
+    body: Members
+    trace: Trace | None
+
+
+def _answer(asked: _Asked, script: Script, chain: Chain, context: Context) -> Members:
+    try:
+        return _success(_evaluate(asked, script, chain, context), asked.trace, chain)
+    except ApiError as error:
+        return error.body()
+    except EvaluationError as error:
+        return _broken_off(error)
+    except FailedTransaction as error:
+        return _faulty(f"FailedTransactionError(code = {error.code}, error = {error.reason})")
+    except TransactionRejected as error:
+        return refusal(error, chain.network.family).body()
+    except RideError as error:
+        return invalid_request(str(error)).body()
+
+
+def _evaluate(asked: _Asked, script: Script, chain: Chain, context: Context) -> Tried:
+    address, body = asked.address, asked.body
+    middle = chain.network.family == MIDDLE
+    state = Overlay(chain.store, chain.height + 1)
     limit = MAX_COMPLEXITY_BEFORE if middle else MAX_COMPLEXITY
-    settings = node.network.functionality
-    trials = Trials(state, next_block(node), settings, limit, trace)
-    nobody = from_public_key(_NO_KEY, node.network.chain_id)
+    trials = Trials(state, context, chain.network.functionality, limit, asked.trace)
+    nobody = from_public_key(_NO_KEY, chain.network.chain_id)
     for each in (nobody, _NO_SENDER):
         state.put(WAVES, each, max(state.get(WAVES, each), _RICHES))
-    _override(state, body.get("state", {}), node)
+    _override(state, body.get("state", {}), chain)
     expression = body.get("expr")
     if not isinstance(expression, str):
-        return try_call(*_invocation(node, address, body), trials)
+        return try_call(*_invocation(chain, address, body), trials)
     if body.keys() - {"expr", "state"}:
         raise CONFLICTING_REQUEST_STRUCTURE.error()
     content = script.content
@@ -125,17 +144,17 @@ def _evaluate(
         code = read_expression(_read(decode_base64, expression), script.version)
     else:
         code = compile_fragment(expression, script.version, content)
-    fee = trials.context.rules.fees.base[_INVOKE_SCRIPT]
+    fee = context.rules.fees.base[_INVOKE_SCRIPT]
     return try_expression(address, code, Caller(nobody, _NO_KEY, b"", fee), trials)
 
 
 # --- what is asked --------------------------------------------------------------------------------
 
 
-def _invocation(node: Node, address: Address, body: Members) -> tuple[Call, Caller]:
+def _invocation(chain: Chain, address: Address, body: Members) -> tuple[Call, Caller]:
     """The call that a request describes; what it leaves out is nothing or nobody."""
-    rules = node.chain.rules.at(node.chain.height)
-    chain_id = node.network.chain_id
+    rules = chain.rules.at(chain.height)
+    chain_id = chain.network.chain_id
     call = _read(lambda value: read_call_json(value, chain_id), body.get("call", _DEFAULT))
     function: FunctionCall = DEFAULT_CALL if call is None else call
     payments = _read(lambda value: PAYMENTS.read(value, chain_id), body.get("payment", []))
@@ -148,7 +167,7 @@ def _invocation(node: Node, address: Address, body: Members) -> tuple[Call, Call
             caller = _NO_SENDER if key == _NO_KEY else from_public_key(key, chain_id)
         arguments = tuple(map(argument_value, function.args))
     except InputError as error:
-        raise refusal(error, node.network.family) from error
+        raise refusal(error, chain.network.family) from error
     fee = body.get("fee", rules.fees.base[_INVOKE_SCRIPT])
     if not isinstance(fee, int) or not 0 <= fee <= _MAX_LONG:
         raise wrong_json("fee")
@@ -185,16 +204,16 @@ def _bytes(body: Members, name: str) -> bytes | None:
         raise invalid_request(str(error)) from error
 
 
-def _override(state: Overlay, wanted: object, node: Node) -> None:
+def _override(state: Overlay, wanted: object, chain: Chain) -> None:
     """Give accounts the balances that a request says they have."""
     accounts = wanted.get("accounts", {}) if isinstance(wanted, dict) else None
     if not isinstance(accounts, dict):
         raise wrong_json("state")
     for text, balances in accounts.items():
         try:
-            address = parse_address(text, node.network.chain_id)
+            address = parse_address(text, chain.network.chain_id)
         except InputError as error:
-            raise refusal(error, node.network.family) from error
+            raise refusal(error, chain.network.family) from error
         if not isinstance(balances, dict):
             raise wrong_json("accounts")
         if balances.get("regularBalance") is not None:
@@ -221,8 +240,8 @@ def _balance(value: object) -> int:
 # --- what is answered -----------------------------------------------------------------------------
 
 
-def _answer(tried: Tried, trace: Trace | None, node: Node) -> Members:
-    if node.network.family == MIDDLE:
+def _success(tried: Tried, trace: Trace | None, chain: Chain) -> Members:
+    if chain.network.family == MIDDLE:
         return {"result": value_json(tried.value)}
     shown: Members = {"vars": _vars(trace)} if trace is not None else {}
     return shown | {
@@ -330,6 +349,6 @@ ROUTES: tuple[Route, ...] = (
             "expr": "1 + 2",
             "address": examples.ADDRESS,
         },
-        errors=(WRONG_JSON, INVALID_ADDRESS, CUSTOM_VALIDATION_ERROR),
+        errors=(WRONG_JSON, INVALID_ADDRESS, CUSTOM_VALIDATION_ERROR, SERVER_REQUEST_TIMEOUT),
     ),
 )

@@ -18,6 +18,7 @@ import msgspec
 from soliton.api.errors import (
     CUSTOM_VALIDATION_ERROR,
     SCRIPT_COMPILER_ERROR,
+    SERVER_REQUEST_TIMEOUT,
     UNKNOWN,
     invalid_request,
 )
@@ -63,14 +64,15 @@ class Compiled(msgspec.Struct, frozen=True, rename="camel"):
 # --- compiling ------------------------------------------------------------------------------------
 
 
-def compile_code(request: Request) -> Members:
+async def compile_code(request: Request) -> Members:
     """Compile a source."""
     node = node_of(request)
-    script, numbers = _compile(node, request.body_text(), compact=request.flag("compact"))
+    compact = request.flag("compact")
+    script, numbers = await _compile(request, request.body_text(), compact=compact)
     return {"script": encode_base64(script.source)} | _costs(node, numbers)
 
 
-def compile_with_imports(request: Request) -> Compiled:
+async def compile_with_imports(request: Request) -> Compiled:
     """Compile a source with the libraries that it imports."""
     node, members = node_of(request), request.json()
     source, imports = members.get("script"), members.get("imports", {})
@@ -79,27 +81,29 @@ def compile_with_imports(request: Request) -> Compiled:
     libraries = {name: text for name, text in imports.items() if isinstance(text, str)}
     if len(libraries) < len(imports):
         raise UNKNOWN.error()
-    script, numbers = _compile(node, source, libraries)
+    script, numbers = await _compile(request, source, libraries)
     return Compiled(encode_base64(script.source), numbers.verifier, _full_extra_fee(node))
 
 
-def compile_old(request: Request) -> Compiled:
+async def compile_old(request: Request) -> Compiled:
     """Compile a source, as that of an account or of an asset."""
     node, source = node_of(request), request.body_text()
     kind = ASSET if request.flag("assetScript") else ACCOUNT
-    script, numbers = _compile(node, source, default_version=_FIRST_DEFAULT, script_type=kind)
+    script, numbers = await _compile(
+        request, source, default_version=_FIRST_DEFAULT, script_type=kind
+    )
     return Compiled(encode_base64(script.source), numbers.verifier, _full_extra_fee(node))
 
 
-def compile_dapp(request: Request) -> Compiled:
+async def compile_dapp(request: Request) -> Compiled:
     """Compile the source of a dApp, which needs no directives; nobody estimated these once."""
     node, source = node_of(request), request.body_text()
-    script, _ = _compile(node, source, default_version=_FIRST_DEFAULT, content_type=DAPP)
+    script, _ = await _compile(request, source, default_version=_FIRST_DEFAULT, content_type=DAPP)
     return Compiled(encode_base64(script.source), 0, _full_extra_fee(node))
 
 
-def _compile(
-    node: Node,
+async def _compile(
+    request: Request,
     source: str,
     libraries: Mapping[str, str] | None = None,
     *,
@@ -109,9 +113,11 @@ def _compile(
     content_type: str | None = None,
 ) -> tuple[Script, Estimate]:
     """The script of a source, and its numbers by the estimator that holds now."""
+    node = node_of(request)
     version = _default_version(node) if default_version is None else default_version
     rules = _estimation_rules(node)
-    try:
+
+    def work() -> tuple[Script, Estimate]:
         compiled = compile_source(
             source,
             libraries=libraries,
@@ -126,11 +132,14 @@ def _compile(
             raise RideError("expressions that are called cannot be sent to this chain")
         numbers = estimate_by(rules.current, script, old_verifier=rules.old_verifier)
         check_limits(script, numbers, rules.reduced_verifier_limit and said.script != ASSET)
+        if said.content == LIBRARY:
+            numbers = Estimate(numbers.max, 0, {})
+        return script, numbers
+
+    try:
+        return await request.context.workers.run(work)
     except RideError as error:
         raise SCRIPT_COMPILER_ERROR.error(message=str(error)) from error
-    if said.content == LIBRARY:
-        numbers = Estimate(numbers.max, 0, {})
-    return script, numbers
 
 
 def _default_version(node: Node) -> int:
@@ -165,14 +174,19 @@ def _full_extra_fee(node: Node) -> int:
     return node.chain.rules.at(node.chain.height).fees.script_extra
 
 
-def estimate(request: Request) -> Members:
+async def estimate(request: Request) -> Members:
     """What a compiled script costs."""
     node, text = node_of(request), request.body_text()
     rules = _estimation_rules(node)
-    try:
+
+    def work() -> Estimate:
         script = parse_script_text(text)
         numbers = estimate_by(rules.current, script, old_verifier=rules.old_verifier)
         check_limits(script, numbers, reduced_verifier_limit=False)
+        return numbers
+
+    try:
+        numbers = await request.context.workers.run(work)
     except RideError as error:
         raise SCRIPT_COMPILER_ERROR.error(message=str(error)) from error
     # The reference prints how its own program holds the script, which means nothing.
@@ -182,11 +196,16 @@ def estimate(request: Request) -> Members:
 # --- decompiling ----------------------------------------------------------------------------------
 
 
-def decompile_script(request: Request) -> Members:
+async def decompile_script(request: Request) -> Members:
     """The source of a compiled script."""
+    text = request.body_text().strip()
+
+    def work() -> tuple[Script, str]:
+        script = parse_script_text(text)
+        return script, decompile(script)
+
     try:
-        script = parse_script_text(request.body_text().strip())
-        source = decompile(script)
+        script, source = await request.context.workers.run(work)
     except RideError as error:
         raise invalid_request(f"ScriptParseError({error})") from error
     if is_oldest(node_of(request)):
@@ -234,7 +253,7 @@ ROUTES: tuple[Route, ...] = (
         body=_SOURCE,
         response=_COSTS_SCHEMA,
         example={"script": examples.RIDE_SCRIPT} | _COSTS,
-        errors=(SCRIPT_COMPILER_ERROR,),
+        errors=(SCRIPT_COMPILER_ERROR, SERVER_REQUEST_TIMEOUT),
     ),
     Route(
         methods=POST,
@@ -257,7 +276,7 @@ ROUTES: tuple[Route, ...] = (
         ),
         response=Compiled,
         example=_COMPILED,
-        errors=(SCRIPT_COMPILER_ERROR, UNKNOWN),
+        errors=(SCRIPT_COMPILER_ERROR, SERVER_REQUEST_TIMEOUT, UNKNOWN),
     ),
     Route(
         methods=POST,
@@ -269,7 +288,7 @@ ROUTES: tuple[Route, ...] = (
         body=_SOURCE,
         response=Compiled,
         example=_COMPILED,
-        errors=(SCRIPT_COMPILER_ERROR,),
+        errors=(SCRIPT_COMPILER_ERROR, SERVER_REQUEST_TIMEOUT),
     ),
     Route(
         methods=POST,
@@ -280,7 +299,7 @@ ROUTES: tuple[Route, ...] = (
         body=_SOURCE,
         response=Compiled,
         example=_COMPILED,
-        errors=(SCRIPT_COMPILER_ERROR,),
+        errors=(SCRIPT_COMPILER_ERROR, SERVER_REQUEST_TIMEOUT),
     ),
     Route(
         methods=POST,
@@ -291,7 +310,7 @@ ROUTES: tuple[Route, ...] = (
         body=_SCRIPT,
         response=_COSTS_SCHEMA,
         example={"script": examples.RIDE_SCRIPT, "scriptText": ""} | _COSTS,
-        errors=(SCRIPT_COMPILER_ERROR,),
+        errors=(SCRIPT_COMPILER_ERROR, SERVER_REQUEST_TIMEOUT),
     ),
     Route(
         methods=POST,
@@ -315,6 +334,6 @@ ROUTES: tuple[Route, ...] = (
             "CONTENT_TYPE": EXPRESSION,
             "script": examples.RIDE_DECOMPILED,
         },
-        errors=(CUSTOM_VALIDATION_ERROR,),
+        errors=(CUSTOM_VALIDATION_ERROR, SERVER_REQUEST_TIMEOUT),
     ),
 )

@@ -20,7 +20,7 @@ from soliton.ride.compiler.checker import Checker
 from soliton.ride.compiler.compaction import compacted, without_unused
 from soliton.ride.compiler.contract import compile_contract
 from soliton.ride.compiler.directives import Directives, link, read_directives
-from soliton.ride.compiler.errors import CompileError, Source
+from soliton.ride.compiler.errors import CompileError, Source, bounded
 from soliton.ride.compiler.library import Library, ScriptKind, library
 from soliton.ride.compiler.parser import parse_contract, parse_expression
 from soliton.ride.compiler.syntax import AnnotatedNode, Annotation, ContractNode, FunctionNode
@@ -93,15 +93,11 @@ def compile_source(
     if len(source.text) > MAX_SOURCE_CHARS:
         raise CompileError(f"source and libraries have more than {MAX_SOURCE_CHARS} characters")
     content: Expression | DApp
-    try:
+    with bounded():
         if said.content == heads.DAPP:
             content = _dapp(source, said, compact=compact, remove_unused=remove_unused)
         else:
             content = _expression(source, said)
-    except RecursionError:
-        raise CompileError(
-            "the source is nested too deeply", "give names to parts of it with let"
-        ) from None
     script = make_script(said.version, content)
     _check_size(script, said)
     return Compiled(script, said, _estimate(script, said) if check_complexity else None)
@@ -117,12 +113,10 @@ def compile_value(
     if len(text) > MAX_SOURCE_CHARS:
         raise CompileError(f"the source has more than {MAX_SOURCE_CHARS} characters")
     source = Source(text)
-    try:
+    with bounded():
         result = Checker(source, library(version, kind)).expression(
             parse_expression(source, version)
         )
-    except RecursionError:
-        raise CompileError("the source is nested too deeply") from None
     return make_script(version, result.expression), result.type
 
 

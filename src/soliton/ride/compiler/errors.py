@@ -7,9 +7,12 @@ checks (``parser``, ``checker``, ``contract``).
 from __future__ import annotations
 
 import bisect
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from soliton.ride.errors import RideError
+from soliton.ride.types import RideTypeError
 
 
 class CompileError(RideError):
@@ -25,6 +28,19 @@ class CompileError(RideError):
         self.advice = advice
         self.line = line
         self.column = column
+
+
+@contextmanager
+def bounded() -> Iterator[None]:
+    """Turns what goes beyond the limits of depth and of types into ``CompileError``."""
+    try:
+        yield
+    except RecursionError:
+        raise CompileError(
+            "the source is nested too deeply", "give names to parts of it with let"
+        ) from None
+    except RideTypeError as error:
+        raise CompileError(str(error), "use fewer types within one another") from None
 
 
 class Source:

@@ -12,7 +12,7 @@ import msgspec
 
 from soliton.ride.compiler.checker import Checker
 from soliton.ride.compiler.compile import MAX_SOURCE_CHARS
-from soliton.ride.compiler.errors import CompileError, Source
+from soliton.ride.compiler.errors import CompileError, Source, bounded
 from soliton.ride.compiler.library import ScriptKind, Signature, library
 from soliton.ride.compiler.parser import parse_expression
 from soliton.ride.expressions import DApp, Expression, Func, Let
@@ -37,9 +37,5 @@ def compile_fragment(text: str, version: int, dapp: DApp) -> Expression:
                 functions[name] = (own, *functions.get(name, ()))
     source = Source(text)
     extended = msgspec.structs.replace(known, variables=variables, functions=functions)
-    try:
+    with bounded():
         return Checker(source, extended).expression(parse_expression(source, version)).expression
-    except RecursionError:
-        raise CompileError(
-            "the source is nested too deeply", "give names to parts of it with let"
-        ) from None

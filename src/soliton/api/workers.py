@@ -1,0 +1,148 @@
+"""Work that takes long, in threads of its own, so that other requests do not wait for it.
+
+What lives here: the threads, how many pieces of work may run and wait, and when one is given up.
+What does not: the work (running scripts for somebody who asks, compiling).
+
+The event loop stays the only one that writes. Work gets a snapshot of the chain, which nothing
+changes, and a ``Watch`` that it calls now and then; that raises once nobody waits for the answer
+any more: at the deadline, when the client has gone, when the node stops.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Final, TypeVar
+
+from soliton.api.errors import SERVER_REQUEST_TIMEOUT
+from soliton.node.chain import Chain
+from soliton.node.node import Node
+from soliton.ride.errors import Interrupted
+from soliton.storage.store import Store
+
+T = TypeVar("T")
+
+THREADS: Final = 2
+"""Python runs one of them at a time; a second one lets light work pass by heavy work."""
+PLACES: Final = 32
+"""Pieces of work that run or wait; more are refused."""
+SECONDS: Final = 10.0
+"""How long one may wait and run."""
+STACK_BYTES: Final = 16 * 1024 * 1024
+"""Some systems give threads very little."""
+_BUSY: Final = "too many of these requests are being answered: ask again later"
+_TOO_LONG: Final = "ask for less at once"
+
+
+class Watch:
+    """Tells work whether somebody still waits for it."""
+
+    __slots__ = ("_store", "stopped")
+
+    def __init__(self, store: Store | None = None) -> None:
+        self._store = store
+        self.stopped = False
+
+    def __call__(self) -> None:
+        """Raise ``Interrupted`` when nobody does."""
+        if self.stopped or (self._store is not None and self._store.revoked):
+            raise Interrupted("nobody waits for the result any more")
+
+
+class Workers:
+    """A few threads, which begin when they are needed."""
+
+    def __init__(
+        self, *, threads: int = THREADS, places: int = PLACES, seconds: float = SECONDS
+    ) -> None:
+        self._threads = threads
+        self._started = 0
+        self._places = threading.BoundedSemaphore(places)
+        self._seconds = seconds
+        self._waiting: SimpleQueue[Callable[[], None]] = SimpleQueue()
+
+    async def ask(self, node: Node, work: Callable[[Chain, Watch], T]) -> T:
+        """What work finds out about the chain as it is now.
+
+        Raises what the work raises, and ``ApiError`` 5031 when it takes too long or too many wait.
+        """
+        self._take_place()
+        store = node.store.snapshot()
+        network, scripts = node.network, node.chain.scripts
+        watch = Watch(store)
+
+        def run() -> T:
+            try:
+                watch()
+                return work(Chain(network, store, scripts), watch)
+            finally:
+                store.close()
+
+        return await self._result(run, watch)
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """What work without a chain comes to; raises as ``ask`` does."""
+        self._take_place()
+        watch = Watch()
+
+        def run() -> T:
+            watch()
+            return work()
+
+        return await self._result(run, watch)
+
+    def _take_place(self) -> None:
+        if not self._places.acquire(blocking=False):
+            raise SERVER_REQUEST_TIMEOUT.error().with_hint(_BUSY)
+
+    async def _result(self, run: Callable[[], T], watch: Watch) -> T:
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[T] = loop.create_future()
+
+        def settle(value: T | None, problem: BaseException | None) -> None:
+            if answer.done():
+                return
+            if problem is None:
+                answer.set_result(value)  # type: ignore[arg-type]
+            else:
+                answer.set_exception(problem)
+
+        def job() -> None:
+            value, problem = None, None
+            try:
+                value = run()
+            except Exception as error:  # noqa: BLE001 - it is raised where somebody waits
+                problem = error
+            finally:
+                self._places.release()
+            # The loop may be gone by now.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(settle, value, problem)
+
+        self._waiting.put(job)
+        self._start()
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await answer
+        except (TimeoutError, Interrupted) as error:
+            raise SERVER_REQUEST_TIMEOUT.error().with_hint(_TOO_LONG) from error
+        finally:
+            watch.stopped = True
+
+    def _start(self) -> None:
+        if self._started >= self._threads:
+            return
+        before = threading.stack_size(STACK_BYTES)
+        try:
+            name = f"worker-{self._started}"
+            threading.Thread(target=self._serve, name=name, daemon=True).start()
+        finally:
+            threading.stack_size(before)
+        self._started += 1
+
+    def _serve(self) -> None:
+        while True:
+            self._waiting.get()()

@@ -1,0 +1,176 @@
+"""Threads for what takes long: others are served meanwhile, deadlines and places hold."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from soliton.api.errors import SERVER_REQUEST_TIMEOUT, ApiError
+from soliton.api.workers import Watch, Workers
+from soliton.chain.transactions.set_script import TYPE as SET_SCRIPT
+from soliton.chain.transactions.set_script import SetScript
+from soliton.node.chain import Chain
+from soliton.ride.compiler import compile_source
+from soliton.ride.errors import Interrupted
+from tests.api.chain import AMOUNT, OTHER, RICH_ADDRESS, PrivateChain, address_of
+
+SOURCE = """{-# STDLIB_VERSION 6 #-}
+{-# CONTENT_TYPE DAPP #-}
+@Callable(i)
+func done() = []
+"""
+DOUBLING = "".join(f"func d{n}(x: Int) = d{n - 1}(x) + d{n - 1}(x)\n" for n in range(1, 60))
+HEAVY = {"expr": f"func d0(x: Int) = x + 1\n{DOUBLING}d59(1)"}
+LIGHT = {"expr": "1 + 1"}
+EVALUATE = f"/utils/script/evaluate/{RICH_ADDRESS}"
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> Iterator[PrivateChain]:
+    made = PrivateChain(tmp_path)
+    yield made
+    made.node.close()
+
+
+@pytest.fixture
+def dapp(chain: PrivateChain) -> PrivateChain:
+    script = compile_source(SOURCE).script.source
+    chain.send(chain.sign(SET_SCRIPT, SetScript(script), 2, fee=10_000_000))
+    chain.mine()
+    return chain
+
+
+@pytest.fixture
+def held() -> Iterator[Callable[[], int]]:
+    """Work that lasts until the test is over."""
+    over = threading.Event()
+
+    def work() -> int:
+        over.wait()
+        return 1
+
+    yield work
+    over.set()
+
+
+def until_stopped(_chain: Chain, watch: Watch) -> int:
+    while True:
+        watch()
+
+
+async def test_results_and_errors_come_back() -> None:
+    workers = Workers()
+    assert await workers.run(lambda: 42) == 42
+    assert await asyncio.gather(*(workers.run(partial(int, n)) for n in range(9))) == [*range(9)]
+    with pytest.raises(ZeroDivisionError):
+        await workers.run(lambda: 1 // 0)
+
+
+async def test_others_are_served_while_an_expression_is_evaluated(dapp: PrivateChain) -> None:
+    running = asyncio.create_task(dapp.post(EVALUATE, HEAVY))
+    served = 0
+    while not running.done():
+        assert (await dapp.get("/blocks/height")).status == 200
+        served += 1
+        await asyncio.sleep(0)
+    assert served > 1
+    answer = running.result()
+    assert answer.status == 200
+    assert b"Calculation complexity limit exceeded" in answer.body
+    light = (await dapp.post(EVALUATE, LIGHT)).json()
+    assert isinstance(light, dict)
+    assert light["result"] == {"type": "Int", "value": 2}
+
+
+async def test_who_takes_too_long_is_stopped(chain: PrivateChain) -> None:
+    workers = Workers(threads=1, seconds=0.05)
+    for _ in range(3):
+        # One thread is enough for all of them: each comes to its end.
+        with pytest.raises(ApiError) as caught:
+            await workers.ask(chain.node, until_stopped)
+        assert caught.value.kind is SERVER_REQUEST_TIMEOUT
+    assert await workers.run(lambda: 1) == 1
+
+
+async def test_more_than_there_are_places_for_are_refused(held: Callable[[], int]) -> None:
+    workers = Workers(threads=1, places=2, seconds=60)
+    waiting = [asyncio.create_task(workers.run(held)) for _ in range(2)]
+    await asyncio.sleep(0)
+    with pytest.raises(ApiError) as caught:
+        await workers.run(held)
+    assert caught.value.kind is SERVER_REQUEST_TIMEOUT
+    assert caught.value.hint is not None
+    for each in waiting:
+        each.cancel()
+
+
+async def test_places_are_free_again_when_clients_leave(chain: PrivateChain) -> None:
+    workers = Workers(threads=1, places=1, seconds=60)
+    running = asyncio.create_task(workers.ask(chain.node, until_stopped))
+    await asyncio.sleep(0)
+    running.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await running
+    while True:
+        with contextlib.suppress(ApiError):
+            assert await workers.run(lambda: 1) == 1
+            return
+        await asyncio.sleep(0.001)
+
+
+async def test_work_sees_the_chain_as_it_was(chain: PrivateChain) -> None:
+    workers = Workers(seconds=60)
+    begun, changed = threading.Event(), threading.Event()
+    to = address_of(OTHER, chain)
+
+    def work(seen: Chain, _watch: Watch) -> list[tuple[int, int]]:
+        found = [(seen.height, seen.balance(to))]
+        begun.set()
+        changed.wait()
+        return [*found, (seen.height, seen.balance(to))]
+
+    running = asyncio.create_task(workers.ask(chain.node, work))
+    await asyncio.to_thread(begun.wait)
+    chain.send(chain.transfer())
+    chain.mine()
+    changed.set()
+    before = chain.node.chain.height - 1
+    assert await running == [(before, 0)] * 2
+    assert (chain.node.chain.height, chain.node.chain.balance(to)) == (before + 1, AMOUNT)
+
+
+async def test_closing_the_store_ends_what_reads_it(tmp_path: Path) -> None:
+    chain = PrivateChain(tmp_path)
+    workers = Workers(seconds=60)
+    begun = threading.Event()
+
+    def work(_chain: Chain, watch: Watch) -> int:
+        begun.set()
+        while True:
+            watch()
+
+    running = asyncio.create_task(workers.ask(chain.node, work))
+    await asyncio.to_thread(begun.wait)
+    chain.node.close()
+    with pytest.raises(ApiError) as caught:
+        await running
+    assert isinstance(caught.value.__cause__, Interrupted)
+
+
+async def test_a_long_source_does_not_hold_others_up(chain: PrivateChain) -> None:
+    text = {"content-type": "text/plain"}
+    source = "{-# STDLIB_VERSION 6 #-}\n" + "let a = 1 + 1\n" * 3_000
+    running = asyncio.create_task(chain.post("/utils/script/compileCode", source.encode(), text))
+    served = 0
+    while not running.done():
+        assert (await chain.get("/blocks/height")).status == 200
+        served += 1
+        await asyncio.sleep(0)
+    assert served > 1
+    assert running.result().status == 400
