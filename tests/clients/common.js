@@ -21,7 +21,7 @@ async function refusal(promise) {
   try {
     return { accepted: await promise };
   } catch (error) {
-    return { message: error.message, ...error };
+    return typeof error === "string" ? { text: error } : { message: error.message, ...error };
   }
 }
 

@@ -40,3 +40,8 @@ def run_script(script: str, *arguments: str, given: str = "") -> dict[str, Any]:
     assert done.returncode == 0, done.stdout + done.stderr
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     return {line["name"]: line["value"] for line in lines}
+
+
+def by_key(entries: list[dict[str, Any]]) -> dict[str, tuple[str, Any]]:
+    """Data entries as ``{key: (type, value)}``."""
+    return {entry["key"]: (entry["type"], entry["value"]) for entry in entries}

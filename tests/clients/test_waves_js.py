@@ -29,7 +29,7 @@ from soliton.chain.values import DataEntry
 from soliton.crypto import base58
 from soliton.crypto.curve25519 import verify
 from soliton.crypto.keys import key_pair
-from tests.clients.scripts import NEEDS_NODE, run_script
+from tests.clients.scripts import NEEDS_NODE, by_key, run_script
 
 CHAIN_ID: Final = ord("R")
 RICH: Final = "3M4qwDomRabJKLZxuXhwfqLApQkU592nWxF"
@@ -195,11 +195,6 @@ def test_data(devnet: str) -> None:
     assert {"key": "whole", "value": None} in told["mined"]["data"]
 
 
-def by_key(entries: list[dict[str, Any]]) -> dict[str, tuple[str, Any]]:
-    """Data entries as ``{key: (type, value)}``."""
-    return {entry["key"]: (entry["type"], entry["value"]) for entry in entries}
-
-
 def test_refusals(devnet: str) -> None:
     told = run_script("refusals.js", devnet)
     wanted = {
@@ -221,65 +216,6 @@ def test_refusals(devnet: str) -> None:
         assert words in told[name]["message"], name
     assert set(told) == {*wanted, "unknown status"}
     assert told["unknown status"]["statuses"][0]["status"] == "not_found"
-
-
-@pytest.fixture(scope="module")
-def read(devnet: str) -> dict[str, Any]:
-    """What the reading calls of node-api-js gave."""
-    return run_script("node_api.js", devnet)
-
-
-def test_node_calls(read: dict[str, Any]) -> None:
-    assert read["node status"]["blockchainHeight"] == read["height"]
-    assert read["node status"]["stateHeight"] == read["height"]
-    assert re.fullmatch(r"\S+ v\d+\.\d+\.\d+", read["node version"]["version"])
-    assert read["hash"]["message"] == "waves-private-node"
-    assert abs(read["time"]["system"] - read["time"]["NTP"]) < 1000
-    assert len(base58.decode(read["seed"]["seed"], 64)) == 32
-
-
-def test_block_calls(read: dict[str, Any]) -> None:
-    last, height = read["last"], read["height"]
-    assert last["height"] == height and last["transactionCount"] == len(last["transactions"]) == 1
-    assert last["transactions"][0]["id"] == read["ids"]["paid"]
-    assert read["block at"] == read["block by id"] == last == read["seq"][1]
-    header = {key: value for key, value in last.items() if key not in ("fee", "transactions")}
-    assert read["headers last"] == read["headers at"] == header == read["headers seq"][1]
-    assert read["seq"][0]["id"] == last["reference"]
-    assert read["height by id"] == {"height": height}
-    assert read["genesis"]["height"] == 1 and read["genesis"]["transactions"][0]["type"] == 1
-
-
-def test_address_calls(read: dict[str, Any]) -> None:
-    account = "3MMw6bn4driqBo9CZHTJN5hHSSMEz2PMV27"
-    left = str(10**14 - 2 * FEE - 7)
-    assert read["balance"] == {"address": account, "confirmations": 0, "balance": left}
-    assert read["confirmations"] == {"address": account, "confirmations": 1, "balance": left}
-    assert read["effective"] == {"address": account, "confirmations": 0, "balance": left}
-    details = read["details"]
-    assert details["address"] == account
-    assert {details[kind] for kind in ("regular", "available", "effective")} == {left}
-    assert int(details["generating"]) <= int(left)
-    assert read["validate"] == {"address": account, "valid": True}
-    assert read["addresses"] == [RICH]
-    assert read["public key"] == {"address": account}
-    entries = {"api_a": ("integer", 1), "api_b": ("string", "x"), "c": ("boolean", True)}
-    assert by_key(read["data"]) == entries
-    assert list(by_key(read["data matches"])) == ["api_a", "api_b"]
-    assert [entry["key"] for entry in read["data keys"]] == ["c", "api_a"]
-    assert read["data key"] == {"key": "api_b", "type": "string", "value": "x"}
-
-
-def test_transaction_calls(read: dict[str, Any]) -> None:
-    paid, written = read["ids"]["paid"], read["ids"]["written"]
-    assert read["info"]["id"] == paid
-    assert [each["id"] for each in read["infos"]] == [paid, written]
-    assert [each["id"] for each in read["by address"][:2]] == [paid, written]
-    assert {each["type"] for each in read["by address"][2:]} == {1}
-    assert [each["status"] for each in read["status"]["statuses"]] == ["in_blockchain"] * 2
-    assert (read["unconfirmed"], read["unconfirmed size"]) == ([], {"size": 0})
-    assert read["fee"] == {"feeAssetId": None, "feeAmount": FEE}
-    assert read["fee of data"] == {"feeAssetId": None, "feeAmount": 2 * FEE}
 
 
 def test_the_signer(services: dict[str, str]) -> None:
