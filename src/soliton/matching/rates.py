@@ -1,0 +1,93 @@
+"""What assets are worth: the price of one native coin in each of them.
+
+What lives here: the rates with their last two values, and amounts converted by them. What does not:
+where they are kept and who may set them (``soliton.matcher``).
+
+Sources: wavesplatform/matcher ``dex/src/main/scala/com/wavesplatform/dex/caches/RateCache.scala``
+and ``model/MatcherModel.scala``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Final
+
+from soliton.matching import errors
+from soliton.matching.arithmetic import EXACT
+from soliton.matching.errors import MatcherError
+from soliton.matching.pairs import Asset, asset_text
+
+NATIVE_RATE: Final = 1.0
+NATIVE_DECIMALS: Final = 8
+
+
+class Rates:
+    """The rates in force. Each keeps its last two values: whoever has not yet heard of a change
+    offers a fee by the older one, and is not refused for it.
+    """
+
+    __slots__ = ("_last_two",)
+
+    def __init__(self, stored: Mapping[Asset, float] | None = None) -> None:
+        self._last_two = {asset: (rate,) for asset, rate in (stored or {}).items()}
+
+    _last_two: dict[Asset, tuple[float] | tuple[float, float]]
+
+    def put(self, asset: Asset, rate: float) -> float | None:
+        """Set a rate: the one before. Raises ``MatcherError`` for the native coin, and for a rate
+        that is not positive and finite.
+        """
+        _refuse_native(asset)
+        if not (rate > 0 and math.isfinite(rate)):
+            raise MatcherError(errors.INVALID_ASSET_RATE)
+        known = self._last_two.get(asset)
+        self._last_two[asset] = (rate,) if known is None else (known[-1], rate)
+        return None if known is None else known[-1]
+
+    def delete(self, asset: Asset) -> float:
+        """Forget a rate: the one before. Raises ``MatcherError``."""
+        _refuse_native(asset)
+        known = self._last_two.pop(asset, None)
+        if known is None:
+            raise _not_found(asset)
+        return known[-1]
+
+    def latest(self) -> dict[Asset, float]:
+        """All rates, that of the native coin first."""
+        return {None: NATIVE_RATE, **{asset: known[-1] for asset, known in self._last_two.items()}}
+
+    def least(self, asset: Asset) -> Decimal:
+        """The lesser of the last two, to multiply by; raises ``MatcherError`` if there is none."""
+        return _decimal(min(self._known(asset)))
+
+    def most(self, asset: Asset) -> Decimal:
+        """The greater of the last two, to divide by; raises ``MatcherError`` if there is none."""
+        return _decimal(max(self._known(asset)))
+
+    def _known(self, asset: Asset) -> tuple[float, ...]:
+        if asset is None:
+            return (NATIVE_RATE,)
+        known = self._last_two.get(asset)
+        if known is None:
+            raise _not_found(asset)
+        return known
+
+
+def in_units(rate: Decimal, decimals: int) -> Decimal:
+    """A rate between the smallest units of the native coin and of an asset with these decimals."""
+    return rate.scaleb(decimals - NATIVE_DECIMALS, EXACT)
+
+
+def _decimal(rate: float) -> Decimal:
+    return Decimal(repr(rate))
+
+
+def _refuse_native(asset: Asset) -> None:
+    if asset is None:
+        raise MatcherError(errors.WAVES_IMMUTABLE_RATE, assetId=asset_text(None))
+
+
+def _not_found(asset: Asset) -> MatcherError:
+    return MatcherError(errors.RATE_NOT_FOUND, assetId=asset_text(asset))

@@ -1,0 +1,349 @@
+"""Whether an order is taken, as far as neither its account nor its signature matters: in the order
+of the reference, so that the first thing wrong is the one that is told.
+
+1. ``check_pair``: whether the pair is traded here;
+2. ``check_order``: form, settings, time, tick, deviations, activated versions, fees with scripts,
+   decimals and restrictions.
+
+What lives here: these checks. What does not: the rules on an order alone (``validity``), the
+records that are read (``placement``), what comes after (``account_checks``).
+
+Sources: wavesplatform/matcher
+``dex/src/main/scala/com/wavesplatform/dex/model/{ValidationStages,OrderValidator}.scala`` and
+``AssetPairBuilder.scala``.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Final
+
+import msgspec
+
+from soliton.chain.addresses import from_public_key
+from soliton.chain.features import DESCRIPTIONS, Feature
+from soliton.chain.orders import Order, Side
+from soliton.chain.values import MAX_I64
+from soliton.crypto import base58
+from soliton.matching import errors
+from soliton.matching.arithmetic import (
+    EXACT,
+    correct_by_tick,
+    decimal_text,
+    fixed_price,
+    normalize_amount,
+    normalize_price,
+    round_half_up,
+)
+from soliton.matching.errors import ErrorKind, MatcherError
+from soliton.matching.fees import DynamicFee, OrderFee, PercentFee, mode_of
+from soliton.matching.minimum_fees import (
+    fee_assets,
+    minimum_fee,
+    offer_of,
+    percent_of,
+    script_fees,
+)
+from soliton.matching.pairs import (
+    Asset,
+    AssetPair,
+    asset_text,
+    is_correctly_ordered,
+    pair_of,
+)
+from soliton.matching.placement import (
+    Assets,
+    Deviations,
+    PlacementContext,
+    PlacementSettings,
+    amount_param,
+    description,
+    price_param,
+)
+from soliton.matching.validity import order_fault, wallet_fault
+
+MIN_EXPIRATION_MS: Final = 60_000
+"""An order has to live at least so long."""
+_VERSION_FEATURES: Final = {
+    2: Feature.SMART_ACCOUNT_TRADING,
+    3: Feature.ORDER_V3,
+    4: Feature.RIDE_V6,
+}
+_FIRST_PROTOBUF_VERSION: Final = 4
+_HUNDRED: Final = Decimal(100)
+
+
+class AcceptedFees(msgspec.Struct, frozen=True):
+    """What is stored with the order of a pair that percents are charged in."""
+
+    percent_min_fee: int | None
+    percent_const_min_fee: int | None
+
+
+# --- pairs ----------------------------------------------------------------------------------------
+
+
+def check_pair(pair: AssetPair, settings: PlacementSettings, assets: Assets | None) -> None:
+    """Raises ``MatcherError`` for a pair that is not traded here. Without ``assets`` names are not
+    looked at, nor whether the assets exist.
+    """
+    if pair in settings.allowed_pairs:
+        return
+    if settings.white_list_only:
+        raise MatcherError(errors.ASSET_PAIR_IS_DENIED, assetPair=pair)
+    if pair.amount_asset == pair.price_asset:
+        raise MatcherError(errors.ASSET_PAIR_SAME_ASSETS, assetId=asset_text(pair.amount_asset))
+    if not is_correctly_ordered(pair, settings.price_assets):
+        raise MatcherError(errors.ORDER_ASSET_PAIR_REVERSED, assetPair=pair)
+    check_asset(pair.price_asset, settings, assets, errors.PRICE_ASSET_BLACKLISTED)
+    check_asset(pair.amount_asset, settings, assets, errors.AMOUNT_ASSET_BLACKLISTED)
+
+
+def check_asset(
+    asset: Asset,
+    settings: PlacementSettings,
+    assets: Assets | None,
+    kind: ErrorKind = errors.ASSET_BLACKLISTED,
+) -> None:
+    """Raises ``MatcherError``, of a kind where it is blacklisted, by its id or its name."""
+    if asset is None:
+        return
+    name = "" if assets is None else description(asset, assets).name
+    if asset in settings.blacklisted_assets or any(
+        pattern.search(name) for pattern in settings.blacklisted_names if assets is not None
+    ):
+        raise MatcherError(kind, assetId=asset_text(asset))
+
+
+# --- the order ------------------------------------------------------------------------------------
+
+
+def check_order(order: Order, context: PlacementContext) -> AcceptedFees:
+    """All that an order can be refused for without its signature and its account's balance; raises
+    ``MatcherError``.
+    """
+    pair = pair_of(order)
+    for asset in (pair.amount_asset, pair.price_asset, order.matcher_fee_asset):
+        description(asset, context.assets)
+    fee = context.matching.order_fee_at(context.last_offset + 1)
+    _check_executable(order, pair, context.assets)
+    _check_settings(order, context)
+    fees = _check_fee(order, pair, fee, context)
+    _check_time(order, context.now)
+    _check_tick(order, pair, context)
+    if context.settings.deviations is not None:
+        _check_deviations(order, pair, fee, context.settings.deviations, context)
+    _check_version(order, context.features)
+    if isinstance(mode_of(fee, pair), DynamicFee):
+        extra = script_fees(pair, context.assets, context.matcher_is_scripted)
+        _check_least_fee(order, fee, context, extra)
+    _check_decimals(order, pair, context.assets)
+    _check_restrictions(order, pair, context)
+    return fees
+
+
+def _check_executable(order: Order, pair: AssetPair, assets: Assets) -> None:
+    fault = wallet_fault(order)
+    if fault is not None:
+        raise invalid_signature(order, f"Ethereum signature is invalid: {fault}")
+    amount_decimals = description(pair.amount_asset, assets).decimals
+    price_decimals = description(pair.price_asset, assets).decimals
+    if fixed_price(order.price, amount_decimals, price_decimals) > MAX_I64:
+        details = "Price is not convertible to fixed decimals format"
+        raise MatcherError(errors.ORDER_COMMON_VALIDATION_FAILED, details=details)
+    if not order.sender_public_key:
+        raise invalid_signature(order, "Ethereum signature is invalid")
+
+
+def invalid_signature(order: Order, details: str) -> MatcherError:
+    """The refusal of an order's signature."""
+    return MatcherError(errors.ORDER_INVALID_SIGNATURE, id=base58.encode(order.id), details=details)
+
+
+def _check_settings(order: Order, context: PlacementContext) -> None:
+    settings = context.settings
+    if order.matcher_public_key != settings.matcher_public_key:
+        raise MatcherError(
+            errors.UNEXPECTED_MATCHER_PUBLIC_KEY,
+            required=base58.encode(settings.matcher_public_key),
+            given=base58.encode(order.matcher_public_key),
+        )
+    address = from_public_key(order.sender_public_key, order.chain_id)
+    if address in settings.blacklisted_addresses:
+        raise MatcherError(errors.ADDRESS_IS_BLACKLISTED, address=base58.encode(address))
+    if order.version not in settings.allowed_versions:
+        raise MatcherError(
+            errors.ORDER_VERSION_DENIED,
+            version=order.version,
+            allowedOrderVersions=tuple(sorted(settings.allowed_versions)),
+        )
+    fee_asset = order.matcher_fee_asset
+    if fee_asset is not None and fee_asset in settings.blacklisted_assets:
+        raise MatcherError(errors.FEE_ASSET_BLACKLISTED, assetId=asset_text(fee_asset))
+
+
+def _check_fee(
+    order: Order, pair: AssetPair, fee: OrderFee, context: PlacementContext
+) -> AcceptedFees:
+    required = fee_assets(fee, pair, order.side)
+    if order.matcher_fee_asset not in required:
+        raise MatcherError(
+            errors.UNEXPECTED_FEE_ASSET,
+            required=tuple(map(asset_text, required)),
+            given=asset_text(order.matcher_fee_asset),
+        )
+    if (
+        order.version >= _FIRST_PROTOBUF_VERSION
+        and context.last_offset < context.matching.order_v4_start_offset
+    ):
+        raise MatcherError(errors.UNSUPPORTED_ORDER_VERSION, version=order.version)
+    least, const = _check_least_fee(order, fee, context)
+    percent = isinstance(mode_of(fee, pair), PercentFee)
+    return AcceptedFees(least if percent else None, const)
+
+
+def _check_least_fee(
+    order: Order, fee: OrderFee, context: PlacementContext, extra: int = 0
+) -> tuple[int, int | None]:
+    least = minimum_fee(offer_of(order), fee, context.assets, context.rates, extra)
+    if order.matcher_fee < least.fee:
+        asset = order.matcher_fee_asset
+        raise MatcherError(
+            errors.FEE_NOT_ENOUGH,
+            required=amount_param(least.fee, asset, context.assets),
+            given=amount_param(order.matcher_fee, asset, context.assets),
+        )
+    return least.fee, least.percent_const_fee
+
+
+def _check_time(order: Order, now: int) -> None:
+    if order.expiration <= now + MIN_EXPIRATION_MS:
+        raise MatcherError(
+            errors.WRONG_EXPIRATION,
+            currentTimestamp=now,
+            minExpirationOffset=MIN_EXPIRATION_MS,
+            minExpiration=now + MIN_EXPIRATION_MS,
+            given=order.expiration,
+        )
+    fault = order_fault(order, now)
+    if fault is not None:
+        raise MatcherError(errors.ORDER_COMMON_VALIDATION_FAILED, details=fault)
+
+
+def _check_tick(order: Order, pair: AssetPair, context: PlacementContext) -> None:
+    tick_size = context.matching.tick_size_at(pair, context.last_offset + 1)
+    if order.side is Side.BUY and correct_by_tick(order.price, order.side, tick_size) <= 0:
+        raise MatcherError(
+            errors.ORDER_INVALID_PRICE_LEVEL,
+            price=price_param(order.price, pair, context.assets),
+            tickSize=price_param(tick_size, pair, context.assets),
+        )
+
+
+def _check_version(order: Order, features: frozenset[int]) -> None:
+    if order.version == 1:
+        return
+    feature = _VERSION_FEATURES.get(order.version)
+    if feature is None:
+        raise MatcherError(errors.UNSUPPORTED_ORDER_VERSION, version=order.version)
+    if feature not in features:
+        raise MatcherError(
+            errors.ORDER_VERSION_UNSUPPORTED,
+            version=order.version,
+            featureName=DESCRIPTIONS[feature],
+        )
+
+
+def _check_decimals(order: Order, pair: AssetPair, assets: Assets) -> None:
+    amount_decimals = description(pair.amount_asset, assets).decimals
+    insignificant = max(0, description(pair.price_asset, assets).decimals - amount_decimals)
+    if order.price % int("1" + "0" * insignificant):
+        raise MatcherError(
+            errors.PRICE_LAST_DECIMALS_MUST_BE_ZERO, insignificantDecimals=insignificant
+        )
+
+
+# --- deviations and restrictions ------------------------------------------------------------------
+
+
+def _check_deviations(
+    order: Order,
+    pair: AssetPair,
+    fee: OrderFee,
+    deviations: Deviations,
+    context: PlacementContext,
+) -> None:
+    market = context.market
+    bid = None if market is None else market.best_bid
+    ask = None if market is None else market.best_ask
+    buys = order.side is Side.BUY
+    below, above = deviations.max_price_profit, deviations.max_price_loss
+    if not buys:
+        below, above = above, below
+    low = None if bid is None else _scaled(bid.price, _HUNDRED - below)
+    high = None if ask is None else _scaled(ask.price, _HUNDRED + above)
+    if (low is not None and order.price < low) or (high is not None and order.price > high):
+        raise MatcherError(
+            errors.DEVIANT_ORDER_PRICE,
+            form=0 if buys else 1,
+            price=price_param(order.price, pair, context.assets),
+            bestBidPercent=decimal_text(_HUNDRED - below),
+            bestAskPercent=decimal_text(_HUNDRED + above),
+        )
+    mode = fee if isinstance(fee, PercentFee) else None
+    counter = ask if buys else bid
+    if mode is None or counter is None:
+        return
+    share = _HUNDRED - deviations.max_fee_deviation
+    least_share = EXACT.divide(EXACT.multiply(mode.min_fee, share), _HUNDRED)
+    if order.matcher_fee < percent_of(offer_of(order), mode, counter.price, least_share):
+        given = amount_param(order.matcher_fee, order.matcher_fee_asset, context.assets)
+        percent = decimal_text(share)
+        if buys:
+            raise MatcherError(
+                errors.DEVIANT_ORDER_MATCHER_FEE, matcherFee=given, bestAskFeePercent=percent
+            )
+        raise MatcherError(
+            errors.DEVIANT_ORDER_MATCHER_FEE, form=1, matcherFee=given, bestBidFeePercent=percent
+        )
+
+
+def _scaled(price: int, percent: Decimal) -> int:
+    return round_half_up(EXACT.divide(EXACT.multiply(Decimal(price), percent), _HUNDRED))
+
+
+def _check_restrictions(order: Order, pair: AssetPair, context: PlacementContext) -> None:
+    restrictions = context.settings.restrictions.get(pair)
+    if restrictions is None:
+        return
+    amount_decimals = description(pair.amount_asset, context.assets).decimals
+    price_decimals = description(pair.price_asset, context.assets).decimals
+
+    def amount_units(value: Decimal) -> int:
+        return normalize_amount(value, amount_decimals)
+
+    def price_units(value: Decimal) -> int:
+        return normalize_price(value, amount_decimals, price_decimals)
+
+    bounds = (restrictions.min_amount, restrictions.max_amount, restrictions.step_amount)
+    if not _fits(order.amount, *map(amount_units, bounds)):
+        raise MatcherError(
+            errors.ORDER_INVALID_AMOUNT,
+            amount=amount_param(order.amount, pair.amount_asset, context.assets),
+            max=decimal_text(bounds[1]),
+            min=decimal_text(bounds[0]),
+            step=decimal_text(bounds[2]),
+        )
+    bounds = (restrictions.min_price, restrictions.max_price, restrictions.step_price)
+    if not _fits(order.price, *map(price_units, bounds)):
+        raise MatcherError(
+            errors.ORDER_INVALID_PRICE,
+            price=price_param(order.price, pair, context.assets),
+            max=decimal_text(bounds[1]),
+            min=decimal_text(bounds[0]),
+            step=decimal_text(bounds[2]),
+        )
+
+
+def _fits(value: int, least: int, most: int, step: int) -> bool:
+    return least <= value <= most and value % max(step, 1) == 0
