@@ -1,0 +1,385 @@
+"""The embedded journal: files in a directory of the matcher's own.
+
+Commands that arrive while the disk is busy are written together in the next step (group commit), so
+that many of them share one wait for the disk. A step that fails leaves nothing behind: the file is
+cut back to what the disk had confirmed before, and the commands are refused.
+
+What lives here: opening, appending, reading, dropping old files. What does not: the form of the
+files (``segments``), snapshots (``snapshots``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import logging
+import os
+from bisect import bisect_right
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Final
+
+from soliton.errors import InvariantBroken
+from soliton.matcher.journal import MAX_PAYLOAD_BYTES, Position, Record
+from soliton.matcher.journal.errors import (
+    JournalDamaged,
+    JournalGap,
+    JournalInUse,
+    JournalProblem,
+    JournalUnavailable,
+    LeadershipLost,
+)
+from soliton.matcher.journal.segments import (
+    IDENTITY_BYTES,
+    SEGMENT_HEADER_BYTES,
+    Scan,
+    encode_records,
+    read_segment,
+    read_segment_header,
+    scan_segment,
+    segment_header,
+    sync_directory,
+)
+
+SEGMENT_BYTES: Final = 64 * 1024 * 1024
+"""When a file is longer, the next one is begun: some 200,000 commands."""
+GROUP_BYTES: Final = 1024 * 1024
+"""Commands written in one step, at most (or one call's, if they are longer)."""
+_SUFFIX: Final = ".journal"
+
+_log = logging.getLogger(__name__)
+
+
+class Sync(Enum):
+    """When a command counts as stored."""
+
+    ALWAYS = "always"
+    """When the disk has confirmed it: it survives a power failure."""
+    INTERVAL = "interval"
+    """When the operating system has it: it survives the end of the process. The disk is asked to
+    confirm at an interval.
+    """
+    NEVER = "never"
+    """As for an interval, and the operating system chooses when it writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedSettings:
+    """How the journal uses its disk. ``sync_interval`` is in seconds, for ``Sync.INTERVAL``."""
+
+    sync: Sync = Sync.ALWAYS
+    sync_interval: float = 0.1
+    segment_bytes: int = SEGMENT_BYTES
+
+
+@dataclass(slots=True)
+class _Segment:
+    base_offset: int
+    path: Path
+
+
+class EmbeddedJournal:
+    """A ``Journal`` in a directory. It leads as long as it is open and its disk obeys."""
+
+    def __init__(
+        self,
+        directory: Path,
+        identity: bytes,
+        clock: Callable[[], int],
+        settings: EmbeddedSettings | None = None,
+    ) -> None:
+        """Open or begin the journal of the matcher that ``identity`` (32 bytes) stands for.
+
+        A tail that was torn by a crash is cut off. ``clock`` gives milliseconds. Raises
+        ``JournalInUse``, ``WrongJournal``, ``JournalDamaged`` or ``JournalProblem``.
+        """
+        if len(identity) != IDENTITY_BYTES:
+            raise InvariantBroken(f"the identity of a journal has {IDENTITY_BYTES} bytes")
+        self._directory = directory
+        self._identity = identity
+        self._clock = clock
+        self._settings = settings or EmbeddedSettings()
+        self._waiting: list[tuple[Sequence[bytes], asyncio.Future[list[Position]]]] = []
+        self._writing: asyncio.Task[None] | None = None
+        self._syncing: asyncio.Task[None] | None = None
+        self._broken: BaseException | None = None
+        self._ended = asyncio.Event()
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            self._owner = _take_ownership(directory)
+            try:
+                self._open()
+            except BaseException:
+                os.close(self._owner)
+                raise
+        except OSError as error:
+            raise JournalProblem(f"cannot open the journal in {directory}: {error}") from error
+        # One thread, so that steps are taken one after the other.
+        self._disk = ThreadPoolExecutor(1, "journal")
+
+    def _open(self) -> None:
+        for leftover in self._directory.glob(f"*{_SUFFIX}.new"):
+            leftover.unlink()
+        self._segments = [
+            _Segment(read_segment_header(path, self._identity), path)
+            for path in sorted(self._directory.glob(f"*{_SUFFIX}"))
+        ]
+        if not self._segments:
+            self._segments.append(self._new_segment(0))
+        newest = self._segments[-1]
+        scan = scan_segment(newest.path, newest.base_offset)
+        self._next_offset = scan.next_offset
+        self._timestamp = scan.timestamp or self._timestamp_before(newest)
+        self._end = self._settled = scan.end
+        self._file = os.open(newest.path, os.O_RDWR)
+        self._cut_tail(newest, scan)
+
+    def _cut_tail(self, newest: _Segment, scan: Scan) -> None:
+        if scan.size > scan.end:
+            _log.warning(
+                "%s: cut %d bytes that a crash left behind offset %d",
+                *(newest.path, scan.size - scan.end, scan.next_offset - 1),
+            )
+            os.ftruncate(self._file, scan.end)
+        # What was read may so far be known to the operating system only.
+        os.fsync(self._file)
+
+    def _timestamp_before(self, newest: _Segment) -> int:
+        """The time of the last record before an empty segment."""
+        for segment in reversed(self._segments):
+            if segment is not newest:
+                return scan_segment(segment.path, segment.base_offset).timestamp
+        return 0
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    @property
+    def first_offset(self) -> int:
+        """The lowest offset that can still be read; of an empty journal, the next one."""
+        return self._segments[0].base_offset
+
+    @property
+    def last_offset(self) -> int:
+        """The highest stored offset, -1 before the first."""
+        return self._next_offset - 1
+
+    @property
+    def leading(self) -> bool:
+        """Whether commands can be appended."""
+        return self._broken is None
+
+    async def records(
+        self, from_offset: int, to_offset: int | None = None
+    ) -> AsyncIterator[list[Record]]:
+        """As ``Journal.records``."""
+        last = self.last_offset if to_offset is None else min(to_offset, self.last_offset)
+        if not self.first_offset <= from_offset <= self.last_offset + 1:
+            raise JournalGap(from_offset, self.first_offset, self.last_offset)
+        bases = [segment.base_offset for segment in self._segments]
+        segments = self._segments[bisect_right(bases, from_offset) - 1 :]
+        end = self._end
+        for segment, following in zip(segments, [*segments[1:], None], strict=True):
+            limit = end if following is None else None
+            offset = segment.base_offset
+            try:
+                for batch in read_segment(segment.path, offset, limit):
+                    if batch[0].offset > last:
+                        return
+                    offset = batch[-1].offset + 1
+                    wanted = [each for each in batch if from_offset <= each.offset <= last]
+                    if wanted:
+                        yield wanted
+                        await asyncio.sleep(0)
+            except FileNotFoundError:
+                raise JournalGap(offset, self.first_offset, self.last_offset) from None
+            except OSError as error:
+                raise JournalProblem(f"cannot read {segment.path}: {error.strerror}") from error
+            if following is not None and following.base_offset != offset:
+                raise JournalDamaged(str(segment.path), offset, "the file ends before its last")
+
+    async def follow(self, from_offset: int) -> AsyncIterator[list[Record]]:
+        """As ``Journal.follow``; since nobody else writes, it ends with the last record."""
+        self._require_whole()
+        async for batch in self.records(from_offset):
+            yield batch
+
+    async def term_ended(self) -> None:
+        """Returns when the disk has failed in a way that leaves the journal's end unknown."""
+        await self._ended.wait()
+
+    # --- writing ----------------------------------------------------------------------------------
+
+    async def append(self, payloads: Sequence[bytes]) -> list[Position]:
+        """As ``Journal.append``."""
+        self._require_whole()
+        for payload in payloads:
+            if len(payload) > MAX_PAYLOAD_BYTES:
+                raise InvariantBroken(f"a command of {len(payload)} bytes")
+        future: asyncio.Future[list[Position]] = asyncio.get_running_loop().create_future()
+        self._waiting.append((payloads, future))
+        if self._writing is None:
+            self._writing = asyncio.create_task(self._write_groups())
+        return await future
+
+    def _require_whole(self) -> None:
+        if self._broken is not None:
+            raise LeadershipLost(f"the journal in {self._directory} is closed: {self._broken}")
+
+    async def _write_groups(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            while self._waiting and self._broken is None:
+                group: list[tuple[Sequence[bytes], asyncio.Future[list[Position]]]] = []
+                size = 0
+                while self._waiting and (not group or size < GROUP_BYTES):
+                    group.append(self._waiting.pop(0))
+                    size += sum(map(len, group[-1][0]))
+                payloads = [payload for each, _ in group for payload in each]
+                timestamp = max(self._timestamp, self._clock())
+                first = self._next_offset
+                try:
+                    await loop.run_in_executor(self._disk, self._store, first, timestamp, payloads)
+                except JournalProblem as problem:
+                    _refuse([future for _, future in group], problem)
+                    continue
+                self._next_offset, self._timestamp = first + len(payloads), timestamp
+                if self._settings.sync is Sync.INTERVAL and self._syncing is None:
+                    self._syncing = asyncio.create_task(self._sync_later())
+                for each, future in group:
+                    positions = [Position(first + i, timestamp) for i in range(len(each))]
+                    first += len(each)
+                    if not future.done():
+                        future.set_result(positions)
+        finally:
+            self._writing = None
+            if self._broken is not None:
+                self._ended.set()
+                left = LeadershipLost(f"the journal is closed: {self._broken}")
+                _refuse([future for _, future in self._waiting], left)
+                self._waiting.clear()
+
+    def _store(self, first_offset: int, timestamp: int, payloads: Sequence[bytes]) -> None:
+        """One step: bytes into the newest file, confirmed if settings ask for it."""
+        if self._end >= self._settings.segment_bytes:
+            self._begin_segment(first_offset)
+        data = encode_records(first_offset, timestamp, self._settled, payloads)
+        try:
+            written = 0
+            while written < len(data):
+                written += os.pwrite(self._file, data[written:], self._end + written)
+            if self._settings.sync is Sync.ALWAYS:
+                os.fdatasync(self._file)
+        except OSError as error:
+            self._undo_step(error)
+            raise JournalUnavailable(f"cannot write the journal: {error.strerror}") from error
+        self._end += len(data)
+        if self._settings.sync is Sync.ALWAYS:
+            self._settled = self._end
+
+    def _undo_step(self, error: OSError) -> None:
+        """Cut off what a failed step has left: it was answered for by nobody."""
+        try:
+            os.ftruncate(self._file, self._end)
+            os.fsync(self._file)
+        except OSError as second:
+            self._broken = second
+            raise LeadershipLost(f"cannot write the journal: {error.strerror}") from second
+        self._settled = self._end
+
+    def _begin_segment(self, base_offset: int) -> None:
+        path = self._path_of(base_offset)
+        try:
+            os.fsync(self._file)
+            segment = self._new_segment(base_offset)
+            file = os.open(path, os.O_RDWR)
+        except OSError as error:
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as second:
+                self._broken = second
+                raise LeadershipLost(f"cannot remove {path}: {second.strerror}") from error
+            raise JournalUnavailable(f"cannot begin a journal file: {error.strerror}") from error
+        os.close(self._file)
+        self._file = file
+        self._segments.append(segment)
+        self._end = self._settled = SEGMENT_HEADER_BYTES
+
+    def _new_segment(self, base_offset: int) -> _Segment:
+        path = self._path_of(base_offset)
+        new = path.with_name(path.name + ".new")
+        with new.open("wb") as file:
+            file.write(segment_header(base_offset, self._identity))
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)
+        sync_directory(self._directory)
+        return _Segment(base_offset, path)
+
+    def _path_of(self, base_offset: int) -> Path:
+        return self._directory / f"{base_offset:020}{_SUFFIX}"
+
+    async def _sync_later(self) -> None:
+        """Ask the disk to confirm what has been written in an interval."""
+        await asyncio.sleep(self._settings.sync_interval)
+        self._syncing = None
+        if self._broken is None:
+            await asyncio.get_running_loop().run_in_executor(self._disk, self._confirm)
+        if self._broken is not None:
+            self._ended.set()
+
+    def _confirm(self) -> None:
+        end = self._end
+        try:
+            os.fdatasync(self._file)
+        except OSError as error:
+            # Commands were answered for that the disk may not have: only reading it anew can tell.
+            self._broken = error
+            _log.error("the disk did not confirm the journal: %s", error.strerror)
+            return
+        self._settled = max(self._settled, end)
+
+    # --- old commands, and the end ----------------------------------------------------------------
+
+    async def truncate_before(self, offset: int) -> None:
+        """Remove the files that hold nothing but commands below an offset."""
+        bases = [segment.base_offset for segment in self._segments]
+        count = max(0, bisect_right(bases, offset) - 1)
+        old, self._segments[:count] = self._segments[:count], []
+        for segment in old:
+            try:
+                segment.path.unlink(missing_ok=True)
+            except OSError as error:
+                raise JournalProblem(f"cannot remove {segment.path}: {error.strerror}") from error
+
+    async def close(self) -> None:
+        """Finish what is being written, and let go of the directory."""
+        if self._writing is not None:
+            await asyncio.wait([self._writing])
+        if self._syncing is not None:
+            self._syncing.cancel()
+        if self._broken is None:
+            await asyncio.get_running_loop().run_in_executor(self._disk, self._confirm)
+        self._disk.shutdown()
+        os.close(self._file)
+        os.close(self._owner)
+        self._broken = self._broken or JournalProblem("it was closed")
+
+
+def _refuse(futures: Sequence[asyncio.Future[list[Position]]], problem: JournalProblem) -> None:
+    for future in futures:
+        if not future.done():
+            future.set_exception(problem)
+
+
+def _take_ownership(directory: Path) -> int:
+    """Lock the directory for this process, until the descriptor is closed or the process ends."""
+    descriptor = os.open(directory / "LOCK", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise JournalInUse(f"another process uses the journal in {directory}") from None
+    return descriptor

@@ -1,0 +1,114 @@
+"""Snapshots: what the engine looked like after the command at an offset, in checksummed files.
+
+A file is written under another name, confirmed by the disk and then renamed, so that there is no
+half of one. The newest that can be read counts; older ones are kept for the case that it cannot.
+
+    magic 8 | offset 8 | identity 32 | length 8 | blake2b-256 32 | body
+
+What lives here: writing, finding and removing them. What does not: their contents, which the
+matcher makes and reads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from soliton.matcher.journal.errors import JournalProblem
+from soliton.matcher.journal.segments import sync_directory
+
+SNAPSHOT_MAGIC: Final = b"SLTNSNP1"
+KEPT: Final = 2
+"""Snapshots that stay when a new one was written, itself included."""
+MAX_SNAPSHOT_BYTES: Final = 1 << 34
+_HEADER: Final = struct.Struct(">8sQ32sQ32s")
+_SUFFIX: Final = ".snapshot"
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """``body`` is the state after the command at ``offset``."""
+
+    offset: int
+    body: bytes
+
+
+class SnapshotStore:
+    """The snapshots of one matcher in a directory. All calls wait for the disk."""
+
+    def __init__(self, directory: Path, identity: bytes) -> None:
+        """Use a directory, which is made; ``identity`` is that of the journal.
+
+        Raises ``JournalProblem``.
+        """
+        self._directory = directory
+        self._identity = identity
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            for leftover in directory.glob(f"*{_SUFFIX}.new"):
+                leftover.unlink()
+        except OSError as error:
+            raise JournalProblem(f"cannot use {directory}: {error.strerror}") from error
+
+    def save(self, offset: int, body: bytes) -> None:
+        """Write a snapshot, then remove all but the newest ``KEPT``. Raises ``JournalProblem``."""
+        path = self._directory / f"{offset:020}{_SUFFIX}"
+        new = path.with_name(path.name + ".new")
+        digest = _digest(offset, self._identity, body)
+        try:
+            with new.open("wb") as file:
+                file.write(_HEADER.pack(SNAPSHOT_MAGIC, offset, self._identity, len(body), digest))
+                file.write(body)
+                file.flush()
+                os.fsync(file.fileno())
+            new.replace(path)
+            sync_directory(self._directory)
+            for old in self._paths()[KEPT:]:
+                old.unlink(missing_ok=True)
+        except OSError as error:
+            new.unlink(missing_ok=True)
+            raise JournalProblem(f"cannot write a snapshot: {error.strerror}") from error
+
+    def newest(self) -> Snapshot | None:
+        """The newest whole snapshot, None where there is none."""
+        return next(self.all(), None)
+
+    def all(self) -> Iterator[Snapshot]:
+        """All whole snapshots, newest first; those that cannot be read are named in the log."""
+        for path in self._paths():
+            try:
+                yield self._read(path)
+            except (OSError, ValueError) as error:
+                _log.warning("%s is left aside: %s", path, error)
+
+    def _paths(self) -> list[Path]:
+        return sorted(self._directory.glob(f"*{_SUFFIX}"), reverse=True)
+
+    def _read(self, path: Path) -> Snapshot:
+        with path.open("rb") as file:
+            head = file.read(_HEADER.size)
+            if len(head) < _HEADER.size:
+                raise ValueError("it ends inside its header")
+            magic, offset, identity, length, digest = _HEADER.unpack(head)
+            if magic != SNAPSHOT_MAGIC or length > MAX_SNAPSHOT_BYTES:
+                raise ValueError("it is no snapshot of this version")
+            if identity != self._identity:
+                raise ValueError("it belongs to another matcher or network")
+            body = file.read(length + 1)
+        if len(body) != length or _digest(offset, identity, body) != digest:
+            raise ValueError("its checksum is wrong")
+        return Snapshot(offset, body)
+
+
+def _digest(offset: int, identity: bytes, body: bytes) -> bytes:
+    state = hashlib.blake2b(offset.to_bytes(8, "big") + identity, digest_size=32)
+    state.update(body)
+    return state.digest()

@@ -1,0 +1,51 @@
+"""Snapshots on disk: the newest whole one counts."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from soliton.matcher.journal.errors import JournalProblem
+from soliton.matcher.journal.snapshots import Snapshot, SnapshotStore
+
+IDENTITY = b"i" * 32
+
+
+def test_the_newest_counts_and_few_are_kept(tmp_path: Path) -> None:
+    store = SnapshotStore(tmp_path, IDENTITY)
+    assert store.newest() is None
+    for offset in (5, 100, 20_000):
+        store.save(offset, b"state at %d" % offset)
+    assert list(store.all()) == [
+        Snapshot(20_000, b"state at 20000"),
+        Snapshot(100, b"state at 100"),
+    ]
+
+
+def test_a_snapshot_with_any_byte_changed_is_left_aside(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = SnapshotStore(tmp_path, IDENTITY)
+    store.save(1, b"older")
+    store.save(2, b"newer")
+    path = max(tmp_path.glob("*.snapshot"))
+    whole = path.read_bytes()
+    spoilt = [whole[:n] + bytes([whole[n] ^ 1]) + whole[n + 1 :] for n in range(len(whole))]
+    with caplog.at_level(logging.ERROR):
+        for data in [*spoilt, b"", whole[:-1], whole + b"x"]:
+            path.write_bytes(data)
+            assert store.newest() == Snapshot(1, b"older")
+    path.write_bytes(whole)
+    assert store.newest() == Snapshot(2, b"newer")
+    assert SnapshotStore(tmp_path, b"o" * 32).newest() is None
+
+
+def test_half_a_snapshot_is_cleared_away(tmp_path: Path) -> None:
+    (tmp_path / "00000000000000000007.snapshot.new").write_bytes(b"half")
+    assert SnapshotStore(tmp_path, IDENTITY).newest() is None
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").touch()
+    with pytest.raises(JournalProblem):
+        SnapshotStore(tmp_path / "file", IDENTITY)
