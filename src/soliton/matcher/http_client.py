@@ -31,10 +31,10 @@ from soliton.matcher.node_client import (
     ChainStatus,
     NodeUpdate,
     ScriptAnswer,
-    Verdict,
 )
 from soliton.matcher.polling import Json, Poller, block_status
 from soliton.matcher.settings import NodeAccess
+from soliton.matching.account_checks import ScriptFault
 from soliton.web.client import ClientLimits, HttpClient, HttpTrouble
 
 MAX_IDS_PER_REQUEST: Final = 100
@@ -58,6 +58,8 @@ _ACTIVATED: Final = "ACTIVATED"
 
 class HttpNodeClient:
     """A ``NodeClient`` over HTTP."""
+
+    parallel_questions = 16
 
     def __init__(self, access: NodeAccess, chain_id: int) -> None:
         """Raises ``InputError`` for an address that is none."""
@@ -176,15 +178,15 @@ class HttpNodeClient:
         del order
         status, answer = await self._ask("POST", "/debug/validate", codec.to_json(trial))
         if status != HTTPStatus.OK or answer.get("valid", False):
-            return ScriptAnswer(Verdict.ALLOWED)
+            return ScriptAnswer()
         words = _shown(answer.get("error", ""))
         lowered = words.lower()
         blamed = next((each for each in assets if base58.encode(each) in words), None)
         if "not allowed by" in lowered:
-            return ScriptAnswer(Verdict.DENIED, blamed, words)
+            return ScriptAnswer(ScriptFault.DENIED, blamed, words)
         if "error while executing" in lowered:
-            return ScriptAnswer(Verdict.ERROR, blamed, words)
-        return ScriptAnswer(Verdict.ALLOWED)
+            return ScriptAnswer(ScriptFault.RETURNED_ERROR, blamed, words)
+        return ScriptAnswer()
 
     # --- transactions -----------------------------------------------------------------------------
 

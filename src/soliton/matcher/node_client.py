@@ -19,6 +19,7 @@ from soliton.chain.addresses import Address
 from soliton.chain.orders import Order
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
+from soliton.matching.account_checks import ScriptFault
 
 Balances = dict[AssetId | None, int]
 """Amounts by asset, in the smallest unit; ``None`` is the native coin."""
@@ -41,19 +42,12 @@ class AccountState(msgspec.Struct, frozen=True):
     leased_out: int = 0
 
 
-class Verdict(Enum):
-    """What a script said."""
-
-    ALLOWED = "allowed"
-    DENIED = "denied"
-    ERROR = "the script returned an error"
-    BROKEN = "the script cannot be run"
-
-
 class ScriptAnswer(msgspec.Struct, frozen=True):
-    """The verdict of a script, whose it was (``None``: the account's), and its words."""
+    """What scripts said about an order: ``fault`` is ``None`` when none objected. Of the first that
+    did: whose it was (``None``: the account's), and the words of the script or of the node.
+    """
 
-    verdict: Verdict
+    fault: ScriptFault | None = None
     asset_id: AssetId | None = None
     words: str = ""
 
@@ -100,7 +94,12 @@ class NodeUpdate(msgspec.Struct, frozen=True):
 
 
 class NodeClient(Protocol):
-    """A node. Every question raises ``NodeUnavailable`` when there is no usable answer."""
+    """A node. Every question raises ``NodeUnavailable`` when there is no usable answer.
+
+    ``parallel_questions`` is how many of them it likes to have at once.
+    """
+
+    parallel_questions: int
 
     async def status(self) -> ChainStatus:
         """The last block."""

@@ -1,7 +1,7 @@
 """The settings of a matcher: what can be configured, the defaults, how a section becomes a record.
 
 What lives here: everything about the service. What does not: the rules that orders are matched and
-charged by (``matching_settings``), the syntax of the file (the program that starts the matcher
+charged by (``trading_settings``), the syntax of the file (the program that starts the matcher
 reads it).
 
 Names follow the ecosystem's configuration, wavesplatform/matcher
@@ -27,6 +27,7 @@ from soliton.crypto.errors import Base58Error
 from soliton.crypto.hashes import secure_hash
 from soliton.crypto.keys import KeyPair, key_pair_from_account_seed
 from soliton.matcher.errors import MatcherSettingsError
+from soliton.matcher.trading_settings import TradingSettings, read_trading
 
 MATCHER_PORT: Final = 6886
 MAX_PORT: Final = 65_535
@@ -108,7 +109,6 @@ class Settlement(msgspec.Struct, frozen=True):
     """
 
     interval_ms: int = 7_000
-    max_pending_ms: int = 300_000
     max_age_ms: int = 7_200_000
     parallelism: int = 16
 
@@ -145,6 +145,7 @@ class MatcherSettings(msgspec.Struct, frozen=True):
     queue: Queue = Queue()
     settlement: Settlement = Settlement()
     node: NodeAccess = NodeAccess()
+    trading: TradingSettings = TradingSettings()
     max_active_orders: int = 400
     max_finalized_orders: int = 100
     batch_cancel_timeout_ms: int = 18_000
@@ -174,6 +175,7 @@ def read(section: Section, network: Network, directory: Path) -> MatcherSettings
         queue=_queue(section.section("events-queue")),
         settlement=_settlement(section.section("exchange-transaction-broadcast")),
         node=_node(section.section("node")),
+        trading=read_trading(section, network.chain_id),
         max_active_orders=actor.whole("max-active-orders", 400, 1, MAX_COUNT),
         max_finalized_orders=section.section("order-db").whole("max-orders", 100, 0, MAX_COUNT),
         batch_cancel_timeout_ms=actor.duration_ms("batch-cancel-timeout", 18_000),
@@ -271,9 +273,10 @@ def _queue(section: Section) -> Queue:
 
 
 def _settlement(section: Section) -> Settlement:
+    # The reference gives up after this time; here a transaction is sent while it may be mined.
+    section.has("max-pending-time")
     return Settlement(
         interval_ms=section.duration_ms("interval", 7_000),
-        max_pending_ms=section.duration_ms("max-pending-time", 300_000),
         max_age_ms=section.duration_ms("max-age", 7_200_000),
         parallelism=section.whole("parallelism", 16, 1, 1_024),
     )

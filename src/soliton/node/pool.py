@@ -138,7 +138,7 @@ class UtxPool:
         size = len(transaction.body)
         if len(self._transactions) >= self._max_count or self._bytes + size > self._max_bytes:
             raise PoolFull("Transaction pool size limit is reached")
-        applied = self._apply(transaction, self._context(), verify_signature, may_fail)
+        applied = self._apply(transaction, self.context(), verify_signature, may_fail)
         moved = _moved_by(transaction, applied)
         self._transactions[transaction.id] = transaction
         self._moved[transaction.id] = moved
@@ -155,7 +155,7 @@ class UtxPool:
         self._overlay.merge(applied.changes)
         return applied
 
-    def _context(self) -> Context:
+    def context(self) -> Context:
         """The block after the last one, made now; all but the time is the same until that comes."""
         last = self._chain.last_block
         if self._context_after is None or self._context_after[0] is not last:
@@ -192,7 +192,7 @@ class UtxPool:
         self._transactions = {}
         self._bytes = 0
         self._overlay = Overlay(self._chain.store, self._chain.height + 1)
-        context = self._context()
+        context = self.context()
         for transaction in remaining.values():
             try:
                 self._apply(transaction, context, verify=False)

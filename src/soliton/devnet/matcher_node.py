@@ -1,0 +1,238 @@
+"""The node of the same process, as the matcher asks it.
+
+What lives here: the questions of ``soliton.matcher.node_client.NodeClient``, answered from the
+node's state, and its events gathered into updates. What does not: the matcher.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Sequence
+from typing import Final
+
+from soliton.chain.addresses import Address, from_public_key
+from soliton.chain.errors import OrderInvalid
+from soliton.chain.features import Feature
+from soliton.chain.orders import Order
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.values import AssetId
+from soliton.errors import InputError
+from soliton.ledger import orders
+from soliton.ledger.errors import TransactionRejected
+from soliton.ledger.scripts import (
+    NotAllowedByScript,
+    ScriptExecutionError,
+    account_script,
+    run_asset,
+    smart_assets,
+)
+from soliton.ledger.state import (
+    ASSET_BALANCES,
+    ASSET_NAMES,
+    ASSET_SCRIPTS,
+    ASSETS,
+    LEASES,
+    ORDER_FILLS,
+    WAVES,
+)
+from soliton.matcher.http_client import refusal
+from soliton.matcher.node_client import (
+    AccountState,
+    Asset,
+    Balances,
+    Broadcast,
+    BroadcastAnswer,
+    ChainStatus,
+    NodeUpdate,
+    ScriptAnswer,
+)
+from soliton.matching.account_checks import ScriptFault
+from soliton.node.events import (
+    BlockAppended,
+    BlockExtended,
+    Departure,
+    NodeEvent,
+    PoolAccepted,
+    PoolDropped,
+    RolledBack,
+    Stopping,
+)
+from soliton.node.node import Node
+from soliton.storage.indexes import asset_balances
+
+MAX_ASSETS_OF_ACCOUNT: Final = 100_000
+
+
+class LocalNode:
+    """A ``NodeClient`` without a wire: nothing waits, and nothing is unavailable."""
+
+    parallel_questions = 1
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._store = node.store
+
+    async def status(self) -> ChainStatus:
+        """As ``NodeClient.status``."""
+        return self._status()
+
+    def _status(self) -> ChainStatus:
+        chain = self._node.chain
+        return ChainStatus(chain.height, chain.last_block.id)
+
+    async def feature_active(self, feature: int) -> bool:
+        """As ``NodeClient.feature_active``."""
+        chain = self._node.chain
+        return chain.rules.at(chain.height + 1).has(Feature(feature))
+
+    async def asset(self, asset_id: AssetId) -> Asset | None:
+        """As ``NodeClient.asset``."""
+        info = self._store.get(ASSETS, asset_id)
+        if info is None:
+            return None
+        name = self._store.get(ASSET_NAMES, asset_id)
+        scripted = self._store.get(ASSET_SCRIPTS, asset_id) is not None
+        text = "" if name is None else name.name.decode(errors="replace")
+        return Asset(text, info.decimals, scripted)
+
+    async def has_script(self, address: Address) -> bool:
+        """As ``NodeClient.has_script``."""
+        return account_script(address, self._store) is not None
+
+    async def account(
+        self, address: Address, assets: Collection[AssetId | None] | None
+    ) -> AccountState:
+        """As ``NodeClient.account``."""
+        store = self._store
+        balances: Balances = {}
+        if assets is None:
+            balances[None] = store.get(WAVES, address)
+            balances |= asset_balances(store, address)
+        else:
+            for asset_id in assets:
+                balances[asset_id] = (
+                    store.get(WAVES, address)
+                    if asset_id is None
+                    else store.get(ASSET_BALANCES, (address, asset_id))
+                )
+        return AccountState(balances, store.get(LEASES, address).lease_out)
+
+    async def was_executed(self, order_id: bytes) -> bool:
+        """As ``NodeClient.was_executed``."""
+        return self._store.get(ORDER_FILLS, order_id).volume > 0
+
+    async def run_scripts(
+        self, trial: AnyTransaction, order: Order, assets: Collection[AssetId]
+    ) -> ScriptAnswer:
+        """As ``NodeClient.run_scripts``."""
+        pool = self._node.pool
+        context = pool.context()
+        state = pool.state()
+        try:
+            orders.check_proof(order, state, context, verify=True)
+            for asset_id in smart_assets(tuple(assets), state):
+                run_asset(asset_id, trial, state, context)
+        except NotAllowedByScript as error:
+            return ScriptAnswer(ScriptFault.DENIED, error.asset_id, str(error))
+        except ScriptExecutionError as error:
+            return ScriptAnswer(ScriptFault.RETURNED_ERROR, error.asset_id, error.reason)
+        except (TransactionRejected, OrderInvalid) as error:
+            return ScriptAnswer(ScriptFault.DENIED, None, str(error))
+        return ScriptAnswer()
+
+    async def broadcast(self, transaction: AnyTransaction) -> BroadcastAnswer:
+        """As ``NodeClient.broadcast``."""
+        try:
+            self._node.broadcast(transaction)
+        except InputError as error:
+            return refusal(str(error))
+        return BroadcastAnswer(Broadcast.UNCONFIRMED)
+
+    async def confirmed_heights(self, transaction_ids: Sequence[bytes]) -> dict[bytes, int]:
+        """As ``NodeClient.confirmed_heights``."""
+        found = ((each, self._store.transaction_height(each)) for each in transaction_ids)
+        return {each: height for each, height in found if height is not None}
+
+    async def updates(self) -> AsyncIterator[NodeUpdate]:
+        """As ``NodeClient.updates``; what happens in one turn of the event loop is one update."""
+        gathered = _Gathered()
+        self._node.events.subscribe(gathered.note)
+        try:
+            yield NodeUpdate(
+                self._status(), appeared=tuple(self._node.pool.transactions()), changed=None
+            )
+            while True:
+                await gathered.something.wait()
+                yield gathered.take(self._status())
+                if gathered.ended:
+                    return
+        finally:
+            self._node.events.unsubscribe(gathered.note)
+
+    async def close(self) -> None:
+        """As ``NodeClient.close``; there is nothing to end."""
+
+
+class _Gathered:
+    """Events since the last update."""
+
+    def __init__(self) -> None:
+        self.something = asyncio.Event()
+        self.ended = False
+        self._reset()
+
+    def _reset(self) -> None:
+        self._rolled_back_to: int | None = None
+        self._confirmed: dict[bytes, int] = {}
+        self._appeared: dict[bytes, AnyTransaction] = {}
+        self._vanished: dict[bytes, None] = {}
+        self._changed: set[Address] = set()
+        self._unexplained: set[bytes] = set()
+        self._anybody = False
+
+    def note(self, event: NodeEvent) -> None:
+        """A listener of the node."""
+        match event:
+            case BlockAppended(height=height, block=block):
+                self._changed.add(from_public_key(block.header.generator, block.header.chain_id))
+                self._mined(block.transactions, height)
+            case BlockExtended(height=height, block=block, added=added):
+                self._mined(block.transactions[len(block.transactions) - added :], height)
+            case RolledBack(height=height):
+                known = self._rolled_back_to
+                self._rolled_back_to = height if known is None else min(height, known)
+                self._confirmed = {each: at for each, at in self._confirmed.items() if at <= height}
+                self._anybody = True
+            case PoolAccepted(transaction=transaction):
+                self._appeared[transaction.id] = transaction
+                self._vanished.pop(transaction.id, None)
+            case PoolDropped(transaction=transaction, moved=moved, departure=departure):
+                if self._appeared.pop(transaction.id, None) is None:
+                    self._vanished[transaction.id] = None
+                if departure is Departure.MINED:
+                    self._unexplained.discard(transaction.id)
+                    self._changed.update(moved.accounts)
+            case Stopping():
+                self.ended = True
+        self.something.set()
+
+    def _mined(self, transactions: Sequence[AnyTransaction], height: int) -> None:
+        for transaction in transactions:
+            self._confirmed[transaction.id] = height
+            # Who is concerned is told when it leaves the pool; what never was in it tells nobody.
+            self._unexplained.add(transaction.id)
+
+    def take(self, status: ChainStatus) -> NodeUpdate:
+        """The update, and begin anew."""
+        changed = None if self._anybody or self._unexplained else frozenset(self._changed)
+        update = NodeUpdate(
+            status=status,
+            rolled_back_to=self._rolled_back_to,
+            confirmed=tuple(self._confirmed.items()),
+            appeared=tuple(self._appeared.values()),
+            vanished=tuple(self._vanished),
+            changed=changed,
+        )
+        self._reset()
+        self.something.clear()
+        return update

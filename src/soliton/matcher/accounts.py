@@ -1,0 +1,327 @@
+"""The accounts that trade here, following what the node says about them.
+
+An account is watched from its first question on. Its balances are asked for once, and again when
+the node tells that they may have changed; its part in unconfirmed transactions is kept beside.
+
+What lives here: the watched accounts, and bringing them up to date. What does not: the arithmetic of
+one account (``soliton.matching.balances``), and the cancelling of orders that are no longer covered
+(``on_uncovered`` hears of them).
+
+Sources: wavesplatform/matcher
+``dex/src/main/scala/com/wavesplatform/dex/actors/address/AddressActor.scala``,
+``docs/waves-node-interaction.md``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable
+from typing import Final
+
+from soliton.chain.addresses import Address, from_public_key
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.values import AssetId
+from soliton.matcher.node_client import AccountState, NodeClient, NodeUpdate
+from soliton.matcher.spending import Decimals, Spending, spending_of
+from soliton.matching.balances import AccountBalances, BalanceChanges, uncovered
+from soliton.matching.events import OrderExecuted
+from soliton.matching.model import ActiveOrder
+
+MAX_WATCHED: Final = 100_000
+"""Watched accounts; beyond, those without orders are let go, the longest unused first."""
+
+Amounts = dict[AssetId | None, int]
+
+
+class Account:
+    """One account. ``lock`` keeps its placements in sequence; ``placing`` are orders on their way
+    into the journal, ``canceling`` those with a cancellation on its way.
+    """
+
+    __slots__ = (
+        *("address", "balances", "canceling", "complete", "lock", "placing", "scripted"),
+        *("stale", "suspect"),
+    )
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self.balances = AccountBalances()
+        self.lock = asyncio.Lock()
+        self.placing: set[bytes] = set()
+        self.canceling: set[bytes] = set()
+        self.complete = False
+        self.stale = 0
+        self.suspect = False
+        self.scripted: bool | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is lost when it is asked for anew."""
+        balances = self.balances
+        return not (balances.orders or self.placing or self.lock.locked() or balances.not_observed)
+
+
+class Accounts:
+    """All watched accounts. Use from one event loop."""
+
+    def __init__(
+        self,
+        node: NodeClient,
+        decimals: Decimals,
+        on_changed: Callable[[Address, frozenset[AssetId | None]], None],
+        on_uncovered: Callable[[Account, tuple[ActiveOrder, ...]], None],
+    ) -> None:
+        self._node = node
+        self._decimals = decimals
+        self._on_changed = on_changed
+        self._on_uncovered = on_uncovered
+        self._watched: dict[Address, Account] = {}
+        self._pool: dict[bytes, Spending] = {}
+        self._spent: dict[Address, dict[bytes, Amounts]] = {}
+        self._unobserved: dict[bytes, list[Address]] = {}
+
+    def __len__(self) -> int:
+        return len(self._watched)
+
+    def peek(self, address: Address) -> Account | None:
+        """A watched account."""
+        return self._watched.get(address)
+
+    def get(self, address: Address) -> Account:
+        """An account, watched from now on."""
+        account = self._watched.get(address)
+        if account is None:
+            if len(self._watched) >= MAX_WATCHED:
+                self._let_go()
+            account = self._watched[address] = Account(address)
+            account.balances.unconfirmed = self._unconfirmed(address, None)
+        return account
+
+    def _let_go(self) -> None:
+        idle = (address for address, account in self._watched.items() if account.idle)
+        for address in [found for _, found in zip(range(MAX_WATCHED // 10), idle, strict=False)]:
+            del self._watched[address]
+
+    def unconfirmed(self, address: Address) -> Amounts:
+        """What unconfirmed transactions take from an account: negative amounts."""
+        return self._unconfirmed(address, None)
+
+    def _unconfirmed(
+        self, address: Address, assets: Iterable[AssetId | None] | None
+    ) -> Amounts:
+        total: Amounts = dict.fromkeys(assets or (), 0)
+        for amounts in self._spent.get(address, {}).values():
+            for asset_id, amount in amounts.items():
+                if assets is None or asset_id in total:
+                    total[asset_id] = total.get(asset_id, 0) - amount
+        return total
+
+    # --- what the node has ------------------------------------------------------------------------
+
+    async def ensure(self, account: Account, assets: Collection[AssetId | None] | None) -> None:
+        """Know the account's balances of some assets, or of all; raises ``NodeUnavailable``."""
+        if account.complete:
+            return
+        known = account.balances.regular
+        missing = None if assets is None else [each for each in assets if each not in known]
+        if missing == []:
+            return
+        if missing is not None and account.balances.leased_out is None and None not in missing:
+            missing.append(None)
+        await self._read(account, missing)
+        if assets is None:
+            account.complete = True
+
+    async def _read(
+        self, account: Account, assets: Collection[AssetId | None] | None
+    ) -> None:
+        """Ask for balances, again if they may have changed while the answer was on its way."""
+        while True:
+            stale = account.stale
+            state = await self._node.account(account.address, assets)
+            if stale == account.stale:
+                break
+        leased_out = state.leased_out if assets is None or None in assets else None
+        account.balances.update(state.balances, leased_out)
+
+    async def has_script(self, account: Account) -> bool:
+        """Whether the account has a script; raises ``NodeUnavailable``."""
+        if account.scripted is None:
+            account.scripted = await self._node.has_script(account.address)
+        return account.scripted
+
+    # --- what the engine did ----------------------------------------------------------------------
+
+    def adopt(self, order: ActiveOrder) -> Account:
+        """An order that rests in a book already."""
+        signed = order.order
+        account = self.get(from_public_key(signed.sender_public_key, signed.chain_id))
+        account.balances.place(order)
+        return account
+
+    def executed(self, event: OrderExecuted, transaction_id: bytes | None) -> None:
+        """Two orders met; ``transaction_id`` is that of the exchange, if there is one."""
+        taker, maker = event.taker.order, event.maker.order
+        taker_owner = from_public_key(taker.sender_public_key, taker.chain_id)
+        maker_owner = from_public_key(maker.sender_public_key, maker.chain_id)
+        states = ((event.taker, event.taker_is_done), (event.maker, event.maker_is_done))
+        if taker_owner == maker_owner:
+            self._executed(taker_owner, transaction_id, states)
+        else:
+            self._executed(taker_owner, transaction_id, states[:1])
+            self._executed(maker_owner, transaction_id, states[1:])
+
+    def _executed(
+        self,
+        owner: Address,
+        transaction_id: bytes | None,
+        states: tuple[tuple[ActiveOrder, bool], ...],
+    ) -> None:
+        account = self.get(owner)
+        changes = account.balances.executed(transaction_id, states)
+        for transaction in changes.added_not_observed:
+            self._unobserved.setdefault(transaction, []).append(owner)
+        self._on_changed(owner, _assets_of(states))
+
+    def canceled(self, order: ActiveOrder) -> None:
+        """An order is out."""
+        signed = order.order
+        owner = from_public_key(signed.sender_public_key, signed.chain_id)
+        account = self._watched.get(owner)
+        if account is not None:
+            account.canceling.discard(signed.id)
+            self._tell(owner, account.balances.release(signed.id))
+
+    def expect(self, transaction: AnyTransaction) -> None:
+        """An exchange whose orders were executed before, and which the node does not have (any
+        more): what it takes is not free.
+        """
+        if transaction.id in self._pool:
+            return
+        for owner, amounts in spending_of(transaction, self._decimals).items():
+            waiting = self._unobserved.setdefault(transaction.id, [])
+            if owner not in waiting:
+                waiting.append(owner)
+                self._tell(owner, self.get(owner).balances.expect(transaction.id, (), amounts))
+
+    def give_up(self, transaction_id: bytes) -> None:
+        """An exchange will never be on the chain."""
+        self._observe(transaction_id)
+
+    def _observe(self, transaction_id: bytes) -> None:
+        for owner in self._unobserved.pop(transaction_id, ()):
+            account = self._watched.get(owner)
+            if account is not None:
+                self._tell(owner, account.balances.observed(transaction_id, (), {}))
+
+    def _tell(self, owner: Address, changes: BalanceChanges) -> None:
+        if changes.assets:
+            self._on_changed(owner, changes.assets)
+
+    # --- what the node did ------------------------------------------------------------------------
+
+    async def follow(self, update: NodeUpdate) -> None:
+        """Bring all watched accounts to what has happened; raises ``NodeUnavailable``, and then has
+        to be called again with ``changed=None``.
+        """
+        touched: dict[Address, set[AssetId | None]] = {}
+        self._follow_pool(update, touched)
+        for transaction_id, _ in update.confirmed:
+            self._observe(transaction_id)
+        states = await self._read_changed(update.changed)
+        certain = not states or await self._node.status() == update.status
+        for address in touched.keys() | states.keys():
+            account = self._watched.get(address)
+            if account is not None:
+                assets = touched.get(address, set())
+                self._bring(account, assets, states.get(address), certain=certain)
+
+    def _follow_pool(
+        self, update: NodeUpdate, touched: dict[Address, set[AssetId | None]]
+    ) -> None:
+        for transaction in update.appeared:
+            if transaction.id in self._pool:
+                continue
+            spending = spending_of(transaction, self._decimals)
+            self._pool[transaction.id] = spending
+            for address, amounts in spending.items():
+                self._spent.setdefault(address, {})[transaction.id] = amounts
+                touched.setdefault(address, set()).update(amounts)
+            self._observe(transaction.id)
+        for transaction_id in update.vanished:
+            for address, amounts in self._pool.pop(transaction_id, {}).items():
+                spent = self._spent.get(address, {})
+                spent.pop(transaction_id, None)
+                if not spent:
+                    self._spent.pop(address, None)
+                touched.setdefault(address, set()).update(amounts)
+
+    async def _read_changed(
+        self, changed: frozenset[Address] | None
+    ) -> dict[Address, AccountState]:
+        if changed is None:
+            accounts = list(self._watched.values())
+        else:
+            found = (self._watched.get(address) for address in changed)
+            accounts = [account for account in found if account is not None]
+        for account in accounts:
+            account.stale += 1
+            account.scripted = None
+        states: dict[Address, AccountState] = {}
+        queue = iter(accounts)
+
+        async def read() -> None:
+            for account in queue:
+                assets = None if account.complete else tuple(account.balances.regular)
+                if assets != ():
+                    states[account.address] = await self._node.account(account.address, assets)
+
+        parallel = min(self._node.parallel_questions, len(accounts))
+        if parallel <= 1:
+            # Without a pause, so that a node in this process cannot go on meanwhile.
+            await read()
+        else:
+            await asyncio.gather(*(read() for _ in range(parallel)))
+        return states
+
+    def _bring(
+        self,
+        account: Account,
+        assets: set[AssetId | None],
+        state: AccountState | None,
+        *,
+        certain: bool,
+    ) -> None:
+        balances = account.balances
+        lost = balances.update(
+            None if state is None else state.balances,
+            None if state is None else state.leased_out,
+            self._unconfirmed(account.address, assets),
+        )
+        if lost or account.suspect:
+            account.suspect = not certain
+            if certain:
+                held = {asset: max(0, balances.audit(asset)) for asset in balances.reserved}
+                lost = uncovered(balances.orders.values(), held)
+                if lost:
+                    self._on_uncovered(account, lost)
+        moved = assets if state is None else {*assets, *state.balances}
+        if moved:
+            self._on_changed(account.address, frozenset(moved))
+
+    def check(self, account: Account) -> None:
+        """Let go of orders that the balances do not cover, after a start."""
+        balances = account.balances
+        held = {asset: max(0, balances.audit(asset)) for asset in balances.reserved}
+        lost = uncovered(balances.orders.values(), held)
+        if lost:
+            self._on_uncovered(account, lost)
+
+
+def _assets_of(states: tuple[tuple[ActiveOrder, bool], ...]) -> frozenset[AssetId | None]:
+    orders = (state.order for state, _ in states)
+    return frozenset(
+        asset
+        for order in orders
+        for asset in (order.amount_asset, order.price_asset, order.matcher_fee_asset)
+    )

@@ -1,0 +1,103 @@
+"""What the matcher knows about the chain's rules and assets, asked once and kept.
+
+What lives here: descriptions of assets, the features in force, whether the matcher's own account
+has a script. What does not: balances (``accounts``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from soliton.chain.addresses import Address
+from soliton.chain.features import Feature
+from soliton.chain.orders import Order
+from soliton.chain.values import AssetId
+from soliton.matcher.exchanges import NATIVE, Surroundings
+from soliton.matcher.node_client import Asset, NodeClient, NodeUpdate
+from soliton.matching import errors
+from soliton.matching.errors import MatcherError
+from soliton.matching.pairs import asset_text
+
+NATIVE_DECIMALS = 8
+_FEATURES = (
+    Feature.SMART_ACCOUNT_TRADING,
+    Feature.SMART_ASSETS,
+    Feature.ORDER_V3,
+    Feature.BLOCK_V5,
+    Feature.RIDE_V6,
+)
+
+
+class ChainKnowledge:
+    """Use from one event loop. Questions raise ``NodeUnavailable``."""
+
+    def __init__(self, node: NodeClient, own_address: Address) -> None:
+        self._node = node
+        self._own_address = own_address
+        self.assets: dict[AssetId | None, Asset] = {None: NATIVE}
+        self.features: frozenset[int] = frozenset()
+        self.matcher_scripted = False
+        self.height = 0
+
+    async def asset(self, asset_id: AssetId | None) -> Asset:
+        """An asset; raises ``MatcherError`` where there is none."""
+        found = self.assets.get(asset_id)
+        if found is None and asset_id is not None:
+            found = await self._node.asset(asset_id)
+            if found is not None:
+                self.assets[asset_id] = found
+        if found is None:
+            raise MatcherError(errors.ASSET_NOT_FOUND, assetId=asset_text(asset_id))
+        return found
+
+    def knows(self, order: Order) -> bool:
+        """Whether all assets of an order are known."""
+        known = self.assets
+        return (
+            order.amount_asset in known
+            and order.price_asset in known
+            and order.matcher_fee_asset in known
+        )
+
+    async def learn(self, assets: Iterable[AssetId | None]) -> None:
+        """Know these assets, as far as they exist."""
+        for asset_id in assets:
+            if asset_id not in self.assets and asset_id is not None:
+                found = await self._node.asset(asset_id)
+                if found is not None:
+                    self.assets[asset_id] = found
+
+    def decimals(self, asset_id: AssetId | None) -> int:
+        """Those of a known asset, 8 for others."""
+        found = self.assets.get(asset_id)
+        return NATIVE_DECIMALS if found is None else found.decimals
+
+    async def refresh(self) -> None:
+        """Ask for what changes with the height."""
+        active = [each for each in _FEATURES if await self._node.feature_active(each)]
+        self.features = frozenset(active)
+        self.matcher_scripted = await self._node.has_script(self._own_address)
+        self.height = (await self._node.status()).height
+
+    async def follow(self, update: NodeUpdate) -> None:
+        """What has happened on the node."""
+        if update.rolled_back_to is not None:
+            # Assets may be gone, or have another name or script again.
+            self.assets = {None: NATIVE}
+        moved = update.status.height != self.height
+        changed = update.changed
+        if moved or (changed is not None and self._own_address in changed):
+            await self.refresh()
+
+    def surroundings(self, *orders: Order) -> Surroundings:
+        """What the exchange of two orders depends on; their assets have to be known."""
+        first = orders[0]
+        fee_assets = {each.matcher_fee_asset for each in orders}
+        return Surroundings(
+            amount_asset=self.assets[first.amount_asset],
+            price_asset=self.assets[first.price_asset],
+            fee_assets=tuple(self.assets[each] for each in fee_assets),
+            matcher_scripted=self.matcher_scripted,
+            order_v2_active=Feature.SMART_ACCOUNT_TRADING in self.features,
+            protobuf_active=Feature.BLOCK_V5 in self.features,
+        )

@@ -1,0 +1,156 @@
+"""What follows from the engine's events: balances, the orders database, settlement, listeners.
+
+All of it is done before the next command is applied, and in such a way that doing it again, when
+the journal is replayed after a crash, changes nothing.
+
+What lives here: one function per kind of event. What does not: deciding (``soliton.matching``) and
+sending (``settlement``).
+
+Source: wavesplatform/matcher
+``dex/src/main/scala/com/wavesplatform/dex/actors/events/OrderEventsCoordinatorActor.scala``.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from soliton.chain.errors import ChainError
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.crypto.keys import KeyPair
+from soliton.matcher.accounts import Accounts
+from soliton.matcher.assets import ChainKnowledge
+from soliton.matcher.core import Listener
+from soliton.matcher.exchanges import make_exchange
+from soliton.matcher.expirations import Expirations
+from soliton.matcher.orders_db import OrdersDatabase
+from soliton.matcher.records import Trade, describe
+from soliton.matcher.settlement import Settlement
+from soliton.matching.commands import Command
+from soliton.matching.engine import Engine
+from soliton.matching.events import (
+    BookDeleted,
+    Event,
+    OrderAdded,
+    OrderCanceled,
+    OrderExecuted,
+)
+from soliton.matching.model import ActiveOrder, OrderStatus
+from soliton.matching.pairs import AssetPair
+
+_log = logging.getLogger(__name__)
+
+
+class Effects:
+    """Use from one event loop."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        chain: ChainKnowledge,
+        database: OrdersDatabase,
+        settlement: Settlement,
+        account: KeyPair,
+        base_fee: int,
+    ) -> None:
+        self._engine = engine
+        self._chain = chain
+        self._database = database
+        self._settlement = settlement
+        self._key = account
+        self._base_fee = base_fee
+        self._known_up_to = database.offset
+        self.books = database.books()
+        self.listeners: list[Listener] = []
+        self.accounts: Accounts | None = None
+        """Set while the matcher serves; before, nobody's balance is followed."""
+        self.expirations = Expirations()
+
+    def apply(self, offset: int, timestamp: int, _command: Command, events: list[Event]) -> None:
+        """All that follows from a command's events."""
+        # The database has what came before the crash.
+        if offset <= self._known_up_to:
+            return
+        index = 0
+        for event in events:
+            match event:
+                case OrderExecuted():
+                    self._executed(event, index)
+                    index += 1
+                case OrderAdded(order=order):
+                    self._added(order, timestamp)
+                case OrderCanceled(order=order):
+                    self._finalize(order, event.status)
+                    if self.accounts is not None:
+                        self.accounts.canceled(order)
+                case BookDeleted(pair=pair):
+                    self.books.pop(pair, None)
+                    self._database.put_book(pair, None)
+                case _:
+                    pass
+        self._database.mark(offset)
+        for listener in self.listeners:
+            listener.on_events(offset, timestamp, events)
+
+    def _added(self, order: ActiveOrder, timestamp: int) -> None:
+        signed = order.order
+        pair = AssetPair(signed.amount_asset, signed.price_asset)
+        if pair not in self.books:
+            self.books[pair] = timestamp
+            self._database.put_book(pair, timestamp)
+        if not order.is_market:
+            self.expirations.add(order)
+        if self.accounts is not None:
+            self.accounts.adopt(order)
+
+    def _executed(self, event: OrderExecuted, index: int) -> None:
+        transaction = self._make(event)
+        transaction_id = None if transaction is None else transaction.id
+        if self.accounts is not None:
+            self.accounts.executed(event, transaction_id)
+        taker, maker = event.taker, event.maker
+        self._database.put_trade(
+            AssetPair(taker.order.amount_asset, taker.order.price_asset),
+            Trade(
+                offset=event.offset,
+                index=index,
+                timestamp=event.timestamp,
+                price=event.price,
+                amount=event.amount,
+                side=taker.order.side,
+                taker_order_id=taker.order.id,
+                maker_order_id=maker.order.id,
+                transaction_id=transaction_id,
+                taker_fee=event.taker_fee,
+                maker_fee=event.maker_fee,
+            ),
+        )
+        if event.taker_is_done:
+            self._finalize(taker, OrderStatus.FILLED)
+        if event.maker_is_done:
+            self._finalize(maker, OrderStatus.FILLED)
+        if transaction is not None:
+            self._settlement.add(transaction)
+
+    def _make(self, event: OrderExecuted) -> AnyTransaction | None:
+        """The exchange transaction; ``None``, with a line in the log, where there can be none: the
+        execution stands all the same.
+        """
+        try:
+            around = self._chain.surroundings(event.taker.order, event.maker.order)
+            return make_exchange(
+                event, self._engine.settings, around, self._key, self._base_fee
+            )
+        except (ChainError, KeyError) as error:
+            _log.error(
+                "no exchange transaction for the execution at offset %d: %r", event.offset, error
+            )
+            return None
+
+    def _finalize(self, order: ActiveOrder, status: OrderStatus) -> None:
+        self.expirations.remove(order.order.id)
+        self._database.finalize(describe(order, status))
+
+    def tell(self, listeners: Sequence[Listener]) -> None:
+        """Replace whom to tell."""
+        self.listeners = list(listeners)

@@ -1,0 +1,115 @@
+"""From an execution to the exchange transaction that settles it.
+
+The same execution always gives the same transaction id, so that making it again after a crash, or
+on another matcher with the same account, does no harm.
+
+What lives here: the transaction and its fee. What does not: sending it (``settlement``).
+
+Source: wavesplatform/matcher
+``dex/src/main/scala/com/wavesplatform/dex/model/ExchangeTransactionCreator.scala``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from soliton.chain.orders import Order, Side
+from soliton.chain.transactions import codec
+from soliton.chain.transactions.exchange import TYPE, Exchange
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.crypto.keys import KeyPair
+from soliton.matcher.node_client import Asset
+from soliton.matching.arithmetic import fixed_price
+from soliton.matching.events import OrderExecuted
+from soliton.matching.rules import MatchingSettings
+
+BASE_FEE: Final = 300_000
+"""The least fee of an exchange transaction, in native coins."""
+SCRIPT_FEE: Final = 400_000
+"""What each script that is asked adds to a fee."""
+NATIVE: Final = Asset("WAVES", 8, scripted=False)
+
+_FIXED_PRICE_VERSION: Final = 3
+_PARAMETER_ORDER_VERSION: Final = 3
+
+
+class Surroundings(msgspec.Struct, frozen=True):
+    """What a transaction depends on besides the execution: the assets of both orders (with those of
+    their fees), and what is so on the chain.
+    """
+
+    amount_asset: Asset
+    price_asset: Asset
+    fee_assets: tuple[Asset, ...]
+    matcher_scripted: bool = False
+    order_v2_active: bool = True
+    protobuf_active: bool = True
+
+
+def exchange_version(matching: MatchingSettings, offset: int, around: Surroundings) -> int:
+    """The version of the transactions of a command: as the settings say, if the chain has it."""
+    if not around.order_v2_active:
+        return 1
+    version = matching.exchange_version_at(offset)
+    return version if around.protobuf_active else min(version, 2)
+
+
+def transaction_fee(around: Surroundings, base_fee: int = BASE_FEE) -> int:
+    """What the matcher pays, in native coins."""
+    scripts = around.matcher_scripted + around.amount_asset.scripted + around.price_asset.scripted
+    scripts += sum(asset.scripted for asset in around.fee_assets)
+    return base_fee + scripts * SCRIPT_FEE
+
+
+def make_exchange(
+    executed: OrderExecuted,
+    matching: MatchingSettings,
+    around: Surroundings,
+    account: KeyPair,
+    base_fee: int = BASE_FEE,
+) -> AnyTransaction:
+    """The signed transaction of an execution.
+
+    Raises a ``ChainError`` for one that no chain would take, such as a price that leaves 64 bits.
+    """
+    version = exchange_version(matching, executed.offset, around)
+    price = executed.price
+    if version >= _FIXED_PRICE_VERSION:
+        price = fixed_price(price, around.amount_asset.decimals, around.price_asset.decimals)
+    taker, maker = (
+        _with_parameters(active.order, matching, executed, price)
+        for active in (executed.taker, executed.maker)
+    )
+    taker_buys = taker.side is Side.BUY
+    transaction = codec.build(
+        TYPE,
+        Exchange(
+            order1=taker if taker_buys else maker,
+            order2=maker if taker_buys else taker,
+            amount=executed.amount,
+            price=price,
+            buy_matcher_fee=executed.buy_fee,
+            sell_matcher_fee=executed.sell_fee,
+        ),
+        version=version,
+        chain_id=taker.chain_id,
+        sender_public_key=account.public_key,
+        fee=transaction_fee(around, base_fee),
+        timestamp=executed.timestamp,
+    )
+    codec.validate(transaction)
+    return codec.sign(transaction, account.private_key)
+
+
+def _with_parameters(
+    order: Order, matching: MatchingSettings, executed: OrderExecuted, price: int
+) -> Order:
+    """An order of a listed account tells that account's script what was executed."""
+    if order.version < _PARAMETER_ORDER_VERSION or not matching.passes_parameters_at(
+        executed.offset, order.sender_public_key
+    ):
+        return order
+    more = tuple(number.to_bytes(8, "big") for number in (executed.amount, price))
+    return msgspec.structs.replace(order, proofs=order.proofs + more)

@@ -1,0 +1,123 @@
+"""The single writer: commands go into the journal in one order and are applied in that order.
+
+Commands that come while others are being stored are stored together in the next step. A command
+counts when the journal has it; then the engine applies it, and whoever gave it gets the events.
+
+What lives here: the queue before the journal, and applying what comes out of it. What does not:
+whether a command may be given (``placing``), and what events cause (``effects``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from soliton.matcher.journal import Journal, Position
+from soliton.matcher.journal.errors import JournalProblem, LeadershipLost
+from soliton.matching import errors
+from soliton.matching.commands import Command, decode, encode
+from soliton.matching.engine import Engine
+from soliton.matching.errors import MatcherError
+from soliton.matching.events import Event
+
+MAX_WAITING: Final = 50_000
+"""Commands that wait for the journal, at most; further ones are refused."""
+
+Applied = Callable[[int, int, Command, list[Event]], None]
+"""Offset, timestamp (ms), command and what it did."""
+
+_log = logging.getLogger(__name__)
+
+
+class Sequencer:
+    """Use from one event loop."""
+
+    def __init__(self, journal: Journal, engine: Engine, applied: Applied) -> None:
+        """``applied`` is called for every command, in order, before anybody is answered."""
+        self._journal = journal
+        self._engine = engine
+        self._applied = applied
+        self._waiting: list[tuple[Command, asyncio.Future[list[Event]]]] = []
+        self._count = 0
+        self._last: asyncio.Task[None] | None = None
+        self.lost = asyncio.Event()
+        """Set when this process may not write any more: what it had on its way is uncertain."""
+
+    def submit(self, command: Command) -> asyncio.Future[list[Event]]:
+        """Store and apply a command; the order of calls is the order in the journal.
+
+        The future raises ``MatcherError`` for a command that was not stored. Raises the same at
+        once when too many wait.
+        """
+        if self._count >= MAX_WAITING or self.lost.is_set():
+            raise MatcherError(errors.CAN_NOT_PERSIST_EVENT)
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[list[Event]] = loop.create_future()
+        if not self._waiting:
+            loop.call_soon(self._send)
+        self._waiting.append((command, future))
+        self._count += 1
+        return future
+
+    def _send(self) -> None:
+        batch, self._waiting = self._waiting, []
+        self._last = asyncio.create_task(self._store(batch, self._last))
+
+    async def _store(
+        self,
+        batch: Sequence[tuple[Command, asyncio.Future[list[Event]]]],
+        before: asyncio.Task[None] | None,
+    ) -> None:
+        try:
+            positions = await self._journal.append([encode(command) for command, _ in batch])
+        except JournalProblem as error:
+            await _until_done(before)
+            if isinstance(error, LeadershipLost):
+                self.lost.set()
+            _log.error("the journal did not take %d commands: %s", len(batch), error)
+            for _, future in batch:
+                if not future.done():
+                    future.set_exception(MatcherError(errors.CAN_NOT_PERSIST_EVENT))
+        else:
+            await _until_done(before)
+            self._apply(batch, positions)
+        finally:
+            self._count -= len(batch)
+
+    def _apply(
+        self,
+        batch: Sequence[tuple[Command, asyncio.Future[list[Event]]]],
+        positions: Sequence[Position],
+    ) -> None:
+        for (command, future), (offset, timestamp) in zip(batch, positions, strict=True):
+            events = self._engine.apply(offset, timestamp, command)
+            self._applied(offset, timestamp, command, events)
+            if not future.done():
+                future.set_result(events)
+
+    async def replay(self, from_offset: int) -> int:
+        """Apply what the journal has from an offset on, until this process leads: how many
+        commands. Raises ``JournalProblem``, or a ``ChainError`` for bytes that are no command.
+        """
+        count = 0
+        async for batch in self._journal.follow(from_offset):
+            for offset, timestamp, payload in batch:
+                command = decode(payload)
+                self._applied(offset, timestamp, command, self._engine.apply(offset, timestamp, command))
+            count += len(batch)
+        self.lost.clear()
+        return count
+
+    async def drain(self) -> None:
+        """Return when everything that was submitted is applied or refused."""
+        while self._waiting or (self._last is not None and not self._last.done()):
+            if self._last is not None:
+                await asyncio.wait([self._last])
+            await asyncio.sleep(0)
+
+
+async def _until_done(task: asyncio.Task[None] | None) -> None:
+    if task is not None and not task.done():
+        await asyncio.wait([task])

@@ -1,0 +1,241 @@
+"""Bringing exchange transactions onto the chain, and keeping them there.
+
+A transaction is sent when it is made, and again at an interval while the node has not shown it in
+its pool or on the chain. One that was confirmed stays under watch until its block is so deep that
+no fork reaches it; when its block is rolled back it is sent again. What the node refuses for good
+is told to ``on_refused``, since the accounts' volume is free then.
+
+What lives here: the state of each transaction, and the sending. What does not: making them
+(``exchanges``), asking the node (``node_client``).
+
+Source: wavesplatform/matcher
+``dex/src/main/scala/com/wavesplatform/dex/actors/tx/ExchangeTransactionBroadcastActor.scala``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import Final
+
+import msgspec
+
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.crypto import base58
+from soliton.matcher.errors import NodeUnavailable
+from soliton.matcher.node_client import Broadcast, NodeClient, NodeUpdate
+from soliton.matcher.orders_db import OrdersDatabase, PendingRecord
+from soliton.matcher.settings import Settlement as SettlementSettings
+
+FINAL_DEPTH: Final = 100
+"""A transaction under so many blocks cannot be rolled back by the network."""
+_PAUSE_SECONDS: Final = 1.0
+"""How long sending rests when the node is not there."""
+
+_log = logging.getLogger(__name__)
+
+
+class _Sent(msgspec.Struct):
+    """A transaction on its way. ``transaction`` is let go of once the node has it."""
+
+    created: int
+    transaction: AnyTransaction | None
+    height: int = 0
+    in_pool: bool = False
+    queued: bool = False
+    last_sent: int = 0
+
+
+class SettlementCounts(msgspec.Struct):
+    """What became of transactions since the start."""
+
+    made: int = 0
+    sent: int = 0
+    confirmed: int = 0
+    refused: int = 0
+    rolled_back: int = 0
+
+
+class Settlement:
+    """All transactions that are not on the chain for certain. Use from one event loop."""
+
+    def __init__(
+        self,
+        node: NodeClient,
+        database: OrdersDatabase,
+        settings: SettlementSettings,
+        clock: Callable[[], int],
+        on_refused: Callable[[bytes, str], None],
+    ) -> None:
+        """``clock`` gives ms; ``on_refused`` gets an id and the node's words."""
+        self._node = node
+        self._database = database
+        self._settings = settings
+        self._clock = clock
+        self._on_refused = on_refused
+        self._pending: dict[bytes, _Sent] = {}
+        self._to_send: deque[bytes] = deque()
+        self._wake = asyncio.Event()
+        self._height = 0
+        self.counts = SettlementCounts()
+
+    def __len__(self) -> int:
+        """How many transactions are not on the chain."""
+        return sum(1 for each in self._pending.values() if not each.height)
+
+    def __contains__(self, transaction_id: bytes) -> bool:
+        return transaction_id in self._pending
+
+    def tasks(self) -> list[Coroutine[None, None, None]]:
+        """What has to run as long as the matcher does."""
+        senders = [self._send_all() for _ in range(self._settings.parallelism)]
+        return [*senders, self._send_again()]
+
+    def load(self) -> None:
+        """Take up what an earlier run has left."""
+        for transaction_id, record in self._database.pending().items():
+            self._pending[transaction_id] = _Sent(record.created, None, record.height)
+
+    async def reconcile(self) -> None:
+        """Ask the node what it has of all this, and send the rest; raises ``NodeUnavailable``."""
+        heights = await self._node.confirmed_heights(list(self._pending))
+        self._height = max(self._height, (await self._node.status()).height)
+        for transaction_id, sent in list(self._pending.items()):
+            height = heights.get(transaction_id, 0)
+            if sent.height != height:
+                self._note_height(transaction_id, sent, height)
+            if not height:
+                self._queue(transaction_id, sent)
+        self._forget_deep()
+
+    def add(self, transaction: AnyTransaction) -> None:
+        """Bring a new transaction onto the chain."""
+        if transaction.id in self._pending:
+            return
+        now = self._clock()
+        self._database.put_transaction(transaction, now)
+        sent = self._pending[transaction.id] = _Sent(now, transaction)
+        self.counts.made += 1
+        self._queue(transaction.id, sent)
+
+    def follow(self, update: NodeUpdate) -> None:
+        """What has happened on the node."""
+        higher = update.status.height > self._height
+        self._height = update.status.height
+        if update.rolled_back_to is not None:
+            self._roll_back(update.rolled_back_to)
+        for transaction in update.appeared:
+            self._see_in_pool(transaction.id, present=True)
+        for transaction_id in update.vanished:
+            self._see_in_pool(transaction_id, present=False)
+        for transaction_id, height in update.confirmed:
+            sent = self._pending.get(transaction_id)
+            if sent is not None and sent.height != height:
+                self._note_height(transaction_id, sent, height)
+        if higher:
+            self._forget_deep()
+
+    def _see_in_pool(self, transaction_id: bytes, *, present: bool) -> None:
+        sent = self._pending.get(transaction_id)
+        if sent is not None:
+            sent.in_pool = present
+
+    def _roll_back(self, stayed: int) -> None:
+        for transaction_id, sent in self._pending.items():
+            if sent.height > stayed:
+                self.counts.rolled_back += 1
+                self._note_height(transaction_id, sent, 0)
+                self._queue(transaction_id, sent)
+
+    def _note_height(self, transaction_id: bytes, sent: _Sent, height: int) -> None:
+        if height and not sent.height:
+            self.counts.confirmed += 1
+        sent.height = height
+        sent.in_pool = False
+        if height:
+            sent.transaction = None
+        self._database.note_seen(transaction_id, PendingRecord(sent.created, height))
+
+    def _forget_deep(self) -> None:
+        deepest = self._height - FINAL_DEPTH
+        gone = [key for key, sent in self._pending.items() if 0 < sent.height <= deepest]
+        for transaction_id in gone:
+            del self._pending[transaction_id]
+            self._database.settle(transaction_id)
+
+    # --- sending ----------------------------------------------------------------------------------
+
+    def _queue(self, transaction_id: bytes, sent: _Sent) -> None:
+        if not sent.queued:
+            sent.queued = True
+            self._to_send.append(transaction_id)
+            self._wake.set()
+
+    async def _send_all(self) -> None:
+        while True:
+            if not self._to_send:
+                self._wake.clear()
+                await self._wake.wait()
+                continue
+            transaction_id = self._to_send.popleft()
+            sent = self._pending.get(transaction_id)
+            if sent is not None:
+                sent.queued = False
+                if not sent.height and not sent.in_pool:
+                    await self._send(transaction_id, sent)
+            # Orders that wait are more urgent than transactions.
+            await asyncio.sleep(0)
+
+    async def _send(self, transaction_id: bytes, sent: _Sent) -> None:
+        now = self._clock()
+        transaction = sent.transaction or self._database.transaction(transaction_id)
+        if transaction is None or now - transaction.timestamp > self._settings.max_age_ms:
+            self._give_up(transaction_id, "it is too old")
+            return
+        sent.last_sent = now
+        try:
+            answer = await self._node.broadcast(transaction)
+        except NodeUnavailable as error:
+            _log.warning("cannot send %s yet: %s", base58.encode(transaction_id), error)
+            await asyncio.sleep(_PAUSE_SECONDS)
+            return
+        self.counts.sent += 1
+        match answer.result:
+            case Broadcast.REFUSED:
+                if not sent.height:
+                    self._give_up(transaction_id, answer.words)
+            case Broadcast.RETRY:
+                _log.info("%s is not taken yet: %s", base58.encode(transaction_id), answer.words)
+            case Broadcast.UNCONFIRMED:
+                sent.transaction = None
+            case Broadcast.CONFIRMED:
+                await self._look_up(transaction_id, sent)
+
+    async def _look_up(self, transaction_id: bytes, sent: _Sent) -> None:
+        """The node says that it is on the chain: find out where."""
+        try:
+            heights = await self._node.confirmed_heights([transaction_id])
+        except NodeUnavailable:
+            return
+        height = heights.get(transaction_id, 0)
+        if height and not sent.height:
+            self._note_height(transaction_id, sent, height)
+
+    def _give_up(self, transaction_id: bytes, words: str) -> None:
+        self._pending.pop(transaction_id, None)
+        self._database.settle(transaction_id)
+        self.counts.refused += 1
+        _log.error("the exchange %s was refused: %s", base58.encode(transaction_id), words)
+        self._on_refused(transaction_id, words)
+
+    async def _send_again(self) -> None:
+        """Queue once more whatever the node does not show."""
+        interval = self._settings.interval_ms
+        while True:
+            await asyncio.sleep(interval / 1000)
+            now = self._clock()
+            for transaction_id, sent in self._pending.items():
+                if not sent.height and not sent.in_pool and now - sent.last_sent >= interval:
+                    self._queue(transaction_id, sent)

@@ -1,0 +1,321 @@
+"""The settings that orders are taken, matched and charged by: their names, forms and defaults.
+
+What lives here: reading the sections into the records of ``soliton.matching``. What does not: what
+they mean there, and the settings of the service (``settings``).
+
+Source: wavesplatform/matcher ``dex/src/main/resources/application.conf`` and
+``dex/src/main/scala/com/wavesplatform/dex/settings``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Final
+
+import msgspec
+
+from soliton.chain.addresses import PUBLIC_KEY_LENGTH, parse_address
+from soliton.chain.errors import AddressError, FormatError
+from soliton.chain.networks.sections import Section
+from soliton.chain.values import MAX_I64
+from soliton.crypto import base58
+from soliton.crypto.errors import Base58Error
+from soliton.matcher.exchanges import BASE_FEE
+from soliton.matching.fees import (
+    AssetType,
+    CompositeFee,
+    Discount,
+    DynamicFee,
+    FixedFee,
+    OrderFee,
+    PercentFee,
+    SimpleFee,
+    custom_pairs,
+)
+from soliton.matching.pairs import Asset, AssetPair, parse_asset
+from soliton.matching.placement import Deviations, PlacementSettings, Restrictions
+from soliton.matching.rules import (
+    DEFAULT_FEE,
+    NEVER,
+    MatchingSettings,
+    OffsetSchedule,
+    normalized_tick_sizes,
+)
+
+MAX_PATTERN_CHARS: Final = 256
+MAX_KEY_CHARS: Final = 88
+MAX_DECIMAL_CHARS: Final = 40
+ORDER_VERSIONS: Final = (1, 2, 3, 4)
+_MODES: Final = ("dynamic", "fixed", "percent")
+_PAIR: Final = "a pair, as AMOUNT-PRICE with WAVES or base58 on both sides"
+
+TickSizes = Mapping[AssetPair, tuple[tuple[int, Decimal], ...]]
+"""Tick sizes as a person writes them, with the offset from which each is in force."""
+
+
+class TradingSettings(msgspec.Struct, frozen=True):
+    """What the operator wants of orders. Offsets are places in the journal.
+
+    Orders of version 4 are taken from the first command on, unlike in the reference, where a
+    setting that few know of has to be changed first.
+    """
+
+    order_fees: OffsetSchedule = ((-1, DEFAULT_FEE),)
+    tick_sizes: TickSizes = msgspec.field(default_factory=dict)
+    order_v4_start_offset: int = 0
+    distinct_timestamps_start_offset: int = NEVER
+    pass_execution_parameters_start_offset: int = NEVER
+    lp_accounts: frozenset[bytes] = frozenset()
+    exchange_base_fee: int = BASE_FEE
+    placement: PlacementSettings = PlacementSettings(b"")
+
+    def matching(self, decimals: Callable[[Asset], int]) -> MatchingSettings:
+        """What the engine reads; ``decimals`` are those of assets that have tick sizes."""
+        return MatchingSettings(
+            order_fees=self.order_fees,
+            tick_sizes={
+                pair: normalized_tick_sizes(
+                    schedule, decimals(pair.amount_asset), decimals(pair.price_asset)
+                )
+                for pair, schedule in self.tick_sizes.items()
+            },
+            order_v4_start_offset=self.order_v4_start_offset,
+            distinct_timestamps_start_offset=self.distinct_timestamps_start_offset,
+            pass_execution_parameters_start_offset=self.pass_execution_parameters_start_offset,
+            lp_accounts=self.lp_accounts,
+        )
+
+    def tick_size_assets(self) -> set[Asset]:
+        """The assets whose decimals ``matching`` asks for."""
+        pairs = self.tick_sizes.keys()
+        return {asset for pair in pairs for asset in (pair.amount_asset, pair.price_asset)}
+
+
+def read_trading(section: Section, chain_id: int) -> TradingSettings:
+    """The settings in a section such as ``waves.dex``; refuses what it cannot mean."""
+    price_assets = tuple(_assets(section, "price-assets"))
+    parameters = section.section("pass-execution-parameters")
+    return TradingSettings(
+        order_fees=_order_fees(section.section("order-fee"), price_assets),
+        tick_sizes=_tick_sizes(section.section("matching-rules")),
+        order_v4_start_offset=_offset(section, "order-v-4-start-offset", 0),
+        distinct_timestamps_start_offset=_offset(section, "exchange-tx-ts-start-offset", NEVER),
+        pass_execution_parameters_start_offset=_offset(parameters, "since-offset", NEVER),
+        lp_accounts=_keys(section.section("lp-accounts"), "public-keys"),
+        exchange_base_fee=section.whole("exchange-tx-base-fee", BASE_FEE, BASE_FEE, MAX_I64),
+        placement=_placement(section, price_assets, chain_id),
+    )
+
+
+def _offset(section: Section, key: str, default: int) -> int:
+    # One more than fits into 64 bits is what the reference's own file has for "never".
+    return min(section.whole(key, default, -1, NEVER + 1), NEVER)
+
+
+# --- fees -----------------------------------------------------------------------------------------
+
+
+def _order_fees(section: Section, price_assets: tuple[Asset, ...]) -> OffsetSchedule:
+    schedule: list[tuple[int, OrderFee]] = []
+    for key in section.keys():  # noqa: SIM118 - a section is no mapping
+        start = key.strip('"')
+        if not re.fullmatch(r"-1|[0-9]{1,18}", start):
+            section.refuse(key, "offsets as keys, from -1 on")
+        schedule.append((int(start), _order_fee(section.section(key), price_assets)))
+    schedule.sort(key=lambda entry: entry[0])
+    if not schedule or schedule[0][0] > 0:
+        schedule.insert(0, (-1, DEFAULT_FEE))
+    return tuple(schedule)
+
+
+def _order_fee(section: Section, price_assets: tuple[Asset, ...]) -> OrderFee:
+    if section.text("mode", "dynamic") != "composite":
+        return _simple_fee(section)
+    for mode in _MODES:
+        section.has(mode)
+    inner = section.section("composite")
+    chosen = inner.section("custom")
+    many = inner.section("custom-assets")
+    custom: dict[AssetPair, SimpleFee] = {}
+    assets = set(_assets(many, "assets"))
+    shared = many.section("settings")
+    if assets:
+        custom |= custom_pairs(assets, _simple_fee(shared), price_assets)
+    for key, pair in _pair_keys(chosen):
+        custom[pair] = _simple_fee(chosen.section(key))
+    discount = inner.section("discount")
+    return CompositeFee(
+        default=_simple_fee(inner.section("default")),
+        custom=custom,
+        discount=Discount(_asset(discount, "asset"), _decimal(discount, "value", None))
+        if discount.has("asset")
+        else None,
+        zero_fee_accounts=_keys(inner, "zero-fee-accounts"),
+    )
+
+
+def _simple_fee(section: Section) -> SimpleFee:
+    # A file often holds all modes, and names one of them.
+    for mode in (*_MODES, "composite"):
+        section.has(mode)
+    mode = section.text("mode", "dynamic")
+    if mode not in _MODES:
+        section.refuse("mode", ", ".join((*_MODES, "composite")))
+    if mode == "dynamic":
+        dynamic = section.section("dynamic")
+        return DynamicFee(
+            dynamic.whole("base-maker-fee", 300_000, 1, MAX_I64),
+            dynamic.whole("base-taker-fee", 300_000, 1, MAX_I64),
+            _keys(dynamic, "zero-fee-accounts"),
+        )
+    if mode == "fixed":
+        fixed = section.section("fixed")
+        return FixedFee(_asset(fixed, "asset"), fixed.whole("min-fee", 300_000, 1, MAX_I64))
+    percent = section.section("percent")
+    text = percent.text("asset-type", "amount")
+    if text not in [each.value for each in AssetType]:
+        percent.refuse("asset-type", ", ".join(each.value for each in AssetType))
+    return PercentFee(
+        AssetType(text),
+        _decimal(percent, "min-fee", "0.1"),
+        percent.whole("min-fee-in-waves", 300_000, 1, MAX_I64),
+    )
+
+
+# --- placement ------------------------------------------------------------------------------------
+
+
+def _placement(
+    section: Section, price_assets: tuple[Asset, ...], chain_id: int
+) -> PlacementSettings:
+    addresses = []
+    for text in section.texts("blacklisted-addresses"):
+        try:
+            addresses.append(parse_address(text, chain_id))
+        except AddressError:
+            section.refuse("blacklisted-addresses", "a list of addresses of this chain")
+    pairs = []
+    for text in section.texts("allowed-asset-pairs"):
+        pair = _read_pair(text)
+        if pair is None:
+            section.refuse("allowed-asset-pairs", f"a list, each {_PAIR}")
+        pairs.append(pair)
+    return PlacementSettings(
+        matcher_public_key=b"",
+        price_assets=price_assets,
+        blacklisted_assets=frozenset(_assets(section, "blacklisted-assets")),
+        blacklisted_names=tuple(_patterns(section)),
+        blacklisted_addresses=frozenset(addresses),
+        white_list_only=section.truth("white-list-only", False),
+        allowed_pairs=frozenset(pairs),
+        allowed_versions=section.wholes("allowed-order-versions", 1, 4) or ORDER_VERSIONS,
+        deviations=_deviations(section.section("max-price-deviations")),
+        restrictions=_restrictions(section.section("order-restrictions")),
+    )
+
+
+def _patterns(section: Section) -> Iterator[re.Pattern[str]]:
+    for text in section.texts("blacklisted-names"):
+        try:
+            if len(text) > MAX_PATTERN_CHARS:
+                raise re.error("too long")
+            yield re.compile(text)
+        except re.error:
+            section.refuse("blacklisted-names", "a list of regular expressions")
+
+
+def _deviations(section: Section) -> Deviations | None:
+    found = Deviations(
+        max_price_profit=_decimal(section, "max-price-profit", "1000000"),
+        max_price_loss=_decimal(section, "max-price-loss", "1000000"),
+        max_fee_deviation=_decimal(section, "max-fee-deviation", "1000000"),
+    )
+    return found if section.truth("enable", False) else None
+
+
+def _restrictions(section: Section) -> dict[AssetPair, Restrictions]:
+    defaults = Restrictions()
+    found = {}
+    for key, pair in _pair_keys(section):
+        inner = section.section(key)
+        found[pair] = Restrictions(
+            *(
+                _decimal(inner, name.replace("_", "-"), str(getattr(defaults, name)))
+                for name in Restrictions.__struct_fields__
+            )
+        )
+    return found
+
+
+def _tick_sizes(section: Section) -> TickSizes:
+    found = {}
+    for key, pair in _pair_keys(section):
+        steps = [
+            (step.whole("start-offset", 0, 0, NEVER), _decimal(step, "tick-size", None))
+            for step in section.sections(key)
+        ]
+        if [start for start, _ in steps] != sorted({start for start, _ in steps}):
+            section.refuse(key, "a list of { start-offset, tick-size } with growing offsets")
+        found[pair] = tuple(steps)
+    return found
+
+
+# --- small values ---------------------------------------------------------------------------------
+
+
+def _decimal(section: Section, key: str, default: str | None) -> Decimal:
+    text = section.text(key, default)
+    try:
+        value = Decimal(text[:MAX_DECIMAL_CHARS])
+    except InvalidOperation:
+        value = Decimal("NaN")
+    if not value.is_finite() or value < 0:
+        section.refuse(key, "a number that is not negative")
+    return value
+
+
+def _asset(section: Section, key: str) -> Asset:
+    try:
+        return parse_asset(section.text(key, "WAVES"))
+    except FormatError:
+        section.refuse(key, "WAVES or the id of an asset")
+
+
+def _assets(section: Section, key: str) -> Iterator[Asset]:
+    for text in section.texts(key):
+        try:
+            yield parse_asset(text)
+        except FormatError:
+            section.refuse(key, "a list of assets, each WAVES or an id")
+
+
+def _keys(section: Section, key: str) -> frozenset[bytes]:
+    found = []
+    for text in section.texts(key):
+        try:
+            found.append(base58.decode(text, MAX_KEY_CHARS))
+        except Base58Error:
+            section.refuse(key, "a list of public keys in base58")
+        if len(found[-1]) != PUBLIC_KEY_LENGTH:
+            section.refuse(key, "a list of public keys in base58")
+    return frozenset(found)
+
+
+def _pair_keys(section: Section) -> Iterator[tuple[str, AssetPair]]:
+    for key in section.keys():  # noqa: SIM118 - a section is no mapping
+        pair = _read_pair(key.strip('"'))
+        if pair is None:
+            section.refuse(key, f"as its name {_PAIR}")
+        yield key, pair
+
+
+def _read_pair(text: str) -> AssetPair | None:
+    parts = text.split("-")
+    if len(parts) != 2:
+        return None
+    try:
+        return AssetPair(parse_asset(parts[0]), parse_asset(parts[1]))
+    except FormatError:
+        return None
