@@ -3,9 +3,9 @@
 An account is watched from its first question on. Its balances are asked for once, and again when
 the node tells that they may have changed; its part in unconfirmed transactions is kept beside.
 
-What lives here: the watched accounts, and bringing them up to date. What does not: the arithmetic of
-one account (``soliton.matching.balances``), and the cancelling of orders that are no longer covered
-(``on_uncovered`` hears of them).
+What lives here: the watched accounts, and bringing them up to date. What does not: the arithmetic
+of one account (``soliton.matching.balances``), and the cancelling of orders that are no longer
+covered (``on_uncovered`` hears of them).
 
 Sources: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/actors/address/AddressActor.scala``,
@@ -106,9 +106,7 @@ class Accounts:
         """What unconfirmed transactions take from an account: negative amounts."""
         return self._unconfirmed(address, None)
 
-    def _unconfirmed(
-        self, address: Address, assets: Iterable[AssetId | None] | None
-    ) -> Amounts:
+    def _unconfirmed(self, address: Address, assets: Iterable[AssetId | None] | None) -> Amounts:
         total: Amounts = dict.fromkeys(assets or (), 0)
         for amounts in self._spent.get(address, {}).values():
             for asset_id, amount in amounts.items():
@@ -132,9 +130,7 @@ class Accounts:
         if assets is None:
             account.complete = True
 
-    async def _read(
-        self, account: Account, assets: Collection[AssetId | None] | None
-    ) -> None:
+    async def _read(self, account: Account, assets: Collection[AssetId | None] | None) -> None:
         """Ask for balances, again if they may have changed while the answer was on its way."""
         while True:
             stale = account.stale
@@ -236,9 +232,7 @@ class Accounts:
                 assets = touched.get(address, set())
                 self._bring(account, assets, states.get(address), certain=certain)
 
-    def _follow_pool(
-        self, update: NodeUpdate, touched: dict[Address, set[AssetId | None]]
-    ) -> None:
+    def _follow_pool(self, update: NodeUpdate, touched: dict[Address, set[AssetId | None]]) -> None:
         for transaction in update.appeared:
             if transaction.id in self._pool:
                 continue

@@ -24,9 +24,11 @@ from soliton.matcher.records import (
 from soliton.matcher.settings import MatcherSettings
 from soliton.matching.commands import CancelSource
 from soliton.matching.engine import Engine
+from soliton.matching.engine import Engine
 from soliton.matching.errors import MatcherError
 from soliton.matching.events import Event
 from soliton.matching.pairs import AssetPair
+from soliton.matching.placement import Restrictions
 
 Rates = dict[AssetId | None, float]
 """The price of one native coin in units of each asset; that of the native coin is 1."""
@@ -51,6 +53,7 @@ class MatcherCore(Protocol):
     """One matcher. What clients get wrong raises ``MatcherError``."""
 
     settings: MatcherSettings
+    engine: Engine
     node: NodeClient
 
     @property
@@ -130,6 +133,9 @@ class MatcherCore(Protocol):
 
     def check_pair(self, pair: AssetPair) -> None:
         """Raise ``MatcherError`` for a pair that is not traded here."""
+
+    def restrictions(self, pair: AssetPair) -> Restrictions | None:
+        """Bounds and steps of amounts and prices, where the operator set any for a pair."""
 
     async def asset(self, asset_id: AssetId | None) -> Asset:
         """An asset; raises ``MatcherError`` where there is none with this id."""

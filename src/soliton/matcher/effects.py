@@ -138,9 +138,7 @@ class Effects:
         """
         try:
             around = self._chain.surroundings(event.taker.order, event.maker.order)
-            return make_exchange(
-                event, self._engine.settings, around, self._key, self._base_fee
-            )
+            return make_exchange(event, self._engine.settings, around, self._key, self._base_fee)
         except (ChainError, KeyError) as error:
             _log.error(
                 "no exchange transaction for the execution at offset %d: %r", event.offset, error

@@ -105,7 +105,9 @@ class Sequencer:
         async for batch in self._journal.follow(from_offset):
             for offset, timestamp, payload in batch:
                 command = decode(payload)
-                self._applied(offset, timestamp, command, self._engine.apply(offset, timestamp, command))
+                self._applied(
+                    offset, timestamp, command, self._engine.apply(offset, timestamp, command)
+                )
             count += len(batch)
         self.lost.clear()
         return count

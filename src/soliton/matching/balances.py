@@ -195,6 +195,18 @@ class AccountBalances:
         _add(self._not_observed_sum, released)
         return BalanceChanges(added_not_observed={transaction_id: order_ids})
 
+    def expect(
+        self, transaction_id: bytes, order_ids: tuple[bytes, ...], spent: Amounts
+    ) -> BalanceChanges:
+        """An exchange whose executions are already in the state of the orders, and which the node
+        does not show (any more): what it takes (positive) is not free until it does.
+        """
+        if transaction_id in self._not_observed:
+            return BalanceChanges()
+        self._not_observed[transaction_id] = _Waiting(order_ids, dict(spent))
+        _add(self._not_observed_sum, spent)
+        return BalanceChanges(frozenset(spent), {transaction_id: order_ids})
+
     def observed(
         self, transaction_id: bytes, order_ids: tuple[bytes, ...], spent: Amounts
     ) -> BalanceChanges:
