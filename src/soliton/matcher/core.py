@@ -24,7 +24,6 @@ from soliton.matcher.records import (
 from soliton.matcher.settings import MatcherSettings
 from soliton.matching.commands import CancelSource
 from soliton.matching.engine import Engine
-from soliton.matching.engine import Engine
 from soliton.matching.errors import MatcherError
 from soliton.matching.events import Event
 from soliton.matching.pairs import AssetPair
@@ -53,7 +52,6 @@ class MatcherCore(Protocol):
     """One matcher. What clients get wrong raises ``MatcherError``."""
 
     settings: MatcherSettings
-    engine: Engine
     node: NodeClient
 
     @property
