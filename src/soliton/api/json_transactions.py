@@ -28,6 +28,7 @@ from soliton.node.called import call_record
 from soliton.node.chain import Chain, FoundTransaction
 
 Members = dict[str, object]
+_CALLS: Final = frozenset((invoke_script.TYPE.type_id, ethereum.TYPE_ID))
 
 APPLICATION_STATUSES: Final = ("succeeded", "script_execution_failed", "elided")
 MIDDLE: Final = "tn"
@@ -144,6 +145,8 @@ def _call_members(called: Members, state: State, chain: Chain) -> Members:
 
 def _called(transaction: AnyTransaction, chain: Chain) -> Members:
     """What is kept of the call of a transaction on the chain."""
+    if transaction.type_id not in _CALLS:
+        return {}
     location = chain.store.transaction_location(transaction.id)
     return {} if location is None else chain.store.call_record(location) or {}
 

@@ -152,11 +152,12 @@ class Chain:
         return None if location is None else self._read_transaction(location)
 
     def _read_transaction(self, location: TransactionLocation) -> FoundTransaction:
-        data = self.store.block_data(location.height)
-        if data is None:
-            raise InvariantBroken(f"block {location.height} of an indexed transaction is missing")
-        piece = data[location.offset : location.offset + location.length]
-        legacy = data[0] < blocks.PROTOBUF_VERSION
+        height, offset, length = location.height, location.offset, location.length
+        found = self.store.block_piece(height, offset, length)
+        if found is None:
+            raise InvariantBroken(f"block {height} of an indexed transaction is missing")
+        first_byte, piece = found
+        legacy = first_byte < blocks.PROTOBUF_VERSION
         decode = codec.decode_legacy if legacy else codec.decode_protobuf
         return FoundTransaction(
             decode(piece, self.network.chain_id),

@@ -91,6 +91,7 @@ class Store:
             # Another process may have let the map grow beyond our first guess.
             self._env.set_mapsize(max(_FIRST_MAP_SIZE, self._env.info()["map_size"]))
             self._read = self._env.begin()
+            self._views = self._env.begin(buffers=True)
         except (OSError, lmdb.Error) as error:
             raise StorageProblem(f"cannot open the store in {directory}: {error}") from error
         self._pending: dict[bytes, bytes | None] = {}
@@ -104,7 +105,7 @@ class Store:
         try:
             self._check_identity(directory, network)
         except WrongStore:
-            self._read.abort()
+            self._stop_reading()
             self._env.close()
             self._release()
             raise
@@ -184,6 +185,15 @@ class Store:
     def block_data(self, height: int) -> bytes | None:
         """The bytes of the block at a height."""
         return self._raw(height_key(layout.BLOCK, height)) if 0 < height <= self.height else None
+
+    def block_piece(self, height: int, offset: int, length: int) -> tuple[int, bytes] | None:
+        """The first byte of the block at a height, and ``length`` bytes from ``offset`` on.
+
+        Of a long block a short piece costs no more than of a short one.
+        """
+        key = height_key(layout.BLOCK, height)
+        found = self._pending[key] if key in self._pending else self._views.get(key)
+        return None if found is None else (found[0], bytes(found[offset : offset + length]))
 
     def meta(self, height: int) -> BlockMeta | None:
         """What is known about the block at a height."""
@@ -437,7 +447,7 @@ class Store:
         # Sorted keys let the database append to pages instead of searching for each key.
         deletes = [key for key, value in items.items() if value is None]
         puts = [(key, value) for key in sorted(items) if (value := items[key]) is not None]
-        self._read.abort()
+        self._stop_reading()
         try:
             while True:
                 try:
@@ -453,6 +463,11 @@ class Store:
             raise StorageProblem(f"the store cannot be written: {error}") from error
         finally:
             self._read = self._env.begin()
+            self._views = self._env.begin(buffers=True)
+
+    def _stop_reading(self) -> None:
+        self._read.abort()
+        self._views.abort()
 
     def _grow(self) -> None:
         self._revoke_snapshots()
@@ -510,7 +525,7 @@ class Store:
             return
         self._revoke_snapshots()
         self.flush()
-        self._read.abort()
+        self._stop_reading()
         self._env.close()
         self._release()
 
