@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
+import time
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -35,6 +36,7 @@ from soliton.api.http import (
 )
 from soliton.api.routes import Body, BodyKind, CompiledRoute, Match, Route, Router
 from soliton.api.significands import with_strings
+from soliton.api.turns import Turns
 from soliton.web.significands import JSON_WITH_STRINGS, Accepted, accepted
 from soliton.web.types import (
     AsgiApplication,
@@ -95,7 +97,7 @@ encode_json = msgspec.json.Encoder().encode
 class _Later:
     """A handler's coroutine, and the routes that may still try when it rejects the request."""
 
-    coroutine: Awaitable[object]
+    coroutine: Coroutine[object, object, object]
     rest: Iterator[Match]
 
 
@@ -209,7 +211,7 @@ class Application:
             while isinstance(response, _Later):
                 response = await self._carry_on(exchange, response)
             if not isinstance(response, Raw):
-                response = await _open(response, wish)
+                response = await _open(response, self.context.turns, wish)
         except ApiError as error:
             response = _error_response(error, wish)
         except TimeoutError:
@@ -261,7 +263,7 @@ class Application:
         if body is not None:
             _check_declared_body(request, body)
         result = route.handler(request)
-        return _Later(cast("Awaitable[object]", result), rest) if route.is_async else result
+        return _Later(result, rest) if isinstance(result, Coroutine) else result
 
     def _check_key(self, request: Request) -> None:
         for name in (b"x-api-key", b"api_key"):
@@ -332,17 +334,17 @@ def _render(result: object, wish: Accepted) -> object:
     return _json_response(result, 200, wish)
 
 
-async def _open(result: object, wish: Accepted) -> _OpenStream:
+async def _open(result: object, turns: Turns, wish: Accepted) -> _OpenStream:
     """A stream with its first chunk, so that errors until there still show."""
     if isinstance(result, RawStream):
         chunks = aiter(result.chunks)
         return _OpenStream(result.content_type, await anext(chunks, None), chunks)
     content_type = JSON_WITH_STRINGS if wish is Accepted.STRINGS else APPLICATION_JSON
     if isinstance(result, JsonStream):
-        chunks = _json_chunks(result, as_strings=wish is Accepted.STRINGS)
+        chunks = _json_chunks(result, turns, as_strings=wish is Accepted.STRINGS)
     else:
         assert isinstance(result, NumberStream)
-        chunks = _member_chunks(result, as_strings=wish is Accepted.STRINGS)
+        chunks = _member_chunks(result, turns, as_strings=wish is Accepted.STRINGS)
     return _OpenStream(content_type, await anext(chunks, None), chunks)
 
 
@@ -404,24 +406,33 @@ async def _disconnected(receive: Receive) -> None:
         message = await receive()
 
 
-async def _json_chunks(stream: JsonStream, *, as_strings: bool) -> AsyncIterator[bytes]:
+async def _json_chunks(
+    stream: JsonStream, turns: Turns, *, as_strings: bool
+) -> AsyncIterator[bytes]:
     gathered = bytearray(stream.prefix)
     first = True
+    until = await turns.take()
     async for item in stream.items:
-        encoded = encode_json(item)
         if not first:
             gathered += b","
         first = False
-        gathered += with_strings(encoded) if as_strings else encoded
+        encoded = encode_json(item)
+        ready = isinstance(item, msgspec.Raw)
+        gathered += with_strings(encoded) if as_strings and not ready else encoded
         if len(gathered) >= STREAM_CHUNK_BYTES:
             yield bytes(gathered)
             gathered.clear()
+        if time.perf_counter() > until:
+            until = await turns.take()
     yield bytes(gathered + stream.suffix)
 
 
-async def _member_chunks(stream: NumberStream, *, as_strings: bool) -> AsyncIterator[bytes]:
+async def _member_chunks(
+    stream: NumberStream, turns: Turns, *, as_strings: bool
+) -> AsyncIterator[bytes]:
     gathered = bytearray(b"{")
     separator = b""
+    until = await turns.take()
     async for name, number in stream.members:
         gathered += separator + encode_json(name) + b":"
         gathered += encode_json(str(number) if as_strings else number)
@@ -429,4 +440,6 @@ async def _member_chunks(stream: NumberStream, *, as_strings: bool) -> AsyncIter
         if len(gathered) >= STREAM_CHUNK_BYTES:
             yield bytes(gathered)
             gathered.clear()
+        if time.perf_counter() > until:
+            until = await turns.take()
     yield bytes(gathered + b"}")

@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from soliton.api.block_texts import BlockTexts
+from soliton.api.turns import Turns
 from soliton.api.workers import Workers
 from soliton.node.node import Node
 
@@ -42,3 +44,7 @@ class ApiContext:
     """The node that most routes ask; an API without one has the routes under ``/utils`` only."""
     workers: Workers = field(default_factory=Workers)
     """Threads for what takes long."""
+    turns: Turns = field(default_factory=Turns)
+    """Who has long work to do takes turns."""
+    block_texts: BlockTexts = field(default_factory=BlockTexts)
+    """Blocks as they are sent."""

@@ -39,7 +39,10 @@ class Raw:
 
 @dataclass(frozen=True, slots=True)
 class JsonStream:
-    """A JSON array (or what ``prefix`` and ``suffix`` say) sent in chunks, item by item."""
+    """A JSON array (or what ``prefix`` and ``suffix`` say) sent in chunks, item by item.
+
+    An item that is ``msgspec.Raw`` is text in the form that the client wishes.
+    """
 
     items: AsyncIterator[object]
     prefix: bytes = b"["

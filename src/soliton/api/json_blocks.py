@@ -1,7 +1,8 @@
 """Blocks of the chain as the REST API shows them.
 
-What lives here: headers, whole blocks. What does not: transactions one by one
-(``json_transactions``), which blocks are asked for (``rest.blocks``).
+What lives here: headers, and the transactions in blocks. What does not: transactions one by one
+(``json_transactions``), putting a block together (``block_texts``), which blocks are asked for
+(``rest.blocks``).
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/block/serialization/
 BlockSerializer.scala`` and ``api/BlockMeta.scala``;
@@ -11,10 +12,13 @@ members are all here with some of the newer ones beside them.
 
 from __future__ import annotations
 
+from typing import Final
+
 from soliton.api.json_transactions import APPLICATION_STATUSES, Members
 from soliton.api.translate import OLDEST
 from soliton.chain.addresses import address_text, from_public_key, parse_address
 from soliton.chain.blocks import (
+    GENESIS_VERSION,
     NG_VERSION,
     PROTOBUF_VERSION,
     REWARD_VERSION,
@@ -24,10 +28,14 @@ from soliton.chain.blocks import (
 )
 from soliton.chain.features import Feature
 from soliton.chain.transactions.codec import to_json
+from soliton.chain.transactions.model import AnyTransaction
 from soliton.consensus import rewards
 from soliton.crypto import base58
 from soliton.node.chain import Chain
 from soliton.storage.layout import BlockMeta
+
+_WITHOUT_STATUS: Final = frozenset(range(GENESIS_VERSION, PROTOBUF_VERSION))
+"""Versions of blocks whose transactions do not say what came of them."""
 
 
 def header_json(chain: Chain, height: int) -> Members:
@@ -43,18 +51,13 @@ def header_json(chain: Chain, height: int) -> Members:
     return _header_members(chain, height, meta, header, signature)
 
 
-def block_json(chain: Chain, height: int) -> Members:
-    """The block at a height with its transactions; raises ``KeyError`` where there is none."""
-    block = chain.last_block if height == chain.height else chain.block_at(height)
-    members = _header_members(chain, height, chain.meta(height), block.header, block.signature)
-    members["fee"] = sum(item.fee for item in block.transactions if item.fee_asset_id is None)
-    shown: list[Members] = [to_json(item) for item in block.transactions]
-    if block.header.version >= PROTOBUF_VERSION:
-        for item, transaction in zip(shown, block.transactions, strict=True):
-            location = chain.store.transaction_location(transaction.id)
-            status = 0 if location is None else location.status
-            item["applicationStatus"] = APPLICATION_STATUSES[status]
-    members["transactions"] = shown
+def transaction_json(chain: Chain, transaction: AnyTransaction, header: Members) -> Members:
+    """A transaction as a part of the block with this header."""
+    members: Members = to_json(transaction)
+    if header["version"] not in _WITHOUT_STATUS:
+        location = chain.store.transaction_location(transaction.id)
+        status = 0 if location is None else location.status
+        members["applicationStatus"] = APPLICATION_STATUSES[status]
     return members
 
 

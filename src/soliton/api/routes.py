@@ -11,7 +11,6 @@ wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/CompositeHt
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -188,7 +187,6 @@ class CompiledRoute:
     __slots__ = (
         "body",
         "handler",
-        "is_async",
         "is_json",
         "key",
         "methods",
@@ -205,7 +203,6 @@ class CompiledRoute:
         self.route = route
         self.methods = frozenset(route.methods)
         self.handler = route.handler
-        self.is_async = inspect.iscoroutinefunction(route.handler)
         self.is_json = route.content_type == "application/json"
         self.key = route.key
         self.body = route.body

@@ -13,6 +13,7 @@ Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/block/seria
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
@@ -368,6 +369,17 @@ def _varint(data: bytes, offset: int) -> tuple[int, int]:
             return value, offset
         shift += 7
     raise FormatError(f"over-long number before offset {offset}")
+
+
+def read_transactions(data: bytes, chain_id: int) -> Iterator[AnyTransaction]:
+    """The transactions in a block's bytes, read one after the other when they are asked for.
+
+    Raises as ``decode``.
+    """
+    legacy = data[:1] != bytes((_PROTOBUF_FIRST_BYTE,))
+    read = codec.decode_legacy if legacy else codec.decode_protobuf
+    for offset, length in transaction_spans(data):
+        yield read(data[offset : offset + length], chain_id)
 
 
 # --- building -------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from typing import Final
 
 import msgspec
@@ -24,14 +24,16 @@ from soliton.api.errors import (
     RejectionError,
     invalid_request,
 )
-from soliton.api.http import JsonStream, Raw, Request
-from soliton.api.json_blocks import block_json, header_json
+from soliton.api.http import APPLICATION_JSON, JsonStream, Raw, Request
+from soliton.api.json_blocks import header_json
+from soliton.api.json_transactions import Members
 from soliton.api.lookup import ADDRESS, address_argument, block_id, is_oldest, node_of
 from soliton.api.rest import examples
 from soliton.api.routes import GET, NATURAL, NATURAL_LONG, TEXT, Parameter, Route
 from soliton.chain.addresses import from_public_key
 from soliton.node.chain import Chain
 from soliton.node.node import Node
+from soliton.web.significands import JSON_WITH_STRINGS, Accepted, accepted
 
 MAX_BLOCKS_FOR_DELAY: Final = 10_000
 
@@ -57,7 +59,7 @@ FAMILIES: Final = {
 }
 """Routes that only some families of networks have."""
 
-Show = Callable[[Chain, int], dict[str, object]]
+Show = Callable[[Request, int], object]
 
 
 class Height(msgspec.Struct, frozen=True, gc=False):
@@ -86,8 +88,7 @@ def height(request: Request) -> Height:
 
 def last(request: Request) -> object:
     """The last block."""
-    chain = node_of(request).chain
-    return block_json(chain, chain.height)
+    return _block(request, node_of(request).chain.height)
 
 
 def last_header(request: Request) -> object:
@@ -98,23 +99,53 @@ def last_header(request: Request) -> object:
 
 def first(request: Request) -> object:
     """The genesis block."""
-    return block_json(node_of(request).chain, _GENESIS)
+    return _block(request, _GENESIS)
 
 
 def at(request: Request) -> object:
     """The block at a height."""
-    return _at(request, block_json)
+    return _at(request, _block)
 
 
 def header_at(request: Request) -> object:
     """The header of the block at a height."""
-    return _at(request, header_json)
+    return _at(request, _header)
+
+
+def _block(request: Request, height: int) -> Raw | Coroutine[None, None, Raw]:
+    """The block at a height, or who makes its text; raises ``KeyError``."""
+    strings = _wants_strings(request)
+    found = _find(request, height, strings=strings)
+    if isinstance(found, bytes):
+        return _raw(found, strings=strings)
+    return _block_later(found, strings=strings)
+
+
+async def _block_later(making: asyncio.Task[bytes], *, strings: bool) -> Raw:
+    return _raw(await asyncio.shield(making), strings=strings)
+
+
+def _raw(text: bytes, *, strings: bool) -> Raw:
+    return Raw(text, JSON_WITH_STRINGS if strings else APPLICATION_JSON)
+
+
+def _find(request: Request, height: int, *, strings: bool) -> bytes | asyncio.Task[bytes]:
+    context, chain = request.context, node_of(request).chain
+    return context.block_texts.find(chain, height, context.turns, strings=strings)
+
+
+def _wants_strings(request: Request) -> bool:
+    return accepted(request.headers.get(b"accept")) is Accepted.STRINGS
+
+
+def _header(request: Request, height: int) -> Members:
+    return header_json(node_of(request).chain, height)
 
 
 def _at(request: Request, show: Show) -> object:
     node = node_of(request)
     try:
-        return show(node.chain, request.integer("height"))
+        return show(request, request.integer("height"))
     except KeyError as error:
         if is_oldest(node):
             return NoBlock("error", "No block for this height")
@@ -126,7 +157,7 @@ def _at(request: Request, show: Show) -> object:
 def by_id(request: Request) -> object:
     """The block with an id."""
     node = node_of(request)
-    return block_json(node.chain, _height_of(node, request.text("id")))
+    return _block(request, _height_of(node, request.text("id")))
 
 
 def header_by_id(request: Request) -> object:
@@ -138,7 +169,7 @@ def header_by_id(request: Request) -> object:
 def by_signature(request: Request) -> object:
     """The block with a signature."""
     node = node_of(request)
-    return block_json(node.chain, _height_of(node, request.text("signature")))
+    return _block(request, _height_of(node, request.text("signature")))
 
 
 def child(request: Request) -> object:
@@ -147,7 +178,7 @@ def child(request: Request) -> object:
     above = _height_of(node, request.text("signature")) + 1
     if above > node.chain.height:
         return NoBlock("error", "No child blocks")
-    return block_json(node.chain, above)
+    return _block(request, above)
 
 
 def height_by_id(request: Request) -> Height:
@@ -216,13 +247,13 @@ def height_by_timestamp(request: Request) -> Height:
 def sequence(request: Request) -> JsonStream:
     """The blocks from one height to another."""
     node = node_of(request)
-    return JsonStream(_shown(node.chain, _range(request, node), block_json))
+    return JsonStream(_blocks(request, _range(request, node)))
 
 
 def header_sequence(request: Request) -> JsonStream:
     """The headers from one height to another."""
     node = node_of(request)
-    return JsonStream(_shown(node.chain, _range(request, node), header_json))
+    return JsonStream(_headers(node.chain, _range(request, node)))
 
 
 def by_generator(request: Request) -> JsonStream:
@@ -238,7 +269,7 @@ def by_generator(request: Request) -> JsonStream:
         key = chain.meta(candidate).generator
         return from_public_key(key, chain.network.chain_id) == generator
 
-    return JsonStream(_shown(chain, [item for item in heights if own(item)], block_json))
+    return JsonStream(_blocks(request, [item for item in heights if own(item)]))
 
 
 def _range(request: Request, node: Node) -> range:
@@ -252,14 +283,23 @@ def _range(request: Request, node: Node) -> range:
     return range(max(_GENESIS, start), min(top, end) + 1)
 
 
-async def _shown(chain: Chain, heights: Iterable[int], show: Show) -> AsyncIterator[object]:
+async def _blocks(request: Request, heights: Iterable[int]) -> AsyncIterator[object]:
+    """Blocks as finished texts, up to the first that there is not."""
+    strings = _wants_strings(request)
     for item in heights:
         try:
-            yield show(chain, item)
+            found = _find(request, item, strings=strings)
         except KeyError:
             return
-        # Full blocks take milliseconds each: others get their turn between them.
-        await asyncio.sleep(0)
+        yield msgspec.Raw(found if isinstance(found, bytes) else await asyncio.shield(found))
+
+
+async def _headers(chain: Chain, heights: Iterable[int]) -> AsyncIterator[object]:
+    for item in heights:
+        try:
+            yield header_json(chain, item)
+        except KeyError:
+            return
 
 
 _HEIGHT: Final = Parameter("height", NATURAL, "Height, 1 for the genesis block", 1)

@@ -1,0 +1,131 @@
+"""Blocks as JSON text: made in turns when they are long, and kept for those who ask again.
+
+A block never changes under its id, so its text can be kept as long as there is room. What clients
+poll is the last block; what takes long is a full one.
+
+What lives here: making, keeping. What does not: what a block's JSON says (``json_blocks``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from soliton.api.errors import BLOCK_DOES_NOT_EXIST
+from soliton.api.json_blocks import header_json, transaction_json
+from soliton.api.json_transactions import Members
+from soliton.api.significands import with_strings
+from soliton.api.turns import Turns
+from soliton.chain import blocks
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.node.chain import Chain
+
+MAX_KEPT_BYTES: Final = 32 * 1024 * 1024
+"""Some ten full blocks, or all that anybody asks for where blocks are small."""
+FEW_TRANSACTIONS: Final = 32
+"""Shorter blocks are made at once: that takes less than a turn."""
+
+_Key = tuple[bytes, bool]
+encode_json = msgspec.json.Encoder().encode
+
+
+class BlockTexts:
+    """The texts of the blocks that were asked for last."""
+
+    __slots__ = ("_bytes", "_kept", "_under_way")
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[_Key, bytes] = OrderedDict()
+        self._bytes = 0
+        self._under_way: dict[_Key, asyncio.Task[bytes]] = {}
+
+    def find(
+        self, chain: Chain, height: int, turns: Turns, *, strings: bool
+    ) -> bytes | asyncio.Task[bytes]:
+        """The text of the block at a height, with large numbers as ``strings`` or not.
+
+        Of a long one that is not there yet, the task that makes it; who waits for it does so
+        shielded, others may wait as well. Raises ``KeyError`` where there is no such block.
+        """
+        meta = chain.meta(height)
+        key = meta.id, strings
+        kept = self._kept.get(key)
+        if kept is not None:
+            self._kept.move_to_end(key)
+            return kept
+        if meta.transaction_count <= FEW_TRANSACTIONS:
+            text = _Text(chain, height, strings=strings)
+            for transaction in _transactions(chain, height):
+                text.add(transaction)
+            return self._keep(key, text.whole())
+        making = self._under_way.get(key)
+        if making is None:
+            making = asyncio.create_task(self._make(key, chain, height, turns))
+            self._under_way[key] = making
+            making.add_done_callback(lambda _task: self._under_way.pop(key))
+        return making
+
+    async def _make(self, key: _Key, chain: Chain, height: int, turns: Turns) -> bytes:
+        until = await turns.take()
+        try:
+            text = _Text(chain, height, strings=key[1])
+            for transaction in _transactions(chain, height):
+                if time.perf_counter() > until:
+                    until = await turns.take()
+                text.add(transaction)
+        except KeyError as error:
+            # Rolled back while it waited for its turn.
+            raise BLOCK_DOES_NOT_EXIST.error() from error
+        return self._keep(key, text.whole())
+
+    def _keep(self, key: _Key, text: bytes) -> bytes:
+        self._kept[key] = text
+        self._bytes += len(text)
+        while self._bytes > MAX_KEPT_BYTES:
+            _, dropped = self._kept.popitem(last=False)
+            self._bytes -= len(dropped)
+        return text
+
+
+class _Text:
+    """A block's text that grows."""
+
+    __slots__ = ("_chain", "_fee", "_head", "_items", "_strings")
+
+    def __init__(self, chain: Chain, height: int, *, strings: bool) -> None:
+        self._chain = chain
+        self._strings = strings
+        self._head = header_json(chain, height)
+        self._fee = 0
+        self._items: list[bytes] = []
+
+    def add(self, transaction: AnyTransaction) -> None:
+        """The next transaction of the block."""
+        if transaction.fee_asset_id is None:
+            self._fee += transaction.fee
+        members = transaction_json(self._chain, transaction, self._head)
+        self._items.append(self._encoded(members))
+
+    def whole(self) -> bytes:
+        """The text when all transactions are in."""
+        head = self._encoded(self._head | {"fee": self._fee})
+        return b'%s,"transactions":[%s]}' % (head[:-1], b",".join(self._items))
+
+    def _encoded(self, members: Members) -> bytes:
+        encoded = encode_json(members)
+        return with_strings(encoded) if self._strings else encoded
+
+
+def _transactions(chain: Chain, height: int) -> Iterable[AnyTransaction]:
+    """The transactions of a block, read one after the other."""
+    if height == chain.height:
+        return chain.last_block.transactions
+    data = chain.store.block_data(height)
+    if data is None:
+        raise KeyError(height)
+    return blocks.read_transactions(data, chain.network.chain_id)
