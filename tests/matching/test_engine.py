@@ -1,0 +1,117 @@
+"""The engine under random commands: equal to a naive model, to its own replay, and to itself after
+a snapshot; its books always in order.
+
+``SOLITON_COMMANDS`` sets how many commands there are (100,000).
+"""
+
+from __future__ import annotations
+
+import os
+from decimal import Decimal
+
+import pytest
+
+from soliton.matching.book import check_invariants
+from soliton.matching.commands import (
+    CancelAllOrders,
+    CancelOrder,
+    CancelSource,
+    Command,
+    DeleteOrderBook,
+    PlaceMarketOrder,
+    PlaceOrder,
+    decode,
+    encode,
+)
+from soliton.matching.engine import Engine
+from soliton.matching.fees import zero_fee_accounts
+from soliton.matching.rules import MatchingSettings
+from tests.matching.makers import PAIR
+from tests.matching.naive import Entry, Line, NaiveBook, line_of
+from tests.matching.random_commands import SETTINGS, random_commands
+
+COMMANDS = int(os.environ.get("SOLITON_COMMANDS", "100000"))
+RUNS = 25
+_REASONS = {
+    CancelSource.NOT_TRACKED: "NotTracked",
+    CancelSource.REQUEST: "RequestExecuted",
+    CancelSource.EXPIRATION: "Expired",
+    CancelSource.BALANCE_TRACKING: "InsufficientBalance",
+}
+
+
+class Model:
+    """The naive book under the same commands."""
+
+    def __init__(self, settings: MatchingSettings) -> None:
+        self.settings = settings
+        self.book: NaiveBook | None = None
+
+    def apply(self, offset: int, now: int, command: Command) -> list[Line]:
+        """What should happen."""
+        match command:
+            case PlaceOrder() | PlaceMarketOrder():
+                return self.place(offset, now, command)
+            case CancelOrder(order_id=order_id, source=source):
+                book = NaiveBook() if self.book is None else self.book
+                return book.cancel(order_id, _REASONS[source])
+            case CancelAllOrders():
+                return self.book.cancel_all("RequestExecuted") if self.book is not None else []
+            case DeleteOrderBook():
+                gone, self.book = self.book, None
+                if gone is None:
+                    return []
+                return [*gone.cancel_all("OrderBookDeleted"), ("deleted",)]
+
+    def place(self, offset: int, now: int, command: PlaceOrder | PlaceMarketOrder) -> list[Line]:
+        """A placement, by the rules at its offset, looked up from the end."""
+        if self.book is None:
+            self.book = NaiveBook()
+        order = command.order
+        fee = next(fee for start, fee in reversed(SETTINGS.order_fees) if start <= offset)
+        ticks = SETTINGS.tick_sizes[PAIR]
+        tick = next(tick for start, tick in (*reversed(ticks), (-1, 1)) if start <= offset)
+        available = 0
+        if isinstance(command, PlaceMarketOrder):
+            available = command.available_for_spending
+        entry = Entry(
+            order=order,
+            number=0,
+            level=0,
+            amount=Decimal(order.amount),
+            fee=order.matcher_fee,
+            market=isinstance(command, PlaceMarketOrder),
+            available=available,
+            nominator=0,
+            percent=command.percent_min_fee,
+            const=command.percent_const_min_fee,
+            exempt=zero_fee_accounts(fee, PAIR),
+        )
+        return self.book.add(entry, now, tick, fee)
+
+
+@pytest.mark.parametrize("seed", range(RUNS))
+def test_random_commands(seed: int) -> None:
+    commands = list(random_commands(seed, COMMANDS // RUNS))
+    live, model = Engine(SETTINGS), Model(SETTINGS)
+    middle, copy = len(commands) // 2, Engine(SETTINGS)
+    journal: list[tuple[int, int, bytes]] = []
+    events = []
+    for place, (offset, now, command) in enumerate(commands):
+        if place == middle:
+            copy.restore(live.snapshot())
+        happened = live.apply(offset, now, command)
+        assert list(map(line_of, happened)) == model.apply(offset, now, command), (place, command)
+        if place >= middle:
+            assert copy.apply(offset, now, command) == happened
+        book = live.book(PAIR)
+        if book is not None and place % 8 == 0:
+            check_invariants(book)
+        journal.append((offset, now, encode(command)))
+        events.append(happened)
+    assert copy.snapshot() == live.snapshot()
+    replay = Engine(SETTINGS)
+    for (offset, now, record), happened in zip(journal, events, strict=True):
+        assert replay.apply(offset, now, decode(record)) == happened
+    assert replay.snapshot() == live.snapshot()
+    assert sum(map(len, events)) > len(commands) // 2
