@@ -23,6 +23,7 @@ from soliton.api.rest import (
     debug,
     ethereum,
     evaluation,
+    events,
     evidence,
     leasing,
     messages,
@@ -58,6 +59,7 @@ NODE_GROUPS: tuple[ModuleType, ...] = (
     operations,
     scripts,
     evaluation,
+    events,
 )
 GROUPS: tuple[ModuleType, ...] = (*NODE_GROUPS, utils)
 """Modules with ``ROUTES`` and, where a whole path prefix needs the API key, ``GUARDED``.

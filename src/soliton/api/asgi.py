@@ -14,8 +14,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import cast
 
 import msgspec
@@ -320,6 +320,7 @@ class _OpenStream:
     content_type: bytes
     first: bytes | None
     rest: AsyncIterator[bytes]
+    headers: Headers = ()
 
 
 _ALREADY_RENDERED = (Raw, _Later, JsonStream, NumberStream, RawStream)
@@ -338,7 +339,8 @@ async def _open(result: object, turns: Turns, wish: Accepted) -> _OpenStream:
     """A stream with its first chunk, so that errors until there still show."""
     if isinstance(result, RawStream):
         chunks = aiter(result.chunks)
-        return _OpenStream(result.content_type, await anext(chunks, None), chunks)
+        first = await anext(chunks, None)
+        return _OpenStream(result.content_type, first, chunks, result.headers)
     content_type = JSON_WITH_STRINGS if wish is Accepted.STRINGS else APPLICATION_JSON
     if isinstance(result, JsonStream):
         chunks = _json_chunks(result, turns, as_strings=wish is Accepted.STRINGS)
@@ -356,7 +358,10 @@ def _json_response(value: object, status: int, wish: Accepted) -> Raw:
 
 
 def _error_response(error: ApiError, wish: Accepted) -> Raw:
-    return _json_response(error.body(), error.kind.status, wish)
+    response = _json_response(error.body(), error.kind.status, wish)
+    if error.kind.retry_after is None:
+        return response
+    return replace(response, headers=((b"retry-after", b"%d" % error.kind.retry_after),))
 
 
 def _headers(response: Raw, more: Headers) -> Headers:
@@ -381,7 +386,7 @@ async def _send_whole(response: Raw, more: Headers, send: Send) -> None:
 
 async def _send_stream(stream: _OpenStream, more: Headers, receive: Receive, send: Send) -> None:
     """Chunk by chunk until the end, or until the client goes away."""
-    headers = [(b"content-type", stream.content_type), *more]
+    headers = [(b"content-type", stream.content_type), *stream.headers, *more]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     task = asyncio.current_task()
     gone = asyncio.ensure_future(_disconnected(receive))
@@ -398,6 +403,9 @@ async def _send_stream(stream: _OpenStream, more: Headers, receive: Receive, sen
             raise
     finally:
         gone.cancel()
+        # Not when the collector comes by: what feeds the stream ends with its client.
+        if isinstance(stream.rest, AsyncGenerator):
+            await stream.rest.aclose()
 
 
 async def _disconnected(receive: Receive) -> None:

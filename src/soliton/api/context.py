@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from soliton.api.block_texts import BlockTexts
+from soliton.api.feeds import Feeds
 from soliton.api.turns import Turns
 from soliton.api.workers import Workers
 from soliton.node.node import Node
@@ -48,3 +49,5 @@ class ApiContext:
     """Who has long work to do takes turns."""
     block_texts: BlockTexts = field(default_factory=BlockTexts)
     """Blocks as they are sent."""
+    feeds: Feeds = field(default_factory=Feeds)
+    """What the clients of the event streams share."""

@@ -58,6 +58,8 @@ class ErrorKind:
     when: str
     members: tuple[str, ...] = ()
     example: Mapping[str, object] = field(default_factory=dict)
+    retry_after: int | None = None
+    """After so many seconds the same request may be answered."""
 
     def error(self, **values: object) -> ApiError:
         """The exception: ``values`` fill the places of the message and the extra members."""
@@ -433,6 +435,23 @@ ASSET_ID_NOT_SPECIFIED = ErrorKind(
     "AssetIdNotSpecified",
     "Asset ID was not specified",
     "an empty list of assets",
+)
+EVENTS_GONE = ErrorKind(
+    4100,
+    410,
+    "EventsGone",
+    "cannot go on from there: {reason}",
+    "`Last-Event-ID` or `from` name a place that events do not reach: too old, or of another chain",
+    (),
+    {"reason": "the event is too old: events go back to height 90000"},
+)
+TOO_MANY_WAITING = ErrorKind(
+    5032,
+    503,
+    "TooManyWaiting",
+    "too many clients wait for events already",
+    "the limit on event streams, or on requests that wait",
+    retry_after=5,
 )
 SERVER_REQUEST_TIMEOUT = ErrorKind(
     5031,

@@ -64,6 +64,7 @@ class RawStream:
 
     chunks: AsyncIterator[bytes]
     content_type: bytes = b"application/octet-stream"
+    headers: Headers = ()
 
 
 @dataclass(frozen=True, slots=True)

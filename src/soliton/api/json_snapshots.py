@@ -42,7 +42,7 @@ def snapshot_json(changes: Changes, transaction_id: bytes, height: int, status: 
     name = base58.encode(transaction_id)
     return {
         "applicationStatus": APPLICATION_STATUSES[status],
-        "balances": _balances(changes),
+        "balances": balances_json(changes),
         "leaseBalances": [
             {"address": address_text(address), "in": leases.lease_in, "out": leases.lease_out}
             for address, leases in changes.get(LEASES, {}).items()
@@ -69,7 +69,8 @@ def snapshot_json(changes: Changes, transaction_id: bytes, height: int, status: 
     }
 
 
-def _balances(changes: Changes) -> Rows:
+def balances_json(changes: Changes) -> Rows:
+    """The balances that were written."""
     waves: list[tuple[bytes, AssetId | None, int]] = [
         (address, None, balance) for address, balance in changes.get(WAVES, {}).items()
     ]

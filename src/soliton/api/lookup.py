@@ -58,8 +58,11 @@ def is_oldest(node: Node) -> bool:
 
 def address_argument(request: Request, name: str = "address") -> Address:
     """A path parameter as an address of the node's chain; error 102 (199 for no base58)."""
-    node = node_of(request)
-    text = request.text(name)
+    return address_of_text(request.text(name), node_of(request))
+
+
+def address_of_text(text: str, node: Node) -> Address:
+    """A text as an address of the node's chain; errors as ``address_argument``."""
     try:
         data = base58.decode(text, MAX_ADDRESS_TEXT_CHARS)
     except Base58Error as error:

@@ -285,6 +285,10 @@ class Store:
                 )
                 found = cursor.prev()
 
+    def is_listed(self, address: Address, height: int, index: int) -> bool:
+        """Whether a transaction, by its place, is one of the account's."""
+        return self._raw(layout.ADDRESS_TRANSACTION + address + _place(height, index)) is not None
+
     def transaction_changes(self, location: TransactionLocation) -> Changes | None:
         """What a transaction wrote."""
         raw = self._raw(layout.SNAPSHOT + _place(location.height, location.index))

@@ -1,0 +1,356 @@
+"""What one client of ``/events`` gets: the chain from its place on, then what happens.
+
+Events of the chain are not queued for a client. It has a place on the chain, and what lies between
+that and the end of the chain is read from the store when the client is ready for more: history and
+the present take the same way, and who reads slowly costs nothing. Only what happens in the pool has
+to be kept until a client takes it, up to a limit; a client that falls further behind is told so,
+and may come back with the id of its last event.
+
+What lives here: the order of events and their form. What does not: parameters (``rest.events``),
+ids (``event_ids``), the node's own notices (``soliton.node.events``).
+
+The form is that of server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import Final
+
+import msgspec
+
+from soliton.api.event_ids import BlockBytes, Found, Place
+from soliton.api.feeds import Feeds
+from soliton.api.json_blocks import header_json
+from soliton.api.json_snapshots import balances_json
+from soliton.api.json_transactions import confirmed_json, unconfirmed_json
+from soliton.chain import blocks
+from soliton.chain.addresses import Address
+from soliton.chain.transactions import codec
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.crypto import base58
+from soliton.ledger.state import ASSET_BALANCES, WAVES, Changes
+from soliton.node.chain import Chain, FoundTransaction
+from soliton.node.events import (
+    Departure,
+    Moved,
+    NodeEvent,
+    PoolAccepted,
+    PoolDropped,
+    PoolEvent,
+    RolledBack,
+    Stopping,
+)
+from soliton.node.node import Node
+
+HEARTBEAT_SECONDS: Final = 15.0
+"""So that proxies do not take a quiet stream for a dead one."""
+MAX_WAITING: Final = 20_000
+"""Notices about the pool that wait for one client; they share the transactions with the pool."""
+_STEP_EVENTS: Final = 64
+"""So many events are made before others get their turn: one or two milliseconds."""
+_RETRY_MS: Final = 2_000
+
+_encode: Final = msgspec.json.Encoder().encode
+
+
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client wants to be told; no types or no accounts mean all of them."""
+
+    blocks: bool = True
+    microblocks: bool = True
+    transactions: bool = True
+    pool: bool = False
+    types: frozenset[int] = frozenset()
+    accounts: tuple[Address, ...] = ()
+
+
+class Feed:
+    """One client's events, as bytes of a stream."""
+
+    __slots__ = (
+        "_at_end",
+        "_behind",
+        "_block",
+        "_floor",
+        "_live",
+        "_place",
+        "_reason",
+        "_shared",
+        "_told_count",
+        "_waiting",
+        "_wake",
+        "_wish",
+        "node",
+    )
+
+    def __init__(self, node: Node, wish: Wish, shared: Feeds, start: Found) -> None:
+        self.node = node
+        self._wish = wish
+        self._shared = shared
+        self._place = start.place
+        self._floor: Place | None = start.place if start.back else None
+        self._behind = start.back
+        self._block: BlockBytes | None = None
+        self._told_count = start.told
+        self._at_end = False
+        self._live = False
+        self._reason: str | None = None
+        self._waiting: deque[PoolEvent | None] = deque()
+        self._wake = asyncio.Event()
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """The stream; it ends when the client falls behind or the node stops."""
+        self._shared.open += 1
+        self.node.events.subscribe(self._notice)
+        try:
+            yield b"retry: %d\n\n" % _RETRY_MS
+            while (chunk := self._chain_events()) or not self._at_end:
+                if chunk:
+                    yield chunk
+                await asyncio.sleep(0)
+            # From here to the first wait nothing else runs: the pool is that of the chain's end.
+            self._live = True
+            if self._wish.pool:
+                present = self.node.pool.transactions()
+                for start in range(0, len(present), _STEP_EVENTS):
+                    yield b"".join(map(self._present, present[start : start + _STEP_EVENTS]))
+                    await asyncio.sleep(0)
+            yield self._event("synced", self._tip())
+            async for chunk in self._present_events():
+                if chunk:
+                    yield chunk
+                await asyncio.sleep(0)
+            self._shared.dropped += self._reason != _STOPS
+            yield self._event("closed", {"reason": self._reason})
+        finally:
+            self.node.events.unsubscribe(self._notice)
+            self._shared.open -= 1
+
+    async def _present_events(self) -> AsyncIterator[bytes]:
+        while True:
+            self._wake.clear()
+            while self._waiting and self._reason in (None, _STOPS):
+                yield self._next()
+            if self._reason is not None:
+                return
+            try:
+                async with asyncio.timeout(HEARTBEAT_SECONDS):
+                    await self._wake.wait()
+            except TimeoutError:
+                yield b": heartbeat\n\n"
+
+    def _next(self) -> bytes:
+        """Some of what waits; the chain's part stays in line until all of it is told."""
+        told = bytearray()
+        for _ in range(_STEP_EVENTS):
+            if not self._waiting:
+                break
+            notice = self._waiting[0]
+            if notice is None:
+                told += self._chain_events()
+                if not self._at_end:
+                    break
+            else:
+                told += self._pool_event(notice)
+            self._waiting.popleft()
+        return bytes(told)
+
+    # --- notices of the node ----------------------------------------------------------------------
+
+    def _notice(self, event: NodeEvent) -> None:
+        match event:
+            case PoolAccepted() | PoolDropped():
+                if self._live and self._wish.pool and self._concerns(event):
+                    self._wait(event)
+                return
+            case Stopping():
+                self._reason = self._reason or _STOPS
+            case RolledBack(height=height, block=block):
+                self._shared.forget()
+                floor = Place(height, len(block.transactions))
+                if self._floor is None or floor < self._floor:
+                    self._floor = floor
+                self._wait(None)
+            case _:
+                self._wait(None)
+        self._wake.set()
+
+    def _wait(self, notice: PoolEvent | None) -> None:
+        if not self._live or (notice is None and self._waiting and self._waiting[-1] is None):
+            return
+        if len(self._waiting) >= MAX_WAITING:
+            self._reason = f"{MAX_WAITING} events wait: the client is too slow"
+            self._waiting.clear()
+        if self._reason is None:
+            self._waiting.append(notice)
+        self._wake.set()
+
+    def _concerns(self, event: PoolEvent) -> bool:
+        wish = self._wish
+        if wish.types and event.transaction.type_id not in wish.types:
+            return False
+        return not wish.accounts or any(
+            account in event.moved.accounts for account in wish.accounts
+        )
+
+    # --- the chain --------------------------------------------------------------------------------
+
+    def _chain_events(self) -> bytes:
+        """The next events between the client's place and the end of the chain."""
+        told = bytearray()
+        if self._floor is not None:
+            told += self._go_back(self._floor)
+        chain = self.node.chain
+        self._at_end = False
+        for _ in range(_STEP_EVENTS):
+            block = self._block_here()
+            if block is not None and self._place.behind < len(block.spans):
+                told += self._next_of(block)
+            elif self._place.height < chain.height:
+                told += self._next_block()
+            else:
+                self._at_end = True
+                break
+        return bytes(told)
+
+    def _go_back(self, floor: Place) -> bytes:
+        """What was taken off since the client was told of it has to go."""
+        known = Place(self._place.height, max(self._told_count, self._place.behind))
+        must, self._behind, self._floor, self._block = self._behind, False, None, None
+        if floor >= known and not must:
+            return b""
+        self._place = min(self._place, floor)
+        self._told_count = floor.behind
+        return self._event("rollback", self._tip(floor), at_place=True)
+
+    def _block_here(self) -> BlockBytes | None:
+        height, chain = self._place.height, self.node.chain
+        if height == 0:
+            return None
+        block = self._block
+        if block is None or block.height != height:
+            self._block = block = BlockBytes(chain, height)
+        else:
+            block.follow(chain)
+        return block
+
+    def _next_block(self) -> bytes:
+        height = self._place.height + 1
+        self._place = Place(height, 0)
+        block = self._block_here()
+        assert block is not None
+        self._told_count = len(block.spans)
+        if not self._wish.transactions:
+            self._place = Place(height, len(block.spans))
+        if not self._wish.blocks:
+            return b""
+        return self._event("block", header_json(self.node.chain, height), at_place=True)
+
+    def _next_of(self, block: BlockBytes) -> bytes:
+        """That the block has grown, or its next transaction."""
+        height, count = self._place
+        total = len(block.spans)
+        if self._told_count < total:
+            added, self._told_count = total - self._told_count, total
+            if not self._wish.transactions:
+                self._place = Place(height, total)
+            if not self._wish.microblocks:
+                return b""
+            grown = self._tip(Place(height, total)) | {"added": added}
+            return self._event("microblock", grown, at_place=True)
+        if not self._wish.transactions:
+            self._place = Place(height, total)
+            return b""
+        place, self._place = self._place, Place(height, count + 1)
+        found = self._wanted(block, place)
+        if found is None:
+            return b""
+        chain = self.node.chain
+        key = (found.transaction.id, place)
+        shown = self._shared.told(key, lambda: _transaction_data(chain, found, place))
+        return _event(b"transaction", shown, self._id())
+
+    def _wanted(self, block: BlockBytes, place: Place) -> FoundTransaction | None:
+        wish, chain = self._wish, self.node.chain
+        if wish.accounts and not any(
+            chain.store.is_listed(account, *place) for account in wish.accounts
+        ):
+            return None
+        if block.data is chain.last_block.data:
+            transaction: AnyTransaction = chain.last_block.transactions[place.behind]
+        else:
+            legacy = block.data[0] < blocks.PROTOBUF_VERSION
+            decode = codec.decode_legacy if legacy else codec.decode_protobuf
+            transaction = decode(block.piece(place.behind), chain.network.chain_id)
+        if wish.types and transaction.type_id not in wish.types:
+            return None
+        location = chain.store.transaction_location(transaction.id)
+        assert location is not None
+        return FoundTransaction(transaction, place.height, location.status, location.complexity)
+
+    def _tip(self, place: Place | None = None) -> dict[str, object]:
+        """A block's name and how many of its transactions count."""
+        height, count = place or self._place
+        name = base58.encode(self.node.chain.meta(height).id) if height else None
+        return {"height": height, "id": name, "transactionCount": count}
+
+    def _id(self) -> bytes:
+        block = self._block_here()
+        return b"" if block is None else self._id_in(block)
+
+    def _id_in(self, block: BlockBytes) -> bytes:
+        return block.event_id(self._place.behind, self._told_count).encode()
+
+    # --- the pool ---------------------------------------------------------------------------------
+
+    def _present(self, transaction: AnyTransaction) -> bytes:
+        """A transaction that was in the pool when the client came, if it still is."""
+        if transaction.id not in self.node.pool:
+            return b""
+        event = PoolAccepted(transaction, self.node.pool.moved(transaction.id))
+        return self._pool_event(event) if self._concerns(event) else b""
+
+    def _pool_event(self, event: PoolEvent) -> bytes:
+        node, transaction = self.node, event.transaction
+        balances = balances_json(_balances(node, event.moved))
+        if isinstance(event, PoolAccepted):
+            shown = unconfirmed_json(transaction, node.chain)
+            return self._event("unconfirmed", {"transaction": shown, "balances": balances})
+        members: dict[str, object] = {"id": base58.encode(transaction.id)}
+        members["why"] = event.departure.value
+        if event.departure is not Departure.MINED:
+            members["reason"] = event.reason
+        return self._event("left", members | {"balances": balances})
+
+    def _event(self, name: str, data: object, *, at_place: bool = False) -> bytes:
+        where = self._id() if at_place or name == "synced" else b""
+        return _event(name.encode(), _encode(data), where)
+
+
+_STOPS: Final = "the node stops"
+
+
+def _transaction_data(chain: Chain, found: FoundTransaction, place: Place) -> bytes:
+    """A transaction of the chain, with the balances that it left behind."""
+    location = chain.store.transaction_location(found.transaction.id)
+    changes = None if location is None else chain.store.transaction_changes(location)
+    members: dict[str, object] = {"height": place.height, "index": place.behind}
+    members |= {"transaction": confirmed_json(found, chain)}
+    return _encode(members | {"balances": balances_json(changes or {})})
+
+
+def _balances(node: Node, moved: Moved) -> Changes:
+    """What the accounts have, with all that waits in the pool."""
+    state = node.pool.state()
+    return {
+        WAVES: {address: state.get(WAVES, address) for address in moved.waves},
+        ASSET_BALANCES: {key: state.get(ASSET_BALANCES, key) for key in moved.assets},
+    }
+
+
+def _event(name: bytes, data: bytes, where: bytes) -> bytes:
+    head = b"id: %s\n" % where if where else b""
+    return b"%sevent: %s\ndata: %s\n\n" % (head, name, data)
