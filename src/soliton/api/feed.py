@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Final
 
 import msgspec
@@ -79,6 +79,7 @@ class Feed:
         "_place",
         "_reason",
         "_shared",
+        "_start",
         "_told_count",
         "_waiting",
         "_wake",
@@ -86,15 +87,17 @@ class Feed:
         "node",
     )
 
-    def __init__(self, node: Node, wish: Wish, shared: Feeds, start: Found) -> None:
+    def __init__(self, node: Node, wish: Wish, shared: Feeds, start: Callable[[], Found]) -> None:
+        """``start`` finds where to begin, when the stream does; what it raises, ``chunks`` does."""
         self.node = node
         self._wish = wish
         self._shared = shared
-        self._place = start.place
-        self._floor: Place | None = start.place if start.back else None
-        self._behind = start.back
+        self._start = start
+        self._place = Place(0, 0)
+        self._floor: Place | None = None
+        self._behind = False
         self._block: BlockBytes | None = None
-        self._told_count = start.told
+        self._told_count = 0
         self._at_end = False
         self._live = False
         self._reason: str | None = None
@@ -103,6 +106,7 @@ class Feed:
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """The stream; it ends when the client falls behind or the node stops."""
+        self._begin(self._start())
         self._shared.open += 1
         self.node.events.subscribe(self._notice)
         try:
@@ -128,6 +132,11 @@ class Feed:
         finally:
             self.node.events.unsubscribe(self._notice)
             self._shared.open -= 1
+
+    def _begin(self, found: Found) -> None:
+        self._place, self._told_count, self._behind = found
+        if self._behind:
+            self._floor = self._place
 
     async def _present_events(self) -> AsyncIterator[bytes]:
         while True:

@@ -5,6 +5,7 @@ What lives here: what a client may ask for. What does not: the events (``soliton
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from soliton.api.errors import (
@@ -36,7 +37,7 @@ def events(request: Request) -> RawStream:
     if feeds.open >= MAX_FEEDS:
         raise TOO_MANY_WAITING.error()
     wish = _wish(request)
-    feed = Feed(node, wish, feeds, _start(request, node))
+    feed = Feed(node, wish, feeds, partial(_start, request, node))
     return RawStream(feed.chunks(), b"text/event-stream", _HEADERS)
 
 
