@@ -34,6 +34,7 @@ from soliton.api.rest import (
     scripts,
     transactions,
     utils,
+    waiting,
     wallet,
 )
 from soliton.api.routes import Route
@@ -60,6 +61,7 @@ NODE_GROUPS: tuple[ModuleType, ...] = (
     scripts,
     evaluation,
     events,
+    waiting,
 )
 GROUPS: tuple[ModuleType, ...] = (*NODE_GROUPS, utils)
 """Modules with ``ROUTES`` and, where a whole path prefix needs the API key, ``GUARDED``.

@@ -99,6 +99,7 @@ class _Later:
 
     coroutine: Coroutine[object, object, object]
     rest: Iterator[Match]
+    seconds: float | None
 
 
 class _BodyWantedError(Exception):
@@ -226,7 +227,7 @@ class Application:
 
     async def _carry_on(self, exchange: _Exchange, later: _Later) -> object:
         try:
-            async with asyncio.timeout(REQUEST_SECONDS):
+            async with asyncio.timeout(later.seconds or REQUEST_SECONDS):
                 result = await later.coroutine
         except RejectionError:
             result = self._dispatch(exchange, later.rest)
@@ -263,7 +264,9 @@ class Application:
         if body is not None:
             _check_declared_body(request, body)
         result = route.handler(request)
-        return _Later(result, rest) if isinstance(result, Coroutine) else result
+        return (
+            _Later(result, rest, route.route.seconds) if isinstance(result, Coroutine) else result
+        )
 
     def _check_key(self, request: Request) -> None:
         for name in (b"x-api-key", b"api_key"):

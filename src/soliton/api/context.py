@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from soliton.api.block_texts import BlockTexts
 from soliton.api.feeds import Feeds
 from soliton.api.turns import Turns
+from soliton.api.waiting import Waiting
 from soliton.api.workers import Workers
 from soliton.node.node import Node
 
@@ -51,3 +52,5 @@ class ApiContext:
     """Blocks as they are sent."""
     feeds: Feeds = field(default_factory=Feeds)
     """What the clients of the event streams share."""
+    waiting: Waiting = field(default_factory=Waiting)
+    """Requests that wait for something to happen."""

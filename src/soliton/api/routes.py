@@ -175,6 +175,8 @@ class Route:
     statuses: tuple[tuple[int, str], ...] = ()
     """Answers besides 200 that are no errors: status and description."""
     documented: bool = True
+    seconds: float | None = None
+    """How long the answer may take; ``None`` is what all others may."""
 
     def all_errors(self) -> tuple[ErrorKind, ...]:
         """The declared errors and those that follow from the declaration."""

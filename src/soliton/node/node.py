@@ -156,6 +156,11 @@ class Node:
             self._stop.set()
             self.events.publish(Stopping())
 
+    @property
+    def is_stopping(self) -> bool:
+        """Whether somebody has asked the node to stop."""
+        return self._stop.is_set()
+
     async def wait_for_stop(self) -> None:
         """Return when somebody has asked the node to stop."""
         await self._stop.wait()

@@ -106,6 +106,7 @@ def test_paths_and_queries_of_any_text(
         quote(values.pop(), safe="") if part.startswith("{") and values else part
         for part in path.split("/")
     ]
+    query = query | ({"timeout": "0"} if "/wait/" in path else {})
     pairs = "&".join(f"{name}={quote(text)}" for name, text in query.items())
     target = "/".join(segments) + (f"?{pairs}" if pairs else "")
     # Event streams end with their client.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -180,10 +180,11 @@ def info_of_many(request: Request) -> list[Members]:
 def status(request: Request) -> Members:
     """Where a transaction is: on the chain, waiting, or unknown."""
     node = node_of(request)
-    return _status(node, transaction_id(request.text("id"), node))
+    return status_of(node, transaction_id(request.text("id"), node))
 
 
-def _status(node: Node, name: bytes) -> Members:
+def status_of(node: Node, name: bytes) -> Members:
+    """Where the transaction with an id is."""
     chain = node.chain
     location = chain.store.transaction_location(name)
     members: Members
@@ -211,7 +212,7 @@ def status_of_many(request: Request) -> list[Members]:
     wrong = [text for text in texts if names[text] is None]
     if wrong:
         raise INVALID_IDS.error(ids=wrong)
-    return [_status(node, name) for text in texts if (name := names[text]) is not None]
+    return [status_of(node, name) for text in texts if (name := names[text]) is not None]
 
 
 def unconfirmed(request: Request) -> JsonStream:
@@ -306,7 +307,7 @@ _SIGNED: Final = Body(
     BodyKind.JSON, "A signed transaction", examples.TRANSACTION, examples.TRANSACTION_SCHEMA
 )
 _MANY: Final = {"type": "array", "items": examples.TRANSACTION_SCHEMA}
-_STATUS_SCHEMA: Final = {
+STATUS_SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
     "properties": {
         "status": {"type": "string", "enum": ["confirmed", "unconfirmed", "not_found"]},
@@ -451,7 +452,7 @@ ROUTES: tuple[Route, ...] = (
         tag=_TAG,
         summary="Where a transaction is",
         parameters=(_ID,),
-        response=_STATUS_SCHEMA,
+        response=STATUS_SCHEMA,
         example=examples.STATUS,
         errors=(INVALID_TRANSACTION_ID,),
     ),
@@ -467,7 +468,7 @@ ROUTES: tuple[Route, ...] = (
                 summary="Where transactions are, by their ids",
                 parameters=parameters,
                 body=body,
-                response={"type": "array", "items": _STATUS_SCHEMA},
+                response={"type": "array", "items": STATUS_SCHEMA},
                 example=[examples.STATUS],
                 errors=(CUSTOM_VALIDATION_ERROR, TOO_BIG_SEQUENCE, INVALID_IDS),
             )
