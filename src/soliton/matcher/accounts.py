@@ -83,6 +83,10 @@ class Accounts:
     def __len__(self) -> int:
         return len(self._watched)
 
+    def all(self) -> list[Account]:
+        """All watched accounts."""
+        return list(self._watched.values())
+
     def peek(self, address: Address) -> Account | None:
         """A watched account."""
         return self._watched.get(address)

@@ -13,7 +13,6 @@ Source: wavesplatform/matcher
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 
 from soliton.chain.errors import ChainError
 from soliton.chain.transactions.model import AnyTransaction
@@ -59,7 +58,6 @@ class Effects:
         self._settlement = settlement
         self._key = account
         self._base_fee = base_fee
-        self._known_up_to = database.offset
         self.books = database.books()
         self.listeners: list[Listener] = []
         self.accounts: Accounts | None = None
@@ -68,8 +66,8 @@ class Effects:
 
     def apply(self, offset: int, timestamp: int, _command: Command, events: list[Event]) -> None:
         """All that follows from a command's events."""
-        # The database has what came before the crash.
-        if offset <= self._known_up_to:
+        # When the journal is read again, the database has the first part of it.
+        if offset <= self._database.offset:
             return
         index = 0
         for event in events:
@@ -148,7 +146,3 @@ class Effects:
     def _finalize(self, order: ActiveOrder, status: OrderStatus) -> None:
         self.expirations.remove(order.order.id)
         self._database.finalize(describe(order, status))
-
-    def tell(self, listeners: Sequence[Listener]) -> None:
-        """Replace whom to tell."""
-        self.listeners = list(listeners)

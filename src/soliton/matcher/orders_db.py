@@ -104,6 +104,9 @@ class OrdersDatabase:
             )
         except (OSError, lmdb.Error) as error:
             raise DatabaseProblem(f"cannot open the orders in {directory}: {error}") from error
+        marked = self._get(_OFFSET_KEY)
+        self.offset = -1 if marked is None else int.from_bytes(marked, "big", signed=True)
+        """The last command all of whose effects are here, in memory or on the disk; -1 if none."""
         found = self._get(_OWNER_KEY)
         if found is None:
             self._fresh[_OWNER_KEY] = owner.encode()
@@ -115,14 +118,9 @@ class OrdersDatabase:
 
     # --- the writer -------------------------------------------------------------------------------
 
-    @property
-    def offset(self) -> int:
-        """The last command all of whose effects are here (in memory or on the disk), or -1."""
-        value = self._get(_OFFSET_KEY)
-        return -1 if value is None else int.from_bytes(value, "big", signed=True)
-
     def mark(self, offset: int) -> None:
         """All effects of the command at ``offset`` were put."""
+        self.offset = offset
         self._fresh[_OFFSET_KEY] = offset.to_bytes(8, "big", signed=True)
 
     @property
@@ -308,7 +306,7 @@ class OrdersDatabase:
 
     # --- rates and books --------------------------------------------------------------------------
 
-    def rates(self) -> dict[AssetId, float]:
+    def rates(self) -> dict[AssetId | None, float]:
         """All rates but that of the native coin."""
         rows = self._scan(_RATE, limit=1 << 62)
         return {key[len(_RATE) :]: _RATE_VALUE.unpack(value)[0] for key, value in rows}

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from soliton.matcher.journal import Journal, Position
@@ -27,6 +27,7 @@ MAX_WAITING: Final = 50_000
 
 Applied = Callable[[int, int, Command, list[Event]], None]
 """Offset, timestamp (ms), command and what it did."""
+Prepare = Callable[[Command], Awaitable[None]]
 
 _log = logging.getLogger(__name__)
 
@@ -34,11 +35,16 @@ _log = logging.getLogger(__name__)
 class Sequencer:
     """Use from one event loop."""
 
-    def __init__(self, journal: Journal, engine: Engine, applied: Applied) -> None:
-        """``applied`` is called for every command, in order, before anybody is answered."""
+    def __init__(
+        self, journal: Journal, engine: Engine, applied: Applied, prepare: Prepare
+    ) -> None:
+        """``applied`` is called for every command, in order, before anybody is answered;
+        ``prepare`` before a command that comes from the journal is applied.
+        """
         self._journal = journal
         self._engine = engine
         self._applied = applied
+        self._prepare = prepare
         self._waiting: list[tuple[Command, asyncio.Future[list[Event]]]] = []
         self._count = 0
         self._last: asyncio.Task[None] | None = None
@@ -78,8 +84,7 @@ class Sequencer:
                 self.lost.set()
             _log.error("the journal did not take %d commands: %s", len(batch), error)
             for _, future in batch:
-                if not future.done():
-                    future.set_exception(MatcherError(errors.CAN_NOT_PERSIST_EVENT))
+                _refuse(future)
         else:
             await _until_done(before)
             self._apply(batch, positions)
@@ -92,10 +97,20 @@ class Sequencer:
         positions: Sequence[Position],
     ) -> None:
         for (command, future), (offset, timestamp) in zip(batch, positions, strict=True):
-            events = self._engine.apply(offset, timestamp, command)
-            self._applied(offset, timestamp, command, events)
-            if not future.done():
-                future.set_result(events)
+            if self.lost.is_set():
+                _refuse(future)
+                continue
+            try:
+                events = self._engine.apply(offset, timestamp, command)
+                self._applied(offset, timestamp, command, events)
+            except Exception:  # noqa: BLE001 - whatever it is, nobody may wait for ever
+                # What is in memory cannot be trusted any more; the journal can, and is read again.
+                _log.exception("the command at offset %d could not be applied", offset)
+                self.lost.set()
+                _refuse(future)
+            else:
+                if not future.done():
+                    future.set_result(events)
 
     async def replay(self, from_offset: int) -> int:
         """Apply what the journal has from an offset on, until this process leads: how many
@@ -118,6 +133,11 @@ class Sequencer:
             if self._last is not None:
                 await asyncio.wait([self._last])
             await asyncio.sleep(0)
+
+
+def _refuse(future: asyncio.Future[list[Event]]) -> None:
+    if not future.done():
+        future.set_exception(MatcherError(errors.CAN_NOT_PERSIST_EVENT))
 
 
 async def _until_done(task: asyncio.Task[None] | None) -> None:

@@ -68,13 +68,17 @@ class Settlement:
         settings: SettlementSettings,
         clock: Callable[[], int],
         on_refused: Callable[[bytes, str], None],
+        on_lost: Callable[[bytes], None],
     ) -> None:
-        """``clock`` gives ms; ``on_refused`` gets an id and the node's words."""
+        """``clock`` gives ms; ``on_refused`` gets an id and the node's words, ``on_lost`` the id of
+        a transaction whose block was rolled back.
+        """
         self._node = node
         self._database = database
         self._settings = settings
         self._clock = clock
         self._on_refused = on_refused
+        self._on_lost = on_lost
         self._pending: dict[bytes, _Sent] = {}
         self._to_send: deque[bytes] = deque()
         self._wake = asyncio.Event()
@@ -85,8 +89,9 @@ class Settlement:
         """How many transactions are not on the chain."""
         return sum(1 for each in self._pending.values() if not each.height)
 
-    def __contains__(self, transaction_id: bytes) -> bool:
-        return transaction_id in self._pending
+    def unconfirmed(self) -> list[bytes]:
+        """The transactions that are not on the chain."""
+        return [key for key, sent in self._pending.items() if not sent.height]
 
     def tasks(self) -> list[Coroutine[None, None, None]]:
         """What has to run as long as the matcher does."""
@@ -94,7 +99,9 @@ class Settlement:
         return [*senders, self._send_again()]
 
     def load(self) -> None:
-        """Take up what an earlier run has left."""
+        """Take up what an earlier run, or an earlier term of this one, has left."""
+        self._pending = {}
+        self._to_send.clear()
         for transaction_id, record in self._database.pending().items():
             self._pending[transaction_id] = _Sent(record.created, None, record.height)
 
@@ -147,6 +154,7 @@ class Settlement:
             if sent.height > stayed:
                 self.counts.rolled_back += 1
                 self._note_height(transaction_id, sent, 0)
+                self._on_lost(transaction_id)
                 self._queue(transaction_id, sent)
 
     def _note_height(self, transaction_id: bytes, sent: _Sent, height: int) -> None:

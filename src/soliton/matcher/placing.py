@@ -1,0 +1,303 @@
+"""From an order that somebody sent to a command in the journal, and the same for cancellations.
+
+The placements of one account happen one after the other, in the order in which they came; those of
+different accounts do not wait for each other. What an order needs is set aside before its command
+goes to the journal, so the next order of the account sees what is left.
+
+What lives here: the checks in their order with the questions to the node between them. What does
+not: the checks (``soliton.matching``), the journal (``sequencer``), what follows (``effects``).
+
+Sources: wavesplatform/matcher
+``dex/src/main/scala/com/wavesplatform/dex/actors/address/AddressActor.scala``,
+``model/ValidationStages.scala``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+
+from soliton.chain import orders
+from soliton.chain.addresses import Address, from_public_key
+from soliton.chain.orders import Order, PriceMode, Side
+from soliton.chain.transactions import codec
+from soliton.chain.transactions.exchange import TYPE, Exchange
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.crypto import base58
+from soliton.matcher.accounts import Account, Accounts
+from soliton.matcher.assets import ChainKnowledge
+from soliton.matcher.exchanges import exchange_version, transaction_fee
+from soliton.matcher.node_client import NodeClient
+from soliton.matcher.orders_db import OrdersDatabase
+from soliton.matcher.sequencer import Sequencer
+from soliton.matcher.settings import MatcherSettings
+from soliton.matching import errors
+from soliton.matching.account_checks import (
+    account_script_refusal,
+    asset_script_refusal,
+    available_for_spending,
+    check_account,
+    check_order_count,
+    check_script_version,
+    check_signature,
+    duplicate,
+)
+from soliton.matching.arithmetic import fixed_price
+from soliton.matching.commands import (
+    CancelOrder,
+    CancelSource,
+    PlaceMarketOrder,
+    PlaceOrder,
+)
+from soliton.matching.engine import Engine
+from soliton.matching.errors import MatcherError
+from soliton.matching.events import Event, OrderCanceled
+from soliton.matching.model import ActiveOrder, OrderStatus, limit_order, market_order
+from soliton.matching.pairs import AssetPair, pair_of
+from soliton.matching.placement import PlacementContext, PlacementSettings
+from soliton.matching.rates import Rates
+from soliton.matching.validation import AcceptedFees, check_order, check_pair
+
+MAX_COUNTER_LEVELS = 100_000
+"""A market order that reaches deeper than this into a book is not looked at further."""
+_TRIAL_VERSION = 2
+_PROTOBUF_VERSION = 4
+
+
+class Placing:
+    """Taking orders and cancellations. Use from one event loop."""
+
+    def __init__(
+        self,
+        settings: MatcherSettings,
+        placement: PlacementSettings,
+        engine: Engine,
+        node: NodeClient,
+        chain: ChainKnowledge,
+        database: OrdersDatabase,
+        sequencer: Sequencer,
+        rates: Rates,
+    ) -> None:
+        self._settings = settings
+        self._placement = placement
+        self._engine = engine
+        self._node = node
+        self._chain = chain
+        self._database = database
+        self._sequencer = sequencer
+        self._rates = rates
+
+    # --- placing ----------------------------------------------------------------------------------
+
+    async def place(self, order: Order, accounts: Accounts, *, market: bool) -> None:
+        """Take an order; returns when the engine has processed it.
+
+        Raises ``MatcherError`` or ``NodeUnavailable``; then nothing is set aside for it.
+        """
+        order = in_asset_decimals(order)
+        fees = await self._check(order)
+        account = accounts.get(from_public_key(order.sender_public_key, order.chain_id))
+        await self._check_sender(order, account, accounts)
+        async with account.lock:
+            await self._check_new(order, account)
+            await accounts.ensure(
+                account, (order.amount_asset, order.price_asset, order.matcher_fee_asset, None)
+            )
+            command = self._reserve(order, account, fees, market=market)
+            account.placing.add(order.id)
+            try:
+                applied = self._sequencer.submit(command)
+            except MatcherError:
+                account.placing.discard(order.id)
+                account.balances.release(order.id)
+                raise
+        try:
+            # The command is on its way whether or not its sender still waits.
+            await asyncio.shield(applied)
+        except MatcherError:
+            account.balances.release(order.id)
+            raise
+        finally:
+            if applied.done():
+                account.placing.discard(order.id)
+            else:
+                applied.add_done_callback(lambda done: _abandoned(done, account, order.id))
+
+    async def _check(self, order: Order) -> AcceptedFees:
+        pair = pair_of(order)
+        check_pair(pair, self._placement, None)
+        if not self._chain.knows(order):
+            await self._chain.learn((pair.price_asset, pair.amount_asset, order.matcher_fee_asset))
+        check_pair(pair, self._placement, self._chain.assets)
+        market = None
+        if self._placement.deviations is not None:
+            book = self._engine.book(pair)
+            market = None if book is None else book.status()
+        return check_order(
+            order,
+            PlacementContext(
+                settings=self._placement,
+                matching=self._engine.settings,
+                last_offset=self._engine.last_offset,
+                now=self._settings.clock(),
+                assets=self._chain.assets,
+                rates=self._rates,
+                features=self._chain.features,
+                matcher_is_scripted=self._chain.matcher_scripted,
+                market=market,
+            ),
+        )
+
+    async def _check_sender(self, order: Order, account: Account, accounts: Accounts) -> None:
+        """The signature, or all scripts that have a say."""
+        scripted = account.scripted
+        if scripted is None:
+            scripted = await accounts.has_script(account)
+        if scripted:
+            check_script_version(order)
+        else:
+            check_signature(order)
+        known = self._chain.assets
+        of_order = (order.amount_asset, order.price_asset, order.matcher_fee_asset)
+        smart = {each for each in of_order if each is not None and known[each].scripted}
+        if not scripted and not smart:
+            return
+        answer = await self._node.run_scripts(self._trial(order), order, smart)
+        if answer.fault is not None:
+            if answer.asset_id is None:
+                raise account_script_refusal(order, answer.fault, answer.words)
+            raise asset_script_refusal(answer.asset_id, answer.fault, answer.words)
+
+    def _trial(self, order: Order) -> AnyTransaction:
+        """An exchange of the order with one of the matcher's own: what scripts are asked about."""
+        account, now = self._settings.account, self._settings.clock()
+        counter = orders.sign(
+            orders.build(
+                msgspec.structs.replace(
+                    order,
+                    sender_public_key=account.public_key,
+                    side=Side.SELL if order.side is Side.BUY else Side.BUY,
+                    timestamp=now,
+                    proofs=(),
+                    eip712_signature=None,
+                )
+            ),
+            account.private_key,
+        )
+        around = self._chain.surroundings(order, counter)
+        version = max(
+            exchange_version(self._engine.settings, self._engine.last_offset + 1, around),
+            _TRIAL_VERSION,
+        )
+        price = order.price
+        if version > _TRIAL_VERSION:
+            price = fixed_price(price, around.amount_asset.decimals, around.price_asset.decimals)
+        buys = order.side is Side.BUY
+        transaction = codec.build(
+            TYPE,
+            Exchange(
+                order1=order if buys else counter,
+                order2=counter if buys else order,
+                amount=order.amount,
+                price=price,
+                buy_matcher_fee=order.matcher_fee,
+                sell_matcher_fee=order.matcher_fee,
+            ),
+            version=version,
+            chain_id=order.chain_id,
+            sender_public_key=account.public_key,
+            fee=transaction_fee(around),
+            timestamp=now,
+        )
+        return codec.sign(transaction, account.private_key)
+
+    async def _check_new(self, order: Order, account: Account) -> None:
+        known = account.balances.orders
+        check_order_count(len(known), self._placement)
+        if order.id in known or order.id in account.placing or self._database.knows(order.id):
+            raise duplicate(order)
+        if await self._node.was_executed(order.id):
+            raise duplicate(order)
+
+    def _reserve(
+        self, order: Order, account: Account, fees: AcceptedFees, *, market: bool
+    ) -> PlaceOrder | PlaceMarketOrder:
+        """Check the balance and set aside what the order needs; no pause in between."""
+        balances = account.balances
+        least, const = fees.percent_min_fee, fees.percent_const_min_fee
+        if not market:
+            active = limit_order(order, least, const)
+            check_account(active, balances.tradable, (), self._chain.assets)
+            balances.place(active)
+            return PlaceOrder(order, least, const)
+        available = available_for_spending(order, balances.tradable)
+        active = market_order(order, available, least, const)
+        book = self._engine.book(pair_of(order))
+        levels = []
+        if book is not None:
+            counters = book.asks if order.side is Side.BUY else book.bids
+            levels = counters.depth(MAX_COUNTER_LEVELS)
+        check_account(active, balances.tradable, levels, self._chain.assets)
+        balances.place(active)
+        return PlaceMarketOrder(order, available, least, const)
+
+    # --- cancelling -------------------------------------------------------------------------------
+
+    async def cancel(
+        self, order_id: bytes, owner: Address, source: CancelSource, accounts: Accounts
+    ) -> None:
+        """Cancel an order of an account; raises ``MatcherError``."""
+        account = accounts.peek(owner)
+        active = None if account is None else account.balances.orders.get(order_id)
+        if account is None or active is None:
+            raise self._not_active(order_id, owner)
+        if order_id in account.placing:
+            raise MatcherError(errors.ORDER_IS_PLACING, id=base58.encode(order_id))
+        if active.is_market:
+            raise MatcherError(errors.MARKET_ORDER_CANCEL, id=base58.encode(order_id))
+        if order_id in account.canceling:
+            raise MatcherError(errors.ORDER_CANCELED, id=base58.encode(order_id))
+        events = await asyncio.shield(self.submit_cancel(active, account, source))
+        if not any(isinstance(event, OrderCanceled) for event in events):
+            raise self._not_active(order_id, owner)
+
+    def submit_cancel(
+        self, active: ActiveOrder, account: Account, source: CancelSource
+    ) -> asyncio.Future[list[Event]]:
+        """Send a cancellation on its way; raises ``MatcherError`` at once, or in the future."""
+        order = active.order
+        pair = AssetPair(order.amount_asset, order.price_asset)
+        applied = self._sequencer.submit(CancelOrder(pair, order.id, source, account.address))
+        account.canceling.add(order.id)
+        applied.add_done_callback(lambda done: _canceled(done, account, order.id))
+        return applied
+
+    def _not_active(self, order_id: bytes, owner: Address) -> MatcherError:
+        """Why an order that is not active cannot be cancelled."""
+        info = self._database.order(order_id)
+        kind = errors.ORDER_NOT_FOUND
+        if info is not None and info.owner == owner:
+            filled = info.status is OrderStatus.FILLED
+            kind = errors.ORDER_FULL if filled else errors.ORDER_CANCELED
+        return MatcherError(kind, id=base58.encode(order_id))
+
+
+def in_asset_decimals(order: Order) -> Order:
+    """The order in the only price mode that a matcher knows for its version."""
+    if order.version < _PROTOBUF_VERSION or order.price_mode is PriceMode.ASSET_DECIMALS:
+        return order
+    return orders.build(msgspec.structs.replace(order, price_mode=PriceMode.ASSET_DECIMALS))
+
+
+def _abandoned(done: asyncio.Future[list[Event]], account: Account, order_id: bytes) -> None:
+    account.placing.discard(order_id)
+    if done.cancelled() or done.exception() is not None:
+        account.balances.release(order_id)
+
+
+def _canceled(done: asyncio.Future[list[Event]], account: Account, order_id: bytes) -> None:
+    account.canceling.discard(order_id)
+    if not done.cancelled():
+        # A refusal was told to whoever waits; an expired order is tried again.
+        done.exception()

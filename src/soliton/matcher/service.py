@@ -1,0 +1,590 @@
+"""The matcher: all parts together, from its start to its end.
+
+A start is a recovery: the newest snapshot, then the journal from there on, then what the node says
+about the accounts and transactions that this leaves. Only then orders are taken. Losing the journal
+(another master, a disk that fails) leads back to reading it.
+
+What lives here: the life of the service, and what its interfaces may ask and do
+(``core.MatcherCore``). What does not: the parts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from soliton.chain.addresses import Address, address_text, from_public_key
+from soliton.chain.orders import Order
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.values import AssetId
+from soliton.matcher import inquiries
+from soliton.matcher.accounts import Account, Accounts
+from soliton.matcher.assets import ChainKnowledge
+from soliton.matcher.core import Listener
+from soliton.matcher.effects import Effects
+from soliton.matcher.errors import DatabaseProblem, NodeUnavailable
+from soliton.matcher.journal import Journal
+from soliton.matcher.journal.errors import JournalProblem
+from soliton.matcher.journal.snapshots import KEPT, SnapshotStore
+from soliton.matcher.node_client import Asset, Balances, NodeClient
+from soliton.matcher.orders_db import OrdersDatabase
+from soliton.matcher.placing import Placing
+from soliton.matcher.records import AddressReport, Offsets, OrderInfo, ServiceStatus, Trade
+from soliton.matcher.recovery import recover_engine, resting_assets
+from soliton.matcher.sequencer import Sequencer
+from soliton.matcher.settings import MatcherSettings
+from soliton.matcher.settlement import Settlement
+from soliton.matching import errors
+from soliton.matching.commands import CancelAllOrders, CancelSource, Command, DeleteOrderBook
+from soliton.matching.engine import Engine
+from soliton.matching.errors import MatcherError
+from soliton.matching.events import Event
+from soliton.matching.model import ActiveOrder
+from soliton.matching.pairs import AssetPair
+from soliton.matching.placement import Restrictions
+from soliton.matching.rates import Rates
+from soliton.matching.rules import MatchingSettings
+from soliton.matching.validation import check_pair
+
+FLUSH_SECONDS = 0.2
+"""How long what became of orders stays in memory only; the journal has it all the same."""
+MAX_UNWRITTEN = 2_000_000
+"""Changes that wait for the orders database, at most; beyond, orders are refused."""
+_RETRY_SECONDS = 1.0
+_EXPIRATION_SECONDS = 0.05
+_LONGEST_SLEEP = 60.0
+
+_log = logging.getLogger(__name__)
+
+
+class Matcher:
+    """One matcher. ``start`` it, and ``stop`` it; use from one event loop."""
+
+    def __init__(
+        self,
+        settings: MatcherSettings,
+        node: NodeClient,
+        journal: Journal,
+        snapshots: SnapshotStore,
+        *,
+        durable: bool = True,
+    ) -> None:
+        """Raises ``DatabaseProblem``. The journal and the node client are closed with it."""
+        self.settings = settings
+        self.node = node
+        self.status = ServiceStatus.STARTING
+        self._journal = journal
+        self._snapshots = snapshots
+        chain_id = settings.network.chain_id
+        self._address = from_public_key(settings.account.public_key, chain_id)
+        self.database = OrdersDatabase(
+            settings.directory / "orders",
+            address_text(self._address),
+            chain_id,
+            settings.max_finalized_orders,
+            durable=durable,
+        )
+        self.chain = ChainKnowledge(node, self._address)
+        self._rates = Rates(self.database.rates())
+        self.engine = Engine(MatchingSettings())
+        self.settlement = Settlement(
+            node, self.database, settings.settlement, settings.clock, self._refused, self._lost
+        )
+        self.effects = Effects(
+            self.engine,
+            self.chain,
+            self.database,
+            self.settlement,
+            settings.account,
+            settings.trading.exchange_base_fee,
+        )
+        self._sequencer = Sequencer(journal, self.engine, self._applied, self._prepare)
+        self.placement = msgspec.structs.replace(
+            settings.trading.placement,
+            matcher_public_key=settings.account.public_key,
+            max_active_orders=settings.max_active_orders,
+        )
+        self._placing = Placing(
+            *(settings, self.placement, self.engine, node, self.chain, self.database),
+            *(self._sequencer, self._rates),
+        )
+        self._accounts: Accounts | None = None
+        self._life: asyncio.Task[None] | None = None
+        self._serving: list[asyncio.Task[None]] = []
+        self._working = asyncio.Event()
+        self._snapshot_offsets: tuple[int, ...] = ()
+        self._saving = asyncio.Lock()
+
+    # --- life -------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Begin to live; returns at once. ``working`` tells when orders are taken."""
+        self._life = asyncio.create_task(self._live())
+
+    async def working(self) -> None:
+        """Return when orders are taken; raises what ended the life before that."""
+        assert self._life is not None, "not started"
+        waiting = asyncio.create_task(self._working.wait())
+        await asyncio.wait([waiting, self._life], return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        if self._life.done():
+            self._life.result()
+
+    async def ended(self) -> None:
+        """Return when the life is over; raises what ended it."""
+        assert self._life is not None, "not started"
+        await self._life
+
+    async def stop(self) -> None:
+        """Finish what is under way, keep a snapshot, and let go of everything."""
+        was_working = self.status is ServiceStatus.WORKING
+        self.status = ServiceStatus.STOPPING
+        self._working.clear()
+        await self._sequencer.drain()
+        await _end([*self._serving, *([self._life] if self._life is not None else [])])
+        if was_working and self.engine.last_offset > max(self._snapshot_offsets, default=-1):
+            try:
+                await self.save_snapshots()
+            except (JournalProblem, DatabaseProblem) as error:
+                _log.warning("no snapshot at the end: %s", error)
+        try:
+            await self.database.close()
+        finally:
+            await self._journal.close()
+            await self.node.close()
+
+    async def _live(self) -> None:
+        jobs = [asyncio.create_task(job) for job in (self._flush(), self._take_snapshots())]
+        try:
+            await self._until_answered(self._learn_rules)
+            self._recover_engine()
+            while True:
+                await self._until_answered(self._learn_assets)
+                count = await self._sequencer.replay(self.engine.last_offset + 1)
+                _log.info("%d commands replayed, up to offset %d", count, self.engine.last_offset)
+                await self._serve()
+                # Another master's commands may follow ours: the books have to be read anew.
+                self._recover_engine()
+        finally:
+            await _end([*self._serving, *jobs])
+
+    async def _until_answered(self, question: Callable[[], Awaitable[None]]) -> None:
+        """Ask the node until it answers."""
+        while True:
+            try:
+                await question()
+            except NodeUnavailable as error:
+                _log.warning("waiting for the node: %s", error)
+                await asyncio.sleep(_RETRY_SECONDS)
+            else:
+                return
+
+    async def _learn_rules(self) -> None:
+        trading = self.settings.trading
+        await self.chain.learn(trading.tick_size_assets())
+        await self.chain.refresh()
+        self.engine.settings = trading.matching(self.chain.decimals)
+
+    def _recover_engine(self) -> None:
+        """Go back to what is certain."""
+        self._snapshot_offsets = recover_engine(
+            self.engine, self._snapshots, self._journal, self.database
+        )
+
+    async def _learn_assets(self) -> None:
+        """The assets of all resting orders."""
+        await self.chain.learn(resting_assets(self.engine))
+
+    async def _prepare(self, command: Command) -> None:
+        """Know the assets of an order that is about to be replayed."""
+        order = getattr(command, "order", None)
+        if isinstance(order, Order) and not self.chain.knows(order):
+            wanted = (order.amount_asset, order.price_asset, order.matcher_fee_asset)
+            await self._until_answered(lambda: self.chain.learn(wanted))
+
+    async def _serve(self) -> None:
+        """Take orders until the journal is lost."""
+        accounts = Accounts(
+            self.node, self.chain.decimals, self._tell_balances, self._cancel_uncovered
+        )
+        followed = asyncio.Event()
+        self.settlement.load()
+        self._serving = [asyncio.create_task(self._follow_node(accounts, followed))]
+        try:
+            await followed.wait()
+            await self._until_answered(self.settlement.reconcile)
+            await self._until_answered(lambda: self._load_accounts(accounts))
+            self._accounts = self.effects.accounts = accounts
+            tasks: list[Coroutine[None, None, None]]
+            tasks = [self._expire(), *self.settlement.tasks()]
+            self._serving += [asyncio.create_task(task) for task in tasks]
+            for account in accounts.all():
+                accounts.check(account)
+            self.status = ServiceStatus.WORKING
+            self._working.set()
+            _log.info("working")
+            await self._until_lost()
+        finally:
+            self._working.clear()
+            if self.status is ServiceStatus.WORKING:
+                self.status = ServiceStatus.STARTING
+            self._accounts = self.effects.accounts = None
+            await _end(self._serving)
+            self._serving = []
+        await self._sequencer.drain()
+
+    async def _until_lost(self) -> None:
+        waits = [
+            asyncio.create_task(self._sequencer.lost.wait()),
+            asyncio.create_task(self._journal.term_ended()),
+        ]
+        try:
+            await asyncio.wait([*waits, *self._serving], return_when=asyncio.FIRST_COMPLETED)
+            for task in self._serving:
+                if task.done():
+                    task.result()
+        finally:
+            await _end(waits)
+
+    async def _load_accounts(self, accounts: Accounts) -> None:
+        for book in self.engine.books():
+            for active in book.orders():
+                account = accounts.adopt(active)
+                await accounts.ensure(account, tuple(account.balances.reserved))
+                self.effects.expirations.add(active)
+        for transaction_id in self.settlement.unconfirmed():
+            transaction = self.database.transaction(transaction_id)
+            if transaction is not None:
+                accounts.expect(transaction)
+
+    # --- jobs -------------------------------------------------------------------------------------
+
+    async def _follow_node(self, accounts: Accounts, followed: asyncio.Event) -> None:
+        behind = False
+        async for news in self.node.updates():
+            update = msgspec.structs.replace(news, changed=None) if behind else news
+            self.settlement.follow(update)
+            try:
+                await self.chain.follow(update)
+                await accounts.follow(update)
+                behind = False
+            except NodeUnavailable as error:
+                _log.warning("cannot follow the node: %s", error)
+                behind = True
+            followed.set()
+        # A node in this process has stopped: whoever started both stops the matcher next.
+        await asyncio.Event().wait()
+
+    async def _flush(self) -> None:
+        while True:
+            await asyncio.sleep(FLUSH_SECONDS)
+            try:
+                await self.database.flush()
+            except DatabaseProblem as error:
+                _log.error("%s", error)
+                await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _expire(self) -> None:
+        while True:
+            now = self.settings.clock()
+            for active in self.effects.expirations.take_due(now):
+                self._submit_cancel(active, CancelSource.EXPIRATION)
+            await asyncio.sleep(_EXPIRATION_SECONDS)
+
+    async def _take_snapshots(self) -> None:
+        while True:
+            await asyncio.sleep(_RETRY_SECONDS)
+            newest = max(self._snapshot_offsets, default=-1)
+            if self.engine.last_offset - newest >= self.settings.snapshots_interval:
+                try:
+                    await self.save_snapshots()
+                except (JournalProblem, DatabaseProblem) as error:
+                    _log.error("no snapshot: %s", error)
+                    await asyncio.sleep(_LONGEST_SLEEP)
+
+    async def save_snapshots(self) -> None:
+        """As ``MatcherCore.save_snapshots``; raises ``JournalProblem`` or ``DatabaseProblem``."""
+        async with self._saving:
+            body, offset = self.engine.snapshot(), self.engine.last_offset
+            if offset < 0:
+                return
+            # The books must not be newer than what became of the orders that left them.
+            await self.database.flush()
+            await asyncio.to_thread(self._snapshots.save, offset, body)
+            self._snapshot_offsets = tuple(sorted({*self._snapshot_offsets, offset})[-KEPT:])
+            await self._journal.truncate_before(self._snapshot_offsets[0] + 1)
+
+    # --- what parts tell each other ---------------------------------------------------------------
+
+    def _applied(self, offset: int, timestamp: int, command: Command, events: list[Event]) -> None:
+        self.effects.apply(offset, timestamp, command, events)
+
+    def _tell_balances(self, owner: Address, assets: frozenset[AssetId | None]) -> None:
+        for listener in self.effects.listeners:
+            listener.on_balances(owner, assets)
+
+    def _cancel_uncovered(self, account: Account, lost: tuple[ActiveOrder, ...]) -> None:
+        for active in lost:
+            if active.id not in account.canceling:
+                self._submit_cancel(active, CancelSource.BALANCE_TRACKING)
+
+    def _submit_cancel(self, active: ActiveOrder, source: CancelSource) -> None:
+        accounts = self._accounts
+        if accounts is None:
+            return
+        order = active.order
+        account = accounts.get(from_public_key(order.sender_public_key, order.chain_id))
+        if order.id in account.canceling:
+            return
+        try:
+            self._placing.submit_cancel(active, account, source)
+        except MatcherError as error:
+            _log.warning("an order stays for now: %s", error)
+            self.effects.expirations.add(active)
+
+    def _refused(self, transaction_id: bytes, _words: str) -> None:
+        if self._accounts is not None:
+            self._accounts.give_up(transaction_id)
+
+    def _lost(self, transaction_id: bytes) -> None:
+        transaction = self.database.transaction(transaction_id)
+        if self._accounts is not None and transaction is not None:
+            self._accounts.expect(transaction)
+
+    def _require_accounts(self) -> Accounts:
+        if self.status is ServiceStatus.STOPPING:
+            raise MatcherError(errors.MATCHER_IS_STOPPING)
+        if self._accounts is None:
+            raise MatcherError(errors.MATCHER_IS_STARTING)
+        return self._accounts
+
+    # --- orders -----------------------------------------------------------------------------------
+
+    async def place(self, order: Order, *, market: bool) -> None:
+        """As ``MatcherCore.place``."""
+        accounts = self._require_accounts()
+        if self.database.unwritten > MAX_UNWRITTEN:
+            raise MatcherError(errors.CAN_NOT_PERSIST_EVENT)
+        try:
+            await self._placing.place(order, accounts, market=market)
+        except NodeUnavailable as error:
+            _log.warning("an order could not be checked: %s", error)
+            raise MatcherError(errors.WAVES_NODE_CONNECTION_BROKEN) from error
+
+    async def cancel(self, order_id: bytes, owner: Address, source: CancelSource) -> None:
+        """As ``MatcherCore.cancel``."""
+        await self._placing.cancel(order_id, owner, source, self._require_accounts())
+
+    async def cancel_all(
+        self, owner: Address, pair: AssetPair | None
+    ) -> list[tuple[bytes, MatcherError | None]]:
+        """As ``MatcherCore.cancel_all``."""
+        account = self._require_accounts().peek(owner)
+        if account is None:
+            return []
+        found = [
+            active.id
+            for active in account.balances.orders.values()
+            if not active.is_market and (pair is None or active.pair == pair)
+        ]
+        return await self.cancel_many(owner, found)
+
+    async def cancel_many(
+        self, owner: Address, order_ids: Sequence[bytes]
+    ) -> list[tuple[bytes, MatcherError | None]]:
+        """As ``MatcherCore.cancel_many``."""
+        accounts = self._require_accounts()
+        unique = list(dict.fromkeys(order_ids))
+
+        async def one(order_id: bytes) -> MatcherError | None:
+            try:
+                await self._placing.cancel(order_id, owner, CancelSource.REQUEST, accounts)
+            except MatcherError as error:
+                return error
+            return None
+
+        tasks = [asyncio.create_task(one(order_id)) for order_id in unique]
+        if tasks:
+            _, late = await asyncio.wait(
+                tasks, timeout=self.settings.batch_cancel_timeout_ms / 1000
+            )
+            await _end(list(late))
+        timeout = MatcherError(errors.REQUEST_TIMEOUT)
+        answers = [timeout if task.cancelled() else task.result() for task in tasks]
+        return list(zip(unique, answers, strict=True))
+
+    async def cancel_all_in_book(self, pair: AssetPair) -> None:
+        """As ``MatcherCore.cancel_all_in_book``."""
+        await self._with_book(pair, CancelAllOrders(pair))
+
+    async def delete_book(self, pair: AssetPair) -> None:
+        """As ``MatcherCore.delete_book``."""
+        await self._with_book(pair, DeleteOrderBook(pair))
+
+    async def _with_book(self, pair: AssetPair, command: Command) -> None:
+        self._require_accounts()
+        if self.engine.book(pair) is None:
+            raise MatcherError(errors.ORDER_BOOK_BROKEN, assetPair=pair)
+        await asyncio.shield(self._sequencer.submit(command))
+
+    # --- questions --------------------------------------------------------------------------------
+
+    @property
+    def public_key(self) -> bytes:
+        """As ``MatcherCore.public_key``."""
+        return self.settings.account.public_key
+
+    @property
+    def address(self) -> Address:
+        """As ``MatcherCore.address``."""
+        return self._address
+
+    @property
+    def price_assets(self) -> tuple[AssetId | None, ...]:
+        """As ``MatcherCore.price_assets``."""
+        return self.placement.price_assets
+
+    @property
+    def offsets(self) -> Offsets:
+        """As ``MatcherCore.offsets``."""
+        snapshots = self._snapshot_offsets or (-1,)
+        return Offsets(
+            self.engine.last_offset, self._journal.last_offset, snapshots[-1], snapshots[0]
+        )
+
+    def now(self) -> int:
+        """As ``MatcherCore.now``."""
+        return self.settings.clock()
+
+    def owner_of(self, order_id: bytes) -> Address | None:
+        """As ``MatcherCore.owner_of``."""
+        info = self.order_info(order_id)
+        return None if info is None else info.owner
+
+    def order_info(self, order_id: bytes) -> OrderInfo | None:
+        """As ``MatcherCore.order_info``."""
+        return inquiries.order_info(order_id, self.engine, self.database)
+
+    def history(
+        self, owner: Address, pair: AssetPair | None, *, active: bool, closed: bool
+    ) -> list[OrderInfo]:
+        """As ``MatcherCore.history``."""
+        account = None if self._accounts is None else self._accounts.peek(owner)
+        shown = account if active else None
+        return inquiries.history(owner, pair, shown, self.database, closed=closed)
+
+    def transactions(self, order_id: bytes) -> list[AnyTransaction]:
+        """As ``MatcherCore.transactions``."""
+        return self.database.transactions_of(order_id)
+
+    def trades(self, pair: AssetPair, limit: int, since: int | None = None) -> list[Trade]:
+        """As ``MatcherCore.trades``."""
+        if since is None:
+            return self.database.trades(pair, limit)
+        return self.database.trades_from(pair, since, limit)
+
+    def pairs(self) -> dict[AssetPair, int]:
+        """As ``MatcherCore.pairs``."""
+        return dict(self.effects.books)
+
+    def check_pair(self, pair: AssetPair) -> None:
+        """As ``MatcherCore.check_pair``."""
+        known = pair.amount_asset in self.chain.assets and pair.price_asset in self.chain.assets
+        check_pair(pair, self.placement, self.chain.assets if known else None)
+
+    def restrictions(self, pair: AssetPair) -> Restrictions | None:
+        """As ``MatcherCore.restrictions``."""
+        return self.placement.restrictions.get(pair)
+
+    async def asset(self, asset_id: AssetId | None) -> Asset:
+        """As ``MatcherCore.asset``."""
+        try:
+            return await self.chain.asset(asset_id)
+        except NodeUnavailable as error:
+            raise MatcherError(errors.WAVES_NODE_CONNECTION_BROKEN) from error
+
+    async def order_versions(self) -> tuple[int, ...]:
+        """As ``MatcherCore.order_versions``."""
+        return inquiries.order_versions(self.placement, self.engine, self.chain)
+
+    async def base_fee(self) -> int:
+        """As ``MatcherCore.base_fee``."""
+        return inquiries.base_fee(self.engine, self.chain)
+
+    async def minimum_fee(
+        self, pair: AssetPair, order: Order
+    ) -> tuple[tuple[AssetId | None, int], tuple[AssetId | None, int] | None]:
+        """As ``MatcherCore.minimum_fee``."""
+        for asset_id in (pair.amount_asset, pair.price_asset):
+            await self.asset(asset_id)
+        return await inquiries.minimum_fees(pair, order, self.engine, self.chain, self._rates)
+
+    async def tradable(self, owner: Address, pair: AssetPair) -> Balances:
+        """As ``MatcherCore.tradable``."""
+        assets = (pair.amount_asset, pair.price_asset)
+        account = await self._known(owner, assets)
+        found = {each: account.balances.tradable(each) for each in assets}
+        return {asset_id: amount for asset_id, amount in found.items() if amount > 0}
+
+    async def reserved(self, owner: Address) -> Balances:
+        """As ``MatcherCore.reserved``."""
+        account = self._require_accounts().peek(owner)
+        return {} if account is None else account.balances.reserved
+
+    async def report(self, owner: Address) -> AddressReport:
+        """As ``MatcherCore.report``."""
+        account = await self._known(owner, None)
+        return inquiries.report(account)
+
+    async def _known(self, owner: Address, assets: tuple[AssetId | None, ...] | None) -> Account:
+        accounts = self._require_accounts()
+        account = accounts.get(owner)
+        try:
+            await accounts.ensure(account, assets)
+        except NodeUnavailable as error:
+            raise MatcherError(errors.WAVES_NODE_CONNECTION_BROKEN) from error
+        return account
+
+    # --- rates and listeners ----------------------------------------------------------------------
+
+    def rates(self) -> dict[AssetId | None, float]:
+        """As ``MatcherCore.rates``."""
+        return self._rates.latest()
+
+    def put_rate(self, asset_id: AssetId | None, rate: float) -> float | None:
+        """As ``MatcherCore.put_rate``."""
+        before = self._rates.put(asset_id, rate)
+        self._keep_rate(asset_id, rate)
+        return before
+
+    def delete_rate(self, asset_id: AssetId | None) -> float:
+        """As ``MatcherCore.delete_rate``."""
+        before = self._rates.delete(asset_id)
+        self._keep_rate(asset_id, None)
+        return before
+
+    def _keep_rate(self, asset_id: AssetId | None, rate: float | None) -> None:
+        assert asset_id is not None, "the native coin's rate is refused before"
+        self.database.put_rate(asset_id, rate)
+        for listener in self.effects.listeners:
+            listener.on_rates({asset_id: rate})
+
+    def subscribe(self, listener: Listener) -> None:
+        """As ``MatcherCore.subscribe``."""
+        self.effects.listeners = [*self.effects.listeners, listener]
+
+    def unsubscribe(self, listener: Listener) -> None:
+        """As ``MatcherCore.unsubscribe``."""
+        self.effects.listeners = [each for each in self.effects.listeners if each is not listener]
+
+
+async def _end(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """Cancel tasks and wait for their end."""
+    running = list(tasks)
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)

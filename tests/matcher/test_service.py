@@ -1,0 +1,267 @@
+"""The life of orders in a whole matcher, with a node that does what the test says."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+import pytest
+import pytest_asyncio
+
+from soliton.chain.orders import Order, Side
+from soliton.matcher.node_client import Broadcast, BroadcastAnswer
+from soliton.matcher.records import OrderInfo, ServiceStatus
+from soliton.matcher.service import Matcher
+from soliton.matching import errors
+from soliton.matching.commands import CancelSource
+from soliton.matching.errors import MatcherError
+from soliton.matching.model import OrderStatus
+from soliton.matching.pairs import AssetPair
+from tests.matcher.kit import (
+    ALICE,
+    BOB,
+    CAROL,
+    COIN,
+    FEE,
+    PAIR,
+    USD,
+    FakeNode,
+    address_of,
+    eventually,
+    make_matcher,
+    make_order,
+    running,
+    settings_in,
+)
+
+PRICE = 250
+"""2.50 dollars for a coin: 10**8 units cost 250 cents."""
+
+
+@pytest.fixture
+def node() -> FakeNode:
+    node = FakeNode()
+    for keys in (ALICE, BOB, CAROL):
+        node.fund(keys)
+    return node
+
+
+@pytest_asyncio.fixture
+async def matcher(tmp_path: Path, node: FakeNode) -> AsyncIterator[Matcher]:
+    async with running(settings_in(tmp_path), node) as matcher:
+        yield matcher
+
+
+async def test_an_order_rests_is_matched_and_settled(matcher: Matcher, node: FakeNode) -> None:
+    sell = make_order(ALICE, Side.SELL, 10 * COIN, PRICE)
+    buy = make_order(BOB, Side.BUY, 4 * COIN, PRICE + 1)
+    await matcher.place(sell, market=False)
+    assert info_of(matcher, sell).status is OrderStatus.ACCEPTED
+    assert await matcher.reserved(address_of(ALICE)) == {None: 10 * COIN + FEE}
+    await matcher.place(buy, market=False)
+    info = info_of(matcher, buy)
+    assert (info.status, info.filled, info.filled_fee) == (OrderStatus.FILLED, 4 * COIN, FEE)
+    info = info_of(matcher, sell)
+    assert (info.status, info.filled, info.average_price) == (
+        OrderStatus.PARTIALLY_FILLED,
+        4 * COIN,
+        PRICE,
+    )
+    await eventually(lambda: len(node.sent) == 1)
+    exchange = node.sent[0].payload
+    assert (exchange.amount, exchange.buy_matcher_fee) == (4 * COIN, FEE)
+    assert exchange.sell_matcher_fee == FEE * 4 // 10
+    assert [each.id for each in matcher.transactions(sell.id)] == [node.sent[0].id]
+    assert [(each.price, each.amount) for each in matcher.trades(PAIR, 10)] == [(PRICE, 4 * COIN)]
+    assert await matcher.reserved(address_of(ALICE)) == {None: 6 * COIN + FEE - FEE * 4 // 10}
+    assert await matcher.reserved(address_of(BOB)) == {}
+    mine = matcher.history(address_of(ALICE), None, active=True, closed=True)
+    assert [each.id for each in mine] == [sell.id]
+    theirs = matcher.history(address_of(BOB), PAIR, active=True, closed=True)
+    assert [each.id for each in theirs] == [buy.id]
+
+
+def info_of(matcher: Matcher, order: Order) -> OrderInfo:
+    info = matcher.order_info(order.id)
+    assert info is not None
+    return info
+
+
+async def refusal(matcher: Matcher, order: Order, *, market: bool = False) -> errors.ErrorKind:
+    with pytest.raises(MatcherError) as caught:
+        await matcher.place(order, market=market)
+    return caught.value.kind
+
+
+async def test_what_is_refused_reserves_nothing(matcher: Matcher, node: FakeNode) -> None:
+    order = make_order(ALICE, Side.BUY, COIN, PRICE)
+    forged = make_order(BOB, Side.BUY, COIN, PRICE)
+    forged = msgspec.structs.replace(forged, proofs=order.proofs)
+    assert await refusal(matcher, forged) is errors.ORDER_INVALID_SIGNATURE
+    foreign = make_order(ALICE, Side.BUY, COIN, PRICE, matcher=BOB)
+    assert await refusal(matcher, foreign) is errors.UNEXPECTED_MATCHER_PUBLIC_KEY
+    unknown = make_order(ALICE, Side.BUY, COIN, PRICE, pair=AssetPair(b"\7" * 32, USD))
+    assert await refusal(matcher, unknown) is errors.ASSET_NOT_FOUND
+    reverse = make_order(ALICE, Side.BUY, COIN, PRICE, pair=PAIR.reversed())
+    assert await refusal(matcher, reverse) is errors.ORDER_ASSET_PAIR_REVERSED
+    greedy = make_order(ALICE, Side.SELL, 2 * 10**6 * COIN, PRICE)
+    assert await refusal(matcher, greedy) is errors.BALANCE_NOT_ENOUGH
+    late = make_order(ALICE, Side.BUY, COIN, PRICE, lifetime_ms=1_000)
+    assert await refusal(matcher, late) is errors.WRONG_EXPIRATION
+    node.executed.add(order.id)
+    assert await refusal(matcher, order) is errors.ORDER_DUPLICATE
+    for keys in (ALICE, BOB):
+        assert await matcher.reserved(address_of(keys)) == {}
+
+
+async def test_duplicates_active_and_finalized(matcher: Matcher) -> None:
+    order = make_order(ALICE, Side.BUY, COIN, PRICE)
+    results = await asyncio.gather(
+        *(matcher.place(order, market=False) for _ in range(5)), return_exceptions=True
+    )
+    assert [each for each in results if each is None] == [None]
+    refused = [each for each in results if isinstance(each, MatcherError)]
+    assert [each.kind for each in refused] == [errors.ORDER_DUPLICATE] * 4
+    await matcher.cancel(order.id, address_of(ALICE), CancelSource.REQUEST)
+    assert await refusal(matcher, order) is errors.ORDER_DUPLICATE
+    assert await matcher.reserved(address_of(ALICE)) == {}
+
+
+async def test_placements_of_one_account_see_what_is_left(matcher: Matcher, node: FakeNode) -> None:
+    node.balances[address_of(ALICE)] = {None: 5 * (COIN + FEE), USD: 0}
+    orders = [make_order(ALICE, Side.SELL, COIN, PRICE + step) for step in range(8)]
+    results = await asyncio.gather(
+        *(matcher.place(order, market=False) for order in orders), return_exceptions=True
+    )
+    assert results[:5] == [None] * 5
+    refused = [each.kind for each in results if isinstance(each, MatcherError)]
+    assert refused == [errors.BALANCE_NOT_ENOUGH] * 3
+    assert await matcher.tradable(address_of(ALICE), PAIR) == {}
+
+
+async def test_cancelling(matcher: Matcher) -> None:
+    order = make_order(ALICE, Side.SELL, COIN, PRICE)
+    await matcher.place(order, market=False)
+    with pytest.raises(MatcherError) as caught:
+        await matcher.cancel(order.id, address_of(BOB), CancelSource.REQUEST)
+    assert caught.value.kind is errors.ORDER_NOT_FOUND
+    await matcher.cancel(order.id, address_of(ALICE), CancelSource.REQUEST)
+    with pytest.raises(MatcherError) as caught:
+        await matcher.cancel(order.id, address_of(ALICE), CancelSource.REQUEST)
+    assert caught.value.kind is errors.ORDER_CANCELED
+    more = [make_order(ALICE, Side.SELL, COIN, PRICE + step) for step in range(3)]
+    for each in more:
+        await matcher.place(each, market=False)
+    done = await matcher.cancel_all(address_of(ALICE), PAIR)
+    assert dict(done) == {each.id: None for each in more}
+    assert await matcher.cancel_all(address_of(ALICE), None) == []
+    unknown = await matcher.cancel_many(address_of(ALICE), [b"\1" * 32, b"\1" * 32])
+    assert [(key, error and error.kind) for key, error in unknown] == [
+        (b"\1" * 32, errors.ORDER_NOT_FOUND)
+    ]
+
+
+async def test_market_orders(matcher: Matcher) -> None:
+    await matcher.place(make_order(ALICE, Side.SELL, 2 * COIN, PRICE), market=False)
+    low = make_order(BOB, Side.BUY, COIN, PRICE - 1)
+    assert await refusal(matcher, low, market=True) is errors.INVALID_MARKET_ORDER_PRICE
+    part = make_order(BOB, Side.BUY, 5 * COIN, PRICE)
+    await matcher.place(part, market=True)
+    info = info_of(matcher, part)
+    assert (info.status, info.filled) == (OrderStatus.FILLED, 2 * COIN)
+    nothing = make_order(BOB, Side.BUY, COIN, PRICE)
+    await matcher.place(nothing, market=True)
+    info = info_of(matcher, nothing)
+    assert (info.status, info.filled) == (OrderStatus.FILLED, 0)
+    assert await matcher.reserved(address_of(BOB)) == {}
+
+
+async def test_tradable_does_not_jump_while_the_node_learns(
+    matcher: Matcher, node: FakeNode
+) -> None:
+    node.answer = BroadcastAnswer(Broadcast.RETRY)
+    start = dict(node.balances[address_of(BOB)])
+    cost = 4 * PRICE
+    await matcher.place(make_order(ALICE, Side.SELL, 4 * COIN, PRICE), market=False)
+    await matcher.place(make_order(BOB, Side.BUY, 4 * COIN, PRICE), market=False)
+    left = {None: start[None] - FEE, USD: start[USD] - cost}
+    assert await matcher.tradable(address_of(BOB), PAIR) == left
+    await eventually(lambda: len(node.sent) > 1)
+    exchange = node.sent[0]
+    node.update(appeared=(exchange,))
+    await asyncio.sleep(0.02)
+    assert await matcher.tradable(address_of(BOB), PAIR) == left
+    node.balances[address_of(BOB)] = {None: left[None] + 4 * COIN, USD: left[USD]}
+    node.mine(exchange)
+    await asyncio.sleep(0.02)
+    assert await matcher.tradable(address_of(BOB), PAIR) == {
+        None: left[None] + 4 * COIN,
+        USD: left[USD],
+    }
+
+
+async def test_a_refused_settlement_frees_the_volume(matcher: Matcher, node: FakeNode) -> None:
+    node.answer = BroadcastAnswer(Broadcast.REFUSED, "not allowed by script")
+    await matcher.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
+    await matcher.place(make_order(BOB, Side.BUY, COIN, PRICE), market=False)
+    await eventually(lambda: matcher.settlement.counts.refused == 1)
+    assert await matcher.tradable(address_of(BOB), PAIR) == node.balances[address_of(BOB)]
+
+
+async def test_orders_go_when_the_balance_drops_the_youngest_first(
+    matcher: Matcher, node: FakeNode
+) -> None:
+    orders = [
+        make_order(ALICE, Side.SELL, amount * COIN, PRICE, timestamp=matcher.now() - age)
+        for amount, age in ((4, 300), (5, 200), (1, 100))
+    ]
+    for order in orders:
+        await matcher.place(order, market=False)
+    node.balances[address_of(ALICE)] = {None: 6 * COIN, USD: 0}
+    node.update(changed=frozenset((address_of(ALICE),)))
+    await eventually(lambda: info_of(matcher, orders[1]).status is OrderStatus.CANCELLED)
+    stay = [info_of(matcher, orders[index]).status for index in (0, 2)]
+    assert stay == [OrderStatus.ACCEPTED] * 2
+
+
+async def test_orders_expire(matcher: Matcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    order = make_order(ALICE, Side.SELL, COIN, PRICE, lifetime_ms=61_000)
+    await matcher.place(order, market=False)
+    late = matcher.now() + 62_000
+    changed = type(matcher.settings)(
+        **{
+            **{
+                name: getattr(matcher.settings, name) for name in matcher.settings.__struct_fields__
+            },
+            "clock": lambda: late,
+        }
+    )
+    monkeypatch.setattr(matcher, "settings", changed)
+    await eventually(lambda: info_of(matcher, order).status is OrderStatus.CANCELLED)
+
+
+async def test_whole_books_can_be_cancelled_and_deleted(matcher: Matcher) -> None:
+    with pytest.raises(MatcherError) as caught:
+        await matcher.delete_book(PAIR)
+    assert caught.value.kind is errors.ORDER_BOOK_BROKEN
+    order = make_order(ALICE, Side.SELL, COIN, PRICE)
+    await matcher.place(order, market=False)
+    await matcher.cancel_all_in_book(PAIR)
+    assert info_of(matcher, order).status is OrderStatus.CANCELLED
+    assert list(matcher.pairs()) == [PAIR]
+    await matcher.delete_book(PAIR)
+    assert matcher.pairs() == {}
+    assert await matcher.reserved(address_of(ALICE)) == {}
+
+
+async def test_before_and_after_its_life_nothing_is_taken(tmp_path: Path, node: FakeNode) -> None:
+    node.down = True
+    matcher = make_matcher(settings_in(tmp_path), node)
+    await matcher.start()
+    order = make_order(ALICE, Side.SELL, COIN, PRICE)
+    assert await refusal(matcher, order) is errors.MATCHER_IS_STARTING
+    await matcher.stop()
+    assert matcher.status is ServiceStatus.STOPPING
+    assert await refusal(matcher, order) is errors.MATCHER_IS_STOPPING
