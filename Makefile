@@ -15,7 +15,7 @@ CHECKED := src tests benchmarks hatch_build.py
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev clients devnet test check lint format types bench lock clean
+.PHONY: help setup setup-dev clients clients-js clients-python clients-java devnet test check lint format types bench lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,9 +61,13 @@ lock:  ## make the lock files anew, with the newest versions that pyproject.toml
 	build/lock/bin/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header \
 		--only-binary :all: --python-version 3.11 pyproject.toml --extra dev \
 		--constraint requirements.lock --output-file requirements-dev.lock
+	build/lock/bin/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header \
+		--only-binary :all: --python-version 3.11 $(CLIENTS)/python/requirements.in \
+		--output-file $(CLIENTS)/python/requirements.lock
 
 clean:  ## remove everything that these commands made
-	rm -rf $(VENV) .cache build dist $(CLIENTS)/node_modules
+	rm -rf $(VENV) .cache build dist $(CLIENTS)/node_modules $(CLIENTS)/python/.venv \
+		$(CLIENTS)/java/jars
 	rm -f src/soliton/chain/proto/*_pb2.py src/soliton/chain/proto/*_pb2.pyi
 
 # The environment, in two steps: what the program needs, and what tests and checks need on top.
@@ -83,24 +87,37 @@ $(DEVELOPMENT): requirements-dev.lock $(RUNTIME)
 	@$(PIP) install --only-binary :all: --require-hashes --requirement requirements-dev.lock
 	@touch $@
 
-# The ecosystem's JavaScript libraries, for the tests that use them as clients. Without npm (or
-# without a way to its registry) those tests say that they were skipped, and why.
+# The ecosystem's libraries, for the tests that use them as clients. Where the tools of a language (or
+# a way to its registry) are missing, those tests say that they were skipped, and why.
+clients: clients-js clients-python clients-java
+
 ifneq ($(and $(wildcard $(CLIENTS)/package.json),$(shell command -v npm 2>/dev/null)),)
-clients: $(CLIENTS)/node_modules/.installed
+clients-js: $(CLIENTS)/node_modules/.installed
 $(CLIENTS)/node_modules/.installed: $(wildcard $(CLIENTS)/package.json $(CLIENTS)/package-lock.json)
 	@echo "installing npm packages into $(CLIENTS) ..."
 	@cd $(CLIENTS) && if npm $(if $(wildcard $(CLIENTS)/package-lock.json),ci,install) \
 		--silent --no-audit --no-fund; then touch node_modules/.installed; \
 		else echo "npm failed: the tests of its clients will be skipped"; fi
 else
-clients:
+clients-js:
 endif
 
-# PyWaves, in an environment of its own: its generated messages and its protobuf are not ours.
-clients: $(PYWAVES)/.installed
-$(PYWAVES)/.installed: $(CLIENTS)/pywaves-requirements.txt | $(VENV)/bin/python
-	@echo "installing PyWaves into $(PYWAVES) ..."
-	@$(PYTHON) -m venv $(PYWAVES) && if $(PYWAVES)/bin/python -m pip \
-		--disable-pip-version-check --quiet install --only-binary :all: --require-hashes \
-		--requirement $(CLIENTS)/pywaves-requirements.txt; then touch $@; \
-		else echo "pip failed: the tests with PyWaves will be skipped"; fi
+# In an environment of its own: it wants an older protobuf than the program.
+clients-python: $(CLIENTS)/python/.venv/.installed
+$(CLIENTS)/python/.venv/.installed: $(CLIENTS)/python/requirements.lock | $(VENV)/bin/python
+	@echo "installing Python clients into $(CLIENTS)/python ..."
+	@if $(VENV)/bin/python -m venv $(CLIENTS)/python/.venv && \
+		$(CLIENTS)/python/.venv/bin/python -m pip --disable-pip-version-check --quiet install \
+		--only-binary :all: --require-hashes --requirement $<; then touch $@; \
+		else echo "pip failed: the tests of Python clients will be skipped"; fi
+
+ifneq ($(and $(shell command -v mvn 2>/dev/null),$(shell command -v javac 2>/dev/null)),)
+clients-java: $(CLIENTS)/java/jars/.installed
+$(CLIENTS)/java/jars/.installed: $(CLIENTS)/java/pom.xml
+	@echo "installing Java archives into $(CLIENTS)/java ..."
+	@if mvn --quiet --batch-mode --file $< dependency:copy-dependencies \
+		-DoutputDirectory=jars >/dev/null; then touch $@; \
+		else echo "mvn failed: the tests of Java clients will be skipped"; fi
+else
+clients-java:
+endif

@@ -1,4 +1,4 @@
-"""Running the node scripts beside this module: each prints one JSON object per line,
+"""Running the programs beside this module: each prints one JSON object per line,
 ``{"name": ..., "value": ...}``.
 """
 
@@ -27,10 +27,15 @@ NEEDS_NODE: Final = [
 
 
 def run_script(script: str, *arguments: str, given: str = "") -> dict[str, Any]:
-    """What a script told, by name."""
+    """What a script for node told, by name."""
     assert NODE is not None
+    return run_client(NODE, str(HERE / script), *arguments, given=given)
+
+
+def run_client(*command: str, given: str = "") -> dict[str, Any]:
+    """What a program told, by name; a library of its may print what it likes besides."""
     done = subprocess.run(
-        [NODE, str(HERE / script), *arguments],
+        command,
         input=given,
         capture_output=True,
         encoding="utf-8",
@@ -38,7 +43,7 @@ def run_script(script: str, *arguments: str, given: str = "") -> dict[str, Any]:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"name"')]
     return {line["name"]: line["value"] for line in lines}
 
 
