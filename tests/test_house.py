@@ -32,7 +32,7 @@ def sources(*directories: str) -> list[Path]:
         path
         for directory in directories
         for path in sorted((REPOSITORY / directory).rglob("*.py"))
-        if not path.name.endswith("_pb2.py") and "node_modules" not in path.parts
+        if not path.name.endswith("_pb2.py") and not {"node_modules", ".venv"} & set(path.parts)
     ]
 
 

@@ -13,6 +13,7 @@ import pytest
 from soliton.chain import networks
 from soliton.chain.addresses import parse_address
 from soliton.chain.networks import Network, NetworkError, custom, load, names
+from soliton.consensus.pos import Algorithm, PoS, next_base_target
 from soliton.crypto import base58
 from tests.vectors import load_vectors, report
 
@@ -25,7 +26,7 @@ zbs-mainnet     90  ZBS    7441  7440  zbsZ    153722867         1550685686495
 zbs-testnet     84  ZBS    7431  7430  zbsT    153722867         1538694637902
 tn-mainnet      76  TN     6861  6860  TNL     153722867         1500635421931
 tn-testnet     108  TN     6561  6560  TNl     153722867         1500635421931
-devnet          82  WAVES  6869  6860  wavesR  1000000000000000  1566817216027
+devnet          82  WAVES  6869  6860  wavesR  2000000000        1566817216027
 """
 
 # name: fees of transfer, issue, data, script run, set script
@@ -116,15 +117,25 @@ def test_pre_activated_features(name: str, features: dict[int, int]) -> None:
     assert load(name).functionality.pre_activated_features == features
 
 
-def test_devnet_never_waits_for_any_hit_of_a_miner_with_the_least_balance() -> None:
+def test_devnet_never_waits_for_any_hit_of_its_miner() -> None:
     network = load("devnet")
-    least_balance = 100_000_000_000
+    # Nine tenths of the rich account's coins may be spent.
+    balance = network.genesis.transactions[0].amount // 10
     greatest = -math.log(1 / 2**64)
     target = network.genesis.initial_base_target
-    delay = 70_000 * math.log(1 + 5e17 * greatest / target / least_balance)
+    delay = 70_000 * math.log(1 + 5e17 * greatest / target / balance)
     assert int(network.functionality.min_block_time_ms + delay) == 0
-    assert network.functionality.delay_delta == 0
-    assert network.genesis.average_block_delay_ms == 0
+
+
+@pytest.mark.parametrize("delay_ms", [1, 1_000, 60_000, 30 * 86_400_000, 50 * 365 * 86_400_000])
+def test_the_base_target_of_devnet_stays_what_32_bits_hold(delay_ms: int) -> None:
+    network = load("devnet")
+    target = network.genesis.initial_base_target
+    assert target < 2**31
+    rules = PoS(Algorithm.FAIR, 0, network.functionality.delay_delta)
+    seconds = network.genesis.average_block_delay_ms // 1_000
+    times = [network.genesis.block_timestamp + delay_ms * step for step in range(4)]
+    assert next_base_target(rules, seconds, 3, target, times[2], times[0], times[3]) == target
 
 
 # Fields that another implementation writes for the three Waves networks, and where ours are.

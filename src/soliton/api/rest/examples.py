@@ -68,18 +68,18 @@ STATUS: Final = {
     "id": TRANSACTION_ID,
 }
 
-BLOCK_ID: Final = "Cuxb2NpxeXvCZdT9CSQRqLzWrPyjs3KvWm3gd8HsKZe"
+BLOCK_ID: Final = "J69fZDW1eP3QdG4iw7qQFhNaLuF28R7kmbRjFmWujGQ2"
 HEADER: Final[dict[str, object]] = {
     "version": 5,
     "timestamp": 1795174397441,
     "reference": (
-        "2HM8udML3P5M2qXLssnsZWDEXqgY7u33CzMPSf4HjSkE3WhHr8Yi6wNjoYsiKNhnq6kZzxfumFY5GXx6N9FSC9T2"
+        "4taZZMuKsjTn4BCse2peTYsdcSacKLqntBer5Jve53CH55j8znj43xmD7j8dKoU9cGsXa8yhh8e1VpX9anQTe1gb"
     ),
     "nxt-consensus": {
-        "base-target": 1000000000000000,
+        "base-target": 2000000000,
         "generation-signature": (
-            "mSNPmpeZYXyY1Hkcau45fhADJTsG9gcd8BiomAgbYFNmuDnFCvx7s3XX4uE5Se9Ed883mwVx2zRk6vjfKVbV"
-            "TJsR7WzcHWTPZwNBnyPqvEgbN8HpFwUjakUvAXYAaHj4ubp"
+            "mSNPmpeZYXyY1Hkcau45fhADJTsG9gcd8BiomAgbYFNq2sb7HApNqj8UFGaVYW3P2LKy3M2vWquMdbNZMNSv"
+            "pgDS3xQXwHypj1bUXGTnucTg2vH4T4Qtok446qJ1vTDt65n"
         ),
     },
     "transactionsRoot": "4HHiz5VSF7KNXESmMsxHiCFRK1Yy81z4353uhCGJ6JSR",
@@ -90,9 +90,9 @@ HEADER: Final[dict[str, object]] = {
     "generatorPublicKey": PUBLIC_KEY,
     "stateHash": "5DiQQ8ZY3Zc3kaLZtr9SdWRW1jyW2MS6LztPN4cqB91c",
     "signature": (
-        "5kCCet6KmZSJUZV5hVtLz8szv33LkoGaj9uQYUzhE6FR7Hoo5RXBYsbgobz3e8KHjhJ3JC8BWzyzxYH4kTBzBK6"
+        "nCnLgxupmSkdgQu3v3sRZNjwhRjaGzgaPcskqe9cNktqKZ9q6tzLg1oxwhVGTJJMU8hGmw5kmLXnm9Xo1tJK1yX"
     ),
-    "blocksize": 522,
+    "blocksize": 519,
     "transactionCount": 1,
     "height": 2,
     "totalFee": 100000,
@@ -120,9 +120,9 @@ STATE_HASH: Final = {
     "aliasHash": _EMPTY_SECTION,
     "snapshotHash": "fmK5Kc7cYmaT4DpqBcaEvK5musAo3Uii19kdbPogzNo",
     "blockId": (
-        "2HM8udML3P5M2qXLssnsZWDEXqgY7u33CzMPSf4HjSkE3WhHr8Yi6wNjoYsiKNhnq6kZzxfumFY5GXx6N9FSC9T2"
+        "4taZZMuKsjTn4BCse2peTYsdcSacKLqntBer5Jve53CH55j8znj43xmD7j8dKoU9cGsXa8yhh8e1VpX9anQTe1gb"
     ),
-    "baseTarget": 1000000000000000,
+    "baseTarget": 2000000000,
     "height": 1,
     "version": "1.5.7",
 }
