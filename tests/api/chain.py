@@ -45,12 +45,15 @@ class PrivateChain:
         network: str = "devnet",
         config: Path | None = None,
         family: str | None = None,
+        **utx: object,
     ) -> None:
         self.now = START
         settings = load_settings(config, None if config else network, data_dir=directory)
         if family is not None:
             speaking = msgspec.structs.replace(settings.network, family=family)
             settings = msgspec.structs.replace(settings, network=speaking)
+        pool = msgspec.structs.replace(settings.utx, **utx)
+        settings = msgspec.structs.replace(settings, utx=pool)
         self.node = make_node(settings, self)
         self.app: Application = build_app(context_of(self.node))
 

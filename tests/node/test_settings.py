@@ -151,6 +151,8 @@ rewards.desired = 600000000                       rewards_desired               
 utx.max-size = 1                                  utx.max_size                              1
 utx.max-bytes-size = 2 // two                     utx.max_bytes_size                        2
 utx.max-scripted-size = 0                         utx.max_scripted_size                     0
+utx.always-unlimited-execution = true             utx.always_unlimited_execution            True
+rest-api.evaluate-script-complexity-limit = 9     rest_api.evaluate_script_complexity_limit  9
 signer { port = 1, bind-address = 0.0.0.0 }       signer.port                               1
 signer.node-url = "https://node.example/"         signer.node_url                           'https://node.example'
 rest-api.bind-address = "::"                      signer.node_url                           'http://127.0.0.1:7431'

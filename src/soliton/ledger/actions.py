@@ -54,6 +54,7 @@ from soliton.ledger.state import (
     Overlay,
     State,
 )
+from soliton.ledger.traces import BURN, REISSUE, SPONSOR, TRANSFER, AssetTrace, Fault, note
 from soliton.ride.bindings import (
     Envelope,
     View,
@@ -99,6 +100,12 @@ class Doer(msgspec.Struct, frozen=True):
         """Whether the height is one from which transfers of dApps are looked at closely."""
         return self.context.height >= self.settings.enforce_transfer_validation_after
 
+    def left_after(self, complexity: int) -> Doer:
+        """The same where so much has been run."""
+        if self.context.limit is None:
+            return self
+        return msgspec.structs.replace(self, context=self.context.left_after(complexity))
+
     def envelope(self, public_key: bytes) -> Envelope:
         """What an action has of a transaction."""
         return Envelope(self.transaction_id, self.timestamp, self.dapp, public_key)
@@ -130,7 +137,7 @@ def do_actions(actions: tuple[Action, ...], doer: Doer, own: Overlay) -> int:
         step, portfolio = Overlay(own, doer.context.height), Portfolio()
         spent = 0
         try:
-            spent = _do(action, doer, own, step, portfolio)
+            spent = _do(action, doer.left_after(complexity), own, step, portfolio)
             if checked:
                 try:
                     check_balances(step, own, doer.rules)
@@ -223,6 +230,7 @@ def _transfer(action: Transfer, doer: Doer, own: State, step: Overlay, portfolio
         lambda view: transfer_object(doer.envelope(key), to, action.asset_id, action.amount, view),
         doer,
         own,
+        TRANSFER,
     )
 
 
@@ -292,6 +300,7 @@ def _reissue(action: Reissue, doer: Doer, own: State, step: Overlay, portfolio: 
         ),
         doer,
         own,
+        REISSUE,
     )
 
 
@@ -308,6 +317,7 @@ def _burn(action: Burn, doer: Doer, own: State, step: Overlay, portfolio: Portfo
         ),
         doer,
         own,
+        BURN,
     )
 
 
@@ -329,6 +339,7 @@ def _sponsor_fee(action: SponsorFee, doer: Doer, own: State, step: Overlay) -> i
         lambda view: sponsor_fee_object(doer.envelope(doer.public_key), asset_id, min_fee, view),
         doer,
         own,
+        SPONSOR,
     )
 
 
@@ -373,9 +384,11 @@ def _lease_cancel(action: LeaseCancel, doer: Doer, step: Overlay, portfolio: Por
 # --- scripts of assets ----------------------------------------------------------------------------
 
 
-def _ask_about(asset_id: AssetId, make: Callable[[View], Value], doer: Doer, own: State) -> int:
+def _ask_about(
+    asset_id: AssetId, make: Callable[[View], Value], doer: Doer, own: State, purpose: str
+) -> int:
     script = own.get(ASSET_SCRIPTS, asset_id)
-    return 0 if script is None else _ask_asset(asset_id, script, make, doer, own)
+    return 0 if script is None else _ask_asset(asset_id, script, make, doer, own, purpose)
 
 
 def _ask_asset(
@@ -384,6 +397,7 @@ def _ask_asset(
     make: Callable[[View], Value],
     doer: Doer,
     own: State,
+    purpose: str,
 ) -> int:
     # Early scripts were told the dApp where they asked for their asset.
     called = doer.called.to_bytes() if isinstance(doer.called, Alias) else doer.called
@@ -395,12 +409,17 @@ def _ask_asset(
         own,
         doer.context,
         doer.settings,
+        doer.context.limit,
     )
+    traces = doer.context.traces
     evaluated = doer.rules.has(Feature.SYNCHRONOUS_CALLS)
     complexity = answer.complexity if evaluated else script.complexity
     if answer.value is True:
+        note(traces, AssetTrace(asset_id, purpose))
         return complexity
-    raise asset_failure(3, asset_id, complexity, answer.value, answer.error)
+    failure = asset_failure(3, asset_id, complexity, answer.value, answer.error)
+    note(traces, AssetTrace(asset_id, purpose, Fault(failure.detail or None, answer.steps)))
+    raise failure
 
 
 def asset_failure(

@@ -56,6 +56,7 @@ from soliton.ledger.state import (
     State,
 )
 from soliton.ledger.state_changes import ErrorMessage, InvokedCall, StateChanges
+from soliton.ledger.traces import CallTrace, Fault
 from soliton.ride.bindings import (
     Call,
     Invocation,
@@ -70,6 +71,7 @@ from soliton.ride.evaluator import Invocation as Function
 from soliton.ride.evaluator import Setting
 from soliton.ride.evaluator import invoke as run_function
 from soliton.ride.script import Script, parse_script
+from soliton.ride.trace import Step, Trace
 from soliton.ride.values import RideList, Value
 
 
@@ -91,7 +93,17 @@ class Root(msgspec.Struct, frozen=True):
 class Note:
     """A call on the way: what is known about it, for the tree of what a failed one did."""
 
-    __slots__ = ("arguments", "dapp", "error", "function", "notes", "payments")
+    __slots__ = (
+        "arguments",
+        "dapp",
+        "error",
+        "fault",
+        "function",
+        "notes",
+        "payments",
+        "result",
+        "steps",
+    )
 
     def __init__(
         self,
@@ -106,6 +118,21 @@ class Note:
         self.payments = payments
         self.notes: list[Note] = []
         self.error: ErrorMessage | None = None
+        self.steps: tuple[Step, ...] = ()
+        self.result: Result | None = None
+        self.fault: Fault | None = None
+
+    def trace(self, recipient: Recipient | None = None) -> CallTrace:
+        """What there is to tell; ``recipient`` is how somebody named the dApp."""
+        return CallTrace(
+            self.dapp if recipient is None else recipient,
+            self.function,
+            self.arguments,
+            self.steps,
+            tuple(note.trace() for note in self.notes),
+            self.result,
+            self.fault,
+        )
 
     def calls(self) -> tuple[InvokedCall, ...]:
         """The calls of a failed one."""
@@ -242,12 +269,15 @@ def evaluate(
     """The answer of a function, and the complexity that it took; raises ``EvaluationError``."""
     shared = run.shared
     environment = run.environment(invoke)
-    outcome = run_function(
-        script,
-        environment,
-        Function(call.function, call.arguments, invocation_object(invocation, run.version)),
-        Setting(limit, switches_at(shared.context, shared.settings), watch=shared.context.watch),
-    )
+    trace = None if shared.context.traces is None else Trace()
+    switches = switches_at(shared.context, shared.settings)
+    setting = Setting(limit, switches, trace=trace, watch=shared.context.watch)
+    function = Function(call.function, call.arguments, invocation_object(invocation, run.version))
+    try:
+        outcome = run_function(script, environment, function, setting)
+    finally:
+        if trace is not None:
+            run.note.steps = tuple(trace.steps)
     reader = Reader(run.version, environment, shared.root.id, shared.rules.has(Feature.BLOCK_V5))
     try:
         return read_result(outcome.value, reader), outcome.spent
@@ -330,7 +360,7 @@ def check_answer(run: Run, result: Result, spent: int, sender: Address) -> None:
         raise failed(fault, spent)
     limit = max_total_complexity(shared.version)
     scripts = sum(script.complexity for script in scripts_of_actions(run, result))
-    if scripts + spent > limit:
+    if scripts + spent > limit and shared.context.limit is None:
         raise failed(f"Invoke complexity limit = {limit} is exceeded", spent, code=2)
 
 
@@ -349,8 +379,9 @@ def scripts_of_actions(run: Run, result: Result) -> list[AssetScript]:
 def do_answer(run: Run, result: Result, called: Recipient, spent: int, context: Context) -> int:
     """Do the actions; the complexity of scripts of assets."""
     rules = run.shared.rules
+    doer = run.doer(called, context.left_after(spent))
     try:
-        complexity = do_actions(result.actions, run.doer(called, context), run.own)
+        complexity = do_actions(result.actions, doer, run.own)
         for action in result.actions:
             if isinstance(action, Transfer):
                 resolve(action.address, rules)

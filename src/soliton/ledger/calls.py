@@ -27,6 +27,7 @@ from soliton.chain.errors import AddressError
 from soliton.chain.features import Feature
 from soliton.chain.values import AssetId
 from soliton.crypto import base58
+from soliton.errors import SolitonError
 from soliton.ledger.action_limits import (
     count,
 )
@@ -68,6 +69,7 @@ from soliton.ledger.state import (
     State,
 )
 from soliton.ledger.state_changes import ErrorMessage, InvokedCall, StateChanges
+from soliton.ledger.traces import Fault
 from soliton.ride.bindings import (
     Call,
     Envelope,
@@ -125,6 +127,19 @@ def _call(run: Run, call: Call, available: int, reentrant: bool) -> tuple[Value,
     return value, available - spent
 
 
+class Unfinished(SolitonError):
+    """A call that takes more than the pool runs, so that nobody knows what it returns."""
+
+
+def _words(error: TransactionRejected) -> str | None:
+    """Why a call broke off, as traces tell it."""
+    if isinstance(error, FailedTransaction):
+        return error.reason if error.asset_id is None else error.detail or None
+    if isinstance(error, AlwaysRejected):
+        return f"FailOrRejectError({error},{str(error.skips).lower()})"
+    return _words_of_refusal(error)
+
+
 def _words_of_failure(failure: FailedTransaction) -> str:
     """What the calling dApp breaks off with: the reference shows what lies in between, too."""
     if failure.asset_id is None or failure.detail:
@@ -158,7 +173,9 @@ def _call_nested(run: Run, call: Call, available: int, reentrant: bool) -> tuple
     except TransactionRejected as error:
         code = error.code if isinstance(error, FailedTransaction) else 1
         note.error = ErrorMessage(code, str(error))
+        note.fault = Fault(_words(error))
         raise
+    note.result = result
     callee = nested.callee
     if shared.rules.has(Feature.LIGHT_NODE):
         most = max_total_complexity(shared.version)
@@ -227,7 +244,7 @@ class _Nested:
         check_answer(callee, result, spent, caller.address)
         # What is not reissuable cannot be reissued, whatever the time.
         context = msgspec.structs.replace(
-            shared.context, timestamp=shared.rules.invalid_reissue_until + 1
+            shared.context, timestamp=shared.rules.invalid_reissue_until + 1, traces=None
         )
         spent += do_answer(callee, result, callee.address, spent, context)
         spent += sum(script.complexity for script in scripts)
@@ -342,12 +359,17 @@ class _Nested:
                 self.callee, self.script, self.call, invocation, limit, caller_for(self.callee)
             )
         except ComplexityExceeded as error:
+            if caller.shared.context.limit is not None:
+                raise Unfinished("a call was not finished") from error
             return None, limit - error.spent
         except FailOrReject as error:
+            self.note.steps = ()
             refusal = AlwaysRejected(error.message)
             refusal.skips = False
             raise refusal from error
         except EvaluationError as error:
+            # The reference keeps the steps of what was evaluated to its end alone.
+            self.note.steps = ()
             raise failed(error.message, self.available - limit + error.spent) from error
         unused = limit - spent
         try:

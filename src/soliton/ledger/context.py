@@ -20,6 +20,7 @@ from soliton.ledger.rules_at import Rules
 from soliton.ledger.scripts import NO_SCRIPTS, Scripts
 from soliton.ledger.state import Overlay, State, Status
 from soliton.ledger.state_changes import StateChanges
+from soliton.ledger.traces import Traces
 from soliton.ride.environment import BlockInfo
 
 
@@ -57,6 +58,10 @@ class Context(msgspec.Struct, frozen=True):
     it, and below it ``chain``. Who runs them leaves in ``state_changes`` what a transaction's dApp
     did, by the transaction's id. Signatures that were not verified are left in ``unverified``.
     ``watch`` is called while scripts run and may raise ``ride.errors.Interrupted``.
+
+    With a ``limit`` of complexity only so much of what a transaction may fail by is run, and what
+    would come after it counts as done well: this is how the pool looks at transactions. What
+    scripts do is added to ``traces`` where these are wanted.
     """
 
     height: int
@@ -70,6 +75,14 @@ class Context(msgspec.Struct, frozen=True):
     state_changes: dict[bytes, StateChanges] = {}
     unverified: list[SignedMessage] = []
     watch: Callable[[], None] | None = None
+    limit: int | None = None
+    traces: Traces | None = None
+
+    def left_after(self, complexity: int) -> Context:
+        """The same where so much has been run."""
+        if self.limit is None:
+            return self
+        return msgspec.structs.replace(self, limit=self.limit - complexity)
 
 
 def always(_rules: Rules) -> bool:

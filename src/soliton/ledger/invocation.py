@@ -45,7 +45,7 @@ from soliton.ledger.call_frames import (
     pay,
     scripts_of_actions,
 )
-from soliton.ledger.calls import MAX_CALLS, MAX_PAYMENTS, caller_for
+from soliton.ledger.calls import MAX_CALLS, MAX_PAYMENTS, Unfinished, caller_for
 from soliton.ledger.context import Context
 from soliton.ledger.errors import TransactionRejected
 from soliton.ledger.portfolio import Portfolio
@@ -65,6 +65,7 @@ from soliton.ledger.state import (
     State,
 )
 from soliton.ledger.state_changes import ErrorMessage, StateChanges
+from soliton.ledger.traces import Fault, note
 from soliton.ride.bindings import (
     Invocation,
     check_payment_count,
@@ -146,11 +147,17 @@ def _invoke(run: Run, script: Script, recipient: Recipient) -> Invoked:
     paid_before = version >= _FIRST_PAID_BEFORE
     if paid_before:
         pay(root.call.payments, root.sender, run.address).write(own)
-    limit, free = _limits(version, shared.rules)
+    limit, free = _limits(version, context)
     scripted = _asset_scripts(root.call.payments, run.base)
     for_payments = sum(each.complexity for each in scripted)
     limit -= for_payments
-    result, spent = _evaluate_root(run, script, limit, free, for_payments)
+    try:
+        result, spent = _evaluate_root(run, script, limit, free, for_payments)
+    except TransactionRejected as error:
+        run.note.fault = Fault(_words(error))
+        raise
+    finally:
+        note(context.traces, run.note.trace(recipient))
     fault = limits_fault(run, result)
     if fault is not None:
         raise failed(fault, spent)
@@ -163,10 +170,21 @@ def _invoke(run: Run, script: Script, recipient: Recipient) -> Invoked:
     return Invoked(complexity, StateChanges(result.actions, tuple(run.done)))
 
 
-def _limits(version: int, rules: Rules) -> tuple[int, int]:
+def _words(error: TransactionRejected) -> str:
+    """Why a dApp that a transaction called broke off, as traces tell it."""
+    if isinstance(error, FailedTransaction):
+        return error.detail or error.reason
+    words = error.reason if isinstance(error, InvocationRejected) else str(error)
+    return f"InvokeRejectError(error = {words})"
+
+
+def _limits(version: int, context: Context) -> tuple[int, int]:
     """The limit of a transaction's complexity, and up to where errors cost nothing."""
+    rules = context.rules
     second_estimator = rules.has(Feature.BLOCK_REWARD) and not rules.has(Feature.BLOCK_V5)
     limit = NO_LIMIT if second_estimator else max_total_complexity(version)
+    if context.limit is not None and not second_estimator:
+        limit = context.limit
     return limit, FAIL_FREE_COMPLEXITY if rules.has(Feature.BLOCK_V5) else limit
 
 
@@ -192,7 +210,11 @@ def _evaluate_root(
 
     try:
         result, spent = evaluate(run, script, root.call, invocation, limit, caller_for(run))
+    except Unfinished:
+        return Result(()), 0
     except ComplexityExceeded as error:
+        if run.shared.context.limit is not None:
+            return Result(()), 0
         raise TransactionRejected(
             f"Evaluation was uncompleted with unused complexity = {limit - error.spent}"
         ) from error
@@ -206,6 +228,7 @@ def _evaluate_root(
         raise InvocationRejected(str(error)) from error
     except TransactionRejected as error:
         raise failure(f"GenericError({error})", spent) from error
+    run.note.result = result
     return result, spent
 
 

@@ -54,6 +54,7 @@ from soliton.ledger.scripts import (
     ScriptExecutionError,
     ScriptHead,
     account_script,
+    fault_of,
     smart_assets,
 )
 from soliton.ledger.state import (
@@ -64,6 +65,7 @@ from soliton.ledger.state import (
     Overlay,
     State,
 )
+from soliton.ledger.traces import UNKNOWN, AssetTrace, note
 from soliton.ride.bindings import Call, foreign_envelope_of, transfer_object
 from soliton.ride.errors import RideError, ScriptFormatError
 from soliton.ride.estimators.choice import (
@@ -165,6 +167,7 @@ class RideScripts:
             state,
             context,
             self._settings,
+            context.limit,
         )
         evaluated = context.rules.has(Feature.SYNCHRONOUS_CALLS)
         if answer.value is True:
@@ -222,14 +225,16 @@ class RideScripts:
         subject = call_subject(foreign_envelope_of(transaction), call)
         spent = 0
         for asset_id, script in scripted:
+            left = context.left_after(complexity + spent)
             try:
-                spent += self._run_asset(asset_id, script, subject, before, context)
+                spent += self._run_asset(asset_id, script, subject, before, left)
             except (NotAllowedByScript, ScriptExecutionError) as error:
-                value, words = (
-                    (None, error.reason) if isinstance(error, ScriptExecutionError) else (False, "")
-                )
+                told = fault_of(error)
+                note(context.traces, AssetTrace(asset_id, UNKNOWN, told))
+                value, words = (False, "") if told.words is None else (None, told.words)
                 total = complexity + spent + script.complexity
                 raise asset_failure(4, asset_id, total, value, words) from error
+            note(context.traces, AssetTrace(asset_id, UNKNOWN))
         return complexity + spent
 
     def read_call(self, action: EthereumCall, state: State, context: Context) -> InvokeScript:
@@ -289,11 +294,11 @@ def _check_signature(subject: AnyTransaction | Order, rules: Rules) -> int:
 
 def _refusal(answer: Answer, asset_id: AssetId | None) -> TransactionRejected:
     if answer.value is False:
-        return NotAllowedByScript(asset_id, answer.complexity)
+        return NotAllowedByScript(asset_id, answer.complexity, answer.steps)
     words = answer.error
     if answer.value is not None:
         words = f"Script returned not a boolean result, but {type_name(answer.value)}"
-    return ScriptExecutionError(words, asset_id, answer.complexity)
+    return ScriptExecutionError(words, asset_id, answer.complexity, answer.steps)
 
 
 def _subject(

@@ -42,6 +42,7 @@ from soliton.ride.errors import ComplexityExceeded, EvaluationError
 from soliton.ride.evaluator import NO_LIMIT, Setting, evaluate
 from soliton.ride.evaluator_library import Kind
 from soliton.ride.script import Script
+from soliton.ride.trace import Step, Trace
 from soliton.ride.values import Value, ride_list
 
 MAX_ACCOUNT_VERIFIER: Final = 2_000
@@ -61,11 +62,14 @@ class Subject(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What a script said: a value, or why it broke off, and the complexity that this took."""
+    """What a script said: a value, or why it broke off, the complexity that this took, and its
+    steps where they are wanted.
+    """
 
     value: Value | None
     complexity: int
     error: str = ""
+    steps: tuple[Step, ...] = ()
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -140,16 +144,22 @@ def ask(
         check_payment_count(subject.payments, own, multiple, _title(script, asked))
     except EvaluationError as error:
         return Answer(None, 0, error.message)
+    trace = None if context.traces is None else Trace()
+    setting = Setting(most, switches, kind, trace, context.watch)
+    value: Value | None = None
+    words = ""
     try:
-        setting = Setting(most, switches, kind, watch=context.watch)
         outcome = evaluate(script, environment, lambda: subject.make(view), setting)
-    except ComplexityExceeded as error:
+        value, spent = outcome.value, outcome.spent
+    except ComplexityExceeded as problem:
+        spent = problem.spent
         if limit is None:
-            return Answer(None, error.spent, f"Verifier complexity limit = {most} is exceeded")
-        return Answer(True, error.spent)
-    except EvaluationError as error:
-        return Answer(None, error.spent, error.message)
-    return Answer(outcome.value, outcome.spent)
+            words = f"Verifier complexity limit = {most} is exceeded"
+        else:
+            value = True
+    except EvaluationError as problem:
+        spent, words = problem.spent, problem.message
+    return Answer(value, spent, words, () if trace is None else tuple(trace.steps))
 
 
 def _limit(script: Script, is_asset: bool, context: Context) -> int:

@@ -31,6 +31,8 @@ from soliton.ledger.state import (
     Overlay,
     State,
 )
+from soliton.ledger.traces import AssetTrace, Fault, VerifierTrace, context_of, note
+from soliton.ride.trace import Step
 
 if TYPE_CHECKING:
     from soliton.chain.orders import Order
@@ -125,22 +127,37 @@ class ScriptsNotSupported(TransactionRejected):
 
 
 class NotAllowedByScript(TransactionRejected):
-    """A script said no; ``asset_id`` when it was an asset's, ``complexity`` is what it took."""
+    """A script said no; ``asset_id`` when it was an asset's, ``complexity`` is what it took and
+    ``steps`` what it did, if that was asked for.
+    """
 
-    def __init__(self, asset_id: AssetId | None = None, complexity: int = 0) -> None:
+    def __init__(
+        self,
+        asset_id: AssetId | None = None,
+        complexity: int = 0,
+        steps: tuple[Step, ...] = (),
+    ) -> None:
         super().__init__(f"Transaction is not allowed by {_owner(asset_id)}")
         self.asset_id = asset_id
         self.complexity = complexity
+        self.steps = steps
 
 
 class ScriptExecutionError(TransactionRejected):
-    """A script broke off; ``asset_id`` when it was an asset's, ``complexity`` is what it took."""
+    """A script broke off; the rest is as in ``NotAllowedByScript``."""
 
-    def __init__(self, reason: str, asset_id: AssetId | None = None, complexity: int = 0) -> None:
+    def __init__(
+        self,
+        reason: str,
+        asset_id: AssetId | None = None,
+        complexity: int = 0,
+        steps: tuple[Step, ...] = (),
+    ) -> None:
         super().__init__(f"Error while executing {_owner(asset_id)}: {reason}")
         self.reason = reason
         self.asset_id = asset_id
         self.complexity = complexity
+        self.steps = steps
 
 
 class InvocationRejected(TransactionRejected):
@@ -264,15 +281,54 @@ def smart_assets(assets: tuple[AssetId, ...], state: State) -> tuple[AssetId, ..
 
 
 def run_asset(
-    asset_id: AssetId, transaction: AnyTransaction, state: State, context: Context
+    asset_id: AssetId,
+    transaction: AnyTransaction,
+    state: State,
+    context: Context,
+    purpose: str | None = None,
 ) -> int:
     """Ask the script of a smart asset about a transaction and give the complexity.
 
+    ``purpose`` is what traces tell of it. Raises ``NotAllowedByScript`` or
+    ``ScriptExecutionError``.
+    """
+    traces = context.traces
+    name = purpose or context_of(transaction, asset_id)
+    script = asset_script(asset_id, state)
+    try:
+        complexity = context.scripts.run_asset(asset_id, script, transaction, state, context)
+    except (NotAllowedByScript, ScriptExecutionError) as error:
+        note(traces, AssetTrace(asset_id, name, fault_of(error)))
+        raise
+    note(traces, AssetTrace(asset_id, name))
+    return complexity
+
+
+def run_account(
+    address: Address,
+    script: AccountScript,
+    transaction: AnyTransaction,
+    state: State,
+    context: Context,
+) -> int:
+    """Ask the verifier of a transaction's sender and give the complexity.
+
     Raises ``NotAllowedByScript`` or ``ScriptExecutionError``.
     """
-    return context.scripts.run_asset(
-        asset_id, asset_script(asset_id, state), transaction, state, context
-    )
+    traces = context.traces
+    try:
+        complexity = context.scripts.run_account(script, transaction, state, context)
+    except (NotAllowedByScript, ScriptExecutionError) as error:
+        note(traces, VerifierTrace(address, fault_of(error)))
+        raise
+    note(traces, VerifierTrace(address))
+    return complexity
+
+
+def fault_of(error: NotAllowedByScript | ScriptExecutionError) -> Fault:
+    """The refusal of a script as traces tell it."""
+    words = error.reason if isinstance(error, ScriptExecutionError) else None
+    return Fault(words, error.steps)
 
 
 def asset_script(asset_id: AssetId, state: State) -> AssetScript:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -32,6 +32,9 @@ from soliton.ride.environment import Payment
 from soliton.ride.values import BigInt, CaseObject, RideList, Value
 
 JsonObject = dict[str, Any]
+
+FIRST_BASE64_BYTES: Final = 1_024
+"""Values of so many bytes and more are shown in base 64."""
 
 
 class ErrorMessage(msgspec.Struct, frozen=True, gc=False):
@@ -113,6 +116,11 @@ def _entry(entry: DataEntry) -> JsonObject:
     return {"key": entry.key, "type": kind, "value": entry.value}
 
 
+def _shown_bytes(data: bytes) -> str:
+    """Long ones in base 64: base 58 takes time that grows with the square of the length."""
+    return base58.encode(data) if len(data) < FIRST_BASE64_BYTES else _base64(data)
+
+
 def _base64(data: bytes) -> str:
     return "base64:" + base64.b64encode(data).decode()
 
@@ -162,8 +170,14 @@ def recipient_json(recipient: Recipient) -> str:
     return recipient_text(recipient)
 
 
-def value_json(value: Value) -> JsonObject:
-    """A value of the script language with its type."""
+MAX_SHOWN_DEPTH: Final = 100
+"""Lists and objects within one another; nothing of use is deeper, and scripts can go far down."""
+
+
+def value_json(value: Value, levels: int = MAX_SHOWN_DEPTH) -> JsonObject:
+    """A value of the script language with its type; what is deeper than so many ``levels`` is
+    shown as if it were empty.
+    """
     match value:
         case bool():
             return {"type": "Boolean", "value": value}
@@ -174,9 +188,11 @@ def value_json(value: Value) -> JsonObject:
         case str():
             return {"type": "String", "value": value}
         case bytes():
-            return {"type": "ByteVector", "value": base58.encode(value)}
+            return {"type": "ByteVector", "value": _shown_bytes(value)}
         case RideList():
-            return {"type": "Array", "value": [value_json(item) for item in value.items]}
+            items = value.items if levels else ()
+            return {"type": "Array", "value": [value_json(item, levels - 1) for item in items]}
         case CaseObject():
-            fields = {name: value_json(field) for name, field in value.fields.items()}
+            inner = value.fields.items() if levels else ()
+            fields = {name: value_json(field, levels - 1) for name, field in inner}
             return {"type": value.type_name, "value": fields}

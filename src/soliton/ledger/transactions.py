@@ -47,11 +47,13 @@ from soliton.ledger.scripts import (
     account_script,
     asset_script,
     failed_by_asset,
+    run_account,
     run_asset,
     smart_assets,
 )
 from soliton.ledger.state import Overlay, State, Status
 from soliton.ledger.state_changes import ErrorMessage, StateChanges
+from soliton.ledger.traces import MATCHER_FEE
 
 _FAILED_BY_ASSETS: Final = (3, 4)
 
@@ -249,7 +251,7 @@ def _check_proofs(
     elif transaction.version in type_by_id(transaction.type_id).signature_versions:
         raise TransactionRejected("Can't process transaction with signature from scripted account")
     else:
-        complexity = context.scripts.run_account(script, transaction, state, context)
+        complexity = run_account(sender, script, transaction, state, context)
     if of_type.proofs is not None:
         complexity += of_type.proofs(transaction, state, context, verify)
     return complexity
@@ -263,7 +265,8 @@ def _check_assets(
     complexity = 0
     for asset_id in smart_assets(of_type.assets(transaction, state), state):
         try:
-            complexity += run_asset(asset_id, transaction, state, context)
+            left = context.left_after(spent + complexity)
+            complexity += run_asset(asset_id, transaction, state, left)
         except (NotAllowedByScript, ScriptExecutionError) as error:
             if not may_fail:
                 raise
@@ -271,7 +274,7 @@ def _check_assets(
             raise failed_by_asset(error, spent + complexity + estimated) from error
     for asset_id in smart_assets(of_type.fee_assets(transaction), state):
         try:
-            run_asset(asset_id, transaction, state, context)
+            run_asset(asset_id, transaction, state, context, MATCHER_FEE)
         except (NotAllowedByScript, ScriptExecutionError) as error:
             if not may_fail:
                 raise

@@ -18,6 +18,7 @@ from soliton.crypto.keys import KeyPair
 from soliton.errors import InputError
 from soliton.ledger import fees
 from soliton.ledger.fees import MinimumFee
+from soliton.ledger.traces import Traces
 from soliton.node import miner
 from soliton.node.chain import Chain
 from soliton.node.events import ChainEvent, NodeEvents, Stopping
@@ -61,20 +62,26 @@ class Node:
         self.chain.on_change = self._changes.append
         limits = settings.utx
         self.pool = UtxPool(
-            self.chain, clock, limits.max_size, limits.max_bytes_size, self.events.publish
+            self.chain,
+            clock,
+            limits.max_size,
+            limits.max_bytes_size,
+            self.events.publish,
+            max_scripted=limits.max_scripted_size,
+            unlimited=limits.always_unlimited_execution,
         )
         self.agent = agent(settings.network.family)
         self.started_at = clock()
         self.last_change = self.started_at
         self._stop = asyncio.Event()
 
-    def broadcast(self, transaction: AnyTransaction) -> bool:
+    def broadcast(self, transaction: AnyTransaction, traces: Traces | None = None) -> bool:
         """Check a transaction and put it into the pool; ``False`` when it is there already.
 
-        What would fail at the cost of its fee is refused: it fails only when the chain changes
-        between here and the block. Raises the typed errors of the pool and the ledger.
+        What is seen to fail at the cost of its fee is refused. What scripts do is added to
+        ``traces``. Raises the typed errors of the pool and the ledger.
         """
-        return self.pool.add(transaction, may_fail=False)
+        return self.pool.add(transaction, may_fail=False, traces=traces)
 
     def minimum_fee(self, transaction: AnyTransaction) -> MinimumFee:
         """The least fee for a transaction in the next block."""

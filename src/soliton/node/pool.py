@@ -15,19 +15,28 @@ from __future__ import annotations
 import heapq
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from typing import Final
 
 import msgspec
 
+from soliton.chain.addresses import from_public_key
 from soliton.chain.blocks import Block
+from soliton.chain.features import Feature
+from soliton.chain.transactions import exchange, invoke_script
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.errors import InputError
 from soliton.ledger.context import Context
 from soliton.ledger.errors import AlreadyInState, LedgerError
+from soliton.ledger.rules import rules_of
+from soliton.ledger.scripts import FAIL_FREE_COMPLEXITY, account_script
 from soliton.ledger.state import ASSET_BALANCES, WAVES, Overlay, State
+from soliton.ledger.traces import Traces
 from soliton.ledger.transactions import Applied, apply_transaction, refuse_failure
 from soliton.node.accounts import accounts_of_pending
 from soliton.node.chain import Chain
 from soliton.node.events import Departure, Moved, PoolAccepted, PoolDropped, PoolEvent
+
+MAX_SCRIPTED: Final = 5_000
 
 _log = logging.getLogger(__name__)
 
@@ -46,10 +55,13 @@ class UtxPool:
         "_context_after",
         "_max_bytes",
         "_max_count",
+        "_max_scripted",
         "_moved",
         "_overlay",
+        "_scripted",
         "_tell",
         "_transactions",
+        "_unlimited",
     )
 
     def __init__(
@@ -59,10 +71,19 @@ class UtxPool:
         max_count: int,
         max_bytes: int,
         tell: Callable[[PoolEvent], None] = lambda _event: None,
+        *,
+        max_scripted: int = MAX_SCRIPTED,
+        unlimited: bool = False,
     ) -> None:
-        """``clock`` gives the time in ms; the limits are a count and a sum of signed bytes;
-        ``tell`` is called for each transaction that comes or goes.
+        """``clock`` gives the time in ms; the limits are a count, a sum of signed bytes and a count
+        of those that run scripts; ``tell`` is called for each transaction that comes or goes.
+
+        Unless ``unlimited``, scripts by which a transaction may fail are not run beyond the
+        complexity up to which failing costs nothing: what they come to shows in the block.
         """
+        self._max_scripted = max_scripted
+        self._unlimited = unlimited
+        self._scripted: set[bytes] = set()
         self._chain = chain
         self._clock = clock
         self._max_count = max_count
@@ -127,28 +148,51 @@ class UtxPool:
         *,
         verify_signature: bool = True,
         may_fail: bool = True,
+        traces: Traces | None = None,
     ) -> bool:
         """Check and keep a transaction; ``False`` when the pool has it already.
 
-        One that would fail at the cost of its fee is refused unless it ``may_fail``. Raises
-        ``PoolFull`` or what ``apply_transaction`` raises.
+        One that is seen to fail at the cost of its fee is refused unless it ``may_fail``. What
+        scripts do is added to ``traces``. Raises ``PoolFull`` or what ``apply_transaction`` raises.
         """
         if transaction.id in self._transactions:
             return False
         size = len(transaction.body)
         if len(self._transactions) >= self._max_count or self._bytes + size > self._max_bytes:
             raise PoolFull("Transaction pool size limit is reached")
-        applied = self._apply(transaction, self.context(), verify_signature, may_fail)
+        scripted = self._runs_scripts(transaction)
+        if scripted and len(self._scripted) >= self._max_scripted:
+            raise PoolFull("Transaction pool scripted txs size limit is reached")
+        context = self.context()
+        if traces is not None:
+            context = msgspec.structs.replace(context, traces=traces)
+        applied = self._apply(transaction, context, verify_signature, may_fail)
         moved = _moved_by(transaction, applied)
         self._transactions[transaction.id] = transaction
         self._moved[transaction.id] = moved
         self._bytes += size
+        if scripted:
+            self._scripted.add(transaction.id)
         self._tell(PoolAccepted(transaction, moved))
         return True
+
+    def _runs_scripts(self, transaction: AnyTransaction) -> bool:
+        """Whether it counts as one that does: calls of dApps, and all that scripted accounts send
+        but exchanges.
+        """
+        if transaction.type_id == invoke_script.TYPE.type_id:
+            return True
+        if transaction.type_id == exchange.TYPE.type_id or not transaction.sender_public_key:
+            return False
+        sender = from_public_key(transaction.sender_public_key, transaction.chain_id)
+        return account_script(sender, self._overlay) is not None
 
     def _apply(
         self, transaction: AnyTransaction, context: Context, verify: bool, may_fail: bool = True
     ) -> Applied:
+        fails = rules_of(transaction.type_id).may_fail and context.rules.has(Feature.BLOCK_V5)
+        if fails and not self._unlimited:
+            context = msgspec.structs.replace(context, limit=FAIL_FREE_COMPLEXITY)
         applied = apply_transaction(transaction, self._overlay, context, verify_signature=verify)
         if not may_fail:
             refuse_failure(applied)
@@ -190,6 +234,7 @@ class UtxPool:
                 dropped.append(PoolDropped(transaction, self._moved.pop(name), departure, reason))
         remaining = self._transactions
         self._transactions = {}
+        self._scripted.intersection_update(remaining)
         self._bytes = 0
         self._overlay = Overlay(self._chain.store, self._chain.height + 1)
         context = self.context()
@@ -206,6 +251,7 @@ class UtxPool:
 
     def _leaves(self, transaction: AnyTransaction, error: InputError) -> PoolDropped:
         moved = self._moved.pop(transaction.id)
+        self._scripted.discard(transaction.id)
         if isinstance(error, AlreadyInState):
             return PoolDropped(transaction, moved, Departure.MINED)
         _log.info("dropped %s from the pool: %s", transaction.id.hex(), error)

@@ -49,6 +49,8 @@ __all__ = [
 DEFAULT_NETWORK: Final = "zbs-testnet"
 SIGNER_PORT: Final = 6888
 MAX_PORT: Final = 65_535
+MAX_EVALUATION: Final = 1_000_000
+"""Complexity that a request to evaluate something may take."""
 MAX_REQUEST_LIMIT: Final = 1_000_000
 MAX_SEED_CHARS: Final = 2_048
 API_KEY_HASH_LENGTH: Final = 32
@@ -91,14 +93,14 @@ _NOT_USED_YET: Final = {
         "node-name", "nonce", "peers-broadcast-interval", "peers-data-residence-time", "port",
         "received-txs-cache-timeout", "suspension-residence-time", "traffic-logger", "upnp",
     ),
-    "rest-api": ("cors-headers", "evaluate-script-complexity-limit"),
+    "rest-api": ("cors-headers",),
     "synchronization": (
         "history-replier", "invalid-blocks-storage", "max-base-target", "max-chain-length",
         "max-rollback", "micro-block-synchronizer", "processed-blocks-cache-timeout", "score-ttl",
         "synchronization-timeout", "utx-synchronizer",
     ),
     "utx": ("allow-blacklisted-transfer-to", "allow-skip-checks",
-            "allow-transactions-from-smart-accounts", "always-unlimited-execution",
+            "allow-transactions-from-smart-accounts",
             "blacklist-sender-addresses", "cleanup-interval", "fast-lane-addresses",
             "force-validate-in-cleanup"),
 }  # fmt: skip
@@ -120,6 +122,7 @@ class RestApi(msgspec.Struct, frozen=True):
     data_keys_request_limit: int
     asset_details_limit: int
     transaction_snapshots_limit: int
+    evaluate_script_complexity_limit: int
 
     @property
     def api_key_hash(self) -> bytes | None:
@@ -175,11 +178,12 @@ class Features(msgspec.Struct, frozen=True):
 
 
 class Utx(msgspec.Struct, frozen=True):
-    """``utx``: how many unconfirmed transactions are kept."""
+    """``utx``: how many unconfirmed transactions are kept; whether scripts are run to their end."""
 
     max_size: int
     max_bytes_size: int
     max_scripted_size: int
+    always_unlimited_execution: bool = False
 
 
 class Signer(msgspec.Struct, frozen=True):
@@ -311,6 +315,7 @@ def _settings(
             max_size=utx.whole("max-size", 100_000, 1, MAX_INT),
             max_bytes_size=utx.whole("max-bytes-size", 52_428_800, 1, MAX_LONG),
             max_scripted_size=utx.whole("max-scripted-size", 5_000, 0, MAX_INT),
+            always_unlimited_execution=utx.truth("always-unlimited-execution", False),
         ),
         signer=_signer(own.section("signer"), rest_api),
     )
@@ -376,6 +381,12 @@ def _rest_api(section: Section, network: Network, notes: list[str]) -> RestApi:
         data_keys_request_limit=limit("data-keys-request-limit", 1_000),
         asset_details_limit=limit("asset-details-limit", 100),
         transaction_snapshots_limit=limit("transaction-snapshots-limit", 100),
+        evaluate_script_complexity_limit=section.whole(
+            "evaluate-script-complexity-limit",
+            4_000 if network.family == "tn" else 52_000,
+            1,
+            MAX_EVALUATION,
+        ),
     )
     if settings.api_key_hash_text and settings.api_key_hash is None:
         notes.append(

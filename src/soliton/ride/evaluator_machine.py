@@ -425,6 +425,9 @@ class Machine:
             raise _failed(NativeCrash(error.message), 0) from None
         except EvaluationError as error:
             raise _failed(error, context.remaining) from None
+        if self._trace is not None and number in EXTENDED:
+            spent = limit - native.cost - context.remaining
+            self._trace.note_cost(str(values[1]), spent, context.remaining)
         return value, context.remaining
 
     def _answer(self, number: int, values: tuple[Value, ...]) -> Value:

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from soliton.ride.values import CaseObject, RideList, Value
+from soliton.ride.values import RideList, Value, weight
 
 INVOKED_DAPP: Final = "@invokedDApp"
 INVOKED_FUNCTION: Final = "@invokedFuncName"
@@ -22,6 +22,12 @@ COMPLEXITY_LIMIT: Final = "@complexityLimit"
 COMPLEXITY: Final = "@complexity"
 ARGUMENTS: Final = "@args"
 STATE_CHANGES: Final = "@stateChanges"
+UNTOLD: Final = "@untold"
+
+MAX_WEIGHT: Final = 4_000_000
+"""Of all values in a trace. A script can hand a heavy value on ten thousands of times."""
+STEP_WEIGHT: Final = 40
+"""What a step counts besides its value."""
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -35,15 +41,22 @@ class Step(msgspec.Struct, frozen=True):
 class Trace:
     """The steps of one run, in the order in which they were finished."""
 
-    __slots__ = ("_errors", "steps")
+    __slots__ = ("_errors", "_left", "steps")
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
         self._errors: set[str] = set()
+        self._left = MAX_WEIGHT
 
     def note(self, name: str, value: Value) -> None:
-        """A name got a value."""
-        self.steps.append(Step(name, value))
+        """A name got a value; once there are too many, what follows is left out."""
+        if self._left < 0:
+            return
+        self._left -= STEP_WEIGHT + weight(value)
+        if self._left < 0:
+            self.steps.append(Step(UNTOLD, None, "the trace is too long: the rest is left out"))
+        else:
+            self.steps.append(Step(name, value))
 
     def note_error(self, name: str, message: str) -> None:
         """A name failed to get one; an error shows at the innermost name only."""
@@ -55,7 +68,7 @@ class Trace:
         self, name: str, arguments: tuple[Value, ...], cost: int | None, remaining: int
     ) -> None:
         """A function is about to be called; ``cost`` is ``None`` for one of the script itself."""
-        total = sum(argument_weight(argument) for argument in arguments)
+        total = sum(map(weight, arguments))
         self.note(f"{name}.{ARGUMENTS}", RideList(arguments, total))
         if cost is not None:
             self.note_cost(name, cost, remaining - cost)
@@ -64,8 +77,3 @@ class Trace:
         """What a call cost, and what is left."""
         self.note(f"{name}.{COMPLEXITY}", cost)
         self.note(COMPLEXITY_LIMIT, remaining)
-
-
-def argument_weight(value: Value) -> int:
-    """What an argument adds to the weight of the list that shows it; nobody checks that one."""
-    return value.weight if isinstance(value, RideList | CaseObject) else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from soliton.chain.transactions.invoke_script import InvokeScript
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.set_script import TYPE as SET_SCRIPT
 from soliton.chain.transactions.set_script import SetScript
+from soliton.crypto import base58
 from soliton.ride.compiler import compile_source
 from tests.api.chain import RICH_ADDRESS, PrivateChain
 
@@ -48,18 +50,57 @@ def invoke(chain: PrivateChain, name: str, *arguments: int) -> AnyTransaction:
     return chain.sign(INVOKE, call, 2, fee=900_000)
 
 
-async def test_calls_that_break_off_are_refused_however_late(dapp: PrivateChain) -> None:
-    for name, words in (("fail", "no, thanks"), ("failLate", "too late")):
-        transaction = invoke(dapp, name)
-        answer = await dapp.broadcast(transaction)
-        error: Any = answer.json()
-        assert answer.status == 400 and error["error"] == 306
-        assert error["message"] == f"Error while executing dApp: {words}"
-        assert error["transaction"]["type"] == 16
-        answer = await dapp.post("/debug/validate", codec.to_json(transaction))
-        told: Any = answer.json()
-        assert not told["valid"] and told["error"] == error["message"]
+async def test_calls_that_break_off_early_are_refused(dapp: PrivateChain) -> None:
+    transaction = invoke(dapp, "fail")
+    answer = await dapp.broadcast(transaction)
+    error: Any = answer.json()
+    assert answer.status == 400 and error["error"] == 306
+    assert error["message"] == "Error while executing dApp: no, thanks"
+    assert error["transaction"]["type"] == 16
+    answer = await dapp.post("/debug/validate", codec.to_json(transaction))
+    told: Any = answer.json()
+    assert not told["valid"] and told["error"] == error["message"]
     assert len(dapp.node.pool) == 0
+
+
+async def test_calls_that_break_off_late_fail_in_the_block(dapp: PrivateChain) -> None:
+    """The pool runs dApps only as far as failing costs nothing; validation runs them to the end."""
+    transaction = invoke(dapp, "failLate")
+    answer = await dapp.post("/debug/validate", codec.to_json(transaction))
+    told: Any = answer.json()
+    assert not told["valid"] and told["error"] == "Error while executing dApp: too late"
+    answer = await dapp.broadcast(transaction)
+    assert answer.status == 200
+    dapp.mine()
+    shown: Any = (await dapp.get(f"/transactions/info/{base58.encode(transaction.id)}")).json()
+    assert shown["applicationStatus"] == "script_execution_failed"
+    assert shown["spentComplexity"] > 1_000
+    assert shown["stateChanges"]["error"] == {"code": 1, "text": "too late"}
+
+
+async def test_calls_are_run_to_the_end_where_the_settings_say_so(tmp_path: Path) -> None:
+    chain = PrivateChain(tmp_path, always_unlimited_execution=True)
+    script = compile_source(SOURCE).script.source
+    chain.send(chain.sign(SET_SCRIPT, SetScript(script), 2, fee=10_000_000))
+    chain.mine()
+    answer = await chain.broadcast(invoke(chain, "failLate"))
+    error: Any = answer.json()
+    assert (answer.status, error["message"]) == (400, "Error while executing dApp: too late")
+    chain.node.close()
+
+
+async def test_no_more_transactions_with_scripts_than_the_settings_allow(tmp_path: Path) -> None:
+    chain = PrivateChain(tmp_path, max_scripted_size=1)
+    script = compile_source(SOURCE).script.source
+    chain.send(chain.sign(SET_SCRIPT, SetScript(script), 2, fee=10_000_000))
+    chain.mine()
+    assert (await chain.broadcast(invoke(chain, "keep", 1))).status == 200
+    answer = await chain.broadcast(invoke(chain, "keep", 2))
+    error: Any = answer.json()
+    assert answer.status == 400 and "scripted txs size limit" in error["message"]
+    chain.mine()
+    assert (await chain.broadcast(invoke(chain, "keep", 2))).status == 200
+    chain.node.close()
 
 
 async def test_verifiers_that_say_no_or_break_off(dapp: PrivateChain) -> None:

@@ -16,6 +16,8 @@ from collections.abc import AsyncIterator
 from itertools import islice
 from typing import Final
 
+import msgspec
+
 from soliton.api.asgi import NOT_FOUND
 from soliton.api.errors import (
     INVALID_ADDRESS,
@@ -28,6 +30,7 @@ from soliton.api.errors import (
     RejectionError,
 )
 from soliton.api.http import JsonStream, Request
+from soliton.api.json_traces import changes_with_leases, trace_json
 from soliton.api.json_transactions import MIDDLE, Members, confirmed_json, validated_json
 from soliton.api.lookup import ADDRESS, address_argument, decode_id, node_of, transaction_id
 from soliton.api.rest import examples
@@ -52,6 +55,7 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.errors import SolitonError
 from soliton.ledger.context import Context
 from soliton.ledger.hashes import SECTIONS
+from soliton.ledger.traces import Traces
 from soliton.ledger.transactions import apply_transaction, refuse_failure
 from soliton.node.chain import Chain
 from soliton.node.node import Node
@@ -120,35 +124,59 @@ async def _changes(node: Node, address: Address) -> AsyncIterator[object]:
         yield {"height": waiting[0], "balance": waiting[1]}
 
 
+class _Validated(msgspec.Struct, frozen=True):
+    """What came of a transaction: what is shown of it or what is wrong with it, and its traces."""
+
+    trace: list[Members] = []
+    members: Members = {}
+    error: ApiError | None = None
+
+
 async def validate(request: Request) -> Members:
     """What would become of a signed transaction on top of the chain, without sending it."""
     node, obj = node_of(request), request.json()
     started = time.perf_counter()
-    transaction, error = _claimed(obj, node)
-    now = node.clock()
-    height = node.chain.height
-    members: Members = {}
-    if transaction is not None:
-        claimed = transaction
+    now, height = node.clock(), node.chain.height
+    try:
+        claimed = read_claimed(obj, node)
+    except SolitonError as problem:
+        shown, found = obj, _Validated(error=refusal(problem, node.network.family))
+    else:
 
-        def work(chain: Chain, watch: Watch) -> Members | ApiError:
+        def work(chain: Chain, watch: Watch) -> _Validated:
             return _validated(claimed, chain, next_block(chain, now, watch))
 
+        shown = to_json(claimed)
         found = await request.context.workers.ask(node, work)
-        if isinstance(found, ApiError):
-            error = found
-        else:
-            members = found
     answer: Members = {
-        "valid": error is None,
+        "valid": found.error is None,
         "validationTime": int((time.perf_counter() - started) * 1_000),
-        "trace": [],
+        "trace": found.trace,
         "height": height,
     }
-    if error is not None:
-        shown = obj if transaction is None else to_json(transaction)
-        return answer | {"error": error.message, "transaction": shown}
-    return answer | members
+    if found.error is not None:
+        return answer | {"error": found.error.message, "transaction": shown}
+    return answer | found.members
+
+
+def _validated(transaction: AnyTransaction, chain: Chain, context: Context) -> _Validated:
+    family, chain_id = chain.network.family, chain.network.chain_id
+    traces: Traces = []
+    context = msgspec.structs.replace(context, traces=traces)
+    try:
+        applied = apply_transaction(transaction, chain.store, context)
+        refuse_failure(applied)
+    except Interrupted:
+        raise
+    except SolitonError as problem:
+        changes = changes_with_leases(chain.store, chain_id)
+        shown = [trace_json(each, changes) for each in traces]
+        return _Validated(shown, error=state_refusal(problem, transaction, family))
+    changes = changes_with_leases(applied.changes, chain_id)
+    shown = [trace_json(each, changes) for each in traces]
+    if family == OLDEST:
+        return _Validated(shown)
+    return _Validated(shown, validated_json(transaction, applied, chain))
 
 
 def state_changes(request: Request) -> Members:
@@ -187,26 +215,6 @@ async def _confirmed(node: Node, names: list[bytes]) -> AsyncIterator[object]:
             yield confirmed_json(found, node.chain)
         if number % _TRANSACTIONS == 0:
             await asyncio.sleep(0)
-
-
-def _claimed(obj: Members, node: Node) -> tuple[AnyTransaction | None, ApiError | None]:
-    try:
-        return read_claimed(obj, node), None
-    except SolitonError as error:
-        return None, refusal(error, node.network.family)
-
-
-def _validated(transaction: AnyTransaction, chain: Chain, context: Context) -> Members | ApiError:
-    """What is shown of a transaction, or what is wrong with it."""
-    family = chain.network.family
-    try:
-        applied = apply_transaction(transaction, chain.store, context)
-        refuse_failure(applied)
-    except Interrupted:
-        raise
-    except SolitonError as problem:
-        return state_refusal(problem, transaction, family)
-    return {} if family == OLDEST else validated_json(transaction, applied, chain)
 
 
 def next_block(chain: Chain, now: int, watch: Watch | None = None) -> Context:

@@ -25,6 +25,7 @@ from soliton.api.errors import (
 )
 from soliton.api.http import Request
 from soliton.api.json_reader import wrong_json
+from soliton.api.json_traces import short_changes, steps_json
 from soliton.api.json_transactions import MIDDLE, Members
 from soliton.api.lookup import ADDRESS, address_argument, node_of
 from soliton.api.rest import examples
@@ -37,7 +38,6 @@ from soliton.chain.addresses import (
     address_text,
     from_public_key,
     parse_address,
-    recipient_text,
 )
 from soliton.chain.errors import JsonFieldError
 from soliton.chain.function_calls import DEFAULT_CALL, FunctionCall, read_call_json
@@ -47,11 +47,10 @@ from soliton.crypto import base58
 from soliton.errors import InputError
 from soliton.ledger.context import Context
 from soliton.ledger.errors import TransactionRejected
-from soliton.ledger.script_results import Lease
 from soliton.ledger.script_runs import argument_value
 from soliton.ledger.scripts import FailedTransaction, account_script
 from soliton.ledger.state import ASSET_BALANCES, WAVES, Overlay
-from soliton.ledger.state_changes import to_json, value_json
+from soliton.ledger.state_changes import value_json
 from soliton.ledger.trial import Caller, Trials, Tried, try_call, try_expression
 from soliton.node.chain import Chain
 from soliton.ride.bindings import Call
@@ -66,9 +65,6 @@ from soliton.ride.trace import Trace
 T = TypeVar("T")
 Given = TypeVar("Given")
 
-MAX_COMPLEXITY: Final = 52_000
-MAX_COMPLEXITY_BEFORE: Final = 4_000
-"""On networks of the middle generation."""
 FAMILIES: Final = {"/utils/script/evaluate/{address}": ("waves", "tn")}
 """Routes that only some families of networks have."""
 
@@ -91,9 +87,10 @@ async def evaluate(request: Request) -> Members:
     if script is None or not script.is_dapp:
         raise invalid_request(f"Address {address_text(address)} is not dApp")
     now, traced = node.clock(), request.flag("trace")
+    limit = node.settings.rest_api.evaluate_script_complexity_limit
 
     def work(chain: Chain, watch: Watch) -> Members:
-        asked = _Asked(address, body, Trace() if traced else None)
+        asked = _Asked(address, body, limit, Trace() if traced else None)
         return _answer(asked, script, chain, next_block(chain, now, watch))
 
     answer = await request.context.workers.ask(node, work)
@@ -101,10 +98,13 @@ async def evaluate(request: Request) -> Members:
 
 
 class _Asked(msgspec.Struct, frozen=True):
-    """Which dApp is asked, what, and where its steps go when they are wanted."""
+    """Which dApp is asked, what, how much complexity it may take, and where its steps go when they
+    are wanted.
+    """
 
     address: Address
     body: Members
+    limit: int
     trace: Trace | None
 
 
@@ -125,10 +125,8 @@ def _answer(asked: _Asked, script: Script, chain: Chain, context: Context) -> Me
 
 def _evaluate(asked: _Asked, script: Script, chain: Chain, context: Context) -> Tried:
     address, body = asked.address, asked.body
-    middle = chain.network.family == MIDDLE
     state = Overlay(chain.store, chain.height + 1)
-    limit = MAX_COMPLEXITY_BEFORE if middle else MAX_COMPLEXITY
-    trials = Trials(state, context, chain.network.functionality, limit, asked.trace)
+    trials = Trials(state, context, chain.network.functionality, asked.limit, asked.trace)
     nobody = from_public_key(_NO_KEY, chain.network.chain_id)
     for each in (nobody, _NO_SENDER):
         state.put(WAVES, each, max(state.get(WAVES, each), _RICHES))
@@ -243,31 +241,11 @@ def _balance(value: object) -> int:
 def _success(tried: Tried, trace: Trace | None, chain: Chain) -> Members:
     if chain.network.family == MIDDLE:
         return {"result": value_json(tried.value)}
-    shown: Members = {"vars": _vars(trace)} if trace is not None else {}
+    shown: Members = {"vars": steps_json(trace.steps)} if trace is not None else {}
     return shown | {
         "result": value_json(tried.value),
         "complexity": tried.complexity,
-        "stateChanges": to_json(tried.changes, _lease),
-    }
-
-
-def _vars(trace: Trace) -> list[Members]:
-    """The steps of a run: names, and what became of them."""
-    shown: list[Members] = []
-    for step in trace.steps:
-        member: Members = {"name": step.name}
-        shown.append(member)
-        member |= {"error": step.error} if step.value is None else value_json(step.value)
-    return shown
-
-
-def _lease(lease: Lease) -> Members:
-    """A lease that there would be."""
-    return {
-        "recipient": recipient_text(lease.recipient),
-        "amount": lease.amount,
-        "nonce": lease.nonce,
-        "id": base58.encode(lease.id),
+        "stateChanges": short_changes(tried.changes),
     }
 
 

@@ -45,6 +45,7 @@ from soliton.api.errors import (
     invalid_request,
 )
 from soliton.api.http import Json, JsonStream, Request
+from soliton.api.json_traces import short_changes, trace_json
 from soliton.api.json_transactions import (
     Members,
     confirmed_json,
@@ -92,6 +93,7 @@ from soliton.chain.transactions.codec import to_json
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58
 from soliton.errors import SolitonError
+from soliton.ledger.traces import Traces
 from soliton.node.node import Node
 
 _TAG: Final = "transactions"
@@ -105,38 +107,44 @@ class Size(msgspec.Struct, frozen=True, gc=False):
 
 def broadcast(request: Request) -> object:
     """Check a signed transaction, keep it for a block, tell the network."""
+    traces: Traces | None = [] if request.flag("trace") else None
     try:
-        shown = broadcast_claimed(node_of(request), request.json())
+        shown = broadcast_claimed(node_of(request), request.json(), traces)
     except ApiError as error:
-        raise _traced(error, request) from error
-    if request.flag("trace"):
-        shown["trace"] = []
+        if traces is None:
+            raise
+        members = {**error.members, "trace": _trace(traces)}
+        raise ApiError(error.kind, error.message, members, error.hint) from error
+    if traces is not None:
+        shown["trace"] = _trace(traces)
     return shown
 
 
-def broadcast_claimed(node: Node, obj: dict[str, object]) -> Members:
-    """Check what a client says it has signed, and send it. Raises ``ApiError``."""
+def _trace(traces: Traces) -> list[Members]:
+    return [trace_json(each, short_changes) for each in traces]
+
+
+def broadcast_claimed(node: Node, obj: dict[str, object], traces: Traces | None = None) -> Members:
+    """Check what a client says it has signed, and send it. Raises ``ApiError``.
+
+    What scripts do is added to ``traces``.
+    """
     try:
         transaction = read_claimed(obj, node)
     except SolitonError as error:
         raise refusal(error, node.network.family) from error
-    return broadcast_signed(node, transaction)
+    return broadcast_signed(node, transaction, traces)
 
 
-def broadcast_signed(node: Node, transaction: AnyTransaction) -> Members:
+def broadcast_signed(
+    node: Node, transaction: AnyTransaction, traces: Traces | None = None
+) -> Members:
     """Send a transaction. Raises ``ApiError``."""
     try:
-        node.broadcast(transaction)
+        node.broadcast(transaction, traces)
     except SolitonError as error:
         raise state_refusal(error, transaction, node.network.family) from error
     return to_json(transaction)
-
-
-def _traced(error: ApiError, request: Request) -> ApiError:
-    if not request.flag("trace"):
-        return error
-    # Only scripts leave traces.
-    return ApiError(error.kind, error.message, {**error.members, "trace": []}, error.hint)
 
 
 def info(request: Request) -> object:
