@@ -65,7 +65,7 @@ from soliton.ledger.state import (
     State,
 )
 from soliton.ledger.state_changes import ErrorMessage, StateChanges
-from soliton.ledger.traces import Fault, note
+from soliton.ledger.traces import Fault
 from soliton.ride.bindings import (
     Invocation,
     check_payment_count,
@@ -157,7 +157,8 @@ def _invoke(run: Run, script: Script, recipient: Recipient) -> Invoked:
         run.note.fault = Fault(_words(error))
         raise
     finally:
-        note(context.traces, run.note.trace(recipient))
+        if context.traces is not None:
+            context.traces.append(run.note.trace(recipient))
     fault = limits_fault(run, result)
     if fault is not None:
         raise failed(fault, spent)
