@@ -1,0 +1,130 @@
+"""Answers: what a handler gives back, the envelopes around it, and how a refusal reads.
+
+There are two envelopes of errors. Most routes give ``{success, status, result, error, …}``;
+placing and cancelling give the error with ``status`` and ``success`` beside it.
+
+What lives here: both, the JSON encoder, and the answers that are plain text. What does not: which
+route uses which.
+
+Source: wavesplatform/matcher
+``dex/src/main/scala/com/wavesplatform/dex/api/http/entities/{MatcherResponse,HttpError}.scala``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from soliton.matching.errors import ErrorKind, MatcherError, Param
+from soliton.web.types import Headers
+
+JSON: Final = b"application/json"
+TEXT: Final = b"text/plain; charset=UTF-8"
+OK: Final = 200
+CREATED: Final = 201
+ACCEPTED: Final = 202
+
+STRING_MEMBERS: Final = frozenset(
+    (
+        *("amount", "available", "balance", "buyMatcherFee", "currentReward", "desiredReward"),
+        *("effective", "fee", "feeAmount", "generating", "in", "matcherFee", "minIncrement"),
+        *("minSponsoredAssetFee", "out", "price", "quantity", "regular", "reward"),
+        *("sellMatcherFee", "sponsorBalance", "totalAmount", "totalFee", "totalWavesAmount"),
+        "value",
+    )
+)
+"""Members whose numbers become strings for clients that ask for it; source: ``CustomJson.scala``.
+"""
+
+encode_json: Final = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole answer. ``plain`` marks the JSON in which clients may ask for numbers as strings."""
+
+    body: bytes
+    status: int = OK
+    content_type: bytes = JSON
+    headers: Headers = ()
+    plain: bool = False
+
+
+NOT_FOUND: Final = Answer(
+    b"The requested resource could not be found but may be available again in the future.",
+    404,
+    TEXT,
+)
+METHOD_NOT_ALLOWED: Final = Answer(
+    b"A request was made of a resource using a request method not supported by that resource; "
+    b"for example, using GET on a form which requires data to be presented via POST, or using "
+    b"PUT on a read-only resource.",
+    405,
+    TEXT,
+)
+TOO_LARGE: Final = Answer(b"The request entity is larger than this matcher takes.", 413, TEXT)
+BODY_TOO_SLOW: Final = Answer(b"The body of the request did not arrive in time.", 408, TEXT)
+
+
+class Refusal(Exception):
+    """A handler's refusal, with the ``status`` word that its route gives it."""
+
+    def __init__(self, error: MatcherError, word: str, *, flat: bool = False) -> None:
+        super().__init__(error.message)
+        self.error = error
+        self.word = word
+        self.flat = flat
+        """Whether the route has the envelope of placing and cancelling."""
+
+    def answer(self) -> Answer:
+        """The refusal as it is sent."""
+        if self.flat:
+            return flat_error(self.error, self.word)
+        return error_envelope(self.error, self.word)
+
+
+class Rejected(Exception):
+    """The route does not take this request; another one may, and if none does it is a 404."""
+
+
+def refuse(kind: ErrorKind, word: str, **params: Param) -> Refusal:
+    """A refusal of a kind, to be raised."""
+    return Refusal(MatcherError(kind, form=0, **params), word)
+
+
+def plain(value: object) -> Answer:
+    """JSON without an envelope."""
+    return Answer(encode_json(value), plain=True)
+
+
+def envelope(value: dict[str, Any], status: int = OK) -> Answer:
+    """JSON in the envelope of success; members of the value win over those of the envelope."""
+    return Answer(encode_json({"success": True, "status": "SimpleResponse", **value}), status)
+
+
+def message(words: str, status: int = OK) -> Answer:
+    """A sentence in the envelope of success."""
+    return envelope({"message": words}, status)
+
+
+def error_envelope(error: MatcherError, word: str) -> Answer:
+    """A refusal as most routes give it."""
+    body = {"success": False, "status": word, "result": None, **error.to_json()}
+    return Answer(encode_json(body), error.status)
+
+
+def flat_error(error: MatcherError, word: str) -> Answer:
+    """A refusal as placing and cancelling give it."""
+    return Answer(encode_json(flat_error_body(error, word)), error.status)
+
+
+def flat_error_body(error: MatcherError, word: str) -> dict[str, Any]:
+    """The members of ``flat_error``."""
+    return {**error.to_json(), "status": word, "success": False}
+
+
+def number(value: float) -> float | int:
+    """A double as JSON number: whole ones without a point."""
+    return int(value) if value.is_integer() else value

@@ -1,0 +1,71 @@
+"""The whole interface of a matcher: which routes there are, and the application made of them.
+
+What lives here: the list of groups and its order, which is the order of precedence. What does not:
+the routes.
+"""
+
+from __future__ import annotations
+
+from soliton.matcher.core import MatcherCore
+from soliton.matcher.market_data import MarketData
+from soliton.matcher.rest import (
+    balances,
+    books,
+    cancelling,
+    debug,
+    history,
+    market,
+    metrics,
+    pages,
+    placing,
+    service_info,
+)
+from soliton.matcher.rest.application import Application
+from soliton.matcher.rest.books import DEPTH_ROUTE, BookAnswers
+from soliton.matcher.rest.history import SIGNED_ORDER_ROUTE
+from soliton.matcher.rest.metrics import Metric
+from soliton.matcher.rest.routes import Route
+from soliton.matcher.websocket.hub import Hub
+
+
+def build_app(core: MatcherCore) -> Application:
+    """The application that a server serves; it listens to the matcher from now on."""
+    data, kept, hub = MarketData(core), BookAnswers(), Hub(core)
+    for listener in (data, kept, hub):
+        core.subscribe(listener)
+    application: Application | None = None
+
+    def figures() -> list[Metric]:
+        requests = failures = 0
+        if application is not None:
+            requests, failures = application.requests, application.failures
+        return [
+            Metric("soliton_matcher_requests_total", "counter", "requests answered", requests),
+            Metric("soliton_matcher_failures_total", "counter", "faults of ours", failures),
+            Metric("soliton_matcher_executions_total", "counter", "executions", data.executions),
+            Metric("soliton_matcher_websockets", "gauge", "open WebSocket connections", len(hub)),
+        ]
+
+    routes = documented_routes(data, hub, metrics.metrics_route(figures))
+    application = Application(core, (*routes, *pages.page_routes(routes)), kept, hub)
+    return application
+
+
+def documented_routes(data: MarketData, hub: Hub, *more: Route) -> tuple[Route, ...]:
+    """All routes but the pages. The signed order comes before the order book: both have two
+    segments, and the signature decides.
+    """
+    return (
+        *service_info.ROUTES,
+        *placing.ROUTES,
+        *cancelling.ROUTES,
+        *books.ROUTES,
+        SIGNED_ORDER_ROUTE,
+        DEPTH_ROUTE,
+        *history.ROUTES,
+        *balances.ROUTES,
+        *market.market_routes(data),
+        *hub.routes(),
+        *debug.ROUTES,
+        *more,
+    )

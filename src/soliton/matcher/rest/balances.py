@@ -1,0 +1,66 @@
+"""What accounts can trade with.
+
+What lives here: the routes. What does not: the balances (``MatcherCore``).
+
+Source: wavesplatform/matcher
+``dex/src/main/scala/com/wavesplatform/dex/api/http/routes/v0/BalancesRoute.scala``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from soliton.chain.addresses import from_public_key
+from soliton.matcher.node_client import Balances
+from soliton.matcher.rest import auth
+from soliton.matcher.rest.answers import Answer, Rejected, plain
+from soliton.matcher.rest.requests import (
+    Request,
+    read_address,
+    read_pair,
+    read_public_key,
+    traded_or_elsewhere,
+)
+from soliton.matcher.rest.routes import Auth, Route
+from soliton.matcher.rest.samples import BALANCES
+from soliton.matching.pairs import asset_text
+
+
+def balances_json(balances: Balances) -> dict[str, int]:
+    """Amounts by the text of their asset."""
+    return {asset_text(asset): amount for asset, amount in balances.items()}
+
+
+async def tradable_balance(request: Request) -> Answer:
+    """What new orders of a pair could offer; only what there is something of."""
+    owner = read_address(request.core, request.segments[5])
+    pair = await traded_or_elsewhere(request.core, read_pair(*request.segments[2:4]))
+    balances = await request.core.tradable(owner, pair)
+    return plain(balances_json({asset: n for asset, n in balances.items() if n > 0}))
+
+
+async def reserved_balance(request: Request) -> Answer:
+    """What is set aside for orders."""
+    public_key = read_public_key(request.segments[3])
+    try:
+        auth.check_signature(request, public_key)
+    except Rejected:
+        auth.check_key(request)
+        named = auth.named_user(request)
+        if named is not None and named != public_key:
+            raise auth.not_that_user() from None
+    owner = from_public_key(public_key, request.core.settings.network.chain_id)
+    return plain(balances_json(await request.core.reserved(owner)))
+
+
+ROUTES: Final = (
+    Route(
+        "GET", "/matcher/orderbook/{amount}/{price}/tradableBalance/{address}", tradable_balance,
+        "balances", "What an account can offer in a pair", example=BALANCES,
+    ),
+    Route(
+        "GET", "/matcher/balance/reserved/{publicKey}", reserved_balance, "balances",
+        "What is reserved for an account's orders", Auth.SIGNATURE_OR_KEY, barrier=False,
+        example=BALANCES,
+    ),
+)  # fmt: skip

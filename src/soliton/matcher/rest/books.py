@@ -1,0 +1,335 @@
+"""Order books: depth, status, markets, and what the operator may do with a whole book.
+
+Answers about depth are kept in their encoded form, by the request's own bytes, until the book
+changes: most requests to a matcher are these.
+
+What lives here: the routes and that store. What does not: the books (``soliton.matching``).
+
+Sources: wavesplatform/matcher
+``dex/src/main/scala/com/wavesplatform/dex/api/http/routes/v0/MarketsRoute.scala``,
+``routes/v1/OrderBookRoute.scala``, ``OrderBookHttpInfo.scala``, ``entities/HttpOrderBook.scala``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import ROUND_HALF_EVEN, Decimal
+from typing import Any, Final
+
+from soliton.chain.addresses import Address
+from soliton.chain.values import AssetId
+from soliton.crypto import base58
+from soliton.matcher.core import MatcherCore
+from soliton.matcher.rest import auth
+from soliton.matcher.rest.answers import ACCEPTED, Answer, Refusal, encode_json, envelope, message
+from soliton.matcher.rest.requests import (
+    Request,
+    read_depth,
+    read_pair,
+    traded_or_elsewhere,
+    traded_pair,
+)
+from soliton.matcher.rest.routes import Auth, Query, Route
+from soliton.matcher.rest.samples import BOOK, BOOK_IN_TEXT, BOOK_INFO, BOOK_STATUS, MARKETS
+from soliton.matching.arithmetic import decimal_text, denormalize_amount, denormalize_price
+from soliton.matching.book import LevelTotal, OrderBook
+from soliton.matching.errors import (
+    ASSET_PAIR_NOT_BLACKLISTED,
+    ORDER_BOOK_BROKEN,
+    MatcherError,
+)
+from soliton.matching.events import (
+    BookDeleted,
+    Event,
+    OrderAdded,
+    OrderCanceled,
+    OrderCancelFailed,
+    OrderExecuted,
+)
+from soliton.matching.pairs import AssetPair, asset_text
+from soliton.web.types import WholeAnswer
+
+MAX_KEPT_PER_BOOK: Final = 16
+"""Requests for one book differ in their depth; more ways to write one than this are not kept."""
+
+_BLACKLISTED_CLASSES: Final = (2, 5)
+"""The last byte of the codes that say that a pair is denied or blacklisted."""
+
+_Kept = dict[tuple[bytes, bytes], WholeAnswer]
+
+
+def pair_of_event(event: Event) -> AssetPair | None:
+    """The book that an event happened in; a failed cancellation is in none."""
+    match event:
+        case OrderAdded(order=order) | OrderCanceled(order=order) | OrderExecuted(taker=order):
+            return order.pair
+        case BookDeleted(pair=pair):
+            return pair
+        case OrderCancelFailed():
+            return None
+
+
+class BookAnswers:
+    """Encoded answers about order books, each as long as it is true."""
+
+    __slots__ = ("_by_pair", "_kept")
+
+    def __init__(self) -> None:
+        self._kept: _Kept = {}
+        self._by_pair: dict[AssetPair, list[tuple[bytes, bytes]]] = {}
+
+    def kept(self, raw_path: bytes, query_string: bytes) -> WholeAnswer | None:
+        """The answer to a request, if it was asked before and still holds."""
+        return self._kept.get((raw_path, query_string))
+
+    def keep(self, raw_path: bytes, request: Request, answer: WholeAnswer) -> None:
+        """Remember an answer about the book that the request's path names."""
+        pair = read_pair(*request.segments[2:4])
+        if answer.status != 200 or request.core.engine.book(pair) is None:
+            return
+        keys = self._by_pair.setdefault(pair, [])
+        key = (raw_path, request.query_string)
+        if len(keys) < MAX_KEPT_PER_BOOK and key not in self._kept:
+            keys.append(key)
+            self._kept[key] = answer
+
+    def on_events(self, offset: int, timestamp: int, events: Sequence[Event]) -> None:
+        """A command concerns one book: its answers hold no longer."""
+        del offset, timestamp
+        pair = pair_of_event(events[0]) if events else None
+        if pair is not None:
+            for key in self._by_pair.pop(pair, ()):
+                del self._kept[key]
+
+    def on_balances(self, address: Address, assets: frozenset[AssetId | None]) -> None:
+        """Books do not depend on balances."""
+
+    def on_rates(self, changed: dict[AssetId | None, float | None]) -> None:
+        """Books do not depend on rates."""
+
+
+# --- depth ----------------------------------------------------------------------------------------
+
+
+def levels_wanted(core: MatcherCore, depth: int | None) -> int:
+    """The next configured depth above the one that was asked for."""
+    ranges = core.settings.depth_ranges
+    wanted = core.settings.default_depth if depth is None else depth
+    return next((limit for limit in ranges if limit >= wanted), ranges[-1])
+
+
+async def order_book(request: Request) -> Answer:
+    """The best levels of a book, in the units of orders."""
+    depth = read_depth(request.query())
+    pair = await traded_or_elsewhere(request.core, read_pair(*request.segments[2:4]))
+    book, limit = request.core.engine.book(pair), levels_wanted(request.core, depth)
+    bids, asks = ([], []) if book is None else book.depth(limit)
+    return Answer(
+        encode_json(
+            {
+                "timestamp": request.core.now() if book is None else book.changed_at,
+                "pair": pair.to_json(),
+                "bids": bids,
+                "asks": asks,
+            }
+        )
+    )
+
+
+async def order_book_in_text(request: Request) -> Answer:
+    """The best levels of a book, as decimal text."""
+    core = request.core
+    pair = await traded_pair(core, read_pair(*request.segments[3:5]))
+    depth = max(read_depth_of_either_sign(request), 0)
+    amount_decimals = (await core.asset(pair.amount_asset)).decimals
+    price_decimals = (await core.asset(pair.price_asset)).decimals
+    book = core.engine.book(pair)
+    bids, asks = ([], []) if book is None else book.depth(levels_wanted(core, depth or None))
+
+    def in_text(levels: list[LevelTotal]) -> list[tuple[str, str]]:
+        out = []
+        for level in levels:
+            price = denormalize_price(level.price, amount_decimals, price_decimals)
+            amount = denormalize_amount(level.amount, amount_decimals)
+            out.append((_padded(price, price_decimals), _padded(amount, amount_decimals)))
+        return out
+
+    changed_at = core.now() if book is None else book.changed_at
+    body = {"timestamp": changed_at, "bids": in_text(bids), "asks": in_text(asks)}
+    return Answer(encode_json(body))
+
+
+def read_depth_of_either_sign(request: Request) -> int:
+    """The depth of the second generation's route, which lets negative numbers pass."""
+    query = request.query()
+    text = query.get("depth", "")
+    if text[:1] == "-":
+        query = {**query, "depth": text[1:]}
+        return -(read_depth(query) or 0)
+    depth = read_depth(query)
+    return request.core.settings.default_depth if depth is None else max(depth, 1)
+
+
+def _padded(value: Decimal, decimals: int) -> str:
+    return format(value.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_EVEN), "f")
+
+
+# --- about a book ---------------------------------------------------------------------------------
+
+
+async def book_status(request: Request) -> Answer:
+    """The best levels and the last trade."""
+    pair = await traded_or_elsewhere(request.core, read_pair(*request.segments[2:4]))
+    book = request.core.engine.book(pair)
+    return envelope({} if book is None else _status_json(book))
+
+
+def _status_json(book: OrderBook) -> dict[str, Any]:
+    status = book.status()
+    body: dict[str, Any] = {}
+    if (trade := status.last_trade) is not None:
+        side = trade.side.name.lower()
+        body |= {"lastPrice": trade.price, "lastAmount": trade.amount, "lastSide": side}
+    if (bid := status.best_bid) is not None:
+        body |= {"bid": bid.price, "bidAmount": bid.amount}
+    if (ask := status.best_ask) is not None:
+        body |= {"ask": ask.price, "askAmount": ask.amount}
+    return body
+
+
+async def book_info(request: Request) -> Answer:
+    """Restrictions and tick size."""
+    pair = await traded_or_elsewhere(request.core, read_pair(*request.segments[2:4]))
+    return envelope(await _info_json(request.core, pair))
+
+
+async def _info_json(core: MatcherCore, pair: AssetPair) -> dict[str, Any]:
+    tick = decimal_text(await tick_size(core, pair))
+    body: dict[str, Any] = {"matchingRules": {"tickSize": tick}}
+    restrictions = core.restrictions(pair)
+    if restrictions is not None:
+        body["restrictions"] = {
+            "stepAmount": decimal_text(restrictions.step_amount),
+            "minAmount": decimal_text(restrictions.min_amount),
+            "maxAmount": decimal_text(restrictions.max_amount),
+            "stepPrice": decimal_text(restrictions.step_price),
+            "minPrice": decimal_text(restrictions.min_price),
+            "maxPrice": decimal_text(restrictions.max_price),
+        }
+    return body
+
+
+async def tick_size(core: MatcherCore, pair: AssetPair) -> Decimal:
+    """The tick size for the next order of a pair, as a person writes it."""
+    amount, price = await core.asset(pair.amount_asset), await core.asset(pair.price_asset)
+    return denormalize_price(core.engine.tick_size(pair), amount.decimals, price.decimals)
+
+
+async def markets(request: Request) -> Answer:
+    """All books that were ever opened."""
+    core = request.core
+    found = [
+        market
+        for pair, created in core.pairs().items()
+        if (market := await _market_json(core, pair, created)) is not None
+    ]
+    return envelope({"matcherPublicKey": base58.encode(core.public_key), "markets": found})
+
+
+async def _market_json(core: MatcherCore, pair: AssetPair, created: int) -> dict[str, Any] | None:
+    try:
+        amount, price = await core.asset(pair.amount_asset), await core.asset(pair.price_asset)
+    except MatcherError:
+        return None  # An asset may be gone after a rollback of the chain.
+    return {
+        "amountAsset": asset_text(pair.amount_asset),
+        "amountAssetName": amount.name,
+        "amountAssetInfo": {"decimals": amount.decimals},
+        "priceAsset": asset_text(pair.price_asset),
+        "priceAssetName": price.name,
+        "priceAssetInfo": {"decimals": price.decimals},
+        "created": created,
+        **await _info_json(core, pair),
+    }
+
+
+# --- by the operator ------------------------------------------------------------------------------
+
+
+async def delete_book(request: Request) -> Answer:
+    """Forget the book of a pair that is not allowed any more."""
+    auth.check_key(request)
+    core, pair = request.core, read_pair(*request.segments[2:4])
+    try:
+        await traded_pair(core, pair)
+    except Refusal as refusal:
+        if refusal.word != "InfoNotFound" or not _is_denied(refusal.error):
+            raise
+    else:
+        error = MatcherError(ASSET_PAIR_NOT_BLACKLISTED, assetPair=pair)
+        raise Refusal(error, "InfoNotFound")
+    await _need_book(core, pair)
+    await core.delete_book(pair)
+    return message("Deleting order book", ACCEPTED)
+
+
+def _is_denied(error: MatcherError) -> bool:
+    return error.code & 0xFF in _BLACKLISTED_CLASSES
+
+
+async def cancel_all_in_book(request: Request) -> Answer:
+    """Cancel all orders of a pair."""
+    auth.check_key(request)
+    core = request.core
+    pair = await traded_pair(core, read_pair(*request.segments[2:4]))
+    await _need_book(core, pair)
+    await core.cancel_all_in_book(pair)
+    return message("Canceling all orders in order book", ACCEPTED)
+
+
+async def _need_book(core: MatcherCore, pair: AssetPair) -> None:
+    if pair not in core.pairs():
+        raise Refusal(MatcherError(ORDER_BOOK_BROKEN, assetPair=pair), "OrderBookUnavailable")
+
+
+_TAG: Final = "markets"
+_DEPTH: Final = Query(
+    "depth",
+    "How many levels; rounded up to the next depth that the matcher serves.",
+    {"type": "integer", "minimum": 0},
+)
+
+ROUTES: Final = (
+    Route("GET", "/matcher/orderbook", markets, _TAG, "All markets", example=MARKETS),
+    Route(
+        "GET", "/matcher/orderbook/{amount}/{price}/info", book_info, _TAG,
+        "Restrictions and tick size", example=BOOK_INFO,
+    ),
+    Route(
+        "GET", "/matcher/orderbook/{amount}/{price}/status", book_status, _TAG,
+        "Best levels and last trade", example=BOOK_STATUS,
+    ),
+    Route(
+        "DELETE", "/matcher/orderbook/{amount}/{price}", delete_book, _TAG,
+        "Delete the book of a pair that is not allowed", Auth.KEY, status=ACCEPTED,
+        example={"success": True, "status": "SimpleResponse", "message": "Deleting order book"},
+    ),
+    Route(
+        "POST", "/matcher/orderbook/{amount}/{price}/cancelAll", cancel_all_in_book, _TAG,
+        "Cancel all orders of a pair", Auth.KEY, status=ACCEPTED,
+        example={
+            "success": True, "status": "SimpleResponse",
+            "message": "Canceling all orders in order book",
+        },
+    ),
+    Route(
+        "GET", "/api/v1/orderbook/{amount}/{price}", order_book_in_text, _TAG,
+        "An order book as decimal text", queries=(_DEPTH,), example=BOOK_IN_TEXT,
+    ),
+)  # fmt: skip
+
+DEPTH_ROUTE: Final = Route(
+    "GET", "/matcher/orderbook/{amount}/{price}", order_book, _TAG,
+    "An order book in the units of orders", queries=(_DEPTH,), example=BOOK,
+)  # fmt: skip
+"""Apart from the others: a route of the same form, asked with a signature, comes before it."""

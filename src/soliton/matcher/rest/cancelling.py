@@ -1,0 +1,149 @@
+"""Cancelling orders.
+
+What lives here: the routes. What does not: signatures (``auth``) and cancelling
+(``MatcherCore``).
+
+Source: wavesplatform/matcher
+``dex/src/main/scala/com/wavesplatform/dex/api/http/routes/v0/CancelRoute.scala``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from soliton.chain.addresses import Address, from_public_key
+from soliton.crypto import base58
+from soliton.crypto.errors import Base58Error
+from soliton.matcher.core import MatcherCore
+from soliton.matcher.rest import auth
+from soliton.matcher.rest.answers import Answer, Refusal, encode_json, flat_error, flat_error_body
+from soliton.matcher.rest.requests import (
+    MAX_BASE58_CHARS,
+    Request,
+    check_content_type,
+    invalid_json,
+    read_address,
+    read_order_id,
+    read_pair,
+    traded_pair,
+)
+from soliton.matcher.rest.routes import Auth, Route
+from soliton.matcher.rest.samples import CANCEL_REQUEST, CANCELLED, CANCELLED_MANY, ORDER_ID
+from soliton.matching.commands import CancelSource
+from soliton.matching.errors import CAN_NOT_PERSIST_EVENT, ORDER_NOT_FOUND, MatcherError
+from soliton.matching.pairs import AssetPair
+
+MAX_BATCH: Final = 1_000
+"""Order ids in one request; the limit on bodies allows some more."""
+
+_decode_ids: Final = msgspec.json.Decoder(list[str]).decode
+
+
+async def cancel_in_pair(request: Request) -> Answer:
+    """One order, or all of a pair."""
+    pair = read_pair(*request.segments[2:4])
+    try:
+        await traded_pair(request.core, pair)
+    except Refusal as refusal:
+        if refusal.word == "InfoNotFound":
+            raise Refusal(refusal.error, "OrderCancelRejected") from None
+        raise
+    return await _cancel(request, pair)
+
+
+async def cancel_anywhere(request: Request) -> Answer:
+    """One order, or all of the account."""
+    return await _cancel(request, None)
+
+
+async def _cancel(request: Request, pair: AssetPair | None) -> Answer:
+    owner, order_id = auth.read_cancel(request)
+    if order_id is None:
+        return _batch(await request.core.cancel_all(owner, pair))
+    return await _cancel_one(request.core, order_id, owner)
+
+
+async def _cancel_one(core: MatcherCore, order_id: bytes, owner: Address) -> Answer:
+    try:
+        await core.cancel(order_id, owner, CancelSource.REQUEST)
+    except MatcherError as error:
+        stored = error.kind is not CAN_NOT_PERSIST_EVENT
+        return flat_error(error, "OrderCancelRejected" if stored else "WavesNodeUnavailable")
+    return Answer(encode_json(_success(order_id)))
+
+
+def _batch(results: list[tuple[bytes, MatcherError | None]]) -> Answer:
+    items = [
+        _success(order_id) if error is None else flat_error_body(error, "OrderCancelRejected")
+        for order_id, error in results
+    ]
+    # The items are a list within a list: clients depend on it.
+    body = {"success": True, "status": "BatchCancelCompleted", "message": [items]}
+    return Answer(encode_json(body))
+
+
+def _success(order_id: bytes) -> dict[str, Any]:
+    return {"orderId": base58.encode(order_id), "success": True, "status": "OrderCanceled"}
+
+
+async def cancel_orders_of_address(request: Request) -> Answer:
+    """Some orders of an account, by their ids."""
+    owner = read_address(request.core, request.segments[2])
+    auth.check_signature_or_key(request, owner)
+    check_content_type(request.headers)
+    try:
+        texts = _decode_ids(request.body)
+        ids = [base58.decode(text, MAX_BASE58_CHARS) for text in texts[: MAX_BATCH + 1]]
+    except (msgspec.DecodeError, Base58Error, RecursionError):
+        raise invalid_json() from None
+    if len(ids) > MAX_BATCH:
+        raise invalid_json(f"({MAX_BATCH})")
+    return _batch(await request.core.cancel_many(owner, ids))
+
+
+async def cancel_order_with_key(request: Request) -> Answer:
+    """Any order, by the operator."""
+    auth.check_key(request)
+    named = auth.named_user(request)
+    order_id = read_order_id(request.segments[3])
+    core = request.core
+    if named is not None:
+        owner: Address | None = from_public_key(named, core.settings.network.chain_id)
+    else:
+        owner = core.owner_of(order_id)
+    if owner is None:
+        error = MatcherError(ORDER_NOT_FOUND, id=base58.encode(order_id))
+        return flat_error(error, "OrderCancelRejected")
+    return await _cancel_one(core, order_id, owner)
+
+
+_TAG: Final = "cancel"
+
+ROUTES: Final = (
+    Route(
+        "POST", "/matcher/orderbook/{amount}/{price}/cancel", cancel_in_pair, _TAG,
+        "Cancel an order, or all orders of a pair",
+        Auth.SIGNED_BODY, body=CANCEL_REQUEST, example=CANCELLED,
+        description="With orderId: that order, signed sender ‖ orderId. With timestamp: all orders "
+        "of the pair, signed sender ‖ timestamp (8 bytes, big endian).",
+    ),
+    Route(
+        "POST", "/matcher/orderbook/cancel", cancel_anywhere, _TAG,
+        "Cancel an order, or all orders of the account",
+        Auth.SIGNED_BODY, body=CANCEL_REQUEST, example=CANCELLED,
+        description="As for one pair.",
+    ),
+    Route(
+        "POST", "/matcher/orders/{address}/cancel", cancel_orders_of_address, _TAG,
+        "Cancel some orders of an account",
+        Auth.SIGNATURE_OR_KEY, body=[ORDER_ID], example=CANCELLED_MANY,
+        description="A signature is that of the account in the path, whose key the header "
+        "X-User-Public-Key has.",
+    ),
+    Route(
+        "POST", "/matcher/orders/cancel/{orderId}", cancel_order_with_key, _TAG,
+        "Cancel an order of anybody", Auth.KEY, example=CANCELLED,
+    ),
+)  # fmt: skip

@@ -1,0 +1,220 @@
+"""What the operator may look at, and snapshots on demand.
+
+What lives here: the routes, and the settings without their secrets. What does not: metrics.
+
+Source: wavesplatform/matcher
+``dex/src/main/scala/com/wavesplatform/dex/api/http/routes/v0/DebugRoute.scala``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any, Final
+
+import msgspec
+
+from soliton.chain.addresses import from_public_key
+from soliton.crypto import base58
+from soliton.matcher.core import MatcherCore
+from soliton.matcher.errors import NodeUnavailable
+from soliton.matcher.rest import auth
+from soliton.matcher.rest.answers import Answer, message, plain
+from soliton.matcher.rest.balances import balances_json
+from soliton.matcher.rest.requests import Request, invalid_json, read_address, read_json
+from soliton.matcher.rest.routes import Auth, Route
+from soliton.matcher.rest.samples import ADDRESS_STATE, ASSET
+
+MAX_MESSAGE_CHARS: Final = 4_096
+HOCON: Final = b"application/hocon"
+
+logger = logging.getLogger("soliton.matcher")
+_background: Final[set[asyncio.Task[None]]] = set()
+
+
+async def status(request: Request) -> Answer:
+    """Whether the service works, and what it knows of the chain."""
+    auth.check_key(request)
+    core = request.core
+    blockchain: dict[str, Any] = {"status": "Working"}
+    try:
+        blockchain["height"] = (await core.node.status()).height
+    except NodeUnavailable:
+        blockchain["status"] = "Unavailable"
+    return plain({"service": core.status.value, "blockchain": blockchain})
+
+
+async def config(request: Request) -> Answer:
+    """The settings in force; JSON is HOCON too."""
+    auth.check_key(request)
+    body = {"waves": {"dex": settings_json(request.core)}}
+    return Answer(msgspec.json.format(msgspec.json.encode(body), indent=2), content_type=HOCON)
+
+
+def settings_json(core: MatcherCore) -> dict[str, Any]:
+    """The settings under the names of the configuration file; secrets are left out."""
+    told = core.settings
+    api, sockets, node = told.rest_api, told.web_sockets, told.node
+    return {
+        "id": told.id,
+        "data-directory": str(told.directory),
+        "address-scheme-character": chr(told.network.chain_id),
+        "rest-api": {
+            "address": api.address,
+            "port": api.port,
+            "cors": api.cors,
+            "api-key-different-host": api.api_key_different_host,
+            "signature-window": f"{api.signature_window_ms}ms",
+            "request-timeout": f"{api.request_timeout_ms}ms",
+            "max-body-bytes": api.max_body_bytes,
+        },
+        "web-sockets": {
+            "health-check": {
+                "ping-interval": f"{sockets.ping_interval_ms}ms",
+                "pong-timeout": f"{sockets.pong_timeout_ms}ms",
+            },
+            "external-client-handler": {
+                "messages-interval": f"{sockets.messages_interval_ms}ms",
+                "max-connection-lifetime": f"{sockets.max_connection_lifetime_ms}ms",
+                "subscriptions": {
+                    "max-order-book-number": sockets.max_order_books,
+                    "max-address-number": sockets.max_addresses,
+                },
+            },
+        },
+        "node": {"url": node.url, "poll-interval": f"{node.poll_interval_ms}ms"},
+        "events-queue": {"type": told.queue.type},
+        "address-actor": {
+            "max-active-orders": told.max_active_orders,
+            "batch-cancel-timeout": f"{told.batch_cancel_timeout_ms}ms",
+        },
+        "order-db": {"max-orders": told.max_finalized_orders},
+        "order-book-http": {
+            "depth-ranges": list(told.depth_ranges),
+            "default-depth": told.default_depth,
+        },
+        "snapshots-interval": told.snapshots_interval,
+    }
+
+
+async def current_offset(request: Request) -> Answer:
+    """The last command that was applied."""
+    auth.check_key(request)
+    return plain(request.core.offsets.current)
+
+
+async def last_offset(request: Request) -> Answer:
+    """The last command in the journal."""
+    auth.check_key(request)
+    return plain(request.core.offsets.last)
+
+
+async def oldest_snapshot_offset(request: Request) -> Answer:
+    """Where the oldest snapshot stands, -1 without one."""
+    auth.check_key(request)
+    return plain(request.core.offsets.oldest_snapshot)
+
+
+async def all_snapshot_offsets(request: Request) -> Answer:
+    """Where the newest snapshot of each book stands: it holds all books at once."""
+    auth.check_key(request)
+    core = request.core
+    offset = core.offsets.newest_snapshot
+    return plain({pair.key: offset for pair in core.pairs()} if offset >= 0 else {})
+
+
+async def save_snapshots(request: Request) -> Answer:
+    """Write a snapshot soon."""
+    auth.check_key(request)
+    task = asyncio.create_task(request.core.save_snapshots())
+    _background.add(task)
+    task.add_done_callback(_background.discard)
+    return message("Saving started")
+
+
+async def address_state(request: Request) -> Answer:
+    """All about an account."""
+    auth.check_key(request)
+    report = await request.core.report(read_address(request.core, request.segments[3]))
+    return plain(
+        {
+            "regular": balances_json(report.regular),
+            "reserved": balances_json(report.reserved),
+            "allTradableBalance": balances_json(report.tradable),
+            "unconfirmed": balances_json(report.unconfirmed),
+            "outgoingLeasing": report.leased_out,
+            "notCreatedTxs": report.not_created_transactions,
+            "notObservedTxs": report.not_observed_transactions,
+            "placementQueue": [base58.encode(order_id) for order_id in report.placement_queue],
+        }
+    )
+
+
+async def check_address(request: Request) -> Answer:
+    """Whether an account is one of the matcher's liquidity providers."""
+    address = read_address(request.core, request.segments[3])
+    chain_id = request.core.settings.network.chain_id
+    accounts = request.core.engine.settings.lp_accounts
+    listed = any(from_public_key(key, chain_id) == address for key in accounts)
+    return plain({"matcher": listed, "blockchain": listed})
+
+
+async def print_message(request: Request) -> Answer:
+    """Write a line to the log."""
+    auth.check_key(request)
+    given = read_json(request)
+    words = given.get("message") if isinstance(given, dict) else None
+    if not isinstance(words, str):
+        raise invalid_json("/message")
+    logger.warning("the operator says: %r", words[:MAX_MESSAGE_CHARS])
+    return message("Message logged")
+
+
+_TAG: Final = "debug"
+_BASE: Final = "/matcher/debug"
+
+ROUTES: Final = (
+    Route(
+        "GET", f"{_BASE}/status", status, _TAG, "Whether the matcher works", Auth.KEY,
+        barrier=False,
+        example={"service": "Working", "blockchain": {"status": "Working", "height": 42}},
+    ),
+    Route(
+        "GET", f"{_BASE}/config", config, _TAG, "The settings in force, without secrets", Auth.KEY,
+        barrier=False, example="waves { … }", content_type="application/hocon",
+    ),
+    Route(
+        "GET", f"{_BASE}/currentOffset", current_offset, _TAG, "The last command applied",
+        Auth.KEY, barrier=False, example=1024,
+    ),
+    Route(
+        "GET", f"{_BASE}/lastOffset", last_offset, _TAG, "The last command in the journal",
+        Auth.KEY, barrier=False, example=1024,
+    ),
+    Route(
+        "GET", f"{_BASE}/oldestSnapshotOffset", oldest_snapshot_offset, _TAG,
+        "The oldest snapshot, -1 where there is none", Auth.KEY, barrier=False, example=-1,
+    ),
+    Route(
+        "GET", f"{_BASE}/allSnapshotOffsets", all_snapshot_offsets, _TAG, "Snapshots by book",
+        Auth.KEY, barrier=False, example={f"{ASSET}-WAVES": 1000},
+    ),
+    Route(
+        "POST", f"{_BASE}/saveSnapshots", save_snapshots, _TAG, "Write a snapshot", Auth.KEY,
+        barrier=False,
+        example={"success": True, "status": "SimpleResponse", "message": "Saving started"},
+    ),
+    Route(
+        "GET", f"{_BASE}/address/{{address}}", address_state, _TAG, "All about an account",
+        Auth.KEY, barrier=False, example=ADDRESS_STATE,
+    ),
+    Route(
+        "GET", f"{_BASE}/address/{{address}}/check", check_address, _TAG,
+        "Whether an account provides liquidity", barrier=False,
+        example={"matcher": False, "blockchain": False},
+    ),
+    Route(
+        "POST", f"{_BASE}/print", print_message, _TAG, "Write to the log", Auth.KEY,
+        barrier=False, documented=False,
+    ),
+)  # fmt: skip

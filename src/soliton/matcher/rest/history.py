@@ -1,0 +1,279 @@
+"""Orders of accounts: their state, their history, their transactions.
+
+What lives here: the routes and the JSON of an order's record. What does not: the records
+(``soliton.matcher.records``).
+
+Sources: wavesplatform/matcher
+``dex/src/main/scala/com/wavesplatform/dex/api/http/routes/v0/{HistoryRoute,MarketsRoute,
+TransactionsRoute}.scala``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from soliton.chain.addresses import Address, from_public_key
+from soliton.chain.transactions import codec
+from soliton.chain.transactions.exchange import Exchange
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.crypto import base58
+from soliton.matcher.core import MatcherCore
+from soliton.matcher.records import OrderInfo
+from soliton.matcher.rest import auth
+from soliton.matcher.rest.answers import (
+    METHOD_NOT_ALLOWED,
+    Answer,
+    encode_json,
+    envelope,
+    plain,
+    refuse,
+)
+from soliton.matcher.rest.order_json import order_json
+from soliton.matcher.rest.requests import (
+    Request,
+    read_address,
+    read_flag,
+    read_json,
+    read_order_id,
+    read_pair,
+    read_public_key,
+    traded_or_elsewhere,
+)
+from soliton.matcher.rest.routes import FLAG_SCHEMA, Auth, Query, Route
+from soliton.matcher.rest.samples import (
+    CANCEL_REQUEST,
+    HISTORY_ITEM,
+    ORDER_ID,
+    ORDER_STATUS,
+    TRANSACTION,
+)
+from soliton.matching.errors import FEATURE_NOT_IMPLEMENTED, ORDER_NOT_FOUND
+from soliton.matching.model import OrderStatus
+from soliton.matching.pairs import AssetPair, asset_text
+
+_FIXED_PRICE_VERSION: Final = 3
+"""From this version of exchange transactions on their price has eight decimals, whatever the pair.
+"""
+_UNTOUCHED: Final = (OrderStatus.ACCEPTED, OrderStatus.NOT_FOUND)
+
+
+def item_json(info: OrderInfo) -> dict[str, Any]:
+    """An order as it stands in lists."""
+    return {
+        "id": base58.encode(info.id),
+        "type": info.side.name.lower(),
+        "orderType": "market" if info.is_market else "limit",
+        "amount": info.amount,
+        "filled": info.filled,
+        "price": info.price,
+        "fee": info.fee,
+        "filledFee": info.filled_fee,
+        "feeAsset": asset_text(info.fee_asset),
+        "timestamp": info.timestamp,
+        "status": info.status.value,
+        "assetPair": info.pair.to_json(),
+        "avgWeighedPrice": info.average_price,
+        "version": info.version,
+        "totalExecutedPriceAssets": info.executed_price_assets,
+    }
+
+
+# --- one order ------------------------------------------------------------------------------------
+
+
+async def order_status(request: Request) -> Answer:
+    """How far an order came, for anybody who knows its id."""
+    order_id = read_order_id(request.segments[4])
+    await traded_or_elsewhere(request.core, read_pair(*request.segments[2:4]))
+    info = request.core.order_info(order_id)
+    if info is None:
+        status = OrderStatus.NOT_FOUND.value
+        return plain({"status": status, "message": "The limit order is not found"})
+    body: dict[str, Any] = {"status": info.status.value}
+    if info.status not in _UNTOUCHED:
+        body |= {"filledAmount": info.filled, "filledFee": info.filled_fee}
+    return plain(body)
+
+
+async def order_of_public_key(request: Request) -> Answer:
+    """One of the account's own orders; without a signature this is an order book."""
+    # The segments are read first: what is malformed is said of them, not of a pair.
+    order_id = read_order_id(request.segments[3])
+    public_key = read_public_key(request.segments[2])
+    auth.check_signature(request, public_key)
+    return _item(request.core, order_id, _owner(request.core, public_key))
+
+
+async def order_of_address(request: Request) -> Answer:
+    """An order of an account, for the operator."""
+    auth.check_key(request)
+    owner = read_address(request.core, request.segments[2])
+    order_id = read_order_id(request.segments[3])
+    _check_named_user(request, owner)
+    return _item(request.core, order_id, owner)
+
+
+def _item(core: MatcherCore, order_id: bytes, owner: Address) -> Answer:
+    info = core.order_info(order_id)
+    if info is None or info.owner != owner:
+        raise refuse(ORDER_NOT_FOUND, "InfoNotFound", id=base58.encode(order_id))
+    return envelope(item_json(info))
+
+
+# --- lists ----------------------------------------------------------------------------------------
+
+
+async def history_of_public_key(request: Request) -> Answer:
+    """The account's own orders."""
+    flags = _flags(request)
+    public_key = read_public_key(request.segments[2])
+    auth.check_signature(request, public_key)
+    return _list(request.core, _owner(request.core, public_key), None, flags, (True, True))
+
+
+async def history_in_pair(request: Request) -> Answer:
+    """The account's own orders of one pair."""
+    public_key = read_public_key(request.segments[5])
+    pair = await traded_or_elsewhere(request.core, read_pair(*request.segments[2:4]))
+    flags = _flags(request)
+    auth.check_signature(request, public_key)
+    return _list(request.core, _owner(request.core, public_key), pair, flags, (True, True))
+
+
+async def history_of_address(request: Request) -> Answer:
+    """The orders of an account, for the operator."""
+    auth.check_key(request)
+    owner = read_address(request.core, request.segments[2])
+    _check_named_user(request, owner)
+    return _list(request.core, owner, None, _flags(request), (True, False))
+
+
+def _flags(request: Request) -> tuple[bool, bool] | None:
+    """Which of active and closed orders are wanted, or ``None`` where the request does not say."""
+    query = request.query()
+    active, closed = read_flag(query, "activeOnly"), read_flag(query, "closedOnly")
+    match active, closed:
+        case None, None:
+            return None
+        case True, True:
+            return False, False
+        case True, _:
+            return True, False
+        case _, True:
+            return False, True
+        case _:
+            return True, True
+
+
+def _list(
+    core: MatcherCore,
+    owner: Address,
+    pair: AssetPair | None,
+    flags: tuple[bool, bool] | None,
+    default: tuple[bool, bool],
+) -> Answer:
+    active, closed = default if flags is None else flags
+    found = core.history(owner, pair, active=active, closed=closed) if active or closed else []
+    return plain([item_json(info) for info in found])
+
+
+def _owner(core: MatcherCore, public_key: bytes) -> Address:
+    return from_public_key(public_key, core.settings.network.chain_id)
+
+
+def _check_named_user(request: Request, owner: Address) -> None:
+    named = auth.named_user(request)
+    if named is not None and _owner(request.core, named) != owner:
+        raise auth.not_that_user()
+
+
+# --- the rest -------------------------------------------------------------------------------------
+
+
+async def transactions(request: Request) -> Answer:
+    """The exchange transactions of an order."""
+    core, order_id = request.core, read_order_id(request.segments[2])
+    return plain([await _transaction_json(core, each) for each in core.transactions(order_id)])
+
+
+async def _transaction_json(core: MatcherCore, transaction: AnyTransaction) -> dict[str, Any]:
+    body = codec.to_json(transaction)
+    payload = transaction.payload
+    if isinstance(payload, Exchange):
+        price = payload.price
+        if transaction.version >= _FIXED_PRICE_VERSION:
+            amount = await core.asset(payload.order1.amount_asset)
+            decimals = (await core.asset(payload.order1.price_asset)).decimals - amount.decimals
+            price = price * 10**decimals if decimals > 0 else price // 10**-decimals
+        body["assetDecimalsPrice"] = price
+        body["order1"], body["order2"] = order_json(payload.order1), order_json(payload.order2)
+    return body
+
+
+async def delete_from_history(request: Request) -> Answer:
+    """Does nothing; old clients call it."""
+    given = read_json(request)
+    order_id = given.get("orderId") if isinstance(given, dict) else None
+    if not isinstance(order_id, str):
+        raise refuse(FEATURE_NOT_IMPLEMENTED, "NotImplemented")
+    read_order_id(order_id)
+    body = {"success": True, "status": "OrderDeleted", "orderId": order_id}
+    return Answer(encode_json(body))
+
+
+async def delete_is_no_get(request: Request) -> Answer:
+    """There is only POST."""
+    del request
+    return METHOD_NOT_ALLOWED
+
+
+_TAG: Final = "history"
+_FLAGS: Final = (
+    Query("activeOnly", "Only orders that may still be executed.", FLAG_SCHEMA),
+    Query("closedOnly", "Only orders that are done with.", FLAG_SCHEMA),
+)
+
+SIGNED_ORDER_ROUTE: Final = Route(
+    "GET", "/matcher/orderbook/{publicKey}/{orderId}", order_of_public_key, _TAG,
+    "An order of the account", Auth.SIGNATURE, example={"success": True, **HISTORY_ITEM},
+)  # fmt: skip
+"""Apart from the others: it comes before the order book, whose path has the same form."""
+
+ROUTES: Final = (
+    Route(
+        "GET", "/matcher/orderbook/{amount}/{price}/publicKey/{publicKey}", history_in_pair, _TAG,
+        "The account's orders of a pair", Auth.SIGNATURE, queries=_FLAGS, example=[HISTORY_ITEM],
+        description="Active orders first, then the last finalised ones, each newest first.",
+    ),
+    Route(
+        "GET", "/matcher/orderbook/{publicKey}", history_of_public_key, _TAG,
+        "The account's orders", Auth.SIGNATURE, queries=_FLAGS, example=[HISTORY_ITEM],
+        description="Active orders first, then the last finalised ones, each newest first.",
+    ),
+    Route(
+        "GET", "/matcher/orders/{address}", history_of_address, _TAG,
+        "The orders of an account", Auth.KEY, queries=_FLAGS, example=[HISTORY_ITEM],
+        description="Without a flag only the active ones.",
+    ),
+    Route(
+        "GET", "/matcher/orders/{address}/{orderId}", order_of_address, _TAG,
+        "An order of an account", Auth.KEY, example={"success": True, **HISTORY_ITEM},
+    ),
+    Route(
+        "GET", "/matcher/orderbook/{amount}/{price}/{orderId}", order_status, _TAG,
+        "How far an order came", example=ORDER_STATUS,
+    ),
+    Route(
+        "GET", "/matcher/transactions/{orderId}", transactions, _TAG,
+        "The exchange transactions of an order", barrier=False, example=[TRANSACTION],
+    ),
+    Route(
+        "POST", "/matcher/orderbook/{amount}/{price}/delete", delete_from_history, _TAG,
+        "Does nothing (deprecated)", body=CANCEL_REQUEST,
+        example={"success": True, "status": "OrderDeleted", "orderId": ORDER_ID},
+    ),
+    Route(
+        "GET", "/matcher/orderbook/{amount}/{price}/delete", delete_is_no_get, _TAG,
+        "There is only POST", documented=False,
+    ),
+)  # fmt: skip

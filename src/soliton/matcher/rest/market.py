@@ -1,0 +1,197 @@
+"""Market data: trades, tickers and candles. The reference matcher has none of them.
+
+Prices and amounts are decimal text, as people write them.
+
+What lives here: the routes, built around one ``MarketData``. What does not: order books.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from soliton.crypto import base58
+from soliton.matcher.core import MatcherCore
+from soliton.matcher.market_data import MarketData
+from soliton.matcher.node_client import Asset
+from soliton.matcher.records import Trade
+from soliton.matcher.rest.answers import Answer, encode_json, refuse
+from soliton.matcher.rest.requests import Request, read_natural, read_pair, traded_pair
+from soliton.matcher.rest.routes import LONG_SCHEMA, Query, Route
+from soliton.matcher.rest.samples import CANDLES, TICKER, TRADES
+from soliton.matching.arithmetic import decimal_text, denormalize_amount, denormalize_price
+from soliton.matching.candles import INTERVALS, MAX_ANSWER, Interval, Ticker
+from soliton.matching.errors import REQUEST_ARGUMENT_INVALID, MatcherError
+from soliton.matching.pairs import AssetPair
+
+MAX_TRADES: Final = 1_000
+DEFAULT_TRADES: Final = 100
+DEFAULT_CANDLES: Final = 500
+_TAG: Final = "market data"
+
+
+class Scale:
+    """The decimals of a pair's assets, as text."""
+
+    __slots__ = ("amount_decimals", "price_decimals")
+
+    def __init__(self, amount: Asset, price: Asset) -> None:
+        self.amount_decimals = amount.decimals
+        self.price_decimals = price.decimals
+
+    def price(self, units: int) -> str:
+        """A normalised price."""
+        return decimal_text(denormalize_price(units, self.amount_decimals, self.price_decimals))
+
+    def amount(self, units: int) -> str:
+        """An amount of the amount asset."""
+        return decimal_text(denormalize_amount(units, self.amount_decimals))
+
+    def volume(self, units: int) -> str:
+        """An amount of the price asset."""
+        return decimal_text(denormalize_amount(units, self.price_decimals))
+
+
+async def scale_of(core: MatcherCore, pair: AssetPair) -> Scale:
+    """The decimals of a pair."""
+    return Scale(await core.asset(pair.amount_asset), await core.asset(pair.price_asset))
+
+
+def trade_json(trade: Trade, scale: Scale) -> dict[str, Any]:
+    """An execution; ``id`` orders them."""
+    transaction = trade.transaction_id
+    return {
+        "id": f"{trade.offset}-{trade.index}",
+        "timestamp": trade.timestamp,
+        "price": scale.price(trade.price),
+        "amount": scale.amount(trade.amount),
+        "side": trade.side.name.lower(),
+        "takerOrderId": base58.encode(trade.taker_order_id),
+        "makerOrderId": base58.encode(trade.maker_order_id),
+        "transactionId": None if transaction is None else base58.encode(transaction),
+    }
+
+
+async def trades(request: Request) -> Answer:
+    """Executions of a pair, the oldest first."""
+    core, query = request.core, request.query()
+    limit = read_natural(query, "limit", DEFAULT_TRADES, MAX_TRADES)
+    since = read_natural(query, "since", -1)
+    pair = await _pair(request)
+    scale = await scale_of(core, pair)
+    found = core.trades(pair, limit, None if since < 0 else since) if limit else []
+    return Answer(encode_json([trade_json(trade, scale) for trade in found]))
+
+
+def _ticker_json(
+    core: MatcherCore, pair: AssetPair, scale: Scale, ticker: Ticker | None
+) -> dict[str, Any]:
+    body: dict[str, Any] = {"symbol": pair.key, **pair.to_json(), "timestamp": core.now()}
+    book = core.engine.book(pair)
+    if book is not None:
+        status = book.status()
+        for name, level in (("bid", status.best_bid), ("ask", status.best_ask)):
+            if level is not None:
+                body[name] = scale.price(level.price)
+                body[f"{name}Amount"] = scale.amount(level.amount)
+    if ticker is not None:
+        body |= {
+            "open": scale.price(ticker.open),
+            "high": scale.price(ticker.high),
+            "low": scale.price(ticker.low),
+            "last": scale.price(ticker.close),
+            "volume": scale.amount(ticker.volume),
+            "priceVolume": scale.volume(ticker.price_volume),
+            "trades": ticker.trades,
+        }
+    return body
+
+
+async def _pair(request: Request) -> AssetPair:
+    return await traded_pair(request.core, read_pair(*request.segments[3:5]))
+
+
+def _interval(query: dict[str, str]) -> Interval:
+    interval = INTERVALS.get(query.get("interval", "1h"))
+    if interval is None:
+        raise refuse(REQUEST_ARGUMENT_INVALID, "SimpleErrorResponse", name="interval")
+    return interval
+
+
+def market_routes(data: MarketData) -> tuple[Route, ...]:
+    """The routes that show gathered executions."""
+
+    async def ticker(request: Request) -> Answer:
+        """The last 24 hours of a pair."""
+        pair = await _pair(request)
+        core = request.core
+        found = data.candles(pair).ticker(core.now())
+        return Answer(encode_json(_ticker_json(core, pair, await scale_of(core, pair), found)))
+
+    async def tickers(request: Request) -> Answer:
+        """The last 24 hours of all pairs."""
+        core = request.core
+        out = []
+        for pair in core.pairs():
+            try:
+                scale = await scale_of(core, pair)
+            except MatcherError:
+                continue  # An asset may be gone after a rollback of the chain.
+            out.append(_ticker_json(core, pair, scale, data.candles(pair).ticker(core.now())))
+        return Answer(encode_json(out))
+
+    async def candles(request: Request) -> Answer:
+        """Open, high, low, close and volumes by interval, the oldest first."""
+        core, query = request.core, request.query()
+        interval = _interval(query)
+        limit = read_natural(query, "limit", DEFAULT_CANDLES, MAX_ANSWER)
+        until = read_natural(query, "until", core.now())
+        since = read_natural(query, "since", 0)
+        pair = await _pair(request)
+        scale = await scale_of(core, pair)
+        if "since" in query and "until" not in query and limit:
+            until = min(until, since + limit * interval - 1)
+        found = data.candles(pair).candles(interval, since, until, limit) if limit else []
+        rows = [
+            [
+                candle.start,
+                scale.price(candle.open),
+                scale.price(candle.high),
+                scale.price(candle.low),
+                scale.price(candle.close),
+                scale.amount(candle.volume),
+                scale.volume(candle.price_volume),
+                candle.trades,
+            ]
+            for candle in found
+        ]
+        return Answer(encode_json(rows))
+
+    since = Query("since", "From this time on, in milliseconds.", LONG_SCHEMA)
+    return (
+        Route(
+            "GET", "/api/v1/tickers", tickers, _TAG, "The last 24 hours of all pairs",
+            example=[TICKER],
+        ),
+        Route(
+            "GET", "/api/v1/tickers/{amount}/{price}", ticker, _TAG,
+            "The last 24 hours of a pair", example=TICKER,
+        ),
+        Route(
+            "GET", "/api/v1/trades/{amount}/{price}", trades, _TAG, "Executions, oldest first",
+            queries=(Query("limit", f"At most {MAX_TRADES}.", LONG_SCHEMA), since), example=TRADES,
+            description="Without since the last ones, with it the first ones from then on.",
+        ),
+        Route(
+            "GET", "/api/v1/candles/{amount}/{price}", candles, _TAG, "Candles, oldest first",
+            queries=(
+                Query("interval", ", ".join(INTERVALS), {"enum": list(INTERVALS)}),
+                since,
+                Query("until", "Up to this time, in milliseconds.", LONG_SCHEMA),
+                Query("limit", f"At most {MAX_ANSWER}.", LONG_SCHEMA),
+            ),
+            example=CANDLES,
+            description="Start (milliseconds), open, high, low, close, volume in the amount asset, "
+            "volume in the price asset, number of trades. Intervals without trades repeat the last "
+            "price.",
+        ),
+    )  # fmt: skip

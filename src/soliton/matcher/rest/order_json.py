@@ -1,0 +1,247 @@
+"""Orders as clients post them.
+
+A matcher reads a subset of what the chain's JSON has: id, sender and chain id of the request do not
+count, since they follow from the rest. Amounts, times and fees of any size pass; whether they make
+sense is decided with the matcher's own error codes later.
+
+What lives here: reading, and the one difference in writing. What does not: the rest of writing
+(``soliton.chain.orders.to_json``) and the rules (``soliton.matching.validation``).
+
+Sources: wavesplatform/matcher
+``waves-integration/src/main/scala/com/wavesplatform/dex/domain/order/OrderJson.scala``. That reader
+takes every order of version 4 for one with the price mode of the pair's decimals; this one reads
+``priceMode``, and takes that mode where there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from soliton.chain import orders
+from soliton.chain.addresses import ETHEREUM_KEY_LENGTH, PUBLIC_KEY_LENGTH
+from soliton.chain.errors import ChainError
+from soliton.chain.layouts import DIGEST_LENGTH, SIGNATURE_LENGTH
+from soliton.chain.orders import (
+    MAX_READ_VERSION,
+    MAX_VERSION,
+    Order,
+    PriceMode,
+    Side,
+    build,
+)
+from soliton.chain.values import AssetId
+from soliton.crypto import base58
+from soliton.crypto.errors import Base58Error
+from soliton.matcher.rest.answers import Refusal
+from soliton.matcher.rest.requests import MAX_LONG, invalid_json
+from soliton.matching.errors import (
+    ASSET_NOT_FOUND,
+    ORDER_COMMON_VALIDATION_FAILED,
+    UNSUPPORTED_ORDER_VERSION,
+    ErrorKind,
+    MatcherError,
+    Param,
+)
+from soliton.matching.pairs import MAX_ASSET_CHARS, NATIVE_TEXT, pair_of
+
+MAX_KEY_CHARS: Final = 88
+MAX_PROOF_CHARS: Final = 256
+MAX_SIGNATURE_CHARS: Final = 2 + 2 * 129
+MAX_PROOFS_READ: Final = 64
+_SIDES: Final = {"buy": Side.BUY, "sell": Side.SELL}
+_MODES: Final = {
+    None: PriceMode.ASSET_DECIMALS,
+    "default": PriceMode.DEFAULT,
+    "fixedDecimals": PriceMode.FIXED_DECIMALS,
+    "assetDecimals": PriceMode.ASSET_DECIMALS,
+}
+_FEE_ASSET_VERSION: Final = 3
+_WALLET_VERSION: Final = 4
+
+
+class _Pair(msgspec.Struct):
+    amountAsset: str | None = None  # noqa: N815 - members are named as in JSON
+    priceAsset: str | None = None  # noqa: N815
+
+
+class _Form(msgspec.Struct):
+    matcherPublicKey: str  # noqa: N815
+    assetPair: _Pair  # noqa: N815
+    orderType: str  # noqa: N815
+    amount: int
+    price: int
+    timestamp: int
+    expiration: int
+    matcherFee: int  # noqa: N815
+    senderPublicKey: str | None = None  # noqa: N815
+    version: int | None = None
+    signature: str | None = None
+    proofs: list[str] | None = None
+    matcherFeeAssetId: str | None = None  # noqa: N815
+    eip712Signature: str | None = None  # noqa: N815
+    priceMode: str | None = None  # noqa: N815
+
+
+_decode: Final = msgspec.json.Decoder(_Form).decode
+_NUMBERS: Final = ("amount", "price", "timestamp", "expiration", "matcherFee")
+
+
+def read_order(body: bytes, chain_id: int) -> Order:
+    """The order in a body of JSON, with its id; its signature is not checked.
+
+    Raises ``Refusal``: for JSON that is none, with all paths whose members are missing or wrong,
+    and for a version that no order has.
+    """
+    try:
+        form = _decode(body)
+    except msgspec.ValidationError:
+        raise _malformed(body) from None
+    except (msgspec.DecodeError, RecursionError):
+        raise invalid_json() from None
+    return _order_of(form, chain_id)
+
+
+def order_json(order: Order) -> dict[str, Any]:
+    """The order as a matcher prints it: with the native coin by its name in the pair."""
+    return {**orders.to_json(order), "assetPair": pair_of(order).to_json()}
+
+
+def _order_of(form: _Form, chain_id: int) -> Order:
+    wrong = [
+        f"/{name}" for name in _NUMBERS if not -MAX_LONG - 1 <= getattr(form, name) <= MAX_LONG
+    ]
+    side = _SIDES.get(form.orderType)
+    if side is None:
+        wrong.append("/orderType")
+    mode = _MODES.get(form.priceMode)
+    if mode is None:
+        wrong.append("/priceMode")
+    matcher = _take(form.matcherPublicKey, "/matcherPublicKey", _key, wrong)
+    proofs = _proofs(form, wrong)
+    version = _version(form, proofs, wrong)
+    wallet = form.eip712Signature if version >= _WALLET_VERSION else None
+    signature = None if wallet is None else _take(wallet, "/eip712Signature", _hexadecimal, wrong)
+    sender: bytes | None = b""
+    if wallet is None:
+        sender = _take(form.senderPublicKey or "", "/senderPublicKey", _key, wrong)
+    pair = form.assetPair
+    amount_asset = _asset(pair.amountAsset, "/assetPair/amountAsset", wrong)
+    price_asset = _asset(pair.priceAsset, "/assetPair/priceAsset", wrong)
+    fee_asset = None
+    if version >= _FEE_ASSET_VERSION:
+        fee_asset = _asset(form.matcherFeeAssetId, "/matcherFeeAssetId", wrong)
+    if wrong or side is None or mode is None or matcher is None or sender is None:
+        raise invalid_json(*sorted(wrong))
+    draft = Order(
+        version=version,
+        chain_id=chain_id,
+        sender_public_key=sender,
+        matcher_public_key=matcher,
+        amount_asset=amount_asset,
+        price_asset=price_asset,
+        side=side,
+        amount=form.amount,
+        price=form.price,
+        timestamp=form.timestamp,
+        expiration=form.expiration,
+        matcher_fee=form.matcherFee,
+        matcher_fee_asset=fee_asset,
+        price_mode=mode if version >= _WALLET_VERSION else PriceMode.DEFAULT,
+        proofs=proofs,
+        eip712_signature=signature,
+    )
+    try:
+        return build(draft)
+    except ChainError as error:
+        raise _refused(ORDER_COMMON_VALIDATION_FAILED, details=str(error)) from None
+
+
+def _version(form: _Form, proofs: tuple[bytes, ...], wrong: list[str]) -> int:
+    version = form.version
+    if version is None:
+        return 1 if len(proofs) == 1 and len(proofs[0]) == SIGNATURE_LENGTH else 2
+    if not 0 < version <= MAX_READ_VERSION:
+        wrong.append("/version")
+        return MAX_VERSION
+    if version > MAX_VERSION:
+        raise _refused(UNSUPPORTED_ORDER_VERSION, version=version)
+    return version
+
+
+def _proofs(form: _Form, wrong: list[str]) -> tuple[bytes, ...]:
+    if form.proofs is None:
+        texts, path = ([form.signature] if form.signature else []), "/signature"
+    else:
+        texts, path = form.proofs, "/proofs"
+    if len(texts) > MAX_PROOFS_READ:
+        wrong.append(path)
+        return ()
+    proofs = [_take(text, path, _proof, wrong) for text in texts]
+    return tuple(proof for proof in proofs if proof is not None)
+
+
+def _take(text: str, path: str, read: Callable[[str], bytes], wrong: list[str]) -> bytes | None:
+    try:
+        return read(text)
+    except (Base58Error, ValueError):
+        if path not in wrong:
+            wrong.append(path)
+        return None
+
+
+def _key(text: str) -> bytes:
+    key = base58.decode(text, MAX_KEY_CHARS)
+    if len(key) not in (PUBLIC_KEY_LENGTH, ETHEREUM_KEY_LENGTH):
+        raise ValueError("no public key")
+    return key
+
+
+def _proof(text: str) -> bytes:
+    return base58.decode(text, MAX_PROOF_CHARS)
+
+
+def _hexadecimal(text: str) -> bytes:
+    if len(text) > MAX_SIGNATURE_CHARS:
+        raise ValueError("no signature")
+    return bytes.fromhex(text.removeprefix("0x"))
+
+
+def _asset(text: str | None, path: str, wrong: list[str]) -> AssetId | None:
+    if text is None or text in ("", NATIVE_TEXT):
+        return None
+    asset_id = _take(text, path, _asset_bytes, wrong)
+    if asset_id is not None and len(asset_id) != DIGEST_LENGTH:
+        raise _refused(ASSET_NOT_FOUND, assetId=text)
+    return asset_id
+
+
+def _asset_bytes(text: str) -> bytes:
+    return base58.decode(text, MAX_ASSET_CHARS)
+
+
+def _refused(kind: ErrorKind, **params: Param) -> Refusal:
+    return Refusal(MatcherError(kind, form=0, **params), "OrderRejected", flat=True)
+
+
+def _malformed(body: bytes) -> Refusal:
+    """All members that are missing or of the wrong kind, found one by one."""
+    try:
+        given = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        return invalid_json()
+    if not isinstance(given, dict):
+        return invalid_json("")
+    wrong = []
+    for field in msgspec.structs.fields(_Form):
+        if field.name not in given:
+            if field.required:
+                wrong.append(f"/{field.name}")
+            continue
+        try:
+            msgspec.convert(given[field.name], field.type)
+        except msgspec.ValidationError:
+            wrong.append(f"/{field.name}")
+    return invalid_json(*sorted(wrong))

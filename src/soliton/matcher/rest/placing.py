@@ -1,0 +1,63 @@
+"""Placing orders.
+
+What lives here: both routes, as one function on bytes since most requests come this way. What does
+not: what makes an order acceptable (``MatcherCore.place``).
+
+Source: wavesplatform/matcher
+``dex/src/main/scala/com/wavesplatform/dex/api/http/routes/v0/PlaceRoute.scala``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from soliton.matcher.core import MatcherCore
+from soliton.matcher.rest.answers import Answer, encode_json, flat_error
+from soliton.matcher.rest.order_json import order_json, read_order
+from soliton.matcher.rest.requests import Request, check_content_type
+from soliton.matcher.rest.routes import Route
+from soliton.matcher.rest.samples import ORDER, PLACED
+from soliton.matching.errors import CAN_NOT_PERSIST_EVENT, MatcherError
+
+
+async def place_answer(
+    core: MatcherCore, headers: dict[bytes, bytes], body: bytes, *, market: bool
+) -> Answer:
+    """Place the order in a body; the answer comes when the journal has it and the book knows it."""
+    check_content_type(headers)
+    order = read_order(body, core.settings.network.chain_id)
+    try:
+        await core.place(order, market=market)
+    except MatcherError as error:
+        stored = error.kind is not CAN_NOT_PERSIST_EVENT
+        return flat_error(error, "OrderRejected" if stored else "WavesNodeUnavailable")
+    placed = {"success": True, "status": "OrderAccepted", "message": order_json(order)}
+    return Answer(encode_json(placed))
+
+
+async def place_limit_order(request: Request) -> Answer:
+    """A limit order."""
+    return await place_answer(request.core, request.headers, request.body, market=False)
+
+
+async def place_market_order(request: Request) -> Answer:
+    """A market order."""
+    return await place_answer(request.core, request.headers, request.body, market=True)
+
+
+_TAG: Final = "place"
+
+ROUTES: Final = (
+    Route(
+        "POST", "/matcher/orderbook", place_limit_order, _TAG, "Place a limit order",
+        barrier=False, body=ORDER, example=PLACED,
+        description="Accepted means: the journal has the order and the book has processed it; it "
+        "may be filled already.",
+    ),
+    Route(
+        "POST", "/matcher/orderbook/market", place_market_order, _TAG, "Place a market order",
+        barrier=False, body=ORDER, example=PLACED,
+        description="What finds no counter order at once is dropped. The price is the worst one "
+        "that is acceptable.",
+    ),
+)  # fmt: skip

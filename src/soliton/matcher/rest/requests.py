@@ -1,0 +1,265 @@
+"""A request as handlers see it, and reading what is in its path, query, headers and body.
+
+What lives here: the record, and one reader for each kind of thing. What does not: who may ask
+(``auth``), and reading orders (``order_json``).
+
+Sources: wavesplatform/matcher
+``dex/src/main/scala/com/wavesplatform/dex/api/routes/{ApiRoute,PathMatchers}.scala``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import parse_qsl, unquote
+
+import msgspec
+
+from soliton.chain.addresses import (
+    ETHEREUM_KEY_LENGTH,
+    PUBLIC_KEY_LENGTH,
+    Address,
+    address_text,
+    parse_address,
+)
+from soliton.chain.errors import ChainError, FormatError
+from soliton.chain.values import AssetId
+from soliton.crypto import base58
+from soliton.crypto.errors import Base58Error
+from soliton.matcher.core import MatcherCore
+from soliton.matcher.rest.answers import Refusal, refuse
+from soliton.matching.errors import (
+    INVALID_ADDRESS,
+    INVALID_ASSET,
+    INVALID_BASE58_STRING,
+    INVALID_DEPTH,
+    INVALID_JSON,
+    ORDER_ASSET_PAIR_REVERSED,
+    REQUEST_ARGUMENT_INVALID,
+    UNSUPPORTED_CONTENT_TYPE,
+    USER_PUBLIC_KEY_IS_NOT_VALID,
+    MatcherError,
+)
+from soliton.matching.pairs import AssetPair, parse_asset
+
+MAX_QUERY_FIELDS: Final = 32
+MAX_BASE58_CHARS: Final = 128
+"""Far above any id or key."""
+MAX_INT: Final = 2**31 - 1
+MAX_LONG: Final = 2**63 - 1
+_MAX_DIGITS: Final = 19
+
+_TRUTHS: Final = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(
+    ("false", "no", "off", "0"), False
+)
+
+
+class Request:
+    """One request. ``segments`` are the parts of the path, decoded."""
+
+    __slots__ = ("body", "core", "headers", "method", "query_string", "segments")
+
+    def __init__(
+        self,
+        core: MatcherCore,
+        method: str,
+        segments: tuple[str, ...],
+        headers: dict[bytes, bytes],
+        query_string: bytes = b"",
+        body: bytes = b"",
+    ) -> None:
+        self.core = core
+        self.method = method
+        self.segments = segments
+        self.headers = headers
+        self.query_string = query_string
+        self.body = body
+
+    def header(self, name: bytes) -> str | None:
+        """A header's text, if it is there."""
+        value = self.headers.get(name)
+        return None if value is None else value.decode("latin-1")
+
+    def query(self) -> dict[str, str]:
+        """The query; the last of several equal names counts."""
+        if not self.query_string:
+            return {}
+        text = self.query_string.decode("latin-1")
+        try:
+            return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_QUERY_FIELDS))
+        except ValueError:
+            raise refuse(REQUEST_ARGUMENT_INVALID, "SimpleErrorResponse", name="query") from None
+
+
+def split_path(raw_path: bytes) -> tuple[str, ...]:
+    """The segments of a path; one slash at its end does not count."""
+    text = raw_path.decode("latin-1")
+    parts = text.removesuffix("/").split("/")[1:]
+    return tuple(unquote(part) if "%" in part else part for part in parts)
+
+
+# --- what stands in paths and headers -------------------------------------------------------------
+
+
+def read_asset(text: str) -> AssetId | None:
+    """An asset; whether it exists is another question."""
+    try:
+        return parse_asset(text)
+    except FormatError as error:
+        raise refuse(INVALID_ASSET, "InvalidAsset", assetId=text[:100], reason=str(error)) from None
+
+
+def read_pair(amount: str, price: str) -> AssetPair:
+    """A pair as it is written, in whatever order."""
+    return AssetPair(read_asset(amount), read_asset(price))
+
+
+async def traded_pair(core: MatcherCore, pair: AssetPair) -> AssetPair:
+    """The pair, if it is traded here and its assets exist."""
+    try:
+        await _check(core, pair)
+    except MatcherError as error:
+        raise Refusal(error, "InfoNotFound") from None
+    return pair
+
+
+class Elsewhere(Exception):
+    """The pair is traded in the other order: the answer is there."""
+
+    def __init__(self, pair: AssetPair) -> None:
+        super().__init__(pair.key)
+        self.pair = pair
+
+
+async def traded_or_elsewhere(core: MatcherCore, pair: AssetPair) -> AssetPair:
+    """The pair, if it is traded here; raises ``Elsewhere`` if its reverse is."""
+    try:
+        await _check(core, pair)
+    except MatcherError as error:
+        if error.kind is ORDER_ASSET_PAIR_REVERSED and await _is_traded(core, pair.reversed()):
+            raise Elsewhere(pair.reversed()) from None
+        raise Refusal(error, "InfoNotFound") from None
+    return pair
+
+
+async def _check(core: MatcherCore, pair: AssetPair) -> None:
+    core.check_pair(pair)
+    await core.asset(pair.price_asset)
+    await core.asset(pair.amount_asset)
+
+
+async def _is_traded(core: MatcherCore, pair: AssetPair) -> bool:
+    try:
+        await _check(core, pair)
+    except MatcherError:
+        return False
+    return True
+
+
+def read_order_id(text: str) -> bytes:
+    """The bytes of an order id."""
+    try:
+        return base58.decode(text, MAX_BASE58_CHARS)
+    except Base58Error as error:
+        raise refuse(INVALID_BASE58_STRING, "InvalidBase58String", reason=str(error)) from None
+
+
+def read_public_key(text: str, word: str = "InvalidPublicKey") -> bytes:
+    """An account's public key."""
+    try:
+        key = base58.decode(text, MAX_BASE58_CHARS)
+    except Base58Error as error:
+        raise refuse(USER_PUBLIC_KEY_IS_NOT_VALID, word, reason=str(error)) from None
+    if len(key) not in (PUBLIC_KEY_LENGTH, ETHEREUM_KEY_LENGTH):
+        reason = f"a public key has {PUBLIC_KEY_LENGTH} bytes, not {len(key)}"
+        raise refuse(USER_PUBLIC_KEY_IS_NOT_VALID, word, reason=reason)
+    return key
+
+
+def read_address(core: MatcherCore, text: str) -> Address:
+    """An address of this network."""
+    try:
+        return parse_address(text, core.settings.network.chain_id)
+    except ChainError as error:
+        raise refuse(INVALID_ADDRESS, "InvalidAddress", reason=str(error)) from None
+
+
+def text_of(address: Address) -> str:
+    """An address as clients write it."""
+    return address_text(address)
+
+
+# --- what stands in queries -----------------------------------------------------------------------
+
+
+def read_flag(query: dict[str, str], name: str) -> bool | None:
+    """A truth value of a query, if it is there."""
+    text = query.get(name)
+    if text is None:
+        return None
+    value = _TRUTHS.get(text.lower())
+    if value is None:
+        raise refuse(REQUEST_ARGUMENT_INVALID, "SimpleErrorResponse", name=name)
+    return value
+
+
+def read_natural(query: dict[str, str], name: str, default: int, largest: int = MAX_LONG) -> int:
+    """A whole number from 0 on in a query."""
+    text = query.get(name)
+    if text is None:
+        return default
+    value = _whole(text)
+    if value is None or not 0 <= value <= largest:
+        raise refuse(REQUEST_ARGUMENT_INVALID, "SimpleErrorResponse", name=name)
+    return value
+
+
+def read_depth(query: dict[str, str]) -> int | None:
+    """How many levels of a book are wanted, if the query says so."""
+    text = query.get("depth")
+    if text is None:
+        return None
+    depth = _whole(text)
+    if depth is None or abs(depth) > MAX_INT:
+        raise _bad_depth(f"Depth value '{text[:40]}' must be an Integer")
+    if depth < 0:
+        raise _bad_depth(f"Depth value '{text[:40]}' must be non-negative")
+    return depth
+
+
+def _bad_depth(reason: str) -> Refusal:
+    return refuse(INVALID_DEPTH, "InvalidDepth", reason=reason)
+
+
+def _whole(text: str) -> int | None:
+    digits = text[1:] if text[:1] in ("-", "+") else text
+    if not digits.isdecimal() or not digits.isascii() or len(digits) > _MAX_DIGITS:
+        return None
+    return int(text)
+
+
+# --- what stands in bodies ------------------------------------------------------------------------
+
+
+def check_content_type(headers: dict[bytes, bytes]) -> None:
+    """Bodies are JSON and say so."""
+    declared = headers.get(b"content-type", b"")
+    if declared != b"application/json":
+        media_type = declared.partition(b";")[0].strip().lower()
+        if media_type != b"application/json":
+            raise Refusal(MatcherError(UNSUPPORTED_CONTENT_TYPE), "InvalidJsonResponse")
+
+
+def invalid_json(*fields: str) -> Refusal:
+    """JSON that is broken, or whose members (as paths) are."""
+    error = MatcherError(INVALID_JSON, form=1, invalidFields=fields) if fields else None
+    return Refusal(error or MatcherError(INVALID_JSON), "InvalidJsonResponse")
+
+
+def read_json(request: Request) -> object:
+    """The body, whatever it holds."""
+    check_content_type(request.headers)
+    try:
+        value: object = msgspec.json.decode(request.body)
+    except (msgspec.DecodeError, RecursionError):
+        raise invalid_json() from None
+    return value

@@ -1,0 +1,243 @@
+"""The matcher about itself: its key, its terms, rates, and the fee of an order to come.
+
+What lives here: the routes, and fee modes as JSON. What does not: how fees are charged
+(``soliton.matching.fees``).
+
+Sources: wavesplatform/matcher
+``dex/src/main/scala/com/wavesplatform/dex/api/http/routes/v0/{MatcherInfoRoute,RatesRoute,
+MarketsRoute}.scala``, ``entities/HttpOrderFeeMode.scala``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import msgspec
+
+from soliton import __version__
+from soliton.chain.orders import Order, Side
+from soliton.chain.values import AssetId
+from soliton.crypto import base58
+from soliton.matcher.rest import auth
+from soliton.matcher.rest.answers import (
+    CREATED,
+    Answer,
+    Refusal,
+    encode_json,
+    envelope,
+    message,
+    number,
+    plain,
+    refuse,
+)
+from soliton.matcher.rest.requests import (
+    MAX_LONG,
+    Request,
+    check_content_type,
+    invalid_json,
+    read_asset,
+    read_json,
+    read_pair,
+    traded_pair,
+)
+from soliton.matcher.rest.routes import Auth, Route
+from soliton.matcher.rest.samples import FEE, FEE_REQUEST, PUBLIC_KEY, RATES, SETTINGS
+from soliton.matching.errors import INVALID_ASSET_RATE, MatcherError
+from soliton.matching.fees import CompositeFee, DynamicFee, FixedFee, OrderFee, PercentFee
+from soliton.matching.pairs import asset_text
+
+
+async def public_key(request: Request) -> Answer:
+    """The key that orders have to name, as a JSON string."""
+    return plain(base58.encode(request.core.public_key))
+
+
+async def settings(request: Request) -> Answer:
+    """Everything that a client needs to know before it makes an order."""
+    core = request.core
+    fee = core.engine.settings.order_fee_at(core.engine.last_offset + 1)
+    return envelope(
+        {
+            "matcherPublicKey": base58.encode(core.public_key),
+            "matcherVersion": __version__,
+            "priceAssets": [asset_text(asset) for asset in core.price_assets],
+            "rates": _rates_json(core.rates()),
+            "orderFee": fee_json(fee, await core.base_fee()),
+            "orderVersions": list(await core.order_versions()),
+            "networkByte": core.settings.network.chain_id,
+        }
+    )
+
+
+def fee_json(fee: OrderFee, base_fee: int) -> dict[str, Any]:
+    """A fee mode; ``base_fee`` is what dynamic fees come to for the matcher's own account."""
+    match fee:
+        case DynamicFee():
+            return {"dynamic": {"baseFee": base_fee}}
+        case FixedFee(asset=asset, min_fee=least):
+            return {"fixed": {"assetId": asset_text(asset), "minFee": least}}
+        case PercentFee(asset_type=kind, min_fee=percent, min_fee_in_waves=least):
+            return {
+                "percent": {
+                    "type": kind.value,
+                    "minFee": number(float(percent)),
+                    "minFeeInWaves": least,
+                }
+            }
+        case CompositeFee(default=default, custom=custom, discount=discount):
+            body: dict[str, Any] = {
+                "default": fee_json(default, base_fee),
+                "custom": {pair.key: fee_json(mode, base_fee) for pair, mode in custom.items()},
+            }
+            if discount is not None:
+                value = number(float(discount.value))
+                body["discount"] = {"assetId": asset_text(discount.asset), "value": value}
+            return {"composite": body}
+
+
+# --- rates ----------------------------------------------------------------------------------------
+
+
+async def rates(request: Request) -> Answer:
+    """The price of one native coin in units of other assets."""
+    return plain(_rates_json(request.core.rates()))
+
+
+def _rates_json(found: dict[AssetId | None, float]) -> dict[str, float | int]:
+    return {asset_text(asset): number(rate) for asset, rate in found.items()}
+
+
+async def put_rate(request: Request) -> Answer:
+    """Set a rate."""
+    auth.check_key(request)
+    value = read_json(request)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise invalid_json("")
+    rate = float(value)
+    if not math.isfinite(rate) or rate <= 0:
+        raise refuse(INVALID_ASSET_RATE, "RateError")
+    asset = await _existing(request)
+    try:
+        before = request.core.put_rate(asset, rate)
+    except MatcherError as error:
+        raise Refusal(error, "RateError") from None
+    name = asset_text(asset)
+    if before is None:
+        return message(f"The rate {rate} for the asset {name} added", CREATED)
+    words = f"The rate for the asset {name} updated, old value = {before}, new value = {rate}"
+    return message(words)
+
+
+async def delete_rate(request: Request) -> Answer:
+    """Forget a rate."""
+    auth.check_key(request)
+    asset = await _existing(request)
+    try:
+        before = request.core.delete_rate(asset)
+    except MatcherError as error:
+        raise Refusal(error, "RateError") from None
+    return message(f"The rate for the asset {asset_text(asset)} deleted, old value = {before}")
+
+
+async def _existing(request: Request) -> AssetId | None:
+    asset = read_asset(request.segments[3])
+    try:
+        await request.core.asset(asset)
+    except MatcherError as error:
+        raise Refusal(error, "InfoNotFound") from None
+    return asset
+
+
+# --- fees -----------------------------------------------------------------------------------------
+
+
+class FeeRequest(msgspec.Struct, frozen=True):
+    """An order to come."""
+
+    orderType: str  # noqa: N815 - the member's name
+    amount: int
+    price: int
+
+
+_decode_fee_request: Final = msgspec.json.Decoder(FeeRequest).decode
+_SIDES: Final = {"buy": Side.BUY, "sell": Side.SELL}
+
+
+async def calculate_fee(request: Request) -> Answer:
+    """The least fees that an order of this amount and price has to offer."""
+    check_content_type(request.headers)
+    core = request.core
+    try:
+        wanted = _decode_fee_request(request.body)
+    except (msgspec.DecodeError, RecursionError):
+        raise invalid_json() from None
+    side = _SIDES.get(wanted.orderType)
+    wrong = [] if side is not None else ["/orderType"]
+    wrong += [
+        f"/{name}" for name in ("amount", "price") if not 0 < getattr(wanted, name) <= MAX_LONG
+    ]
+    if wrong or side is None:
+        raise invalid_json(*wrong)
+    pair = await traded_pair(core, read_pair(*request.segments[2:4]))
+    draft = Order(
+        version=3,
+        chain_id=core.settings.network.chain_id,
+        sender_public_key=core.public_key,
+        matcher_public_key=core.public_key,
+        amount_asset=pair.amount_asset,
+        price_asset=pair.price_asset,
+        side=side,
+        amount=wanted.amount,
+        price=wanted.price,
+        timestamp=core.now(),
+        expiration=core.now(),
+        matcher_fee=0,
+    )
+    base, discount = await core.minimum_fee(pair, draft)
+    body = {"base": _fee_of(base)}
+    if discount is not None:
+        body["discount"] = _fee_of(discount)
+    return Answer(encode_json(body), plain=True)
+
+
+def _fee_of(fee: tuple[AssetId | None, int]) -> dict[str, Any]:
+    asset, amount = fee
+    return {"feeAssetId": asset_text(asset), "matcherFee": amount}
+
+
+ROUTES: Final = (
+    Route(
+        "GET", "/matcher", public_key, "info", "The matcher's public key",
+        barrier=False, example=PUBLIC_KEY,
+    ),
+    Route(
+        "GET", "/matcher/settings", settings, "info", "What an order has to meet",
+        barrier=False, example=SETTINGS,
+    ),
+    Route(
+        "GET", "/matcher/settings/rates", rates, "rates", "Rates of fee assets",
+        barrier=False, example=RATES,
+        description="The price of one native coin in whole units of each asset.",
+    ),
+    Route(
+        "PUT", "/matcher/settings/rates/{asset}", put_rate, "rates", "Set a rate", Auth.KEY,
+        body=0.5, status=CREATED,
+        example={
+            "success": True, "status": "SimpleResponse",
+            "message": f"The rate 0.5 for the asset {list(RATES)[1]} added",
+        },
+    ),
+    Route(
+        "DELETE", "/matcher/settings/rates/{asset}", delete_rate, "rates", "Forget a rate",
+        Auth.KEY,
+        example={
+            "success": True, "status": "SimpleResponse",
+            "message": f"The rate for the asset {list(RATES)[1]} deleted, old value = 0.5",
+        },
+    ),
+    Route(
+        "POST", "/matcher/orderbook/{amount}/{price}/calculateFee", calculate_fee, "markets",
+        "The least fee of an order to come", body=FEE_REQUEST, example=FEE,
+    ),
+)  # fmt: skip

@@ -1,0 +1,244 @@
+"""The stream of one account: its balances and orders, then what changed.
+
+What lives here: gathering changes of an account and what its watchers are sent. What does not:
+tokens and limits (``hub``), balances themselves (``MatcherCore``).
+
+Sources: wavesplatform/matcher
+``dex/src/main/scala/com/wavesplatform/dex/api/ws/state/WsAddressState.scala``,
+``entities/WsOrder.scala``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from soliton.chain.addresses import Address, address_text
+from soliton.chain.orders import PRICE_CONSTANT
+from soliton.chain.transactions.exchange import Exchange
+from soliton.chain.values import AssetId
+from soliton.crypto import base58
+from soliton.matcher.core import MatcherCore
+from soliton.matcher.records import OrderInfo, describe
+from soliton.matcher.websocket.connection import Connection
+from soliton.matcher.websocket.messages import encode, next_update_id, numbered
+from soliton.matcher.websocket.numbers import amount_text, price_text
+from soliton.matching.events import Event, OrderAdded, OrderCanceled, OrderExecuted
+from soliton.matching.pairs import asset_text
+
+
+class Decimals:
+    """The decimals of assets, remembered."""
+
+    __slots__ = ("_core", "_known")
+
+    def __init__(self, core: MatcherCore) -> None:
+        self._core = core
+        self._known: dict[AssetId | None, int] = {}
+
+    async def of(self, asset: AssetId | None) -> int:
+        """How many digits of an asset's amounts stand behind the point."""
+        found = self._known.get(asset)
+        if found is None:
+            found = self._known[asset] = (await self._core.asset(asset)).decimals
+        return found
+
+
+class _Change:
+    """What happened to an order since the last message."""
+
+    __slots__ = ("info", "is_new", "matches", "only_status")
+
+    def __init__(self, info: OrderInfo) -> None:
+        self.info = info
+        self.is_new = False
+        self.only_status = True
+        self.matches: list[tuple[OrderExecuted, bool]] = []
+
+
+class AddressFeed:
+    """Everybody who watches one account."""
+
+    def __init__(self, core: MatcherCore, address: Address, decimals: Decimals) -> None:
+        self._core = core
+        self._address = address
+        self._decimals = decimals
+        self._updates: dict[Connection, int] = {}
+        self._assets: set[AssetId | None] = set()
+        self._changes: dict[bytes, _Change] = {}
+        self._balances: dict[str, tuple[str, str]] = {}
+
+    def __len__(self) -> int:
+        return len(self._updates)
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether there is something to send."""
+        return bool(self._assets or self._changes)
+
+    async def add(self, connection: Connection) -> None:
+        """Send a newcomer all balances and active orders."""
+        await self.flush()
+        balances = await self._balances_of(None)
+        self._balances = dict(balances)
+        active = self._core.history(self._address, None, active=True, closed=False)
+        body = self._body(balances, [await self._full(info) for info in active])
+        self._updates[connection] = 0
+        connection.push(numbered(0, encode(body)))
+
+    def remove(self, connection: Connection) -> None:
+        """Forget a watcher."""
+        self._updates.pop(connection, None)
+
+    def on_balances(self, assets: frozenset[AssetId | None]) -> None:
+        """Balances of these assets may have changed."""
+        self._assets |= assets
+
+    def on_event(self, event: Event) -> None:
+        """Something happened to an order of the account."""
+        match event:
+            case OrderAdded(order=order):
+                self._assets |= order.reservable_balance().keys()
+                self._change(describe(order, order.status)).is_new = True
+            case OrderCanceled(order=order):
+                self._assets |= order.reservable_balance().keys()
+                self._change(describe(order, event.status))
+            case OrderExecuted():
+                for order, is_taker in ((event.taker, True), (event.maker, False)):
+                    info = describe(order, order.status)
+                    if info.owner == self._address:
+                        self._assets |= {
+                            info.pair.amount_asset,
+                            info.pair.price_asset,
+                            info.fee_asset,
+                        }
+                        change = self._change(info)
+                        change.only_status = False
+                        change.matches.append((event, is_taker))
+            case _:
+                pass
+
+    def _change(self, info: OrderInfo) -> _Change:
+        change = self._changes.setdefault(info.id, _Change(info))
+        change.info = info
+        return change
+
+    async def flush(self) -> None:
+        """Send what changed since the last time."""
+        if not self.has_changes:
+            return
+        assets, self._assets = self._assets, set()
+        changes, self._changes = self._changes, {}
+        if not self._updates:
+            return
+        found = await self._balances_of(assets)
+        balances = {key: value for key, value in found.items() if self._balances.get(key) != value}
+        self._balances |= balances
+        orders = [await self._changed(change) for change in changes.values()]
+        if not balances and not orders:
+            return
+        encoded = encode(self._body(balances, orders))
+        for connection, update_id in self._updates.items():
+            self._updates[connection] = update_id = next_update_id(update_id)
+            connection.push(numbered(update_id, encoded))
+
+    def _body(
+        self, balances: dict[str, tuple[str, str]], orders: list[dict[str, Any]]
+    ) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "T": "au",
+            "_": self._core.now(),
+            "S": address_text(self._address),
+            "N": self._core.engine.last_offset,
+        }
+        if balances:
+            body["b"] = balances
+        if orders:
+            body["o"] = orders
+        return body
+
+    async def _balances_of(self, assets: set[AssetId | None] | None) -> dict[str, tuple[str, str]]:
+        report = await self._core.report(self._address)
+        wanted = {*report.regular, *report.reserved} if assets is None else assets
+        out = {}
+        for asset in wanted:
+            decimals = await self._decimals.of(asset)
+            tradable, reserved = report.tradable.get(asset, 0), report.reserved.get(asset, 0)
+            pair = (amount_text(tradable, decimals), amount_text(reserved, decimals))
+            out[asset_text(asset)] = pair
+        return out
+
+    async def _changed(self, change: _Change) -> dict[str, Any]:
+        info = change.info
+        if change.is_new:
+            body = await self._full(info)
+        else:
+            body = {**_identity(info), "s": info.status.value}
+            if not change.only_status:
+                body |= await self._filling(info)
+        matches = [await self._match(info, *match) for match in change.matches]
+        if matches:
+            body["m"] = matches
+        return body
+
+    async def _full(self, info: OrderInfo) -> dict[str, Any]:
+        amount, price = await self._pair_decimals(info)
+        return {
+            **_identity(info),
+            "t": info.timestamp,
+            "T": "market" if info.is_market else "limit",
+            "p": price_text(info.price, amount, price),
+            "a": amount_text(info.amount, amount),
+            "f": amount_text(info.fee, await self._decimals.of(info.fee_asset)),
+            "s": info.status.value,
+            **await self._filling(info),
+        }
+
+    async def _filling(self, info: OrderInfo) -> dict[str, str]:
+        amount, price = await self._pair_decimals(info)
+        return {
+            "q": amount_text(info.filled, amount),
+            "Q": amount_text(info.filled_fee, await self._decimals.of(info.fee_asset)),
+            "r": price_text(info.average_price, amount, price),
+            "E": price_text(info.executed_price_assets, amount, price),
+        }
+
+    async def _match(
+        self, info: OrderInfo, executed: OrderExecuted, is_taker: bool
+    ) -> dict[str, Any]:
+        amount, price = await self._pair_decimals(info)
+        volume = executed.amount * executed.price // PRICE_CONSTANT
+        body: dict[str, Any] = {
+            "t": executed.timestamp,
+            "p": price_text(executed.price, amount, price),
+            "A": amount_text(executed.amount, amount),
+            "P": amount_text(volume, price),
+            "mt": "t" if is_taker else "m",
+        }
+        transaction = self._transaction_of(executed)
+        return body if transaction is None else {"i": base58.encode(transaction), **body}
+
+    def _transaction_of(self, executed: OrderExecuted) -> bytes | None:
+        orders = {executed.taker.id, executed.maker.id}
+        for transaction in self._core.transactions(executed.maker.id):
+            payload = transaction.payload
+            if (
+                isinstance(payload, Exchange)
+                and {payload.order1.id, payload.order2.id} == orders
+                and payload.amount == executed.amount
+            ):
+                return transaction.id
+        return None
+
+    async def _pair_decimals(self, info: OrderInfo) -> tuple[int, int]:
+        pair = info.pair
+        return await self._decimals.of(pair.amount_asset), await self._decimals.of(pair.price_asset)
+
+
+def _identity(info: OrderInfo) -> dict[str, str]:
+    return {
+        "i": base58.encode(info.id),
+        "A": asset_text(info.pair.amount_asset),
+        "P": asset_text(info.pair.price_asset),
+        "S": info.side.name.lower(),
+        "F": asset_text(info.fee_asset),
+    }

@@ -1,0 +1,116 @@
+"""One WebSocket connection: what waits to be sent, pings, and its end.
+
+What lives here: the connection's own life. What does not: what it is subscribed to (``hub``).
+
+Source: wavesplatform/matcher
+``dex/src/main/scala/com/wavesplatform/dex/api/ws/actors/WsExternalClientHandlerActor.scala``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from soliton.matcher.settings import WebSockets
+from soliton.matcher.websocket.messages import error_message, greeting, ping
+from soliton.matching.errors import (
+    WS_CONNECTION_MAX_LIFETIME_EXCEEDED,
+    WS_CONNECTION_PONG_TIMEOUT,
+    MatcherError,
+)
+from soliton.web.types import Send
+
+MAX_WAITING: Final = 100
+"""Messages that may wait for a slow client; with one more the connection ends."""
+NORMAL_CLOSURE: Final = 1000
+UNSUPPORTED_DATA: Final = 1003
+
+
+class Connection:
+    """A connection that was accepted; ``run`` ends when it does."""
+
+    def __init__(
+        self, identity: str, send: Send, settings: WebSockets, clock: Callable[[], int]
+    ) -> None:
+        self.identity = identity
+        self.is_closing = False
+        self._send = send
+        self._settings = settings
+        self._clock = clock
+        self._waiting: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._close_code = NORMAL_CLOSURE
+        self._expected_pong: int | None = None
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    async def run(self) -> None:
+        """Greet, send what is pushed, ping; return when the connection is to close.
+
+        Ends in ``CancelledError`` when the client does not take what is sent.
+        """
+        self._task = asyncio.current_task()
+        self.push(greeting(self._clock(), self.identity))
+        self._after("ping", self._settings.ping_interval_ms, self._ping)
+        self._after("life", self._settings.max_connection_lifetime_ms, self._lifetime_exceeded)
+        try:
+            while (message := await self._waiting.get()) is not None:
+                await self._send({"type": "websocket.send", "text": message.decode("utf-8")})
+            await self._send({"type": "websocket.close", "code": self._close_code})
+        finally:
+            self.is_closing = True
+            for timer in self._timers.values():
+                timer.cancel()
+
+    def push(self, message: bytes) -> None:
+        """Send a message as soon as the client takes it."""
+        if self.is_closing:
+            return
+        if self._waiting.qsize() >= MAX_WAITING:
+            self.is_closing = True
+            if self._task is not None:
+                self._task.cancel()
+            return
+        self._waiting.put_nowait(message)
+
+    def push_error(self, error: MatcherError) -> None:
+        """Say what is wrong; the connection goes on."""
+        self.push(error_message(error, self._clock()))
+
+    def close_for(self, error: MatcherError) -> None:
+        """Say why, then close."""
+        self.push_error(error)
+        self.close(NORMAL_CLOSURE)
+
+    def close(self, code: int) -> None:
+        """Close, after what waits was sent."""
+        if not self.is_closing:
+            self.is_closing = True
+            self._close_code = code
+            self._waiting.put_nowait(None)
+
+    def on_pong(self, timestamp: int) -> None:
+        """A ping came back; only the last one counts."""
+        if timestamp == self._expected_pong:
+            self._expected_pong = None
+            timer = self._timers.pop("pong", None)
+            if timer is not None:
+                timer.cancel()
+
+    def _ping(self) -> None:
+        now = self._clock()
+        self._expected_pong = now
+        self.push(ping(now))
+        self._after("ping", self._settings.ping_interval_ms, self._ping)
+        if "pong" not in self._timers:
+            self._after("pong", self._settings.pong_timeout_ms, self._pong_timed_out)
+
+    def _pong_timed_out(self) -> None:
+        self.close_for(MatcherError(WS_CONNECTION_PONG_TIMEOUT))
+
+    def _lifetime_exceeded(self) -> None:
+        self.close_for(MatcherError(WS_CONNECTION_MAX_LIFETIME_EXCEEDED))
+
+    def _after(self, name: str, delay_ms: int, call: Callable[[], None]) -> None:
+        loop = asyncio.get_running_loop()
+        self._timers[name] = loop.call_later(delay_ms / 1_000, call)

@@ -1,0 +1,83 @@
+"""Tokens: who may see an account's stream.
+
+A service of the operator's, elsewhere, knows its users and gives them tokens (JWT, RFC 7519), which
+the matcher checks with that service's public key.
+
+What lives here: reading one. What does not: issuing them.
+
+Source: wavesplatform/matcher
+``dex/src/main/scala/com/wavesplatform/dex/api/ws/protocol/WsAddressSubscribe.scala``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from soliton.chain.addresses import Address, address_text, parse_address
+from soliton.chain.errors import ChainError
+from soliton.matching.errors import (
+    JWT_BROKEN,
+    JWT_COMMON_ERROR,
+    JWT_PAYLOAD_BROKEN,
+    REQUEST_AND_JWT_ADDRESSES_ARE_DIFFERENT,
+    SUBSCRIPTION_AUTH_TYPE_UNSUPPORTED,
+    SUBSCRIPTION_TOKEN_EXPIRED,
+    TOKEN_NETWORK_UNEXPECTED,
+    MatcherError,
+)
+
+AUTH_TYPE: Final = "jwt"
+LEEWAY_SECONDS: Final = 10
+MAX_TOKEN_CHARS: Final = 8_192
+MAX_EXPIRATION_SECONDS: Final = 10**11
+_ALGORITHMS: Final = [
+    *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+]
+_SEGMENTS: Final = 3
+
+
+def check_token(auth_type: str, token: str, address: Address, key: str, chain_id: int) -> int:
+    """When the token of an account ends, in milliseconds.
+
+    ``key`` is the issuer's public key as PEM. Raises ``MatcherError`` for everything that is wrong
+    with the token.
+    """
+    if auth_type != AUTH_TYPE:
+        kind = SUBSCRIPTION_AUTH_TYPE_UNSUPPORTED
+        raise MatcherError(kind, given=auth_type[:40], required=AUTH_TYPE)
+    if len(token) > MAX_TOKEN_CHARS or token.count(".") != _SEGMENTS - 1:
+        raise MatcherError(JWT_BROKEN)
+    payload = _payload(token, key, address)
+    owner, network, ends = payload.get("a"), payload.get("nb"), payload.get("exp")
+    if not isinstance(owner, str) or not isinstance(network, str) or len(network) != 1:
+        raise MatcherError(JWT_PAYLOAD_BROKEN)
+    if isinstance(ends, bool) or not isinstance(ends, int) or ends > MAX_EXPIRATION_SECONDS:
+        raise MatcherError(JWT_PAYLOAD_BROKEN)
+    if ord(network) != chain_id:
+        raise MatcherError(TOKEN_NETWORK_UNEXPECTED, required=chain_id, given=ord(network))
+    try:
+        named = parse_address(owner, chain_id)
+    except ChainError:
+        raise MatcherError(JWT_PAYLOAD_BROKEN) from None
+    if named != address:
+        raise MatcherError(
+            REQUEST_AND_JWT_ADDRESSES_ARE_DIFFERENT,
+            requestAddress=address_text(address),
+            jwtAddress=owner,
+        )
+    return ends * 1_000
+
+
+def _payload(token: str, key: str, address: Address) -> dict[str, Any]:
+    import jwt
+
+    try:
+        found: dict[str, Any] = jwt.decode(
+            token, key, algorithms=_ALGORITHMS, leeway=LEEWAY_SECONDS, options={"verify_aud": False}
+        )
+    except jwt.ExpiredSignatureError:
+        raise MatcherError(SUBSCRIPTION_TOKEN_EXPIRED, address=address_text(address)) from None
+    except (jwt.PyJWTError, ValueError, TypeError) as error:
+        words = str(error)[:200]
+        raise MatcherError(JWT_COMMON_ERROR, message=words) from None
+    return found

@@ -1,0 +1,453 @@
+"""A matcher that the tests hold in their hands: a real engine, and nothing else that is real.
+
+What lives here: the fake, accounts with keys, orders that they sign, requests without sockets.
+What does not: validation, journals and nodes, which the service's own tests have.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from soliton.chain import networks, orders
+from soliton.chain.addresses import Address, address_text, from_public_key
+from soliton.chain.orders import Order, PriceMode, Side
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.values import AssetId
+from soliton.crypto import base58
+from soliton.crypto.curve25519 import sign as sign_bytes
+from soliton.crypto.hashes import blake2b256, secure_hash
+from soliton.crypto.keys import KeyPair, key_pair
+from soliton.matcher.core import Listener
+from soliton.matcher.node_client import Asset, Balances
+from soliton.matcher.records import (
+    AddressReport,
+    Offsets,
+    OrderInfo,
+    ServiceStatus,
+    Trade,
+    describe,
+)
+from soliton.matcher.rest.app import build_app
+from soliton.matcher.settings import MatcherSettings, RestApi, WebSockets
+from soliton.matching import errors
+from soliton.matching.commands import (
+    CancelAllOrders,
+    CancelOrder,
+    CancelSource,
+    Command,
+    DeleteOrderBook,
+    PlaceMarketOrder,
+    PlaceOrder,
+)
+from soliton.matching.engine import Engine
+from soliton.matching.errors import MatcherError
+from soliton.matching.events import OrderAdded, OrderCanceled, OrderCancelFailed, OrderExecuted
+from soliton.matching.model import OrderStatus
+from soliton.matching.pairs import AssetPair, asset_text, is_correctly_ordered
+from soliton.matching.placement import Restrictions
+from soliton.matching.rules import MatchingSettings
+from soliton.web.types import AsgiApplication, Message
+
+NOW = 1_700_000_000_000
+KEY = "the operator's key"
+NETWORK = networks.load("devnet")
+CHAIN_ID = NETWORK.chain_id
+MATCHER = key_pair("the matcher")
+ALICE = key_pair("alice")
+BOB = key_pair("bob")
+GOLD: AssetId = blake2b256(b"gold")
+DOLLAR: AssetId = blake2b256(b"dollar")
+NOWHERE: AssetId = blake2b256(b"an asset of no chain")
+GOLD_WAVES = AssetPair(GOLD, None)
+ASSETS = {
+    None: Asset("WAVES", 8, False),
+    GOLD: Asset("Gold", 8, False),
+    DOLLAR: Asset("Dollar", 2, False),
+}
+
+
+def address_of(keys: KeyPair) -> Address:
+    return from_public_key(keys.public_key, CHAIN_ID)
+
+
+def text_address(keys: KeyPair) -> str:
+    return address_text(address_of(keys))
+
+
+def settings(**changes: Any) -> MatcherSettings:
+    values: dict[str, Any] = {
+        "network": NETWORK,
+        "directory": Path(tempfile.gettempdir()) / "nowhere",
+        "account": MATCHER,
+        "id": "test",
+        "rest_api": RestApi(api_key_hashes=(secure_hash(KEY.encode()),)),
+        "web_sockets": WebSockets(messages_interval_ms=1, internal_messages_interval_ms=1),
+        "clock": lambda: NOW,
+    }
+    return MatcherSettings(**(values | changes))
+
+
+class FakeNode:
+    """The node of the fake: it knows its height."""
+
+    async def status(self) -> Any:
+        from soliton.matcher.node_client import ChainStatus
+
+        return ChainStatus(7, bytes(32))
+
+
+class FakeCore:
+    """``MatcherCore`` around an engine. Everybody is rich; each command is applied at once."""
+
+    def __init__(self, **changes: Any) -> None:
+        self.settings = settings(**changes)
+        self.node: Any = FakeNode()
+        self.status = ServiceStatus.WORKING
+        self.engine = Engine(MatchingSettings(order_v4_start_offset=0))
+        self.price_assets: tuple[AssetId | None, ...] = (None,)
+        self.time = NOW
+        self.fail_with: Exception | None = None
+        self.placed: list[Order] = []
+        self.saved = 0
+        self._offset = -1
+        self._infos: dict[bytes, OrderInfo] = {}
+        self._trades: dict[AssetPair, list[Trade]] = {}
+        self._rates: dict[AssetId | None, float] = {None: 1.0}
+        self._listeners: list[Listener] = []
+        self.limits: dict[AssetPair, Restrictions] = {}
+        self.denied: set[AssetPair] = set()
+
+    @property
+    def public_key(self) -> bytes:
+        return MATCHER.public_key
+
+    @property
+    def address(self) -> Address:
+        return address_of(MATCHER)
+
+    @property
+    def offsets(self) -> Offsets:
+        return Offsets(self._offset, self._offset, 3, 1)
+
+    def now(self) -> int:
+        return self.time
+
+    def _apply(self, command: Command) -> None:
+        self._offset += 1
+        events = self.engine.apply(self._offset, self.time, command)
+        for index, event in enumerate(events):
+            match event:
+                case OrderAdded(order=order):
+                    self._infos[order.id] = describe(order, order.status)
+                case OrderCanceled(order=order):
+                    self._infos[order.id] = describe(order, event.status)
+                case OrderExecuted():
+                    for order in (event.taker, event.maker):
+                        self._infos[order.id] = describe(order, order.status)
+                    self._trades.setdefault(event.maker.pair, []).append(
+                        Trade(
+                            event.offset,
+                            index,
+                            event.timestamp,
+                            event.price,
+                            event.amount,
+                            event.taker.order.side,
+                            event.taker.id,
+                            event.maker.id,
+                            None,
+                        )
+                    )
+                case OrderCancelFailed():
+                    raise MatcherError(errors.ORDER_NOT_FOUND, id=base58.encode(event.order_id))
+                case _:
+                    pass
+        for listener in self._listeners:
+            listener.on_events(self._offset, self.time, events)
+
+    async def place(self, order: Order, *, market: bool) -> None:
+        if self.fail_with is not None:
+            raise self.fail_with
+        if not orders.signature_is_valid(order):
+            raise MatcherError(
+                errors.ORDER_INVALID_SIGNATURE, id=base58.encode(order.id), details="wrong"
+            )
+        if order.id in self._infos:
+            raise MatcherError(errors.ORDER_DUPLICATE, id=base58.encode(order.id))
+        self.check_pair(AssetPair(order.amount_asset, order.price_asset))
+        self.placed.append(order)
+        self._apply(PlaceMarketOrder(order, 10**17) if market else PlaceOrder(order))
+
+    async def cancel(self, order_id: bytes, owner: Address, source: CancelSource) -> None:
+        info = self._infos.get(order_id)
+        if info is None or info.owner != owner:
+            raise MatcherError(errors.ORDER_NOT_FOUND, id=base58.encode(order_id))
+        if info.status is OrderStatus.CANCELLED:
+            raise MatcherError(errors.ORDER_CANCELED, id=base58.encode(order_id))
+        if info.status is OrderStatus.FILLED:
+            raise MatcherError(errors.ORDER_FULL, id=base58.encode(order_id))
+        self._apply(CancelOrder(info.pair, order_id, source, owner))
+
+    async def cancel_all(
+        self, owner: Address, pair: AssetPair | None
+    ) -> list[tuple[bytes, MatcherError | None]]:
+        ids = [info.id for info in self.history(owner, pair, active=True, closed=False)]
+        return await self.cancel_many(owner, ids)
+
+    async def cancel_many(
+        self, owner: Address, order_ids: Sequence[bytes]
+    ) -> list[tuple[bytes, MatcherError | None]]:
+        out: list[tuple[bytes, MatcherError | None]] = []
+        for order_id in dict.fromkeys(order_ids):
+            try:
+                await self.cancel(order_id, owner, CancelSource.REQUEST)
+                out.append((order_id, None))
+            except MatcherError as error:
+                out.append((order_id, error))
+        return out
+
+    async def cancel_all_in_book(self, pair: AssetPair) -> None:
+        self._apply(CancelAllOrders(pair))
+
+    async def delete_book(self, pair: AssetPair) -> None:
+        self._apply(DeleteOrderBook(pair))
+
+    def owner_of(self, order_id: bytes) -> Address | None:
+        info = self._infos.get(order_id)
+        return None if info is None else info.owner
+
+    def order_info(self, order_id: bytes) -> OrderInfo | None:
+        return self._infos.get(order_id)
+
+    def history(
+        self, owner: Address, pair: AssetPair | None, *, active: bool, closed: bool
+    ) -> list[OrderInfo]:
+        mine = [
+            info
+            for info in self._infos.values()
+            if info.owner == owner and pair in (None, info.pair)
+        ]
+        mine.sort(key=lambda info: (-info.timestamp, info.id))
+        first = [info for info in mine if active and not info.status.is_final]
+        return first + [info for info in mine if closed and info.status.is_final]
+
+    def transactions(self, order_id: bytes) -> list[AnyTransaction]:
+        return []
+
+    def trades(self, pair: AssetPair, limit: int, since: int | None = None) -> list[Trade]:
+        found = self._trades.get(pair, [])
+        if since is None:
+            return found[-limit:]
+        return [trade for trade in found if trade.timestamp >= since][:limit]
+
+    def pairs(self) -> dict[AssetPair, int]:
+        return {book.pair: book.created for book in self.engine.books()}
+
+    def check_pair(self, pair: AssetPair) -> None:
+        if pair in self.denied:
+            raise MatcherError(errors.ASSET_PAIR_IS_DENIED, assetPair=pair)
+        if pair.amount_asset == pair.price_asset:
+            name = asset_text(pair.amount_asset)
+            raise MatcherError(errors.ASSET_PAIR_SAME_ASSETS, assetId=name)
+        if not is_correctly_ordered(pair, self.price_assets):
+            raise MatcherError(errors.ORDER_ASSET_PAIR_REVERSED, assetPair=pair)
+
+    def restrictions(self, pair: AssetPair) -> Restrictions | None:
+        return self.limits.get(pair)
+
+    async def asset(self, asset_id: AssetId | None) -> Asset:
+        found = ASSETS.get(asset_id)
+        if found is None:
+            raise MatcherError(errors.ASSET_NOT_FOUND, assetId=asset_text(asset_id))
+        return found
+
+    async def order_versions(self) -> tuple[int, ...]:
+        return (1, 2, 3, 4)
+
+    async def base_fee(self) -> int:
+        return 300_000
+
+    async def minimum_fee(
+        self, pair: AssetPair, order: Order
+    ) -> tuple[tuple[AssetId | None, int], tuple[AssetId | None, int] | None]:
+        return (None, 300_000), (GOLD, 100_000)
+
+    async def tradable(self, owner: Address, pair: AssetPair) -> Balances:
+        return {pair.amount_asset: 10**9, pair.price_asset: 0}
+
+    async def reserved(self, owner: Address) -> Balances:
+        out: Balances = {}
+        for book in self.engine.books():
+            for order in book.orders():
+                if from_public_key(order.order.sender_public_key, CHAIN_ID) == owner:
+                    for asset, amount in order.reservable_balance().items():
+                        out[asset] = out.get(asset, 0) + amount
+        return out
+
+    async def report(self, owner: Address) -> AddressReport:
+        reserved = await self.reserved(owner)
+        regular: Balances = {None: 10**12, GOLD: 10**10}
+        tradable = {asset: n - reserved.get(asset, 0) for asset, n in regular.items()}
+        return AddressReport(regular, reserved, tradable, {}, 0, 0, 0, ())
+
+    def rates(self) -> dict[AssetId | None, float]:
+        return dict(self._rates)
+
+    def put_rate(self, asset_id: AssetId | None, rate: float) -> float | None:
+        if asset_id is None:
+            raise MatcherError(errors.WAVES_IMMUTABLE_RATE, assetId=asset_text(None))
+        before = self._rates.get(asset_id)
+        self._rates[asset_id] = rate
+        for listener in self._listeners:
+            listener.on_rates({asset_id: rate})
+        return before
+
+    def delete_rate(self, asset_id: AssetId | None) -> float:
+        if asset_id is None:
+            raise MatcherError(errors.WAVES_IMMUTABLE_RATE, assetId=asset_text(None))
+        if asset_id not in self._rates:
+            raise MatcherError(errors.RATE_NOT_FOUND, assetId=asset_text(asset_id))
+        for listener in self._listeners:
+            listener.on_rates({asset_id: None})
+        return self._rates.pop(asset_id)
+
+    async def save_snapshots(self) -> None:
+        self.saved += 1
+
+    def subscribe(self, listener: Listener) -> None:
+        self._listeners.append(listener)
+
+    def unsubscribe(self, listener: Listener) -> None:
+        self._listeners.remove(listener)
+
+
+# --- orders ---------------------------------------------------------------------------------------
+
+
+def make_order(
+    keys: KeyPair,
+    side: Side,
+    amount: int,
+    price: int,
+    *,
+    pair: AssetPair = GOLD_WAVES,
+    version: int = 3,
+    timestamp: int = NOW,
+    fee: int = 300_000,
+) -> Order:
+    """A signed order of any version."""
+    draft = Order(
+        version=version,
+        chain_id=CHAIN_ID,
+        sender_public_key=keys.public_key,
+        matcher_public_key=MATCHER.public_key,
+        amount_asset=pair.amount_asset,
+        price_asset=pair.price_asset,
+        side=side,
+        amount=amount,
+        price=price,
+        timestamp=timestamp,
+        expiration=timestamp + 86_400_000,
+        matcher_fee=fee,
+        price_mode=PriceMode.ASSET_DECIMALS if version >= 4 else PriceMode.DEFAULT,
+    )
+    return orders.sign(orders.build(draft), keys.private_key)
+
+
+def buy(keys: KeyPair, amount: int, price: int, **more: Any) -> Order:
+    return make_order(keys, Side.BUY, amount, price, **more)
+
+
+def sell(keys: KeyPair, amount: int, price: int, **more: Any) -> Order:
+    return make_order(keys, Side.SELL, amount, price, **more)
+
+
+def signature_headers(keys: KeyPair, timestamp: int = NOW) -> dict[str, str]:
+    """The headers by which an account proves who it is."""
+    signed = sign_bytes(keys.private_key, keys.public_key + timestamp.to_bytes(8, "big"))
+    return {"Timestamp": str(timestamp), "Signature": base58.encode(signed)}
+
+
+def cancel_body(
+    keys: KeyPair, order_id: bytes | None = None, timestamp: int | None = None
+) -> dict[str, Any]:
+    """A signed request to cancel."""
+    body: dict[str, Any] = {"sender": base58.encode(keys.public_key)}
+    signed = b""
+    if timestamp is not None:
+        body["timestamp"], signed = timestamp, timestamp.to_bytes(8, "big")
+    if order_id is not None:
+        body["orderId"], signed = base58.encode(order_id), order_id
+    body["signature"] = base58.encode(sign_bytes(keys.private_key, keys.public_key + signed))
+    return body
+
+
+# --- requests -------------------------------------------------------------------------------------
+
+
+class Reply(msgspec.Struct):
+    """What came back."""
+
+    status: int
+    headers: dict[bytes, bytes]
+    body: bytes
+
+    def json(self) -> Any:
+        return msgspec.json.decode(self.body)
+
+
+class Api:
+    """The application around a fake, asked without sockets."""
+
+    def __init__(self, core: FakeCore | None = None) -> None:
+        self.core = core or FakeCore()
+        self.app = build_app(self.core)
+
+    async def __call__(
+        self, line: str, body: Any = None, headers: dict[str, str] | None = None
+    ) -> Reply:
+        """``METHOD /path?query``; a body that is no bytes goes as JSON."""
+        method, target = line.split(" ", 1)
+        path, _, query = target.partition("?")
+        given = {name.lower().encode(): value.encode() for name, value in (headers or {}).items()}
+        if body is not None and b"content-type" not in given:
+            given[b"content-type"] = b"application/json"
+        if not isinstance(body, bytes):
+            body = b"" if body is None else msgspec.json.encode(body)
+        scope: Message = {
+            "type": "http",
+            "method": method,
+            "raw_path": path.encode("latin-1"),
+            "path": path,
+            "query_string": query.encode(),
+            "headers": list(given.items()),
+        }
+        return await exchange(self.app, scope, body)
+
+    async def place(self, order: Order) -> Reply:
+        return await self("POST /matcher/orderbook", orders.to_json(order))
+
+    async def keyed(self, line: str, body: Any = None) -> Reply:
+        return await self(line, body, {"X-API-Key": KEY})
+
+
+async def exchange(app: AsgiApplication, scope: Message, body: bytes) -> Reply:
+    """One request to an ASGI application."""
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    await app(scope, receive, send)
+    head, *rest = sent
+    headers: Any = head["headers"]
+    status: Any = head["status"]
+    chunks: list[Any] = [message["body"] for message in rest]
+    return Reply(status, dict(headers), b"".join(chunks))
