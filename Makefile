@@ -9,7 +9,6 @@ PIP := $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 RUNTIME := $(VENV)/.runtime-installed
 DEVELOPMENT := $(VENV)/.development-installed
 CLIENTS := tests/clients
-PYWAVES := build/pywaves
 PROTOS := $(wildcard src/soliton/chain/proto/*.proto)
 CHECKED := src tests benchmarks hatch_build.py
 ARGS ?=

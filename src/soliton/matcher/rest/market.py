@@ -117,17 +117,22 @@ def _interval(query: dict[str, str]) -> Interval:
     return interval
 
 
-def market_routes(data: MarketData) -> tuple[Route, ...]:
+class GatheredRoutes:
     """The routes that show gathered executions."""
 
-    async def ticker(request: Request) -> Answer:
+    __slots__ = ("_data",)
+
+    def __init__(self, data: MarketData) -> None:
+        self._data = data
+
+    async def ticker(self, request: Request) -> Answer:
         """The last 24 hours of a pair."""
         pair = await _pair(request)
         core = request.core
-        found = data.candles(pair).ticker(core.now())
+        found = self._data.candles(pair).ticker(core.now())
         return Answer(encode_json(_ticker_json(core, pair, await scale_of(core, pair), found)))
 
-    async def tickers(request: Request) -> Answer:
+    async def tickers(self, request: Request) -> Answer:
         """The last 24 hours of all pairs."""
         core = request.core
         out = []
@@ -136,10 +141,10 @@ def market_routes(data: MarketData) -> tuple[Route, ...]:
                 scale = await scale_of(core, pair)
             except MatcherError:
                 continue  # An asset may be gone after a rollback of the chain.
-            out.append(_ticker_json(core, pair, scale, data.candles(pair).ticker(core.now())))
+            out.append(_ticker_json(core, pair, scale, self._data.candles(pair).ticker(core.now())))
         return Answer(encode_json(out))
 
-    async def candles(request: Request) -> Answer:
+    async def candles(self, request: Request) -> Answer:
         """Open, high, low, close and volumes by interval, the oldest first."""
         core, query = request.core, request.query()
         interval = _interval(query)
@@ -150,7 +155,7 @@ def market_routes(data: MarketData) -> tuple[Route, ...]:
         scale = await scale_of(core, pair)
         if "since" in query and "until" not in query and limit:
             until = min(until, since + limit * interval - 1)
-        found = data.candles(pair).candles(interval, since, until, limit) if limit else []
+        found = self._data.candles(pair).candles(interval, since, until, limit) if limit else []
         rows = [
             [
                 candle.start,
@@ -166,32 +171,34 @@ def market_routes(data: MarketData) -> tuple[Route, ...]:
         ]
         return Answer(encode_json(rows))
 
-    since = Query("since", "From this time on, in milliseconds.", LONG_SCHEMA)
-    return (
-        Route(
-            "GET", "/api/v1/tickers", tickers, _TAG, "The last 24 hours of all pairs",
-            example=[TICKER],
-        ),
-        Route(
-            "GET", "/api/v1/tickers/{amount}/{price}", ticker, _TAG,
-            "The last 24 hours of a pair", example=TICKER,
-        ),
-        Route(
-            "GET", "/api/v1/trades/{amount}/{price}", trades, _TAG, "Executions, oldest first",
-            queries=(Query("limit", f"At most {MAX_TRADES}.", LONG_SCHEMA), since), example=TRADES,
-            description="Without since the last ones, with it the first ones from then on.",
-        ),
-        Route(
-            "GET", "/api/v1/candles/{amount}/{price}", candles, _TAG, "Candles, oldest first",
-            queries=(
-                Query("interval", ", ".join(INTERVALS), {"enum": list(INTERVALS)}),
-                since,
-                Query("until", "Up to this time, in milliseconds.", LONG_SCHEMA),
-                Query("limit", f"At most {MAX_ANSWER}.", LONG_SCHEMA),
+    def routes(self) -> tuple[Route, ...]:
+        """Their declarations."""
+        since = Query("since", "From this time on, in milliseconds.", LONG_SCHEMA)
+        return (
+            Route(
+                "GET", "/api/v1/tickers", self.tickers, _TAG, "The last 24 hours of all pairs",
+                example=[TICKER],
             ),
-            example=CANDLES,
-            description="Start (milliseconds), open, high, low, close, volume in the amount asset, "
-            "volume in the price asset, number of trades. Intervals without trades repeat the last "
-            "price.",
-        ),
-    )  # fmt: skip
+            Route(
+                "GET", "/api/v1/tickers/{amount}/{price}", self.ticker, _TAG,
+                "The last 24 hours of a pair", example=TICKER,
+            ),
+            Route(
+                "GET", "/api/v1/trades/{amount}/{price}", trades, _TAG, "Executions, oldest first",
+                queries=(Query("limit", f"At most {MAX_TRADES}.", LONG_SCHEMA), since), example=TRADES,
+                description="Without since the last ones, with it the first ones from then on.",
+            ),
+            Route(
+                "GET", "/api/v1/candles/{amount}/{price}", self.candles, _TAG, "Candles, oldest first",
+                queries=(
+                    Query("interval", ", ".join(INTERVALS), {"enum": list(INTERVALS)}),
+                    since,
+                    Query("until", "Up to this time, in milliseconds.", LONG_SCHEMA),
+                    Query("limit", f"At most {MAX_ANSWER}.", LONG_SCHEMA),
+                ),
+                example=CANDLES,
+                description="Start (milliseconds), open, high, low, close, volume in the amount asset, "
+                "volume in the price asset, number of trades. Intervals without trades repeat the last "
+                "price.",
+            ),
+        )  # fmt: skip
