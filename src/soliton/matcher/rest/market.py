@@ -185,11 +185,13 @@ class GatheredRoutes:
             ),
             Route(
                 "GET", "/api/v1/trades/{amount}/{price}", trades, _TAG, "Executions, oldest first",
-                queries=(Query("limit", f"At most {MAX_TRADES}.", LONG_SCHEMA), since), example=TRADES,
+                queries=(Query("limit", f"At most {MAX_TRADES}.", LONG_SCHEMA), since),
+                example=TRADES,
                 description="Without since the last ones, with it the first ones from then on.",
             ),
             Route(
-                "GET", "/api/v1/candles/{amount}/{price}", self.candles, _TAG, "Candles, oldest first",
+                "GET", "/api/v1/candles/{amount}/{price}", self.candles, _TAG,
+                "Candles, oldest first",
                 queries=(
                     Query("interval", ", ".join(INTERVALS), {"enum": list(INTERVALS)}),
                     since,
@@ -197,8 +199,8 @@ class GatheredRoutes:
                     Query("limit", f"At most {MAX_ANSWER}.", LONG_SCHEMA),
                 ),
                 example=CANDLES,
-                description="Start (milliseconds), open, high, low, close, volume in the amount asset, "
-                "volume in the price asset, number of trades. Intervals without trades repeat the last "
-                "price.",
+                description="Start (milliseconds), open, high, low, close, volume in the amount "
+                "asset, volume in the price asset, number of trades. Intervals without trades "
+                "repeat the last price.",
             ),
         )  # fmt: skip
