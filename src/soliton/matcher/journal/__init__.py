@@ -62,7 +62,7 @@ class Journal(Protocol):
         ...
 
     async def append(self, payloads: Sequence[bytes]) -> list[Position]:
-        """Write commands, next to each other and in this order; returns when they cannot be lost.
+        """Write commands in this order; returns when they cannot be lost.
 
         Several calls may be under way; they are stored and answered in the order of the calls.
         Cancelling a call does not take its commands back. Raises ``JournalUnavailable`` when none

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from soliton.errors import InvariantBroken
-from soliton.matcher.journal import MAX_PAYLOAD_BYTES, Position, Record
+from soliton.matcher.journal import Position, Record
 from soliton.matcher.journal.errors import (
     JournalDamaged,
     JournalGap,
@@ -32,6 +32,7 @@ from soliton.matcher.journal.errors import (
     JournalUnavailable,
     LeadershipLost,
 )
+from soliton.matcher.journal.groups import Waiting
 from soliton.matcher.journal.segments import (
     IDENTITY_BYTES,
     SEGMENT_HEADER_BYTES,
@@ -47,7 +48,9 @@ from soliton.matcher.journal.segments import (
 SEGMENT_BYTES: Final = 64 * 1024 * 1024
 """When a file is longer, the next one is begun: some 200,000 commands."""
 GROUP_BYTES: Final = 1024 * 1024
-"""Commands written in one step, at most (or one call's, if they are longer)."""
+"""What is written in one step, at most (or one call's commands, if they are longer)."""
+GROUP_COUNT: Final = 4_096
+"""Commands written in one step, likewise."""
 _SUFFIX: Final = ".journal"
 
 _log = logging.getLogger(__name__)
@@ -102,7 +105,7 @@ class EmbeddedJournal:
         self._identity = identity
         self._clock = clock
         self._settings = settings or EmbeddedSettings()
-        self._waiting: list[tuple[Sequence[bytes], asyncio.Future[list[Position]]]] = []
+        self._waiting = Waiting()
         self._writing: asyncio.Task[None] | None = None
         self._syncing: asyncio.Task[None] | None = None
         self._broken: BaseException | None = None
@@ -215,11 +218,7 @@ class EmbeddedJournal:
     async def append(self, payloads: Sequence[bytes]) -> list[Position]:
         """As ``Journal.append``."""
         self._require_whole()
-        for payload in payloads:
-            if len(payload) > MAX_PAYLOAD_BYTES:
-                raise InvariantBroken(f"a command of {len(payload)} bytes")
-        future: asyncio.Future[list[Position]] = asyncio.get_running_loop().create_future()
-        self._waiting.append((payloads, future))
+        future = self._waiting.add(payloads)
         if self._writing is None:
             self._writing = asyncio.create_task(self._write_groups())
         return await future
@@ -232,34 +231,25 @@ class EmbeddedJournal:
         loop = asyncio.get_running_loop()
         try:
             while self._waiting and self._broken is None:
-                group: list[tuple[Sequence[bytes], asyncio.Future[list[Position]]]] = []
-                size = 0
-                while self._waiting and (not group or size < GROUP_BYTES):
-                    group.append(self._waiting.pop(0))
-                    size += sum(map(len, group[-1][0]))
-                payloads = [payload for each, _ in group for payload in each]
+                group = self._waiting.take(GROUP_BYTES, GROUP_COUNT)
                 timestamp = max(self._timestamp, self._clock())
-                first = self._next_offset
+                first, count = self._next_offset, len(group.payloads)
                 try:
-                    await loop.run_in_executor(self._disk, self._store, first, timestamp, payloads)
+                    await loop.run_in_executor(
+                        self._disk, self._store, first, timestamp, group.payloads
+                    )
                 except JournalProblem as problem:
-                    _refuse([future for _, future in group], problem)
+                    group.refuse(problem)
                     continue
-                self._next_offset, self._timestamp = first + len(payloads), timestamp
+                self._next_offset, self._timestamp = first + count, timestamp
                 if self._settings.sync is Sync.INTERVAL and self._syncing is None:
                     self._syncing = asyncio.create_task(self._sync_later())
-                for each, future in group:
-                    positions = [Position(first + i, timestamp) for i in range(len(each))]
-                    first += len(each)
-                    if not future.done():
-                        future.set_result(positions)
+                group.stored(range(first, first + count), timestamp)
         finally:
             self._writing = None
             if self._broken is not None:
                 self._ended.set()
-                left = LeadershipLost(f"the journal is closed: {self._broken}")
-                _refuse([future for _, future in self._waiting], left)
-                self._waiting.clear()
+                self._waiting.refuse(LeadershipLost(f"the journal is closed: {self._broken}"))
 
     def _store(self, first_offset: int, timestamp: int, payloads: Sequence[bytes]) -> None:
         """One step: bytes into the newest file, confirmed if settings ask for it."""
@@ -366,12 +356,6 @@ class EmbeddedJournal:
         os.close(self._file)
         os.close(self._owner)
         self._broken = self._broken or JournalProblem("it was closed")
-
-
-def _refuse(futures: Sequence[asyncio.Future[list[Position]]], problem: JournalProblem) -> None:
-    for future in futures:
-        if not future.done():
-            future.set_exception(problem)
 
 
 def _take_ownership(directory: Path) -> int:

@@ -1,0 +1,416 @@
+"""The journal on Kafka: one ordered topic that several matchers share.
+
+All of them read it and keep the same books; one, the master, writes. Which one that is, and which
+entries count, is decided by the entries themselves (``leadership``). A write whose offset follows
+directly on the last one that the master knows proves that nobody came between, so its commands are
+valid without reading them back; otherwise the master reads what came between before it answers.
+
+What lives here: standing by, claiming, writing, stepping down. What does not: the client library
+(``topic``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from soliton.errors import InvariantBroken
+from soliton.matcher.journal import Position, Record
+from soliton.matcher.journal.errors import JournalGap, JournalProblem, LeadershipLost
+from soliton.matcher.journal.groups import Waiting
+from soliton.matcher.journal.leadership import (
+    AUTHOR_BYTES,
+    NOBODY,
+    Beat,
+    Claim,
+    Command,
+    Resignation,
+    Terms,
+    Verdict,
+    decode,
+    encode,
+    encode_command,
+)
+from soliton.matcher.journal.topic import (
+    WRITE_BYTES,
+    WRITE_COUNT,
+    BrokerProblem,
+    OutOfRange,
+    Topic,
+    TopicAddress,
+)
+
+BEATS_PER_LEASE: Final = 3
+RETRY_SECONDS: Final = 0.5
+"""Between attempts to reach a broker."""
+CLOSING_SECONDS: Final = 5.0
+"""How long the end of the program waits for connections to close."""
+
+_log = logging.getLogger(__name__)
+
+
+class Role(Enum):
+    """What a matcher does about leading."""
+
+    AUTO = "auto"
+    """Claims when nobody leads, or the master has been silent for a lease."""
+    STANDBY = "standby"
+    """Never claims."""
+    MASTER = "master"
+    """Deposes the master when it starts, whoever that is; later as ``AUTO``."""
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSettings:
+    """``name`` is that of this matcher, different from those of the others."""
+
+    address: TopicAddress
+    name: str
+    role: Role = Role.AUTO
+    lease_seconds: float = 10.0
+    drop_old: bool = False
+    """Whether ``truncate_before`` deletes entries, which may be needed by a standby that is late.
+    """
+
+
+@dataclass(slots=True)
+class _Term:
+    """A term of ours: ``next_offset`` is where the log ends as far as is known."""
+
+    topic: Topic
+    terms: Terms
+    next_offset: int
+
+
+class KafkaJournal:
+    """A ``Journal`` on a Kafka topic. It leads after ``follow`` has ended."""
+
+    def __init__(self, settings: KafkaSettings, identity: bytes, clock: Callable[[], int]) -> None:
+        """``identity`` (32 bytes) stands for the matcher; ``clock`` gives milliseconds. Nothing is
+        connected before the first call.
+        """
+        self._settings = settings
+        self._identity = identity
+        self._clock = clock
+        self._role = settings.role
+        self._author = b""
+        self._waiting = Waiting()
+        self._arrived = asyncio.Event()
+        self._ended = asyncio.Event()
+        self._ended.set()
+        self._topic: Topic | None = None
+        self._term: _Term | None = None
+        self._leading_task: asyncio.Task[None] | None = None
+        self._stopping = False
+        self._closing: set[asyncio.Task[None]] = set()
+        self._heard = 0.0
+        self._first_offset = 0
+        self._last_offset = NOBODY
+
+    @property
+    def first_offset(self) -> int:
+        """The lowest offset that the broker kept when it was asked last."""
+        return self._first_offset
+
+    @property
+    def last_offset(self) -> int:
+        """The offset of the last command that is known."""
+        return self._last_offset
+
+    @property
+    def leading(self) -> bool:
+        """Whether this process is the master, as far as it knows."""
+        return self._term is not None
+
+    async def term_ended(self) -> None:
+        """Returns when this process no longer leads."""
+        await self._ended.wait()
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    async def records(
+        self, from_offset: int, to_offset: int | None = None
+    ) -> AsyncIterator[list[Record]]:
+        """As ``Journal.records``, over a connection of its own."""
+        topic = await Topic.connect(self._settings.address, writing=False)
+        try:
+            terms = await self._enter(topic, from_offset)
+            _, end = await topic.ends()
+            while topic.position < end:
+                commands = [
+                    record
+                    for record in self._judge(terms, await topic.read(1.0))
+                    if record.offset < end and (to_offset is None or record.offset <= to_offset)
+                ]
+                if commands:
+                    yield commands
+                if to_offset is not None and topic.position > to_offset:
+                    return
+        except OutOfRange as error:
+            raise JournalGap(from_offset, topic.position, topic.position) from error
+        finally:
+            await topic.close()
+
+    async def follow(self, from_offset: int) -> AsyncIterator[list[Record]]:
+        """As ``Journal.follow``. It waits for a broker that cannot be reached."""
+        await self._step_down()
+        told = False
+        while True:
+            try:
+                self._topic = await Topic.connect(self._settings.address)
+                told = False
+                async for batch in self._stand_by(self._topic, from_offset):
+                    from_offset = batch[-1].offset + 1
+                    yield batch
+            except BrokerProblem as problem:
+                self._let_go()
+                if not told:
+                    _log.warning("%s; trying again", problem)
+                told = True
+                await asyncio.sleep(RETRY_SECONDS)
+            else:
+                return
+
+    async def _enter(self, topic: Topic, from_offset: int) -> Terms:
+        """Go to where ``from_offset`` is read next, knowing the term at that place."""
+        terms = Terms(self._identity)
+        first, end = await topic.ends()
+        self._first_offset = first
+        before = from_offset - 1
+        if (before < 0 and first > 0) or (before >= 0 and not first <= before < end):
+            raise JournalGap(from_offset, first, end - 1)
+        topic.seek(max(before, 0))
+        if before < 0:
+            return terms
+        entries: list[tuple[int, bytes]] = []
+        while not entries:
+            entries = await topic.read(1.0)
+        offset, value = entries[0]
+        entry = decode(value)
+        if offset != before or not isinstance(entry, Command):
+            raise JournalGap(from_offset, offset, end - 1)
+        terms.resume(offset, entry)
+        topic.seek(from_offset)
+        return terms
+
+    def _judge(self, terms: Terms, entries: Sequence[tuple[int, bytes]]) -> list[Record]:
+        """The commands among entries, those that happened."""
+        commands = []
+        for offset, value in entries:
+            entry = decode(value)
+            verdict = terms.take(offset, entry)
+            if verdict is not Verdict.VOID:
+                self._heard = asyncio.get_running_loop().time()
+            if verdict is Verdict.COMMAND and isinstance(entry, Command):
+                commands.append(Record(offset, entry.timestamp, entry.payload))
+            elif verdict is Verdict.TERM_BEGAN and terms.master is not None:
+                _log.info("term %d: %s leads", terms.term, terms.master.name)
+        return commands
+
+    # --- standing by and claiming -----------------------------------------------------------------
+
+    async def _stand_by(self, topic: Topic, from_offset: int) -> AsyncIterator[list[Record]]:
+        """Give out commands until a claim of ours holds."""
+        terms = await self._enter(topic, from_offset)
+        self._author = secrets.token_bytes(AUTHOR_BYTES)
+        self._heard = asyncio.get_running_loop().time()
+        claimed = NOBODY
+        while True:
+            try:
+                entries = await topic.read(self._settings.lease_seconds / BEATS_PER_LEASE / 4)
+            except OutOfRange as error:
+                raise JournalGap(topic.position, *await topic.ends()) from error
+            commands = self._judge(terms, entries)
+            if commands:
+                self._last_offset = commands[-1].offset
+                yield commands
+            if self._is_ours(terms):
+                self._begin_term(_Term(topic, terms, topic.position))
+                return
+            if topic.position > claimed and (claim := await self._claim(topic, terms)) is not None:
+                claimed = await topic.write([encode(claim)])
+
+    def _is_ours(self, terms: Terms) -> bool:
+        return terms.master is not None and terms.master.author == self._author
+
+    async def _claim(self, topic: Topic, terms: Terms) -> Claim | None:
+        """The claim that is to be made now, if any."""
+        name = self._settings.name
+        ordered = self._role is Role.MASTER and terms.term > 0
+        now = asyncio.get_running_loop().time()
+        silent = now - self._heard
+        lease = self._settings.lease_seconds
+        # A matcher that was started anew takes its own place at once.
+        own_place = terms.master is not None and terms.master.name == name
+        if self._role is Role.STANDBY:
+            return None
+        if not (ordered or terms.vacant or own_place or silent >= lease / BEATS_PER_LEASE):
+            return None
+        # Silence counts only while the broker is there to speak, and all is read that it has said.
+        asked = asyncio.create_task(topic.ends())
+        done, _ = await asyncio.wait([asked], timeout=lease / BEATS_PER_LEASE)
+        if not done:
+            asked.cancel()
+        if not done or asked.exception() is not None or asked.result()[1] != topic.position:
+            self._heard = asyncio.get_running_loop().time()
+            return None
+        if not (ordered or terms.vacant or own_place or silent >= lease):
+            return None
+        if self._role is Role.MASTER:
+            self._role = Role.AUTO
+        return Claim(terms.term + 1, terms.last_valid, ordered, self._identity, self._author, name)
+
+    # --- leading ----------------------------------------------------------------------------------
+
+    def _begin_term(self, term: _Term) -> None:
+        term.topic.rest()
+        self._term = term
+        self._ended.clear()
+        self._leading_task = asyncio.create_task(self._lead(term))
+
+    async def append(self, payloads: Sequence[bytes]) -> list[Position]:
+        """As ``Journal.append``."""
+        if self._term is None or self._stopping:
+            raise LeadershipLost("this matcher does not lead")
+        if not payloads:
+            return []
+        answers = [self._waiting.add(part) for part in _parts(payloads)]
+        self._arrived.set()
+        positions = []
+        for part in await asyncio.gather(*answers):
+            positions += part
+        return positions
+
+    async def _lead(self, term: _Term) -> None:
+        """Write what waits, or a beat when nothing does, until the term ends."""
+        beat = encode(Beat(term.terms.term))
+        cause: JournalProblem | None = None
+        try:
+            while self._waiting or not self._stopping:
+                if not await self._something_waits():
+                    await self._write(term, [beat])
+                    continue
+                group = self._waiting.take(WRITE_BYTES, WRITE_COUNT)
+                timestamp = max(term.terms.timestamp, self._clock())
+                number = term.terms.term
+                values = [encode_command(number, timestamp, each) for each in group.payloads]
+                try:
+                    offsets = await self._write(term, values)
+                except BaseException as error:
+                    group.refuse(_lost(error))
+                    raise
+                term.terms.timestamp = timestamp
+                self._last_offset = offsets[-1]
+                group.stored(offsets, timestamp)
+            await term.topic.write([encode(Resignation(term.terms.term))])
+        except JournalProblem as problem:
+            _log.warning("term %d of this matcher ends: %s", term.terms.term, problem)
+            cause = problem
+        finally:
+            self._end_term(cause)
+
+    async def _something_waits(self) -> bool:
+        if not self._waiting and not self._stopping:
+            self._arrived.clear()
+            pause = self._settings.lease_seconds / BEATS_PER_LEASE
+            try:
+                async with asyncio.timeout(pause):
+                    await self._arrived.wait()
+            except TimeoutError:
+                pass
+        return bool(self._waiting)
+
+    async def _write(self, term: _Term, values: Sequence[bytes]) -> range:
+        """Append entries of ours, which are valid: their offsets. Raises ``JournalProblem``."""
+        base = await term.topic.write(values)
+        offsets = range(base, base + len(values))
+        if base == term.next_offset:
+            term.terms.last_valid = offsets[-1]
+        else:
+            await self._read_back(term, offsets)
+        term.next_offset = offsets[-1] + 1
+        return offsets
+
+    async def _read_back(self, term: _Term, own: range) -> None:
+        """Judge what stands before and in entries of ours, since somebody came between."""
+        term.topic.seek(term.next_offset)
+        loop = asyncio.get_running_loop()
+        give_up = loop.time() + self._settings.address.delivery_seconds
+        while term.topic.position <= own[-1]:
+            if loop.time() > give_up:
+                raise BrokerProblem("what was written cannot be read back")
+            entries = await term.topic.read(1.0)
+            self._judge(term.terms, [entry for entry in entries if entry[0] <= own[-1]])
+            if not self._is_ours(term.terms):
+                master = term.terms.master
+                by = "nobody" if master is None else master.name
+                raise LeadershipLost(f"{by} leads since term {term.terms.term}")
+        term.topic.rest()
+
+    # --- ends -------------------------------------------------------------------------------------
+
+    async def _step_down(self) -> None:
+        """End our term, if there is one."""
+        task, self._leading_task = self._leading_task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
+        self._end_term(None)
+
+    def _end_term(self, problem: JournalProblem | None) -> None:
+        """Answer all who wait, and let go of the connection."""
+        self._term = None
+        self._waiting.refuse(_lost(problem))
+        self._let_go()
+        self._ended.set()
+
+    def _let_go(self) -> None:
+        """Close the connection in the background: that may take as long as a write is tried."""
+        topic, self._topic = self._topic, None
+        if topic is not None:
+            task = asyncio.create_task(topic.close())
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+
+    async def truncate_before(self, offset: int) -> None:
+        """Allow the broker to delete commands below an offset, if the settings want that.
+
+        The one before ``offset`` stays: it tells those who begin there which term it was.
+        """
+        if self._settings.drop_old and self._topic is not None and offset > 1:
+            await self._topic.drop_before(offset - 1)
+            self._first_offset, _ = await self._topic.ends()
+
+    async def close(self) -> None:
+        """Write what waits, resign if we lead, and let go of the connections."""
+        if self._stopping:
+            raise InvariantBroken("closed twice")
+        self._stopping = True
+        self._arrived.set()
+        if self._leading_task is not None:
+            await asyncio.wait([self._leading_task], timeout=CLOSING_SECONDS)
+        await self._step_down()
+        if self._closing:
+            _, late = await asyncio.wait(self._closing, timeout=CLOSING_SECONDS)
+            for task in late:
+                task.cancel()
+
+
+def _parts(payloads: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    """Payloads in pieces that one write can hold."""
+    start = size = 0
+    for index, payload in enumerate(payloads):
+        size += len(payload)
+        if index > start and (size > WRITE_BYTES or index - start >= WRITE_COUNT):
+            yield payloads[start:index]
+            start, size = index, len(payload)
+    yield payloads[start:]
+
+
+def _lost(cause: BaseException | None) -> LeadershipLost:
+    return LeadershipLost(f"this matcher does not lead any more: {cause or 'it stopped'}")

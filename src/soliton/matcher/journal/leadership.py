@@ -1,0 +1,176 @@
+"""Who may write to a shared journal: terms, decided by nothing but what the journal holds.
+
+Several matchers read one ordered log, and all come to the same verdict on every entry. A matcher
+begins a term by writing a claim for the next number. The claim holds only if nobody wrote in the
+meantime: it names the last valid entry that its author had read, and counts if that still is the
+last. (A claim that an operator ordered counts without this condition.) From then on entries of
+former terms are void for everybody: it does not matter how late a deposed master's bytes arrive,
+nor what its clock says. A master that is silent for a lease is deposed by the next who claims, so
+one that has nothing to write sends a beat.
+
+An entry, all integers big-endian:
+
+    kind 1 | term 8 | then, of a
+    command: timestamp 8 | payload
+    claim:   last valid offset 8, signed | ordered 1 | identity 32 | author 16 | name, UTF-8
+    beat, resignation: nothing
+
+What lives here: entries as bytes, and the verdicts. What does not: when somebody claims, and the
+log itself (``kafka``).
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from soliton.matcher.journal.errors import WrongJournal
+
+MAX_NAME_BYTES: Final = 256
+AUTHOR_BYTES: Final = 16
+NOBODY: Final = -1
+"""The last valid offset of a log without any."""
+
+_HEAD: Final = struct.Struct(">BQ")
+_TIMESTAMP: Final = struct.Struct(">Q")
+_CLAIM: Final = struct.Struct(">q?32s16s")
+COMMAND_HEADER_BYTES: Final = _HEAD.size + _TIMESTAMP.size
+_COMMAND_KIND, _CLAIM_KIND, _BEAT_KIND, _RESIGNATION_KIND = 1, 2, 3, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command that the master of ``term`` wrote."""
+
+    term: int
+    timestamp: int
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Somebody wants to be the master of ``term``.
+
+    ``after`` is the offset of the last valid entry that they had read; ``ordered`` says that an
+    operator wants it whatever came after. ``author`` is drawn anew for each run of a program;
+    ``name`` is that of the matcher in its settings.
+    """
+
+    term: int
+    after: int
+    ordered: bool
+    identity: bytes
+    author: bytes
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """The master of ``term`` is there."""
+
+    term: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resignation:
+    """The master of ``term`` stops, and whoever wants may follow at once."""
+
+    term: int
+
+
+Entry = Command | Claim | Beat | Resignation
+
+
+def encode_command(term: int, timestamp: int, payload: bytes) -> bytes:
+    """A command as an entry."""
+    return _HEAD.pack(_COMMAND_KIND, term) + _TIMESTAMP.pack(timestamp) + payload
+
+
+def encode(entry: Entry) -> bytes:
+    """Any entry as bytes."""
+    match entry:
+        case Command(term, timestamp, payload):
+            return encode_command(term, timestamp, payload)
+        case Claim():
+            body = _CLAIM.pack(entry.after, entry.ordered, entry.identity, entry.author)
+            return _HEAD.pack(_CLAIM_KIND, entry.term) + body + entry.name.encode()
+        case Beat(term):
+            return _HEAD.pack(_BEAT_KIND, term)
+        case Resignation(term):
+            return _HEAD.pack(_RESIGNATION_KIND, term)
+
+
+def decode(data: bytes) -> Entry:
+    """The entry that bytes stand for. Raises ``WrongJournal`` for anything else."""
+    kind, term, rest = 0, 0, b""
+    try:
+        kind, term = _HEAD.unpack_from(data)
+        rest = data[_HEAD.size :]
+        if kind == _COMMAND_KIND:
+            return Command(term, _TIMESTAMP.unpack_from(rest)[0], rest[_TIMESTAMP.size :])
+        if kind == _CLAIM_KIND and len(rest) <= _CLAIM.size + MAX_NAME_BYTES:
+            after, ordered, identity, author = _CLAIM.unpack_from(rest)
+            name = rest[_CLAIM.size :].decode()
+            return Claim(term, after, ordered, identity, author, name)
+    except (struct.error, UnicodeDecodeError):
+        kind = 0
+    if kind == _BEAT_KIND and not rest:
+        return Beat(term)
+    if kind == _RESIGNATION_KIND and not rest:
+        return Resignation(term)
+    raise WrongJournal("the topic holds something else than the journal of a matcher")
+
+
+class Verdict(Enum):
+    """What an entry means at its place."""
+
+    COMMAND = "a command that happened"
+    TERM_BEGAN = "a claim that holds"
+    OTHER = "a beat or a resignation of the master"
+    VOID = "nothing: its author was not the master, or somebody else was quicker"
+
+
+class Terms:
+    """The verdicts on the entries of a log, taken one after the other."""
+
+    def __init__(self, identity: bytes) -> None:
+        """Begin before the first entry of the log that belongs to ``identity``."""
+        self._identity = identity
+        self.term = 0
+        """The number of the term; 0 before the first."""
+        self.master: Claim | None = None
+        """Who leads, where that is known."""
+        self.vacant = True
+        """Whether nobody leads: before the first term, and after a resignation."""
+        self.last_valid = NOBODY
+        """The offset of the last entry that was not void."""
+        self.timestamp = 0
+        """The time of the last command."""
+
+    def resume(self, offset: int, entry: Command) -> None:
+        """Begin at an entry that is known to be a command that happened."""
+        self.term, self.last_valid, self.timestamp = entry.term, offset, entry.timestamp
+        self.vacant = False
+
+    def take(self, offset: int, entry: Entry) -> Verdict:
+        """The verdict on the next entry. Raises ``WrongJournal`` for another matcher's claim."""
+        if isinstance(entry, Claim):
+            if entry.identity != self._identity:
+                raise WrongJournal("the topic belongs to another matcher or another network")
+            beaten = not entry.ordered and entry.after != self.last_valid
+            if beaten or entry.term != self.term + 1:
+                return Verdict.VOID
+            self.last_valid = offset
+            self.term, self.master, self.vacant = entry.term, entry, False
+            return Verdict.TERM_BEGAN
+        if entry.term != self.term:
+            return Verdict.VOID
+        self.last_valid = offset
+        if isinstance(entry, Command):
+            self.timestamp = entry.timestamp
+            return Verdict.COMMAND
+        if isinstance(entry, Resignation):
+            self.master, self.vacant = None, True
+        return Verdict.OTHER

@@ -1,0 +1,229 @@
+"""A Kafka topic with one partition, as a log: write behind its end, read from an offset.
+
+What lives here: the one place that knows the client library; its errors become ours. What does
+not: what entries mean (``leadership``), and who writes when (``kafka``).
+
+The client is told to wait for all replicas in sync and to number its writes, so that the broker
+drops what arrives twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from soliton.errors import InvariantBroken
+from soliton.matcher.journal.errors import JournalProblem, WrongJournal
+
+if TYPE_CHECKING:
+    from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+
+WRITE_BYTES: Final = 512 * 1024
+"""One write, at most; brokers take 1 MiB unless they are told otherwise."""
+WRITE_COUNT: Final = 4_096
+_CLIENT_BYTES: Final = 1_000_000
+_READ_BYTES: Final = 4 * 1024 * 1024
+_READ_COUNT: Final = 4_096
+_REQUEST_SECONDS: Final = 10
+_PARTITION: Final = 0
+_TOPIC_EXISTS: Final = 36
+
+_log = logging.getLogger(__name__)
+
+
+class BrokerProblem(JournalProblem):
+    """The broker cannot be reached, or refuses; what was being written may have arrived."""
+
+
+class OutOfRange(JournalProblem):
+    """The broker does not have the entries that reading has come to (any more, or yet)."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicAddress:
+    """Where the topic is: ``servers`` are host:port with commas between, ``delivery_seconds`` is
+    how long a write is tried, and ``replicas`` how many copies a topic that has to be made gets.
+    """
+
+    servers: str
+    topic: str
+    delivery_seconds: float = 15.0
+    replicas: int = 1
+
+
+class Topic:
+    """A connection to the log. Use from one event loop, by one reader and one writer."""
+
+    def __init__(
+        self, address: TopicAddress, consumer: AIOKafkaConsumer, producer: AIOKafkaProducer | None
+    ) -> None:
+        """See ``connect``."""
+        from aiokafka import TopicPartition
+
+        self._address = address
+        self._consumer = consumer
+        self._producer = producer
+        self._partition = TopicPartition(address.topic, _PARTITION)
+        self.position = 0
+        """The offset that is read next."""
+
+    @staticmethod
+    async def connect(address: TopicAddress, *, writing: bool = True) -> Topic:
+        """Connect, making the topic where it is missing.
+
+        Raises ``BrokerProblem``, and ``WrongJournal`` for a topic with several partitions.
+        """
+        from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+        from aiokafka.errors import KafkaError
+
+        started: list[AIOKafkaConsumer | AIOKafkaProducer] = []
+        try:
+            await _prepare(address)
+            consumer = AIOKafkaConsumer(
+                bootstrap_servers=address.servers,
+                enable_auto_commit=False,
+                auto_offset_reset="none",
+                max_partition_fetch_bytes=_READ_BYTES,
+                request_timeout_ms=_REQUEST_SECONDS * 1000,
+                retry_backoff_ms=100,
+            )
+            started.append(consumer)
+            consumer.assign([TopicPartition(address.topic, _PARTITION)])
+            await consumer.start()
+            producer = None
+            if writing:
+                producer = AIOKafkaProducer(
+                    bootstrap_servers=address.servers,
+                    acks="all",
+                    enable_idempotence=True,
+                    max_batch_size=_CLIENT_BYTES,
+                    request_timeout_ms=int(address.delivery_seconds * 1000),
+                    retry_backoff_ms=100,
+                )
+                started.append(producer)
+                await producer.start()
+        except BaseException as error:
+            for client in started:
+                await client.stop()
+            if isinstance(error, KafkaError | OSError):
+                raise BrokerProblem(f"Kafka at {address.servers}: {error}") from error
+            raise
+        return Topic(address, consumer, producer)
+
+    async def ends(self) -> tuple[int, int]:
+        """The first offset that is kept, and the one that is written next."""
+        from aiokafka.errors import KafkaError
+
+        try:
+            async with asyncio.timeout(_REQUEST_SECONDS):
+                first = await self._consumer.beginning_offsets([self._partition])
+                end = await self._consumer.end_offsets([self._partition])
+        except (KafkaError, TimeoutError) as error:
+            raise BrokerProblem(f"Kafka does not tell the ends of the topic: {error}") from error
+        return int(first[self._partition]), int(end[self._partition])
+
+    def seek(self, offset: int) -> None:
+        """Read on from an offset."""
+        self._consumer.seek(self._partition, offset)
+        self._consumer.resume(self._partition)
+        self.position = offset
+
+    def rest(self) -> None:
+        """Read nothing, until ``seek``."""
+        self._consumer.pause(self._partition)
+
+    async def read(self, seconds: float) -> list[tuple[int, bytes]]:
+        """The next entries with their offsets; waits a while for some, and may come without.
+
+        Raises ``OutOfRange`` and ``BrokerProblem``.
+        """
+        from aiokafka.errors import KafkaError, OffsetOutOfRangeError
+
+        try:
+            found = await self._consumer.getmany(
+                timeout_ms=int(seconds * 1000), max_records=_READ_COUNT
+            )
+        except OffsetOutOfRangeError as error:
+            raise OutOfRange(f"Kafka does not have offset {self.position}") from error
+        except KafkaError as error:
+            raise BrokerProblem(f"Kafka does not let us read: {error}") from error
+        entries = [
+            (message.offset, message.value or b"")
+            for messages in found.values()
+            for message in messages
+        ]
+        if entries:
+            self.position = entries[-1][0] + 1
+        return entries
+
+    async def write(self, values: Sequence[bytes]) -> int:
+        """Append entries next to each other: the offset of the first.
+
+        Raises ``BrokerProblem``: then they may be there all the same, or arrive later.
+        """
+        from aiokafka.errors import KafkaError
+
+        if self._producer is None:
+            raise InvariantBroken("this connection was opened for reading")
+        batch = self._producer.create_batch()
+        for value in values:
+            if batch.append(key=None, value=value, timestamp=None) is None:
+                raise InvariantBroken("more than one write can hold")
+        batch.close()
+        try:
+            sent = await self._producer.send_batch(batch, self._address.topic, partition=_PARTITION)
+            stored = await sent
+        except (KafkaError, OSError) as error:
+            reason = str(error) or type(error).__name__
+            raise BrokerProblem(f"Kafka did not confirm a write: {reason}") from error
+        return int(stored.offset)
+
+    async def drop_before(self, offset: int) -> None:
+        """Let the broker delete entries below an offset. Raises ``BrokerProblem``."""
+        from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
+        from aiokafka.errors import KafkaError
+
+        admin = AIOKafkaAdminClient(bootstrap_servers=self._address.servers)
+        try:
+            await admin.start()
+            await admin.delete_records({self._partition: RecordsToDelete(before_offset=offset)})
+        except (KafkaError, OSError) as error:
+            raise BrokerProblem(f"Kafka does not delete old entries: {error}") from error
+        finally:
+            await admin.close()
+
+    async def close(self) -> None:
+        """Let go of the connections, after what is being written has arrived or run out of time."""
+        try:
+            if self._producer is not None:
+                await self._producer.stop()
+        finally:
+            await self._consumer.stop()
+
+
+async def _prepare(address: TopicAddress) -> None:
+    """Make the topic unless it is there; it must have one partition."""
+    from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+    from aiokafka.errors import for_code
+
+    admin = AIOKafkaAdminClient(bootstrap_servers=address.servers)
+    try:
+        await admin.start()
+        if address.topic not in await admin.list_topics():
+            keep = {"retention.ms": "-1", "retention.bytes": "-1", "cleanup.policy": "delete"}
+            new = NewTopic(address.topic, 1, address.replicas, topic_configs=keep)
+            answer = await admin.create_topics([new])
+            for _, code, *_ in answer.topic_errors:
+                if code not in (0, _TOPIC_EXISTS):
+                    raise for_code(code)(f"cannot make the topic {address.topic}")
+            _log.info("made the topic %s", address.topic)
+        for described in await admin.describe_topics([address.topic]):
+            if described["error_code"]:
+                raise for_code(described["error_code"])(f"topic {address.topic}")
+            if len(described["partitions"]) != 1:
+                raise WrongJournal(f"the topic {address.topic} must have exactly one partition")
+    finally:
+        await admin.close()
