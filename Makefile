@@ -9,12 +9,13 @@ PIP := $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 RUNTIME := $(VENV)/.runtime-installed
 DEVELOPMENT := $(VENV)/.development-installed
 CLIENTS := tests/clients
+KAFKA := tests/matcher/kafka
 PROTOS := $(wildcard src/soliton/chain/proto/*.proto)
 CHECKED := src tests benchmarks hatch_build.py
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev clients clients-js clients-python clients-java devnet test check lint format types bench lock clean
+.PHONY: help setup setup-dev clients clients-js clients-python clients-java kafka devnet test check lint format types bench lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,7 +29,7 @@ setup-dev: $(DEVELOPMENT)  ## the same, with the tools for tests and checks
 devnet: $(RUNTIME)  ## start a private chain with funded accounts
 	@exec $(VENV)/bin/soliton devnet $(ARGS)
 
-test: $(DEVELOPMENT) clients  ## run all tests
+test: $(DEVELOPMENT) clients kafka  ## run all tests
 	$(VENV)/bin/python -m pytest $(ARGS)
 
 check: lint  ## before a commit: format, lint, types and the fast tests
@@ -66,7 +67,7 @@ lock:  ## make the lock files anew, with the newest versions that pyproject.toml
 
 clean:  ## remove everything that these commands made
 	rm -rf $(VENV) .cache build dist $(CLIENTS)/node_modules $(CLIENTS)/python/.venv \
-		$(CLIENTS)/java/jars
+		$(CLIENTS)/java/jars $(KAFKA)/jars
 	rm -f src/soliton/chain/proto/*_pb2.py src/soliton/chain/proto/*_pb2.pyi
 
 # The environment, in two steps: what the program needs, and what tests and checks need on top.
@@ -119,4 +120,18 @@ $(CLIENTS)/java/jars/.installed: $(CLIENTS)/java/pom.xml
 		else echo "mvn failed: the tests of Java clients will be skipped"; fi
 else
 clients-java:
+endif
+
+# A Kafka broker, for the tests of the journal that several matchers share. Without java and Maven
+# (or a way to Maven Central) those tests say that they were skipped, and why.
+ifneq ($(and $(shell command -v java 2>/dev/null),$(shell command -v mvn 2>/dev/null)),)
+kafka: $(KAFKA)/jars/.installed
+$(KAFKA)/jars/.installed: $(KAFKA)/pom.xml
+	@echo "fetching a Kafka broker into $(KAFKA)/jars ..."
+	@rm -rf $(KAFKA)/jars
+	@if timeout 600 mvn --quiet --batch-mode --file $(KAFKA)/pom.xml \
+		dependency:copy-dependencies >$(KAFKA)/.maven.log 2>&1; then touch $@; \
+		else echo "Maven failed: the tests with a Kafka broker will be skipped"; fi
+else
+kafka:
 endif
