@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from soliton.errors import InvariantBroken
 from soliton.matcher.journal import Position, Record
 from soliton.matcher.journal.errors import JournalGap, JournalProblem, LeadershipLost
 from soliton.matcher.journal.groups import Waiting
@@ -48,6 +47,8 @@ from soliton.matcher.journal.topic import (
 BEATS_PER_LEASE: Final = 3
 RETRY_SECONDS: Final = 0.5
 """Between attempts to reach a broker."""
+LOOK_SECONDS: Final = 0.1
+"""How long a matcher that stands by waits for entries before it considers a claim."""
 CLOSING_SECONDS: Final = 5.0
 """How long the end of the program waits for connections to close."""
 
@@ -97,7 +98,7 @@ class KafkaJournal:
         self._settings = settings
         self._identity = identity
         self._clock = clock
-        self._role = settings.role
+        self._started_anew = True
         self._author = b""
         self._waiting = Waiting()
         self._arrived = asyncio.Event()
@@ -140,7 +141,7 @@ class KafkaJournal:
         topic = await Topic.connect(self._settings.address, writing=False)
         try:
             terms = await self._enter(topic, from_offset)
-            _, end = await topic.ends()
+            end = await topic.end()
             while topic.position < end:
                 commands = [
                     record
@@ -179,7 +180,7 @@ class KafkaJournal:
     async def _enter(self, topic: Topic, from_offset: int) -> Terms:
         """Go to where ``from_offset`` is read next, knowing the term at that place."""
         terms = Terms(self._identity)
-        first, end = await topic.ends()
+        first, end = await topic.start(), await topic.end()
         self._first_offset = first
         before = from_offset - 1
         if (before < 0 and first > 0) or (before >= 0 and not first <= before < end):
@@ -222,9 +223,10 @@ class KafkaJournal:
         claimed = NOBODY
         while True:
             try:
-                entries = await topic.read(self._settings.lease_seconds / BEATS_PER_LEASE / 4)
+                entries = await topic.read(LOOK_SECONDS)
             except OutOfRange as error:
-                raise JournalGap(topic.position, *await topic.ends()) from error
+                ends = (await topic.start(), await topic.end())
+                raise JournalGap(topic.position, *ends) from error
             commands = self._judge(terms, entries)
             if commands:
                 self._last_offset = commands[-1].offset
@@ -241,29 +243,34 @@ class KafkaJournal:
     async def _claim(self, topic: Topic, terms: Terms) -> Claim | None:
         """The claim that is to be made now, if any."""
         name = self._settings.name
-        ordered = self._role is Role.MASTER and terms.term > 0
+        role = self._settings.role
+        # Both hold once: two processes that want the same place shall not depose each other again
+        # and again. A matcher that was started anew takes its own place at once.
+        ordered = self._started_anew and role is Role.MASTER and terms.term > 0
+        own_place = self._started_anew and terms.master is not None and terms.master.name == name
         now = asyncio.get_running_loop().time()
         silent = now - self._heard
         lease = self._settings.lease_seconds
-        # A matcher that was started anew takes its own place at once.
-        own_place = terms.master is not None and terms.master.name == name
-        if self._role is Role.STANDBY:
+        if role is Role.STANDBY:
             return None
         if not (ordered or terms.vacant or own_place or silent >= lease / BEATS_PER_LEASE):
             return None
         # Silence counts only while the broker is there to speak, and all is read that it has said.
-        asked = asyncio.create_task(topic.ends())
-        done, _ = await asyncio.wait([asked], timeout=lease / BEATS_PER_LEASE)
-        if not done:
-            asked.cancel()
-        if not done or asked.exception() is not None or asked.result()[1] != topic.position:
+        if not await self._all_is_read(topic):
             self._heard = asyncio.get_running_loop().time()
             return None
         if not (ordered or terms.vacant or own_place or silent >= lease):
             return None
-        if self._role is Role.MASTER:
-            self._role = Role.AUTO
+        self._started_anew = False
         return Claim(terms.term + 1, terms.last_valid, ordered, self._identity, self._author, name)
+
+    async def _all_is_read(self, topic: Topic) -> bool:
+        """Whether the broker says soon that there is nothing left to read."""
+        try:
+            async with asyncio.timeout(max(1.0, self._settings.lease_seconds / BEATS_PER_LEASE)):
+                return await topic.end() == topic.position
+        except (BrokerProblem, TimeoutError):
+            return False
 
     # --- leading ----------------------------------------------------------------------------------
 
@@ -384,12 +391,10 @@ class KafkaJournal:
         """
         if self._settings.drop_old and self._topic is not None and offset > 1:
             await self._topic.drop_before(offset - 1)
-            self._first_offset, _ = await self._topic.ends()
+            self._first_offset = await self._topic.start()
 
     async def close(self) -> None:
         """Write what waits, resign if we lead, and let go of the connections."""
-        if self._stopping:
-            raise InvariantBroken("closed twice")
         self._stopping = True
         self._arrived.set()
         if self._leading_task is not None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -19,7 +19,7 @@ from soliton.errors import InvariantBroken
 from soliton.matcher.journal.errors import JournalProblem, WrongJournal
 
 if TYPE_CHECKING:
-    from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+    from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 WRITE_BYTES: Final = 512 * 1024
 """One write, at most; brokers take 1 MiB unless they are told otherwise."""
@@ -28,6 +28,10 @@ _CLIENT_BYTES: Final = 1_000_000
 _READ_BYTES: Final = 4 * 1024 * 1024
 _READ_COUNT: Final = 4_096
 _REQUEST_SECONDS: Final = 10
+_READ_WAIT_MS: Final = 100
+"""How long the broker holds a read back that finds nothing. It answers a connection in order, so
+that is how long a question about the ends of the topic may wait, too.
+"""
 _PARTITION: Final = 0
 _TOPIC_EXISTS: Final = 36
 
@@ -87,6 +91,7 @@ class Topic:
                 enable_auto_commit=False,
                 auto_offset_reset="none",
                 max_partition_fetch_bytes=_READ_BYTES,
+                fetch_max_wait_ms=_READ_WAIT_MS,
                 request_timeout_ms=_REQUEST_SECONDS * 1000,
                 retry_backoff_ms=100,
             )
@@ -113,17 +118,26 @@ class Topic:
             raise
         return Topic(address, consumer, producer)
 
-    async def ends(self) -> tuple[int, int]:
-        """The first offset that is kept, and the one that is written next."""
+    async def start(self) -> int:
+        """The first offset that is kept. Raises ``BrokerProblem``."""
+        found = await self._bounded(self._consumer.beginning_offsets([self._partition]))
+        return int(found[self._partition])
+
+    async def end(self) -> int:
+        """The offset that is written next. Raises ``BrokerProblem``."""
+        found = await self._bounded(self._consumer.end_offsets([self._partition]))
+        return int(found[self._partition])
+
+    async def _bounded(
+        self, question: Awaitable[dict[TopicPartition, int]]
+    ) -> dict[TopicPartition, int]:
         from aiokafka.errors import KafkaError
 
         try:
             async with asyncio.timeout(_REQUEST_SECONDS):
-                first = await self._consumer.beginning_offsets([self._partition])
-                end = await self._consumer.end_offsets([self._partition])
+                return await question
         except (KafkaError, TimeoutError) as error:
             raise BrokerProblem(f"Kafka does not tell the ends of the topic: {error}") from error
-        return int(first[self._partition]), int(end[self._partition])
 
     def seek(self, offset: int) -> None:
         """Read on from an offset."""

@@ -1,0 +1,266 @@
+"""The journal on a real broker: terms, standing by, taking over, restarts of the broker."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import secrets
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from soliton.matcher.journal import Journal, Record
+from soliton.matcher.journal.errors import JournalGap, LeadershipLost, WrongJournal
+from soliton.matcher.journal.kafka import KafkaJournal, KafkaSettings, Role
+from soliton.matcher.journal.leadership import Command, encode
+from soliton.matcher.journal.topic import BrokerProblem, Topic, TopicAddress
+from tests.matcher.kafka.broker import Broker, running, unavailable
+
+pytestmark = pytest.mark.slow
+
+IDENTITY = bytes(range(32))
+LEASE = 1.2
+
+Opener = Callable[..., KafkaJournal]
+
+
+@pytest.fixture
+async def opened(broker: Broker) -> AsyncIterator[Opener]:
+    """Journals of several matchers on one new topic; closed at the end."""
+    topic = f"commands-{secrets.token_hex(4)}"
+    journals: list[KafkaJournal] = []
+
+    def make(
+        name: str, role: Role = Role.AUTO, *, drop_old: bool = False, lease: float = LEASE
+    ) -> KafkaJournal:
+        ticks = itertools.count(1_000)
+        address = TopicAddress(broker.servers, topic)
+        settings = KafkaSettings(address, name, role, lease, drop_old)
+        journals.append(KafkaJournal(settings, IDENTITY, lambda: next(ticks)))
+        return journals[-1]
+
+    yield make
+    for journal in journals:
+        await journal.close()
+
+
+async def lead(journal: Journal, start: int = 0) -> list[Record]:
+    """Follow until the journal leads: what was read on the way."""
+    async with asyncio.timeout(30):
+        return [record async for batch in journal.follow(start) for record in batch]
+
+
+async def read(journal: Journal, start: int = 0, to: int | None = None) -> list[Record]:
+    return [record async for batch in journal.records(start, to) for record in batch]
+
+
+async def test_alone(opened: Opener) -> None:
+    journal = opened("a")
+    with pytest.raises(LeadershipLost):
+        await journal.append([b"early"])
+    assert await lead(journal) == []
+    assert journal.leading
+    answers = await asyncio.gather(
+        *(journal.append([b"%d-%d" % (call, i) for i in range(call % 4)]) for call in range(100))
+    )
+    positions = [position for answer in answers for position in answer]
+    many = await journal.append([b"y" * 500] * 10_000)
+    records = await read(journal)
+    assert [(r.offset, r.timestamp) for r in records] == [tuple(p) for p in positions + many]
+    assert [r.payload for r in records[:2]] == [b"1-0", b"2-0"]
+    assert journal.last_offset == records[-1].offset
+    middle = positions[50].offset
+    assert (await read(journal, middle + 1, positions[60].offset)) == records[51:61]
+    with pytest.raises(JournalGap):
+        await read(journal, records[-1].offset + 50_000)
+
+
+async def test_a_standby_keeps_up_and_follows_a_resignation(opened: Opener) -> None:
+    master, standby = opened("a"), opened("b", lease=60)
+    await lead(master)
+    taken = asyncio.create_task(lead(standby))
+    written = [p for n in range(20) for p in await master.append([b"%d" % n])]
+    await master.close()
+    records = await taken
+    assert [r.offset for r in records] == [p.offset for p in written]
+    assert standby.leading
+    (position,) = await standby.append([b"on"])
+    assert position.offset > written[-1].offset
+    assert position.timestamp >= written[-1].timestamp
+
+
+async def test_a_silent_master_is_deposed_and_its_late_writes_are_void(opened: Opener) -> None:
+    master, standby = opened("a"), opened("b")
+    await lead(master)
+    await master.append([b"one"])
+    # The master hangs: no beats, but its connection lives, and its bytes will come late.
+    assert master._term is not None and master._leading_task is not None
+    master._leading_task.cancel()
+    await asyncio.wait([master._leading_task])
+    late = await Topic.connect(master._settings.address)
+    records = await lead(standby)
+    assert [r.payload for r in records] == [b"one"]
+    await late.write([encode(Command(1, 9, b"too late"))])
+    await standby.append([b"two"])
+    await late.write([encode(Command(1, 9, b"far too late"))])
+    await standby.append([b"three"])
+    await late.close()
+    assert [r.payload for r in await read(standby)] == [b"one", b"two", b"three"]
+
+
+async def test_configuration_deposes_a_master_under_load(opened: Opener) -> None:
+    first = opened("a")
+    await lead(first)
+    accepted: list[tuple[int, bytes]] = []
+    refused: list[bytes] = []
+
+    async def place(worker: int) -> None:
+        for number in itertools.count():
+            payload = b"%d:%d" % (worker, number)
+            try:
+                (position,) = await first.append([payload])
+            except LeadershipLost:
+                refused.append(payload)
+                return
+            accepted.append((position.offset, payload))
+
+    load = [asyncio.create_task(place(worker)) for worker in range(8)]
+    await asyncio.sleep(0.3)
+    second = opened("b", Role.MASTER)
+    seen = await lead(second)
+    await asyncio.wait_for(first.term_ended(), 10)
+    await asyncio.gather(*load)
+    assert not first.leading and len(refused) == 8
+    await second.append([b"second"])
+    everything = {r.offset: r.payload for r in await read(second)}
+    assert {offset: everything.get(offset) for offset, _ in accepted} == dict(accepted)
+    assert len(set(everything.values())) == len(everything)
+    assert [r.offset for r in seen] == [o for o in sorted(everything) if everything[o] != b"second"]
+
+
+async def test_a_matcher_takes_its_own_place_again_at_once(opened: Opener) -> None:
+    before = opened("a", lease=60)
+    await lead(before)
+    await before.append([b"one"])
+    again = opened("a", lease=60)
+    assert [r.payload for r in await lead(again)] == [b"one"]
+    with pytest.raises(LeadershipLost):
+        await before.append([b"two"])
+    await again.append([b"three"])
+    # And the one that was deposed follows, and does not take the place back.
+    beginning = before.last_offset + 1
+    follower = asyncio.create_task(lead(before, beginning))
+    await asyncio.sleep(0.3)
+    assert not follower.done() and again.leading
+    follower.cancel()
+    await asyncio.wait([follower])
+    assert [r.payload for r in await read(again, beginning)] == [b"three"]
+
+
+async def test_who_stands_by_does_not_lead(opened: Opener) -> None:
+    standby = opened("b", Role.STANDBY)
+    task = asyncio.create_task(lead(standby))
+    await asyncio.sleep(LEASE * 1.5)
+    assert not task.done() and not standby.leading
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def test_old_commands_can_be_dropped(opened: Opener) -> None:
+    journal = opened("a", drop_old=True)
+    await lead(journal)
+    positions = await journal.append([b"%d" % n for n in range(50)])
+    await journal.truncate_before(positions[30].offset)
+    assert [r.payload for r in await read(journal, positions[30].offset)][:1] == [b"30"]
+    with pytest.raises(JournalGap):
+        await read(journal, 0)
+    await journal.close()
+    later = opened("a", drop_old=True)
+    assert [r.payload for r in await lead(later, positions[45].offset)] == [
+        b"45", b"46", b"47", b"48", b"49"
+    ]  # fmt: skip
+    (position,) = await later.append([b"50"])
+    assert position.offset > positions[-1].offset
+
+
+async def test_a_topic_of_somebody_else(opened: Opener, broker: Broker) -> None:
+    journal = opened("a")
+    await lead(journal)
+    await journal.append([b"x"])
+    settings = KafkaSettings(journal._settings.address, "b", lease_seconds=LEASE)
+    other = KafkaJournal(settings, b"o" * 32, lambda: 0)
+    with pytest.raises(WrongJournal):
+        await lead(other)
+    await other.close()
+
+
+async def test_no_broker() -> None:
+    with pytest.raises(BrokerProblem):
+        await Topic.connect(TopicAddress("127.0.0.1:1", "nothing"))
+    address = TopicAddress("127.0.0.1:1", "nothing")
+    journal = KafkaJournal(KafkaSettings(address, "a"), IDENTITY, lambda: 0)
+    task = asyncio.create_task(lead(journal))
+    await asyncio.sleep(0.3)
+    assert not task.done()
+    task.cancel()
+    await asyncio.wait([task])
+    await journal.close()
+
+
+async def test_the_broker_is_restarted_under_load(tmp_path: Path) -> None:
+    """Three times: stopped in order, killed, and hanging for a while. What is accepted stays, in
+    order, once.
+    """
+    if (reason := unavailable()) is not None:
+        pytest.skip(reason)
+    with running(tmp_path) as broker:
+        address = TopicAddress(broker.servers, "restarted", delivery_seconds=30)
+        journal = KafkaJournal(
+            KafkaSettings(address, "a", lease_seconds=LEASE), IDENTITY, lambda: 5
+        )
+        accepted: list[tuple[int, bytes]] = []
+        sent = itertools.count()
+        followed: dict[int, bytes] = {}
+        stopping = asyncio.Event()
+
+        async def serve() -> None:
+            last = -1
+            while not stopping.is_set():
+                async for batch in journal.follow(last + 1):
+                    followed.update((record.offset, record.payload) for record in batch)
+                    last = batch[-1].offset
+                try:
+                    while not stopping.is_set():
+                        payload = b"%d" % next(sent)
+                        (position,) = await journal.append([payload])
+                        accepted.append((position.offset, payload))
+                        last = position.offset
+                except LeadershipLost:
+                    continue
+
+        service = asyncio.create_task(serve())
+        for fault in (broker.stop, broker.kill, None):
+            await asyncio.sleep(1)
+            if fault is None:
+                broker.pause()
+                await asyncio.sleep(2)
+                broker.go_on()
+            else:
+                await asyncio.to_thread(fault)
+                await asyncio.to_thread(broker.start)
+            before = len(accepted)
+            for _ in range(600):
+                if len(accepted) >= before + 20:
+                    break
+                await asyncio.sleep(0.1)
+        stopping.set()
+        await asyncio.wait_for(service, 60)
+        everything = await read(journal)
+        await journal.close()
+    payloads = [record.payload for record in everything]
+    assert len(set(payloads)) == len(payloads)
+    found = {record.offset: record.payload for record in everything}
+    assert [pair for pair in accepted if found.get(pair[0]) != pair[1]] == []
+    assert followed.items() <= found.items()
+    assert len(accepted) > 60
