@@ -25,6 +25,7 @@ from soliton.api.rest import (
     evaluation,
     events,
     evidence,
+    health,
     leasing,
     messages,
     node,
@@ -62,6 +63,7 @@ NODE_GROUPS: tuple[ModuleType, ...] = (
     evaluation,
     events,
     waiting,
+    health,
 )
 GROUPS: tuple[ModuleType, ...] = (*NODE_GROUPS, utils)
 """Modules with ``ROUTES`` and, where a whole path prefix needs the API key, ``GUARDED``.

@@ -36,6 +36,7 @@ from soliton.api.http import (
 )
 from soliton.api.routes import Body, BodyKind, CompiledRoute, Match, Route, Router
 from soliton.api.significands import with_strings
+from soliton.api.traffic import Traffic
 from soliton.api.turns import Turns
 from soliton.web.significands import JSON_WITH_STRINGS, Accepted, accepted
 from soliton.web.types import (
@@ -125,7 +126,9 @@ class Application:
         """``guarded`` are path prefixes under which nothing is said without the API key."""
         self.context = context
         self.routes = tuple(routes)
-        self._router = Router([CompiledRoute(route) for route in routes])
+        compiled = [CompiledRoute(route) for route in routes]
+        context.traffic.routes = compiled
+        self._router = Router(compiled)
         self._guarded = tuple(guarded)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -175,7 +178,7 @@ class Application:
 
         Raises ``_BodyWantedError``, and then begins anew when called again.
         """
-        request = exchange.request
+        request, traffic = exchange.request, self.context.traffic
         try:
             if request.method == "OPTIONS":
                 return OPTIONS_OK
@@ -184,13 +187,13 @@ class Application:
         except RejectionError:
             return NOT_FOUND
         except ApiError as error:
-            return _error_response(error, exchange.wish)
+            return _error_response(error, exchange.wish, traffic)
         except _BodyWantedError:
             raise
         except Exception:
             # The last line of defence: a fault of ours must not end the connection or the process.
             logger.exception(_FAILED, request.method, exchange.path)
-            return _error_response(UNKNOWN.error(), exchange.wish)
+            return _error_response(UNKNOWN.error(), exchange.wish, traffic)
 
     async def _read_and_respond(self, exchange: _Exchange, receive: Receive) -> object:
         request = exchange.request
@@ -207,19 +210,19 @@ class Application:
         self, exchange: _Exchange, response: object, receive: Receive, send: Send
     ) -> None:
         """Wait for what is not there yet, and send it."""
-        wish = exchange.wish
+        wish, traffic = exchange.wish, self.context.traffic
         try:
             while isinstance(response, _Later):
                 response = await self._carry_on(exchange, response)
             if not isinstance(response, Raw):
                 response = await _open(response, self.context.turns, wish)
         except ApiError as error:
-            response = _error_response(error, wish)
+            response = _error_response(error, wish, traffic)
         except TimeoutError:
             response = TIMED_OUT
         except Exception:
             logger.exception(_FAILED, exchange.request.method, exchange.path)
-            response = _error_response(UNKNOWN.error(), wish)
+            response = _error_response(UNKNOWN.error(), wish, traffic)
         if isinstance(response, Raw):
             await _send_whole(response, exchange.more, send)
         else:
@@ -263,6 +266,7 @@ class Application:
             raise RejectionError("accept")
         if body is not None:
             _check_declared_body(request, body)
+        route.calls += 1
         result = route.handler(request)
         return (
             _Later(result, rest, route.route.seconds) if isinstance(result, Coroutine) else result
@@ -360,7 +364,8 @@ def _json_response(value: object, status: int, wish: Accepted) -> Raw:
     return Raw(encoded, APPLICATION_JSON, status)
 
 
-def _error_response(error: ApiError, wish: Accepted) -> Raw:
+def _error_response(error: ApiError, wish: Accepted, traffic: Traffic) -> Raw:
+    traffic.errors[error.kind.status] += 1
     response = _json_response(error.body(), error.kind.status, wish)
     if error.kind.retry_after is None:
         return response

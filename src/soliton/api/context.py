@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from soliton.api.block_texts import BlockTexts
 from soliton.api.feeds import Feeds
+from soliton.api.traffic import Traffic
 from soliton.api.turns import Turns
 from soliton.api.waiting import Waiting
 from soliton.api.workers import Workers
@@ -52,5 +53,7 @@ class ApiContext:
     """Blocks as they are sent."""
     feeds: Feeds = field(default_factory=Feeds)
     """What the clients of the event streams share."""
+    traffic: Traffic = field(default_factory=Traffic)
+    """What the API has been asked."""
     waiting: Waiting = field(default_factory=Waiting)
     """Requests that wait for something to happen."""

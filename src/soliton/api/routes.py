@@ -188,6 +188,7 @@ class CompiledRoute:
 
     __slots__ = (
         "body",
+        "calls",
         "handler",
         "is_json",
         "key",
@@ -203,6 +204,7 @@ class CompiledRoute:
         if sorted(names) != sorted(declared):
             raise InvariantBroken(f"{route.path}: path parameters and declarations differ")
         self.route = route
+        self.calls = 0
         self.methods = frozenset(route.methods)
         self.handler = route.handler
         self.is_json = route.content_type == "application/json"

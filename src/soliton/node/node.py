@@ -21,6 +21,7 @@ from soliton.ledger.fees import MinimumFee
 from soliton.ledger.traces import Traces
 from soliton.node import miner
 from soliton.node.chain import Chain
+from soliton.node.counters import Counters
 from soliton.node.events import ChainEvent, NodeEvents, Stopping
 from soliton.node.pool import UtxPool
 from soliton.node.settings import Settings
@@ -57,6 +58,8 @@ class Node:
         self.clock = clock
         self.store = Store(settings.data_directory, settings.network.name, durable=durable)
         self.events = NodeEvents()
+        self.counters = Counters()
+        self.events.subscribe(self.counters)
         self._changes: list[ChainEvent] = []
         self.chain = Chain(settings.network, self.store)
         self.chain.on_change = self._changes.append

@@ -101,6 +101,16 @@ class UtxPool:
     def __contains__(self, transaction_id: bytes) -> bool:
         return transaction_id in self._transactions
 
+    @property
+    def size(self) -> int:
+        """Signed bytes of all transactions."""
+        return self._bytes
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for another transaction."""
+        return len(self._transactions) >= self._max_count or self._bytes >= self._max_bytes
+
     def get(self, transaction_id: bytes) -> AnyTransaction | None:
         """The pool's transaction with this id."""
         return self._transactions.get(transaction_id)

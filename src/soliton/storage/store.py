@@ -170,6 +170,12 @@ class Store:
         value: V = row.decode(raw)
         return value
 
+    def used_bytes(self) -> int:
+        """How much of the database file is in use."""
+        info, page = self._env.info(), self._env.stat()["psize"]
+        used: int = (info["last_pgno"] + 1) * page
+        return used
+
     def transaction_height(self, transaction_id: bytes) -> int | None:
         """The height of a transaction's block."""
         location = self.transaction_location(transaction_id)

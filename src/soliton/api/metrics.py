@@ -1,0 +1,150 @@
+"""Every figure of ``/metrics``: its name, what it means, and where it is read.
+
+What lives here: the list, and the page ``docs/reference/metrics.md`` made from it (run this module
+to write it). What does not: the text form (``soliton.web.exposition``), counting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, NamedTuple
+
+from soliton import __version__
+from soliton.api.context import ApiContext
+from soliton.node.node import Node
+from soliton.web import exposition
+from soliton.web.exposition import COUNTER, GAUGE, Figure, Sample
+
+_MS: Final = 1_000
+
+
+class Metric(NamedTuple):
+    """A figure of a node and how it is read."""
+
+    name: str
+    kind: str
+    help: str
+    read: Callable[[ApiContext, Node], Iterable[Sample]]
+    labels: tuple[str, ...] = ()
+
+
+def figures(context: ApiContext, node: Node) -> Iterator[Figure]:
+    """All figures as they are now."""
+    for metric in METRICS:
+        yield Figure(metric.name, metric.kind, metric.help, metric.read(context, node))
+
+
+def _of(read: Callable[[Node], float]) -> Callable[[ApiContext, Node], Iterable[Sample]]:
+    return lambda _context, node: (Sample(read(node)),)
+
+
+def _of_api(read: Callable[[ApiContext], float]) -> Callable[[ApiContext, Node], Iterable[Sample]]:
+    return lambda context, _node: (Sample(read(context)),)
+
+
+def _of_process(
+    read: Callable[[], Iterable[Sample]],
+) -> Callable[[ApiContext, Node], Iterable[Sample]]:
+    return lambda _context, _node: read()
+
+
+def _build(_context: ApiContext, node: Node) -> Iterable[Sample]:
+    labels = {"version": __version__, "network": node.network.name, "interface": node.agent}
+    yield Sample(1, labels)
+
+
+def _departures(_context: ApiContext, node: Node) -> Iterable[Sample]:
+    yield Sample(node.counters.mined, {"why": "mined"})
+    yield Sample(node.counters.invalid, {"why": "invalid"})
+
+
+def _requests(context: ApiContext, _node: Node) -> Iterable[Sample]:
+    """Of routes that have been asked at least once."""
+    for route in context.traffic.routes:
+        if route.calls:
+            methods = ",".join(sorted(route.methods))
+            yield Sample(route.calls, {"methods": methods, "route": route.route.path})
+
+
+def _errors(context: ApiContext, _node: Node) -> Iterable[Sample]:
+    for status, count in sorted(context.traffic.errors.items()):
+        yield Sample(count, {"status": str(status)})
+
+
+METRICS: Final = (
+    Metric("soliton_build_info", GAUGE, "Always 1; what is running", _build,
+           ("version", "network", "interface")),
+    Metric("soliton_start_time_seconds", GAUGE, "When the node began, seconds since 1970",
+           _of(lambda node: node.started_at / _MS)),
+    Metric("soliton_chain_height", GAUGE, "Height of the last block",
+           _of(lambda node: node.chain.height)),
+    Metric("soliton_chain_last_block_timestamp_seconds", GAUGE, "Time of the last block",
+           _of(lambda node: node.chain.last_block.header.timestamp / _MS)),
+    Metric("soliton_chain_base_target", GAUGE, "Base target of the last block",
+           _of(lambda node: node.chain.last_block.header.base_target)),
+    Metric("soliton_chain_blocks_total", COUNTER, "Blocks put on the chain",
+           _of(lambda node: node.counters.blocks)),
+    Metric("soliton_chain_microblocks_total", COUNTER, "Microblocks added to the last block",
+           _of(lambda node: node.counters.microblocks)),
+    Metric("soliton_chain_transactions_total", COUNTER, "Transactions in these",
+           _of(lambda node: node.counters.transactions)),
+    Metric("soliton_chain_rollbacks_total", COUNTER, "How often blocks or microblocks came off",
+           _of(lambda node: node.counters.rollbacks)),
+    Metric("soliton_pool_transactions", GAUGE, "Transactions that wait for a block",
+           _of(lambda node: len(node.pool))),
+    Metric("soliton_pool_bytes", GAUGE, "Signed bytes of these", _of(lambda node: node.pool.size)),
+    Metric("soliton_pool_accepted_total", COUNTER, "Transactions that came into the pool",
+           _of(lambda node: node.counters.accepted)),
+    Metric("soliton_pool_left_total", COUNTER, "Transactions that left the pool", _departures,
+           ("why",)),
+    Metric("soliton_store_bytes", GAUGE, "Used bytes of the database file",
+           _of(lambda node: node.store.used_bytes())),
+    Metric("soliton_http_requests_total", COUNTER, "Requests that a route took", _requests,
+           ("methods", "route")),
+    Metric("soliton_http_errors_total", COUNTER, "Requests that ended in an error with a code",
+           _errors, ("status",)),
+    Metric("soliton_event_streams", GAUGE, "Clients of /events",
+           _of_api(lambda context: context.feeds.open)),
+    Metric("soliton_event_streams_dropped_total", COUNTER, "Clients of /events that were too slow",
+           _of_api(lambda context: context.feeds.dropped)),
+    Metric("soliton_waiting_requests", GAUGE, "Requests that wait for a transaction or a block",
+           _of_api(lambda context: context.waiting.count)),
+    Metric("process_cpu_seconds_total", COUNTER, "Working time of the process, user and system",
+           _of_process(exposition.cpu_seconds)),
+    Metric("process_resident_memory_bytes", GAUGE, "Memory in use, pages of the store included",
+           _of_process(exposition.resident_bytes)),
+    Metric("process_open_fds", GAUGE, "Open files and connections",
+           _of_process(exposition.open_files)),
+    Metric("process_max_fds", GAUGE, "How many there may be", _of_process(exposition.file_limit)),
+)  # fmt: skip
+"""In the order in which they are shown."""
+
+
+def metrics_reference() -> str:
+    """The text of ``docs/reference/metrics.md``."""
+    lines = [
+        "# Metrics",
+        "",
+        "`GET /metrics` shows figures about the running node in the text format of Prometheus.",
+        "Counters begin at 0 when the node starts. Figures of the process are shown where the",
+        "system tells them. This page is generated from `soliton.api.metrics`.",
+        "",
+        "| name | kind | labels | meaning |",
+        "|---|---|---|---|",
+    ]
+    for metric in METRICS:
+        labels = ", ".join(f"`{label}`" for label in metric.labels)
+        lines.append(f"| `{metric.name}` | {metric.kind} | {labels} | {metric.help} |")
+    lines += [
+        "",
+        "`/livez` says whether the process answers at all, `/readyz` whether it wants requests:",
+        "see [the routes](rest.md).",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    from pathlib import Path
+
+    Path("docs/reference/metrics.md").write_text(metrics_reference(), encoding="utf-8")

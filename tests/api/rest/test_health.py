@@ -1,0 +1,106 @@
+"""What watchers ask: whether the node lives, whether it wants requests, all its figures."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from soliton.api.metrics import METRICS, metrics_reference
+from tests.api.chain import RICH, PrivateChain
+from tests.vectors import REPOSITORY
+
+SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z]+="[^"]*",?)+)\})? (-?[0-9.e+]+)')
+
+
+async def figures(chain: PrivateChain) -> dict[str, float]:
+    """All samples, by name and labels; the text has to be well-formed."""
+    answer = await chain.get("/metrics")
+    assert answer.content_type == "text/plain; version=0.0.4; charset=utf-8"
+    found: dict[str, float] = {}
+    declared = ""
+    lines = answer.body.decode().split("\n")
+    assert lines.pop() == ""
+    for line in lines:
+        if line.startswith("# HELP "):
+            declared = line.split(" ")[2]
+            continue
+        if line.startswith("# TYPE "):
+            assert line.split(" ")[2] == declared
+            continue
+        match = SAMPLE.fullmatch(line)
+        assert match is not None and match[1] == declared, line
+        assert line.rpartition(" ")[0] not in found
+        found[line.rpartition(" ")[0]] = float(match[3])
+    return found
+
+
+async def test_every_figure_is_shown_and_documented(chain: PrivateChain) -> None:
+    await chain.get("/blocks/at/9")
+    await chain.get("/blocks/height")
+    shown = {name.partition("{")[0] for name in await figures(chain)}
+    assert shown == {metric.name for metric in METRICS}
+    page = REPOSITORY / "docs" / "reference" / "metrics.md"
+    text = page.read_text(encoding="utf-8")
+    assert text == metrics_reference(), "run: python -m soliton.api.metrics"
+    for metric in METRICS:
+        assert (metric.kind == "counter") == metric.name.endswith("_total")
+
+
+async def test_figures_follow_the_node(chain: PrivateChain) -> None:
+    chain.mine()
+    chain.send(chain.transfer())
+    chain.send(chain.transfer())
+    before = await figures(chain)
+    assert before["soliton_pool_transactions"] == 2 and before["soliton_pool_bytes"] > 100
+    chain.node.mine_micro(RICH)
+    chain.mine()
+    chain.node.roll_back(2, keep=False)
+    now = await figures(chain)
+    for name, value in {
+        "soliton_chain_height": 2,
+        "soliton_chain_blocks_total": 2,
+        "soliton_chain_microblocks_total": 1,
+        "soliton_chain_transactions_total": 2,
+        "soliton_chain_rollbacks_total": 1,
+        "soliton_pool_transactions": 0,
+        "soliton_pool_bytes": 0,
+        "soliton_pool_accepted_total": 2,
+        'soliton_pool_left_total{why="mined"}': 2,
+        'soliton_pool_left_total{why="invalid"}': 0,
+    }.items():
+        assert now[name] == value, name
+    assert now["process_cpu_seconds_total"] > 0 and now["soliton_store_bytes"] > 0
+
+
+async def test_requests_and_errors_are_counted(chain: PrivateChain) -> None:
+    for target in ("/blocks/at/1", "/blocks/at/2", "/blocks/at/x", "/nowhere", "/blocks/at/3"):
+        await chain.get(target)
+    now = await figures(chain)
+    assert now['soliton_http_requests_total{methods="GET",route="/blocks/at/{height}"}'] == 3
+    assert now['soliton_http_errors_total{status="404"}'] == 2
+
+
+async def test_liveness(chain: PrivateChain) -> None:
+    assert (await chain.get("/livez")).json() == {"status": "alive"}
+
+
+async def test_readiness(chain: PrivateChain, monkeypatch: pytest.MonkeyPatch) -> None:
+    chain.mine()
+    chain.tick(5_999)
+    ready: Any = (await chain.get("/readyz?maxAge=5")).json()
+    assert ready == {"status": "ready", "reasons": [], "height": 2, "lastBlockAge": 5}
+    old = await chain.get("/readyz?maxAge=4")
+    assert (old.status, old.json()) == (503, {
+        "status": "unready", "reasons": ["the last block is 5 s old"], "height": 2,
+        "lastBlockAge": 5})  # fmt: skip
+    monkeypatch.setattr(chain.node.pool, "_max_count", 1)
+    chain.send(chain.transfer())
+    full: Any = (await chain.get("/readyz")).json()
+    assert full["reasons"] == ["the pool of unconfirmed transactions is full"]
+    chain.mine()
+    assert (await chain.get("/readyz")).status == 200
+    chain.node.request_stop()
+    stops: Any = (await chain.get("/readyz")).json()
+    assert stops["reasons"] == ["the node stops"]
