@@ -1,6 +1,7 @@
 """PyWaves, the library for Python (the distribution PyWaves-CE, which goes on with it).
 
-The program in the directory `python` calls every method that has to do with a node; here is what
+It runs on a chain of each of the two generations that have all that it asks for. The program in the
+directory `python` calls every method that has to do with a node; here is what
 has to come of it.
 """
 
@@ -10,8 +11,8 @@ from typing import Any, Final
 
 import pytest
 
+from tests.clients.generations import chain_of
 from tests.clients.scripts import HERE, by_key, run_client
-from tests.e2e.programs import devnet
 
 PYTHON: Final = HERE / "python" / ".venv" / "bin" / "python"
 OF_THE_MATCHER: Final = {
@@ -69,9 +70,15 @@ pytestmark = [
 ]
 
 
+@pytest.fixture(scope="module", params=["waves", "tn"])
+def family(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
 @pytest.fixture(scope="module")
-def told() -> dict[str, Any]:
-    with devnet() as program:
+def told(family: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    with chain_of(family, tmp_path_factory.mktemp(family)) as program:
         return run_client(str(PYTHON), str(HERE / "python" / "walk.py"), program.node_url)
 
 
@@ -81,11 +88,13 @@ def test_no_method_is_left_out(told: dict[str, Any]) -> None:
     assert left_out == OF_THE_MATCHER | WITHOUT_NODE
 
 
-def test_reading(told: dict[str, Any]) -> None:
+def test_reading(told: dict[str, Any], family: str) -> None:
     owner, _ = told["addresses"]
-    assert told["last"] == told["block"] and told["last"]["height"] == told["height"]
+    assert told["last"]["height"] >= told["height"] == told["block"]["height"]
     assert told["genesis"]["height"] == 1
-    assert (told["no block"]["error"], told["no transaction"]["error"]) == (301, 311)
+    # In the older generation there is an empty answer, for which the library has a code of its own.
+    assert told["no block"]["error"] == (301 if family == "waves" else 1)
+    assert told["no transaction"]["error"] == 311
     assert told["valid"] == [True, owner]
     balance, confirmed, details = told["balances"]
     assert balance == confirmed == details["regular"] == 10**14
@@ -114,7 +123,7 @@ def test_aliases_leases_and_data(told: dict[str, Any]) -> None:
     owner, friend = told["addresses"]
     assert told["aliases"] == [["pywaves-user"], owner]
     assert told["lease"]["info"]["recipient"] == friend
-    assert told["cancel lease"]["info"]["lease"]["status"] == "canceled"
+    assert told["cancel lease"]["info"]["lease"]["id"] == told["lease"]["sent"]["id"]
     one, found, everything = told["oracle data"]
     assert one == 7 and found == [{"key": "price", "type": "integer", "value": 7}]
     assert by_key(everything) == {
@@ -125,14 +134,19 @@ def test_aliases_leases_and_data(told: dict[str, Any]) -> None:
     }
 
 
-def test_scripts(told: dict[str, Any]) -> None:
+def test_scripts(told: dict[str, Any], family: str) -> None:
     assert told["script"]["callableComplexities"].keys() == {"keep", "default"}
     changes = told["call"]["info"]["stateChanges"]
     assert [entry["value"] for entry in changes["data"]] == [42, 1]
     assert told["default call"]["info"]["call"] == {"function": "default", "args": []}
     assert told["evaluated"]["result"] == {"type": "Int", "value": 8}
-    # The newest generation wants the key for these.
-    assert [each["error"] for each in told["changes"]] == [2, 2]
+    one, several = told["changes"]
+    if family == "waves":
+        # The newest generation wants the key for these.
+        assert one["error"] == several["error"] == 2
+    else:
+        assert one == told["call"]["info"]
+        assert several[0]["id"] == told["default call"]["sent"]["id"]
     listed, later = told["transactions"]
     assert listed[0][0]["id"] == told["default call"]["sent"]["id"]
     assert later[0] == listed[0][1:2]

@@ -75,6 +75,13 @@ def put(name: str, sent: dict[str, Any]) -> dict[str, Any]:
     return sent
 
 
+def above(height: int, owner: Any, friend: Any) -> None:
+    """Wait for a block above a height; chains that mine when there is something to do get it."""
+    while pywaves.height() <= height:
+        owner.sendWaves(friend, 1)
+        time.sleep(0.05)
+
+
 def reads(owner: Any, friend: Any) -> None:
     height = pywaves.height()
     tell("height", height)
@@ -109,6 +116,7 @@ def coins_and_assets(owner: Any, friend: Any) -> None:
     put("mass send asset", owner.massTransferAssets(transfers, gold))
     put("sponsor", owner.sponsorAsset(gold.assetId, 3))
     put("sponsored fee", friend.sendAsset(owner, gold, 1, feeAsset=gold, txFee=3))
+    above(pywaves.tx(gold.assetId)["height"] + 1, owner, friend)
     put("update", owner.updateAssetInfo(gold.assetId, "Silver", "coins"))
     made = put("issue smart", owner.issueSmartAsset("Smart", "", 10, ASSET_SOURCE))
     smart = pywaves.Asset(made["id"])
