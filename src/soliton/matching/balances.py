@@ -127,6 +127,8 @@ class AccountBalances:
     ) -> tuple[ActiveOrder, ...]:
         """Balances that changed (new values, zero and below for ``unconfirmed``). Gives back the
         limit orders that are no longer covered, to be cancelled.
+
+        Transactions that made the change are ``observed`` before: they would count twice meanwhile.
         """
         changed = {*(regular or ()), *(unconfirmed or ())}
         if leased_out is not None:
