@@ -35,7 +35,11 @@ MAX_SEED_CHARS: Final = 4_096
 MAX_COUNT: Final = 1_000_000_000
 API_KEY_HASH_LENGTH: Final = 32
 MAX_API_KEY_HASH_CHARS: Final = 44
-QUEUE_TYPES: Final = ("local", "kafka")
+LOCAL: Final = "local"
+KAFKA: Final = "kafka"
+QUEUE_TYPES: Final = (LOCAL, KAFKA)
+SYNCS: Final = ("always", "interval", "never")
+ROLES: Final = ("auto", "standby", "master")
 
 # Sections about the reference's own machinery: nothing here answers to them.
 _FOREIGN: Final = (
@@ -89,18 +93,26 @@ class WebSockets(msgspec.Struct, frozen=True):
 class Queue(msgspec.Struct, frozen=True):
     """``events-queue``: which journal is used, and what it is told.
 
-    ``durable`` waits for the disk before an order is accepted. ``lease_ms`` is how long a master
-    that fell silent stays one, ``standby`` starts without asking for the lease.
+    ``sync`` says when an order is stored, and may be accepted: ``always`` when the disk has
+    confirmed it; ``interval`` when the operating system has it, and the disk confirms every
+    ``sync_interval_ms``; ``never`` leaves the disk to the operating system. ``group`` is the name
+    of this matcher among those that share a topic. ``lease_ms`` is how long a master that fell
+    silent stays one; ``role`` is ``standby`` for a matcher that never leads, ``master`` for one
+    that takes the lead when it starts. ``delivery_ms`` is how long a write is tried, ``replicas``
+    how many copies a topic gets that has to be made.
     """
 
-    type: str = "local"
-    durable: bool = True
+    type: str = LOCAL
+    sync: str = "always"
+    sync_interval_ms: int = 100
     segment_bytes: int = 64 * 1024 * 1024
     servers: str = ""
     topic: str = "dex-events"
     group: str = "dex-server-0"
     lease_ms: int = 10_000
-    standby: bool = False
+    role: str = "auto"
+    delivery_ms: int = 15_000
+    replicas: int = 1
 
 
 class Settlement(msgspec.Struct, frozen=True):
@@ -248,7 +260,7 @@ def _web_sockets(section: Section, actor: Section) -> WebSockets:
 
 
 def _queue(section: Section) -> Queue:
-    kind = section.text("type", "local")
+    kind = section.text("type", LOCAL)
     if kind not in QUEUE_TYPES:
         section.refuse("type", " or ".join(QUEUE_TYPES))
     section.has("circuit-breaker")
@@ -258,18 +270,30 @@ def _queue(section: Section) -> Queue:
     local.has("clean-before-consume")
     kafka.has("consumer")
     servers = kafka.text("servers", "")
-    if kind == "kafka" and not servers:
+    if kind == KAFKA and not servers:
         kafka.refuse("servers", "host:port of one broker or more, with commas between")
+    # The reference's way to have a matcher that only reads.
+    standby = not kafka.section("producer").truth("enable", True)
     return Queue(
         type=kind,
-        durable=local.truth("durable", True),
+        sync=_one_of(local, "sync", SYNCS),
+        sync_interval_ms=local.duration_ms("sync-interval", 100),
         segment_bytes=local.whole("segment-bytes", 64 * 1024 * 1024, 4_096, MAX_COUNT),
         servers=servers,
         topic=kafka.text("topic", "dex-events"),
         group=kafka.text("group", "dex-server-0"),
         lease_ms=kafka.duration_ms("lease", 10_000),
-        standby=not kafka.section("producer").truth("enable", True),
+        role="standby" if standby else _one_of(kafka, "role", ROLES),
+        delivery_ms=kafka.duration_ms("delivery-timeout", 15_000),
+        replicas=kafka.whole("replicas", 1, 1, 100),
     )
+
+
+def _one_of(section: Section, key: str, choices: tuple[str, ...]) -> str:
+    chosen = section.text(key, choices[0])
+    if chosen not in choices:
+        section.refuse(key, " or ".join(choices))
+    return chosen
 
 
 def _settlement(section: Section) -> Settlement:
