@@ -44,17 +44,22 @@ class Answer:
 
 
 async def call_at_once(
-    app: QuickApplication, line: str, body: bytes = b"", headers: dict[str, str] | None = None
+    app: QuickApplication,
+    line: str,
+    body: bytes = b"",
+    headers: dict[str, str] | None = None,
+    *,
+    host: str = "127.0.0.1",
 ) -> Answer:
     """The same the short way, as the server asks for a request that came in one piece."""
     method, target = line.split(" ", 1)
     path, _, query = target.partition("?")
     lower = {k.lower().encode(): v.encode() for k, v in (headers or {}).items()}
-    found = app.answer_at_once(method, path.encode(), query.encode(), lower, body)
+    found = app.answer_at_once(method, path.encode(), query.encode(), lower, body, host)
     if isinstance(found, WholeAnswer):
         assert found.headers[1] == (b"content-length", b"%d" % len(found.body))
         return Answer(found.status, dict(found.headers), [found.body])
-    return await call(found, line, b"", headers)
+    return await call(found, line, b"", headers, host=host)
 
 
 async def call(
@@ -64,6 +69,7 @@ async def call(
     headers: dict[str, str] | None = None,
     *,
     leaves: bool = False,
+    host: str = "127.0.0.1",
 ) -> Answer:
     """Send ``METHOD /path?query``; a list is a body that comes in pieces.
 
@@ -96,6 +102,7 @@ async def call(
         "path": raw_path,
         "raw_path": raw_path.encode(),
         "query_string": query.encode(),
+        "client": (host, 50_000),
         "headers": [(k.lower().encode(), v.encode()) for k, v in (headers or {}).items()],
     }
     await app(scope, receive, send)

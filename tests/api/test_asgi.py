@@ -10,7 +10,7 @@ import pytest
 
 from soliton.api.asgi import METHOD_NOT_ALLOWED, NOT_FOUND, PIECE_BYTES, Application
 from soliton.api.errors import INVALID_BLOCK_ID, RejectionError
-from soliton.api.http import MAX_BODY_BYTES, Json, JsonStream, Raw, RawStream, Request, big_number
+from soliton.api.http import Json, JsonStream, Raw, RawStream, Request, big_number
 from soliton.api.routes import (
     ANY_METHOD,
     BOOLEAN,
@@ -28,6 +28,7 @@ from soliton.api.routes import (
     query_parameter,
 )
 from soliton.errors import InvariantBroken
+from soliton.node.rest_settings import ApiLimits
 from tests.api.client import KEY, call, call_at_once, make_context
 
 
@@ -101,6 +102,7 @@ async def pieces() -> AsyncIterator[bytes]:
     yield b"two"
 
 
+MAX_BODY_BYTES = ApiLimits().body_bytes
 NUMBER = Parameter("height", NATURAL, "", 1)
 ID = Parameter("id", Kind("block_id", {"type": "string"}, block_id), "", "x")
 WORD = Parameter("word", TEXT, "", "x")
@@ -218,10 +220,10 @@ BODIES: list[tuple[str, bytes | list[bytes], dict[str, str], int, str]] = [
     ("POST /echo", b'{"a":1}', {"Content-Type": "text/plain"}, 404, ""),
     ("POST /echo", b"", JSON, 404, ""),
     ("POST /echo", b'{"a":"%s"}' % (b"x" * (MAX_BODY_BYTES - 8)), JSON, 200, "{"),
-    ("POST /echo", b'{"a":"%s"}' % (b"x" * (MAX_BODY_BYTES - 7)), JSON, 404, ""),
-    ("POST /echo", [b"x" * 700_000, b"x" * 700_000, b"x"], JSON, 404, ""),
-    ("POST /echo", b"{}", {**JSON, "Content-Length": "1048577"}, 404, ""),
-    ("POST /echo", b"{}", {**JSON, "Content-Length": "9" * 30}, 404, ""),
+    ("POST /echo", b'{"a":"%s"}' % (b"x" * (MAX_BODY_BYTES - 7)), JSON, 413, "The"),
+    ("POST /echo", [b"x" * 700_000, b"x" * 700_000, b"x"], JSON, 413, "The"),
+    ("POST /echo", b"{}", {**JSON, "Content-Length": "1048577"}, 413, "The"),
+    ("POST /echo", b"{}", {**JSON, "Content-Length": "9" * 30}, 413, "The"),
     ("POST /echo", b"{", JSON, 400, '{"error":1,"message":"failed to parse json message"'),
     ("POST /echo", b"[]", JSON, 400, '{"error":1,"message":"failed to parse json message"'),
     ("POST /lenient", b"{", JSON, 404, ""),

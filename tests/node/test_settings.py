@@ -12,6 +12,7 @@ from soliton.chain.networks import NetworkError
 from soliton.chain.networks.custom import read as read_custom
 from soliton.chain.networks.sections import Section
 from soliton.errors import InputError
+from soliton.node.rest_settings import ApiLimits
 from soliton.node.settings import (
     Settings,
     SettingsError,
@@ -355,6 +356,48 @@ def test_api_key_hash_that_is_none_leaves_every_key_wrong(write: Writer, text: s
     assert rest.api_key_hash is None
     assert not any(rest.check_api_key(key) for key in ("", text, "key"))
     assert len(settings.warnings) == (1 if text else 0)
+
+
+def test_named_keys(write: Writer) -> None:
+    first, second = api_key_hash_text("first"), api_key_hash_text("second")
+    rest = write.load(
+        f"""waves.rest-api.api-keys = [
+            {{ name = one, hash = {first}, scopes = [sign, debug] }},
+            {{ name = two, hash = {second}, scopes = [seeds] }}
+            {{ name = three, hash = {second}, scopes = [operate] }}
+        ]"""
+    ).rest_api
+    assert [key.name for key in rest.named_keys] == ["one", "two", "three"]
+    assert rest.scopes_of("first") == {"sign", "debug"}
+    assert rest.scopes_of("second") == {"seeds", "operate"}
+    assert rest.scopes_of("") == rest.scopes_of(first) == rest.scopes_of("\udcff") == frozenset()
+    assert not rest.check_api_key("first")
+
+
+@pytest.mark.parametrize(
+    ("item", "wrong"),
+    [
+        ("name = one, hash = 123, scopes = [sign]", "hash"),
+        ("name = one, scopes = [sign]", "hash"),
+        ("name = 'a b', hash = HASH, scopes = [sign]", "name"),
+        ("hash = HASH, scopes = [sign]", "name"),
+        ("name = one, hash = HASH", "scopes"),
+        ("name = one, hash = HASH, scopes = []", "scopes"),
+        ("name = one, hash = HASH, scopes = [sign, fly]", "scopes"),
+    ],
+)
+def test_a_named_key_that_cannot_be(write: Writer, item: str, wrong: str) -> None:
+    text = item.replace("HASH", api_key_hash_text("key")).replace("'", '"')
+    with pytest.raises(SettingsError, match=rf"api-keys\[0\]\.{wrong}"):
+        write.load(f"waves.rest-api.api-keys = [{{ {text} }}]")
+
+
+def test_limits(write: Writer) -> None:
+    limits = write.load("waves.rest-api.limits { client-percent = 0, client-burst = 2m }").rest_api
+    assert (limits.limits.client_percent, limits.limits.client_burst_ms) == (0, 120_000)
+    assert write.load("waves { }").rest_api.limits == ApiLimits()
+    with pytest.raises(SettingsError, match="client-percent"):
+        write.load("waves.rest-api.limits.client-percent = 101")
 
 
 def test_unquoted_number_as_placeholder(write: Writer) -> None:

@@ -17,7 +17,7 @@ import pytest
 import pytest_asyncio
 
 from soliton.api.app import build_app
-from soliton.api.asgi import NOT_FOUND, Application
+from soliton.api.asgi import TOO_LONG, Application
 from soliton.api.http import Raw, Request
 from soliton.api.routes import GET, POST, Body, BodyKind, Route
 from soliton.errors import EnvironmentProblem
@@ -93,7 +93,7 @@ async def test_many_requests_on_one_connection(server: RunningServer) -> None:
 
 
 @pytest.mark.parametrize("size", [1024 * 1024 + 1, 3 * 1024 * 1024])
-async def test_an_oversize_body_is_the_404_and_the_connection_lives(
+async def test_an_oversize_body_is_413_and_the_connection_lives(
     server: RunningServer, size: int
 ) -> None:
     def talk() -> list[tuple[int, bytes]]:
@@ -104,7 +104,7 @@ async def test_an_oversize_body_is_the_404_and_the_connection_lives(
         return answers
 
     first, second = await aside(talk)
-    assert first == (404, NOT_FOUND.body)
+    assert first == (413, TOO_LONG.body)
     assert second[0] == 400
 
 
@@ -122,7 +122,7 @@ async def test_the_largest_body_and_a_chunked_one(server: RunningServer) -> None
         assert message == "abc"
         return [largest[0], response.status, oversize.status]
 
-    assert await aside(talk) == [200, 200, 404]
+    assert await aside(talk) == [200, 200, 413]
 
 
 async def test_a_slow_body_arrives_while_others_are_served(server: RunningServer) -> None:
@@ -321,6 +321,19 @@ async def test_a_body_that_nobody_waits_for_has_to_end(server: RunningServer) ->
     await aside(talk)
     assert time.monotonic() - started < 3
     assert (await aside(lambda: ask_once(server)))[0] == 200
+
+
+async def test_one_client_has_so_many_connections() -> None:
+    limits = ServerLimits(connections_per_client=2, counts_local_clients=True)
+    running = await serve(build_app(make_context()), "127.0.0.1", 0, limits)
+    idle = [socket.create_connection(("127.0.0.1", running.port)) for _ in range(2)]
+    await asyncio.sleep(0.05)
+    assert (await aside(lambda: ask_once(running)))[0] == 503
+    idle.pop().close()
+    await asyncio.sleep(0.05)
+    assert (await aside(lambda: ask_once(running)))[0] == 200
+    idle.pop().close()
+    await running.stop()
 
 
 async def test_answers_wait_for_no_delayed_acknowledgement(server: RunningServer) -> None:

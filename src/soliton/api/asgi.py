@@ -22,10 +22,10 @@ import msgspec
 
 from soliton.api.context import ApiContext
 from soliton.api.errors import API_KEY_NOT_VALID, UNKNOWN, ApiError, RejectionError
+from soliton.api.fair_limits import LEAST_COST_SECONDS, SECONDS_PER_BYTE, FairLimits
 from soliton.api.http import (
     APPLICATION_JSON,
     FORM_URLENCODED,
-    MAX_BODY_BYTES,
     Json,
     JsonStream,
     NumberStream,
@@ -35,9 +35,11 @@ from soliton.api.http import (
     header_text,
 )
 from soliton.api.routes import Body, BodyKind, CompiledRoute, Match, Route, Router
+from soliton.api.scopes import DEBUG
 from soliton.api.significands import with_strings
 from soliton.api.traffic import Traffic
 from soliton.api.turns import Turns
+from soliton.web.clients import client_key
 from soliton.web.significands import JSON_WITH_STRINGS, Accepted, accepted
 from soliton.web.types import (
     AsgiApplication,
@@ -58,7 +60,8 @@ STREAM_CHUNK_BYTES = 32 * 1024
 PIECE_BYTES = 64 * 1024
 """A longer answer is sent in pieces of this size, as fast as the client takes them."""
 
-_LENGTH_DIGITS = len(str(MAX_BODY_BYTES))
+MAX_LENGTH_DIGITS = 18
+"""A longer number of bytes is too long, whatever it is."""
 
 NOT_FOUND = Raw(
     b"The requested resource could not be found but may be available again in the future.",
@@ -70,10 +73,12 @@ METHOD_NOT_ALLOWED = Raw(
     b"PUT on a read-only resource.",
     status=405,
 )
+TOO_LONG = Raw(b"The request's body is longer than this server takes.", status=413)
 TIMED_OUT = Raw(
     b"The server was not able to produce a timely response to your request.\r\n"
     b"Please try again in a short while!",
     status=503,
+    headers=((b"retry-after", b"1"),),
 )
 OPTIONS_OK = Raw(b"OK")
 
@@ -115,6 +120,11 @@ class _Exchange:
     path: str
     wish: Accepted
     more: Headers
+    client: str
+
+
+class _TooLongError(Exception):
+    """The body is longer than it may be."""
 
 
 class Application:
@@ -130,17 +140,20 @@ class Application:
         context.traffic.routes = compiled
         self._router = Router(compiled)
         self._guarded = tuple(guarded)
+        self._fair = FairLimits(context.limits)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; nothing but a cancellation ever leaves here."""
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1000})
             return
+        client = cast("tuple[str, int] | None", scope.get("client"))
         exchange = self._exchange(
             cast("str", scope["method"]),
             cast("bytes", scope["raw_path"]),
             cast("bytes", scope["query_string"]),
             dict(cast("list[tuple[bytes, bytes]]", scope["headers"])),
+            "" if client is None else client[0],
         )
         try:
             response = self._respond(exchange)
@@ -149,13 +162,20 @@ class Application:
         await self._finish(exchange, response, receive, send)
 
     def answer_at_once(
-        self, method: str, path: bytes, query: bytes, headers: dict[bytes, bytes], body: bytes
+        self,
+        method: str,
+        path: bytes,
+        query: bytes,
+        headers: dict[bytes, bytes],
+        body: bytes,
+        host: str,
     ) -> WholeAnswer | AsgiApplication:
         """Answer a request that is all there; or give what will, where that takes time."""
-        exchange = self._exchange(method, path, query, headers)
+        exchange = self._exchange(method, path, query, headers, host)
         exchange.request.body = body
         exchange.request.body_read = True
-        response = self._respond(exchange)
+        too_long = len(body) > self.context.limits.body_bytes
+        response = TOO_LONG if too_long else self._respond(exchange)
         if isinstance(response, Raw) and len(response.body) <= PIECE_BYTES:
             return WholeAnswer(response.status, _headers(response, exchange.more), response.body)
 
@@ -165,19 +185,34 @@ class Application:
         return finish
 
     def _exchange(
-        self, method: str, path: bytes, query: bytes, headers: dict[bytes, bytes]
+        self, method: str, path: bytes, query: bytes, headers: dict[bytes, bytes], host: str
     ) -> _Exchange:
         more: Headers = CORS_HEADERS if b"origin" in headers and self.context.cors else ()
         if method == "OPTIONS" and more:
             more += PREFLIGHT_HEADERS
         request = Request(self.context, method, headers, query)
-        return _Exchange(request, path.decode("latin-1"), accepted(headers.get(b"accept")), more)
+        wish = accepted(headers.get(b"accept"))
+        return _Exchange(request, path.decode("latin-1"), wish, more, client_key(host))
 
     def _respond(self, exchange: _Exchange) -> object:
         """The answer, as far as it can be given without waiting: ``Raw``, a stream or ``_Later``.
 
         Raises ``_BodyWantedError``, and then begins anew when called again.
         """
+        client = exchange.client
+        if not self._fair.counts(client):
+            return self._try_to_respond(exchange)
+        try:
+            self._fair.admit(client)
+        except ApiError as error:
+            return _error_response(error, exchange.wish, self.context.traffic)
+        started = time.perf_counter()
+        try:
+            return self._try_to_respond(exchange)
+        finally:
+            self._fair.charge(client, time.perf_counter() - started + LEAST_COST_SECONDS)
+
+    def _try_to_respond(self, exchange: _Exchange) -> object:
         request, traffic = exchange.request, self.context.traffic
         try:
             if request.method == "OPTIONS":
@@ -199,14 +234,50 @@ class Application:
         request = exchange.request
         try:
             request.body = await _read_body(request, receive)
-        except RejectionError:
-            return NOT_FOUND
+        except _TooLongError:
+            return TOO_LONG
         except TimeoutError:
             return TIMED_OUT
         request.body_read = True
         return self._respond(exchange)
 
     async def _finish(
+        self, exchange: _Exchange, response: object, receive: Receive, send: Send
+    ) -> None:
+        """Send an answer; one that takes more than a moment has to find a place."""
+        if isinstance(response, Raw) and len(response.body) <= PIECE_BYTES:
+            await _send_whole(response, exchange.more, send)
+            return
+        try:
+            if not isinstance(response, RawStream):
+                self._fair.enter(exchange.client)
+        except ApiError as error:
+            if isinstance(response, _Later):
+                response.coroutine.close()
+            refusal = _error_response(error, exchange.wish, self.context.traffic)
+            await _send_whole(refusal, exchange.more, send)
+            return
+        try:
+            await self._wait_and_send(exchange, response, receive, self._charging(exchange, send))
+        finally:
+            if not isinstance(response, RawStream):
+                self._fair.leave(exchange.client)
+
+    def _charging(self, exchange: _Exchange, send: Send) -> Send:
+        """The same, with the bytes that it sends on the client's account."""
+        client, fair = exchange.client, self._fair
+        if not fair.counts(client):
+            return send
+
+        async def charged(message: Message) -> None:
+            body = message.get("body")
+            if isinstance(body, bytes):
+                fair.charge(client, len(body) * SECONDS_PER_BYTE)
+            await send(message)
+
+        return charged
+
+    async def _wait_and_send(
         self, exchange: _Exchange, response: object, receive: Receive, send: Send
     ) -> None:
         """Wait for what is not there yet, and send it."""
@@ -246,7 +317,7 @@ class Application:
         path = exchange.path
         for prefix in self._guarded:
             if path == prefix or path.startswith(prefix + "/"):
-                self._check_key(exchange.request)
+                self._check_key(exchange.request, DEBUG)
         return NOT_FOUND
 
     def _try(self, exchange: _Exchange, match: Match, rest: Iterator[Match]) -> object:
@@ -256,10 +327,10 @@ class Application:
             if body is None or not body.get_is_405 or request.method != "GET":
                 raise RejectionError("method")
             if route.key:
-                self._check_key(request)
+                self._check_key(request, route.scope)
             return METHOD_NOT_ALLOWED
         if route.key:
-            self._check_key(request)
+            self._check_key(request, route.scope)
         if (route.path or route.queries) and not route.convert(request, segments):
             raise RejectionError("parameter")
         if exchange.wish is Accepted.NOTHING and route.is_json:
@@ -272,12 +343,19 @@ class Application:
             _Later(result, rest, route.route.seconds) if isinstance(result, Coroutine) else result
         )
 
-    def _check_key(self, request: Request) -> None:
+    def _check_key(self, request: Request, scope: str) -> None:
+        known: frozenset[str] = frozenset()
         for name in (b"x-api-key", b"api_key"):
             value = request.headers.get(name)
-            if value is not None and self.context.check_api_key(header_text(value)):
-                return
-        raise API_KEY_NOT_VALID.error()
+            if value is not None:
+                text = header_text(value)
+                if self.context.check_api_key(text):
+                    return
+                known |= self.context.scopes_of_key(text)
+        if scope in known:
+            return
+        error = API_KEY_NOT_VALID.error()
+        raise error.with_hint(f"this needs a key with the scope {scope}") if known else error
 
 
 def _check_declared_body(request: Request, body: Body) -> None:
@@ -301,25 +379,19 @@ def _check_declared_body(request: Request, body: Body) -> None:
 
 async def _read_body(request: Request, receive: Receive) -> bytes:
     """The whole body, never more than the limit in memory."""
+    limit = request.context.limits.body_bytes
     declared = request.headers.get(b"content-length", b"0")
-    if len(declared) > _LENGTH_DIGITS or int(declared) > MAX_BODY_BYTES:
-        raise RejectionError("body too long")
-    message = await receive()
-    if not message.get("more_body"):
-        chunk = message.get("body", b"")
-        return chunk if isinstance(chunk, bytes) and len(chunk) <= MAX_BODY_BYTES else _too_long()
-    collected = bytearray(cast("bytes", message.get("body", b"")))
+    if len(declared) > MAX_LENGTH_DIGITS or int(declared) > limit:
+        raise _TooLongError
+    collected, more = bytearray(), True
     async with asyncio.timeout(REQUEST_SECONDS):
-        while message.get("more_body"):
-            if len(collected) > MAX_BODY_BYTES:
-                _too_long()
+        while more:
             message = await receive()
             collected += cast("bytes", message.get("body", b""))
-    return bytes(collected) if len(collected) <= MAX_BODY_BYTES else _too_long()
-
-
-def _too_long() -> bytes:
-    raise RejectionError("body too long")
+            if len(collected) > limit:
+                raise _TooLongError
+            more = bool(message.get("more_body"))
+    return bytes(collected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,9 +439,9 @@ def _json_response(value: object, status: int, wish: Accepted) -> Raw:
 def _error_response(error: ApiError, wish: Accepted, traffic: Traffic) -> Raw:
     traffic.errors[error.kind.status] += 1
     response = _json_response(error.body(), error.kind.status, wish)
-    if error.kind.retry_after is None:
+    if error.retry_after is None:
         return response
-    return replace(response, headers=((b"retry-after", b"%d" % error.kind.retry_after),))
+    return replace(response, headers=((b"retry-after", b"%d" % error.retry_after),))
 
 
 def _headers(response: Raw, more: Headers) -> Headers:

@@ -18,11 +18,21 @@ from soliton.api.turns import Turns
 from soliton.api.waiting import Waiting
 from soliton.api.workers import Workers
 from soliton.node.node import Node
+from soliton.node.rest_settings import ApiLimits
 
 
 def no_api_key(_key: str) -> bool:
     """The key check of a node without a valid ``api-key-hash``: every key is wrong."""
     return False
+
+
+def no_scopes(_key: str) -> frozenset[str]:
+    """The keys of a node without named ones."""
+    return frozenset()
+
+
+NO_LIMITS = ApiLimits(client_percent=0)
+"""No client has a limit of its own on its requests."""
 
 
 def system_clock() -> int:
@@ -37,6 +47,10 @@ class ApiContext:
     title: str
     version: str
     check_api_key: Callable[[str], bool] = no_api_key
+    scopes_of_key: Callable[[str], frozenset[str]] = no_scopes
+    """What other keys are good for."""
+    limits: ApiLimits = NO_LIMITS
+    """What one client may take."""
     cors: bool = True
     clock: Callable[[], int] = system_clock
     """Milliseconds of the machine's clock."""

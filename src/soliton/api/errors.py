@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from string import Formatter
 
 from soliton.errors import InvariantBroken, SolitonError
@@ -30,6 +31,7 @@ class ApiError(SolitonError):
         self, kind: ErrorKind, message: str, members: Mapping[str, object], hint: str | None = None
     ) -> None:
         super().__init__(message)
+        self.retry_after = kind.retry_after
         self.kind = kind
         self.message = message
         self.members = members
@@ -45,6 +47,11 @@ class ApiError(SolitonError):
     def with_hint(self, hint: str) -> ApiError:
         """The same error with a sentence that says what to do about it."""
         return ApiError(self.kind, self.message, self.members, hint)
+
+    def after(self, seconds: float) -> ApiError:
+        """The same error, saying when the same request may be answered."""
+        self.retry_after = max(1, ceil(seconds))
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -453,6 +460,30 @@ TOO_MANY_WAITING = ErrorKind(
     "the limit on event streams, or on requests that wait",
     retry_after=5,
 )
+TOO_MANY_REQUESTS = ErrorKind(
+    4290,
+    429,
+    "TooManyRequests",
+    "Too much has been asked from this address",
+    "the requests of one address took more of the node than `rest-api.limits` allow",
+    retry_after=1,
+)
+TOO_MANY_OF_CLIENT = ErrorKind(
+    4291,
+    429,
+    "TooManyLongAnswers",
+    "Too many long answers for this address are under way",
+    "the limit on long answers of one address",
+    retry_after=1,
+)
+TOO_MANY_LONG_ANSWERS = ErrorKind(
+    5033,
+    503,
+    "Busy",
+    "Too many long answers are under way",
+    "the limit on long answers of all clients",
+    retry_after=1,
+)
 SERVER_REQUEST_TIMEOUT = ErrorKind(
     5031,
     503,
@@ -502,9 +533,10 @@ def errors_reference() -> str:
     lines += [
         "",
         "A request that no route takes (an unknown path, a wrong method, a malformed number in",
-        "a path or query, a missing or wrong content type, a body over 1 MiB) ends in status 404",
-        "with a sentence in plain text, a `GET` on some routes that want JSON in 405, and",
-        "a request that takes too long in 503.",
+        "a path or query, a missing or wrong content type) ends in status 404",
+        "with a sentence in plain text, a `GET` on some routes that want JSON in 405, a body over",
+        "`rest-api.limits.body-bytes` in 413, and a request that takes too long in 503.",
+        "With 429 and 503 the header `Retry-After` says after how many seconds to ask again.",
         "",
     ]
     return "\n".join(lines)

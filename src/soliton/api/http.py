@@ -19,9 +19,6 @@ from soliton.api.json_reader import ObjectReader, parse_object
 from soliton.errors import InvariantBroken
 from soliton.web.types import Headers
 
-MAX_BODY_BYTES = 1024 * 1024
-"""The reference node's limit (``akka.http.server.parsing.max-content-length = 1m``)."""
-
 TEXT_PLAIN = b"text/plain; charset=UTF-8"
 APPLICATION_JSON = b"application/json"
 FORM_URLENCODED = b"application/x-www-form-urlencoded"

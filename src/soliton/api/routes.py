@@ -18,6 +18,7 @@ from urllib.parse import unquote
 
 from soliton.api.errors import API_KEY_NOT_VALID, ErrorKind, RejectionError
 from soliton.api.http import Request
+from soliton.api.scopes import scope_of
 from soliton.errors import InvariantBroken
 
 MAX_PATH_SEGMENTS = 16
@@ -196,6 +197,7 @@ class CompiledRoute:
         "path",
         "queries",
         "route",
+        "scope",
     )
 
     def __init__(self, route: Route) -> None:
@@ -209,6 +211,7 @@ class CompiledRoute:
         self.handler = route.handler
         self.is_json = route.content_type == "application/json"
         self.key = route.key
+        self.scope = scope_of(route.methods[0], route.path)
         self.body = route.body
         self.path = tuple((name, declared[name].kind.convert) for name in names)
         self.queries = tuple(item for item in route.parameters if item.place is Place.QUERY)

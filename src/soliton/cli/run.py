@@ -54,6 +54,8 @@ def api_context(node: Node) -> ApiContext:
         title=f"{node.network.name} node",
         version=node.agent,
         check_api_key=node.settings.rest_api.check_api_key,
+        scopes_of_key=node.settings.rest_api.scopes_of,
+        limits=node.settings.rest_api.limits,
         cors=node.settings.rest_api.cors,
         clock=node.clock,
         network_clock=node.clock,
@@ -64,10 +66,15 @@ def api_context(node: Node) -> ApiContext:
 async def start_api(node: Node) -> RunningService:
     """Serve the node's REST API where its settings say."""
     from soliton.api.app import build_app
-    from soliton.web.server import serve
+    from soliton.web.server import ServerLimits, serve
 
     settings = node.settings.rest_api
-    return await serve(build_app(api_context(node)), settings.bind_address, settings.port)
+    limits = ServerLimits(
+        connections=settings.limits.connections,
+        connections_per_client=settings.limits.connections_per_client,
+        counts_local_clients=settings.limits.local_clients,
+    )
+    return await serve(build_app(api_context(node)), settings.bind_address, settings.port, limits)
 
 
 async def start_signer(settings: Settings, node_url: str) -> RunningService:

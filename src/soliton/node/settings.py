@@ -11,9 +11,6 @@ application.conf``, so that existing files work. Every setting is described in
 
 from __future__ import annotations
 
-import hmac
-import ipaddress
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -27,8 +24,9 @@ from soliton.chain.networks.model import Network
 from soliton.chain.networks.sections import Section
 from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
-from soliton.crypto.hashes import secure_hash
 from soliton.errors import InputError
+from soliton.node import rest_settings
+from soliton.node.rest_settings import MAX_PORT, RestApi, api_key_hash_text, bind_address
 from soliton.node.settings_file import SettingsError, read_file
 
 __all__ = [
@@ -48,13 +46,7 @@ __all__ = [
 
 DEFAULT_NETWORK: Final = "zbs-testnet"
 SIGNER_PORT: Final = 6888
-MAX_PORT: Final = 65_535
-MAX_EVALUATION: Final = 1_000_000
-"""Complexity that a request to evaluate something may take."""
-MAX_REQUEST_LIMIT: Final = 1_000_000
 MAX_SEED_CHARS: Final = 2_048
-API_KEY_HASH_LENGTH: Final = 32
-MAX_API_KEY_HASH_CHARS: Final = 44
 
 _OWN_ROOT: Final = "soliton"
 _FAMILIES: Final = {"waves": "waves", "zbs": "zbs", "TN": "tn"}
@@ -63,7 +55,6 @@ _TYPES: Final = {
     "zbs": ("MAINNET", "TESTNET"),
     "tn": ("MAINNET", "TESTNET"),
 }
-_HOST_NAME: Final = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9.-]{1,253}")
 
 # Sections of the ecosystem's files about the JVM and its libraries: nothing here answers to them.
 _FOREIGN_ROOTS: Final = ("akka", "kamon", "logback", "metrics", "pekko")
@@ -104,40 +95,6 @@ _NOT_USED_YET: Final = {
             "blacklist-sender-addresses", "cleanup-interval", "fast-lane-addresses",
             "force-validate-in-cleanup"),
 }  # fmt: skip
-
-
-class RestApi(msgspec.Struct, frozen=True):
-    """``rest-api``: where the node's interface listens, and who may use the wallet."""
-
-    enable: bool
-    bind_address: str
-    port: int
-    api_key_hash_text: str
-    cors: bool
-    api_key_different_host: bool
-    minimum_peers: int
-    transactions_by_address_limit: int
-    distribution_address_limit: int
-    blocks_request_limit: int
-    data_keys_request_limit: int
-    asset_details_limit: int
-    transaction_snapshots_limit: int
-    evaluate_script_complexity_limit: int
-
-    @property
-    def api_key_hash(self) -> bytes | None:
-        """The hash of the API key; ``None`` when the setting is no hash: then no key is right."""
-        try:
-            key_hash = base58.decode(self.api_key_hash_text, MAX_API_KEY_HASH_CHARS)
-        except Base58Error:
-            return None
-        return key_hash if len(key_hash) == API_KEY_HASH_LENGTH else None
-
-    def check_api_key(self, key: str) -> bool:
-        """Whether ``key`` is the configured one, in a time that does not depend on its value."""
-        expected = self.api_key_hash
-        offered = secure_hash(key.encode("utf-8", "surrogatepass"))
-        return hmac.compare_digest(offered, expected or b"") and expected is not None
 
 
 class WalletSettings(msgspec.Struct, frozen=True):
@@ -242,11 +199,6 @@ def load_settings(
         raise SettingsError(f"{source}: {error}") from error
 
 
-def api_key_hash_text(key: str) -> str:
-    """What to write as ``rest-api.api-key-hash`` so that ``key`` is the API key."""
-    return base58.encode(secure_hash(key.encode()))
-
-
 def known_keys() -> tuple[str, ...]:
     """All settings that are understood, by key without the root, but for those of ``custom``."""
     root = Section({}, "", SettingsError)
@@ -291,7 +243,9 @@ def _settings(
     """Read all sections below ``root``, and Soliton's own ones below ``own``."""
     network = _network(root.section("blockchain"), family, chosen, notes)
     directory = _path(root, "directory") or Path.home() / ".soliton" / network.name
-    rest_api = _rest_api(root.section("rest-api"), network, notes)
+    rest_api_section = root.section("rest-api")
+    rest_api = rest_settings.read(rest_api_section, network, notes)
+    notes.extend(_without_effect(rest_api_section, "rest-api"))
     rewards = root.section("rewards")
     features = root.section("features")
     utx = root.section("utx")
@@ -361,41 +315,6 @@ def _network(section: Section, family: str, chosen: Network | None, notes: list[
     return chosen
 
 
-def _rest_api(section: Section, network: Network, notes: list[str]) -> RestApi:
-    def limit(key: str, default: int) -> int:
-        return section.whole(key, default, 1, MAX_REQUEST_LIMIT)
-
-    settings = RestApi(
-        enable=section.truth("enable", True),
-        bind_address=_bind_address(section),
-        port=section.whole("port", network.rest_port, 0, MAX_PORT),
-        api_key_hash_text=section.text("api-key-hash", ""),
-        cors=section.truth("cors", True),
-        api_key_different_host=section.truth("api-key-different-host", False),
-        minimum_peers=section.whole("minimum-peers", 0, 0, MAX_INT),
-        transactions_by_address_limit=limit(
-            "transactions-by-address-limit", 10_000 if network.family == "zbs" else 1_000
-        ),
-        distribution_address_limit=limit("distribution-address-limit", 1_000),
-        blocks_request_limit=limit("blocks-request-limit", 100),
-        data_keys_request_limit=limit("data-keys-request-limit", 1_000),
-        asset_details_limit=limit("asset-details-limit", 100),
-        transaction_snapshots_limit=limit("transaction-snapshots-limit", 100),
-        evaluate_script_complexity_limit=section.whole(
-            "evaluate-script-complexity-limit",
-            4_000 if network.family == "tn" else 52_000,
-            1,
-            MAX_EVALUATION,
-        ),
-    )
-    if settings.api_key_hash_text and settings.api_key_hash is None:
-        notes.append(
-            f"{section.full('api-key-hash')} is not the hash of a key: every API key is refused"
-        )
-    notes.extend(_without_effect(section, "rest-api"))
-    return settings
-
-
 def _wallet(section: Section, directory: Path) -> WalletSettings:
     in_memory = section.has("file") and _path(section, "file") is None
     text = section.secret("seed")
@@ -452,20 +371,10 @@ def _signer(section: Section, rest_api: RestApi) -> Signer:
     if not node_url.startswith(("http://", "https://")):
         section.refuse("node-url", "an address that begins with http:// or https://")
     return Signer(
-        bind_address=_bind_address(section),
+        bind_address=bind_address(section),
         port=section.whole("port", SIGNER_PORT, 0, MAX_PORT),
         node_url=node_url.rstrip("/"),
     )
-
-
-def _bind_address(section: Section) -> str:
-    text = section.text("bind-address", "127.0.0.1")
-    try:
-        return str(ipaddress.ip_address(text))
-    except ValueError:
-        if not _HOST_NAME.fullmatch(text):
-            section.refuse("bind-address", "an IP address, or the name of this host")
-        return text
 
 
 def _path(section: Section, key: str) -> Path | None:

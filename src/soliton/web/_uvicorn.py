@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -22,6 +23,7 @@ from uvicorn import Config, Server
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from soliton.errors import InvariantBroken
+from soliton.web.clients import LOCAL, client_key
 from soliton.web.server import BACKLOG, RETRY_AFTER_SECONDS, ServerLimits
 from soliton.web.types import (
     AsgiApplication,
@@ -49,7 +51,7 @@ _OVERLOADED = b"Too many connections, please try again in a short while."
 class _Shared:
     """What all connections of one server share."""
 
-    __slots__ = ("_common", "_lines", "limits", "quick")
+    __slots__ = ("_common", "_lines", "_open", "limits", "quick")
 
     def __init__(self, limits: ServerLimits, app: AsgiApplication) -> None:
         self.limits = limits
@@ -57,6 +59,22 @@ class _Shared:
         self.quick = known.answer_at_once if isinstance(known, QuickApplication) else None
         self._common: list[tuple[bytes, bytes]] = []
         self._lines = b""
+        self._open: Counter[str] = Counter()
+
+    def opens(self, client: str) -> bool:
+        """Count a connection; whether its client has more than it may have."""
+        limit = self.limits.connections_per_client
+        if limit is None or (client == LOCAL and not self.limits.counts_local_clients):
+            return False
+        self._open[client] += 1
+        return self._open[client] > limit
+
+    def closes(self, client: str) -> None:
+        """Forget a connection."""
+        if client in self._open:
+            self._open[client] -= 1
+            if not self._open[client]:
+                del self._open[client]
 
     def lines(self, common: list[tuple[bytes, bytes]]) -> bytes:
         """The headers of every answer; uvicorn makes a new list when their date changes."""
@@ -99,15 +117,20 @@ class LimitedProtocol(HttpToolsProtocol):
         self._was_active = False
         self._held: list[bytes] | None = None
         self._is_in_message = False
+        self._host = ""
+        self._has_too_many = False
         self._write_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(cast("asyncio.Transport", transport))
+        self._host = self.client[0] if self.client else ""
+        self._has_too_many = self._shared.opens(client_key(self._host))
         self._start_timer()
         self._watch_idleness()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
+        self._shared.closes(client_key(self._host))
         for timer in (self._idle_timer, self._write_timer):
             if timer is not None:
                 timer.cancel()
@@ -189,7 +212,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _is_too_many(self) -> bool:
         limit = self._limits.connections
-        return len(self.connections) > limit or len(self.tasks) >= limit
+        many = len(self.connections) > limit or len(self.tasks) >= limit
+        return many or self._has_too_many
 
     def _answer_at_once(self, body: list[bytes]) -> None:
         """Answer without a task, or begin one where that is not possible."""
@@ -201,7 +225,9 @@ class LimitedProtocol(HttpToolsProtocol):
             super().on_message_complete()
             return
         path, _, query = url.partition(b"?")
-        answer = quick(method.decode("ascii"), path, query, dict(self.headers), b"".join(body))
+        answer = quick(
+            method.decode("ascii"), path, query, dict(self.headers), b"".join(body), self._host
+        )
         if not isinstance(answer, WholeAnswer):
             self._begin_cycle(answer, [])
             super().on_message_complete()

@@ -31,6 +31,10 @@ class ServerLimits:
 
     connections: int = 1024
     """More are answered 503 at once."""
+    connections_per_client: int | None = None
+    """The same for those of one client (``clients.client_key``)."""
+    counts_local_clients: bool = False
+    """Whether that holds for clients on this machine, too."""
     head_bytes: int = 64 * 1024
     """Request line and headers; repeated ``id`` parameters make long lines."""
     head_seconds: float = 10.0

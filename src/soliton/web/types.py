@@ -32,8 +32,16 @@ class QuickApplication(Protocol):
     """
 
     def answer_at_once(
-        self, method: str, path: bytes, query: bytes, headers: dict[bytes, bytes], body: bytes
+        self,
+        method: str,
+        path: bytes,
+        query: bytes,
+        headers: dict[bytes, bytes],
+        body: bytes,
+        host: str,
     ) -> WholeAnswer | AsgiApplication:
         """The answer, or an application for this one request where the answer takes time; that
-        one is not told the body again. Names of headers are in lower case. Raises nothing.
+        one is not told the body again.
+
+        Names of headers are in lower case; ``host`` is the address of the client. Raises nothing.
         """

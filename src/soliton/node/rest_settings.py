@@ -1,0 +1,209 @@
+"""The settings of the node's REST interface: where it listens, who may do what, and how much.
+
+What lives here: the section ``rest-api``. What does not: other sections, and reading a file
+(``settings``).
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import re
+from typing import Final
+
+import msgspec
+
+from soliton.chain.networks.custom import MAX_INT
+from soliton.chain.networks.model import Network
+from soliton.chain.networks.sections import Section
+from soliton.crypto import base58
+from soliton.crypto.errors import Base58Error
+from soliton.crypto.hashes import secure_hash
+
+MAX_PORT: Final = 65_535
+MAX_REQUEST_LIMIT: Final = 1_000_000
+MAX_EVALUATION: Final = 1_000_000
+"""Complexity that a request to evaluate something may take."""
+API_KEY_HASH_LENGTH: Final = 32
+MAX_API_KEY_HASH_CHARS: Final = 44
+MAX_NAMED_KEYS: Final = 64
+"""All of them are compared with each key that a client sends."""
+MAX_WORKERS: Final = 64
+SCOPES: Final = ("accounts", "debug", "operate", "seeds", "sign")
+"""What a named key may be good for; ``docs/reference/settings.md`` says what each lets do."""
+
+_HOST_NAME: Final = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9.-]{1,253}")
+_KEY_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_MIB: Final = 1024 * 1024
+
+
+class ApiLimits(msgspec.Struct, frozen=True):
+    """``rest-api.limits``: what one client, and all of them together, may take of the node.
+
+    ``client_percent`` is the part of one core's time that one address may take in the long run (0:
+    no limit), ``client_burst_ms`` how much of that time it can save up. Clients on this machine are
+    counted only with ``local_clients``. ``long_answers`` are those that take more than a moment.
+    """
+
+    body_bytes: int = _MIB
+    client_percent: int = 25
+    client_burst_ms: int = 5_000
+    local_clients: bool = False
+    long_answers: int = 256
+    long_answers_per_client: int = 32
+    connections: int = 1_024
+    connections_per_client: int = 128
+
+
+class NamedKey(msgspec.Struct, frozen=True):
+    """An item of ``rest-api.api-keys``: the hash of a further key, and what it is good for."""
+
+    name: str
+    key_hash: bytes
+    scopes: frozenset[str]
+
+
+class RestApi(msgspec.Struct, frozen=True):
+    """``rest-api``: where the node's interface listens, and who may use the wallet."""
+
+    enable: bool
+    bind_address: str
+    port: int
+    api_key_hash_text: str
+    cors: bool
+    api_key_different_host: bool
+    minimum_peers: int
+    transactions_by_address_limit: int
+    distribution_address_limit: int
+    blocks_request_limit: int
+    data_keys_request_limit: int
+    asset_details_limit: int
+    transaction_snapshots_limit: int
+    evaluate_script_complexity_limit: int
+    workers: int
+    limits: ApiLimits
+    named_keys: tuple[NamedKey, ...]
+
+    @property
+    def api_key_hash(self) -> bytes | None:
+        """The hash of the API key; ``None`` when the setting is no hash: then no key is right."""
+        return _key_hash(self.api_key_hash_text)
+
+    def check_api_key(self, key: str) -> bool:
+        """Whether ``key`` is the configured one, in a time that does not depend on its value."""
+        expected = self.api_key_hash
+        offered = secure_hash(key.encode("utf-8", "surrogatepass"))
+        return hmac.compare_digest(offered, expected or b"") and expected is not None
+
+    def scopes_of(self, key: str) -> frozenset[str]:
+        """What a key is good for besides the one of ``api-key-hash``; nothing if nobody knows it.
+
+        All keys are compared, each in a time that does not depend on its value.
+        """
+        if not self.named_keys:
+            return frozenset()
+        offered = secure_hash(key.encode("utf-8", "surrogatepass"))
+        found: frozenset[str] = frozenset()
+        for named in self.named_keys:
+            if hmac.compare_digest(offered, named.key_hash):
+                found |= named.scopes
+        return found
+
+
+def api_key_hash_text(key: str) -> str:
+    """What to write as ``rest-api.api-key-hash`` so that ``key`` is the API key."""
+    return base58.encode(secure_hash(key.encode()))
+
+
+def read(section: Section, network: Network, notes: list[str]) -> RestApi:
+    """The section ``rest-api``; notes for the operator are added to ``notes``."""
+
+    def limit(key: str, default: int) -> int:
+        return section.whole(key, default, 1, MAX_REQUEST_LIMIT)
+
+    settings = RestApi(
+        enable=section.truth("enable", True),
+        bind_address=bind_address(section),
+        port=section.whole("port", network.rest_port, 0, MAX_PORT),
+        api_key_hash_text=section.text("api-key-hash", ""),
+        cors=section.truth("cors", True),
+        api_key_different_host=section.truth("api-key-different-host", False),
+        minimum_peers=section.whole("minimum-peers", 0, 0, MAX_INT),
+        transactions_by_address_limit=limit(
+            "transactions-by-address-limit", 10_000 if network.family == "zbs" else 1_000
+        ),
+        distribution_address_limit=limit("distribution-address-limit", 1_000),
+        blocks_request_limit=limit("blocks-request-limit", 100),
+        data_keys_request_limit=limit("data-keys-request-limit", 1_000),
+        asset_details_limit=limit("asset-details-limit", 100),
+        transaction_snapshots_limit=limit("transaction-snapshots-limit", 100),
+        evaluate_script_complexity_limit=section.whole(
+            "evaluate-script-complexity-limit",
+            4_000 if network.family == "tn" else 52_000,
+            1,
+            MAX_EVALUATION,
+        ),
+        workers=section.whole("workers", 0, 0, MAX_WORKERS),
+        limits=_limits(section.section("limits")),
+        named_keys=_named_keys(section),
+    )
+    if settings.api_key_hash_text and settings.api_key_hash is None:
+        notes.append(
+            f"{section.full('api-key-hash')} is not the hash of a key: every API key is refused"
+        )
+    return settings
+
+
+def _limits(section: Section) -> ApiLimits:
+    usual = ApiLimits()
+
+    def limit(key: str, default: int) -> int:
+        return section.whole(key, default, 1, MAX_REQUEST_LIMIT)
+
+    return ApiLimits(
+        body_bytes=section.whole("body-bytes", usual.body_bytes, 1, MAX_INT),
+        client_percent=section.whole("client-percent", usual.client_percent, 0, 100),
+        client_burst_ms=section.duration_ms("client-burst", usual.client_burst_ms),
+        local_clients=section.truth("local-clients", usual.local_clients),
+        long_answers=limit("long-answers", usual.long_answers),
+        long_answers_per_client=limit("long-answers-per-client", usual.long_answers_per_client),
+        connections=limit("connections", usual.connections),
+        connections_per_client=limit("connections-per-client", usual.connections_per_client),
+    )
+
+
+def _named_keys(section: Section) -> tuple[NamedKey, ...]:
+    keys: list[NamedKey] = []
+    for item in section.sections("api-keys"):
+        name = item.text("name", None)
+        if not _KEY_NAME.fullmatch(name) or any(name == key.name for key in keys):
+            item.refuse("name", "a name of its own, of letters, digits and ._-")
+        key_hash = _key_hash(item.text("hash", None))
+        if key_hash is None:
+            item.refuse("hash", "base58 of the hash of a key, as POST /utils/hash/secure gives it")
+        scopes = item.texts("scopes")
+        if not scopes or not set(scopes) <= set(SCOPES):
+            item.refuse("scopes", f"a list of {', '.join(SCOPES)}")
+        keys.append(NamedKey(name, key_hash, frozenset(scopes)))
+    if len(keys) > MAX_NAMED_KEYS:
+        section.refuse("api-keys", f"at most {MAX_NAMED_KEYS} keys", show=False)
+    return tuple(keys)
+
+
+def _key_hash(text: str) -> bytes | None:
+    try:
+        key_hash = base58.decode(text, MAX_API_KEY_HASH_CHARS)
+    except Base58Error:
+        return None
+    return key_hash if len(key_hash) == API_KEY_HASH_LENGTH else None
+
+
+def bind_address(section: Section) -> str:
+    """The IP address or host name at ``bind-address``."""
+    text = section.text("bind-address", "127.0.0.1")
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        if not _HOST_NAME.fullmatch(text):
+            section.refuse("bind-address", "an IP address, or the name of this host")
+        return text

@@ -1,0 +1,158 @@
+"""Fair limits: a bucket of working time for each client, places for long answers."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+import pytest
+
+from soliton.api import fair_limits
+from soliton.api.asgi import PIECE_BYTES, Application
+from soliton.api.errors import ApiError
+from soliton.api.fair_limits import FairLimits
+from soliton.api.http import Raw, Request
+from soliton.api.routes import GET, Handler, Route
+from soliton.node.rest_settings import ApiLimits
+from soliton.web.clients import LOCAL
+from tests.api.client import Answer, call, call_at_once, make_context
+
+LIMITS = ApiLimits(
+    client_percent=10, client_burst_ms=2_000, long_answers=3, long_answers_per_client=2
+)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def wait_of(limits: FairLimits, client: str) -> int | None:
+    try:
+        limits.admit(client)
+    except ApiError as error:
+        return error.retry_after
+    return None
+
+
+BUCKET = """
+# seconds later | working time taken | refused, come again after
+0               | 1.0                | -
+0               | 0.9                | -
+0               | 0.2                | -
+0               | 0                  | 1
+0               | 1.0                | 1
+0               | 0                  | 11
+10              | 0                  | 1
+1               | 0                  | -
+0               | 0.5                | -
+0               | 0                  | 5
+1000            | 2.0                | -
+0               | 0.1                | -
+0               | 0                  | 1
+"""
+
+
+def test_the_bucket_empties_and_fills() -> None:
+    clock = Clock()
+    limits = FairLimits(LIMITS, clock)
+    for line in BUCKET.strip().splitlines()[1:]:
+        later, taken, refused = (cell.strip() for cell in line.split("|"))
+        clock.now += float(later)
+        assert str(wait_of(limits, "10.0.0.1") or "-") == refused, line
+        limits.charge("10.0.0.1", float(taken))
+        assert wait_of(limits, "10.0.0.2") is None
+
+
+def test_local_clients_have_no_limit_unless_that_is_wished() -> None:
+    for wished in (False, True):
+        limits = FairLimits(msgspec.structs.replace(LIMITS, local_clients=wished), Clock())
+        limits.charge(LOCAL, 1_000)
+        assert (wait_of(limits, LOCAL) is not None) is wished
+    unlimited = FairLimits(msgspec.structs.replace(LIMITS, client_percent=0), Clock())
+    unlimited.charge("10.0.0.1", 1_000)
+    assert wait_of(unlimited, "10.0.0.1") is None
+
+
+def test_the_table_of_clients_does_not_grow_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fair_limits, "MAX_CLIENTS", 3)
+    clock = Clock()
+    limits = FairLimits(LIMITS, clock)
+    for name in "abc":
+        limits.charge(name, 3.0)
+    clock.now += 1
+    limits.charge("d", 3.0)
+    assert [wait_of(limits, name) is None for name in "abcd"] == [True, False, False, False]
+    clock.now += 1_000
+    limits.charge("e", 3.0)
+    assert wait_of(limits, "b") is None
+
+
+def test_places_for_long_answers() -> None:
+    limits = FairLimits(LIMITS, Clock())
+
+    def refused(client: str) -> int | None:
+        try:
+            limits.enter(client)
+        except ApiError as error:
+            return error.kind.status
+        return None
+
+    assert [refused(name) for name in ("a", "a", "a", "b", "c")] == [None, None, 429, None, 503]
+    limits.leave("a")
+    limits.leave("b")
+    assert [refused(name) for name in ("", "", "")] == [None, None, 503]
+
+
+def app_with(handler: Handler, limits: ApiLimits) -> Application:
+    one = Route(methods=GET, path="/", handler=handler, tag="t", summary="", response={}, example=1)
+    return Application(make_context(limits=limits), (one,))
+
+
+async def test_a_client_that_asks_for_too_much_is_told_when_to_come_again() -> None:
+    limits = ApiLimits(client_percent=1, client_burst_ms=1)
+    app = app_with(lambda _request: "x", limits)
+    for ask in (call, call_at_once):
+        answer = Answer()
+        for _ in range(60):
+            answer = await ask(app, "GET /", host="10.9.8.7")
+        assert answer.status == 429
+        assert answer.headers[b"retry-after"] == b"1"
+        assert answer.json()["error"] == 4290  # type: ignore[index]
+        assert (await ask(app, "GET /", host="10.9.8.6")).status == 200
+        assert (await ask(app, "GET /")).status == 200
+
+
+async def test_long_answers_are_counted_until_they_end() -> None:
+    release = asyncio.Event()
+
+    async def long(_request: Request) -> object:
+        await release.wait()
+        return "done"
+
+    app = app_with(long, ApiLimits(long_answers=3, long_answers_per_client=2))
+    tasks = [asyncio.create_task(call(app, "GET /", host="10.0.0.1")) for _ in range(2)]
+    await asyncio.sleep(0)
+    assert (await call(app, "GET /", host="10.0.0.1")).status == 429
+    tasks.append(asyncio.create_task(call(app, "GET /")))
+    await asyncio.sleep(0)
+    busy = await call(app, "GET /", host="10.0.0.2")
+    assert (busy.status, busy.headers[b"retry-after"]) == (503, b"1")
+    tasks.pop().cancel()
+    await asyncio.sleep(0.01)
+    again = asyncio.create_task(call(app, "GET /", host="10.0.0.2"))
+    release.set()
+    assert [answer.status for answer in await asyncio.gather(*tasks, again)] == [200, 200, 200]
+
+
+async def test_a_long_body_counts_by_its_length() -> None:
+    text = bytes(10 * PIECE_BYTES)
+    app = app_with(lambda _request: Raw(text), ApiLimits(client_percent=1, client_burst_ms=10))
+    first = await call_at_once(app, "GET /", host="10.0.0.1")
+    assert (first.status, len(first.body)) == (200, len(text))
+    second = await call_at_once(app, "GET /", host="10.0.0.1")
+    assert second.status == 429
+    assert int(second.headers[b"retry-after"]) >= 1
