@@ -1,0 +1,226 @@
+"""The matcher with the real node of a private chain in the same process: what is matched is settled
+on the chain, to the last unit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+import pytest_asyncio
+
+from soliton.chain.orders import Order, Side
+from soliton.chain.transactions import codec
+from soliton.chain.transactions.issue import TYPE as ISSUE
+from soliton.chain.transactions.issue import Issue
+from soliton.chain.transactions.model import AnyTransaction, TransactionType
+from soliton.chain.transactions.transfer import TYPE as TRANSFER
+from soliton.chain.transactions.transfer import Transfer
+from soliton.crypto.keys import KeyPair, key_pair
+from soliton.devnet.accounts import RICH_SEED
+from soliton.devnet.matcher_node import LocalNode
+from soliton.ledger.state import ASSET_BALANCES, WAVES
+from soliton.matcher.node_client import BroadcastAnswer
+from soliton.matcher.service import Matcher
+from soliton.matcher.settings import wall_clock
+from soliton.matcher.trading_settings import TradingSettings
+from soliton.matching.pairs import AssetPair
+from soliton.matching.placement import PlacementSettings
+from soliton.node.mining import mine_on_demand
+from soliton.node.node import Node
+from soliton.node.settings import load_settings
+from soliton.node.wallet import Wallet
+from tests.matcher.kit import (
+    ALICE,
+    BOB,
+    COIN,
+    FEE,
+    MATCHER,
+    address_of,
+    eventually,
+    make_order,
+    running,
+    settings_in,
+)
+
+RICH = key_pair(RICH_SEED)
+PRICE = 250
+START = 1_000 * COIN
+
+
+@dataclass
+class Exchange:
+    """A node that mines, an asset on its chain, and a matcher on top."""
+
+    node: Node
+    usd: bytes
+    matcher: Matcher
+    issued: dict[tuple[bytes, bytes | None], int] = field(default_factory=dict)
+
+    @property
+    def pair(self) -> AssetPair:
+        return AssetPair(None, self.usd)
+
+    def order(self, keys: KeyPair, side: Side, amount: int, price: int, version: int = 3) -> Order:
+        return make_order(keys, side, amount, price, pair=self.pair, version=version)
+
+    def balance(self, keys: KeyPair, asset: bytes | None) -> int:
+        address = address_of(keys)
+        if asset is None:
+            return self.node.store.get(WAVES, address)
+        return self.node.store.get(ASSET_BALANCES, (address, asset))
+
+    async def settled(self) -> None:
+        await eventually(lambda: len(self.matcher.settlement) == 0 and not len(self.node.pool))
+
+
+def transaction(kind: TransactionType, payload: object, fee: int) -> AnyTransaction:
+    return codec.sign(
+        codec.build(
+            kind,
+            payload,
+            version=2,
+            chain_id=address_of(RICH)[1],
+            sender_public_key=RICH.public_key,
+            fee=fee,
+            timestamp=wall_clock(),
+        ),
+        RICH.private_key,
+    )
+
+
+async def prepare(node: Node) -> bytes:
+    issue = transaction(
+        ISSUE, Issue(b"Dollar", b"of the tests", 10**12, 2, reissuable=False, script=None), COIN
+    )
+    node.broadcast(issue)
+    node.mine(RICH)
+    for keys in (ALICE, BOB, MATCHER):
+        node.broadcast(transaction(TRANSFER, Transfer(address_of(keys), None, START, b""), 100_000))
+        node.broadcast(
+            transaction(TRANSFER, Transfer(address_of(keys), issue.id, 10**9, b""), 100_000)
+        )
+    node.mine(RICH)
+    return issue.id
+
+
+@pytest_asyncio.fixture
+async def exchange(tmp_path: Path) -> AsyncIterator[Exchange]:
+    settings = load_settings(network="devnet", data_dir=tmp_path / "chain")
+    node = Node(settings, Wallet.open(None, None, RICH_SEED.encode()), durable=False)
+    node.mine(RICH)
+    usd = await prepare(node)
+    trading = TradingSettings(placement=PlacementSettings(b"", price_assets=(usd,)))
+    mining = asyncio.create_task(mine_on_demand(node, RICH))
+    matcher_settings = settings_in(tmp_path / "matcher", network=settings.network, trading=trading)
+    async with running(matcher_settings, LocalNode(node)) as matcher:
+        yield Exchange(node, usd, matcher)
+    mining.cancel()
+    node.close()
+
+
+async def test_every_version_is_settled_to_the_last_unit(exchange: Exchange) -> None:
+    matcher, usd = exchange.matcher, exchange.usd
+    for version in (1, 2, 3, 4):
+        sell = exchange.order(ALICE, Side.SELL, 10 * COIN, PRICE, version)
+        buy = exchange.order(BOB, Side.BUY, 10 * COIN, PRICE + 1, version)
+        await matcher.place(sell, market=False)
+        await matcher.place(buy, market=False)
+    await exchange.settled()
+    sold, cost = 40 * COIN, 40 * PRICE
+    assert exchange.balance(ALICE, None) == START - sold - 4 * FEE
+    assert exchange.balance(ALICE, usd) == 10**9 + cost
+    assert exchange.balance(BOB, None) == START + sold - 4 * FEE
+    assert exchange.balance(BOB, usd) == 10**9 - cost
+    assert exchange.balance(MATCHER, None) == START + 8 * FEE - 4 * 300_000
+    assert matcher.settlement.counts.refused == 0
+
+
+async def test_the_free_balance_is_that_of_the_chain_when_all_is_settled(
+    exchange: Exchange,
+) -> None:
+    matcher, usd = exchange.matcher, exchange.usd
+    await matcher.place(exchange.order(ALICE, Side.SELL, 7 * COIN, PRICE), market=False)
+    for amount in (COIN, 2 * COIN, 3 * COIN):
+        await matcher.place(exchange.order(BOB, Side.BUY, amount, PRICE), market=False)
+        free = await matcher.tradable(address_of(BOB), exchange.pair)
+        assert free[usd] <= exchange.balance(BOB, usd)
+    await exchange.settled()
+    await asyncio.sleep(0.01)
+    free = await matcher.tradable(address_of(BOB), exchange.pair)
+    assert free == {None: exchange.balance(BOB, None), usd: exchange.balance(BOB, usd)}
+    held = await matcher.reserved(address_of(ALICE))
+    free = await matcher.tradable(address_of(ALICE), exchange.pair)
+    assert free[None] + held[None] == exchange.balance(ALICE, None)
+
+
+async def test_settlements_survive_a_rollback_of_fifty_blocks(exchange: Exchange) -> None:
+    matcher, node = exchange.matcher, exchange.node
+    height = node.chain.height
+    for _ in range(5):
+        await matcher.place(exchange.order(ALICE, Side.SELL, COIN, PRICE), market=False)
+        await matcher.place(exchange.order(BOB, Side.BUY, COIN, PRICE), market=False)
+    await exchange.settled()
+    for _ in range(50):
+        node.mine(RICH)
+    for keep in (False, True):
+        node.roll_back(height, keep=keep)
+        await asyncio.sleep(0)
+        await exchange.settled()
+        await eventually(lambda: exchange.balance(BOB, None) == START + 5 * COIN - 5 * FEE)
+        free = await matcher.tradable(address_of(BOB), exchange.pair)
+        assert free[None] == exchange.balance(BOB, None)
+    assert matcher.settlement.counts.rolled_back == 10
+    assert matcher.settlement.counts.refused == 0
+
+
+async def test_orders_go_when_their_owner_spends_elsewhere(exchange: Exchange) -> None:
+    matcher, node = exchange.matcher, exchange.node
+    order = exchange.order(ALICE, Side.SELL, 900 * COIN, PRICE)
+    small = exchange.order(ALICE, Side.SELL, 10 * COIN, PRICE)
+    await matcher.place(order, market=False)
+    await matcher.place(small, market=False)
+    spend = codec.build(
+        TRANSFER,
+        Transfer(address_of(BOB), None, 500 * COIN, b""),
+        version=2,
+        chain_id=order.chain_id,
+        sender_public_key=ALICE.public_key,
+        fee=100_000,
+        timestamp=wall_clock(),
+    )
+    node.broadcast(codec.sign(spend, ALICE.private_key))
+    await eventually(lambda: [*matcher.engine.book(exchange.pair).index] == [small.id])
+    await exchange.settled()
+    assert await matcher.reserved(address_of(ALICE)) == {None: 10 * COIN + FEE}
+
+
+async def test_a_matcher_that_was_away_settles_what_it_owes(exchange: Exchange) -> None:
+    """The exchange is made while the node takes nothing; a new life of the matcher sends it."""
+    matcher, node = exchange.matcher, exchange.node
+    await exchange.settled()
+    settings = msgspec.structs.replace(
+        matcher.settings, directory=matcher.settings.directory.parent / "second"
+    )
+
+    class Deaf(LocalNode):
+        async def broadcast(self, _transaction: AnyTransaction) -> BroadcastAnswer:
+            await asyncio.Event().wait()
+            raise AssertionError("it never hears")
+
+    async with running(settings, Deaf(node)) as first:
+        await first.place(exchange.order(ALICE, Side.SELL, 3 * COIN, PRICE), market=False)
+        await first.place(exchange.order(BOB, Side.BUY, 2 * COIN, PRICE), market=False)
+        held = await first.tradable(address_of(BOB), exchange.pair)
+    async with running(settings, Deaf(node)) as second:
+        # What the exchange will take is not free, though the chain does not have it.
+        assert await second.tradable(address_of(BOB), exchange.pair) == held
+    async with running(settings, LocalNode(node)) as third:
+        await eventually(lambda: exchange.balance(BOB, None) == START + 2 * COIN - FEE)
+        await exchange.settled()
+        book = third.engine.book(exchange.pair)
+        assert book is not None
+        assert [each.amount for each in book.orders()] == [COIN]
