@@ -193,7 +193,9 @@ async def test_orders_go_when_their_owner_spends_elsewhere(exchange: Exchange) -
         timestamp=wall_clock(),
     )
     node.broadcast(codec.sign(spend, ALICE.private_key))
-    await eventually(lambda: [*matcher.engine.book(exchange.pair).index] == [small.id])
+    book = matcher.engine.book(exchange.pair)
+    assert book is not None
+    await eventually(lambda: [*book.index] == [small.id])
     await exchange.settled()
     assert await matcher.reserved(address_of(ALICE)) == {None: 10 * COIN + FEE}
 

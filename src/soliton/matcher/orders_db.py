@@ -211,7 +211,9 @@ class OrdersDatabase:
     # --- orders -----------------------------------------------------------------------------------
 
     def finalize(self, info: OrderInfo) -> None:
-        """Keep an order to which nothing can happen any more."""
+        """Keep an order to which nothing can happen any more; again changes nothing."""
+        if self.knows(info.id):
+            return
         self._fresh[_INFO + info.id] = _encode(info)
         pair = pair_to_bytes(info.pair)
         for key in (_HISTORY + info.owner, _PAIR_HISTORY + info.owner + pair):

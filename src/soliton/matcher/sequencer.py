@@ -120,9 +120,9 @@ class Sequencer:
         async for batch in self._journal.follow(from_offset):
             for offset, timestamp, payload in batch:
                 command = decode(payload)
-                self._applied(
-                    offset, timestamp, command, self._engine.apply(offset, timestamp, command)
-                )
+                await self._prepare(command)
+                events = self._engine.apply(offset, timestamp, command)
+                self._applied(offset, timestamp, command, events)
             count += len(batch)
         self.lost.clear()
         return count

@@ -1,0 +1,273 @@
+"""A matcher that ended, in whatever way, begins again where it was."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import random
+import signal
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from soliton.chain.orders import Order, Side
+from soliton.matcher.errors import RecoveryFailed
+from soliton.matcher.journal import Journal
+from soliton.matcher.journal.errors import JournalUnavailable
+from soliton.matcher.service import Matcher
+from soliton.matching import errors
+from soliton.matching.engine import Engine
+from soliton.matching.errors import MatcherError
+from soliton.matching.events import Event
+from soliton.matching.model import OrderStatus
+from tests.matcher.kit import (
+    ALICE,
+    BOB,
+    CAROL,
+    COIN,
+    PAIR,
+    FakeNode,
+    address_of,
+    eventually,
+    make_matcher,
+    make_order,
+    running,
+    settings_in,
+)
+
+TRADERS = (ALICE, BOB, CAROL)
+KILLS = 3
+
+
+def funded_node() -> FakeNode:
+    node = FakeNode()
+    for keys in TRADERS:
+        node.fund(keys)
+    return node
+
+
+def random_orders(seed: int, count: int) -> Iterator[Order]:
+    chance = random.Random(seed)
+    for number in range(count):
+        yield make_order(
+            chance.choice(TRADERS),
+            chance.choice((Side.BUY, Side.SELL)),
+            chance.randint(1, 20) * COIN,
+            chance.randint(240, 260),
+            timestamp=1 + int(time.time() * 1000) + number,
+        )
+
+
+def state_of(matcher: Matcher) -> tuple[object, ...]:
+    """All that must be the same after a recovery."""
+    book = matcher.engine.book(PAIR)
+    assert book is not None
+    histories = [
+        [
+            (info.id, info.status, info.filled, info.filled_fee)
+            for info in matcher.history(address_of(keys), None, active=True, closed=True)
+        ]
+        for keys in TRADERS
+    ]
+    trades = [(each.offset, each.index, each.transaction_id) for each in matcher.trades(PAIR, 999)]
+    return book.depth(1_000), book.created, matcher.engine.last_offset, histories, trades
+
+
+async def reserved_of(matcher: Matcher) -> list[object]:
+    return [await matcher.reserved(address_of(keys)) for keys in TRADERS]
+
+
+async def place_all(matcher: Matcher, orders: Iterable[Order]) -> None:
+    for order in orders:
+        await matcher.place(order, market=False)
+
+
+@pytest.mark.parametrize("with_snapshot", [False, True])
+async def test_a_restart_changes_nothing(tmp_path: Path, *, with_snapshot: bool) -> None:
+    node, settings = funded_node(), settings_in(tmp_path)
+    async with running(settings, node) as matcher:
+        await place_all(matcher, random_orders(1, 60))
+        if with_snapshot:
+            await matcher.save_snapshots()
+        await place_all(matcher, random_orders(2, 60))
+        await eventually(lambda: len(node.sent) == len(matcher.trades(PAIR, 999)))
+        before, held = state_of(matcher), await reserved_of(matcher)
+        sent = {each.id for each in node.sent}
+    if not with_snapshot:
+        for path in (tmp_path / "snapshots").iterdir():
+            path.unlink()
+    node.sent.clear()
+    async with running(settings, node) as matcher:
+        assert state_of(matcher) == before
+        assert await reserved_of(matcher) == held
+        # The node has nothing of it: all is sent again, and it is the same.
+        await eventually(lambda: {each.id for each in node.sent} == sent)
+
+
+async def test_orders_that_the_balance_no_longer_covers_go_at_the_start(tmp_path: Path) -> None:
+    node, settings = funded_node(), settings_in(tmp_path)
+    order = make_order(ALICE, Side.SELL, 10 * COIN, 250)
+    async with running(settings, node) as matcher:
+        await matcher.place(order, market=False)
+    node.balances[address_of(ALICE)] = {}
+    async with running(settings, node) as matcher:
+
+        def status() -> OrderStatus:
+            info = matcher.order_info(order.id)
+            assert info is not None
+            return info.status
+
+        await eventually(lambda: status() is OrderStatus.CANCELLED)
+
+
+async def test_a_journal_without_its_beginning_needs_its_snapshot(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path)
+    matcher = make_matcher(settings, funded_node())
+
+    class Later:
+        first_offset = 5
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(matcher_journal, name)
+
+    matcher_journal: Journal = matcher._journal
+    matcher._journal = Later()  # type: ignore[assignment]
+    await matcher.start()
+    with pytest.raises(RecoveryFailed, match="does not reach back"):
+        await asyncio.wait_for(matcher.working(), 5)
+    with pytest.raises(RecoveryFailed):
+        await matcher.ended()
+    await matcher.stop()
+
+
+async def test_a_full_disk_refuses_and_reserves_nothing(tmp_path: Path) -> None:
+    node, settings = funded_node(), settings_in(tmp_path)
+    async with running(settings, node) as matcher:
+        journal = matcher._journal
+        store = journal._store  # type: ignore[attr-defined]
+
+        def full(*_: object) -> None:
+            raise JournalUnavailable("no space left on device")
+
+        journal._store = full  # type: ignore[attr-defined]
+        order = make_order(ALICE, Side.SELL, COIN, 250)
+        with pytest.raises(MatcherError) as caught:
+            await matcher.place(order, market=False)
+        assert caught.value.kind is errors.CAN_NOT_PERSIST_EVENT
+        assert await matcher.reserved(address_of(ALICE)) == {}
+        journal._store = store  # type: ignore[attr-defined]
+        await matcher.place(order, market=False)
+        assert matcher.engine.last_offset == 0
+
+
+async def test_a_fault_in_applying_leads_back_to_the_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node, settings = funded_node(), settings_in(tmp_path)
+    async with running(settings, node) as matcher:
+        await place_all(matcher, random_orders(3, 20))
+        before = state_of(matcher)
+        sound = Engine.apply
+
+        def unsound(*_: object) -> list[Event]:
+            raise ZeroDivisionError
+
+        monkeypatch.setattr(Engine, "apply", unsound)
+        lost = make_order(ALICE, Side.SELL, COIN, 900)
+        with pytest.raises(MatcherError) as caught:
+            await matcher.place(lost, market=False)
+        assert caught.value.kind is errors.CAN_NOT_PERSIST_EVENT
+        monkeypatch.setattr(Engine, "apply", sound)
+        await eventually(lambda: matcher.engine.last_offset == 20)
+        await asyncio.wait_for(matcher.working(), 5)
+        # The journal had it, so it counts, though its sender was not told so.
+        info = matcher.order_info(lost.id)
+        assert info is not None and info.status is OrderStatus.ACCEPTED
+        assert matcher.engine.last_offset == 20
+        assert state_of(matcher)[4] == before[4]
+
+
+# --- kill -9 --------------------------------------------------------------------------------------
+
+
+def _place_for_ever(directory: str, accepted: str, seed: int) -> None:
+    """The victim: every order that was accepted is noted in a file."""
+
+    async def main() -> None:
+        settings = settings_in(Path(directory), snapshots_interval=150, max_active_orders=10**6)
+        async with running(settings, funded_node()) as matcher:
+            notes = os.open(accepted, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+            async def trade(lane: int) -> None:
+                for number, order in enumerate(random_orders(seed + lane, 100_000)):
+                    try:
+                        await matcher.place(order, market=number % 7 == 0)
+                    except MatcherError:
+                        continue
+                    os.write(notes, order.id)
+
+            await asyncio.gather(*(trade(lane) for lane in range(8)))
+
+    asyncio.run(main())
+
+
+async def test_killed_at_random_nothing_accepted_is_lost_or_doubled(tmp_path: Path) -> None:
+    accepted = tmp_path / "accepted"
+    data = tmp_path / "data"
+    context = multiprocessing.get_context("spawn")
+    for kill in range(KILLS):
+        known = accepted.stat().st_size if accepted.exists() else 0
+        victim = context.Process(
+            target=_place_for_ever, args=(str(data), str(accepted), 1_000 * kill)
+        )
+        victim.start()
+        assert victim.pid is not None
+
+        def busy(known: int = known) -> bool:
+            return accepted.exists() and accepted.stat().st_size > known + 32 * 200
+
+        try:
+            await eventually(busy, 30)
+            await asyncio.sleep(random.random() / 4)
+        finally:
+            os.kill(victim.pid, signal.SIGKILL)
+            victim.join()
+    ids = accepted.read_bytes()
+    noted = {ids[start : start + 32] for start in range(0, len(ids) - 31, 32)}
+    first = await _recovered(data, noted)
+    # Once more from the very beginning of the journal: the same books, transactions and histories.
+    for path in (data / "snapshots").iterdir():
+        path.unlink()
+    assert await _recovered(data, noted) == first
+
+
+async def _recovered(data: Path, noted: set[bytes]) -> tuple[object, ...]:
+    settings = msgspec.structs.replace(settings_in(data), snapshots_interval=10**9)
+    matcher = make_matcher(settings, funded_node())
+    matcher._journal.truncate_before = _keep_all  # type: ignore[method-assign]
+    await matcher.start()
+    await asyncio.wait_for(matcher.working(), 30)
+    try:
+        assert [each for each in noted if matcher.order_info(each) is None] == []
+        trades = matcher.trades(PAIR, 10**6)
+        transactions = [each.transaction_id for each in trades]
+        assert None not in transactions
+        assert len(set(transactions)) == len(transactions)
+        filled: dict[bytes, int] = {}
+        for trade in trades:
+            for order_id in (trade.taker_order_id, trade.maker_order_id):
+                filled[order_id] = filled.get(order_id, 0) + trade.amount
+        for order_id, amount in filled.items():
+            info = matcher.order_info(order_id)
+            assert info is not None and info.filled == amount
+        return (*state_of(matcher), await reserved_of(matcher), len(trades))
+    finally:
+        await matcher.stop()
+
+
+async def _keep_all(offset: int) -> None:
+    del offset
