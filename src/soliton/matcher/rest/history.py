@@ -241,6 +241,10 @@ SIGNED_ORDER_ROUTE: Final = Route(
 
 ROUTES: Final = (
     Route(
+        "GET", "/matcher/orderbook/{amount}/{price}/delete", delete_is_no_get, _TAG,
+        "There is only POST", documented=False,
+    ),
+    Route(
         "GET", "/matcher/orderbook/{amount}/{price}/publicKey/{publicKey}", history_in_pair, _TAG,
         "The account's orders of a pair", Auth.SIGNATURE, queries=_FLAGS, example=[HISTORY_ITEM],
         description="Active orders first, then the last finalised ones, each newest first.",
@@ -271,9 +275,5 @@ ROUTES: Final = (
         "POST", "/matcher/orderbook/{amount}/{price}/delete", delete_from_history, _TAG,
         "Does nothing (deprecated)", body=CANCEL_REQUEST,
         example={"success": True, "status": "OrderDeleted", "orderId": ORDER_ID},
-    ),
-    Route(
-        "GET", "/matcher/orderbook/{amount}/{price}/delete", delete_is_no_get, _TAG,
-        "There is only POST", documented=False,
     ),
 )  # fmt: skip

@@ -15,8 +15,6 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 
 from soliton.chain.addresses import (
-    ETHEREUM_KEY_LENGTH,
-    PUBLIC_KEY_LENGTH,
     Address,
     address_text,
     parse_address,
@@ -164,14 +162,13 @@ def read_order_id(text: str) -> bytes:
 
 
 def read_public_key(text: str, word: str = "InvalidPublicKey") -> bytes:
-    """An account's public key."""
+    """An account's public key. One of a wrong length is nobody's, but it may be the asset that
+    another route expects in its place.
+    """
     try:
         key = base58.decode(text, MAX_BASE58_CHARS)
     except Base58Error as error:
         raise refuse(USER_PUBLIC_KEY_IS_NOT_VALID, word, reason=str(error)) from None
-    if len(key) not in (PUBLIC_KEY_LENGTH, ETHEREUM_KEY_LENGTH):
-        reason = f"a public key has {PUBLIC_KEY_LENGTH} bytes, not {len(key)}"
-        raise refuse(USER_PUBLIC_KEY_IS_NOT_VALID, word, reason=reason)
     return key
 
 

@@ -79,7 +79,7 @@ class Router:
     def __init__(self, routes: Iterable[Route]) -> None:
         self._routes: dict[tuple[str, int], list[tuple[tuple[tuple[int, str], ...], Route]]] = {}
         for route in routes:
-            parts = route.path.split("/")[1:]
+            parts = route.path.removesuffix("/").split("/")[1:]
             fixed = tuple((i, part) for i, part in enumerate(parts) if not part.startswith("{"))
             self._routes.setdefault((route.method, len(parts)), []).append((fixed, route))
 

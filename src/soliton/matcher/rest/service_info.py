@@ -37,7 +37,6 @@ from soliton.matcher.rest.requests import (
     check_content_type,
     invalid_json,
     read_asset,
-    read_json,
     read_pair,
     traded_pair,
 )
@@ -108,10 +107,17 @@ def _rates_json(found: dict[AssetId | None, float]) -> dict[str, float | int]:
     return {asset_text(asset): number(rate) for asset, rate in found.items()}
 
 
+_decode_rate: Final = msgspec.json.Decoder(float_hook=float).decode
+
+
 async def put_rate(request: Request) -> Answer:
     """Set a rate."""
     auth.check_key(request)
-    value = read_json(request)
+    check_content_type(request.headers)
+    try:
+        value = _decode_rate(request.body)
+    except (msgspec.DecodeError, RecursionError):
+        raise invalid_json() from None
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise invalid_json("")
     rate = float(value)
