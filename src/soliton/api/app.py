@@ -33,6 +33,7 @@ from soliton.api.rest import (
     peers,
     requests,
     scripts,
+    simulation,
     transactions,
     utils,
     waiting,
@@ -64,6 +65,7 @@ NODE_GROUPS: tuple[ModuleType, ...] = (
     events,
     waiting,
     health,
+    simulation,
 )
 GROUPS: tuple[ModuleType, ...] = (*NODE_GROUPS, utils)
 """Modules with ``ROUTES`` and, where a whole path prefix needs the API key, ``GUARDED``.

@@ -94,9 +94,14 @@ def validated_json(transaction: AnyTransaction, applied: Applied, chain: Chain) 
     members: Members = to_json(transaction)
     members["height"] = chain.height
     members |= outcome(chain.height, 0, applied.complexity, chain)
+    return members | effects_json(transaction, applied, chain)
+
+
+def effects_json(transaction: AnyTransaction, applied: Applied, chain: Chain) -> Members:
+    """What the state adds to a transaction that is applied on top of the chain."""
     state = applied.changes
     called = call_record(transaction, applied.state_changes, state) or {}
-    return members | _state_members(transaction, state, chain, called)
+    return _state_members(transaction, state, chain, called)
 
 
 def outcome(height: int, status: int, complexity: int, chain: Chain) -> Members:

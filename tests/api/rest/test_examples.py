@@ -16,6 +16,9 @@ BY_CHANCE = ("id", "signature")
 
 
 async def test_they_are_what_a_chain_says(chain: PrivateChain) -> None:
+    chain.now = START
+    simulated = await chain.post("/transactions/simulate", examples.FEE_REQUEST)
+    assert simulated.json() == examples.SIMULATED
     chain.now = START - 1
     to = examples.TRANSACTION["recipient"]
     transaction = chain.send(chain.transfer(to=to))

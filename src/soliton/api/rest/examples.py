@@ -68,6 +68,31 @@ STATUS: Final = {
     "id": TRANSACTION_ID,
 }
 
+_NOTHING_WRITTEN: Final = (
+    "leaseBalances", "assetStatics", "assetVolumes", "assetNamesAndDescriptions", "assetScripts",
+    "sponsorships", "newLeases", "cancelledLeases", "aliases", "orderFills", "accountScripts",
+    "accountData",
+)  # fmt: skip
+SIMULATED: Final[dict[str, object]] = {
+    "valid": True,
+    "signed": False,
+    "height": 2,
+    "transaction": {**TRANSACTION, "proofs": []},
+    "fee": {"amount": 100000, "least": 100000, "assetId": None},
+    "applicationStatus": "succeeded",
+    "complexity": 0,
+    "spentComplexity": 0,
+    "changes": {
+        "applicationStatus": "succeeded",
+        "balances": [
+            {"address": ADDRESS, "asset": None, "balance": 9999999899900000},
+            {"address": _RECIPIENT, "asset": None, "balance": 100000100000000},
+        ],
+        **{name: [] for name in _NOTHING_WRITTEN},
+    },
+    "trace": [],
+}
+
 BLOCK_ID: Final = "J69fZDW1eP3QdG4iw7qQFhNaLuF28R7kmbRjFmWujGQ2"
 HEADER: Final[dict[str, object]] = {
     "version": 5,

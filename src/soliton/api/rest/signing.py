@@ -31,7 +31,7 @@ from soliton.node.node import Node
 
 _IGNORED_WHEN_SIGNING: Final = frozenset(("proofs", "signature", "senderPublicKey", "feeAsset"))
 _MAX_VERSION_CHARS: Final = 3
-_FEE_WHEN_PRICING: Final = 1_234_567
+FEE_WHEN_PRICING: Final = 1_234_567
 
 JsonObject = dict[str, object]
 
@@ -127,9 +127,9 @@ def _keys(node: Node, address: bytes) -> KeyPair:
 def calculate_fee(request: Request) -> Fee:
     """The least fee of the transaction that a client describes."""
     node = node_of(request)
-    obj = request.json() | {"fee": _FEE_WHEN_PRICING}
+    obj = request.json() | {"fee": FEE_WHEN_PRICING}
     try:
-        least = node.minimum_fee(_unsigned(node, obj, obj.get("senderPublicKey")))
+        least = node.minimum_fee(read_unsigned(node, obj, obj.get("senderPublicKey")))
     except SolitonError as error:
         raise refusal(error, node.network.family) from error
     asset_id = None if least.asset_id is None else base58.encode(least.asset_id)
@@ -144,14 +144,14 @@ def serialize(request: Request) -> SignedBytes:
     except SolitonError as error:
         key = obj.get("senderPk", obj.get("senderPublicKey"))
         try:
-            transaction = _unsigned(node, obj, key)
+            transaction = read_unsigned(node, obj, key)
         except SolitonError as again:
             raise refusal(again, node.network.family) from error
     return SignedBytes(list(transaction.body))
 
 
-def _unsigned(node: Node, obj: JsonObject, sender_public_key: object) -> AnyTransaction:
-    """The transaction that a client describes, without proofs."""
+def read_unsigned(node: Node, obj: JsonObject, sender_public_key: object) -> AnyTransaction:
+    """The transaction that a client describes, without proofs; raises the chain's typed errors."""
     plain = {
         name: value
         for name, value in _with_numeric_version(obj).items()
