@@ -25,6 +25,7 @@ def shared() -> Path:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say how many vectors of each file ran: a number that shrinks unnoticed is a lost test."""
+    tell_comparisons(terminalreporter)
     rows = report.rows()
     if not rows:
         return
@@ -35,3 +36,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"{name:<{width}}  ran {ran:>6}{told}")
     total = sum(ran for _, ran, _, _ in rows)
     terminalreporter.write_line(f"{'together':<{width}}  ran {total:>6}")
+
+
+def tell_comparisons(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many recorded answers came out equal, of how many."""
+    rows = report.comparisons()
+    if not rows:
+        return
+    terminalreporter.section("recorded answers: equal/total")
+    width = max(len(name) for name, *_ in rows)
+    for name, equal, total, but in rows:
+        told = f"   but for: {but}" if but else ""
+        terminalreporter.write_line(f"{name:<{width}}  {equal:>4}/{total:<4}{told}")
+    equal, total = sum(row[1] for row in rows), sum(row[2] for row in rows)
+    terminalreporter.write_line(f"{'together':<{width}}  {equal:>4}/{total:<4}")

@@ -30,6 +30,15 @@ class Report:
     def __init__(self) -> None:
         self._ran: Counter[str] = Counter()
         self._skipped: dict[str, Counter[str]] = {}
+        self._compared: dict[str, tuple[int, int, str]] = {}
+
+    def compared(self, name: str, equal: int, total: int, but: str = "") -> None:
+        """Note that of `total` recorded answers `equal` came out the same, `but` for something."""
+        self._compared[name] = equal, total, but
+
+    def comparisons(self) -> list[tuple[str, int, int, str]]:
+        """One row for each name: how many were equal, of how many, and what was not compared."""
+        return [(name, *found) for name, found in sorted(self._compared.items())]
 
     def ran(self, name: str, count: int) -> None:
         """Note that `count` vectors of a file were run (and passed, or the test says otherwise)."""
