@@ -344,12 +344,19 @@ class EmbeddedServer(Server):
         self.has_started.set()
 
 
+def _is_no_refusal(record: logging.LogRecord) -> bool:
+    """Uvicorn takes a WebSocket that was refused with an answer for one that was forgotten."""
+    return record.msg != "ASGI callable returned without completing handshake."
+
+
 def make_server(
     app: AsgiApplication, limits: ServerLimits, *, lifespan: bool, websocket: bool
 ) -> tuple[EmbeddedServer, asyncio.Event]:
     """A server ready to run, and the event that says it accepts connections."""
     # "Unsupported upgrade request" for each call of a Java client is nothing to warn of.
-    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+    logger = logging.getLogger("uvicorn.error")
+    logger.setLevel(logging.ERROR)
+    logger.addFilter(_is_no_refusal)
     protocol = cast("type[asyncio.Protocol]", partial(LimitedProtocol, shared=_Shared(limits, app)))
     config = Config(
         app=cast("ASGI3Application", app),

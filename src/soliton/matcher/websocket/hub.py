@@ -58,7 +58,6 @@ from soliton.matching.errors import (
     MATCHER_IS_STOPPING,
     SUBSCRIPTION_TOKEN_EXPIRED,
     SUBSCRIPTIONS_LIMIT_REACHED,
-    UNEXPECTED_ERROR,
     WAVES_NODE_CONNECTION_BROKEN,
     MatcherError,
 )
@@ -117,9 +116,14 @@ class Hub:
         """One connection, to its end."""
         await receive()
         path = cast("str", scope["path"]).removesuffix("/")
+        if path not in (EXTERNAL, INTERNAL):
+            await _refuse(404, [], send)
+            return
         refusal = self._refusal(path, scope)
         if refusal is not None:
-            await _refuse(refusal, send)
+            words = refusal.message.encode("latin-1", "replace")
+            headers = [(b"x-error-message", words), (b"x-error-code", b"%d" % refusal.code)]
+            await _refuse(refusal.status, headers, send)
             return
         await send({"type": "websocket.accept"})
         query = parse_qs(cast("bytes", scope["query_string"]).decode("latin-1"), max_num_fields=16)
@@ -138,8 +142,6 @@ class Hub:
 
     def _refusal(self, path: str, scope: Scope) -> MatcherError | None:
         """Why a connection is not taken, if it is not."""
-        if path not in (EXTERNAL, INTERNAL):
-            return MatcherError(UNEXPECTED_ERROR)
         match self._core.status:
             case ServiceStatus.STARTING:
                 return MatcherError(MATCHER_IS_STARTING)
@@ -421,15 +423,10 @@ async def _survive(flush: Callable[[], Awaitable[None]]) -> None:
         logger.warning("a stream lost an update: %s", error)
 
 
-async def _refuse(error: MatcherError, send: Send) -> None:
-    headers = [
-        (b"x-error-message", error.message.encode("latin-1", "replace")),
-        (b"x-error-code", b"%d" % error.code),
-    ]
+async def _refuse(status: int, headers: list[tuple[bytes, bytes]], send: Send) -> None:
+    start = {"type": "websocket.http.response.start", "status": status, "headers": headers}
     with contextlib.suppress(OSError):
-        await send(
-            {"type": "websocket.http.response.start", "status": error.status, "headers": headers}
-        )
+        await send(start)
         await send({"type": "websocket.http.response.body", "body": b""})
 
 

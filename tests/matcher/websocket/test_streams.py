@@ -1,0 +1,374 @@
+"""The streams over real connections: what is sent at first, what changes, limits, the end."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from soliton.crypto import base58
+from soliton.matcher.records import ServiceStatus
+from soliton.matcher.settings import WebSockets
+from soliton.matching.pairs import AssetPair
+from soliton.matching.placement import Restrictions
+from tests.matcher.fakes import (
+    ALICE,
+    BOB,
+    DOLLAR,
+    GOLD,
+    GOLD_WAVES,
+    KEY,
+    NOW,
+    buy,
+    cancel_body,
+    sell,
+    text_address,
+)
+from tests.matcher.websocket.streams import Place, Stream, eventually, served
+from tests.matcher.websocket.test_tokens import SIGNER, pem, token
+
+GOLD_NAME = base58.encode(GOLD)
+PAIR = f"{GOLD_NAME}-WAVES"
+QUICK = WebSockets(messages_interval_ms=1, internal_messages_interval_ms=1)
+WITH_TOKENS = WebSockets(messages_interval_ms=1, jwt_public_key=pem(SIGNER))
+
+
+# --- order books ----------------------------------------------------------------------------------
+
+
+async def test_a_book_begins_with_all_of_it_and_goes_on_with_changes() -> None:
+    async with served() as place, place.stream() as stream:
+        await place.api.place(sell(BOB, 2 * 10**8, 3 * 10**8))
+        place.core.limits[GOLD_WAVES] = Restrictions()
+        await stream.send(T="obs", S=PAIR, d=1)
+        assert await stream.next("ob") == {
+            "T": "ob",
+            "_": NOW,
+            "U": 0,
+            "N": 0,
+            "S": PAIR,
+            "a": [["3.0", "2.0"]],
+            "s": {
+                "m": {"t": "1.0E-8"},
+                "r": {"a": ["1.0E-8", "1.0E-8", "1.0E9"], "p": ["1.0E-8", "1.0E-8", "1000000.0"]},
+            },
+        }
+        await place.api.place(buy(ALICE, 10**8, 2 * 10**8))
+        update = {"T": "ob", "_": NOW, "U": 1, "N": 1, "S": PAIR, "b": [["2.0", "1.0"]]}
+        assert await stream.next("ob") == update
+        await place.api.place(buy(ALICE, 2 * 10**8, 3 * 10**8))
+        traded = await stream.next("ob")
+        assert (traded["U"], traded["a"], traded["t"]) == (
+            2,
+            [["3.0", "0.0"]],
+            ["3.0", "2.0", "buy"],
+        )
+        await stream.send(T="u", S=PAIR)
+        await stream.silent()
+        await place.api.place(buy(ALICE, 10**8, 10**8))
+        await asyncio.sleep(0.02)
+        await stream.silent()
+
+
+async def test_changes_of_one_interval_come_together() -> None:
+    slow = WebSockets(messages_interval_ms=50)
+    async with served(web_sockets=slow) as place, place.stream() as stream:
+        await place.api.place(buy(ALICE, 10**8, 10**8))
+        await stream.send(T="obs", S=PAIR, d=1)
+        await stream.next("ob")
+        for price in (1, 2, 3):
+            await place.api.place(buy(BOB, 10**8, price * 10**8))
+        told = await stream.next("ob")
+        assert told["b"] == [["3.0", "1.0"], ["2.0", "1.0"], ["1.0", "2.0"]]
+
+
+async def test_a_book_that_is_opened_or_deleted_begins_anew() -> None:
+    async with served() as place, place.stream() as stream:
+        await stream.send(T="obs", S=PAIR, d=1)
+        assert "b" not in await stream.next("ob")
+        await place.api.place(buy(ALICE, 10**8, 10**8))
+        told = await stream.next("ob")
+        assert (told["U"], told["b"]) == (0, [["1.0", "1.0"]])
+        await place.core.delete_book(GOLD_WAVES)
+        told = await stream.next("ob")
+        assert told["U"] == 0 and "b" not in told
+
+
+async def test_who_comes_back_gets_what_was_missed() -> None:
+    async with served() as place:
+        await place.api.place(buy(ALICE, 10**8, 10**8))
+        async with place.stream() as watcher, place.stream() as first:
+            await watcher.send(T="obs", S=PAIR, d=1)
+            await watcher.next("ob")
+            await first.send(T="obs", S=PAIR, d=1)
+            seen = (await first.next("ob"))["N"]
+            await first.connection.close()
+            missed = []
+            for price in (2, 3):
+                await place.api.place(buy(ALICE, 10**8, price * 10**8))
+                missed.append((await watcher.next("ob"))["b"])
+            async with place.stream() as again:
+                await again.send(T="obs", S=PAIR, d=1, N=seen)
+                told = [await again.next("ob") for _ in missed]
+                assert [(m["U"], m["b"]) for m in told] == [(1, missed[0]), (2, missed[1])]
+                await place.api.place(buy(ALICE, 10**8, 4 * 10**8))
+                assert (await again.next("ob"))["U"] == 3
+            for unknown in (0, 10**9):
+                async with place.stream() as late:
+                    await late.send(T="obs", S=PAIR, d=1, N=unknown - 1)
+                    assert (await late.next("ob"))["U"] == 0
+
+
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        ({"T": "obs", "S": f"WAVES-{GOLD_NAME}", "d": 1}, 9440771),
+        ({"T": "obs", "S": "0-WAVES", "d": 1}, 11534337),
+        ({"T": "obs", "S": f"{base58.encode(bytes(32))}-WAVES", "d": 1}, 11534345),
+        ({"T": "obs", "S": PAIR, "d": 0}, 1048577),
+        ({"T": "obs", "d": 1}, 1048577),
+        ({"T": "rus", "S": "else"}, 1048577),
+        ({"T": "aus", "S": "3M", "t": "jwt", "j": "a.b.c"}, 4194304),
+        ({"T": "aus", "S": text_address(ALICE), "t": "jwt", "j": "a"}, 110100481),
+        ({"T": "?"}, 1048577),
+        ({}, 1048577),
+    ],
+)
+async def test_wrong_messages_are_answered_and_the_connection_lives(
+    message: dict[str, Any], code: int
+) -> None:
+    async with served() as place, place.stream() as stream:
+        await stream.send(**message)
+        error = await stream.next("e")
+        assert error["c"] == code and error["m"] and error["_"] == NOW
+        await stream.silent()
+
+
+async def test_the_oldest_subscription_gives_way() -> None:
+    limits = WebSockets(messages_interval_ms=1, max_order_books=1)
+    async with served(web_sockets=limits) as place, place.stream() as stream:
+        other = f"{base58.encode(DOLLAR)}-WAVES"
+        await place.api.place(buy(ALICE, 10**8, 10**8))
+        await stream.send(T="obs", S=PAIR, d=1)
+        await stream.next("ob")
+        await stream.send(T="obs", S=PAIR, d=1)  # Twice is once.
+        await stream.send(T="obs", S=other, d=1)
+        assert (await stream.next("ob"))["S"] == other
+        error = await stream.next("e")
+        assert (error["c"], PAIR in error["m"]) == (109079303, True)
+        await place.api.place(buy(ALICE, 10**8, 2 * 10**8))
+        await asyncio.sleep(0.02)
+        await stream.silent()
+        await place.api.place(buy(ALICE, 10**8, 1, pair=AssetPair(DOLLAR, None)))
+        assert (await stream.next("ob"))["S"] == other
+
+
+# --- accounts -------------------------------------------------------------------------------------
+
+
+async def watch(stream: Stream, **more: Any) -> dict[str, Any]:
+    await stream.send(T="aus", S=text_address(ALICE), t="jwt", j=token(**more))
+    return await stream.next("au")
+
+
+async def test_an_account_sees_its_balances_and_orders() -> None:
+    async with served(web_sockets=WITH_TOKENS) as place, place.stream() as stream:
+        resting = buy(ALICE, 10**8, 2 * 10**8)
+        await place.api.place(resting)
+        told = await watch(stream)
+        assert (told["U"], told["S"]) == (0, text_address(ALICE))
+        assert told["b"] == {"WAVES": ["9997.997", "2.003"], GOLD_NAME: ["100.0", "0.0"]}
+        order = {
+            "i": base58.encode(resting.id),
+            "A": GOLD_NAME,
+            "P": "WAVES",
+            "S": "buy",
+            "F": "WAVES",
+        }
+        full = {"t": NOW, "T": "limit", "p": "2.0", "a": "1.0", "f": "0.003", "s": "Accepted"}
+        nothing = {"q": "0.0", "Q": "0.0", "r": "0.0", "E": "0.0"}
+        assert told["o"] == [{**order, **full, **nothing}]
+        await place.api.place(sell(BOB, 25 * 10**6, 10**8))
+        told = await stream.next("au")
+        assert told["U"] == 1
+        (changed,) = told["o"]
+        (match,) = changed.pop("m")
+        assert changed == {
+            **order,
+            "s": "PartiallyFilled",
+            "q": "0.25",
+            "Q": "7.5E-4",
+            "r": "2.0",
+            "E": "0.5",
+        }
+        assert match == {"t": NOW, "p": "2.0", "A": "0.25", "P": "0.5", "mt": "m"}
+        await place.api("POST /matcher/orderbook/cancel", cancel_body(ALICE, resting.id))
+        told = await stream.next("au")
+        assert told["o"] == [{**order, "s": "Cancelled"}]
+        assert told["b"] == {"WAVES": ["10000.0", "0.0"]}
+        new = buy(ALICE, 10**8, 10**8)
+        await place.api.place(new)
+        told = await stream.next("au")
+        assert told["o"][0]["i"] == base58.encode(new.id) and told["o"][0]["a"] == "1.0"
+
+
+async def test_others_see_nothing_of_it() -> None:
+    async with served(web_sockets=WITH_TOKENS) as place, place.stream() as stream:
+        await watch(stream)
+        await place.api.place(sell(BOB, 10**8, 2 * 10**8))
+        await asyncio.sleep(0.02)
+        await stream.silent()
+        await stream.send(T="u", S=text_address(ALICE))
+        await place.api.place(buy(ALICE, 10**8, 10**8))
+        await asyncio.sleep(0.02)
+        await stream.silent()
+
+
+async def test_a_subscription_ends_with_its_token() -> None:
+    async with served(web_sockets=WITH_TOKENS) as place, place.stream() as stream:
+        place.core.time = int(time.time() * 1_000)
+        await watch(stream, exp=int(time.time()) + 1)
+        error = await stream.next("e")
+        assert error["c"] == 110105088
+        await place.api.place(buy(ALICE, 10**8, 10**8, timestamp=place.core.time))
+        await asyncio.sleep(0.02)
+        await stream.silent()
+
+
+# --- rates and the operator -----------------------------------------------------------------------
+
+
+async def test_rates() -> None:
+    async with served() as place, place.stream() as stream:
+        await stream.send(T="rus", S="ru")
+        assert await stream.next("ru") == {"T": "ru", "_": NOW, "U": 0, "R": {"WAVES": "1.0"}}
+        await place.api.keyed(f"PUT /matcher/settings/rates/{GOLD_NAME}", 0.5)
+        assert (await stream.next("ru"))["R"] == {GOLD_NAME: "0.5"}
+        await place.api.keyed(f"DELETE /matcher/settings/rates/{GOLD_NAME}")
+        told = await stream.next("ru")
+        assert (told["U"], told["R"]) == (2, {GOLD_NAME: "-1"})
+        await stream.send(T="u", S="ru")
+        await stream.silent()
+        await place.api.keyed(f"PUT /matcher/settings/rates/{GOLD_NAME}", 0.5)
+        await stream.silent()
+
+
+async def refused_upgrade(place: Place, path: str, headers: dict[str, str] | None = None) -> Any:
+    with pytest.raises(InvalidStatus) as caught:
+        async with place.stream(path, headers):
+            pass
+    return caught.value.response
+
+
+async def test_the_stream_of_everything_needs_the_key() -> None:
+    async with served() as place:
+        response = await refused_upgrade(place, "/ws/v0/internal")
+        assert response.status_code == 403 and response.body == b""
+        assert response.headers["X-Error-Code"] == "106954752"
+        assert response.headers["X-Error-Message"] == "Provided API key is not correct"
+        wrong = {"X-API-Key": "wrong"}
+        assert (await refused_upgrade(place, "/ws/v0/internal", wrong)).status_code == 403
+        async with place.stream("/ws/v0/internal", {"X-API-Key": KEY}) as stream:
+            maker = sell(BOB, 10**8, 2 * 10**8)
+            await place.api.place(maker)
+            await place.api.place(buy(ALICE, 5 * 10**7, 2 * 10**8))
+            told = await stream.next("osu")
+            assert [(o["s"], o["o"], o["c"]) for o in told["o"]] == [
+                ("PartiallyFilled", text_address(BOB), "0.5"),
+                ("Filled", text_address(ALICE), "0.5"),
+            ]
+            await place.api("POST /matcher/orderbook/cancel", cancel_body(BOB, maker.id))
+            cancelled = await stream.next("osu")
+            assert cancelled["o"][0]["s"] == "Cancelled" and "c" not in cancelled["o"][0]
+        path = f"/ws/v0/internal?N={told['N']}"
+        async with place.stream(path, {"X-API-Key": KEY}) as stream:
+            assert (await stream.next("osu"))["o"] == cancelled["o"]
+
+
+async def test_connections_are_counted_and_closed() -> None:
+    async with served() as place:
+        path = "/ws/v0?a_os=Linux&a_client=test"
+        async with place.stream(path) as first, place.stream(path) as second:
+            told = (await place.api.keyed("GET /ws/v0/connections")).json()
+            assert told == {"connections": 2, "clientAndOs": {"test, Linux": 2}}
+            assert (await place.api("GET /ws/v0/connections")).status == 403
+            reply = await place.api.keyed("DELETE /ws/v0/connections", {"oldest": 1})
+            assert reply.json() == {"message": "In progress"}
+            assert (await first.next("e"))["c"] == 109051922
+            with pytest.raises(ConnectionClosed):
+                await first.receive()
+            await second.silent()
+        await eventually(lambda: len(place.hub) == 0)
+
+
+# --- the life of a connection ---------------------------------------------------------------------
+
+
+async def test_pings_have_to_be_answered() -> None:
+    settings = WebSockets(ping_interval_ms=20, pong_timeout_ms=100)
+    async with served(web_sockets=settings) as place, place.stream() as stream:
+        for number in range(8):
+            ping = await stream.next("pp")
+            await stream.send(**ping)
+            place.core.time += number
+        message = await stream.receive()
+        while message["T"] == "pp":
+            message = await stream.receive()
+        assert (message["T"], message["c"]) == ("e", 109077772)
+        with pytest.raises(ConnectionClosed):
+            await stream.receive()
+
+
+async def test_a_connection_has_a_longest_life() -> None:
+    settings = WebSockets(max_connection_lifetime_ms=20)
+    async with served(web_sockets=settings) as place, place.stream() as stream:
+        assert (await stream.next("e"))["c"] == 109077767
+        with pytest.raises(ConnectionClosed):
+            await stream.receive()
+
+
+async def test_binary_messages_end_the_connection() -> None:
+    async with served() as place, place.stream() as stream:
+        await stream.connection.send(b"{}")
+        with pytest.raises(ConnectionClosed) as closed:
+            await stream.receive()
+        assert closed.value.rcvd is not None and closed.value.rcvd.code == 1003
+
+
+async def test_who_is_not_let_in() -> None:
+    async with served(web_sockets=WebSockets(max_connections=1)) as place:
+        async with place.stream():
+            response = await refused_upgrade(place, "/ws/v0")
+            assert (response.status_code, response.headers["X-Error-Code"]) == (503, "109051922")
+        for status, code in ((ServiceStatus.STARTING, "13"), (ServiceStatus.STOPPING, "14")):
+            place.core.status = status
+            response = await refused_upgrade(place, "/ws/v0")
+            assert (response.status_code, response.headers["X-Error-Code"]) == (503, code)
+        place.core.status = ServiceStatus.WORKING
+        assert (await refused_upgrade(place, "/ws/nowhere")).status_code == 404
+
+
+async def test_all_connections_end_with_the_matcher() -> None:
+    async with served() as place, place.stream() as stream:
+        place.hub.close()
+        assert (await stream.next("e"))["c"] == 14
+        with pytest.raises(ConnectionClosed):
+            await stream.receive()
+
+
+async def test_a_client_that_reads_nothing_is_let_go() -> None:
+    async with served(web_sockets=QUICK) as place, place.stream() as stream:
+        await stream.send(T="rus", S="ru")
+        await stream.next("ru")
+        stream.connection.transport.pause_reading()
+        for number in range(200_000):
+            place.core.put_rate(GOLD, 1 + number / 10**6)
+            if number % 50 == 0:
+                await asyncio.sleep(0)
+            if not len(place.hub):
+                break
+        assert not len(place.hub)
+        stream.connection.transport.abort()
