@@ -50,6 +50,26 @@ def test_estimate(source: Path) -> None:
     assert run("estimate", str(source)).output == "pay: 4\nat most: 4\n"
 
 
+def test_format(source: Path, tmp_path: Path) -> None:
+    untidy = tmp_path / "untidy.ride"
+    untidy.write_bytes(b"let a=1  # one\r\n\r\n\r\na==1")
+    tidy = "let a = 1 # one\n\na == 1\n"
+    assert run("format", str(untidy)).output == tidy
+    assert run("format", "-", input_text="let a=1  # one\n\n\na==1").output == tidy
+    checked = run("format", "--check", str(source), str(untidy))
+    assert (checked.exit_code, checked.output) == (1, f"{untidy}\n")
+    untidy.chmod(0o640)
+    written = run("format", "--write", str(source), str(untidy))
+    assert (written.exit_code, written.output) == (0, "")
+    assert untidy.read_bytes() == tidy.encode()
+    assert untidy.stat().st_mode & 0o777 == 0o640
+    assert source.read_text() == SOURCE
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pay.ride", "two.ride", untidy.name]
+    assert run("format", "--check", str(source), str(untidy)).exit_code == 0
+    broken = run("format", "-", input_text="let a = (")
+    assert isinstance(broken.exception, SolitonError)
+
+
 def test_eval_and_repl() -> None:
     assert run("eval", "1 + 2").output.startswith("Int = 3 ")
     lines = "let a = 5\nfunc f(x: Int) = x * a\nf(3)\nb\nf(4)\n\n"

@@ -31,7 +31,7 @@ _VERSION = click.option(
 
 @click.group()
 def ride() -> None:
-    """Compile, decompile, estimate and evaluate scripts."""
+    """Compile, decompile, estimate, evaluate and format scripts."""
 
 
 @ride.command("compile")
@@ -132,14 +132,60 @@ def _no_transaction() -> NoReturn:
     raise EvaluationError("there is no transaction here")
 
 
+@ride.command("format")
+@click.argument(
+    "sources",
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False, exists=True, allow_dash=True),
+)
+@click.option("--write", is_flag=True, help="Write the files instead of printing them.")
+@click.option("--check", is_flag=True, help="Only name the files that would change; exit with 1.")
+@click.pass_context
+def format_command(
+    context: click.Context, sources: tuple[Path, ...], write: bool, check: bool
+) -> None:
+    """Print SOURCES in the one layout; - is standard input. Lines end where they did."""
+    from soliton.ride.formatter import format_source
+
+    changed = False
+    for source in sources:
+        is_input = str(source) == "-"
+        text = sys.stdin.read() if is_input else _text(source)
+        formatted = format_source(text)
+        if check:
+            if formatted != text:
+                click.echo(source)
+                changed = True
+        elif write and not is_input:
+            if formatted != text:
+                _replace(source, formatted)
+        else:
+            click.echo(formatted, nl=False)
+    context.exit(int(changed))
+
+
 # --- files ----------------------------------------------------------------------------------------
 
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        # Line ends stay as they are: names of hidden variables contain offsets.
+        return path.read_bytes().decode("utf-8")
     except (OSError, UnicodeError) as error:
         raise InputError(f"cannot read {path}: {error}") from error
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file so that it is never there in part."""
+    beside = path.with_name(f".{path.name}.new")
+    try:
+        beside.write_bytes(text.encode())
+        beside.chmod(path.stat().st_mode)
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise InputError(f"cannot write {path}: {error}") from error
 
 
 def _libraries(source: Path, text: str) -> dict[str, str]:

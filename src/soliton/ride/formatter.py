@@ -1,0 +1,416 @@
+"""Sources of the script language in one layout: spaces, indentation, blank lines.
+
+What lives here: ``format_source``. What does not: reading (``soliton.ride.compiler``), and files
+(``soliton.cli``).
+
+Where lines end is the author's choice, and comments stay where they are; what is decided here is
+what stands between two words of a line, and how far a line is indented: by one step more than the
+line in which the innermost thing began that it continues (a bracket, a declaration, a branch, a
+case, an expression over several lines). The formatted source has the same words and the same syntax
+tree, which is checked each time. Scripts come out the same as well, but for the names of hidden
+variables: the reference's compiler names those after the offset of the declaration that takes a
+tuple apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from soliton.errors import InvariantBroken
+from soliton.ride.compiler.directives import DAPP, LIBRARY, Directives, read_directives
+from soliton.ride.compiler.errors import CompileError, Source, bounded
+from soliton.ride.compiler.parser import parse_contract, parse_expression
+from soliton.ride.compiler.syntax import (
+    Case,
+    Choice,
+    ContractNode,
+    Declared,
+    FunctionNode,
+    LetNode,
+    Node,
+)
+
+MAX_SOURCE_CHARS: Final = 1_000_000
+STEP: Final = "  "
+
+_TOKEN: Final = re.compile(
+    r"""(?P<directive>\{-\#[^\n]*?\#-\})
+    |(?P<comment>\#[^\n]*)
+    |(?P<text>"(?:\\.|[^"\\])*")
+    |(?P<bytes>base(?:58|64|16)'[^']*')
+    |(?P<name>FOLD<[0-9]+>|[A-Za-z_][A-Za-z0-9_]*)
+    |(?P<number>[0-9][0-9_]*)
+    |(?P<sign>=>|\|\||&&|>=|<=|==|!=|::|:\+|\+\+|[-><+*/%=!|:.,;@()\[\]{}])""",
+    re.VERBOSE | re.DOTALL,
+)
+_BLANK: Final = re.compile(r"[ \t\r\n]*")
+_DIRECTIVE: Final = re.compile(r"\{-#\s*(\S+)\s+(.*?)\s*#-\}")
+_TUPLE_NAME: Final = re.compile(r"\$t0[0-9]+")
+_OPENING: Final = {"(": ")", "[": "]", "{": "}"}
+_CLOSING: Final = frozenset(_OPENING.values())
+_STATEMENTS: Final = frozenset(("let", "func", "strict", "case"))
+_WORDS: Final = frozenset(("if", "then", "else", "match", "case", "let", "func", "strict"))
+_TIGHT_BEFORE: Final = frozenset((",", ";", ")", "]", ".", ":"))
+_TIGHT_AFTER: Final = frozenset(("(", "[", ".", "@", "!"))
+
+
+def format_source(text: str) -> str:
+    """The source in its one layout; raises ``CompileError`` for one that cannot be read."""
+    if len(text) > MAX_SOURCE_CHARS:
+        raise CompileError(f"the source has more than {MAX_SOURCE_CHARS} characters")
+    said = read_directives(text)
+    tree = _parsed(text, said)
+    tokens = _tokens(text)
+    formatted = _written(tokens, _Layout(tokens, tree))
+    if _shape(_parsed(formatted, said)) != _shape(tree):
+        raise InvariantBroken("the formatted source would mean something else")
+    return formatted
+
+
+def _parsed(text: str, said: Directives) -> Node | ContractNode:
+    with bounded():
+        if said.content == DAPP:
+            return parse_contract(Source(text), said.version)
+        # The declarations of a library have no result.
+        whole = f"{text}\nunit" if said.content == LIBRARY else text
+        return parse_expression(Source(whole), said.version)
+
+
+def _shape(tree: object) -> list[object]:
+    """A syntax tree without offsets, flat, in the order of its nodes."""
+    found: list[object] = []
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, tuple):
+            found.append(len(node))
+            waiting.extend(node)
+        elif isinstance(node, msgspec.Struct):
+            found.append(type(node))
+            waiting.extend(
+                getattr(node, name) for name in node.__struct_fields__ if name not in _OFFSETS
+            )
+        elif isinstance(node, int) and not isinstance(node, bool):
+            # Parameters of functions have offsets among their words.
+            found.append(int)
+        else:
+            found.append(_TUPLE_NAME.sub("$t0", node) if isinstance(node, str) else node)
+    return found
+
+
+_OFFSETS: Final = ("start", "end")
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+class _Token(msgspec.Struct, frozen=True):
+    """A word or a comment; ``lines`` tells how many line ends stand before it, ``gap`` if there is
+    any space, ``line`` the number of its line. ``sign`` is a minus or plus with one operand.
+    """
+
+    kind: str
+    text: str
+    start: int
+    line: int
+    lines: int
+    gap: bool
+    sign: bool = False
+
+
+def _tokens(text: str) -> list[_Token]:
+    found: list[_Token] = []
+    place = line = 0
+    while True:
+        blank = _BLANK.match(text, place)
+        assert blank is not None
+        place = blank.end()
+        if place >= len(text):
+            return found
+        matched = _TOKEN.match(text, place)
+        if matched is None or matched.lastgroup is None:
+            raise InvariantBroken(f"no word at offset {place} of a source that was read")
+        lines = blank.group().count("\n") if found else 0
+        line += lines
+        kind, word = matched.lastgroup, matched.group()
+        gap = bool(blank.group())
+        before = _last_word(found)
+        alone = word in ("+", "-") and _has_one_operand(text, place, before, lines)
+        found.append(_Token(kind, word, place, line, lines, gap, alone))
+        place = matched.end()
+
+
+def _last_word(tokens: list[_Token]) -> _Token | None:
+    for token in reversed(tokens):
+        if token.kind != "comment":
+            return token
+    return None
+
+
+def _ends_operand(token: _Token) -> bool:
+    if token.kind == "name":
+        return token.text not in _WORDS
+    return token.kind in ("text", "bytes", "number") or token.text in _CLOSING
+
+
+def _has_one_operand(text: str, place: int, before: _Token | None, lines: int) -> bool:
+    """A number with its sign that begins a line stays in one piece: it may be an expression."""
+    if before is None or not _ends_operand(before):
+        return True
+    return lines > 0 and text[place + 1 : place + 2].isdigit()
+
+
+# --- indentation ----------------------------------------------------------------------------------
+
+
+class _Region(msgspec.Struct, frozen=True):
+    """What stands between two offsets continues something that began in line ``anchor``."""
+
+    start: int
+    end: int
+    anchor: int
+
+
+class _Layout:
+    """How far lines are indented."""
+
+    def __init__(self, tokens: list[_Token], tree: Node | ContractNode) -> None:
+        self._words = [token for token in tokens if token.kind != "comment"]
+        self._line_at = {token.start: token.line for token in self._words}
+        self._first: dict[int, _Token] = {}
+        for token in tokens:
+            self._first.setdefault(token.line, token)
+        self._opener: dict[int, _Token] = {}
+        self._else: dict[int, tuple[_Token, int]] = {}
+        regions = list(self._of_tree(tree))
+        ends = {node.start: node.end for node in _nodes(tree) if isinstance(node, Choice)}
+        regions += self._of_brackets()
+        regions += self._of_choices(ends)
+        self._inside = _innermost(regions, tokens)
+        self._around = _words_around(tokens)
+        self._known: dict[int, int] = {}
+
+    def indent(self, line: int) -> int:
+        """The steps by which a line is indented; lines are asked for from top to bottom."""
+        known = self._known.get(line)
+        if known is None:
+            known = self._known[line] = self._found(self._first[line])
+        return known
+
+    def _found(self, token: _Token) -> int:
+        if token.kind == "comment":
+            before, following = self._around[token.start]
+            if following is not None and following.text not in _CLOSING | {"else", "then"}:
+                token = following
+            elif before is not None:
+                return self.indent(before.line) + (before.text in _OPENING)
+        if token.kind == "directive":
+            return 0
+        opener = self._opener.get(token.start)
+        if opener is not None:
+            return self.indent(opener.line)
+        branches = self._else.get(token.start)
+        if branches is not None:
+            then, head = branches
+            return self.indent(then.line if self._first[then.line] is then else head)
+        region = self._inside.get(token.start)
+        return 0 if region is None else self.indent(region.anchor) + 1
+
+    def _of_brackets(self) -> Iterator[_Region]:
+        """What is in brackets, and what begins there and goes over several lines."""
+        stack: list[_Bracket] = []
+        for token in self._words:
+            if token.text in _CLOSING and token.kind == "sign" and stack:
+                closed = stack.pop()
+                self._opener[token.start] = closed.opener
+                yield _Region(closed.opener.start + 1, token.start, closed.opener.line)
+                yield from closed.part_until(token)
+                continue
+            if stack:
+                yield from stack[-1].take(token)
+            if token.text in _OPENING and token.kind == "sign":
+                stack.append(_Bracket(token))
+
+    def _of_choices(self, ends: dict[int, int]) -> Iterator[_Region]:
+        """Choices and their branches; an ``else if`` goes on with the choice before it."""
+        pending: list[tuple[_Token, int]] = []
+        opened: list[tuple[_Token, int, _Token]] = []
+        chained: dict[int, int] = {}
+        for token, following in zip(self._words, [*self._words[1:], None], strict=True):
+            if token.kind != "name":
+                continue
+            if token.text == "if":
+                head = chained.get(token.start)
+                if head is None:
+                    yield _Region(token.start + 1, ends.get(token.start, 0), token.line)
+                    head = token.line
+                pending.append((token, head))
+            elif token.text == "then" and pending:
+                opened.append((*pending.pop(), token))
+            elif token.text == "else" and opened:
+                choice, head, then = opened.pop()
+                self._else[token.start] = then, head
+                yield _Region(then.start + 1, token.start, then.line)
+                assert following is not None, "a choice has two branches"
+                if following.text == "if" and following.line == token.line:
+                    chained[following.start] = head
+                else:
+                    yield _Region(token.start + 1, ends.get(choice.start, 0), token.line)
+
+    def _of_tree(self, tree: Node | ContractNode) -> Iterator[_Region]:
+        if not isinstance(tree, ContractNode | Declared):
+            yield self._region(tree.start, tree.end)
+        for node in _nodes(tree):
+            match node:
+                case LetNode(start, end) | FunctionNode(start, end) | Case(start, end):
+                    yield self._region(start, end)
+                case Declared(_, end, _, body) if not isinstance(body, Declared):
+                    yield self._region(body.start, end)
+                case _:
+                    pass
+
+    def _region(self, start: int, end: int) -> _Region:
+        return _Region(start + 1, end, self._line_at.get(start, 0))
+
+
+class _Bracket:
+    """A bracket that is open, and the part of its content that is being read."""
+
+    __slots__ = ("_begun", "_part", "opener")
+
+    def __init__(self, opener: _Token) -> None:
+        self.opener = opener
+        self._part: _Token | None = None
+        self._begun = False
+
+    def take(self, token: _Token) -> Iterator[_Region]:
+        """See a word of the content; declarations and cases are no parts."""
+        if token.text == "," and token.kind == "sign":
+            yield from self.part_until(token)
+            self._begun = False
+        elif not self._begun:
+            self._begun = True
+            self._part = None if token.text in _STATEMENTS else token
+
+    def part_until(self, token: _Token) -> Iterator[_Region]:
+        """The part that ends before a word."""
+        if self._part is not None:
+            yield _Region(self._part.start + 1, token.start, self._part.line)
+        self._part = None
+
+
+def _nodes(tree: object) -> Iterator[object]:
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, tuple):
+            waiting.extend(node)
+        elif isinstance(node, msgspec.Struct):
+            yield node
+            waiting.extend(getattr(node, name) for name in node.__struct_fields__)
+
+
+def _innermost(regions: list[_Region], tokens: list[_Token]) -> dict[int, _Region]:
+    """For the first word of each line the smallest region around it that began in a line before."""
+    found: dict[int, _Region] = {}
+    waiting = sorted(regions, key=lambda region: (region.start, -region.end), reverse=True)
+    stack: list[_Region] = []
+    for token in tokens:
+        while waiting and waiting[-1].start <= token.start:
+            stack.append(waiting.pop())
+        while stack and stack[-1].end <= token.start:
+            stack.pop()
+        if token.lines or not found:
+            for region in reversed(stack):
+                if region.anchor < token.line and region.end > token.start:
+                    found[token.start] = region
+                    break
+    return found
+
+
+def _words_around(tokens: list[_Token]) -> dict[int, tuple[_Token | None, _Token | None]]:
+    """For each comment the words before and after it."""
+    following: dict[int, _Token | None] = {}
+    word: _Token | None = None
+    for token in reversed(tokens):
+        following[token.start] = word
+        word = word if token.kind == "comment" else token
+    found: dict[int, tuple[_Token | None, _Token | None]] = {}
+    word = None
+    for token in tokens:
+        found[token.start] = word, following[token.start]
+        word = word if token.kind == "comment" else token
+    return found
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+
+def _written(tokens: list[_Token], layout: _Layout) -> str:
+    parts: list[str] = []
+    before: _Token | None = None
+    earlier: _Token | None = None
+    for token in tokens:
+        if token.lines or before is None:
+            parts.append("\n" * min(token.lines, 2))
+            parts.append(STEP * layout.indent(token.line))
+        else:
+            parts.append(_between(earlier, before, token))
+        parts.append(_word(token))
+        earlier, before = before, token
+    return "".join(parts) + "\n" if parts else ""
+
+
+def _word(token: _Token) -> str:
+    if token.kind == "comment":
+        return token.text.rstrip()
+    if token.kind == "directive":
+        return _DIRECTIVE.sub(r"{-# \1 \2 #-}", token.text)
+    return token.text
+
+
+def _between(earlier: _Token | None, before: _Token, token: _Token) -> str:
+    """What stands between two words of a line."""
+    kept = " " if token.gap else ""
+    if "comment" in (before.kind, token.kind) or "directive" in (before.kind, token.kind):
+        return " "
+    if before.kind == "sign":
+        tight = _after_sign(before, token)
+        if tight is not None:
+            return tight if token.text not in _TIGHT_BEFORE or token.kind != "sign" else ""
+    if token.kind != "sign":
+        return kept if before.text == "|" else " "
+    return _before_sign(earlier, before, token, kept)
+
+
+def _after_sign(before: _Token, token: _Token) -> str | None:
+    """The space that a sign wants after itself, ``None`` where it does not matter to it."""
+    if before.sign:
+        # Two signs, or a sign and a number, might be read as one.
+        digit = token.kind == "number" or token.sign
+        return (" " if token.gap else "") if digit else ""
+    if before.text in _TIGHT_AFTER:
+        return ""
+    if before.text == "{":
+        return "" if token.text == "}" else " "
+    if before.text == "|":
+        return " " if token.gap else ""
+    return None if before.text in _CLOSING else " "
+
+
+def _before_sign(earlier: _Token | None, before: _Token, token: _Token, kept: str) -> str:
+    if token.text in _TIGHT_BEFORE:
+        return ""
+    if token.text in ("(", "["):
+        if before.kind == "name" and before.text in _WORDS:
+            return " "
+        if earlier is not None and earlier.text in ("func", "@") and token.text == "(":
+            return ""
+        return kept
+    if token.text == "|":
+        return kept
+    return " "
