@@ -32,9 +32,10 @@ from soliton.ledger.state import (
 )
 from soliton.storage import store as store_module
 from soliton.storage.blocks import NewBlock, NewTransaction
+from soliton.storage.directories import stored_network
 from soliton.storage.errors import RollbackTooDeep, StorageProblem, WrongStore
 from soliton.storage.layout import BlockMeta
-from soliton.storage.store import Store, stored_network
+from soliton.storage.store import Store
 from tests.chain.strategies import data_values, unicode_texts
 
 ADDRESSES = tuple(Address(bytes((1, 82)) + bytes((number,)) * 24) for number in range(4))
@@ -460,3 +461,71 @@ def test_the_store_waits_for_snapshots_before_it_grows(
     assert set(seen) <= {5}
     assert store.get(DATA, (ADDRESSES[1], "key 29")) == b"x" * 30_000
     store.close()
+
+
+# --- following ------------------------------------------------------------------------------------
+
+FOLLOWER = """
+import sys
+from pathlib import Path
+from soliton.storage import store as module
+module._FIRST_MAP_SIZE = 65_536
+follower = module.Store(Path(sys.argv[1]), "net", exclusive=False)
+for line in sys.stdin:
+    news = follower.follow()
+    data = follower.block_data(follower.height)
+    piece = follower.block_piece(follower.height, 0, 1 << 20)
+    assert piece == (data[0], data)
+    print(news, follower.height, len(data), flush=True)
+follower.close()
+"""
+
+
+def test_another_process_follows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "_FIRST_MAP_SIZE", 65_536)
+    store = Store(tmp_path, "net", durable=False)
+    store.append(block(1))
+    store.flush()
+    with subprocess.Popen(
+        [sys.executable, "-c", FOLLOWER, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin and process.stdout
+
+        def seen() -> str:
+            assert process.stdin and process.stdout
+            process.stdin.write("\n")
+            process.stdin.flush()
+            return process.stdout.readline().strip()
+
+        first = len(b"bytes of 1.0")
+        assert seen() == f"False 1 {first}"
+        store.append(block(2))
+        assert seen() == f"False 1 {first}"
+        store.flush()
+        assert seen() == f"True 2 {first}"
+        assert seen() == f"False 2 {first}"
+        for height in range(3, 30):
+            big = {(ADDRESSES[0], "key"): bytes(30_000)}
+            store.append(block(height, {DATA: big}, seed=height))
+            store.flush()
+        assert seen() == f"True 29 {first + 2}"
+        store.rollback(5)
+        assert seen() == f"True 5 {first}"
+        process.kill()
+    store.forget_dead_readers()
+    store.close()
+
+
+def test_a_snapshot_reads_pieces_of_blocks_while_the_store_is_written(store: Store) -> None:
+    store.append(block(1))
+    store.flush()
+    taken = store.snapshot()
+    store.append(block(2))
+    store.flush()
+    assert taken.block_piece(1, 6, 2) == (ord("b"), b"of")
+    assert taken.block_piece(2, 0, 1) is None
+    taken.close()
+    assert store.block_piece(2, 9, 3) == (ord("b"), b"2.0")

@@ -123,8 +123,6 @@ class _Text:
 
 def _transactions(chain: Chain, height: int) -> Iterable[AnyTransaction]:
     """The transactions of a block, read one after the other."""
-    if height == chain.height:
-        return chain.last_block.transactions
     data = chain.store.block_data(height)
     if data is None:
         raise KeyError(height)

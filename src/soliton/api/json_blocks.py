@@ -41,9 +41,6 @@ _WITHOUT_STATUS: Final = frozenset(range(GENESIS_VERSION, PROTOBUF_VERSION))
 def header_json(chain: Chain, height: int) -> Members:
     """The header of the block at a height; raises ``KeyError`` where there is none."""
     meta = chain.meta(height)
-    if height == chain.height:
-        block = chain.last_block
-        return _header_members(chain, height, meta, block.header, block.signature)
     data = chain.store.block_data(height)
     if data is None:
         raise KeyError(height)

@@ -123,7 +123,10 @@ def decode_header(data: bytes, chain_id: int) -> tuple[BlockHeader, bytes]:
     Raises ``FormatError`` for bytes that are no block.
     """
     if data[:1] == bytes((_PROTOBUF_FIRST_BYTE,)):
-        message = protobuf.parse(block_pb2.Block, data)
+        # Header and signature come first, and the transactions are what is long.
+        length, start = _varint(data, 1)
+        length, start = _varint(data, start + length + 1)
+        message = protobuf.parse(block_pb2.Block, data[: start + length])
         return _read_header(message.header), message.signature
     header, signature, _ = _read_legacy_header(data, chain_id)
     return header, signature

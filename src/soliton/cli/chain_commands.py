@@ -22,7 +22,8 @@ from soliton.node.chain import Chain
 from soliton.node.importer import import_blocks
 from soliton.node.settings import Settings, load_settings
 from soliton.node.state_hash_json import state_hash_json
-from soliton.storage.store import UNDO_DEPTH, Store, stored_network
+from soliton.storage.directories import stored_network
+from soliton.storage.store import UNDO_DEPTH, Store
 
 
 class UsageProblem(InputError):

@@ -98,7 +98,7 @@ class Chain:
         if store.height == 0:
             self._begin(genesis_block(network))
             store.flush()
-        self._last = self.block_at(store.height)
+        self._last: Block | None = None
 
     # --- looking up -------------------------------------------------------------------------------
 
@@ -110,7 +110,14 @@ class Chain:
     @property
     def last_block(self) -> Block:
         """The last block."""
+        if self._last is None:
+            self._last = self.block_at(self.height)
         return self._last
+
+    def follow(self) -> None:
+        """See what the process that writes has put on the chain, or taken off."""
+        if self.store.follow():
+            self._forget()
 
     def block_at(self, height: int) -> Block:
         """The block at a height; raises ``KeyError`` where there is none."""
@@ -210,7 +217,7 @@ class Chain:
             balance += self._balance_of_key(header.challenged.generator)
         return Parent(
             height=self.height,
-            header=self._last.header,
+            header=self.last_block.header,
             hit_source=self.hit_source(),
             great_grandparent_timestamp=self.great_grandparent_timestamp(),
             generating_balance=balance,
@@ -278,7 +285,7 @@ class Chain:
         """
         height = self.height + 1
         header = block.header
-        if header.reference != self._last.id:
+        if header.reference != self.last_block.id:
             if self.knows_liquid(header.reference):
                 return self._append_below(block, now, verify_signatures=verify_signatures)
             raise BlockRejected(height, "its reference is not the last block")
@@ -540,15 +547,15 @@ class Chain:
         """
         if not self.knows_liquid(block_id):
             raise KeyError(block_id.hex())
-        before = self._last.transactions
-        while self._last.id != block_id:
+        before = self.last_block.transactions
+        while self.last_block.id != block_id:
             self._liquid.pop()
             self.store.shorten()
             self._last = self._liquid[-1].block
         self._metas.pop(self.height, None)
-        if len(self._last.transactions) < len(before):
-            self.on_change(RolledBack(self.height, self._last))
-        return before[len(self._last.transactions) :]
+        if len(self.last_block.transactions) < len(before):
+            self.on_change(RolledBack(self.height, self.last_block))
+        return before[len(self.last_block.transactions) :]
 
     def rollback(self, height: int, on_removed: Callable[[Block], None] | None = None) -> None:
         """Remove all blocks above a height; ``on_removed`` gets them, the highest first.
@@ -562,7 +569,7 @@ class Chain:
         )
         self._forget()
         if self.height < top:
-            self.on_change(RolledBack(self.height, self._last))
+            self.on_change(RolledBack(self.height, self.last_block))
 
     def discard_pending(self) -> None:
         """Go back to what was flushed last."""
@@ -573,7 +580,7 @@ class Chain:
         self._metas.clear()
         self._liquid = []
         self._read_approvals()
-        self._last = self.block_at(self.store.height)
+        self._last = None
 
     def balance(self, address: Address) -> int:
         """An account's balance in wavelets."""

@@ -12,7 +12,6 @@ what the changes of a block are (``soliton.ledger``).
 from __future__ import annotations
 
 import copy
-import fcntl
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -27,7 +26,8 @@ from soliton.errors import InvariantBroken
 from soliton.ledger.state import APPROVALS, DATA, LEASES, WAVES, Changes, Table
 from soliton.storage import layout
 from soliton.storage.blocks import NewBlock
-from soliton.storage.errors import RollbackTooDeep, StorageProblem, StoreInUse, WrongStore
+from soliton.storage.directories import take_ownership
+from soliton.storage.errors import RollbackTooDeep, StorageProblem, WrongStore
 from soliton.storage.indexes import index_records
 from soliton.storage.layout import BlockMeta, height_key
 
@@ -38,6 +38,8 @@ UNDO_DEPTH: Final = 10_000
 """Blocks that can be removed again; the network itself never goes back more than 100."""
 ROLLBACK_STEP: Final = 200
 """Blocks that are removed in one atomic step."""
+MAX_READERS: Final = 512
+"""Reads under way at the same time, of all processes: each takes two, and two for a snapshot."""
 _FIRST_MAP_SIZE: Final = 256 * 1024 * 1024
 _MAX_MAP_SIZE: Final = 1 << 42
 
@@ -80,18 +82,18 @@ class Store:
         """
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            self._owner = _take_ownership(directory) if exclusive else None
+            self._owner = take_ownership(directory) if exclusive else None
             self._env = lmdb.open(
                 str(directory),
                 map_size=_FIRST_MAP_SIZE,
                 sync=durable,
                 metasync=durable,
-                max_readers=64,
+                max_readers=MAX_READERS,
+                max_spare_txns=4,
             )
             # Another process may have let the map grow beyond our first guess.
             self._env.set_mapsize(max(_FIRST_MAP_SIZE, self._env.info()["map_size"]))
-            self._read = self._env.begin()
-            self._views = self._env.begin(buffers=True)
+            self._start_reading()
         except (OSError, lmdb.Error) as error:
             raise StorageProblem(f"cannot open the store in {directory}: {error}") from error
         self._pending: dict[bytes, bytes | None] = {}
@@ -122,6 +124,27 @@ class Store:
         if self._raw(layout.VERSION) != bytes((layout.LAYOUT_VERSION,)):
             raise WrongStore(f"{directory} was written by another version; import the chain anew")
 
+    def follow(self) -> bool:
+        """See what the process that writes has flushed since: whether there is anything new.
+
+        For who opened without ``exclusive``; a snapshot is not followed.
+        """
+        before = self._read.id()
+        self._stop_reading()
+        try:
+            self._start_reading()
+        except lmdb.MapResizedError:
+            self._revoke_snapshots()
+            # 0 takes over the size that the other process has given the map.
+            self._env.set_mapsize(0)
+            self._start_reading()
+        self.height = int.from_bytes(self._raw(layout.TIP) or b"", "big")
+        return self._read.id() != before
+
+    def forget_dead_readers(self) -> None:
+        """Let go of what processes were reading when they were killed."""
+        self._env.reader_check()
+
     # --- snapshots --------------------------------------------------------------------------------
 
     def snapshot(self) -> Store:
@@ -132,7 +155,7 @@ class Store:
         taken = copy.copy(self)
         taken._pending = dict(self._pending)
         taken._pending_history = {at: heights[:] for at, heights in self._pending_history.items()}
-        taken._read = self._env.begin()
+        taken._start_reading()
         taken._owner = None
         taken._origin = self
         with self._closed:
@@ -140,7 +163,7 @@ class Store:
         return taken
 
     def _close_snapshot(self, origin: Store) -> None:
-        self._read.abort()
+        self._stop_reading()
         with self._closed:
             origin._snapshots.discard(self)
             self._closed.notify_all()
@@ -472,8 +495,11 @@ class Store:
         except (OSError, lmdb.Error) as error:
             raise StorageProblem(f"the store cannot be written: {error}") from error
         finally:
-            self._read = self._env.begin()
-            self._views = self._env.begin(buffers=True)
+            self._start_reading()
+
+    def _start_reading(self) -> None:
+        self._read = self._env.begin()
+        self._views = self._env.begin(buffers=True)
 
     def _stop_reading(self) -> None:
         self._read.abort()
@@ -551,32 +577,6 @@ class Store:
         self._pending = {key: self._pending[key] for key in identity if key in self._pending}
         self._pending_history = {}
         self.height = int.from_bytes(self._raw(layout.TIP) or b"", "big")
-
-
-def _take_ownership(directory: Path) -> int:
-    """The descriptor of a directory's lock file; it is released however the process ends."""
-    descriptor = os.open(directory / "owner.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        os.close(descriptor)
-        raise StoreInUse(f"another process writes to the chain in {directory}") from error
-    return descriptor
-
-
-def stored_network(directory: Path) -> str | None:
-    """The network whose chain is in a directory, ``None`` where there is none."""
-    if not (directory / "data.mdb").exists():
-        return None
-    try:
-        with (
-            lmdb.open(str(directory), readonly=True, lock=False) as environment,
-            environment.begin() as transaction,
-        ):
-            name: bytes | None = transaction.get(layout.NETWORK)
-    except lmdb.Error as error:
-        raise StorageProblem(f"cannot read the store in {directory}: {error}") from error
-    return None if name is None else name.decode()
 
 
 _MAX_ID_BYTES: Final = 64

@@ -44,8 +44,9 @@ class Stopped(msgspec.Struct, frozen=True, gc=False):
 def status(request: Request) -> Status:
     """Height and time of the last block."""
     chain = node_of(request).chain
-    timestamp = chain.last_block.header.timestamp
-    return Status(chain.height, chain.height, timestamp, iso_time(timestamp))
+    height = chain.height
+    timestamp = chain.meta(height).timestamp
+    return Status(height, height, timestamp, iso_time(timestamp))
 
 
 def version(request: Request) -> Version:
