@@ -1,4 +1,4 @@
-"""The ``soliton`` command: import, rollback, state-hash, run, devnet, signer, ride.
+"""The ``soliton`` command: import, rollback, state-hash, run, devnet, signer, matcher, ride.
 
 What lives here: options, and which part of the program a command starts. What does not: the work
 itself; it is imported when its command runs, so that ``soliton --help`` is quick.
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from soliton import __version__
+from soliton.cli.matcher import matcher
 from soliton.cli.ride import ride
 from soliton.errors import SolitonError
 
@@ -176,6 +177,7 @@ def signer(
     )
 
 
+cli.add_command(matcher)
 cli.add_command(ride)
 
 

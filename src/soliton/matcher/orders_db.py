@@ -250,6 +250,11 @@ class OrdersDatabase:
             for order_id in (trade.taker_order_id, trade.maker_order_id):
                 self._fresh[_ORDER_TRANSACTION + order_id + place] = trade.transaction_id
 
+    def trade(self, pair: AssetPair, offset: int, index: int) -> Trade | None:
+        """One execution: that with a number among those of the command at an offset."""
+        value = self._get(_TRADE + pair_to_bytes(pair) + _PLACE.pack(offset, index))
+        return None if value is None else _decode_trade(value)
+
     def trades(self, pair: AssetPair, limit: int) -> list[Trade]:
         """The last executions of a pair, the oldest first."""
         rows = self._scan(_TRADE + pair_to_bytes(pair), limit=limit, backwards=True)

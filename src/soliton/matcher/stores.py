@@ -6,11 +6,21 @@ forms (``journal``), and the orders database, which the service opens itself.
 
 from __future__ import annotations
 
-from soliton.matcher.journal import Journal
-from soliton.matcher.journal.embedded import EmbeddedJournal, EmbeddedSettings, Sync
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final
+
+from soliton.matcher.journal import Journal, Record
+from soliton.matcher.journal.embedded import EmbeddedJournal, EmbeddedSettings, Sync, stored
 from soliton.matcher.journal.snapshots import SnapshotStore
 from soliton.matcher.recovery import identity_of
 from soliton.matcher.settings import KAFKA, MatcherSettings
+
+if TYPE_CHECKING:
+    from soliton.matcher.journal.kafka import KafkaJournal
+
+JOURNAL_NAME: Final = "journal"
+SNAPSHOTS_NAME: Final = "snapshots"
 
 
 def open_journal(settings: MatcherSettings) -> Journal:
@@ -18,22 +28,52 @@ def open_journal(settings: MatcherSettings) -> Journal:
     is asked when the journal is used. Raises ``JournalProblem`` or ``WrongJournal``.
     """
     queue = settings.queue
-    identity = identity_of(settings)
     if queue.type == KAFKA:
-        from soliton.matcher.journal.kafka import KafkaJournal, KafkaSettings, Role
-        from soliton.matcher.journal.topic import TopicAddress
-
-        address = TopicAddress(queue.servers, queue.topic, queue.delivery_ms / 1000, queue.replicas)
-        kafka = KafkaSettings(address, queue.group, Role(queue.role), queue.lease_ms / 1000)
-        return KafkaJournal(kafka, identity, settings.clock)
+        return _kafka_journal(settings)
     embedded = EmbeddedSettings(
         sync=Sync(queue.sync),
         sync_interval=queue.sync_interval_ms / 1000,
         segment_bytes=queue.segment_bytes,
     )
-    return EmbeddedJournal(settings.directory / "journal", identity, settings.clock, embedded)
+    directory = settings.directory / JOURNAL_NAME
+    return EmbeddedJournal(directory, identity_of(settings), settings.clock, embedded)
+
+
+def _kafka_journal(settings: MatcherSettings) -> KafkaJournal:
+    # Imported here: a matcher with a local journal does without.
+    from soliton.matcher.journal.kafka import KafkaJournal, KafkaSettings, Role
+    from soliton.matcher.journal.topic import TopicAddress
+
+    queue = settings.queue
+    address = TopicAddress(queue.servers, queue.topic, queue.delivery_ms / 1000, queue.replicas)
+    kafka = KafkaSettings(address, queue.group, Role(queue.role), queue.lease_ms / 1000)
+    return KafkaJournal(kafka, identity_of(settings), settings.clock)
 
 
 def open_snapshots(settings: MatcherSettings) -> SnapshotStore:
     """The snapshots of a matcher; the directory is made. Raises ``JournalProblem``."""
-    return SnapshotStore(settings.directory / "snapshots", identity_of(settings))
+    return SnapshotStore(settings.directory / SNAPSHOTS_NAME, identity_of(settings))
+
+
+@asynccontextmanager
+async def reading(
+    settings: MatcherSettings,
+) -> AsyncIterator[tuple[int, AsyncIterator[list[Record]]]]:
+    """The first offset of a matcher's journal, and all of its commands up to this moment, without
+    changing anything; the matcher may run. Raises ``JournalProblem`` or ``WrongJournal``.
+    """
+    if settings.queue.type != KAFKA:
+        first, batches = stored(settings.directory / JOURNAL_NAME, identity_of(settings))
+        yield first, _one_by_one(batches)
+        return
+    journal = _kafka_journal(settings)
+    try:
+        first = await journal.earliest()
+        yield first, journal.records(first)
+    finally:
+        await journal.close()
+
+
+async def _one_by_one(batches: Iterator[list[Record]]) -> AsyncIterator[list[Record]]:
+    for batch in batches:
+        yield batch

@@ -15,7 +15,7 @@ import fcntl
 import logging
 import os
 from bisect import bisect_right
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum
@@ -356,6 +356,35 @@ class EmbeddedJournal:
         os.close(self._file)
         os.close(self._owner)
         self._broken = self._broken or JournalProblem("it was closed")
+
+
+def stored(directory: Path, identity: bytes) -> tuple[int, Iterator[list[Record]]]:
+    """The first offset of a journal and all of its commands, for somebody who does not own it.
+
+    Nothing is changed, and a writer may be at work: the end is that of this moment. Raises
+    ``JournalProblem`` and ``WrongJournal``; the iterator raises ``JournalDamaged``.
+    """
+    try:
+        paths = sorted(directory.glob(f"*{_SUFFIX}"))
+        segments = [_Segment(read_segment_header(path, identity), path) for path in paths]
+        if not segments:
+            raise JournalProblem(f"there is no journal in {directory}")
+        newest = segments[-1]
+        end = scan_segment(newest.path, newest.base_offset).end
+    except OSError as error:
+        raise JournalProblem(f"cannot read the journal in {directory}: {error}") from error
+    return segments[0].base_offset, _read_all(segments, end)
+
+
+def _read_all(segments: Sequence[_Segment], end: int) -> Iterator[list[Record]]:
+    offset = segments[0].base_offset
+    for number, segment in enumerate(segments, 1):
+        if segment.base_offset != offset:
+            raise JournalDamaged(str(segment.path), offset, "the file before ends too early")
+        limit = end if number == len(segments) else None
+        for batch in read_segment(segment.path, segment.base_offset, limit):
+            yield batch
+            offset = batch[-1].offset + 1
 
 
 def _take_ownership(directory: Path) -> int:

@@ -134,6 +134,16 @@ class KafkaJournal:
 
     # --- reading ----------------------------------------------------------------------------------
 
+    async def earliest(self) -> int:
+        """The lowest offset from which the topic can be read. Raises ``BrokerProblem``."""
+        topic = await Topic.connect(self._settings.address, writing=False)
+        try:
+            first = await topic.start()
+        finally:
+            await topic.close()
+        # Whoever begins in the middle has to know the term there: one entry is needed for that.
+        return first + 1 if first else 0
+
     async def records(
         self, from_offset: int, to_offset: int | None = None
     ) -> AsyncIterator[list[Record]]:

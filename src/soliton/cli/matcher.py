@@ -1,0 +1,112 @@
+"""``soliton matcher``: set up a matcher, run it, and check what it did.
+
+What lives here: options. What does not: the work (``matcher_commands``), which is imported when a
+command runs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from soliton.matcher.settings import MatcherSettings
+
+_CONFIG = click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="A HOCON configuration file with a section soliton.matcher or waves.dex.",
+)
+_NETWORK = click.option("--network", help="A preset such as waves-mainnet or devnet.")
+_DATA_DIR = click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The matcher keeps its data below, in matcher/ (default: ~/.soliton/<network>).",
+)
+_NODE_URL = click.option("--node-url", help="The node that the matcher works with.")
+
+
+@click.group()
+def matcher() -> None:
+    """Set up a matcher, run it, and check what it did."""
+
+
+@matcher.command("init")
+@click.option("--network", default="devnet", show_default=True, help="The network of its orders.")
+@_DATA_DIR
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The file to make (default: matcher/matcher.conf in the data directory).",
+)
+@click.option(
+    "--node-url",
+    default="http://127.0.0.1:6869",
+    show_default=True,
+    help="The node that the matcher works with.",
+)
+def init_command(network: str, data_dir: Path | None, config: Path | None, node_url: str) -> None:
+    """Make an account, an API key and a configuration file for a new matcher."""
+    from soliton.cli.matcher_commands import run_init
+
+    run_init(network, data_dir, config, node_url)
+
+
+@matcher.command("verify")
+@_CONFIG
+@_NETWORK
+@_DATA_DIR
+@_NODE_URL
+@click.option(
+    "--no-chain", is_flag=True, help="Leave out settlement; the matcher may run meanwhile."
+)
+@click.option("--no-signatures", is_flag=True, help="Do not look at the signatures of orders.")
+def verify_command(
+    config: Path | None,
+    network: str | None,
+    data_dir: Path | None,
+    node_url: str | None,
+    no_chain: bool,
+    no_signatures: bool,
+) -> None:
+    """Prove from the journal and the chain that all orders were treated as they should be.
+
+    Ends with exit code 1 and the first offset at which priority, conservation or settlement does
+    not hold.
+    """
+    from soliton.cli.matcher_commands import run_verify
+
+    settings = _settings(config, network, data_dir, node_url)
+    run_verify(settings, chain=not no_chain, signatures=not no_signatures)
+
+
+@matcher.command("replay")
+@_CONFIG
+@_NETWORK
+@_DATA_DIR
+@_NODE_URL
+@click.option("--to-offset", type=click.IntRange(min=0), help="Stop after this command.")
+@click.option("--no-chain", is_flag=True, help="Do not ask the node about assets.")
+def replay_command(
+    config: Path | None,
+    network: str | None,
+    data_dir: Path | None,
+    node_url: str | None,
+    to_offset: int | None,
+    no_chain: bool,
+) -> None:
+    """Apply the journal to empty books, and print them with a hash of all of them."""
+    from soliton.cli.matcher_commands import run_replay
+
+    settings = _settings(config, network, data_dir, node_url)
+    run_replay(settings, to_offset, node=not no_chain)
+
+
+def _settings(
+    config: Path | None, network: str | None, data_dir: Path | None, node_url: str | None
+) -> MatcherSettings:
+    from soliton.cli.matcher_commands import matcher_settings
+
+    return matcher_settings(config, network, data_dir, {"node.url": node_url})

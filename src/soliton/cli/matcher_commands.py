@@ -1,0 +1,299 @@
+"""The work of ``soliton matcher init``, ``verify`` and ``replay``.
+
+What lives here: finding a matcher's settings in a file, making a new one, and putting together what
+checks a journal. What does not: the checks (``soliton.matcher``), and the running service.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import logging
+import os
+import secrets
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import click
+
+from soliton.chain import networks
+from soliton.chain.addresses import address_text, from_public_key
+from soliton.chain.networks.model import Network
+from soliton.chain.networks.sections import Section
+from soliton.crypto import base58
+from soliton.crypto.keys import key_pair_from_account_seed
+from soliton.errors import InputError
+from soliton.matcher.assets import ChainKnowledge
+from soliton.matcher.audit import Audit
+from soliton.matcher.errors import MatcherSettingsError, RecoveryFailed
+from soliton.matcher.http_client import HttpNodeClient
+from soliton.matcher.node_client import NodeClient
+from soliton.matcher.settings import MatcherSettings, read
+from soliton.matcher.stores import open_snapshots, reading
+from soliton.matching.commands import decode
+from soliton.matching.engine import Engine
+from soliton.matching.rules import MatchingSettings
+from soliton.node.settings import api_key_hash_text, load_settings
+from soliton.node.settings_file import read_file
+
+SEED_BYTES: Final = 32
+API_KEY_BYTES: Final = 24
+_PLACES: Final = (("waves", "dex"), ("soliton", "matcher"))
+_CHAIN_LETTER: Final = "address-scheme-character"
+
+_log = logging.getLogger(__name__)
+
+_NEW_FILE: Final = """\
+# A matcher: start it with `soliton matcher run --config {path}`.
+# The seed below is the matcher's account: it pays the fees of exchange transactions and gets those
+# of orders. Whoever reads this file owns that account.
+soliton {{
+  blockchain.type = "{network}"
+  matcher {{
+    data-directory = "{directory}"
+    account-storage {{
+      type = in-mem
+      in-mem.seed-in-base-64 = "{seed}"
+    }}
+    node.url = "{node}"
+    rest-api {{
+      address = "127.0.0.1"
+      port = 6886
+      # The hash of the API key that `soliton matcher init` printed.
+      api-key-hashes = ["{key_hash}"]
+    }}
+    # Orders are accepted when the disk has confirmed them. `interval` and `never` are quicker, and
+    # may lose what was accepted last when the power fails.
+    events-queue.local.sync = always
+  }}
+}}
+"""
+
+
+def matcher_settings(
+    config: Path | None,
+    network: str | None,
+    data_dir: Path | None,
+    overrides: Mapping[str, object] | None = None,
+) -> MatcherSettings:
+    """The settings of a matcher: the section ``waves.dex`` or ``soliton.matcher`` of a file.
+
+    ``overrides`` win, by key below the section; ``None`` leaves a setting alone. Raises
+    ``MatcherSettingsError``, ``SettingsError`` or ``NetworkError``.
+    """
+    tree = {} if config is None else read_file(config)
+    place, section_tree = _section_of(tree)
+    for key, value in (overrides or {}).items():
+        if value is not None:
+            _put(section_tree, key, value)
+    section = Section(section_tree, ".".join(place), MatcherSettingsError)
+    chosen = _network_of(config, network, section)
+    directory = data_dir or Path.home() / ".soliton" / chosen.name
+    try:
+        settings = read(section, chosen, directory)
+    except InputError as error:
+        raise MatcherSettingsError(f"{config or 'command line'}: {error}") from error
+    for key in section.unknown():
+        _log.warning("unknown setting %s", key)
+    return settings
+
+
+def _section_of(tree: Mapping[str, object]) -> tuple[tuple[str, str], dict[str, object]]:
+    for place in _PLACES:
+        outer = tree.get(place[0])
+        inner = outer.get(place[1]) if isinstance(outer, dict) else None
+        if isinstance(inner, dict):
+            return place, dict(inner)
+    return _PLACES[-1], {}
+
+
+def _put(tree: dict[str, object], key: str, value: object) -> None:
+    *path, last = key.split(".")
+    for name in path:
+        inner = tree.get(name)
+        tree[name] = tree = dict(inner) if isinstance(inner, dict) else {}
+    tree[last] = value
+
+
+def _network_of(config: Path | None, network: str | None, section: Section) -> Network:
+    """The network: as asked for, or by the letter in the section, or as a node would see it."""
+    if network is None and section.has(_CHAIN_LETTER):
+        letter = section.text(_CHAIN_LETTER, "")
+        found = [
+            each for each in map(networks.load, networks.names()) if chr(each.chain_id) == letter
+        ]
+        if not found:
+            section.refuse(_CHAIN_LETTER, "the letter of a known network")
+        return found[0]
+    return load_settings(config, network).network
+
+
+# --- init -----------------------------------------------------------------------------------------
+
+
+def run_init(network: str, data_dir: Path | None, config: Path | None, node_url: str) -> None:
+    """Make the account, the API key and the settings of a new matcher, and print them."""
+    chosen = networks.load(network)
+    directory = (data_dir or Path.home() / ".soliton" / chosen.name) / "matcher"
+    path = config or directory / "matcher.conf"
+    seed = secrets.token_bytes(SEED_BYTES)
+    api_key = base58.encode(secrets.token_bytes(API_KEY_BYTES))
+    text = _NEW_FILE.format(
+        path=path,
+        network=chosen.name,
+        directory=directory.absolute(),
+        seed=base64.b64encode(seed).decode(),
+        node=node_url,
+        key_hash=api_key_hash_text(api_key),
+    )
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise MatcherSettingsError(f"{path} is there already, and was not changed") from None
+    except OSError as error:
+        raise MatcherSettingsError(f"{path} cannot be made: {error.strerror}") from None
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    settings = matcher_settings(path, None, None)
+    public_key = key_pair_from_account_seed(seed).public_key
+    assert settings.account.public_key == public_key
+    click.echo(f"settings    {path}")
+    click.echo(f"data        {directory}")
+    click.echo(f"network     {chosen.name}")
+    click.echo(f"address     {address_text(from_public_key(public_key, chosen.chain_id))}")
+    click.echo(f"public key  {base58.encode(public_key)}")
+    click.echo(f"API key     {api_key}   (kept nowhere: write it down)")
+
+
+# --- verify ---------------------------------------------------------------------------------------
+
+
+def run_verify(settings: MatcherSettings, *, chain: bool, signatures: bool) -> None:
+    """Check the journal, and print what was checked. Raises ``RuleBroken`` at the first fault."""
+    asyncio.run(_verify(settings, chain=chain, signatures=signatures))
+
+
+async def _verify(settings: MatcherSettings, *, chain: bool, signatures: bool) -> None:
+    from soliton.matcher.orders_db import OrdersDatabase
+    from soliton.matcher.settlement_audit import SettlementAudit
+
+    node = HttpNodeClient(settings.node, settings.network.chain_id) if chain else None
+    database = None
+    try:
+        settlement = None
+        if node is not None:
+            owner = from_public_key(settings.account.public_key, settings.network.chain_id)
+            database = OrdersDatabase(
+                *(settings.directory / "orders", address_text(owner)),
+                *(settings.network.chain_id, settings.max_finalized_orders),
+                durable=True,
+            )
+            settlement = SettlementAudit(database, node)
+        async with reading(settings) as (first, batches):
+            engine = await _engine_at(settings, first, node)
+            audit = Audit(engine, settings.account.public_key, signatures=signatures)
+            begin = engine.last_offset + 1
+            async for batch in batches:
+                for record in batch:
+                    if record.offset < begin:
+                        continue
+                    executions = audit.take(record)
+                    if settlement is not None:
+                        await settlement.take(record.offset, executions)
+            audit.finish()
+            if settlement is not None:
+                await settlement.finish()
+    finally:
+        if database is not None:
+            await database.close()
+        if node is not None:
+            await node.close()
+    counts = audit.counts
+    click.echo(f"offsets        {begin} to {engine.last_offset}")
+    click.echo(f"commands       {counts.commands}")
+    click.echo(
+        f"orders         {counts.orders}"
+        + (f", {counts.unsigned} without a valid signature" if counts.unsigned else "")
+    )
+    click.echo(f"executions     {counts.executions}")
+    click.echo(f"cancellations  {counts.cancellations}")
+    if settlement is not None:
+        found = settlement.counts
+        click.echo(f"transactions   {found.confirmed} on the chain, {found.waiting} on their way")
+    click.echo(f"books          {books_hash(engine)}")
+    held = (
+        "priority, conservation and settlement hold" if chain else "priority and conservation hold"
+    )
+    click.echo(held)
+
+
+# --- replay ---------------------------------------------------------------------------------------
+
+
+def run_replay(settings: MatcherSettings, to_offset: int | None, node: bool) -> None:
+    """Apply the journal to empty books and print what they look like then."""
+    asyncio.run(_replay(settings, to_offset, node=node))
+
+
+async def _replay(settings: MatcherSettings, to_offset: int | None, *, node: bool) -> None:
+    client = HttpNodeClient(settings.node, settings.network.chain_id) if node else None
+    commands = events = 0
+    try:
+        async with reading(settings) as (first, batches):
+            engine = await _engine_at(settings, first, client)
+            begin = engine.last_offset + 1
+            started = time.perf_counter()
+            async for batch in batches:
+                for offset, timestamp, payload in batch:
+                    if offset < begin or (to_offset is not None and offset > to_offset):
+                        continue
+                    events += len(engine.apply(offset, timestamp, decode(payload)))
+                    commands += 1
+            seconds = time.perf_counter() - started
+    finally:
+        if client is not None:
+            await client.close()
+    click.echo(f"offsets   {begin} to {engine.last_offset}")
+    click.echo(f"commands  {commands} in {seconds:.2f} s, {commands / max(seconds, 1e-9):,.0f}/s")
+    click.echo(f"events    {events}")
+    for book in engine.books():
+        best = book.status()
+        bid = "-" if best.best_bid is None else str(best.best_bid.price)
+        ask = "-" if best.best_ask is None else str(best.best_ask.price)
+        click.echo(f"book      {book.pair.key}: {len(book)} orders, bid {bid}, ask {ask}")
+    click.echo(f"books     {books_hash(engine)}")
+
+
+def books_hash(engine: Engine) -> str:
+    """One hash of all books: equal where every order and its place are."""
+    return hashlib.sha256(engine.snapshot()).hexdigest()
+
+
+async def _engine_at(settings: MatcherSettings, first: int, node: NodeClient | None) -> Engine:
+    """An engine from which the journal goes on: empty, or of the oldest snapshot that will do."""
+    engine = Engine(await _rules(settings, node))
+    if first == 0:
+        return engine
+    usable = [each for each in open_snapshots(settings).all() if each.offset >= first - 1]
+    if not usable:
+        raise RecoveryFailed(f"the journal begins at offset {first}, and no snapshot reaches it")
+    engine.restore(usable[-1].body)
+    return engine
+
+
+async def _rules(settings: MatcherSettings, node: NodeClient | None) -> MatchingSettings:
+    trading = settings.trading
+    assets = trading.tick_size_assets()
+    if node is None:
+        if assets - {None}:
+            raise MatcherSettingsError("tick sizes depend on the node: it has to be asked")
+        return trading.matching(lambda _: 8)
+    owner = from_public_key(settings.account.public_key, settings.network.chain_id)
+    knowledge = ChainKnowledge(node, owner)
+    await knowledge.learn(assets)
+    return trading.matching(knowledge.decimals)

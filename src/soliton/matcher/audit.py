@@ -1,0 +1,309 @@
+"""Checking what a matcher did: its journal is applied again beside a second, plainer book.
+
+The engine says what each command leads to; the second book keeps only who waits at which price
+since when, and holds the engine's events against the rules of an exchange: the best price first, of
+equal prices the oldest order; nobody pays more than the order says; what one side gives the other
+gets; no order is placed twice, and no book is crossed. The second book shares no code with the
+engine but the rounding of prices to a tick.
+
+What lives here: the rules about commands and executions. What does not: settlement on the chain
+(``settlement_audit``), and reading the journal (``stores``).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from soliton.chain.errors import ChainError
+from soliton.chain.orders import PRICE_CONSTANT, Order, Side, signature_is_valid
+from soliton.errors import InputError
+from soliton.matcher.journal import Record
+from soliton.matching.arithmetic import correct_by_tick
+from soliton.matching.commands import (
+    CancelAllOrders,
+    CancelOrder,
+    Command,
+    DeleteOrderBook,
+    PlaceMarketOrder,
+    PlaceOrder,
+    decode,
+)
+from soliton.matching.engine import Engine
+from soliton.matching.events import (
+    BookDeleted,
+    Event,
+    OrderAdded,
+    OrderCanceled,
+    OrderCancelFailed,
+    OrderExecuted,
+)
+from soliton.matching.model import ActiveOrder
+from soliton.matching.pairs import AssetPair
+
+JOURNAL: Final = "journal"
+PRIORITY: Final = "priority"
+CONSERVATION: Final = "conservation"
+SETTLEMENT: Final = "settlement"
+
+
+class RuleBroken(InputError):
+    """A rule of exchanges does not hold at an offset of the journal.
+
+    ``rule`` is one of the four names above; ``offset`` is the first that breaks it.
+    """
+
+    def __init__(self, rule: str, offset: int, detail: str) -> None:
+        super().__init__(f"{rule} is broken at offset {offset}: {detail}")
+        self.rule = rule
+        self.offset = offset
+        self.detail = detail
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """An order in the second book: its level, its place in time, and what remains of it."""
+
+    order: Order
+    level: int
+    number: int
+    amount: int
+    fee: int
+
+
+@dataclass(slots=True)
+class _Side:
+    """Levels in ascending order of ``sign * price``: the last is the best."""
+
+    sign: int
+    ranks: list[int] = field(default_factory=list)
+    levels: dict[int, list[bytes]] = field(default_factory=dict)
+
+    def put(self, level: int, order_id: bytes) -> None:
+        rank = level * self.sign
+        if rank not in self.levels:
+            insort(self.ranks, rank)
+            self.levels[rank] = []
+        self.levels[rank].append(order_id)
+
+    def remove(self, level: int, order_id: bytes) -> None:
+        rank = level * self.sign
+        ids = self.levels[rank]
+        ids.remove(order_id)
+        if not ids:
+            del self.levels[rank]
+            del self.ranks[bisect_left(self.ranks, rank)]
+
+    def first(self) -> bytes:
+        return self.levels[self.ranks[-1]][0]
+
+
+@dataclass(slots=True)
+class _Book:
+    waiting: dict[bytes, _Waiting] = field(default_factory=dict)
+    bids: _Side = field(default_factory=lambda: _Side(1))
+    asks: _Side = field(default_factory=lambda: _Side(-1))
+
+    def side(self, side: Side) -> _Side:
+        return self.bids if side is Side.BUY else self.asks
+
+    def remove(self, order_id: bytes) -> None:
+        order = self.waiting.pop(order_id)
+        self.side(order.order.side).remove(order.level, order_id)
+
+
+@dataclass(slots=True)
+class Counts:
+    """What was checked. ``unsigned`` orders have no valid signature, as the script of an account
+    may allow; the chain decides about them.
+    """
+
+    commands: int = 0
+    orders: int = 0
+    unsigned: int = 0
+    executions: int = 0
+    cancellations: int = 0
+
+
+class Audit:
+    """Feed it all records in order, from the beginning or from a snapshot's engine on."""
+
+    def __init__(
+        self, engine: Engine, matcher_public_key: bytes, *, signatures: bool = True
+    ) -> None:
+        """``engine`` is empty or restored, and is driven from here. ``signatures`` looks at those
+        of all orders too, which takes most of the time.
+        """
+        self.engine = engine
+        self.counts = Counts()
+        self._matcher = matcher_public_key
+        self._signatures = signatures
+        self._books: dict[AssetPair, _Book] = {}
+        self._number = 0
+        self._placed: set[bytes] = set()
+        for book in engine.books():
+            mine = self._books[book.pair] = _Book()
+            for order in book.orders():
+                level = book.index[order.id].price
+                self._rest(mine, order, level)
+
+    def take(self, record: Record) -> list[OrderExecuted]:
+        """Apply the next record; its executions. Raises ``RuleBroken``."""
+        offset, timestamp, payload = record
+        if offset <= self.engine.last_offset or timestamp < self.engine.last_timestamp:
+            raise RuleBroken(JOURNAL, offset, "it is out of order")
+        try:
+            command = decode(payload)
+        except ChainError as error:
+            raise RuleBroken(JOURNAL, offset, f"it is no command: {error}") from error
+        self._check_command(offset, command)
+        events = self.engine.apply(offset, timestamp, command)
+        self.counts.commands += 1
+        try:
+            executions = self._follow(offset, command, events)
+        except (KeyError, ValueError, IndexError) as error:
+            raise RuleBroken(
+                PRIORITY, offset, f"an order is not where it was: {error!r}"
+            ) from error
+        self._check_crossing(offset, command.pair)
+        return executions
+
+    def _check_command(self, offset: int, command: Command) -> None:
+        if not isinstance(command, PlaceOrder | PlaceMarketOrder):
+            return
+        order = command.order
+        if order.matcher_public_key != self._matcher:
+            raise RuleBroken(JOURNAL, offset, "the order is for another matcher")
+        if order.id in self._placed:
+            raise RuleBroken(JOURNAL, offset, f"order {order.id.hex()} was placed before")
+        self._placed.add(order.id)
+        self.counts.orders += 1
+        if self._signatures and not signature_is_valid(order):
+            self.counts.unsigned += 1
+
+    def _follow(
+        self, offset: int, command: Command, events: Sequence[Event]
+    ) -> list[OrderExecuted]:
+        pair = command.pair
+        book = self._books.setdefault(pair, _Book())
+        executions: list[OrderExecuted] = []
+        taker: _Waiting | None = None
+        done = False
+        for event in events:
+            match event:
+                case OrderAdded(order=order):
+                    taker = _Waiting(order.order, 0, 0, order.amount, order.fee)
+                case OrderExecuted():
+                    if taker is None or done:
+                        raise RuleBroken(PRIORITY, offset, "an execution without a taker")
+                    self._execute(offset, book, taker, event)
+                    executions.append(event)
+                    done = event.taker_is_done
+                case OrderCanceled(order=order):
+                    self.counts.cancellations += 1
+                    if order.id in book.waiting:
+                        book.remove(order.id)
+                    else:
+                        done = True
+                case OrderCancelFailed(order_id=order_id):
+                    if order_id in book.waiting:
+                        raise RuleBroken(PRIORITY, offset, "a waiting order was not found")
+                case BookDeleted():
+                    if book.waiting:
+                        raise RuleBroken(PRIORITY, offset, "orders were left in a deleted book")
+                    del self._books[pair]
+        self._check_command_was_done(offset, command, book, came=taker is not None)
+        if taker is not None and not done:
+            self._keep(offset, book, taker)
+        return executions
+
+    def _check_command_was_done(
+        self, offset: int, command: Command, book: _Book, *, came: bool
+    ) -> None:
+        match command:
+            case PlaceOrder() | PlaceMarketOrder() if not came:
+                raise RuleBroken(PRIORITY, offset, "the order did not come to the book")
+            case CancelOrder(order_id=order_id) if order_id in book.waiting:
+                raise RuleBroken(PRIORITY, offset, "a cancelled order is still there")
+            case CancelAllOrders() | DeleteOrderBook() if book.waiting:
+                raise RuleBroken(PRIORITY, offset, "cancelled orders are still there")
+            case _:
+                pass
+
+    def _keep(self, offset: int, book: _Book, taker: _Waiting) -> None:
+        order = taker.order
+        pair = AssetPair(order.amount_asset, order.price_asset)
+        tick = self.engine.settings.tick_size_at(pair, offset)
+        resting = self.engine.book(pair)
+        mine = None if resting is None else resting.get(order.id)
+        if mine is None or mine.amount != taker.amount or mine.fee != taker.fee:
+            raise RuleBroken(CONSERVATION, offset, "what remains of the order is not in the book")
+        self._rest(book, mine, correct_by_tick(order.price, order.side, tick))
+
+    def _rest(self, book: _Book, order: ActiveOrder, level: int) -> None:
+        self._number += 1
+        book.waiting[order.id] = _Waiting(order.order, level, self._number, order.amount, order.fee)
+        book.side(order.order.side).put(level, order.id)
+
+    def _execute(self, offset: int, book: _Book, taker: _Waiting, event: OrderExecuted) -> None:
+        self.counts.executions += 1
+        maker = book.waiting[event.maker.id]
+        opposite = book.side(maker.order.side)
+        if maker.order.side is taker.order.side:
+            raise RuleBroken(PRIORITY, offset, "both orders want the same")
+        if opposite.first() != event.maker.id:
+            raise RuleBroken(PRIORITY, offset, "another order was cheaper, or came earlier")
+        price, amount = event.price, event.amount
+        for order, executed in ((taker, event.taker), (maker, event.maker)):
+            self._check_limits(offset, order, price, amount)
+            fee = event.taker_fee if order is taker else event.maker_fee
+            order.amount -= amount
+            order.fee = max(0, order.fee - fee)
+            if (order.amount, order.fee) != (executed.amount, executed.fee):
+                raise RuleBroken(CONSERVATION, offset, "an order's rest does not add up")
+        self._check_sums(offset, event, taker.order, maker.order)
+        if event.maker_is_done:
+            book.remove(event.maker.id)
+
+    def _check_limits(self, offset: int, order: _Waiting, price: int, amount: int) -> None:
+        limit = order.order.price
+        if price > limit if order.order.side is Side.BUY else price < limit:
+            raise RuleBroken(PRIORITY, offset, f"price {price} is beyond the order's {limit}")
+        if not 0 < amount <= order.amount:
+            raise RuleBroken(CONSERVATION, offset, f"{amount} executed, {order.amount} were left")
+
+    def _check_sums(self, offset: int, event: OrderExecuted, taker: Order, maker: Order) -> None:
+        """What one gives is what the other gets, and fees are not above what orders allow."""
+        volume = event.amount * event.price // PRICE_CONSTANT
+        for order, fee, spent in (
+            (taker, event.taker_fee, event.taker_spending()),
+            (maker, event.maker_fee, event.maker_spending()),
+        ):
+            buys = order.side is Side.BUY
+            expected = {
+                order.price_asset if buys else order.amount_asset: volume if buys else event.amount
+            }
+            expected[order.matcher_fee_asset] = expected.get(order.matcher_fee_asset, 0) + fee
+            if spent != expected:
+                raise RuleBroken(CONSERVATION, offset, f"{spent} was given, {expected} was due")
+            if not 0 <= fee <= order.matcher_fee:
+                raise RuleBroken(CONSERVATION, offset, f"a fee of {fee} of {order.matcher_fee}")
+
+    def _check_crossing(self, offset: int, pair: AssetPair) -> None:
+        book = self._books.get(pair)
+        if book is not None and book.bids.ranks and book.asks.ranks:
+            bid, ask = book.bids.ranks[-1], -book.asks.ranks[-1]
+            if bid >= ask:
+                raise RuleBroken(PRIORITY, offset, f"the book is crossed: {bid} bid, {ask} asked")
+
+    def finish(self) -> None:
+        """Compare the books at the end. Raises ``RuleBroken``."""
+        for book in self.engine.books():
+            mine = self._books.get(book.pair, _Book())
+            theirs = {order.id: (order.amount, order.fee) for order in book.orders()}
+            if {key: (each.amount, each.fee) for key, each in mine.waiting.items()} != theirs:
+                raise RuleBroken(
+                    CONSERVATION, self.engine.last_offset, f"{book.pair.key}: orders differ"
+                )
