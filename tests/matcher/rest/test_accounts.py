@@ -180,6 +180,19 @@ async def test_balances() -> None:
     assert (reply.status, reply.json()["error"]) == (400, 4194304)
 
 
+async def test_all_balances_of_an_account() -> None:
+    api, _ = await traded()
+    path = f"GET /api/v1/balances/{public_key(ALICE)}"
+    told = {
+        "WAVES": {"tradable": "9994.995", "reserved": "5.005"},
+        NAME: {"tradable": "100", "reserved": "0"},
+    }
+    assert (await api(path, None, signature_headers(ALICE))).json() == told
+    assert (await api.keyed(path)).json() == told
+    assert (await api(path)).status == 403
+    assert (await api(path, None, signature_headers(BOB))).status == 400
+
+
 async def test_the_old_way_to_delete_from_the_history() -> None:
     api, ids = await traded()
     reply = await api(f"POST {BOOK}/delete", {"orderId": ids["filled"]})

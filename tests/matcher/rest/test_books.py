@@ -66,7 +66,7 @@ async def test_an_answer_is_kept_until_the_book_changes() -> None:
     assert isinstance(app, QuickApplication)
 
     def kept(query: bytes = b"", headers: dict[bytes, bytes] | None = None) -> WholeAnswer | None:
-        found = app.answer_at_once("GET", BOOK.encode(), query, headers or {}, b"")
+        found = app.answer_at_once("GET", BOOK.encode(), query, headers or {}, b"", "")
         return found if isinstance(found, WholeAnswer) else None
 
     assert kept() is None
@@ -90,7 +90,7 @@ async def test_as_many_spellings_as_anybody_likes_are_not_kept() -> None:
         await api(f"GET {BOOK}?depth={number}")
     assert isinstance(api.app, QuickApplication)
     found = [
-        api.app.answer_at_once("GET", BOOK.encode(), b"depth=%d" % number, {}, b"")
+        api.app.answer_at_once("GET", BOOK.encode(), b"depth=%d" % number, {}, b"", "")
         for number in range(40)
     ]
     assert sum(isinstance(each, WholeAnswer) for each in found) == 16

@@ -118,9 +118,16 @@ class Application:
         await _send(whole, send)
 
     def answer_at_once(
-        self, method: str, path: bytes, query: bytes, headers: dict[bytes, bytes], body: bytes
+        self,
+        method: str,
+        path: bytes,
+        query: bytes,
+        headers: dict[bytes, bytes],
+        body: bytes,
+        host: str,
     ) -> WholeAnswer | AsgiApplication:
         """The answer to a request that is all there, if it is kept; else what will give it."""
+        del host
         whole = self._kept(method, path, query, headers)
         if whole is not None:
             return whole

@@ -13,7 +13,7 @@ from typing import Final
 from soliton.chain.addresses import from_public_key
 from soliton.matcher.node_client import Balances
 from soliton.matcher.rest import auth
-from soliton.matcher.rest.answers import Answer, Rejected, plain
+from soliton.matcher.rest.answers import Answer, Rejected, encode_json, plain
 from soliton.matcher.rest.requests import (
     Request,
     read_address,
@@ -22,7 +22,8 @@ from soliton.matcher.rest.requests import (
     traded_or_elsewhere,
 )
 from soliton.matcher.rest.routes import Auth, Route
-from soliton.matcher.rest.samples import BALANCES
+from soliton.matcher.rest.samples import ALL_BALANCES, BALANCES
+from soliton.matching.arithmetic import decimal_text, denormalize_amount
 from soliton.matching.pairs import asset_text
 
 
@@ -53,7 +54,32 @@ async def reserved_balance(request: Request) -> Answer:
     return plain(balances_json(await request.core.reserved(owner)))
 
 
+async def all_balances(request: Request) -> Answer:
+    """What an account can trade and what is reserved, of every asset, as decimal text."""
+    core, public_key = request.core, read_public_key(request.segments[3])
+    owner = from_public_key(public_key, core.settings.network.chain_id)
+    try:
+        auth.check_signature(request, public_key)
+    except Rejected:
+        auth.check_key(request)
+    report = await core.report(owner)
+    out = {}
+    for asset in {**report.regular, **report.reserved}:
+        decimals = (await core.asset(asset)).decimals
+        tradable, reserved = report.tradable.get(asset, 0), report.reserved.get(asset, 0)
+        out[asset_text(asset)] = {
+            "tradable": decimal_text(denormalize_amount(tradable, decimals)),
+            "reserved": decimal_text(denormalize_amount(reserved, decimals)),
+        }
+    return Answer(encode_json(out))
+
+
 ROUTES: Final = (
+    Route(
+        "GET", "/api/v1/balances/{publicKey}", all_balances, "balances",
+        "What an account can trade, and what is reserved, of every asset", Auth.SIGNATURE_OR_KEY,
+        example=ALL_BALANCES,
+    ),
     Route(
         "GET", "/matcher/orderbook/{amount}/{price}/tradableBalance/{address}", tradable_balance,
         "balances", "What an account can offer in a pair", example=BALANCES,

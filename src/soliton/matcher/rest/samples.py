@@ -137,6 +137,10 @@ TRANSACTION: Final[dict[str, Any]] = {
     "order2": {**PLACED["message"], "orderType": "sell"},
 }
 BALANCES: Final[dict[str, int]] = {"WAVES": 99_999_700_000, ASSET: 100_000_000}
+ALL_BALANCES: Final[dict[str, Any]] = {
+    "WAVES": {"tradable": "999.997", "reserved": "0.003"},
+    ASSET: {"tradable": "1", "reserved": "0"},
+}
 RATES: Final[dict[str, float]] = {"WAVES": 1, ASSET: 0.5}
 SETTINGS: Final[dict[str, Any]] = {
     "success": True,

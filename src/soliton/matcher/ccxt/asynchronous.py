@@ -1,0 +1,183 @@
+"""The driver for ccxt, for programs with asyncio.
+
+What lives here: the class that awaits. What does not: what its methods do (``steps``).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ccxt.async_support.base.exchange import Exchange
+
+from soliton.matcher.ccxt import steps
+from soliton.matcher.ccxt.description import DESCRIPTION, raise_for
+from soliton.matcher.ccxt.signing import signed_url
+from soliton.matcher.ccxt.steps import Candles, Listed, Params, Result, Steps, Unified
+
+__all__ = ["SolitonMatcher"]
+
+_BODY_PLACE: Final = 5
+"""Where ccxt gives the text of the answer when it asks for an error."""
+
+
+class SolitonMatcher(Exchange):
+    """The exchange, for asyncio; ``close`` it at the end. ``secret`` is a private key."""
+
+    def describe(self) -> Unified:
+        """What ccxt knows about the exchange."""
+        described: Unified = self.deep_extend(super().describe(), DESCRIPTION)
+        return described
+
+    async def _run(self, todo: Steps[Result]) -> Result:
+        answer: Any = None
+        while True:
+            try:
+                wanted = todo.send(answer)
+            except StopIteration as ended:
+                result: Result = ended.value
+                return result
+            answer = await self.request(*wanted.arguments())
+
+    def sign(
+        self,
+        path: str,
+        api: str = "public",
+        method: str = "GET",
+        params: Params = None,
+        headers: dict[str, str] | None = None,
+        body: str | None = None,
+    ) -> Unified:
+        """The request as it is sent."""
+        return signed_url(self, path, api, method, params or {}, headers, body)
+
+    def handle_errors(self, *told: object) -> None:
+        """Turn the matcher's codes into ccxt's errors."""
+        raise_for(told[_BODY_PLACE])
+
+    async def fetch_markets(self, params: Params = None) -> Listed:
+        """All markets."""
+        return await self._run(steps.fetch_markets(self, params))
+
+    async def fetch_ticker(self, symbol: str, params: Params = None) -> Unified:
+        """The last 24 hours of a market."""
+        await self.load_markets()
+        return await self._run(steps.fetch_ticker(self, symbol, params))
+
+    async def fetch_tickers(
+        self, symbols: list[str] | None = None, params: Params = None
+    ) -> Unified:
+        """The last 24 hours of all markets."""
+        await self.load_markets()
+        return await self._run(steps.fetch_tickers(self, symbols, params))
+
+    async def fetch_order_book(
+        self, symbol: str, limit: int | None = None, params: Params = None
+    ) -> Unified:
+        """The best levels."""
+        await self.load_markets()
+        return await self._run(steps.fetch_order_book(self, symbol, limit, params))
+
+    async def fetch_trades(
+        self, symbol: str, since: int | None = None, limit: int | None = None, params: Params = None
+    ) -> Listed:
+        """Executions of everybody."""
+        await self.load_markets()
+        return await self._run(steps.fetch_trades(self, symbol, since, limit, params))
+
+    async def fetch_ohlcv(
+        self,
+        symbol: str,
+        timeframe: str = "1m",
+        since: int | None = None,
+        limit: int | None = None,
+        params: Params = None,
+    ) -> Candles:
+        """Candles."""
+        await self.load_markets()
+        return await self._run(steps.fetch_ohlcv(self, symbol, timeframe, since, limit, params))
+
+    async def fetch_balance(self, params: Params = None) -> Unified:
+        """What the account can trade, and what is reserved for its orders."""
+        await self.load_markets()
+        return await self._run(steps.fetch_balance(self, params))
+
+    async def create_order(
+        self,
+        symbol: str,
+        type: str,
+        side: str,
+        amount: float,
+        price: float | None = None,
+        params: Params = None,
+    ) -> Unified:
+        """Sign and place an order; a market order without a price takes one from the book."""
+        await self.load_markets()
+        return await self._run(steps.create_order(self, symbol, type, side, amount, price, params))
+
+    async def cancel_order(
+        self, id: str, symbol: str | None = None, params: Params = None
+    ) -> Unified:
+        """Cancel an order."""
+        await self.load_markets()
+        return await self._run(steps.cancel_order(self, id, symbol, params))
+
+    async def cancel_all_orders(self, symbol: str | None = None, params: Params = None) -> Listed:
+        """Cancel all orders, of a market or at all."""
+        await self.load_markets()
+        return await self._run(steps.cancel_all_orders(self, symbol, params))
+
+    async def fetch_order(
+        self, id: str, symbol: str | None = None, params: Params = None
+    ) -> Unified:
+        """An order of the account."""
+        await self.load_markets()
+        return await self._run(steps.fetch_order(self, id, symbol, params))
+
+    async def fetch_orders(
+        self,
+        symbol: str | None = None,
+        since: int | None = None,
+        limit: int | None = None,
+        params: Params = None,
+    ) -> Listed:
+        """The account's orders, as many as the matcher remembers."""
+        await self.load_markets()
+        return await self._run(steps.fetch_orders(self, symbol, since, limit, params))
+
+    async def fetch_open_orders(
+        self,
+        symbol: str | None = None,
+        since: int | None = None,
+        limit: int | None = None,
+        params: Params = None,
+    ) -> Listed:
+        """The account's orders that may still be executed."""
+        await self.load_markets()
+        return await self._run(
+            steps.fetch_orders(self, symbol, since, limit, {**(params or {}), "activeOnly": "true"})
+        )
+
+    async def fetch_closed_orders(
+        self,
+        symbol: str | None = None,
+        since: int | None = None,
+        limit: int | None = None,
+        params: Params = None,
+    ) -> Listed:
+        """The account's orders that are done with."""
+        await self.load_markets()
+        return await self._run(
+            steps.fetch_orders(self, symbol, since, limit, {**(params or {}), "closedOnly": "true"})
+        )
+
+    async def fetch_order_trades(
+        self,
+        id: str,
+        symbol: str | None = None,
+        since: int | None = None,
+        limit: int | None = None,
+        params: Params = None,
+    ) -> Listed:
+        """The executions of an order."""
+        await self.load_markets()
+        return await self._run(steps.fetch_order_trades(self, id, symbol, since, limit, params))

@@ -1,0 +1,531 @@
+"""What the driver's methods do, once for both of its classes.
+
+Each is a generator: it yields the requests that it needs and is sent their answers, so that whoever
+runs it may block or await.
+
+What lives here: requests and the translation of their answers into ccxt's structures. What does
+not: running them (``soliton.matcher.ccxt``, ``asynchronous``).
+
+Source: https://docs.ccxt.com, the manual of the unified interface.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from decimal import ROUND_DOWN, Decimal
+from typing import Any, Final, TypeVar
+
+from ccxt.base.errors import BadSymbol, InvalidOrder
+from ccxt.base.exchange import Exchange
+
+from soliton.chain.orders import Order, PriceMode, Side
+from soliton.crypto import base58
+from soliton.matcher.ccxt.signing import keys_of, public_key_of, signature, signed_order
+from soliton.matching.pairs import NATIVE_TEXT, parse_asset
+
+Params = dict[str, Any] | None
+Result = TypeVar("Result")
+Unified = dict[str, Any]
+"""One of ccxt's structures: a market, a ticker, an order..."""
+Listed = list[Unified]
+Candles = list[list[float]]
+
+PRICE_DECIMALS: Final = 8
+MAX_ROWS: Final = 1_000
+_FIRST_PROTOBUF_VERSION: Final = 4
+_PLAIN_CODE: Final = re.compile(r"[A-Za-z0-9_.]{1,32}")
+_STATUSES: Final = {
+    "Accepted": "open",
+    "PartiallyFilled": "open",
+    "Filled": "closed",
+    "Cancelled": "canceled",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A request."""
+
+    path: str
+    params: dict[str, Any] = field(default_factory=dict)
+    method: str = "GET"
+    api: str = "public"
+
+    def arguments(self) -> tuple[str, str, str, dict[str, Any]]:
+        """What ccxt's ``request`` takes."""
+        return self.path, self.api, self.method, self.params
+
+
+Steps = Generator[Wanted, Any, Result]
+
+
+# --- markets --------------------------------------------------------------------------------------
+
+
+def fetch_markets(exchange: Exchange, params: Params) -> Steps[Listed]:
+    """All markets. Assets go by their names where these are plain and unique, else by their ids."""
+    told = yield Wanted("matcher/orderbook", params or {})
+    names = {NATIVE_TEXT: {NATIVE_TEXT}}
+    for market in told["markets"]:
+        for side in ("amount", "price"):
+            names.setdefault(market[f"{side}AssetName"], set()).add(market[f"{side}Asset"])
+    return [_market(exchange, market, names) for market in told["markets"]]
+
+
+def _market(exchange: Exchange, market: dict[str, Any], names: dict[str, set[str]]) -> Unified:
+    def code(side: str) -> str:
+        name, asset = str(market[f"{side}AssetName"]), str(market[f"{side}Asset"])
+        return name if names[name] == {asset} and _PLAIN_CODE.fullmatch(name) else asset
+
+    base, quote = code("amount"), code("price")
+    amount_decimals = market["amountAssetInfo"]["decimals"]
+    price_decimals = market["priceAssetInfo"]["decimals"]
+    # An order's price has that many decimals; the chain's transactions have eight at most.
+    digits = min(PRICE_DECIMALS, PRICE_DECIMALS + price_decimals - amount_decimals)
+    limits = market.get("restrictions", {})
+    tick = max(Decimal(1).scaleb(-digits), Decimal(market["matchingRules"]["tickSize"]))
+    return {
+        "id": f"{market['amountAsset']}-{market['priceAsset']}",
+        "symbol": f"{base}/{quote}",
+        "base": base,
+        "quote": quote,
+        "baseId": market["amountAsset"],
+        "quoteId": market["priceAsset"],
+        "type": "spot",
+        "spot": True,
+        "margin": False,
+        "swap": False,
+        "future": False,
+        "option": False,
+        "contract": False,
+        "active": True,
+        "created": market["created"],
+        "precision": {"amount": float(Decimal(1).scaleb(-amount_decimals)), "price": float(tick)},
+        "limits": {
+            "amount": _range(exchange, limits, "Amount"),
+            "price": _range(exchange, limits, "Price"),
+            "cost": {"min": None, "max": None},
+            "leverage": {"min": None, "max": None},
+        },
+        "info": {**market, "amountDecimals": amount_decimals, "priceDecimals": price_decimals},
+    }
+
+
+def _range(exchange: Exchange, limits: dict[str, Any], what: str) -> dict[str, Any]:
+    return {
+        "min": exchange.safe_number(limits, f"min{what}"),
+        "max": exchange.safe_number(limits, f"max{what}"),
+    }
+
+
+def _place(market: Unified) -> dict[str, str]:
+    return {"base": market["baseId"], "quote": market["quoteId"]}
+
+
+def _price_scale(market: Unified) -> int:
+    """How many digits of a normalised price stand behind the point."""
+    info = market["info"]
+    return int(PRICE_DECIMALS + info["priceDecimals"] - info["amountDecimals"])
+
+
+def _price(units: int, market: Unified) -> str:
+    return format(Decimal(units).scaleb(-_price_scale(market)), "f")
+
+
+def _amount(units: int, market: Unified) -> str:
+    return format(Decimal(units).scaleb(-market["info"]["amountDecimals"]), "f")
+
+
+def _units(value: object, digits: int) -> int:
+    return int(Decimal(str(value)).scaleb(digits).to_integral_value(ROUND_DOWN))
+
+
+# --- market data ----------------------------------------------------------------------------------
+
+
+def fetch_ticker(exchange: Exchange, symbol: str, params: Params) -> Steps[Unified]:
+    """The last 24 hours of a market."""
+    market = exchange.market(symbol)
+    path = "api/v1/tickers/{base}/{quote}"
+    return _ticker(exchange, (yield Wanted(path, {**_place(market), **(params or {})})))
+
+
+def fetch_tickers(exchange: Exchange, symbols: list[str] | None, params: Params) -> Steps[Unified]:
+    """The last 24 hours of all markets."""
+    told = yield Wanted("api/v1/tickers", params or {})
+    known = [_ticker(exchange, one) for one in told if one["symbol"] in exchange.markets_by_id]
+    return exchange.filter_by_array_tickers(known, "symbol", symbols)
+
+
+def _ticker(exchange: Exchange, told: dict[str, Any]) -> Unified:
+    market = exchange.safe_market(told["symbol"])
+    timestamp = told["timestamp"]
+    return exchange.safe_ticker(
+        {
+            "symbol": market["symbol"],
+            "timestamp": timestamp,
+            "datetime": exchange.iso8601(timestamp),
+            "high": told.get("high"),
+            "low": told.get("low"),
+            "bid": told.get("bid"),
+            "bidVolume": told.get("bidAmount"),
+            "ask": told.get("ask"),
+            "askVolume": told.get("askAmount"),
+            "open": told.get("open"),
+            "close": told.get("last"),
+            "last": told.get("last"),
+            "baseVolume": told.get("volume"),
+            "quoteVolume": told.get("priceVolume"),
+            "info": told,
+        },
+        market,
+    )
+
+
+def fetch_order_book(
+    exchange: Exchange, symbol: str, limit: int | None, params: Params
+) -> Steps[Unified]:
+    """The best levels."""
+    market = exchange.market(symbol)
+    query = {} if limit is None else {"depth": limit}
+    path = "matcher/orderbook/{base}/{quote}"
+    told = yield Wanted(path, {**_place(market), **query, **(params or {})})
+
+    def side(levels: list[Any]) -> list[list[float]]:
+        return [
+            [float(_price(level["price"], market)), float(_amount(level["amount"], market))]
+            for level in levels[:limit]
+        ]
+
+    timestamp = told["timestamp"]
+    return {
+        "symbol": market["symbol"],
+        "bids": side(told["bids"]),
+        "asks": side(told["asks"]),
+        "timestamp": timestamp,
+        "datetime": exchange.iso8601(timestamp),
+        "nonce": None,
+    }
+
+
+def fetch_trades(
+    exchange: Exchange, symbol: str, since: int | None, limit: int | None, params: Params
+) -> Steps[Listed]:
+    """Executions of everybody, the oldest first."""
+    market = exchange.market(symbol)
+    query: dict[str, Any] = {} if since is None else {"since": since}
+    if limit is not None:
+        query["limit"] = min(limit, MAX_ROWS)
+    path = "api/v1/trades/{base}/{quote}"
+    told = yield Wanted(path, {**_place(market), **query, **(params or {})})
+    return [
+        exchange.safe_trade(
+            {
+                "id": trade["id"],
+                "timestamp": trade["timestamp"],
+                "datetime": exchange.iso8601(trade["timestamp"]),
+                "symbol": market["symbol"],
+                "side": trade["side"],
+                "price": trade["price"],
+                "amount": trade["amount"],
+                "info": trade,
+            },
+            market,
+        )
+        for trade in told
+    ]
+
+
+def fetch_ohlcv(
+    exchange: Exchange,
+    symbol: str,
+    timeframe: str,
+    since: int | None,
+    limit: int | None,
+    params: Params,
+) -> Steps[Candles]:
+    """Candles, the oldest first; volumes are in the base asset."""
+    market = exchange.market(symbol)
+    query: dict[str, Any] = {"interval": exchange.timeframes[timeframe]}
+    if since is not None:
+        query["since"] = since
+    if limit is not None:
+        query["limit"] = min(limit, MAX_ROWS)
+    path = "api/v1/candles/{base}/{quote}"
+    told = yield Wanted(path, {**_place(market), **query, **(params or {})})
+    return [[row[0], *(float(text) for text in row[1:6])] for row in told]
+
+
+# --- the account ----------------------------------------------------------------------------------
+
+
+def fetch_balance(exchange: Exchange, params: Params) -> Steps[Unified]:
+    """What the account can trade, and what is reserved for its orders."""
+    query = {"publicKey": public_key_of(exchange), **(params or {})}
+    told = yield Wanted("api/v1/balances/{publicKey}", query, api="private")
+    codes = {}
+    for market in exchange.markets.values():
+        codes[market["baseId"]], codes[market["quoteId"]] = market["base"], market["quote"]
+    out: dict[str, Any] = {"info": told}
+    for asset, amounts in told.items():
+        balance = {"free": amounts["tradable"], "used": amounts["reserved"]}
+        out[codes.get(asset, asset)] = balance
+    return exchange.safe_balance(out)
+
+
+def create_order(
+    exchange: Exchange,
+    symbol: str,
+    kind: str,
+    side: str,
+    amount: float,
+    price: float | None,
+    params: Params,
+) -> Steps[Unified]:
+    """Sign and place an order."""
+    market, options = exchange.market(symbol), {**exchange.options, **(params or {})}
+    if kind not in ("limit", "market") or side not in ("buy", "sell"):
+        raise InvalidOrder(f"soliton has no orders of type {kind} and side {side}")
+    settings = yield Wanted("matcher/settings")
+    scale = _price_scale(market)
+    units = _units(amount, market["info"]["amountDecimals"])
+    if price is None:
+        if kind == "limit":
+            raise InvalidOrder("soliton needs a price for a limit order")
+        price_units = yield from _market_price(market, side, units, options["marketSlippage"])
+    else:
+        # Digits that the market's precision does not have are cut off.
+        price_units = _units(
+            exchange.decimal_to_precision(
+                price, 0, market["precision"]["price"], exchange.precisionMode
+            ),
+            scale,
+        )
+    fee = yield from _least_fee(market, side, units, price_units, options)
+    version, now = int(options["orderVersion"]), exchange.milliseconds()
+    posted = signed_order(
+        exchange,
+        Order(
+            version=version,
+            chain_id=settings["networkByte"],
+            sender_public_key=keys_of(exchange)[0],
+            matcher_public_key=base58.decode(settings["matcherPublicKey"]),
+            amount_asset=parse_asset(market["baseId"]),
+            price_asset=parse_asset(market["quoteId"]),
+            side=Side.BUY if side == "buy" else Side.SELL,
+            amount=units,
+            price=price_units,
+            timestamp=now,
+            expiration=now + int(options["orderLifetimeMs"]),
+            matcher_fee=fee["matcherFee"],
+            matcher_fee_asset=parse_asset(fee["feeAssetId"]),
+            price_mode=(
+                PriceMode.ASSET_DECIMALS
+                if version >= _FIRST_PROTOBUF_VERSION
+                else PriceMode.DEFAULT
+            ),
+        ),
+    )
+    path = "matcher/orderbook/market" if kind == "market" else "matcher/orderbook"
+    told = (yield Wanted(path, posted, "POST"))["message"]
+    return _placed(exchange, market, kind, told)
+
+
+def _placed(exchange: Exchange, market: Unified, kind: str, told: dict[str, Any]) -> Unified:
+    return exchange.safe_order(
+        {
+            "id": told["id"],
+            "timestamp": told["timestamp"],
+            "datetime": exchange.iso8601(told["timestamp"]),
+            "symbol": market["symbol"],
+            "type": kind,
+            "side": told["orderType"],
+            "price": _price(told["price"], market),
+            "amount": _amount(told["amount"], market),
+            "status": "closed" if kind == "market" else "open",
+            "info": told,
+        },
+        market,
+    )
+
+
+def _market_price(market: Unified, side: str, units: int, slippage: float) -> Steps[int]:
+    """The worst price that is acceptable: that of the last level needed, and some more."""
+    told = yield Wanted("matcher/orderbook/{base}/{quote}", _place(market))
+    levels = told["asks"] if side == "buy" else told["bids"]
+    for level in levels:
+        units -= level["amount"]
+        if units <= 0:
+            break
+    else:
+        raise InvalidOrder(f"soliton's book of {market['symbol']} has not that much to {side}")
+    factor = Decimal(str(1 + slippage if side == "buy" else 1 - slippage))
+    tick = max(_units(market["precision"]["price"], _price_scale(market)), 1)
+    worst = int(level["price"] * factor)
+    return max(worst - worst % tick, tick)
+
+
+def _least_fee(
+    market: Unified, side: str, units: int, price: int, options: dict[str, Any]
+) -> Steps[dict[str, Any]]:
+    if "matcherFee" in options:
+        given = {"matcherFee": int(options["matcherFee"])}
+        return {**given, "feeAssetId": options.get("matcherFeeAssetId") or NATIVE_TEXT}
+    path = "matcher/orderbook/{base}/{quote}/calculateFee"
+    wanted = {"orderType": side, "amount": units, "price": price}
+    fee: dict[str, Any] = (yield Wanted(path, {**_place(market), **wanted}, "POST"))["base"]
+    return fee
+
+
+def cancel_order(
+    exchange: Exchange, order_id: str, symbol: str | None, params: Params
+) -> Steps[Unified]:
+    """Cancel an order of the account."""
+    body = {
+        "sender": public_key_of(exchange),
+        "orderId": order_id,
+        "signature": signature(exchange, base58.decode(order_id)),
+    }
+    told = yield Wanted("matcher/orderbook/cancel", {**body, **(params or {})}, "POST")
+    return exchange.safe_order(
+        {"id": told["orderId"], "symbol": symbol, "status": "canceled", "info": told}
+    )
+
+
+def cancel_all_orders(exchange: Exchange, symbol: str | None, params: Params) -> Steps[Listed]:
+    """Cancel all orders, of a market or at all; those that could not be have their error in
+    ``info``.
+    """
+    timestamp = exchange.milliseconds()
+    body: dict[str, Any] = {
+        "sender": public_key_of(exchange),
+        "timestamp": timestamp,
+        "signature": signature(exchange, timestamp.to_bytes(8, "big")),
+    }
+    path = "matcher/orderbook/cancel"
+    if symbol is not None:
+        path = "matcher/orderbook/{base}/{quote}/cancel"
+        body |= _place(exchange.market(symbol))
+    told = yield Wanted(path, {**body, **(params or {})}, "POST")
+    return [
+        exchange.safe_order(
+            {
+                "id": item.get("orderId"),
+                "symbol": symbol,
+                "status": "canceled" if item["success"] else None,
+                "info": item,
+            }
+        )
+        for item in told["message"][0]
+    ]
+
+
+def fetch_order(
+    exchange: Exchange, order_id: str, symbol: str | None, params: Params
+) -> Steps[Unified]:
+    """An order of the account."""
+    del symbol
+    query = {"publicKey": public_key_of(exchange), "orderId": order_id, **(params or {})}
+    told = yield Wanted("matcher/orderbook/{publicKey}/{orderId}", query, api="private")
+    return _order(exchange, told)
+
+
+def fetch_orders(
+    exchange: Exchange, symbol: str | None, since: int | None, limit: int | None, params: Params
+) -> Steps[Listed]:
+    """The account's orders."""
+    query = {"publicKey": public_key_of(exchange), **(params or {})}
+    path = "matcher/orderbook/{publicKey}"
+    if symbol is not None:
+        path = "matcher/orderbook/{base}/{quote}/publicKey/{publicKey}"
+        query |= _place(exchange.market(symbol))
+    told = yield Wanted(path, query, api="private")
+    found = [_order(exchange, item) for item in told if _is_known(exchange, item)]
+    found.sort(key=lambda order: order["timestamp"])
+    return exchange.filter_by_symbol_since_limit(found, symbol, since, limit)
+
+
+def _market_id(item: dict[str, Any]) -> str:
+    return f"{item['assetPair']['amountAsset']}-{item['assetPair']['priceAsset']}"
+
+
+def _is_known(exchange: Exchange, item: dict[str, Any]) -> bool:
+    return _market_id(item) in exchange.markets_by_id
+
+
+def _order(exchange: Exchange, item: dict[str, Any]) -> Unified:
+    if not _is_known(exchange, item):
+        raise BadSymbol(f"soliton's market {_market_id(item)} is new: load_markets again")
+    market = exchange.safe_market(_market_id(item))
+    filled, average = item["filled"], item["avgWeighedPrice"]
+    return exchange.safe_order(
+        {
+            "id": item["id"],
+            "timestamp": item["timestamp"],
+            "datetime": exchange.iso8601(item["timestamp"]),
+            "symbol": market["symbol"],
+            "type": item["orderType"],
+            "side": item["type"],
+            "price": _price(item["price"], market),
+            "amount": _amount(item["amount"], market),
+            "filled": _amount(filled, market),
+            "average": _price(average, market) if filled else None,
+            "status": _STATUSES[item["status"]],
+            "fee": _fee(market, item),
+            "info": item,
+        },
+        market,
+    )
+
+
+def _fee(market: Unified, item: dict[str, Any]) -> Unified:
+    """What was paid. Of an asset that is not the market's, the decimals are not known here."""
+    asset, info = item["feeAsset"], market["info"]
+    known = {
+        NATIVE_TEXT: (NATIVE_TEXT, 8),
+        market["baseId"]: (market["base"], info["amountDecimals"]),
+        market["quoteId"]: (market["quote"], info["priceDecimals"]),
+    }
+    if asset not in known:
+        return {"cost": None, "currency": asset}
+    code, decimals = known[asset]
+    return {"cost": float(Decimal(item["filledFee"]).scaleb(-decimals)), "currency": code}
+
+
+def fetch_order_trades(
+    exchange: Exchange,
+    order_id: str,
+    symbol: str | None,
+    since: int | None,
+    limit: int | None,
+    params: Params,
+) -> Steps[Listed]:
+    """The executions of an order, from its exchange transactions."""
+    query = {"orderId": order_id, **(params or {})}
+    told = yield Wanted("matcher/transactions/{orderId}", query)
+    trades = []
+    for transaction in told:
+        ours, other = transaction["order1"], transaction["order2"]
+        if ours["id"] != order_id:
+            ours, other = other, ours
+        market = exchange.safe_market(_market_id(ours))
+        trades.append(
+            exchange.safe_trade(
+                {
+                    "id": transaction["id"],
+                    "order": order_id,
+                    "timestamp": transaction["timestamp"],
+                    "datetime": exchange.iso8601(transaction["timestamp"]),
+                    "symbol": market["symbol"],
+                    "side": ours["orderType"],
+                    "takerOrMaker": "taker" if ours["timestamp"] > other["timestamp"] else "maker",
+                    "price": _price(transaction["assetDecimalsPrice"], market),
+                    "amount": _amount(transaction["amount"], market),
+                    "info": transaction,
+                },
+                market,
+            )
+        )
+    return exchange.filter_by_symbol_since_limit(trades, symbol, since, limit)

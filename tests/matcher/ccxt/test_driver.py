@@ -1,0 +1,216 @@
+"""The driver under the real ccxt, blocking and with asyncio, against a served matcher."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import ccxt
+import pytest
+import pytest_asyncio
+
+from soliton.crypto import base58
+from soliton.matcher.ccxt import SolitonMatcher
+from soliton.matcher.ccxt.asynchronous import SolitonMatcher as AsyncMatcher
+from soliton.matcher.ccxt.description import ERRORS
+from soliton.matching.errors import KINDS
+from soliton.matching.pairs import AssetPair
+from tests.matcher.fakes import ALICE, BOB, DOLLAR, GOLD, NOW, buy, sell
+from tests.matcher.websocket.streams import Place, served
+
+SYMBOL = "Gold/WAVES"
+GOLD_NAME = base58.encode(GOLD)
+
+
+def credentials(place: Place) -> dict[str, Any]:
+    return {
+        "secret": base58.encode(ALICE.private_key),
+        "urls": {"api": f"http://127.0.0.1:{place.port}"},
+    }
+
+
+class Exchange:
+    """The same calls to either driver: the blocking one runs in a thread."""
+
+    def __init__(self, driver: Any, *, blocks: bool) -> None:
+        self.driver = driver
+        self._blocks = blocks
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        method = getattr(self.driver, name)
+
+        async def call(*arguments: Any) -> Any:
+            if self._blocks:
+                return await asyncio.to_thread(method, *arguments)
+            return await method(*arguments)
+
+        return call
+
+
+@pytest_asyncio.fixture
+async def place() -> AsyncIterator[Place]:
+    """Two asks, and an execution of the first of them."""
+    async with served() as place:
+        await place.api.place(sell(BOB, 2 * 10**8, 3 * 10**8))
+        await place.api.place(sell(BOB, 10**8, 4 * 10**8))
+        await place.api.place(buy(BOB, 5 * 10**7, 3 * 10**8))
+        yield place
+
+
+@pytest_asyncio.fixture(params=["blocking", "asyncio"])
+async def exchange(request: pytest.FixtureRequest, place: Place) -> AsyncIterator[Exchange]:
+    if request.param == "blocking":
+        driver = SolitonMatcher(credentials(place))
+        yield Exchange(driver, blocks=True)
+        driver.session.close()
+    else:
+        awaiting = AsyncMatcher(credentials(place))
+        yield Exchange(awaiting, blocks=False)
+        await awaiting.close()
+
+
+def at_present(place: Place, exchange: Exchange) -> None:
+    """Signatures and orders expire: the driver's clock has to show what the fake's does."""
+    place.core.time = NOW
+    exchange.driver.milliseconds = lambda: NOW
+
+
+async def test_markets(exchange: Exchange) -> None:
+    markets = await exchange.load_markets()
+    market = markets[SYMBOL]
+    assert (market["id"], market["base"], market["quote"]) == (
+        *(f"{GOLD_NAME}-WAVES", "Gold", "WAVES"),
+    )
+    assert market["precision"] == {"amount": 1e-8, "price": 1e-8}
+    assert market["spot"] is True and market["active"] is True
+
+
+async def test_book_and_trades(exchange: Exchange) -> None:
+    book = await exchange.fetch_order_book(SYMBOL)
+    assert book["asks"] == [[3.0, 1.5], [4.0, 1.0]] and book["bids"] == []
+    assert (await exchange.fetch_order_book(SYMBOL, 1))["asks"] == [[3.0, 1.5]]
+    (trade,) = await exchange.fetch_trades(SYMBOL)
+    assert (trade["price"], trade["amount"], trade["side"], trade["cost"]) == (3, 0.5, "buy", 1.5)
+    assert trade["timestamp"] == NOW
+    assert await exchange.fetch_trades(SYMBOL, NOW + 1, 5) == []
+
+
+async def test_ticker_and_candles(place: Place, exchange: Exchange) -> None:
+    place.core.time = NOW
+    ticker = await exchange.fetch_ticker(SYMBOL)
+    assert (ticker["last"], ticker["ask"], ticker["bid"], ticker["baseVolume"]) == (3, 3, None, 0.5)
+    assert list(await exchange.fetch_tickers()) == [SYMBOL]
+    assert await exchange.fetch_tickers(["Gold/WAVES"]) == await exchange.fetch_tickers()
+    start = NOW - NOW % 60_000
+    candles = await exchange.fetch_ohlcv(SYMBOL, "1m", start, 1)
+    assert candles == [[start, 3.0, 3.0, 3.0, 3.0, 0.5]]
+
+
+async def test_an_order_and_its_end(place: Place, exchange: Exchange) -> None:
+    at_present(place, exchange)
+    placed = await exchange.create_order(SYMBOL, "limit", "buy", 1, 2.5)
+    assert (placed["status"], placed["price"], placed["amount"]) == ("open", 2.5, 1)
+    (resting,) = place.core.placed[-1:]
+    assert (resting.price, resting.amount, resting.matcher_fee) == (25 * 10**7, 10**8, 300_000)
+    assert (await exchange.fetch_open_orders(SYMBOL))[0]["id"] == placed["id"]
+    await place.api.place(sell(BOB, 25 * 10**6, 10**8))
+    order = await exchange.fetch_order(placed["id"])
+    assert (order["status"], order["filled"], order["remaining"]) == ("open", 0.25, 0.75)
+    assert (order["average"], order["cost"]) == (2.5, 0.625)
+    assert order["fee"]["cost"] == 0.00075 and order["fee"]["currency"] == "WAVES"
+    balance = await exchange.fetch_balance()
+    assert balance["WAVES"]["used"] == 1.87725 and balance["Gold"]["free"] == 100
+    cancelled = await exchange.cancel_order(placed["id"], SYMBOL)
+    assert cancelled["status"] == "canceled"
+    assert await exchange.fetch_open_orders() == []
+    (closed,) = await exchange.fetch_closed_orders(SYMBOL)
+    assert (closed["id"], closed["status"]) == (placed["id"], "canceled")
+    with pytest.raises(ccxt.OrderNotFound):
+        await exchange.cancel_order(placed["id"])
+    assert await exchange.fetch_order_trades(placed["id"]) == []
+
+
+async def test_market_orders(place: Place, exchange: Exchange) -> None:
+    at_present(place, exchange)
+    placed = await exchange.create_order(SYMBOL, "market", "buy", 2)
+    # The second level is needed, and 5 % more is allowed.
+    assert place.core.placed[-1].price == 42 * 10**7
+    order = await exchange.fetch_order(placed["id"])
+    assert (order["type"], order["status"], order["filled"]) == ("market", "closed", 2)
+    with pytest.raises(ccxt.InvalidOrder):
+        await exchange.create_order(SYMBOL, "market", "sell", 2)
+    with pytest.raises(ccxt.InvalidOrder):
+        await exchange.create_order(SYMBOL, "limit", "buy", 2)
+    with pytest.raises(ccxt.InvalidOrder):
+        await exchange.create_order(SYMBOL, "stop", "buy", 2, 1)
+
+
+async def test_all_orders_are_cancelled(place: Place, exchange: Exchange) -> None:
+    at_present(place, exchange)
+    ids = {(await exchange.create_order(SYMBOL, "limit", "buy", n, 1))["id"] for n in (1, 2)}
+    assert {order["id"] for order in await exchange.cancel_all_orders(SYMBOL)} == ids
+    assert await exchange.cancel_all_orders() == []
+    orders = await exchange.fetch_orders(SYMBOL, None, 1)
+    assert len(orders) == 1
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+async def test_order_versions(place: Place, exchange: Exchange, version: int) -> None:
+    at_present(place, exchange)
+    await exchange.create_order(SYMBOL, "limit", "buy", 1, 1, {"orderVersion": version})
+    assert place.core.placed[-1].version == version
+
+
+async def test_amounts_and_prices_to_the_last_unit(place: Place, exchange: Exchange) -> None:
+    at_present(place, exchange)
+    await exchange.create_order(SYMBOL, "limit", "buy", 0.29, 0.57)
+    assert (place.core.placed[-1].amount, place.core.placed[-1].price) == (29_000_000, 57_000_000)
+    await exchange.create_order(SYMBOL, "limit", "buy", 1e-8 * 123_456_789, 1e-8)
+    assert place.core.placed[-1].price == 1
+
+
+async def test_pairs_of_other_decimals(place: Place, exchange: Exchange) -> None:
+    pair = AssetPair(GOLD, DOLLAR) if GOLD > DOLLAR else AssetPair(DOLLAR, GOLD)
+    await place.api.place(buy(BOB, 10**8, 10**9, pair=pair))
+    at_present(place, exchange)
+    markets = await exchange.load_markets()
+    (symbol,) = set(markets) - {SYMBOL}
+    amount_decimals = 8 if pair.amount_asset == GOLD else 2
+    price_decimals = 10 - amount_decimals
+    digits = min(8, 8 + price_decimals - amount_decimals)
+    assert markets[symbol]["precision"]["price"] == pytest.approx(10**-digits)
+    await exchange.create_order(symbol, "limit", "buy", 1, 1)
+    assert place.core.placed[-1].amount == 10**amount_decimals
+    assert place.core.placed[-1].price == 10 ** (8 + price_decimals - amount_decimals)
+    book = await exchange.fetch_order_book(symbol)
+    assert [1.0, 1.0] in book["bids"]
+
+
+async def test_errors_are_those_of_ccxt(place: Place, exchange: Exchange) -> None:
+    at_present(place, exchange)
+    with pytest.raises(ccxt.BadSymbol):
+        await exchange.fetch_ticker("Silver/WAVES")
+    with pytest.raises(ccxt.OrderNotFound):
+        await exchange.fetch_order(base58.encode(bytes(32)))
+    exchange.driver.secret = ""
+    with pytest.raises(ccxt.AuthenticationError):
+        await exchange.fetch_balance()
+    exchange.driver.secret = "111"
+    with pytest.raises(ccxt.AuthenticationError):
+        await exchange.fetch_balance()
+    place.core.time = 0
+    exchange.driver.secret = base58.encode(ALICE.private_key)
+    with pytest.raises(ccxt.AuthenticationError):
+        await exchange.fetch_orders()
+
+
+def test_the_table_of_errors_has_codes_of_ours_only() -> None:
+    assert set(ERRORS) <= {kind.code for kind in KINDS.values()}
+
+
+def test_what_is_promised_is_there() -> None:
+    for driver in (SolitonMatcher(), AsyncMatcher()):
+        for ability, there in driver.has.items():
+            if there is True and ability.startswith(("fetch", "create", "cancel")):
+                assert callable(getattr(driver, ability)), ability
