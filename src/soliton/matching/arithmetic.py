@@ -79,7 +79,7 @@ def partial_fee(fee: int, total: int | Decimal, part: int | Decimal) -> int:
 
     The reference rounds the product and the quotient to 34 digits, which shows with huge fees.
     """
-    if fee < _EXACT_FEE and isinstance(total, int) and isinstance(part, int):
+    if fee < _EXACT_FEE and type(total) is int and type(part) is int:
         return fee * part // total
     return int(EXACT.divide(EXACT.multiply(Decimal(fee), Decimal(part)), Decimal(total)))
 

@@ -17,19 +17,22 @@ from collections.abc import Iterator
 from typing import Final
 
 import msgspec
+from msgspec.structs import force_setattr
 
-from soliton.chain.orders import MAX_AMOUNT, PRICE_CONSTANT, Side
+from soliton.chain.orders import MAX_AMOUNT, MAX_LIFETIME_MS, PRICE_CONSTANT, Order, Side
 from soliton.errors import InvariantBroken
 from soliton.matching.arithmetic import correct_by_tick, corrected_amount, market_limit
 from soliton.matching.events import CancelReason, Event, OrderAdded, OrderCanceled, OrderExecuted
 from soliton.matching.model import ActiveOrder
 from soliton.matching.pairs import AssetPair
 from soliton.matching.rules import Terms
-from soliton.matching.validity import expires_in_time, order_fault
+from soliton.matching.validity import order_fault
 
 _MAX_REMOVALS: Final = 1_024
 """A dictionary finds its first entry behind the places of those removed: after so many removals it
 is made anew."""
+_MAX_SHARED_KEYS: Final = 16_384
+"""Public keys of a book that are kept once; beyond, sharing begins anew."""
 
 
 class LevelTotal(msgspec.Struct, frozen=True, gc=False):
@@ -71,10 +74,6 @@ class Level:
     def price(self) -> int:
         """The level's price."""
         return abs(self.rank)
-
-    def first(self) -> ActiveOrder:
-        """The order that is next to be executed."""
-        return next(iter(self.orders.values()))
 
     def remove(self, order_id: bytes) -> ActiveOrder:
         """Take an order out; the side drops an empty level."""
@@ -168,8 +167,8 @@ class OrderBook:
     """
 
     __slots__ = (
-        *("asks", "bids", "changed_at", "created", "index", "last_trade", "next_timestamp"),
-        *("pair", "terms"),
+        *("_keys", "asks", "bids", "changed_at", "created", "index", "last_trade"),
+        *("next_timestamp", "pair", "terms"),
     )
 
     def __init__(self, pair: AssetPair, created: int) -> None:
@@ -182,6 +181,7 @@ class OrderBook:
         self.last_trade: LastTrade | None = None
         self.next_timestamp = 0
         self.terms: Terms | None = None
+        self._keys: dict[bytes, bytes] = {}
 
     def __len__(self) -> int:
         return len(self.index)
@@ -241,9 +241,23 @@ class OrderBook:
             # Validation refuses it, but a greater tick may have come into force since.
             events.append(OrderCanceled(rest, CancelReason.BECAME_INVALID, timestamp))
             return events
+        self._share_bytes(order)
         side = self.bids if order.side is Side.BUY else self.asks
         self.index[order.id] = side.put(price, rest)
         return events
+
+    def _share_bytes(self, order: Order) -> None:
+        """Keep what is equal in all orders of a book, and the keys of its traders, once in memory:
+        a resting order has to be small. The order stays equal to what it was.
+        """
+        keys = self._keys
+        if len(keys) > _MAX_SHARED_KEYS:
+            keys.clear()
+        sender, matcher = order.sender_public_key, order.matcher_public_key
+        force_setattr(order, "amount_asset", self.pair.amount_asset)
+        force_setattr(order, "price_asset", self.pair.price_asset)
+        force_setattr(order, "matcher_public_key", keys.setdefault(matcher, matcher))
+        force_setattr(order, "sender_public_key", keys.setdefault(sender, sender))
 
     def _match(
         self,
@@ -257,17 +271,19 @@ class OrderBook:
         the submitted order is done with.
         """
         order = submitted.order
-        price = order.price
         # An ask overlaps while its price is at most the buyer's; in ranks both sides compare alike.
-        counters, limit = (self.asks, -price) if order.side is Side.BUY else (self.bids, price)
+        counters, limit = (
+            (self.asks, -order.price) if order.side is Side.BUY else (self.bids, order.price)
+        )
         ranks, levels = counters.ranks, counters.levels
+        latest = timestamp + MAX_LIFETIME_MS
         while ranks and ranks[-1] >= limit:
             level = levels[ranks[-1]]
-            counter = level.first()
-            counter_price = counter.order.price
-            if submitted.amount * counter_price < PRICE_CONSTANT:
+            counter = next(iter(level.orders.values()))
+            counter_order = counter.order
+            if submitted.amount * counter_order.price < PRICE_CONSTANT:
                 break
-            if not expires_in_time(counter.order, timestamp):
+            if not timestamp <= counter_order.expiration <= latest:
                 self._drop(level, counter)
                 events.append(OrderCanceled(counter, CancelReason.BECAME_INVALID, timestamp))
                 continue
@@ -279,7 +295,7 @@ class OrderBook:
             if executed.maker_is_done:
                 self._drop(level, counter)
             else:
-                level.orders[counter.order.id] = executed.maker
+                level.orders[counter_order.id] = executed.maker
                 level.amount -= amount
                 counters.touch(level.rank)
             if executed.taker_is_done:
@@ -324,12 +340,13 @@ class OrderBook:
             if taker_order.matcher_fee_asset == taker.spent_asset:
                 available -= taker_fee
         taker_amount, maker_amount = taker.amount - amount, maker.amount - amount
+        taker_rest, maker_rest = taker.fee - taker_fee, maker.fee - maker_fee
         return OrderExecuted(
             ActiveOrder(
                 taker_order,
                 taker.is_market,
                 taker_amount,
-                max(taker.fee - taker_fee, 0),
+                max(0, taker_rest),
                 taker.price_nominator + nominator,
                 available,
                 taker.percent_min_fee,
@@ -339,7 +356,7 @@ class OrderBook:
                 maker_order,
                 False,
                 maker_amount,
-                max(maker.fee - maker_fee, 0),
+                max(0, maker_rest),
                 maker.price_nominator + nominator,
                 0,
                 maker.percent_min_fee,
@@ -360,7 +377,8 @@ def executed_amount(taker: ActiveOrder, maker: ActiveOrder) -> int:
     """How much of the amount asset two orders exchange at the maker's price."""
     price = maker.order.price
     # What is worth as many units comes out the same for the lesser amount as the lesser of both.
-    amount = corrected_amount(min(taker.amount, maker.amount), price)
+    amount = min(maker.amount, taker.amount)
+    amount = corrected_amount(amount, price)
     if not taker.is_market:
         return amount
     order = taker.order

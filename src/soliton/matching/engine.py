@@ -64,8 +64,10 @@ class Engine:
         self.last_offset = offset
         self.last_timestamp = timestamp
         match command:
-            case PlaceOrder(order=order):
-                active = limit_order(order, command.percent_min_fee, command.percent_const_min_fee)
+            case PlaceOrder():
+                active = limit_order(
+                    command.order, command.percent_min_fee, command.percent_const_min_fee
+                )
                 return self._place(active, offset, timestamp)
             case CancelOrder():
                 return self._cancel(command, timestamp)

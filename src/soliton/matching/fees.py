@@ -178,10 +178,11 @@ def _own_fees(taker: ActiveOrder, maker: ActiveOrder, amount: int) -> tuple[int,
 def _absolute(active: ActiveOrder, fee: int, amount: int) -> int:
     order = active.order
     part = partial_fee(fee, order.amount, amount)
+    if part:
+        return part
     # Later versions pay something at their first execution, however small it is.
-    if part == 0 and order.version >= _FIRST_VERSION_WITH_LEAST_FEE:
-        return _LEAST_FEE if active.amount == order.amount else 0
-    return part
+    first = order.version >= _FIRST_VERSION_WITH_LEAST_FEE and active.amount == order.amount
+    return _LEAST_FEE if first else 0
 
 
 def _scaled_function(fee: DynamicFee) -> FeeFunction:

@@ -128,12 +128,7 @@ def limit_order(
 ) -> ActiveOrder:
     """A limit order that was not touched yet."""
     return ActiveOrder(
-        order,
-        is_market=False,
-        amount=order.amount,
-        fee=order.matcher_fee,
-        percent_min_fee=percent_min_fee,
-        percent_const_min_fee=percent_const_min_fee,
+        order, False, order.amount, order.matcher_fee, 0, 0, percent_min_fee, percent_const_min_fee
     )
 
 
