@@ -475,11 +475,11 @@ def test_a_trace_tells_values_calls_and_costs() -> None:
     outcome = run(block(let("a", add(1, 2)), add("a", "a")), trace=trace, limit=50)
     assert outcome == Outcome(6, 2)
     assert trace.steps == [
-        Step("+.@args", RideList((1, 2), 0)),
+        Step("+.@args", RideList((1, 2), 16)),
         Step("+.@complexity", 1),
         Step("@complexityLimit", 49),
         Step("a", 3),
-        Step("+.@args", RideList((3, 3), 0)),
+        Step("+.@args", RideList((3, 3), 16)),
         Step("+.@complexity", 1),
         Step("@complexityLimit", 48),
     ]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from soliton.ride.estimators import first, machine, second, third
@@ -92,6 +92,9 @@ def small_limits() -> Iterator[None]:
         yield
 
 
+_REFUSED_INSIDE_A_FUNCTION = Block(Func("f", ("b",), Call("f", ())), TRUE)
+
+
 def _outcome(estimate: Callable[[], int], refusal: type[Exception]) -> int | None:
     try:
         return estimate()
@@ -147,6 +150,7 @@ def test_third(
     ).map(tuple),
     st.lists(trees, min_size=1, max_size=3),
 )
+@example((), [_REFUSED_INSIDE_A_FUNCTION, _after_prelude(Call("f", ()))])
 def test_shared_declarations_are_as_if_each_expression_had_its_own(
     let_fixes: bool, declarations: tuple[Let | Func, ...], expressions: list[Expression]
 ) -> None:

@@ -151,6 +151,7 @@ class _State(msgspec.Struct, frozen=True):
     functions: _Version
     mentioned: set[str]
     values: dict[str, _Value]
+    arguments: frozenset[str]
 
 
 class Estimation:
@@ -250,13 +251,20 @@ class Estimation:
 
     def state(self) -> _State:
         """What is known now, to come back to it."""
-        return _State(self._functions.version, self._mentioned.copy(), self._values.copy())
+        return _State(
+            self._functions.version,
+            self._mentioned.copy(),
+            self._values.copy(),
+            self._arguments,
+        )
 
     def restore(self, state: _State) -> None:
         """Know no more than at another time."""
         self._functions.go(state.functions)
         self._mentioned = state.mentioned.copy()
         self._values = state.values.copy()
+        # An estimate that was refused may have ended inside a function.
+        self._arguments = state.arguments
 
     def _declarations(self, declarations: tuple[Declaration, ...], values: list[_Value]) -> Steps:
         for declaration in declarations:
