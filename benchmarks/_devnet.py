@@ -17,6 +17,7 @@ from pathlib import Path
 
 PROGRAM = Path(sys.executable).parent / "soliton"
 TICKS = os.sysconf("SC_CLK_TCK")
+FREE_PORTS = ("--port", "0", "--signer-port", "0", "--matcher-port", "0")
 
 
 class Devnet:
@@ -54,7 +55,7 @@ def running(*options: str) -> Iterator[Devnet]:
     """A devnet on free ports with a temporary directory, stopped afterwards."""
     started = time.perf_counter()
     process = subprocess.Popen(
-        [PROGRAM, "devnet", "--port", "0", "--signer-port", "0", *options],
+        [PROGRAM, "devnet", *FREE_PORTS, *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,

@@ -124,7 +124,7 @@ def started(
 @contextlib.contextmanager
 def devnet(*options: object, environment: Mapping[str, str] | None = None) -> Iterator[Program]:
     """A private chain on free ports."""
-    arguments = ("devnet", "--port", 0, "--signer-port", 0, *options)
+    arguments = ("devnet", "--port", 0, "--signer-port", 0, "--matcher-port", 0, *options)
     with started(*arguments, until="Ready.", environment=environment) as program:
         yield program
 

@@ -138,17 +138,25 @@ def run(config: Path | None, network: str | None, data_dir: Path | None) -> None
 @click.option("--port", default=6869, show_default=True, help="REST API; 0 takes a free one.")
 @click.option("--signer-port", default=6888, show_default=True, help="Signer; 0 takes a free one.")
 @click.option(
+    "--matcher-port", default=6886, show_default=True, help="Matcher; 0 takes a free one."
+)
+@click.option(
     "--block-time",
     type=click.FloatRange(min=0.05),
     help="Seconds between blocks; without it each transaction is mined at once.",
 )
 def devnet(
-    data_dir: Path | None, host: str, port: int, signer_port: int, block_time: float | None
+    data_dir: Path | None,
+    host: str,
+    port: int,
+    signer_port: int,
+    matcher_port: int,
+    block_time: float | None,
 ) -> None:
-    """Run a private chain: node, REST API and signer in one process."""
-    from soliton.devnet.main import run_devnet
+    """Run a private chain: node, REST API, signer and matcher in one process."""
+    from soliton.devnet.main import Ports, run_devnet
 
-    run_devnet(data_dir, host, port, signer_port, block_time)
+    run_devnet(data_dir, host, Ports(port, signer_port, matcher_port), block_time)
 
 
 @cli.command()

@@ -54,6 +54,29 @@ def init_command(network: str, data_dir: Path | None, config: Path | None, node_
     run_init(network, data_dir, config, node_url)
 
 
+@matcher.command("run")
+@_CONFIG
+@_NETWORK
+@_DATA_DIR
+@_NODE_URL
+@click.option("--host", help="Address to listen on.")
+@click.option("--port", type=int, help="Port to listen on.")
+def run_command(
+    config: Path | None,
+    network: str | None,
+    data_dir: Path | None,
+    node_url: str | None,
+    host: str | None,
+    port: int | None,
+) -> None:
+    """Run the matcher until a signal ends it."""
+    from soliton.cli.matcher_commands import matcher_settings
+    from soliton.cli.matcher_run import run_matcher
+
+    overrides = {"rest-api.address": host, "rest-api.port": port, "node.url": node_url}
+    run_matcher(matcher_settings(config, network, data_dir, overrides))
+
+
 @matcher.command("verify")
 @_CONFIG
 @_NETWORK

@@ -30,9 +30,13 @@ class DevnetAccount(msgspec.Struct, frozen=True):
 def funded_accounts(chain_id: int) -> tuple[DevnetAccount, ...]:
     """The ten accounts that the genesis block funds besides the rich one."""
     return tuple(
-        describe(f"soliton devnet account {number}", chain_id)
-        for number in range(1, ACCOUNT_COUNT + 1)
+        describe(account_seed_phrase(number), chain_id) for number in range(1, ACCOUNT_COUNT + 1)
     )
+
+
+def account_seed_phrase(number: int) -> str:
+    """The seed phrase of a funded account, counted from 1."""
+    return f"soliton devnet account {number}"
 
 
 def describe(seed: str, chain_id: int) -> DevnetAccount:

@@ -1,4 +1,4 @@
-"""``soliton devnet``: a private chain, its node and the signer in one process.
+"""``soliton devnet``: a private chain, its node, the signer and the matcher in one process.
 
 What lives here: the settings of the chain, the banner, starting and stopping. What does not: the
 parts.
@@ -11,17 +11,19 @@ import contextlib
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
 from soliton.cli.run import (
+    RunningService,
     call_on_signals,
     run_program,
     start_api,
     start_signer,
     until_stopped,
 )
+from soliton.crypto.hashes import secure_hash
 from soliton.crypto.keys import KeyPair, key_pair
 from soliton.devnet.accounts import RICH_SEED, DevnetAccount, describe, funded_accounts
 from soliton.node.mining import mine_in_rhythm, mine_on_demand
@@ -29,12 +31,21 @@ from soliton.node.node import Node
 from soliton.node.settings import Settings, api_key_hash_text, load_settings
 from soliton.node.wallet import Wallet
 
+if TYPE_CHECKING:
+    from soliton.matcher.run import RunningMatcher
+
 API_KEY: Final = "waves-private-node"
 
 
-def run_devnet(
-    data_dir: Path | None, host: str, port: int, signer_port: int, block_time: float | None
-) -> None:
+class Ports(NamedTuple):
+    """Where the parts listen; 0 takes a free one."""
+
+    node: int
+    signer: int
+    matcher: int
+
+
+def run_devnet(data_dir: Path | None, host: str, ports: Ports, block_time: float | None) -> None:
     """Run until Ctrl-C. Without ``data_dir`` the chain is in a temporary directory that is removed
     at the end.
     """
@@ -44,18 +55,24 @@ def run_devnet(
             data_dir=directory,
             overrides={
                 "rest-api.bind-address": host,
-                "rest-api.port": port,
+                "rest-api.port": ports.node,
                 "rest-api.api-key-hash": api_key_hash_text(API_KEY),
                 "signer.bind-address": host,
-                "signer.port": signer_port,
+                "signer.port": ports.signer,
             },
         )
         wallet = Wallet.open(None, None, RICH_SEED.encode())
         node = Node(settings, wallet, durable=data_dir is not None)
         try:
-            run_program(lambda: _serve(node, settings, block_time))
+            matcher = _MatcherPlan(ports.matcher, durable=data_dir is not None)
+            run_program(lambda: _serve(node, settings, matcher, block_time))
         finally:
             node.close()
+
+
+class _MatcherPlan(NamedTuple):
+    port: int
+    durable: bool
 
 
 @contextlib.contextmanager
@@ -67,7 +84,9 @@ def _directory(data_dir: Path | None) -> Iterator[Path]:
         yield Path(name)
 
 
-async def _serve(node: Node, settings: Settings, block_time: float | None) -> None:
+async def _serve(
+    node: Node, settings: Settings, plan: _MatcherPlan, block_time: float | None
+) -> None:
     call_on_signals(node.request_stop)
     account = key_pair(RICH_SEED)
     if node.chain.height == 1:
@@ -76,14 +95,28 @@ async def _serve(node: Node, settings: Settings, block_time: float | None) -> No
     server = await start_api(node)
     node_url = f"http://{server.host}:{server.port}"
     signer = await start_signer(settings, node_url)
+    matcher = await _start_matcher(node, settings, plan)
     mining = asyncio.create_task(_mining(node, account, block_time))
-    _print_banner(node, node_url, f"http://{signer.host}:{signer.port}", block_time)
+    _print_banner(node, block_time, _Addresses(node_url, _url(signer), _url(matcher)))
     try:
         await until_stopped(node, mining)
     finally:
         mining.cancel()
         await signer.stop()
+        await matcher.stop()
         await server.stop()
+
+
+async def _start_matcher(node: Node, settings: Settings, plan: _MatcherPlan) -> RunningMatcher:
+    # Imported after the node is there: its clients need not wait for this.
+    from soliton.devnet.matcher import start
+
+    host, key_hash = settings.rest_api.bind_address, secure_hash(API_KEY.encode())
+    return await start(node, host, plan.port, key_hash, durable=plan.durable)
+
+
+def _url(service: RunningService) -> str:
+    return f"http://{service.host}:{service.port}"
 
 
 async def _mining(node: Node, account: KeyPair, block_time: float | None) -> None:
@@ -93,7 +126,13 @@ async def _mining(node: Node, account: KeyPair, block_time: float | None) -> Non
         await mine_in_rhythm(node, account, block_time)
 
 
-def _print_banner(node: Node, node_url: str, signer_url: str, block_time: float | None) -> None:
+class _Addresses(NamedTuple):
+    node: str
+    signer: str
+    matcher: str
+
+
+def _print_banner(node: Node, block_time: float | None, addresses: _Addresses) -> None:
     chain_id = node.network.chain_id
     rhythm = (
         "a block for each transaction" if block_time is None else f"a block every {block_time} s"
@@ -101,8 +140,9 @@ def _print_banner(node: Node, node_url: str, signer_url: str, block_time: float 
     lines = [
         "Soliton devnet",
         f"  chain id      {chr(chain_id)} ({chain_id}), {rhythm}",
-        f"  node          {node_url}  (interactive page and REST API)",
-        f"  signer        {signer_url}",
+        f"  node          {addresses.node}  (interactive page and REST API)",
+        f"  signer        {addresses.signer}",
+        f"  matcher       {addresses.matcher}  (interactive page, REST API and WebSocket)",
         f"  X-API-Key     {API_KEY}",
         f"  data          {node.settings.directory}",
         "",

@@ -48,7 +48,8 @@ def recover_engine(
                 f"orders database, which ends at offset {database.offset}"
             )
         engine.restore(Engine(engine.settings).snapshot())
-    _log.info("books as of offset %d", engine.last_offset)
+    if restored:
+        _log.info("books as of offset %d", engine.last_offset)
     return tuple(sorted(offsets))
 
 

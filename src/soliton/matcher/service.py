@@ -165,7 +165,11 @@ class Matcher:
             while True:
                 await self._until_answered(self._learn_assets)
                 count = await self._sequencer.replay(self.engine.last_offset + 1)
-                _log.info("%d commands replayed, up to offset %d", count, self.engine.last_offset)
+                _log.log(
+                    logging.INFO if count else logging.DEBUG,
+                    "%d commands replayed, up to offset %d",
+                    *(count, self.engine.last_offset),
+                )
                 await self._serve()
                 # Another master's commands may follow ours: the books have to be read anew.
                 self._recover_engine()
@@ -226,7 +230,7 @@ class Matcher:
                 accounts.check(account)
             self.status = ServiceStatus.WORKING
             self._working.set()
-            _log.info("working")
+            _log.debug("working")
             await self._until_lost()
         finally:
             self._working.clear()

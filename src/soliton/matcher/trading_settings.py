@@ -64,7 +64,7 @@ class TradingSettings(msgspec.Struct, frozen=True):
 
     order_fees: OffsetSchedule = ((-1, DEFAULT_FEE),)
     tick_sizes: TickSizes = msgspec.field(default_factory=dict)
-    order_v4_start_offset: int = 0
+    order_v4_start_offset: int = -1
     distinct_timestamps_start_offset: int = NEVER
     pass_execution_parameters_start_offset: int = NEVER
     lp_accounts: frozenset[bytes] = frozenset()
@@ -100,7 +100,7 @@ def read_trading(section: Section, chain_id: int) -> TradingSettings:
     return TradingSettings(
         order_fees=_order_fees(section.section("order-fee"), price_assets),
         tick_sizes=_tick_sizes(section.section("matching-rules")),
-        order_v4_start_offset=_offset(section, "order-v-4-start-offset", 0),
+        order_v4_start_offset=_offset(section, "order-v-4-start-offset", -1),
         distinct_timestamps_start_offset=_offset(section, "exchange-tx-ts-start-offset", NEVER),
         pass_execution_parameters_start_offset=_offset(parameters, "since-offset", NEVER),
         lp_accounts=_keys(section.section("lp-accounts"), "public-keys"),

@@ -56,13 +56,14 @@ _TYPES: Final = {
     "tn": ("MAINNET", "TESTNET"),
 }
 
-# Sections of the ecosystem's files about the JVM and its libraries: nothing here answers to them.
-_FOREIGN_ROOTS: Final = ("akka", "kamon", "logback", "metrics", "pekko")
+# Sections of the ecosystem's files about the JVM and its libraries, to which nothing here answers,
+# and those of the matcher, which reads them itself (``soliton.matcher.settings``).
+_FOREIGN_ROOTS: Final = ("akka", "kamon", "logback", "matcher", "metrics", "pekko")
 _FOREIGN: Final = {
     "": (
-        "checkpoints", "defaults", "extensions", "extensions-shutdown-timeout", "kamon",
-        "logging-level", "max-cache-size", "metrics", "mvstore-page-split-size", "ntp-server",
-        "remember-blocks-interval-in-cache",
+        "checkpoints", "defaults", "dex", "extensions", "extensions-shutdown-timeout", "kamon",
+        "logging-level", "matcher", "max-cache-size", "metrics", "mvstore-page-split-size",
+        "ntp-server", "remember-blocks-interval-in-cache",
     ),
     "db": ("cleanup-interval", "max-cache-size", "remember-blocks", "rocksdb"),
     "rest-api": ("heavy-request-processor-pool-threads", "limited-pool-threads"),
@@ -70,8 +71,7 @@ _FOREIGN: Final = {
 
 # Understood, and told of when written, because they have no effect yet.
 _NOT_USED_YET: Final = {
-    "": ("blockchain-updates", "dex", "enable-light-mode", "grpc", "matcher",
-         "max-tx-error-log-size"),
+    "": ("blockchain-updates", "enable-light-mode", "grpc", "max-tx-error-log-size"),
     "db": ("store-invoke-script-results", "store-lease-states-by-address",
            "store-transactions-by-address"),
     "miner": ("max-pack-time", "max-transactions-in-key-block", "minimal-block-generation-offset",

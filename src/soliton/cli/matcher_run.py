@@ -1,0 +1,46 @@
+"""The work of ``soliton matcher run``: a matcher on a node elsewhere, until a signal ends it.
+
+What lives here: starting and stopping. What does not: the matcher, and its settings
+(``matcher_commands``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from soliton.cli.run import call_on_signals, run_program
+from soliton.matcher.http_client import HttpNodeClient
+from soliton.matcher.run import RunningMatcher, start_matcher
+from soliton.matcher.settings import MatcherSettings
+
+_log = logging.getLogger(__name__)
+
+
+def run_matcher(settings: MatcherSettings) -> None:
+    """Serve until a signal; raises what ended the matcher before."""
+    run_program(lambda: _serve(settings))
+
+
+async def _serve(settings: MatcherSettings) -> None:
+    stopped = asyncio.Event()
+    call_on_signals(stopped.set)
+    node = HttpNodeClient(settings.node, settings.network.chain_id)
+    running = await start_matcher(settings, node)
+    _log.info("matcher on http://%s:%d, node %s", running.host, running.port, settings.node.url)
+    ended = asyncio.create_task(running.matcher.ended())
+    waiting = asyncio.create_task(stopped.wait())
+    telling = asyncio.create_task(_tell_when_working(running))
+    try:
+        await asyncio.wait([ended, waiting], return_when=asyncio.FIRST_COMPLETED)
+        if ended.done():
+            ended.result()
+    finally:
+        waiting.cancel()
+        telling.cancel()
+        await running.stop()
+
+
+async def _tell_when_working(running: RunningMatcher) -> None:
+    await running.matcher.working()
+    _log.info("the matcher takes orders; its journal ends at %d", running.matcher.offsets.last)

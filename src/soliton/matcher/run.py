@@ -1,0 +1,60 @@
+"""A matcher with everything that it needs around it, listening.
+
+What lives here: putting the parts together, and taking them apart. What does not: the parts, and
+programs that have a matcher in them (``soliton.cli``, ``soliton.devnet``).
+"""
+
+from __future__ import annotations
+
+from soliton.matcher.node_client import NodeClient
+from soliton.matcher.rest.app import build_app
+from soliton.matcher.service import Matcher
+from soliton.matcher.settings import MatcherSettings
+from soliton.matcher.stores import open_journal, open_snapshots
+from soliton.web.server import RunningServer, ServerLimits, serve
+
+CONNECTIONS = 12_000
+"""WebSocket connections stay open: so many, and requests besides."""
+NOT_DURABLE = "never"
+
+
+class RunningMatcher:
+    """A matcher and its server, until ``stop``."""
+
+    __slots__ = ("_server", "host", "matcher", "port")
+
+    def __init__(self, matcher: Matcher, server: RunningServer) -> None:
+        self.matcher = matcher
+        self._server = server
+        self.host = server.host
+        self.port = server.port
+
+    async def stop(self) -> None:
+        """Take no more requests, finish what is under way, keep a snapshot."""
+        await self._server.stop()
+        await self.matcher.stop()
+
+
+async def start_matcher(settings: MatcherSettings, node: NodeClient) -> RunningMatcher:
+    """Start a matcher; it answers at once, and takes orders as soon as it has recovered.
+
+    Raises what its stores raise when they cannot be opened, and ``EnvironmentProblem`` for an
+    address that is taken.
+    """
+    journal = open_journal(settings)
+    durable = settings.queue.sync != NOT_DURABLE
+    try:
+        snapshots = open_snapshots(settings)
+        matcher = Matcher(settings, node, journal, snapshots, durable=durable)
+    except BaseException:
+        await journal.close()
+        raise
+    limits = ServerLimits(connections=CONNECTIONS)
+    where = settings.rest_api.address, settings.rest_api.port
+    try:
+        server = await serve(build_app(matcher), *where, limits, websocket=True)
+    except BaseException:
+        await matcher.stop()
+        raise
+    await matcher.start()
+    return RunningMatcher(matcher, server)
