@@ -153,20 +153,32 @@ def test_two_at_once_do_not_touch_each_other(chain: Program) -> None:
         assert balance(chain.node_url, ACCOUNTS[3].address) == before
 
 
+def test_the_matcher_answers(chain: Program) -> None:
+    match = re.search(r"matcher +(http://\S+)", chain.output)
+    assert match is not None
+    assert call(f"{match[1]}/matcher").json() == ACCOUNTS[9].public_key
+    assert call(f"{match[1]}/matcher/settings").json()["orderVersions"] == [1, 2, 3, 4]
+
+
 def test_chosen_ports_are_taken() -> None:
     port, signer_port = free_port(), free_port()
-    options = ("devnet", "--port", port, "--signer-port", signer_port)
+    options = ("devnet", "--port", port, "--signer-port", signer_port, "--matcher-port", 0)
     with started(*options, until="Ready.") as program:
         assert program.node_url == f"http://127.0.0.1:{port}"
         assert program.signer_url == f"http://127.0.0.1:{signer_port}"
         assert height(program.node_url) == 2
 
 
-@pytest.mark.parametrize("which", ["node", "signer"])
+@pytest.mark.parametrize("which", ["node", "signer", "matcher"])
 def test_port_in_use_is_told(chain: Program, which: str) -> None:
-    taken = (chain.node_url if which == "node" else chain.signer_url).rsplit(":", 1)[1]
-    ports = (taken, 0) if which == "node" else (0, taken)
-    ended = run("devnet", "--port", ports[0], "--signer-port", ports[1])
+    match = re.search(rf"{which} +http://\S+:(\d+)", chain.output)
+    assert match is not None
+    taken = match[1]
+    options = {"node": "--port", "signer": "--signer-port", "matcher": "--matcher-port"}
+    ports = [
+        each for part, name in options.items() for each in (name, taken if part == which else 0)
+    ]
+    ended = run("devnet", *ports)
     assert ended.returncode == 1
     assert ended.stdout == ""
     assert f"127.0.0.1 port {taken}" in ended.stderr
@@ -261,6 +273,6 @@ def test_other_chain_in_the_directory_is_told(tmp_path: Path, shared: Path) -> N
     place = ("--data-dir", tmp_path)
     imported = run("import", blocks, "--network", "waves-mainnet", *place, "--to-height", 10)
     assert imported.returncode == 0
-    ended = run("devnet", *place, "--port", 0, "--signer-port", 0)
+    ended = run("devnet", *place, "--port", 0, "--signer-port", 0, "--matcher-port", 0)
     assert ended.returncode == 1
     assert "holds the chain waves-mainnet, not devnet" in ended.stderr

@@ -92,19 +92,19 @@ async def _serve(
     if node.chain.height == 1:
         # Clients that look at the last block find one of today, in the current format.
         node.mine(account)
-    server = await start_api(node)
-    node_url = f"http://{server.host}:{server.port}"
-    signer = await start_signer(settings, node_url)
-    matcher = await _start_matcher(node, settings, plan)
-    mining = asyncio.create_task(_mining(node, account, block_time))
-    _print_banner(node, block_time, _Addresses(node_url, _url(signer), _url(matcher)))
-    try:
+    async with contextlib.AsyncExitStack() as parts:
+        # The node is left last: the others speak to it.
+        server = await start_api(node)
+        parts.push_async_callback(server.stop)
+        matcher = await _start_matcher(node, settings, plan)
+        parts.push_async_callback(matcher.stop)
+        signer = await start_signer(settings, _url(server))
+        parts.push_async_callback(signer.stop)
+        mining = asyncio.create_task(_mining(node, account, block_time))
+        parts.callback(mining.cancel)
+        addresses = _Addresses(_url(server), _url(signer), _url(matcher))
+        _print_banner(node, block_time, addresses)
         await until_stopped(node, mining)
-    finally:
-        mining.cancel()
-        await signer.stop()
-        await matcher.stop()
-        await server.stop()
 
 
 async def _start_matcher(node: Node, settings: Settings, plan: _MatcherPlan) -> RunningMatcher:
