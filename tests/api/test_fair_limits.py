@@ -107,6 +107,18 @@ def test_places_for_long_answers() -> None:
     assert [refused(name) for name in ("", "", "")] == [None, None, 503]
 
 
+def test_those_who_wait_take_no_place_of_the_busy() -> None:
+    limits = FairLimits(LIMITS, Clock())
+    for name in ("a", "a", "b", "c", "", "", ""):
+        limits.enter(name, idle=True)
+    with pytest.raises(ApiError) as refusal:
+        limits.enter("a", idle=True)
+    assert refusal.value.kind.status == 429
+    limits.enter("a")
+    limits.leave("a", idle=True)
+    limits.enter("a", idle=True)
+
+
 def app_with(handler: Handler, limits: ApiLimits) -> Application:
     one = Route(methods=GET, path="/", handler=handler, tag="t", summary="", response={}, example=1)
     return Application(make_context(limits=limits), (one,))

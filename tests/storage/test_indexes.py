@@ -97,6 +97,9 @@ def test_nfts(store: Store) -> None:
     append(store, 3, {ASSET_BALANCES: {(FIRST, NFT): 1, (SECOND, NFT): 0}})
     assert list(indexes.nfts(store, FIRST)) == [(NFT, (1, 2)), (LATER, (1, 3))]
     assert list(indexes.nfts(store, FIRST, (1, 2))) == [(LATER, (1, 3))]
+    back = list(indexes.nfts(store, FIRST, newest_first=True))
+    assert back == [(LATER, (1, 3)), (NFT, (1, 2))]
+    assert list(indexes.nfts(store, FIRST, (1, 3), newest_first=True)) == back[1:]
     assert list(indexes.nfts(store, SECOND)) == [(NFT, (1, 2))]
     store.rollback(1)
     assert list(indexes.nfts(store, SECOND)) == []

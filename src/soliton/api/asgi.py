@@ -22,6 +22,7 @@ import msgspec
 
 from soliton.api.context import ApiContext
 from soliton.api.errors import API_KEY_NOT_VALID, UNKNOWN, ApiError, RejectionError
+from soliton.api.etags import StateTags, is_known
 from soliton.api.fair_limits import LEAST_COST_SECONDS, SECONDS_PER_BYTE, FairLimits
 from soliton.api.http import (
     APPLICATION_JSON,
@@ -81,10 +82,12 @@ TIMED_OUT = Raw(
     headers=((b"retry-after", b"1"),),
 )
 OPTIONS_OK = Raw(b"OK")
+NOT_MODIFIED = Raw(b"", APPLICATION_JSON, 304)
 
 CORS_HEADERS = (
     (b"access-control-allow-origin", b"*"),
     (b"access-control-allow-credentials", b"true"),
+    (b"access-control-expose-headers", b"ETag, Link, Retry-After"),
 )
 PREFLIGHT_HEADERS = (
     (
@@ -140,6 +143,7 @@ class Application:
         context.traffic.routes = compiled
         self._router = Router(compiled)
         self._guarded = tuple(guarded)
+        self._tags = StateTags()
         self._fair = FairLimits(context.limits)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -177,7 +181,7 @@ class Application:
         too_long = len(body) > self.context.limits.body_bytes
         response = TOO_LONG if too_long else self._respond(exchange)
         if isinstance(response, Raw) and len(response.body) <= PIECE_BYTES:
-            return WholeAnswer(response.status, _headers(response, exchange.more), response.body)
+            return WholeAnswer(response.status, _headers(response, exchange), response.body)
 
         async def finish(_scope: Scope, receive: Receive, send: Send) -> None:
             await self._finish(exchange, response, receive, send)
@@ -246,22 +250,22 @@ class Application:
     ) -> None:
         """Send an answer; one that takes more than a moment has to find a place."""
         if isinstance(response, Raw) and len(response.body) <= PIECE_BYTES:
-            await _send_whole(response, exchange.more, send)
+            await _send_whole(response, exchange, send)
             return
+        waits = isinstance(response, _Later) and response.seconds is not None
+        idle = waits or isinstance(response, RawStream)
         try:
-            if not isinstance(response, RawStream):
-                self._fair.enter(exchange.client)
+            self._fair.enter(exchange.client, idle=idle)
         except ApiError as error:
             if isinstance(response, _Later):
                 response.coroutine.close()
             refusal = _error_response(error, exchange.wish, self.context.traffic)
-            await _send_whole(refusal, exchange.more, send)
+            await _send_whole(refusal, exchange, send)
             return
         try:
             await self._wait_and_send(exchange, response, receive, self._charging(exchange, send))
         finally:
-            if not isinstance(response, RawStream):
-                self._fair.leave(exchange.client)
+            self._fair.leave(exchange.client, idle=idle)
 
     def _charging(self, exchange: _Exchange, send: Send) -> Send:
         """The same, with the bytes that it sends on the client's account."""
@@ -295,11 +299,13 @@ class Application:
             logger.exception(_FAILED, exchange.request.method, exchange.path)
             response = _error_response(UNKNOWN.error(), wish, traffic)
         if isinstance(response, Raw):
-            await _send_whole(response, exchange.more, send)
+            await _send_whole(response, exchange, send)
         else:
             await _send_stream(response, exchange.more, receive, send)
 
     async def _carry_on(self, exchange: _Exchange, later: _Later) -> object:
+        # The chain may go on while the answer is made.
+        exchange.request.tag = None
         try:
             async with asyncio.timeout(later.seconds or REQUEST_SECONDS):
                 result = await later.coroutine
@@ -338,6 +344,11 @@ class Application:
         if body is not None:
             _check_declared_body(request, body)
         route.calls += 1
+        if route.of_chain and self.context.node is not None:
+            request.tag = self._tags.tag(self.context.node.chain, exchange.wish)
+            known = request.headers.get(b"if-none-match")
+            if known is not None and is_known(known, request.tag):
+                return NOT_MODIFIED
         result = route.handler(request)
         return (
             _Later(result, rest, route.route.seconds) if isinstance(result, Coroutine) else result
@@ -410,7 +421,8 @@ def _render(result: object, wish: Accepted) -> object:
     if isinstance(result, _ALREADY_RENDERED):
         return result
     if isinstance(result, Json):
-        return _json_response(result.value, result.status, wish)
+        response = _json_response(result.value, result.status, wish)
+        return replace(response, headers=result.headers) if result.headers else response
     return _json_response(result, 200, wish)
 
 
@@ -423,9 +435,9 @@ async def _open(result: object, turns: Turns, wish: Accepted) -> _OpenStream:
     content_type = JSON_WITH_STRINGS if wish is Accepted.STRINGS else APPLICATION_JSON
     if isinstance(result, JsonStream):
         chunks = _json_chunks(result, turns, as_strings=wish is Accepted.STRINGS)
-    else:
-        assert isinstance(result, NumberStream)
-        chunks = _member_chunks(result, turns, as_strings=wish is Accepted.STRINGS)
+        return _OpenStream(content_type, await anext(chunks, None), chunks, result.headers)
+    assert isinstance(result, NumberStream)
+    chunks = _member_chunks(result, turns, as_strings=wish is Accepted.STRINGS)
     return _OpenStream(content_type, await anext(chunks, None), chunks)
 
 
@@ -444,7 +456,13 @@ def _error_response(error: ApiError, wish: Accepted, traffic: Traffic) -> Raw:
     return replace(response, headers=((b"retry-after", b"%d" % error.retry_after),))
 
 
-def _headers(response: Raw, more: Headers) -> Headers:
+_TAGGED = (200, 304)
+
+
+def _headers(response: Raw, exchange: _Exchange) -> Headers:
+    more, tag = exchange.more, exchange.request.tag
+    if tag is not None and response.status in _TAGGED:
+        more = ((b"etag", tag), *more)
     own = (
         (b"content-type", response.content_type),
         (b"content-length", b"%d" % len(response.body)),
@@ -452,10 +470,10 @@ def _headers(response: Raw, more: Headers) -> Headers:
     return own + response.headers + more if response.headers or more else own
 
 
-async def _send_whole(response: Raw, more: Headers, send: Send) -> None:
+async def _send_whole(response: Raw, exchange: _Exchange, send: Send) -> None:
     """In pieces that let other connections send theirs in between."""
     body = response.body
-    headers = _headers(response, more)
+    headers = _headers(response, exchange)
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
     for start in range(0, len(body) - PIECE_BYTES, PIECE_BYTES):
         piece = body[start : start + PIECE_BYTES]

@@ -30,7 +30,7 @@ MAX_CLIENTS: Final = 65_536
 class FairLimits:
     """What the clients of one API have taken."""
 
-    __slots__ = ("_burst", "_clock", "_full_at", "_limits", "_long", "_rate")
+    __slots__ = ("_burst", "_clock", "_full_at", "_idle", "_limits", "_long", "_rate")
 
     def __init__(self, limits: ApiLimits, clock: Callable[[], float] = time.monotonic) -> None:
         """``clock`` gives seconds that never go back."""
@@ -41,6 +41,7 @@ class FairLimits:
         self._burst = limits.client_burst_ms / 1000 / self._rate if self._rate else 0.0
         self._full_at: dict[str, float] = {}
         self._long: Counter[str] = Counter()
+        self._idle: Counter[str] = Counter()
 
     def counts(self, client: str) -> bool:
         """Whether this client has limits of its own."""
@@ -70,16 +71,22 @@ class FairLimits:
         while len(self._full_at) >= MAX_CLIENTS:
             del self._full_at[next(iter(self._full_at))]
 
-    def enter(self, client: str) -> None:
-        """Begin a long answer; raises ``ApiError`` 503 or 429. ``leave`` has to follow."""
-        if self._long.total() >= self._limits.long_answers:
-            raise TOO_MANY_LONG_ANSWERS.error()
-        if self.counts(client) and self._long[client] >= self._limits.long_answers_per_client:
-            raise TOO_MANY_OF_CLIENT.error()
-        self._long[client] += 1
+    def enter(self, client: str, *, idle: bool = False) -> None:
+        """Begin a long answer; raises ``ApiError`` 503 or 429. ``leave`` has to follow.
 
-    def leave(self, client: str) -> None:
+        One that is ``idle`` waits for something to happen. How many of these there may be of all
+        clients together is not decided here.
+        """
+        places = self._idle if idle else self._long
+        if not idle and places.total() >= self._limits.long_answers:
+            raise TOO_MANY_LONG_ANSWERS.error()
+        if self.counts(client) and places[client] >= self._limits.long_answers_per_client:
+            raise TOO_MANY_OF_CLIENT.error()
+        places[client] += 1
+
+    def leave(self, client: str, *, idle: bool = False) -> None:
         """End a long answer."""
-        self._long[client] -= 1
-        if not self._long[client]:
-            del self._long[client]
+        places = self._idle if idle else self._long
+        places[client] -= 1
+        if not places[client]:
+            del places[client]

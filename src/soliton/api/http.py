@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from urllib.parse import unquote
+from urllib.parse import unquote, urlencode
 
 import msgspec
 
@@ -44,6 +44,7 @@ class JsonStream:
     items: AsyncIterator[object]
     prefix: bytes = b"["
     suffix: bytes = b"]"
+    headers: Headers = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +67,17 @@ class RawStream:
 
 @dataclass(frozen=True, slots=True)
 class Json:
-    """A JSON response with another status than 200."""
+    """A JSON response with another status than 200, or with headers of its own."""
 
     value: object
     status: int = 200
+    headers: Headers = ()
+
+
+def next_page(path: str, **query: str | None) -> Headers:
+    """The header ``Link`` (RFC 8288) that leads to the next page of a list."""
+    pairs = urlencode({name: value for name, value in query.items() if value is not None})
+    return ((b"link", f'<{path}?{pairs}>; rel="next"'.encode()),)
 
 
 def big_number(value: int) -> msgspec.Raw:
@@ -78,7 +86,10 @@ def big_number(value: int) -> msgspec.Raw:
 
 
 class Request:
-    """One request: converted parameters, headers, and the body if the route declares one."""
+    """One request: converted parameters, headers, and the body if the route declares one.
+
+    ``tag`` is the ``ETag`` of its answer, if that has one.
+    """
 
     __slots__ = (
         "_json",
@@ -90,6 +101,7 @@ class Request:
         "headers",
         "method",
         "query_string",
+        "tag",
     )
 
     def __init__(
@@ -106,6 +118,7 @@ class Request:
         self.arguments: dict[str, object] = {}
         self.body = b""
         self.body_read = False
+        self.tag: bytes | None = None
         self._query: dict[str, list[str]] | None = None
         self._json: dict[str, object] | None = None
 

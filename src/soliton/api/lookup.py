@@ -23,7 +23,7 @@ from soliton.api.errors import (
 )
 from soliton.api.http import Request
 from soliton.api.rest.examples import TRANSACTION_ID
-from soliton.api.routes import TEXT, Body, BodyKind, Parameter, Route, query_parameter
+from soliton.api.routes import ORDER, TEXT, Body, BodyKind, Parameter, Route, query_parameter
 from soliton.api.translate import OLDEST
 from soliton.chain.addresses import Address, check_address
 from soliton.chain.errors import AddressError
@@ -115,6 +115,11 @@ def not_base58(text: str) -> str:
         "java.lang.IllegalArgumentException: requirement failed: "
         f"Wrong char '{wrong}' in Base58 string '{text}'"
     )
+
+
+def order_query(usual: str) -> Parameter:
+    """The query parameter ``order`` of a paged list."""
+    return query_parameter("order", ORDER, f"`asc` or `desc`, by default `{usual}`", usual)
 
 
 def with_slash(route: Route) -> tuple[Route, Route]:

@@ -17,6 +17,7 @@ from enum import Enum
 from urllib.parse import unquote
 
 from soliton.api.errors import API_KEY_NOT_VALID, ErrorKind, RejectionError
+from soliton.api.etags import depends_on_chain_alone
 from soliton.api.http import Request
 from soliton.api.scopes import scope_of
 from soliton.errors import InvariantBroken
@@ -93,6 +94,11 @@ NATURAL_LONG = Kind(
 INTEGER = Kind("integer", {"type": "integer", "format": "int32"}, _signed(_MAX_INT))
 LONG = Kind("long", {"type": "integer", "format": "int64"}, _signed(_MAX_LONG))
 BOOLEAN = Kind("boolean", {"type": "boolean"}, _boolean)
+ORDER = Kind(
+    "order",
+    {"type": "string", "enum": ["asc", "desc"]},
+    lambda text: text if text in ("asc", "desc") else None,
+)
 
 
 class Place(Enum):
@@ -194,6 +200,7 @@ class CompiledRoute:
         "is_json",
         "key",
         "methods",
+        "of_chain",
         "path",
         "queries",
         "route",
@@ -207,6 +214,7 @@ class CompiledRoute:
             raise InvariantBroken(f"{route.path}: path parameters and declarations differ")
         self.route = route
         self.calls = 0
+        self.of_chain = route.methods == GET and depends_on_chain_alone(route.path)
         self.methods = frozenset(route.methods)
         self.handler = route.handler
         self.is_json = route.content_type == "application/json"

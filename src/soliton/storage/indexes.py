@@ -116,14 +116,22 @@ def asset_balances(
 
 
 def nfts(
-    store: Records, address: Address, after: tuple[int, int] | None = None
+    store: Records,
+    address: Address,
+    after: tuple[int, int] | None = None,
+    *,
+    newest_first: bool = False,
 ) -> Iterator[tuple[AssetId, tuple[int, int]]]:
     """The NFTs that the account has or has had, in the order of their issue, each with height
     and sequence of that; sees what is flushed. ``after`` goes on behind such a place.
     """
     prefix = layout.ADDRESS_NFT + address
-    start = prefix if after is None else prefix + _NFT_PLACE.pack(*after) + b"\xff" * 33
-    for key, _ in store.scan(prefix, start):
+    place = b"" if after is None else _NFT_PLACE.pack(*after)
+    if newest_first:
+        records = store.scan_back(prefix, place)
+    else:
+        records = store.scan(prefix, prefix + place + b"\xff" * 33 if place else prefix)
+    for key, _ in records:
         height, sequence = _NFT_PLACE.unpack_from(key, len(prefix))
         yield AssetId(key[len(prefix) + _NFT_PLACE.size :]), (height, sequence)
 

@@ -26,7 +26,7 @@ from soliton.api.errors import (
     TOO_BIG_SEQUENCE_WITH_LIMIT,
     invalid_request,
 )
-from soliton.api.http import JsonStream, NumberStream, Request
+from soliton.api.http import Json, JsonStream, NumberStream, Request, next_page
 from soliton.api.json_assets import asset_json, balance_json
 from soliton.api.json_transactions import Members
 from soliton.api.lookup import (
@@ -38,6 +38,7 @@ from soliton.api.lookup import (
     id_query,
     is_oldest,
     node_of,
+    order_query,
     with_slash,
 )
 from soliton.api.rest import examples
@@ -55,10 +56,12 @@ from soliton.chain.addresses import Address, address_text, parse_address
 from soliton.chain.errors import AddressError
 from soliton.chain.features import Feature
 from soliton.chain.values import AssetId
+from soliton.crypto import base58
 from soliton.ledger.state import ASSET_BALANCES, ASSETS
 from soliton.node.node import Node
 from soliton.storage import indexes
 from soliton.web.significands import Accepted, accepted
+from soliton.web.types import Headers
 
 _TAG: Final = "assets"
 _PAGE: Final = 200
@@ -190,41 +193,55 @@ def details_of_many(request: Request) -> list[Members]:
     return [asset_json(name, node.chain, full=request.flag("full")) for name in names]
 
 
-def nfts(request: Request) -> JsonStream:
+async def nfts(request: Request) -> JsonStream:
     """The NFTs of an account in the order of their issue."""
     node, address = node_of(request), address_argument(request)
-    text = request.optional_text("after")
+    text, order = request.optional_text("after"), request.optional_text("order")
     after = decode_id(text) if text else None
     if text and after is None:
         raise INVALID_ASSET_ID.error()
     limit = request.integer("limit")
     if limit > node.settings.rest_api.transactions_by_address_limit:
         raise TOO_BIG_SEQUENCE.error()
+    newest_first = order == "desc"
     start: tuple[int, int] | None = None
     if after is not None:
         info = node.chain.store.get(ASSETS, AssetId(after[: DIGEST_LENGTH + 1]))
         # The reference looks for the asset in the account's list and finds the list's end.
-        start = (2**32 - 1, 2**32 - 1) if info is None else (info.height, info.sequence)
-    return JsonStream(_nfts(node, address, start, limit))
+        end = (0, 0) if newest_first else (2**32 - 1, 2**32 - 1)
+        start = end if info is None else (info.height, info.sequence)
+    names = await _nfts(node, address, start, limit + 1, newest_first=newest_first)
+    headers: Headers = ()
+    if 0 < limit < len(names):
+        path = f"/assets/nft/{address_text(address)}/limit/{limit}"
+        headers = next_page(path, after=base58.encode(names[limit - 1]), order=order)
+    return JsonStream(_assets(node, names[:limit]), headers=headers)
 
 
 async def _nfts(
-    node: Node, address: Address, start: tuple[int, int] | None, limit: int
-) -> AsyncIterator[object]:
+    node: Node,
+    address: Address,
+    start: tuple[int, int] | None,
+    limit: int,
+    *,
+    newest_first: bool,
+) -> list[AssetId]:
     """Piece by piece: the store may be written between two pieces, not within one."""
-    store, shown = node.chain.store, 0
+    store = node.chain.store
+    found: list[AssetId] = []
     while True:
-        page = list(islice(indexes.nfts(store, address, start), _PAGE))
-        for name, _ in page:
-            if shown == limit:
-                return
-            if store.get(ASSET_BALANCES, (address, name)) > 0:
-                shown += 1
-                yield asset_json(name, node.chain, full=True, in_list=True)
-        if len(page) < _PAGE:
-            return
+        records = indexes.nfts(store, address, start, newest_first=newest_first)
+        page = list(islice(records, _PAGE))
+        found += (name for name, _ in page if store.get(ASSET_BALANCES, (address, name)) > 0)
+        if len(page) < _PAGE or len(found) >= limit:
+            return found[:limit]
         start = page[-1][1]
         await asyncio.sleep(0)
+
+
+async def _assets(node: Node, names: list[AssetId]) -> AsyncIterator[object]:
+    for name in names:
+        yield asset_json(name, node.chain, full=True, in_list=True)
 
 
 # --- holders --------------------------------------------------------------------------------------
@@ -251,7 +268,7 @@ async def _holders(
         await asyncio.sleep(0)
 
 
-async def distribution_at(request: Request) -> Distribution:
+async def distribution_at(request: Request) -> object:
     """Who had an asset after the block at a height, page by page."""
     node, asset_id = node_of(request), _asset_argument(request)
     limit, height = request.integer("limit"), request.integer("height")
@@ -270,7 +287,12 @@ async def distribution_at(request: Request) -> Distribution:
         items[address] = str(amount) if as_text else amount
         if len(items) == limit:
             break
-    return Distribution(len(items) == limit, next(reversed(items), None), items)
+    last = next(reversed(items), None)
+    found = Distribution(len(items) == limit, last, items)
+    if not found.has_next:
+        return found
+    path = f"/assets/{base58.encode(asset_id)}/distribution/{height}/limit/{limit}"
+    return Json(found, headers=next_page(path, after=last))
 
 
 def _check_limit(node: Node, limit: int) -> None:
@@ -442,6 +464,7 @@ ROUTES: tuple[Route, ...] = (
             ADDRESS,
             _LIMIT,
             query_parameter("after", TEXT, "Begin after this NFT", examples.ASSET_ID),
+            order_query("asc"),
         ),
         response=_ASSETS_SCHEMA,
         example=[_ASSET_EXAMPLE],

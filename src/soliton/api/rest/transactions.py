@@ -44,7 +44,7 @@ from soliton.api.errors import (
     ApiError,
     invalid_request,
 )
-from soliton.api.http import Json, JsonStream, Request
+from soliton.api.http import Json, JsonStream, Request, next_page
 from soliton.api.json_traces import short_changes, trace_json
 from soliton.api.json_transactions import (
     Members,
@@ -62,6 +62,7 @@ from soliton.api.lookup import (
     is_oldest,
     node_of,
     not_base58,
+    order_query,
     transaction_id,
     with_slash,
 )
@@ -88,13 +89,14 @@ from soliton.api.routes import (
     query_parameter,
 )
 from soliton.api.translate import refusal, state_refusal
-from soliton.chain.addresses import Address
+from soliton.chain.addresses import Address, address_text
 from soliton.chain.transactions.codec import to_json
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58
 from soliton.errors import SolitonError
 from soliton.ledger.traces import Traces
 from soliton.node.node import Node
+from soliton.web.types import Headers
 
 _TAG: Final = "transactions"
 
@@ -259,14 +261,19 @@ def of_address(request: Request) -> JsonStream:
     """The transactions of an account, the newest first, as a list in a list."""
     node = node_of(request)
     address, limit = address_argument(request), request.integer("limit")
-    after = request.optional_text("after")
+    after, order = request.optional_text("after"), request.optional_text("order")
     start = None if after is None else _place(node, after)
     if limit > node.settings.rest_api.transactions_by_address_limit:
         raise TOO_BIG_SEQUENCE.error()
     # The index is read at once: it may change while the answer is on its way.
-    found = node.chain.store.address_transactions(address, start)
-    names = [name for _, _, name in islice(found, limit)]
-    return JsonStream(_confirmed(node, names, address), b"[[", b"]]")
+    store = node.chain.store
+    found = store.address_transactions(address, start, oldest_first=order == "asc")
+    names = [name for _, _, name in islice(found, limit + 1)]
+    headers: Headers = ()
+    if 0 < limit < len(names):
+        path = f"/transactions/address/{address_text(address)}/limit/{limit}"
+        headers = next_page(path, after=base58.encode(names[limit - 1]), order=order)
+    return JsonStream(_confirmed(node, names[:limit], address), b"[[", b"]]", headers)
 
 
 def _place(node: Node, text: str) -> tuple[int, int] | None:
@@ -538,6 +545,7 @@ ROUTES: tuple[Route, ...] = (
             query_parameter(
                 "after", TEXT, "Begin after the transaction with this id", examples.TRANSACTION_ID
             ),
+            order_query("desc"),
         ),
         response={"type": "array", "items": _MANY},
         example=[[examples.CONFIRMED]],
