@@ -19,6 +19,7 @@ from soliton.node.events import (
 from soliton.node.node import Node
 from soliton.node.settings import load_settings
 from soliton.node.wallet import Wallet
+from soliton.storage import indexes
 from tests.node.chains import FEE, RICH, address_of, person, transfer
 
 ANN, BOB = person("ann"), person("bob")
@@ -134,7 +135,7 @@ def test_listeners_find_the_change_in_the_store(told: Told) -> None:
     def look(event: NodeEvent) -> None:
         if isinstance(event, BlockAppended):
             # Listings see what is flushed.
-            found = list(node.store.address_transactions(address_of(ANN)))
+            found = list(indexes.address_transactions(node.store, address_of(ANN)))
             heights.append((event.height, node.chain.height, len(found)))
 
     node.events.subscribe(look)

@@ -17,6 +17,7 @@ from soliton.ledger.errors import BlockRejected
 from soliton.ledger.state import WAVES
 from soliton.node import miner
 from soliton.node.chain import Chain
+from soliton.storage import indexes
 from soliton.storage.store import Store
 
 RICH = key_pair("waves private node seed with waves tokens")
@@ -90,7 +91,9 @@ def test_a_block_grown_by_microblocks_equals_the_same_block_at_once(
         found = chain.transaction(transaction.id)
         assert found is not None
         assert (found.transaction, found.height) == (transaction, 3)
-    *listed, from_genesis = (entry[2] for entry in chain.store.address_transactions(FRIEND))
+    *listed, from_genesis = (
+        entry[2] for entry in indexes.address_transactions(chain.store, FRIEND)
+    )
     assert listed == [transaction.id for transaction in reversed(total.transactions)]
     assert len(from_genesis) == 64
 

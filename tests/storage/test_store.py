@@ -30,6 +30,7 @@ from soliton.ledger.state import (
     Changes,
     LeaseBalance,
 )
+from soliton.storage import indexes
 from soliton.storage import store as store_module
 from soliton.storage.blocks import NewBlock, NewTransaction
 from soliton.storage.directories import stored_network
@@ -293,10 +294,10 @@ def test_transactions_of_an_account(store: Store) -> None:
     store.append(block(2, transactions=(b"3" * 32,), accounts=(first,)))
     store.flush()
     places = [(2, 0, b"3" * 32), (1, 1, b"2" * 32), (1, 0, b"1" * 32)]
-    assert list(store.address_transactions(first)) == places
-    assert list(store.address_transactions(first, (1, 1))) == places[2:]
-    assert list(store.address_transactions(second)) == places[1:]
-    assert list(store.address_transactions(ADDRESSES[3])) == []
+    assert list(indexes.address_transactions(store, first)) == places
+    assert list(indexes.address_transactions(store, first, (1, 1))) == places[2:]
+    assert list(indexes.address_transactions(store, second)) == places[1:]
+    assert list(indexes.address_transactions(store, ADDRESSES[3])) == []
 
 
 def test_undo_depth(tmp_path: Path) -> None:

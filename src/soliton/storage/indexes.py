@@ -26,6 +26,7 @@ MAX_LEASES: Final = 1_000
 _INDEXED: Final = frozenset((ALIASES, ASSET_BALANCES, LEASE_INFO))
 _MAX_U32: Final = 0xFFFF_FFFF
 _NFT_PLACE: Final = struct.Struct(">II")
+_PLACE: Final = struct.Struct(">IH")
 
 
 class Records(Protocol):
@@ -113,6 +114,26 @@ def asset_balances(
     decode = layout.ROWS[ASSET_BALANCES].decode
     for key, raw in store.scan(prefix, start):
         yield layout.decode_asset_balance_key(key)[1], decode(raw)
+
+
+def address_transactions(
+    store: Records,
+    address: Address,
+    after: tuple[int, int] | None = None,
+    *,
+    oldest_first: bool = False,
+) -> Iterator[tuple[int, int, bytes]]:
+    """Height, index in the block and id of the account's transactions, the newest first; sees what
+    is flushed. ``after`` (height, index) goes on behind such a place.
+    """
+    prefix = layout.ADDRESS_TRANSACTION + address
+    place = b"" if after is None else _PLACE.pack(*after)
+    if oldest_first:
+        records = store.scan(prefix, prefix + place + b"\0" if place else prefix)
+    else:
+        records = store.scan_back(prefix, place)
+    for key, name in records:
+        yield *_PLACE.unpack_from(key, len(prefix)), name
 
 
 def nfts(

@@ -293,37 +293,6 @@ class Store:
             if value is not None:
                 yield layout.decode_data_key(raw_key)[1], value
 
-    def address_transactions(
-        self,
-        address: Address,
-        after: tuple[int, int] | None = None,
-        *,
-        oldest_first: bool = False,
-    ) -> Iterator[tuple[int, int, bytes]]:
-        """Height, index in the block and id of the account's transactions, the newest first.
-
-        ``after`` (height, index) starts with the one behind that place. Sees what is flushed.
-        """
-        prefix = layout.ADDRESS_TRANSACTION + address
-        if oldest_first:
-            start = prefix if after is None else prefix + _place(*after) + b"\0"
-            for key, name in self.scan(prefix, start):
-                place = key[len(prefix) :]
-                yield int.from_bytes(place[:4], "big"), int.from_bytes(place[4:], "big"), name
-            return
-        end = prefix + (b"\xff" * 6 if after is None else _place(*after))
-        with self._read.cursor() as cursor:
-            found = cursor.set_range(end)
-            found = cursor.prev() if found else cursor.last()
-            while found and cursor.key().startswith(prefix):
-                place = cursor.key()[len(prefix) :]
-                yield (
-                    int.from_bytes(place[:4], "big"),
-                    int.from_bytes(place[4:], "big"),
-                    cursor.value(),
-                )
-                found = cursor.prev()
-
     def is_listed(self, address: Address, height: int, index: int) -> bool:
         """Whether a transaction, by its place, is one of the account's."""
         return self._raw(layout.ADDRESS_TRANSACTION + address + _place(height, index)) is not None

@@ -61,6 +61,7 @@ from soliton.node.chain import Chain
 from soliton.node.node import Node
 from soliton.node.state_hash_json import state_hash_json
 from soliton.ride.errors import Interrupted
+from soliton.storage import indexes
 
 GUARDED: Final = ("/debug",)
 FAMILIES: Final = dict.fromkeys(
@@ -204,7 +205,7 @@ def state_changes_of_address(request: Request) -> JsonStream:
         location = node.chain.store.transaction_location(name)
         start = None if location is None else (location.height, location.index)
     # The index is read at once: it may change while the answer is on its way.
-    found = node.chain.store.address_transactions(address, start)
+    found = indexes.address_transactions(node.chain.store, address, start)
     return JsonStream(_confirmed(node, [name for _, _, name in islice(found, limit)]))
 
 

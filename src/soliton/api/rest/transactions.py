@@ -96,6 +96,7 @@ from soliton.crypto import base58
 from soliton.errors import SolitonError
 from soliton.ledger.traces import Traces
 from soliton.node.node import Node
+from soliton.storage import indexes
 from soliton.web.types import Headers
 
 _TAG: Final = "transactions"
@@ -266,8 +267,10 @@ def of_address(request: Request) -> JsonStream:
     if limit > node.settings.rest_api.transactions_by_address_limit:
         raise TOO_BIG_SEQUENCE.error()
     # The index is read at once: it may change while the answer is on its way.
-    store = node.chain.store
-    found = store.address_transactions(address, start, oldest_first=order == "asc")
+    oldest_first = order == "asc"
+    found = indexes.address_transactions(
+        node.chain.store, address, start, oldest_first=oldest_first
+    )
     names = [name for _, _, name in islice(found, limit + 1)]
     headers: Headers = ()
     if 0 < limit < len(names):
