@@ -104,6 +104,8 @@ def test_records_keep_their_bytes() -> None:
         b"\1\4\2",
         b"\1\1\4",
         b"\1\1\0\5\x44",
+        b"\1\2\0" + b"\xff" * 8,
+        b"\1\1\1" + b"\xff" * 8,
         bytes(MAX_COMMAND_BYTES + 1),
     ],
 )
@@ -134,6 +136,9 @@ def test_changed_bytes_are_read_or_refused(command: Command, data: st.DataObject
     assert decode(encode(changed)) == changed
 
 
-def test_values_that_do_not_fit() -> None:
+@pytest.mark.parametrize("units", [-1, 2**63])
+def test_values_that_do_not_fit(units: int) -> None:
     with pytest.raises(FormatError):
-        encode(PlaceMarketOrder(ORDERS[0], 2**63))
+        encode(PlaceMarketOrder(ORDERS[0], units))
+    with pytest.raises(FormatError):
+        encode(PlaceOrder(ORDERS[0], units))

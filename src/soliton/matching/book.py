@@ -288,7 +288,7 @@ class OrderBook:
                 events.append(OrderCanceled(counter, CancelReason.BECAME_INVALID, timestamp))
                 continue
             amount = executed_amount(submitted, counter)
-            if amount == 0:
+            if amount <= 0:
                 break
             executed = self._execute(submitted, counter, amount, timestamp, terms, offset)
             events.append(executed)

@@ -23,6 +23,7 @@ from soliton.chain.errors import FormatError
 from soliton.chain.layouts import DIGEST_LENGTH, take
 from soliton.chain.orders import Order
 from soliton.chain.proto import order_pb2
+from soliton.chain.values import MAX_I64
 from soliton.matching.pairs import AssetPair, pair_of, pair_to_bytes, read_pair
 
 FORMAT_VERSION: Final = 1
@@ -109,7 +110,7 @@ def encode(command: Command) -> bytes:
         case PlaceMarketOrder():
             fees = _write_fees(command.percent_min_fee, command.percent_const_min_fee)
             head = bytes((FORMAT_VERSION, _PLACE_MARKET)) + fees
-            return head + _i64(command.available_for_spending) + write_order(command.order)
+            return head + _units(command.available_for_spending) + write_order(command.order)
         case CancelOrder():
             head = bytes((FORMAT_VERSION, _CANCEL, command.source))
             owner = b"" if command.owner is None else command.owner
@@ -135,7 +136,7 @@ def decode(data: bytes) -> Command:
             return PlaceOrder(read_order(data[offset:]), least, const)
         case 2:
             least, const, offset = _read_fees(data, 2)
-            available = _read_i64(data, offset)
+            available = _read_units(data, offset)
             return PlaceMarketOrder(read_order(data[offset + 8 :]), available, least, const)
         case 3:
             return _read_cancel(data)
@@ -196,7 +197,7 @@ def _expect_end(data: bytes, offset: int) -> None:
 
 def _write_fees(least: int | None, const: int | None) -> bytes:
     flags = (least is not None) + 2 * (const is not None)
-    return b"".join((bytes((flags,)), *(_i64(fee) for fee in (least, const) if fee is not None)))
+    return b"".join((bytes((flags,)), *(_units(fee) for fee in (least, const) if fee is not None)))
 
 
 def _read_fees(data: bytes, offset: int) -> tuple[int | None, int | None, int]:
@@ -206,18 +207,20 @@ def _read_fees(data: bytes, offset: int) -> tuple[int | None, int | None, int]:
     offset += 1
     least = const = None
     if flags & 1:
-        least, offset = _read_i64(data, offset), offset + 8
+        least, offset = _read_units(data, offset), offset + 8
     if flags & 2:
-        const, offset = _read_i64(data, offset), offset + 8
+        const, offset = _read_units(data, offset), offset + 8
     return least, const, offset
 
 
-def _i64(value: int) -> bytes:
-    try:
-        return value.to_bytes(8, "big", signed=True)
-    except OverflowError as error:
-        raise FormatError(f"{value} leaves 64 bits") from error
+def _units(value: int) -> bytes:
+    if not 0 <= value <= MAX_I64:
+        raise FormatError(f"{value} units")
+    return value.to_bytes(8, "big")
 
 
-def _read_i64(data: bytes, offset: int) -> int:
-    return int.from_bytes(take(data, offset, 8), "big", signed=True)
+def _read_units(data: bytes, offset: int) -> int:
+    units = int.from_bytes(take(data, offset, 8), "big", signed=True)
+    if units < 0:
+        raise FormatError(f"{units} units")
+    return units
