@@ -79,7 +79,7 @@ def make_exchange(
     if version >= _FIXED_PRICE_VERSION:
         price = fixed_price(price, around.amount_asset.decimals, around.price_asset.decimals)
     taker, maker = (
-        _with_parameters(active.order, matching, executed, price)
+        _with_parameters(active.order, matching, executed)
         for active in (executed.taker, executed.maker)
     )
     taker_buys = taker.side is Side.BUY
@@ -103,13 +103,13 @@ def make_exchange(
     return codec.sign(transaction, account.private_key)
 
 
-def _with_parameters(
-    order: Order, matching: MatchingSettings, executed: OrderExecuted, price: int
-) -> Order:
-    """An order of a listed account tells that account's script what was executed."""
+def _with_parameters(order: Order, matching: MatchingSettings, executed: OrderExecuted) -> Order:
+    """An order of a listed account tells that account's script what was executed, with the price in
+    the decimals of the pair, whatever those of the transaction are.
+    """
     if order.version < _PARAMETER_ORDER_VERSION or not matching.passes_parameters_at(
         executed.offset, order.sender_public_key
     ):
         return order
-    more = tuple(number.to_bytes(8, "big") for number in (executed.amount, price))
+    more = tuple(number.to_bytes(8, "big") for number in (executed.amount, executed.price))
     return msgspec.structs.replace(order, proofs=order.proofs + more)
