@@ -42,6 +42,13 @@ class Answer:
     def json(self) -> object:
         return msgspec.json.decode(self.body)
 
+    def plain(self) -> object:
+        """The JSON as the reference would give it: without a hint."""
+        found = self.json()
+        if isinstance(found, dict):
+            found.pop("hint", None)
+        return found
+
 
 async def call_at_once(
     app: QuickApplication,

@@ -24,6 +24,7 @@ from soliton.api.context import ApiContext
 from soliton.api.errors import API_KEY_NOT_VALID, UNKNOWN, ApiError, RejectionError
 from soliton.api.etags import StateTags, is_known
 from soliton.api.fair_limits import LEAST_COST_SECONDS, SECONDS_PER_BYTE, FairLimits
+from soliton.api.hints import KEY_IS_HASH, about_method, about_request
 from soliton.api.http import (
     APPLICATION_JSON,
     FORM_URLENCODED,
@@ -87,7 +88,7 @@ NOT_MODIFIED = Raw(b"", APPLICATION_JSON, 304)
 CORS_HEADERS = (
     (b"access-control-allow-origin", b"*"),
     (b"access-control-allow-credentials", b"true"),
-    (b"access-control-expose-headers", b"ETag, Link, Retry-After"),
+    (b"access-control-expose-headers", b"ETag, Link, Retry-After, X-Hint"),
 )
 PREFLIGHT_HEADERS = (
     (
@@ -315,16 +316,22 @@ class Application:
 
     def _dispatch(self, exchange: _Exchange, matches: Iterator[Match]) -> object:
         """What the first route that takes the request says; else 403, 405 or 404 text."""
+        methods: set[str] = set()
+        reason = ""
         for match in matches:
             try:
                 return self._try(exchange, match, matches)
-            except RejectionError:
-                continue
+            except RejectionError as rejection:
+                if exchange.request.method in match[0].methods:
+                    reason = str(rejection)
+                else:
+                    methods |= match[0].methods
         path = exchange.path
         for prefix in self._guarded:
             if path == prefix or path.startswith(prefix + "/"):
                 self._check_key(exchange.request, DEBUG)
-        return NOT_FOUND
+        hints = about_request(reason) if reason or not methods else about_method(methods)
+        return replace(NOT_FOUND, headers=hints) if hints else NOT_FOUND
 
     def _try(self, exchange: _Exchange, match: Match, rest: Iterator[Match]) -> object:
         route, segments = match
@@ -334,7 +341,7 @@ class Application:
                 raise RejectionError("method")
             if route.key:
                 self._check_key(request, route.scope)
-            return METHOD_NOT_ALLOWED
+            return replace(METHOD_NOT_ALLOWED, headers=about_method(route.methods))
         if route.key:
             self._check_key(request, route.scope)
         if (route.path or route.queries) and not route.convert(request, segments):
@@ -356,16 +363,19 @@ class Application:
 
     def _check_key(self, request: Request, scope: str) -> None:
         known: frozenset[str] = frozenset()
+        offered = ""
         for name in (b"x-api-key", b"api_key"):
             value = request.headers.get(name)
             if value is not None:
-                text = header_text(value)
-                if self.context.check_api_key(text):
+                offered = header_text(value)
+                if self.context.check_api_key(offered):
                     return
-                known |= self.context.scopes_of_key(text)
+                known |= self.context.scopes_of_key(offered)
         if scope in known:
             return
         error = API_KEY_NOT_VALID.error()
+        if offered and self.context.is_api_key_hash(offered):
+            raise error.with_hint(KEY_IS_HASH)
         raise error.with_hint(f"this needs a key with the scope {scope}") if known else error
 
 

@@ -51,6 +51,8 @@ class ApiContext:
     """What other keys are good for."""
     limits: ApiLimits = NO_LIMITS
     """What one client may take."""
+    is_api_key_hash: Callable[[str], bool] = no_api_key
+    """Whether a text is the hash of the key that is in the settings."""
     cors: bool = True
     clock: Callable[[], int] = system_clock
     """Milliseconds of the machine's clock."""

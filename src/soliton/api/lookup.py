@@ -21,6 +21,7 @@ from soliton.api.errors import (
     ErrorKind,
     invalid_request,
 )
+from soliton.api.hints import about_address, with_hint
 from soliton.api.http import Request
 from soliton.api.rest.examples import TRANSACTION_ID
 from soliton.api.routes import ORDER, TEXT, Body, BodyKind, Parameter, Route, query_parameter
@@ -68,11 +69,13 @@ def address_of_text(text: str, node: Node) -> Address:
     except Base58Error as error:
         if is_oldest(node) or len(text) > MAX_ADDRESS_TEXT_CHARS:
             raise INVALID_ADDRESS.error() from error
-        raise invalid_request(str(error)) from error
+        hint = about_address(text, node.network.chain_id)
+        raise with_hint(invalid_request(str(error)), hint) from error
     try:
         return check_address(data, node.network.chain_id)
     except AddressError as error:
-        raise INVALID_ADDRESS.error() from error
+        hint = about_address(text, node.network.chain_id)
+        raise with_hint(INVALID_ADDRESS.error(), hint) from error
 
 
 def transaction_id(text: str, node: Node) -> bytes:

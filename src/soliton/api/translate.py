@@ -45,6 +45,7 @@ from soliton.api.errors import (
     invalid_request,
     state_check_failed,
 )
+from soliton.api.hints import chain_name
 from soliton.chain import errors as chain_errors
 from soliton.chain.errors import (
     AddressError,
@@ -133,6 +134,13 @@ def _not_allowed(error: NotAllowedByScript) -> ApiError:
     return kind.error(transaction=None)
 
 
+def _chain_id(error: chain_errors.WrongChainId) -> ApiError:
+    here, there = chain_name(error.expected), chain_name(error.found)
+    return INVALID_CHAIN_ID.error(expected=error.expected, provided=error.found).with_hint(
+        f"it was made for the chain {there}, this node is of {here}: sign it anew for that one"
+    )
+
+
 _TABLE: Final[Mapping[type[SolitonError], Translation]] = {
     AddressError: _plain(INVALID_ADDRESS),
     AliasError: _generic,
@@ -154,9 +162,7 @@ _TABLE: Final[Mapping[type[SolitonError], Translation]] = {
     chain_errors.AmountOverflow: _plain(OVERFLOW_ERROR),
     chain_errors.TooBigInBytes: _with_message(TOO_BIG_IN_BYTES),
     chain_errors.TooBigCount: _plain(TOO_BIG_SEQUENCE),
-    chain_errors.WrongChainId: lambda e: INVALID_CHAIN_ID.error(
-        expected=e.expected, provided=e.found
-    ),
+    chain_errors.WrongChainId: _chain_id,
     ledger_errors.Mistiming: _with_message(MISTIMING),
     ledger_errors.ActivationError: lambda e: invalid_request(f"ActivationError({e})"),
     ledger_errors.AlreadyInState: lambda e: ALREADY_IN_STATE.error(

@@ -54,6 +54,7 @@ def api_context(node: Node) -> ApiContext:
         title=f"{node.network.name} node",
         version=node.agent,
         check_api_key=node.settings.rest_api.check_api_key,
+        is_api_key_hash=node.settings.rest_api.is_key_hash,
         scopes_of_key=node.settings.rest_api.scopes_of,
         limits=node.settings.rest_api.limits,
         cors=node.settings.rest_api.cors,

@@ -95,6 +95,11 @@ class RestApi(msgspec.Struct, frozen=True):
         offered = secure_hash(key.encode("utf-8", "surrogatepass"))
         return hmac.compare_digest(offered, expected or b"") and expected is not None
 
+    def is_key_hash(self, text: str) -> bool:
+        """Whether a text is the hash that the settings have of the key, and not the key."""
+        offered = text.encode("utf-8", "surrogatepass")
+        return hmac.compare_digest(offered, self.api_key_hash_text.encode() or b"\0")
+
     def scopes_of(self, key: str) -> frozenset[str]:
         """What a key is good for besides the one of ``api-key-hash``; nothing if nobody knows it.
 

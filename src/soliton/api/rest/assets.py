@@ -26,6 +26,7 @@ from soliton.api.errors import (
     TOO_BIG_SEQUENCE_WITH_LIMIT,
     invalid_request,
 )
+from soliton.api.hints import about_asset, with_hint
 from soliton.api.http import Json, JsonStream, NumberStream, Request, next_page
 from soliton.api.json_assets import asset_json, balance_json
 from soliton.api.json_transactions import Members
@@ -97,7 +98,7 @@ def _asset_argument(request: Request) -> AssetId:
     if asset_id is None or len(asset_id) != DIGEST_LENGTH:
         if is_oldest(node_of(request)):
             raise invalid_request("Must be base58-encoded assetId")
-        raise INVALID_ASSET_ID.error()
+        raise with_hint(INVALID_ASSET_ID.error(), about_asset(request.text("assetId")))
     return AssetId(asset_id)
 
 
@@ -170,7 +171,8 @@ def details(request: Request) -> Members:
         if is_oldest(node):
             message = "Failed to find issue transaction by ID"
             raise invalid_request(message) from error
-        raise ASSET_DOES_NOT_EXIST.error(id=request.text("assetId")) from error
+        text = request.text("assetId")
+        raise with_hint(ASSET_DOES_NOT_EXIST.error(id=text), about_asset(text)) from error
 
 
 def details_of_many(request: Request) -> list[Members]:

@@ -24,6 +24,7 @@ from soliton.api.errors import (
     RejectionError,
     invalid_request,
 )
+from soliton.api.hints import about_block, with_hint
 from soliton.api.http import APPLICATION_JSON, JsonStream, Raw, Request
 from soliton.api.json_blocks import header_json
 from soliton.api.json_transactions import Members
@@ -188,9 +189,10 @@ def height_by_id(request: Request) -> Height:
 
 
 def _height_of(node: Node, text: str) -> int:
-    found = node.chain.height_of(block_id(text, node))
+    name = block_id(text, node)
+    found = node.chain.height_of(name)
     if found is None:
-        raise BLOCK_DOES_NOT_EXIST.error()
+        raise with_hint(BLOCK_DOES_NOT_EXIST.error(), about_block(name, node))
     return found
 
 

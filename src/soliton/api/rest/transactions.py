@@ -44,6 +44,7 @@ from soliton.api.errors import (
     ApiError,
     invalid_request,
 )
+from soliton.api.hints import about_transaction, with_hint
 from soliton.api.http import Json, JsonStream, Request, next_page
 from soliton.api.json_traces import short_changes, trace_json
 from soliton.api.json_transactions import (
@@ -153,16 +154,17 @@ def broadcast_signed(
 def info(request: Request) -> object:
     """A transaction of the chain."""
     node = node_of(request)
-    found = node.chain.transaction(transaction_id(request.text("id"), node))
+    name = transaction_id(request.text("id"), node)
+    found = node.chain.transaction(name)
     if found is not None:
         return confirmed_json(found, node.chain)
-    return _missing(node, "Transaction is not in blockchain")
+    return _missing(node, name, "Transaction is not in blockchain")
 
 
-def _missing(node: Node, details: str) -> Json:
+def _missing(node: Node, name: bytes, details: str) -> Json:
     if is_oldest(node):
         return Json({"status": "error", "details": details}, 404)
-    raise TRANSACTION_DOES_NOT_EXIST.error()
+    raise with_hint(TRANSACTION_DOES_NOT_EXIST.error(), about_transaction(name, node))
 
 
 def info_of_many(request: Request) -> list[Members]:
@@ -247,9 +249,10 @@ def unconfirmed_size(request: Request) -> Size:
 def unconfirmed_info(request: Request) -> object:
     """A transaction that waits for a block."""
     node = node_of(request)
-    found = node.pool.get(transaction_id(request.text("id"), node))
+    name = transaction_id(request.text("id"), node)
+    found = node.pool.get(name)
     if found is None:
-        return _missing(node, "Transaction is not in UTX")
+        return _missing(node, name, "Transaction is not in UTX")
     return unconfirmed_json(found, node.chain)
 
 
