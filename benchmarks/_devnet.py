@@ -34,9 +34,12 @@ class Devnet:
         return int(self.url.rsplit(":", 1)[1])
 
     def cpu_seconds(self) -> float:
-        """CPU that the process has used so far."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS
+        """CPU that the process and its workers have used so far."""
+        return sum(_cpu_seconds(number) for number in (self.process.pid, *self._workers()))
+
+    def _workers(self) -> list[int]:
+        path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return [int(number) for number in path.read_text().split()]
 
     def megabytes(self) -> float:
         """Memory of the process now."""
@@ -48,6 +51,11 @@ class Devnet:
         """Ask for the node's status."""
         with urllib.request.urlopen(self.url + "/node/status") as response:
             response.read()
+
+
+def _cpu_seconds(process_id: int) -> float:
+    fields = Path(f"/proc/{process_id}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 @contextlib.contextmanager

@@ -183,11 +183,12 @@ def measure_stall(devnet: Devnet, path: str, seconds: float) -> None:
     )
 
 
-def measure_broadcast() -> None:
+def measure_broadcast(workers: int) -> None:
     """Print accepted transfers a second while the pool grows."""
     bodies = [msgspec.json.encode(codec.to_json(item)) for item in signed_transfers(POOL)]
     costs, rates = [], []
-    with running("--block-time", str(NO_BLOCKS_SECONDS)) as devnet:
+    options = ("--block-time", str(NO_BLOCKS_SECONDS), "--workers", str(workers))
+    with running(*options) as devnet:
         part = POOL // PARTS
         for index in range(PARTS):
             chunk = bodies[index * part : (index + 1) * part]
@@ -212,7 +213,7 @@ def measure_broadcast() -> None:
     )
 
 
-def main(seconds: float, only: str) -> None:
+def main(seconds: float, only: str, workers: int) -> None:
     """Print the table."""
     print(
         "CPU of the server for each request; "
@@ -224,6 +225,7 @@ def main(seconds: float, only: str) -> None:
         found = [row for row in rows(height, transaction_id) if only in row.path]
         if found:
             options = ("--data-dir", name, "--block-time", str(NO_BLOCKS_SECONDS))
+            options += ("--workers", str(workers))
             with running(*options) as devnet:
                 if found[-1].bar > HEAVY:
                     measure_first(devnet, found[-1].path)
@@ -231,12 +233,13 @@ def main(seconds: float, only: str) -> None:
                 if found[-1].bar > HEAVY:
                     measure_stall(devnet, found[-1].path, seconds)
     if only in "broadcast":
-        measure_broadcast()
+        measure_broadcast(workers)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--only", default="")
+    parser.add_argument("--workers", type=int, default=0)
     arguments = parser.parse_args()
-    main(arguments.seconds, arguments.only)
+    main(arguments.seconds, arguments.only, arguments.workers)

@@ -6,7 +6,7 @@ group, with its ``ROUTES``), and serving (``server``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 
 from soliton.api.asgi import Application
@@ -100,9 +100,12 @@ def routes_for(context: ApiContext) -> tuple[Route, ...]:
     )
 
 
-def build_app(context: ApiContext) -> Application:
-    """The application that a server serves."""
+def build_app(
+    context: ApiContext,
+    adapt: Callable[[Sequence[Route]], Sequence[Route]] = lambda routes: routes,
+) -> Application:
+    """The application that a server serves; ``adapt`` may exchange what answers its routes."""
     routes = routes_for(context)
     groups = GROUPS if context.node is not None else ()
     guarded = tuple(prefix for group in groups for prefix in getattr(group, "GUARDED", ()))
-    return Application(context, (*routes, *documentation_routes(context, routes)), guarded)
+    return Application(context, adapt((*routes, *documentation_routes(context, routes))), guarded)

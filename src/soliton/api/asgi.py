@@ -33,6 +33,7 @@ from soliton.api.http import (
     NumberStream,
     Raw,
     RawStream,
+    Relayed,
     Request,
     header_text,
 )
@@ -121,7 +122,6 @@ class _Exchange:
     """One request on its way: what was asked, and what the client can read."""
 
     request: Request
-    path: str
     wish: Accepted
     more: Headers
     client: str
@@ -195,15 +195,15 @@ class Application:
         more: Headers = CORS_HEADERS if b"origin" in headers and self.context.cors else ()
         if method == "OPTIONS" and more:
             more += PREFLIGHT_HEADERS
-        request = Request(self.context, method, headers, query)
-        wish = accepted(headers.get(b"accept"))
-        return _Exchange(request, path.decode("latin-1"), wish, more, client_key(host))
+        request = Request(self.context, method, headers, query, path.decode("latin-1"))
+        return _Exchange(request, accepted(headers.get(b"accept")), more, client_key(host))
 
     def _respond(self, exchange: _Exchange) -> object:
         """The answer, as far as it can be given without waiting: ``Raw``, a stream or ``_Later``.
 
         Raises ``_BodyWantedError``, and then begins anew when called again.
         """
+        self.context.look()
         client = exchange.client
         if not self._fair.counts(client):
             return self._try_to_respond(exchange)
@@ -222,7 +222,7 @@ class Application:
         try:
             if request.method == "OPTIONS":
                 return OPTIONS_OK
-            matches = iter(self._router.find(exchange.path))
+            matches = iter(self._router.find(exchange.request.path))
             return _render(self._dispatch(exchange, matches), exchange.wish)
         except RejectionError:
             return NOT_FOUND
@@ -232,7 +232,7 @@ class Application:
             raise
         except Exception:
             # The last line of defence: a fault of ours must not end the connection or the process.
-            logger.exception(_FAILED, request.method, exchange.path)
+            logger.exception(_FAILED, request.method, exchange.request.path)
             return _error_response(UNKNOWN.error(), exchange.wish, traffic)
 
     async def _read_and_respond(self, exchange: _Exchange, receive: Receive) -> object:
@@ -297,7 +297,7 @@ class Application:
         except TimeoutError:
             response = TIMED_OUT
         except Exception:
-            logger.exception(_FAILED, exchange.request.method, exchange.path)
+            logger.exception(_FAILED, exchange.request.method, exchange.request.path)
             response = _error_response(UNKNOWN.error(), wish, traffic)
         if isinstance(response, Raw):
             await _send_whole(response, exchange, send)
@@ -326,7 +326,7 @@ class Application:
                     reason = str(rejection)
                 else:
                     methods |= match[0].methods
-        path = exchange.path
+        path = exchange.request.path
         for prefix in self._guarded:
             if path == prefix or path.startswith(prefix + "/"):
                 self._check_key(exchange.request, DEBUG)
@@ -417,13 +417,13 @@ async def _read_body(request: Request, receive: Receive) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class _OpenStream:
-    content_type: bytes
+    headers: Headers
     first: bytes | None
     rest: AsyncIterator[bytes]
-    headers: Headers = ()
+    status: int = 200
 
 
-_ALREADY_RENDERED = (Raw, _Later, JsonStream, NumberStream, RawStream)
+_ALREADY_RENDERED = (Raw, _Later, JsonStream, NumberStream, RawStream, Relayed)
 
 
 def _render(result: object, wish: Accepted) -> object:
@@ -441,14 +441,20 @@ async def _open(result: object, turns: Turns, wish: Accepted) -> _OpenStream:
     if isinstance(result, RawStream):
         chunks = aiter(result.chunks)
         first = await anext(chunks, None)
-        return _OpenStream(result.content_type, first, chunks, result.headers)
+        headers = ((b"content-type", result.content_type), *result.headers)
+        return _OpenStream(headers, first, chunks)
+    if isinstance(result, Relayed):
+        chunks = aiter(result.chunks)
+        return _OpenStream(result.headers, await anext(chunks, None), chunks, result.status)
     content_type = JSON_WITH_STRINGS if wish is Accepted.STRINGS else APPLICATION_JSON
     if isinstance(result, JsonStream):
         chunks = _json_chunks(result, turns, as_strings=wish is Accepted.STRINGS)
-        return _OpenStream(content_type, await anext(chunks, None), chunks, result.headers)
+        return _OpenStream(
+            ((b"content-type", content_type), *result.headers), await anext(chunks, None), chunks
+        )
     assert isinstance(result, NumberStream)
     chunks = _member_chunks(result, turns, as_strings=wish is Accepted.STRINGS)
-    return _OpenStream(content_type, await anext(chunks, None), chunks)
+    return _OpenStream(((b"content-type", content_type),), await anext(chunks, None), chunks)
 
 
 def _json_response(value: object, status: int, wish: Accepted) -> Raw:
@@ -494,8 +500,8 @@ async def _send_whole(response: Raw, exchange: _Exchange, send: Send) -> None:
 
 async def _send_stream(stream: _OpenStream, more: Headers, receive: Receive, send: Send) -> None:
     """Chunk by chunk until the end, or until the client goes away."""
-    headers = [(b"content-type", stream.content_type), *stream.headers, *more]
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    headers = stream.headers + more
+    await send({"type": "http.response.start", "status": stream.status, "headers": headers})
     task = asyncio.current_task()
     gone = asyncio.ensure_future(_disconnected(receive))
     if task is not None:

@@ -31,6 +31,10 @@ def no_scopes(_key: str) -> frozenset[str]:
     return frozenset()
 
 
+def nothing_to_see() -> None:
+    """For a node that writes itself."""
+
+
 NO_LIMITS = ApiLimits(client_percent=0)
 """No client has a limit of its own on its requests."""
 
@@ -59,6 +63,8 @@ class ApiContext:
     network_clock: Callable[[], int] = system_clock
     """Milliseconds of the clock that blocks are made with, corrected by NTP where that is on."""
     random_bytes: Callable[[int], bytes] = secrets.token_bytes
+    look: Callable[[], None] = nothing_to_see
+    """Called before each request, so that it sees what another process has written."""
     node: Node | None = None
     """The node that most routes ask; an API without one has the routes under ``/utils`` only."""
     workers: Workers = field(default_factory=Workers)

@@ -484,6 +484,14 @@ TOO_MANY_LONG_ANSWERS = ErrorKind(
     "the limit on long answers of all clients",
     retry_after=1,
 )
+NODE_NOT_REACHABLE = ErrorKind(
+    5034,
+    503,
+    "NodeNotReachable",
+    "The node cannot be asked now",
+    "with `rest-api.workers`: a worker cannot reach the process that writes",
+    retry_after=1,
+)
 SERVER_REQUEST_TIMEOUT = ErrorKind(
     5031,
     503,

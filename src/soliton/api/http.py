@@ -66,6 +66,15 @@ class RawStream:
 
 
 @dataclass(frozen=True, slots=True)
+class Relayed:
+    """The answer of another process, passed on as it comes."""
+
+    status: int
+    headers: Headers
+    chunks: AsyncIterator[bytes]
+
+
+@dataclass(frozen=True, slots=True)
 class Json:
     """A JSON response with another status than 200, or with headers of its own."""
 
@@ -100,6 +109,7 @@ class Request:
         "context",
         "headers",
         "method",
+        "path",
         "query_string",
         "tag",
     )
@@ -110,9 +120,12 @@ class Request:
         method: str,
         headers: dict[bytes, bytes],
         query_string: bytes,
+        path: str = "/",
     ) -> None:
+        """``path`` is as it was sent, its bytes taken for Latin-1."""
         self.context = context
         self.method = method
+        self.path = path
         self.headers = headers
         self.query_string = query_string
         self.arguments: dict[str, object] = {}

@@ -145,6 +145,13 @@ def run(config: Path | None, network: str | None, data_dir: Path | None) -> None
     type=click.FloatRange(min=0.05),
     help="Seconds between blocks; without it each transaction is mined at once.",
 )
+@click.option(
+    "--workers",
+    type=click.IntRange(min=0, max=64),
+    default=0,
+    show_default=True,
+    help="Further processes that serve the REST API.",
+)
 def devnet(
     data_dir: Path | None,
     host: str,
@@ -152,11 +159,12 @@ def devnet(
     signer_port: int,
     matcher_port: int,
     block_time: float | None,
+    workers: int,
 ) -> None:
     """Run a private chain: node, REST API, signer and matcher in one process."""
     from soliton.devnet.main import Ports, run_devnet
 
-    run_devnet(data_dir, host, Ports(port, signer_port, matcher_port), block_time)
+    run_devnet(data_dir, host, Ports(port, signer_port, matcher_port), block_time, workers)
 
 
 @cli.command()

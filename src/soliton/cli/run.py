@@ -9,14 +9,18 @@ import asyncio
 import logging
 import signal
 from collections.abc import Callable, Coroutine
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from soliton.api.context import ApiContext
 from soliton.errors import InvariantBroken
 from soliton.node.mining import mine_by_schedule
 from soliton.node.node import Node
+from soliton.node.rest_settings import ApiLimits
 from soliton.node.settings import Settings
 from soliton.node.wallet import Wallet
+
+if TYPE_CHECKING:
+    from soliton.web.server import ServerLimits
 
 _log = logging.getLogger(__name__)
 
@@ -65,17 +69,28 @@ def api_context(node: Node) -> ApiContext:
 
 
 async def start_api(node: Node) -> RunningService:
-    """Serve the node's REST API where its settings say."""
+    """Serve the node's REST API where its settings say, with as many processes as they say."""
     from soliton.api.app import build_app
-    from soliton.web.server import ServerLimits, serve
+    from soliton.web.server import serve
 
     settings = node.settings.rest_api
-    limits = ServerLimits(
-        connections=settings.limits.connections,
-        connections_per_client=settings.limits.connections_per_client,
-        counts_local_clients=settings.limits.local_clients,
+    if settings.workers:
+        from soliton.cli.workers import start_workers
+
+        return await start_workers(node, api_context(node))
+    app = build_app(api_context(node))
+    return await serve(app, settings.bind_address, settings.port, server_limits(settings.limits))
+
+
+def server_limits(limits: ApiLimits) -> ServerLimits:
+    """What the server of a REST API accepts."""
+    from soliton.web.server import ServerLimits
+
+    return ServerLimits(
+        connections=limits.connections,
+        connections_per_client=limits.connections_per_client,
+        counts_local_clients=limits.local_clients,
     )
-    return await serve(build_app(api_context(node)), settings.bind_address, settings.port, limits)
 
 
 async def start_signer(settings: Settings, node_url: str) -> RunningService:

@@ -45,7 +45,9 @@ class Ports(NamedTuple):
     matcher: int
 
 
-def run_devnet(data_dir: Path | None, host: str, ports: Ports, block_time: float | None) -> None:
+def run_devnet(
+    data_dir: Path | None, host: str, ports: Ports, block_time: float | None, workers: int = 0
+) -> None:
     """Run until Ctrl-C. Without ``data_dir`` the chain is in a temporary directory that is removed
     at the end.
     """
@@ -56,6 +58,7 @@ def run_devnet(data_dir: Path | None, host: str, ports: Ports, block_time: float
             overrides={
                 "rest-api.bind-address": host,
                 "rest-api.port": ports.node,
+                "rest-api.workers": workers,
                 "rest-api.api-key-hash": api_key_hash_text(API_KEY),
                 "signer.bind-address": host,
                 "signer.port": ports.signer,

@@ -50,13 +50,18 @@ class Node:
         *,
         clock: Callable[[], int] = system_clock,
         durable: bool = True,
+        writes: bool = True,
     ) -> None:
-        """Open the chain in the settings' data directory; ``durable`` as in ``Store``."""
+        """Open the chain in the settings' data directory; ``durable`` as in ``Store``.
+
+        One node ``writes``; others follow it (``chain.follow``) and only read.
+        """
         self.settings = settings
         self.network = settings.network
         self.wallet = wallet
         self.clock = clock
-        self.store = Store(settings.data_directory, settings.network.name, durable=durable)
+        directory, name = settings.data_directory, settings.network.name
+        self.store = Store(directory, name, durable=durable, exclusive=writes)
         self.events = NodeEvents()
         self.counters = Counters()
         self.events.subscribe(self.counters)
@@ -78,13 +83,18 @@ class Node:
         self.last_change = self.started_at
         self._stop = asyncio.Event()
 
-    def broadcast(self, transaction: AnyTransaction, traces: Traces | None = None) -> bool:
+    def broadcast(
+        self, transaction: AnyTransaction, traces: Traces | None = None, *, verified: bool = False
+    ) -> bool:
         """Check a transaction and put it into the pool; ``False`` when it is there already.
 
         What is seen to fail at the cost of its fee is refused. What scripts do is added to
-        ``traces``. Raises the typed errors of the pool and the ledger.
+        ``traces``; ``verified`` says that ``signatures.is_verified``. Raises the typed errors of
+        the pool and the ledger.
         """
-        return self.pool.add(transaction, may_fail=False, traces=traces)
+        return self.pool.add(
+            transaction, verify_signature=not verified, may_fail=False, traces=traces
+        )
 
     def minimum_fee(self, transaction: AnyTransaction) -> MinimumFee:
         """The least fee for a transaction in the next block."""

@@ -207,6 +207,8 @@ class UtxPool:
         if not may_fail:
             refuse_failure(applied)
         self._overlay.merge(applied.changes)
+        # Whoever does not want signatures verified here has done so, or did when they came.
+        context.unverified.clear()
         return applied
 
     def context(self) -> Context:

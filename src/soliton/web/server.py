@@ -81,19 +81,55 @@ async def serve(
     *,
     lifespan: bool = False,
     websocket: bool = False,
+    shares_port: bool = False,
 ) -> RunningServer:
     """Start serving; port 0 takes a free one. The caller owns signals and the event loop.
 
     ``lifespan`` tells the application about start and end, as ASGI describes; with ``websocket``
-    it also gets WebSocket connections, else such requests are answered as plain ones. Raises
-    ``EnvironmentProblem`` when the address is taken or the application does not start.
+    it also gets WebSocket connections, else such requests are answered as plain ones.
+    ``shares_port`` lets other processes listen on the same port. Raises ``EnvironmentProblem`` when
+    the address is taken or the application does not start.
     """
+    listener = bind(host, port, shares_port=shares_port)
+    limits = limits or ServerLimits()
+    return await _serve_on(listener, app, host, limits, lifespan=lifespan, websocket=websocket)
+
+
+async def serve_locally(
+    app: AsgiApplication, path: str, limits: ServerLimits | None = None
+) -> RunningServer:
+    """The same on a unix socket at ``path``, for other processes on this machine."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listener.bind(path)
+    except OSError as error:
+        listener.close()
+        raise EnvironmentProblem(f"cannot listen on {path}: {error}") from error
+    limits = limits or ServerLimits()
+    return await _serve_on(listener, app, path, limits, lifespan=False, websocket=False)
+
+
+async def _serve_on(
+    listener: socket.socket,
+    app: AsgiApplication,
+    host: str,
+    limits: ServerLimits,
+    *,
+    lifespan: bool,
+    websocket: bool,
+) -> RunningServer:
     from soliton.web._uvicorn import make_server
 
-    listener = _listen(host, port)
-    server, started = make_server(
-        app, limits or ServerLimits(), lifespan=lifespan, websocket=websocket
-    )
+    listener.setblocking(False)
+    bound = 0
+    try:
+        listener.listen(BACKLOG)
+        if listener.family != socket.AF_UNIX:
+            bound = listener.getsockname()[1]
+    except OSError as error:
+        listener.close()
+        raise EnvironmentProblem(f"cannot listen on {host}: {error}") from error
+    server, started = make_server(app, limits, lifespan=lifespan, websocket=websocket)
     task = asyncio.create_task(server.serve(sockets=[listener]))
     ready = asyncio.create_task(started.wait())
     await asyncio.wait([task, ready], return_when=asyncio.FIRST_COMPLETED)
@@ -101,19 +137,19 @@ async def serve(
         ready.cancel()
         listener.close()
         raise EnvironmentProblem(f"the server could not start: {task.exception()}")
-    bound: int = listener.getsockname()[1]
     return RunningServer(host, bound, server, task)
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def bind(host: str, port: int, *, shares_port: bool = False) -> socket.socket:
+    """A socket that has the port and does not listen yet; raises ``EnvironmentProblem``."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio switches Nagle's delay off only for sockets that name their protocol.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shares_port:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listener.bind((host, port))
-        listener.listen(BACKLOG)
-        listener.setblocking(False)
     except (OSError, OverflowError) as error:
         listener.close()
         raise EnvironmentProblem(f"cannot listen on {host} port {port}: {error}") from error

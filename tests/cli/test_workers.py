@@ -1,0 +1,62 @@
+"""Workers: real processes around a real node."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from soliton.cli.run import api_context
+from soliton.cli.workers import start_workers
+from soliton.crypto.keys import key_pair
+from soliton.devnet.accounts import RICH_SEED
+from soliton.node.node import Node
+from soliton.node.settings import load_settings
+from soliton.node.wallet import Wallet
+
+
+async def test_workers_follow_are_replaced_and_end(tmp_path: Path) -> None:
+    settings = load_settings(
+        network="devnet",
+        data_dir=tmp_path,
+        overrides={"rest-api.port": 0, "rest-api.workers": 2},
+    )
+    node = Node(settings, Wallet.open(None, None, RICH_SEED.encode()), durable=False)
+    service = await start_workers(node, api_context(node))
+
+    def ask(path: str) -> object:
+        url = f"http://127.0.0.1:{service.port}{path}"
+        with urllib.request.urlopen(url, timeout=10) as response:
+            return json.loads(response.read())
+
+    async def asked(path: str, times: int = 8) -> list[object]:
+        """Each time over a new connection, so that both workers are asked."""
+        return [await asyncio.to_thread(ask, path) for _ in range(times)]
+
+    try:
+        assert await asked("/blocks/height") == [{"height": 1}] * 8
+        node.mine(key_pair(RICH_SEED))
+        assert await asked("/blocks/height") == [{"height": 2}] * 8
+        assert await asked("/transactions/unconfirmed/size", 2) == [{"size": 0}] * 2
+        before = service.process_ids()
+        assert len(before) == 2
+        os.kill(before[0], signal.SIGKILL)
+        for _ in range(400):
+            if before[0] not in service.process_ids():
+                break
+            await asyncio.sleep(0.05)
+        node.mine(key_pair(RICH_SEED))
+        assert {"height": 3} in await asked("/blocks/height")
+        after = service.process_ids()
+        assert len(after) == 2 and before[1] in after
+    finally:
+        await service.stop()
+        node.close()
+    for process_id in {*before, *after}:
+        with pytest.raises(ProcessLookupError):
+            os.kill(process_id, 0)

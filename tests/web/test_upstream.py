@@ -1,0 +1,167 @@
+"""A server behind this one, over a real unix socket."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from soliton.api.asgi import Application
+from soliton.api.http import Raw, RawStream, Request
+from soliton.api.routes import GET, POST, Body, BodyKind, Handler, Route
+from soliton.web import upstream
+from soliton.web.server import RunningServer, serve_locally
+from soliton.web.upstream import Upstream, UpstreamBusy, UpstreamLost, request_bytes
+from tests.api.client import make_context
+
+LARGE = bytes(range(256)) * 20_000
+
+
+async def pieces(count: int) -> AsyncIterator[bytes]:
+    for number in range(count):
+        yield b"piece %d," % number
+        await asyncio.sleep(0)
+
+
+async def slow(_request: Request) -> object:
+    await asyncio.sleep(0.1)
+    return "slow"
+
+
+def route(path: str, handler: Handler, body: Body | None = None) -> Route:
+    return Route(
+        methods=POST if body else GET,
+        path=path,
+        handler=handler,
+        tag="t",
+        summary="",
+        body=body,
+        response={},
+        example=1,
+    )
+
+
+APP = Application(
+    make_context(),
+    (
+        route("/large", lambda _request: Raw(LARGE)),
+        route("/stream", lambda _request: RawStream(pieces(50))),
+        route("/empty", lambda _request: Raw(b"", status=202)),
+        route("/slow", slow),
+        route("/echo", lambda request: Raw(request.body), Body(BodyKind.TEXT, "", "", {})),
+    ),
+)
+
+
+@pytest_asyncio.fixture
+async def server(tmp_path: Path) -> AsyncIterator[RunningServer]:
+    running = await serve_locally(APP, str(tmp_path / "socket"))
+    yield running
+    await running.stop()
+
+
+async def asked(behind: Upstream, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
+    answer = await behind.ask(request_bytes(method, path, {b"host": b"x"}, body))
+    return answer.status, await answer.read()
+
+
+async def test_answers_of_every_kind(server: RunningServer) -> None:
+    behind = Upstream(server.host)
+    for _ in range(3):
+        assert await asked(behind, "GET", "/large") == (200, LARGE)
+        assert (await asked(behind, "GET", "/stream"))[1].endswith(b"piece 49,")
+        assert await asked(behind, "GET", "/empty") == (202, b"")
+        assert await asked(behind, "POST", "/echo", b"hello") == (200, b"hello")
+        assert (await asked(behind, "GET", "/nowhere"))[0] == 404
+        assert (await asked(behind, "POST", "/echo"))[1] == b""
+    head = await behind.ask(request_bytes("HEAD", "/large", {}, b""), has_body=False)
+    assert (head.status, await head.read()) == (404, b"")
+    answers = await asyncio.gather(*(asked(behind, "GET", "/slow") for _ in range(20)))
+    assert set(answers) == {(200, b'"slow"')}
+    behind.close()
+
+
+async def test_a_reader_that_takes_its_time(
+    server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upstream, "MAX_WAITING_BYTES", 1_000)
+    behind = Upstream(server.host)
+    answer = await behind.ask(request_bytes("GET", "/large", {}, b""))
+    received = bytearray()
+    async for chunk in answer.chunks():
+        received += chunk
+        await asyncio.sleep(0)
+    assert received == LARGE
+    behind.close()
+
+
+async def test_an_answer_that_nobody_wants(server: RunningServer) -> None:
+    behind = Upstream(server.host)
+    answer = await behind.ask(request_bytes("GET", "/large", {}, b""))
+    answer.drop()
+    assert await asked(behind, "GET", "/empty") == (202, b"")
+    behind.close()
+
+
+async def test_as_many_as_there_may_be(
+    server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upstream, "MAX_CONNECTIONS", 2)
+    behind = Upstream(server.host)
+    tasks = [asyncio.create_task(asked(behind, "GET", "/slow")) for _ in range(2)]
+    await asyncio.sleep(0)
+    with pytest.raises(UpstreamBusy):
+        await asked(behind, "GET", "/empty")
+    assert [status for status, _ in await asyncio.gather(*tasks)] == [200, 200]
+    assert await asked(behind, "GET", "/empty") == (202, b"")
+    behind.close()
+
+
+async def test_a_server_that_goes_and_comes(tmp_path: Path) -> None:
+    path = tmp_path / "socket"
+    behind = Upstream(str(path))
+    with pytest.raises(UpstreamLost):
+        await asked(behind, "GET", "/empty")
+    for _ in range(2):
+        running = await serve_locally(APP, str(path))
+        assert await asked(behind, "GET", "/empty") == (202, b"")
+        fresh = Upstream(str(path))
+        waiting = [asyncio.create_task(asked(each, "GET", "/slow")) for each in (fresh, behind)]
+        await asyncio.sleep(0.02)
+        for connection in behind_connections(running):
+            connection.abort()
+        # What rested may have been closed unread: that one is sent again, once.
+        with pytest.raises(UpstreamLost):
+            await waiting[0]
+        assert await waiting[1] == (200, b'"slow"')
+        await running.stop()
+        path.unlink(missing_ok=True)
+    behind.close()
+
+
+def behind_connections(running: RunningServer) -> list[asyncio.Transport]:
+    return [each.transport for each in running._server.server_state.connections]
+
+
+async def test_an_answer_that_is_none(tmp_path: Path) -> None:
+    async def nonsense(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"nonsense\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_unix_server(nonsense, str(tmp_path / "socket"))
+    with pytest.raises(UpstreamLost):
+        await asked(Upstream(str(tmp_path / "socket")), "GET", "/")
+    server.close()
+
+
+def test_the_connection_s_own_headers_stay_behind() -> None:
+    headers = {b"host": b"x", b"connection": b"close", b"transfer-encoding": b"chunked",
+               b"content-length": b"99", b"x-api-key": b"k"}  # fmt: skip
+    assert request_bytes("POST", "/a?b=c", headers, b"12") == (
+        b"POST /a?b=c HTTP/1.1\r\nhost: x\r\nx-api-key: k\r\ncontent-length: 2\r\n\r\n12"
+    )
+    assert request_bytes("GET", "/", {}, b"") == b"GET / HTTP/1.1\r\n\r\n"
