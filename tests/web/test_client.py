@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import pytest
+import uvloop
 
 from soliton.errors import InputError
 from soliton.web.client import ClientLimits, HttpClient, HttpTrouble
@@ -54,6 +55,23 @@ async def test_connections_are_kept_and_bodies_sent() -> None:
         await client.close()
     assert connections == 1
     assert heads[0].startswith(b"GET /base/a HTTP/1.1\r\n") and b"X-API-Key: k\r\n" in heads[0]
+
+
+def test_the_loop_of_the_programs() -> None:
+    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer(b"x"))
+        await writer.drain()
+
+    async def ask() -> bytes:
+        async with serving(handler) as url:
+            client = HttpClient(url)
+            body = (await client.request("GET", "/")).body
+            await client.close()
+        return body
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        assert runner.run(ask()) == b"x"
 
 
 async def test_a_connection_that_was_closed_meanwhile_is_replaced() -> None:
