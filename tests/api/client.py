@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
 
 import msgspec
@@ -63,6 +64,8 @@ async def call_at_once(
     path, _, query = target.partition("?")
     lower = {k.lower().encode(): v.encode() for k, v in (headers or {}).items()}
     found = app.answer_at_once(method, path.encode(), query.encode(), lower, body, host)
+    if isinstance(found, Coroutine):
+        found = await found
     if isinstance(found, WholeAnswer):
         assert found.headers[1] == (b"content-length", b"%d" % len(found.body))
         return Answer(found.status, dict(found.headers), [found.body])

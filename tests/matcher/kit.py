@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -252,3 +252,14 @@ async def eventually(condition: Callable[[], bool], seconds: float = 5.0) -> Non
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 - whatever it is that changes
             await asyncio.sleep(0.005)
+
+
+async def eventually_equal(question: Callable[[], Awaitable[object]], expected: object) -> None:
+    """Ask until the answer is as expected; fails with the last answer."""
+    answer: object = None
+    for _ in range(500):
+        answer = await question()
+        if answer == expected:
+            return
+        await asyncio.sleep(0.01)
+    assert answer == expected

@@ -41,6 +41,7 @@ from tests.matcher.kit import (
     MATCHER,
     address_of,
     eventually,
+    eventually_equal,
     make_order,
     running,
     settings_in,
@@ -149,9 +150,8 @@ async def test_the_free_balance_is_that_of_the_chain_when_all_is_settled(
         free = await matcher.tradable(address_of(BOB), exchange.pair)
         assert free[usd] <= exchange.balance(BOB, usd)
     await exchange.settled()
-    await asyncio.sleep(0.01)
-    free = await matcher.tradable(address_of(BOB), exchange.pair)
-    assert free == {None: exchange.balance(BOB, None), usd: exchange.balance(BOB, usd)}
+    both = {None: exchange.balance(BOB, None), usd: exchange.balance(BOB, usd)}
+    await eventually_equal(lambda: matcher.tradable(address_of(BOB), exchange.pair), both)
     held = await matcher.reserved(address_of(ALICE))
     free = await matcher.tradable(address_of(ALICE), exchange.pair)
     assert free[None] + held[None] == exchange.balance(ALICE, None)
@@ -171,8 +171,8 @@ async def test_settlements_survive_a_rollback_of_fifty_blocks(exchange: Exchange
         await asyncio.sleep(0)
         await exchange.settled()
         await eventually(lambda: exchange.balance(BOB, None) == START + 5 * COIN - 5 * FEE)
-        free = await matcher.tradable(address_of(BOB), exchange.pair)
-        assert free[None] == exchange.balance(BOB, None)
+        both = {asset: exchange.balance(BOB, asset) for asset in (None, exchange.usd)}
+        await eventually_equal(lambda: matcher.tradable(address_of(BOB), exchange.pair), both)
     assert matcher.settlement.counts.rolled_back == 10
     assert matcher.settlement.counts.refused == 0
 

@@ -30,6 +30,7 @@ from tests.matcher.kit import (
     FakeNode,
     address_of,
     eventually,
+    eventually_equal,
     make_matcher,
     make_order,
     running,
@@ -195,11 +196,8 @@ async def test_tradable_does_not_jump_while_the_node_learns(
     assert await matcher.tradable(address_of(BOB), PAIR) == left
     node.balances[address_of(BOB)] = {None: left[None] + 4 * COIN, USD: left[USD]}
     node.mine(exchange)
-    await asyncio.sleep(0.02)
-    assert await matcher.tradable(address_of(BOB), PAIR) == {
-        None: left[None] + 4 * COIN,
-        USD: left[USD],
-    }
+    gained = {None: left[None] + 4 * COIN, USD: left[USD]}
+    await eventually_equal(lambda: matcher.tradable(address_of(BOB), PAIR), gained)
 
 
 async def test_a_refused_settlement_frees_the_volume(matcher: Matcher, node: FakeNode) -> None:
@@ -207,7 +205,8 @@ async def test_a_refused_settlement_frees_the_volume(matcher: Matcher, node: Fak
     await matcher.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
     await matcher.place(make_order(BOB, Side.BUY, COIN, PRICE), market=False)
     await eventually(lambda: matcher.settlement.counts.refused == 1)
-    assert await matcher.tradable(address_of(BOB), PAIR) == node.balances[address_of(BOB)]
+    all_of_it = node.balances[address_of(BOB)]
+    await eventually_equal(lambda: matcher.tradable(address_of(BOB), PAIR), all_of_it)
 
 
 async def test_orders_go_when_the_balance_drops_the_youngest_first(

@@ -6,6 +6,7 @@ What lives here: wiring a program from its parts. What does not: the parts.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import signal
 from collections.abc import Callable, Coroutine
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+COLLECTOR_THRESHOLDS: Final = (100_000, 20, 100)
+"""Containers made and not freed before young ones are looked at, and how many such rounds before
+older ones are.
+"""
 _STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -41,6 +46,10 @@ def run_program(main: Callable[[], Coroutine[None, None, None]]) -> None:
     """Run a coroutine function to its end in a fast event loop."""
     import uvloop
 
+    # What a start makes stays, and what a request makes is freed by counting references: looking
+    # for cycles as often as the default does costs a busy program a fifth of its time.
+    gc.freeze()
+    gc.set_threshold(*COLLECTOR_THRESHOLDS)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(main())
 

@@ -91,23 +91,30 @@ def is_weak(public_key: bytes) -> bool:
     return public_key in _WEAK_KEYS
 
 
-def sign(private_key: bytes, message: bytes, random: bytes | None = None) -> bytes:
+def signing_point(private_key: bytes) -> bytes:
+    """The Ed25519 form of the public key, which every signature of this key needs."""
+    return sodium.crypto_scalarmult_ed25519_base_noclamp(clamp(private_key))
+
+
+def sign(
+    private_key: bytes, message: bytes, random: bytes | None = None, point: bytes | None = None
+) -> bytes:
     """Sign; ``random`` are 64 secret bytes never used before (taken from the system when not
-    given).
+    given). ``point`` is ``signing_point``, for those who sign often.
     """
     scalar = clamp(private_key)
     if random is None:
         random = os.urandom(SIGN_RANDOM_BYTES)
     elif len(random) != SIGN_RANDOM_BYTES:
         raise CryptoError(f"Signing takes {SIGN_RANDOM_BYTES} random bytes, not {len(random)}")
-    key = sodium.crypto_scalarmult_ed25519_base_noclamp(scalar)
+    key = sodium.crypto_scalarmult_ed25519_base_noclamp(scalar) if point is None else point
     nonce = _hash_to_scalar(_NONCE_PREFIX + scalar + message + random)
-    point = sodium.crypto_scalarmult_ed25519_base_noclamp(nonce)
-    challenge = _hash_to_scalar(point + key + message)
+    commitment = sodium.crypto_scalarmult_ed25519_base_noclamp(nonce)
+    challenge = _hash_to_scalar(commitment + key + message)
     response = sodium.crypto_core_ed25519_scalar_add(
         sodium.crypto_core_ed25519_scalar_mul(challenge, scalar), nonce
     )
-    return point + response[:31] + bytes((response[31] | key[31] & _SIGN_BIT,))
+    return commitment + response[:31] + bytes((response[31] | key[31] & _SIGN_BIT,))
 
 
 def verify(public_key: bytes, message: bytes, signature: bytes) -> bool:

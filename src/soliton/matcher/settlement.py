@@ -95,7 +95,8 @@ class Settlement:
 
     def tasks(self) -> list[Coroutine[None, None, None]]:
         """What has to run as long as the matcher does."""
-        senders = [self._send_all() for _ in range(self._settings.parallelism)]
+        parallel = min(self._settings.parallelism, self._node.parallel_questions)
+        senders = [self._send_all() for _ in range(parallel)]
         return [*senders, self._send_again()]
 
     def load(self) -> None:

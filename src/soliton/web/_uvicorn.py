@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from types import CoroutineType
 from typing import TYPE_CHECKING, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
@@ -27,6 +28,7 @@ from soliton.web.clients import LOCAL, client_key
 from soliton.web.server import BACKLOG, RETRY_AFTER_SECONDS, ServerLimits
 from soliton.web.types import (
     AsgiApplication,
+    LaterAnswer,
     QuickApplication,
     Receive,
     Scope,
@@ -94,6 +96,28 @@ async def _overloaded(_scope: Scope, _receive: Receive, send: Send) -> None:
     ]
     await send({"type": "http.response.start", "status": 503, "headers": headers})
     await send({"type": "http.response.body", "body": _OVERLOADED})
+
+
+class _Pending:
+    """An answer that is on its way, with what uvicorn asks of the cycle of a request."""
+
+    __slots__ = ("disconnected", "keep_alive", "message_event", "response_complete")
+
+    def __init__(self, keep_alive: bool) -> None:
+        self.disconnected = False
+        self.keep_alive = keep_alive
+        self.response_complete = False
+        self.message_event = _NOBODY_WAITS
+
+
+class _NobodyWaits:
+    """In place of the event by which a cycle hears of its body: it has it all."""
+
+    def set(self) -> None:
+        """Nothing."""
+
+
+_NOBODY_WAITS = _NobodyWaits()
 
 
 class LimitedProtocol(HttpToolsProtocol):
@@ -228,11 +252,17 @@ class LimitedProtocol(HttpToolsProtocol):
         answer = quick(
             method.decode("ascii"), path, query, dict(self.headers), b"".join(body), self._host
         )
-        if not isinstance(answer, WholeAnswer):
+        keep_alive = self.parser.should_keep_alive() and self.parser.get_http_version() != "1.0"
+        if isinstance(answer, WholeAnswer):
+            self._write_whole(answer, keep_alive=keep_alive)
+            self.server_state.total_requests += 1
+        elif isinstance(answer, CoroutineType):
+            self._answer_later(answer, keep_alive=keep_alive)
+        else:
             self._begin_cycle(answer, [])
             super().on_message_complete()
-            return
-        keep_alive = self.parser.should_keep_alive() and self.parser.get_http_version() != "1.0"
+
+    def _write_whole(self, answer: WholeAnswer, *, keep_alive: bool) -> None:
         parts = [STATUS_LINE[answer.status], self._shared.lines(self.server_state.default_headers)]
         for name, value in answer.headers:
             if b"\n" in value or b"\r" in value:
@@ -240,9 +270,32 @@ class LimitedProtocol(HttpToolsProtocol):
             parts += (name, b": ", value, b"\r\n")
         parts += (b"\r\n" if keep_alive else _CLOSE + b"\r\n", answer.body)
         self.transport.write(b"".join(parts))
-        self.server_state.total_requests += 1
         if not keep_alive:
             self.transport.close()
+
+    def _answer_later(self, answer: LaterAnswer, *, keep_alive: bool) -> None:
+        """Answer when it is there; what comes behind waits, as behind a cycle of uvicorn's."""
+        pending = _Pending(keep_alive)
+        self.cycle = cast("RequestResponseCycle", pending)
+        task = self.loop.create_task(self._finish(answer, pending))
+        task.add_done_callback(self.tasks.discard)
+        self.tasks.add(task)
+
+    async def _finish(self, coming: LaterAnswer, pending: _Pending) -> None:
+        try:
+            answer = await coming
+        except BaseException:
+            # Cut off at the end of the server, or a fault: there is nothing to say.
+            self.transport.close()
+            raise
+        pending.response_complete = True
+        if self.transport.is_closing():
+            return
+        self._write_whole(answer, keep_alive=pending.keep_alive)
+        if self.pipeline or self._is_in_message:
+            self.on_response_complete()
+        else:
+            self.server_state.total_requests += 1
 
     def _begin_cycle(self, app: object, body: list[bytes]) -> None:
         """Go uvicorn's way with the request whose head is complete, and with this application."""

@@ -5,8 +5,8 @@ Source: the ASGI specification, ``asgi.readthedocs.io``.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import NamedTuple, Protocol, runtime_checkable
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 Message = MutableMapping[str, object]
 Scope = MutableMapping[str, object]
@@ -24,6 +24,9 @@ class WholeAnswer(NamedTuple):
     body: bytes
 
 
+LaterAnswer = Coroutine[Any, Any, WholeAnswer]
+
+
 @runtime_checkable
 class QuickApplication(Protocol):
     """An ASGI application that can answer most requests without waiting for anything.
@@ -39,9 +42,10 @@ class QuickApplication(Protocol):
         headers: dict[bytes, bytes],
         body: bytes,
         host: str,
-    ) -> WholeAnswer | AsgiApplication:
-        """The answer, or an application for this one request where the answer takes time; that
-        one is not told the body again.
+    ) -> WholeAnswer | LaterAnswer | AsgiApplication:
+        """The answer; where it takes time a coroutine that gives it; or, for an answer that comes
+        in pieces, an application for this one request, which is not told the body again.
 
-        Names of headers are in lower case; ``host`` is the address of the client. Raises nothing.
+        Names of headers are in lower case; ``host`` is the address of the client. Neither this nor
+        the coroutine raises anything.
         """

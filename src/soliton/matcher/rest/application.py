@@ -44,7 +44,15 @@ from soliton.matching.errors import (
     MatcherError,
 )
 from soliton.web.significands import JSON_WITH_STRINGS, Accepted, accepted, with_strings
-from soliton.web.types import AsgiApplication, Headers, Receive, Scope, Send, WholeAnswer
+from soliton.web.types import (
+    AsgiApplication,
+    Headers,
+    LaterAnswer,
+    Receive,
+    Scope,
+    Send,
+    WholeAnswer,
+)
 
 MAX_SEGMENTS: Final = 12
 _PLACE: Final = b"/matcher/orderbook"
@@ -125,7 +133,7 @@ class Application:
         headers: dict[bytes, bytes],
         body: bytes,
         host: str,
-    ) -> WholeAnswer | AsgiApplication:
+    ) -> WholeAnswer | LaterAnswer:
         """The answer to a request that is all there, if it is kept; else what will give it."""
         del host
         whole = self._kept(method, path, query, headers)
@@ -134,10 +142,7 @@ class Application:
         if len(body) > self.core.settings.rest_api.max_body_bytes:
             return self._whole(TOO_LARGE, method)
 
-        async def respond(_scope: Scope, _receive: Receive, send: Send) -> None:
-            await _send(await self._respond(method, path, query, headers, body), send)
-
-        return respond
+        return self._respond(method, path, query, headers, body)
 
     def _kept(
         self, method: str, path: bytes, query: bytes, headers: dict[bytes, bytes]
