@@ -35,6 +35,7 @@ COMMANDS = 200_000
 RECORDS = 50_000
 RUNS = 5
 LEVELS = 10_000
+PRICES = 18_000
 ACCOUNTS = 1_000
 NOW = 1_700_000_000_000
 COIN = 10**8
@@ -87,11 +88,11 @@ def mixed(low: int, high: int, cancels: float) -> list[Command]:
 
 
 def many_levels() -> tuple[list[Command], list[Command]]:
-    """A book of 10,000 levels, and then orders that come and go on all of them, so that levels
-    appear and vanish; one in ten placements crosses the spread.
+    """A book of 18,000 levels, and then orders that come and go on all of these prices, so that
+    levels appear and vanish and some 10,000 are left; one in ten placements crosses the spread.
     """
     random = Random(2)
-    low, middle, high = 1, LEVELS // 2, LEVELS + 1
+    low, middle, high = 1, PRICES // 2, PRICES + 1
 
     def order(number: int, side: Side, price: int) -> Order:
         amount = random.randrange(COIN, 100 * COIN)
@@ -104,7 +105,7 @@ def many_levels() -> tuple[list[Command], list[Command]]:
     ]
     alive = [command.order.id for command in first if isinstance(command, PlaceOrder)]
     then: list[Command] = []
-    for number in range(LEVELS + 1, LEVELS + 1 + COMMANDS):
+    for number in range(PRICES + 1, PRICES + 1 + COMMANDS):
         if number % 2:
             place = random.randrange(len(alive))
             alive[place], alive[-1] = alive[-1], alive[place]
@@ -123,7 +124,7 @@ def many_levels() -> tuple[list[Command], list[Command]]:
 
 
 def events_per_second(first: list[Command], then: list[Command]) -> tuple[float, float, int]:
-    """Events and commands a second, the best of several runs, and levels at the end."""
+    """Events and commands a second of CPU, the best of several runs, and levels at the end."""
     best = 0.0
     commands = levels = 0.0
     for _ in range(RUNS):
@@ -150,7 +151,11 @@ def records(count: int, levels: int) -> list[bytes]:
         side = Side.BUY if number % 2 else Side.SELL
         price = (levels + number % levels if number % 2 == 0 else 1 + number % levels) * 10**6
         amount = COIN + number
-        made.append(encode(PlaceOrder(orders.build(template(side, number, amount, price, number)))))
+        made.append(
+            encode(
+                PlaceOrder(orders.build(template(side, number % ACCOUNTS, amount, price, number)))
+            )
+        )
     return made
 
 
@@ -184,8 +189,8 @@ def main() -> None:
         events, commands, levels = events_per_second([], mixed(low, high, 0.25))
         print(f"mixed, {name}: {events:,.0f} events/s, {commands:,.0f} commands/s, {levels} levels")
     events, commands, levels = events_per_second(*many_levels())
-    print(f"many levels: {events:,.0f} events/s, {commands:,.0f} commands/s, {levels} levels")
-    for levels in (1_000, LEVELS):
+    print(f"many levels: {events:,.0f} events/s, {commands:,.0f} commands/s, {levels} at the end")
+    for levels in (RECORDS, 1_000, LEVELS):
         journal = records(RECORDS, levels // 2)
         print(f"{bytes_per_order(journal):,.0f} bytes per resting order on {levels:,} levels")
     engine = Engine(MatchingSettings())

@@ -122,8 +122,8 @@ def lost(engine: Wrong, events: list[Event]) -> list[Event]:
     book = engine.book(PAIR)
     assert book is not None and isinstance(events[0], OrderAdded)
     order = events[0].order
-    level = book.index.pop(order.id)
-    level.remove(order.id)
+    side = book.bids if order.order.side is Side.BUY else book.asks
+    side.remove(book.index.pop(order.id), order.id)
     return events
 
 

@@ -58,35 +58,20 @@ class MarketStatus(msgspec.Struct, frozen=True, gc=False):
     best_ask: LevelTotal | None
 
 
-class Level:
-    """The orders at one price, oldest first, and the sum of their remaining amounts."""
+class Level(msgspec.Struct, gc=False):
+    """The orders at one price, oldest first, and the sum of their remaining amounts. It belongs to
+    one side, and only that side changes it; ``removals`` counts those from this dictionary.
+    """
 
-    __slots__ = ("amount", "orders", "rank", "removals", "side")
-
-    def __init__(self, side: BookSide, rank: int) -> None:
-        self.side = side
-        self.rank = rank
-        self.orders: dict[bytes, ActiveOrder] = {}
-        self.amount = 0
-        self.removals = 0
+    rank: int
+    orders: dict[bytes, ActiveOrder]
+    amount: int = 0
+    removals: int = 0
 
     @property
     def price(self) -> int:
         """The level's price."""
         return abs(self.rank)
-
-    def remove(self, order_id: bytes) -> ActiveOrder:
-        """Take an order out; the side drops an empty level."""
-        order = self.orders.pop(order_id)
-        self.amount -= order.amount
-        self.removals += 1
-        if not self.orders:
-            self.side.drop(self.rank)
-        elif self.removals > _MAX_REMOVALS:
-            self.orders = dict(self.orders.items())
-            self.removals = 0
-        self.side.touch(self.rank)
-        return order
 
 
 class BookSide:
@@ -105,7 +90,7 @@ class BookSide:
         rank = price * self.sign
         level = self.levels.get(rank)
         if level is None:
-            level = self.levels[rank] = Level(self, rank)
+            level = self.levels[rank] = Level(rank, {})
             ranks = self.ranks
             if not ranks or ranks[-1] < rank:
                 ranks.append(rank)
@@ -117,8 +102,22 @@ class BookSide:
             self.changed.add(rank)
         return level
 
-    def drop(self, rank: int) -> None:
-        """Forget an empty level."""
+    def remove(self, level: Level, order_id: bytes) -> ActiveOrder:
+        """Take an order out, and its level if that is empty then."""
+        orders = level.orders
+        order = orders.pop(order_id)
+        level.amount -= order.amount
+        level.removals += 1
+        if not orders:
+            self._drop(level.rank)
+        elif level.removals > _MAX_REMOVALS:
+            level.orders = dict(orders.items())
+            level.removals = 0
+        if self.changed is not None:
+            self.changed.add(level.rank)
+        return order
+
+    def _drop(self, rank: int) -> None:
         del self.levels[rank]
         if self.ranks[-1] == rank:
             self.ranks.pop()
@@ -210,7 +209,8 @@ class OrderBook:
         if level is None:
             return None
         self.changed_at = timestamp
-        return OrderCanceled(level.remove(order_id), reason, timestamp)
+        side = self.bids if level.rank > 0 else self.asks
+        return OrderCanceled(side.remove(level, order_id), reason, timestamp)
 
     def cancel_all(self, reason: CancelReason, timestamp: int) -> list[Event]:
         """Take all orders out: bids, then asks, each by priority."""
@@ -284,7 +284,8 @@ class OrderBook:
             if submitted.amount * counter_order.price < PRICE_CONSTANT:
                 break
             if not timestamp <= counter_order.expiration <= latest:
-                self._drop(level, counter)
+                del self.index[counter_order.id]
+                counters.remove(level, counter_order.id)
                 events.append(OrderCanceled(counter, CancelReason.BECAME_INVALID, timestamp))
                 continue
             amount = executed_amount(submitted, counter)
@@ -293,7 +294,8 @@ class OrderBook:
             executed = self._execute(submitted, counter, amount, timestamp, terms, offset)
             events.append(executed)
             if executed.maker_is_done:
-                self._drop(level, counter)
+                del self.index[counter_order.id]
+                counters.remove(level, counter_order.id)
             else:
                 level.orders[counter_order.id] = executed.maker
                 level.amount -= amount
@@ -309,10 +311,6 @@ class OrderBook:
             return submitted
         events.append(OrderCanceled(submitted, CancelReason.BECAME_UNMATCHABLE, timestamp))
         return None
-
-    def _drop(self, level: Level, order: ActiveOrder) -> None:
-        del self.index[order.order.id]
-        level.remove(order.order.id)
 
     def _execute(
         self,
