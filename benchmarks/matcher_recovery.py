@@ -1,0 +1,141 @@
+"""How fast a matcher is where it was, after it ended without a chance to keep a snapshot.
+
+Run ``.venv/bin/python benchmarks/matcher_recovery.py [COMMANDS]`` (default 100000). A journal is
+written, four of five commands in it orders, half of which find a counter order. Then measured, in
+commands a second: reading the journal; reading and matching; a whole matcher from its start until
+it takes orders, with its orders database as a ``kill -9`` leaves it; and one that has lost the
+database too, and makes all exchange transactions again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from soliton.chain.orders import Order, Side
+from soliton.matcher.journal.embedded import EmbeddedJournal, stored
+from soliton.matcher.recovery import identity_of
+from soliton.matcher.settings import MatcherSettings, wall_clock
+from soliton.matcher.stores import JOURNAL_NAME, open_journal, open_snapshots
+from soliton.matching.commands import (
+    CancelOrder,
+    CancelSource,
+    Command,
+    PlaceOrder,
+    decode,
+    encode,
+)
+from soliton.matching.engine import Engine
+from soliton.matching.rules import MatchingSettings
+from tests.matcher.kit import (
+    ALICE,
+    BOB,
+    CAROL,
+    COIN,
+    PAIR,
+    USD,
+    FakeNode,
+    address_of,
+    make_matcher,
+    make_order,
+    settings_in,
+)
+
+ASKED = 30_000
+TRADERS = (ALICE, BOB, CAROL)
+GROUP = 1_000
+
+
+def orders_of(count: int) -> list[Command]:
+    """The commands of the journal."""
+    chance = random.Random(7)
+    now = wall_clock()
+    commands: list[Command] = []
+    placed: list[Order] = []
+    for number in range(count):
+        if number % 5 == 4:
+            victim = chance.choice(placed[-400:])
+            commands.append(CancelOrder(PAIR, victim.id, CancelSource.REQUEST, address_of(ALICE)))
+            continue
+        order = make_order(
+            chance.choice(TRADERS),
+            chance.choice((Side.BUY, Side.SELL)),
+            chance.randint(1, 10) * COIN,
+            25_000 + chance.randint(-60, 60),
+            timestamp=now + number,
+        )
+        placed.append(order)
+        commands.append(PlaceOrder(order))
+    return commands
+
+
+async def write(journal: EmbeddedJournal, commands: list[Command]) -> None:
+    """All commands into a journal."""
+    payloads = [encode(command) for command in commands]
+    for start in range(0, len(payloads), GROUP):
+        await journal.append(payloads[start : start + GROUP])
+    await journal.close()
+
+
+def tell(what: str, count: int, seconds: float, asked: int | None = None) -> None:
+    """One line of figures."""
+    bar = "" if asked is None else f"   (asked {asked:,})"
+    print(f"{what:<52} {count / seconds:>10,.0f} commands/s{bar}")
+
+
+async def restart(settings: MatcherSettings, node: FakeNode) -> float:
+    """Seconds until a matcher takes orders."""
+    for path in (settings.directory / "snapshots").glob("*"):
+        path.unlink()
+    matcher = make_matcher(settings, node)
+    started = time.perf_counter()
+    await matcher.start()
+    await matcher.working()
+    seconds = time.perf_counter() - started
+    await matcher.stop()
+    return seconds
+
+
+async def main() -> None:
+    """Measure and print."""
+    logging.disable(logging.WARNING)
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    node = FakeNode()
+    for keys in TRADERS:
+        node.balances[address_of(keys)] = {None: 10**17, USD: 10**17}
+    with tempfile.TemporaryDirectory() as name:
+        settings = settings_in(Path(name), snapshots_interval=10**9, max_active_orders=10**9)
+        journal = open_journal(settings)
+        assert isinstance(journal, EmbeddedJournal)
+        open_snapshots(settings)
+        await write(journal, orders_of(count))
+        directory, identity = settings.directory / JOURNAL_NAME, identity_of(settings)
+
+        started = time.perf_counter()
+        read = sum(map(len, stored(directory, identity)[1]))
+        tell("reading the journal", read, time.perf_counter() - started)
+
+        engine = Engine(MatchingSettings(order_v4_start_offset=0))
+        events = 0
+        started = time.perf_counter()
+        for batch in stored(directory, identity)[1]:
+            for offset, timestamp, payload in batch:
+                events += len(engine.apply(offset, timestamp, decode(payload)))
+        tell("reading and matching", count, time.perf_counter() - started, ASKED)
+
+        lost = await restart(settings, node)
+        kept = await restart(settings, node)
+        tell("a matcher with its database, until it takes orders", count, kept, ASKED)
+        tell("the same without its database: all is made again", count, lost)
+        size = sum(path.stat().st_size for path in directory.glob("*.journal"))
+        print(f"{count} commands, {events} events, {size / 1e6:.1f} MB of journal")
+
+
+asyncio.run(main())

@@ -1,0 +1,1 @@
+"""Faults of whole programs: a matcher and its node as processes, load, something that breaks."""
