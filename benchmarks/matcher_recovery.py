@@ -3,8 +3,9 @@
 Run ``.venv/bin/python benchmarks/matcher_recovery.py [COMMANDS]`` (default 100000). A journal is
 written, four of five commands in it orders, half of which find a counter order. Then measured, in
 commands a second: reading the journal; reading and matching; a whole matcher from its start until
-it takes orders, with its orders database as a ``kill -9`` leaves it; and one that has lost the
-database too, and makes all exchange transactions again.
+it takes orders, with its orders database as a ``kill -9`` leaves it and all but the last 1,000
+exchange transactions deep in the chain; and one that has lost the database too, and makes all
+exchange transactions again.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from soliton.chain.addresses import address_text, from_public_key
 from soliton.chain.orders import Order, Side
 from soliton.matcher.journal.embedded import EmbeddedJournal, stored
+from soliton.matcher.orders_db import OrdersDatabase
 from soliton.matcher.recovery import identity_of
 from soliton.matcher.settings import MatcherSettings, wall_clock
 from soliton.matcher.stores import JOURNAL_NAME, open_journal, open_snapshots
@@ -51,6 +54,7 @@ from tests.matcher.kit import (
 ASKED = 30_000
 TRADERS = (ALICE, BOB, CAROL)
 GROUP = 1_000
+RECENT = 1_000
 
 
 def orders_of(count: int) -> list[Command]:
@@ -103,6 +107,18 @@ async def restart(settings: MatcherSettings, node: FakeNode) -> float:
     return seconds
 
 
+async def bury(settings: MatcherSettings) -> None:
+    """All transactions but the last ones are deep in the chain."""
+    owner = from_public_key(settings.account.public_key, settings.network.chain_id)
+    database = OrdersDatabase(
+        *(settings.directory / "orders", address_text(owner), settings.network.chain_id, 100),
+        durable=False,
+    )
+    for transaction_id in list(database.pending())[:-RECENT]:
+        database.settle(transaction_id)
+    await database.close()
+
+
 async def main() -> None:
     """Measure and print."""
     logging.disable(logging.WARNING)
@@ -131,6 +147,7 @@ async def main() -> None:
         tell("reading and matching", count, time.perf_counter() - started, ASKED)
 
         lost = await restart(settings, node)
+        await bury(settings)
         kept = await restart(settings, node)
         tell("a matcher with its database, until it takes orders", count, kept, ASKED)
         tell("the same without its database: all is made again", count, lost)
