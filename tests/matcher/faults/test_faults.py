@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,17 +41,39 @@ def progress(world: World, orders: int = 150) -> None:
     time.sleep(random.random() / 3)
 
 
+def refusals(world: World, count: int = 20) -> None:
+    """Wait until more orders were refused."""
+    goal = world.notes.refused.total() + count
+    eventually(lambda: world.notes.refused.total() >= goal, "refused orders")
+
+
 def test_a_matcher_is_killed_under_load(world: World) -> None:
     world.start_matcher("one")
     with world.trading(1):
         for _ in range(ROUNDS):
             progress(world)
             world.matchers["one"].kill()
+            world.tear_tail("one", random.randrange(1, 330))
             world.start_matcher("one")
         progress(world)
     world.settled("one")
     world.matchers["one"].close()
-    print(f"\n{ROUNDS} kills: {world.check('one')}")
+    print(f"\n{ROUNDS} kills with torn tails: {world.check('one')}")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of another process")
+def test_the_disk_is_full_for_a_while(world: World) -> None:
+    world.start_matcher("one")
+    with world.trading(4):
+        for _ in range(ROUNDS):
+            progress(world)
+            world.fill_disk("one")
+            refusals(world)
+            world.free_disk("one")
+        progress(world)
+    world.settled("one")
+    world.matchers["one"].close()
+    print(f"\n{ROUNDS} times full: {world.check('one')}")
 
 
 def test_the_node_rolls_back_hangs_and_dies(world: World) -> None:

@@ -12,7 +12,9 @@ import contextlib
 import hashlib
 import json
 import random
+import resource
 import signal
+import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -33,6 +35,7 @@ from soliton.cli.matcher_commands import matcher_settings
 from soliton.crypto import base58
 from soliton.crypto.keys import KeyPair, key_pair, key_pair_from_account_seed
 from soliton.devnet.accounts import RICH_SEED
+from soliton.matcher.journal.segments import encode_records
 from soliton.matcher.settings import MatcherSettings, wall_clock
 from soliton.matcher.stores import open_snapshots, reading
 from soliton.matching.commands import PlaceMarketOrder, PlaceOrder, decode
@@ -53,6 +56,7 @@ TRADERS: Final = tuple(key_pair(f"trader {number}") for number in range(6))
 COIN: Final = 10**8
 FUNDS: Final = 10**13
 LANES: Final = 12
+PAUSE: Final = 0.04
 PAGE: Final = 1_000
 READY: Final = "the matcher takes orders"
 
@@ -101,7 +105,7 @@ class Notes:
 class World:
     """The chain, and the matchers that were started on it."""
 
-    def __init__(self, directory: Path, *, block_seconds: float = 0.2) -> None:
+    def __init__(self, directory: Path, *, block_seconds: float = 0.1) -> None:
         self._directory = directory
         self._port = free_port()
         self._block_seconds = block_seconds
@@ -202,6 +206,26 @@ class World:
         """Where the matchers listen, running or not."""
         return [f"http://127.0.0.1:{port}" for _, port in self._configs.values()]
 
+    def tear_tail(self, name: str, length: int) -> None:
+        """Leave a piece of a command behind the journal's end, as an interrupted write would."""
+        path = max((self._directory / name / "journal").glob("*.journal"))
+        torn = encode_records(10**6, 1, 0, [bytes(300)])[:length]
+        with path.open("ab") as file:
+            file.write(torn)
+
+    def fill_disk(self, name: str) -> None:
+        """No file of a matcher may grow any more, until ``free_disk``."""
+        path = max((self._directory / name / "journal").glob("*.journal"))
+        self._limit(name, path.stat().st_size)
+
+    def free_disk(self, name: str) -> None:
+        """The end of ``fill_disk``."""
+        self._limit(name, resource.RLIM_INFINITY)
+
+    def _limit(self, name: str, size: int) -> None:
+        pid = self.matchers[name].process.pid
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
     def blocks(self) -> int:
         """How high the chain is."""
         return height(self.node_url)
@@ -242,6 +266,7 @@ class World:
         number = 0
         own: list[bytes] = []
         while not self._stopping:
+            await asyncio.sleep(PAUSE)
             if own and chance.random() < 0.15:
                 await self._cancel(clients[number], own.pop(chance.randrange(len(own))))
                 continue
@@ -286,14 +311,14 @@ class World:
     # --- what has to be true ----------------------------------------------------------------------
 
     def settled(self, name: str) -> None:
-        """Wait until all executions are on the chain."""
-        url = f"http://127.0.0.1:{self._configs[name][1]}"
+        """Wait until all executions are on the chain; nobody trades any more."""
+        executions = len(self.replayed(name).executions)
 
         def done() -> bool:
-            executions = len(self.replayed(name).executions)
-            return len(self.exchanges()) >= executions and call(f"{url}/matcher").status == 200
+            time.sleep(0.5)
+            return len(self.exchanges()) >= executions
 
-        eventually(done, "settlement")
+        eventually(done, f"settlement of {executions} executions")
 
     def exchanges(self) -> set[str]:
         """The ids of all exchange transactions on the chain."""
