@@ -156,10 +156,26 @@ def union_of(types: Iterable[Type], label: str | None = None) -> Type:
 def _distinct_union(types: Iterable[Type], label: str | None = None) -> UnionOf:
     seen: dict[str, Type] = {}
     for member in types:
-        seen.setdefault(member.key, member)
+        seen.setdefault(_identity(member), member)
     kept = tuple(seen.values())
     name = label if label is not None else "|".join(sorted(member.name for member in kept))
-    return UnionOf(kept, name, _bounded("{" + "|".join(sorted(seen)) + "}"))
+    return UnionOf(
+        kept, name, _bounded("{" + "|".join(sorted(member.key for member in kept)) + "}")
+    )
+
+
+def _identity(type_: Type) -> str:
+    """What the reference's sets tell types apart by: there the order of a union counts, and its
+    label, though types that differ in these alone are the same.
+    """
+    match type_:
+        case ListOf(inner):
+            return f"List[{_identity(inner)}]"
+        case TupleOf(items):
+            return f"({', '.join(map(_identity, items))})"
+        case UnionOf(alternatives, name):
+            return f"{name}{{{'|'.join(map(_identity, alternatives))}}}"
+    return type_.key
 
 
 def simplified(union: Type) -> Type:

@@ -46,6 +46,12 @@ class Cursor:
         assert found is not None
         self._place = found.end()
 
+    def _commented_gap(self) -> bool:
+        """Whether there are comments in a gap, which is passed."""
+        start = self._place
+        self._gap()
+        return "#" in self._text[start : self._place]
+
     def _next_is(self, sign: str) -> bool:
         return self._text.startswith(sign, self._place)
 

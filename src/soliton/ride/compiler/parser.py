@@ -84,6 +84,11 @@ _OBJECT_PATTERN: Final = re.compile(
 )
 _UNARY_MINUS: Final = re.compile(r"-[ \t\r\n]*(?![ \t\r\n0-9])")
 
+_HIDDEN: Final = (
+    "a comment hides this from the reference's compiler",
+    "put the comment in front of what this belongs to",
+)
+
 _Pending = tuple[str, int, list[LetNode | FunctionNode]]
 
 
@@ -152,20 +157,27 @@ class Parser(Cursor):
     # --- expressions ---
 
     def _expression(self, *, blocks: bool = True) -> Node:
-        """An expression; with ``blocks`` it may begin with declarations."""
+        """An expression; with ``blocks`` it may begin with declarations.
+
+        Comments before it that the reference does not expect there (those before whom this is
+        called pass the others) hide signs and ``strict`` from it.
+        """
         self._deeper("give a name to a part with let")
         pending: list[_Pending] = []
+        commented = False
         while blocks:
-            self._gap()
+            commented = self._commented_gap()
             start = self._place
             if self._word_ahead("strict"):
+                if commented:
+                    raise self._error(*_HIDDEN)
                 pending.append(("strict", start, [*self._definition("strict")]))
             elif self._declaration_word() is not None:
                 pending.append(("let", start, self._declarations(required=True)))
             else:
                 break
             self._end_of_declaration()
-        result = self._operators(blocks=blocks)
+        result = self._operators(blocks=blocks, commented=commented)
         end = self._place
         for word, start, declarations in reversed(pending):
             if word == "strict":
@@ -185,8 +197,8 @@ class Parser(Cursor):
             raise self._unexpected("the declaration has ended here", "begin a new line, or use ;")
         self._place = found.end()
 
-    def _operators(self, *, blocks: bool) -> Node:
-        operands = [self._operand(blocks=blocks)]
+    def _operators(self, *, blocks: bool, commented: bool) -> Node:
+        operands = [self._operand(blocks=blocks, commented=commented)]
         signs: list[tuple[int, str]] = []
         text = self._text
         while True:
@@ -212,18 +224,19 @@ class Parser(Cursor):
             reduce_operands(operands, signs.pop()[1])
         return operands[0]
 
-    def _operand(self, *, blocks: bool) -> Node:
+    def _operand(self, *, blocks: bool, commented: bool = False) -> Node:
         prefixes: list[tuple[int, str]] = []
         while True:
-            self._gap()
+            commented = self._commented_gap() or commented
             if self._next_is("!"):
                 prefixes.append((self._place, "!"))
-                self._place += 1
             elif self._next_is("-") and _UNARY_MINUS.match(self._text, self._place):
                 prefixes.append((self._place, "-"))
-                self._place += 1
             else:
                 break
+            if commented:
+                raise self._error(*_HIDDEN)
+            self._place += 1
         result = self._atom(blocks=blocks)
         self._place = self._after_comments()
         for start, sign in reversed(prefixes):
@@ -274,6 +287,7 @@ class Parser(Cursor):
     def _sign_atom(self, start: int, char: str) -> Node:
         if char == "{":
             self._place += 1
+            self._gap()
             inner = self._expression()
             self._expect("}")
             return inner
@@ -324,6 +338,7 @@ class Parser(Cursor):
         if not self._ahead(closing):
             items.append(self._expression())
             while self._accept(","):
+                self._gap()
                 items.append(self._expression())
         self._expect(closing)
         return items
