@@ -97,6 +97,7 @@ Type = Union[Plain, ListOf, TupleOf, UnionOf, Record]  # noqa: UP007 - it is rec
 Pattern = Union[Type, Parameter, GenericList, GenericTuple, GenericUnion]  # noqa: UP007
 
 _Item = TypeVar("_Item")
+_SMALL_SET: Final = 4
 
 MAX_TYPE_CHARS: Final = 4_096
 """What a type takes to be written out: one that is made of itself twice, again and again, doubles
@@ -176,6 +177,19 @@ def _identity(type_: Type) -> str:
         case UnionOf(alternatives, name):
             return f"{name}{{{'|'.join(map(_identity, alternatives))}}}"
     return type_.key
+
+
+def _joined(types: Iterable[Type]) -> list[Type]:
+    """Types without repetitions. The reference's sets compare as long as they are small."""
+    found: list[Type] = []
+    for each in types:
+        if len(found) <= _SMALL_SET:
+            known = any(each.key == other.key for other in found)
+        else:
+            known = any(_identity(each) == _identity(other) for other in found)
+        if not known:
+            found.append(each)
+    return found
 
 
 def simplified(union: Type) -> Type:
@@ -301,9 +315,13 @@ def common(one: Type, other: Type, *, merge_tuples: bool = True) -> Type:
         return one
     if one is NOTHING:
         return other
+    if isinstance(one, UnionOf) and isinstance(other, UnionOf):
+        return union_of(_joined((*one.members, *other.members)))
     if isinstance(one, UnionOf) or isinstance(other, UnionOf):
         union, rest = (one, other) if isinstance(one, UnionOf) else (other, one)
-        return union_of([*members(union), *members(rest)])
+        if any(member.key == rest.key for member in members(union)):
+            return union
+        return union_of([*members(union), rest])
     if isinstance(one, ListOf) and isinstance(other, ListOf):
         return list_of(common(one.inner, other.inner, merge_tuples=merge_tuples))
     if (

@@ -10,6 +10,7 @@ depends on each other, so everything is looked at in a few rounds. Trees of any 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -66,17 +67,21 @@ from soliton.ride.types import (
 )
 
 _ROUNDS: Final = 8
+_CAST_NAME: Final = "@"
+_CAST: Final = re.compile(r"Couldn't cast (.+) to .+", re.DOTALL)
 _MAX_CONDITION: Final = 100
 """Nodes of a condition that are looked at."""
 _EQUAL, _IS_INSTANCE = 0, 1
+_EMPTY_LIST: Final = list_of(NOTHING)
 _PLAIN: Final = (Plain, ListOf, TupleOf, UnionOf, Record)
 
 
 class Seen(msgspec.Struct):
-    """What is known of a parameter."""
+    """What is known of a parameter. ``listed`` says that it is handed on as some list."""
 
     described: Type | None = None
     demanded: Type | None = None
+    listed: bool = False
     tested: dict[str, Type] = {}
     compared: Type | None = None
     given: Type = NOTHING
@@ -121,7 +126,10 @@ class Guesses:
         known = self._functions.get(id(function))
         if known is None:
             return (ANY,) * len(function.parameters)
-        return tuple(each.type for each in known.parameters)
+        return tuple(
+            list_of(ANY) if each.listed and each.type is NOTHING else each.type
+            for each in known.parameters
+        )
 
     def _note_described(self, dapp: DApp) -> None:
         """The types of callable functions, which the script's description tells."""
@@ -195,7 +203,11 @@ class Guesses:
                     seen = self._names.get(subject.name)
                     if isinstance(seen, Seen):
                         seen.fields.add(field)
-                found = field_type((yield self._visit(subject, None)), field)
+                owner = yield self._visit(subject, None)
+                if owner is NOTHING:
+                    # Nothing is known yet: a later round may.
+                    return NOTHING
+                found = field_type(owner, field)
                 return ANY if found is None or found is NOTHING else found
             case If(condition, then, otherwise):
                 yield self._visit(condition, BOOLEAN)
@@ -226,10 +238,20 @@ class Guesses:
         value: Seen | Type = yield self._visit(declaration.value, None)
         if isinstance(declaration.value, Ref):
             value = self._names.get(declaration.value.name, value)
+            if isinstance(value, Seen) and declaration.name == _CAST_NAME:
+                self._note_cast(value, node.body)
         before = self._bind({declaration.name: value})
         result = yield self._visit(node.body, expected)
         self._unbind(before)
         return result
+
+    def _note_cast(self, seen: Seen, body: Expression) -> None:
+        """What an exact cast says when it fails names the type of what it is applied to."""
+        match body:
+            case If(_, _, Call(_, (StringConst(words),))):
+                found = _CAST.fullmatch(words)
+                if found is not None and seen.described is None:
+                    seen.described = _type_named(found.group(1), self.library)
 
     def _call(self, node: Call, expected: Type | None) -> Task[Type, Type]:
         known = self._in_scope.get(node.function) if isinstance(node.function, str) else None
@@ -239,6 +261,8 @@ class Guesses:
                 seen.given = common(seen.given, type_, merge_tuples=False)
             return known.result
         signature = self._signatures.get(node.function)
+        if signature is not None:
+            self._note_lists(node.arguments, signature)
         wanted = _expectations(signature, len(node.arguments), expected)
         types = []
         for argument, want in zip(node.arguments, wanted, strict=True):
@@ -248,6 +272,13 @@ class Guesses:
         if node.function == _IS_INSTANCE and len(node.arguments) == 2:
             self._note_test(*node.arguments)
         return _result(signature, types)
+
+    def _note_lists(self, arguments: tuple[Expression, ...], signature: Signature) -> None:
+        for argument, wanted in zip(arguments, signature.arguments, strict=False):
+            if isinstance(argument, Ref) and isinstance(wanted, GenericList):
+                seen = self._names.get(argument.name)
+                if isinstance(seen, Seen):
+                    seen.listed = True
 
     def _note_test(self, subject: Expression, asked: Expression) -> None:
         if isinstance(subject, Ref) and isinstance(asked, StringConst):
@@ -271,10 +302,10 @@ class Guesses:
         if seen.demanded is not None:
             return seen.demanded
         if seen.tested and seen.given is not ANY:
-            return union_of([*members(seen.given), *seen.tested.values()])
+            return _with_fields(union_of([*members(seen.given), *seen.tested.values()]), seen)
         for type_ in (seen.given, seen.compared):
             if type_ is not None and type_ is not NOTHING and type_ is not ANY:
-                return type_
+                return _with_fields(_merged(type_), seen)
         if seen.fields:
             records = [each for each in self.library.types.values() if isinstance(each, Record)]
             fitting = [
@@ -283,6 +314,31 @@ class Guesses:
             if fitting:
                 return union_of(fitting) if len(fitting) > 1 else fitting[0]
         return NOTHING
+
+
+def _with_fields(type_: Type, seen: Seen) -> Type:
+    """The type, unless a pattern looks for fields that not all of a union have."""
+    if isinstance(type_, UnionOf) and any(field_type(type_, each) is None for each in seen.fields):
+        return ANY
+    return type_
+
+
+def _merged(type_: Type) -> Type:
+    """One tuple for several where something is not known of each, else the type as it is."""
+    if not isinstance(type_, UnionOf):
+        return type_
+    tuples = [each for each in type_.members if isinstance(each, TupleOf)]
+    if len(tuples) < len(type_.members) or len({len(each.items) for each in tuples}) != 1:
+        return type_
+    items = []
+    for same in zip(*(each.items for each in tuples), strict=True):
+        known = {each.key: each for each in same if each not in (ANY, NOTHING)}
+        if len(known) > 1:
+            known = {key: each for key, each in known.items() if key != _EMPTY_LIST.key}
+        if len(known) > 1:
+            return type_
+        items.append(next(iter(known.values()), ANY))
+    return tuple_of(items)
 
 
 def _by_key(known: Library) -> dict[int | str, Signature]:
