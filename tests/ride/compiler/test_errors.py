@@ -162,3 +162,38 @@ def test_places_beyond_imported_libraries_are_the_authors() -> None:
         compile_source(source, libraries={"a": library + "func bad() = nobody"})
     with pytest.raises(CompileError, match="cannot find the imported a"):
         compile_source(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["let a = # why\n-height; a == 1", "true && # why\n!true", "let a = # why\nstrict b = 1; b"],
+)
+def test_comments_that_hide_signs(source: str) -> None:
+    check("EXPRESSION", source, "4:1", "a comment hides this", "put the comment")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "# why\n-height < 0",
+        "(# why\n-height) < 0",
+        "max([# why\n-height, # why\n-1]) < 0",
+        "let a = { # why\n -height }\na < 0",
+        "let a = # why\n true # why\n# why\n !a",
+        "let a = # why\n let b = 5\n b\na > 0",
+    ],
+)
+def test_comments_that_hide_nothing(source: str) -> None:
+    assert outcome(HEAD % "EXPRESSION" + source) == "compiled"
+
+
+MIXED = 'let one = if (true) then true else "a"\nlet other = if (true) then "a" else true\n'
+
+
+def test_unions_count_by_their_order_in_lists_alone() -> None:
+    """As in the reference, whose sets of types look at more than comparisons do."""
+    nested = f"{MIXED}let lists = [[one], [other]].getElement(0)\n"
+    assert outcome(f"{HEAD % 'EXPRESSION'}{nested}lists == [one]") == "compiled"
+    assert outcome(f"{HEAD % 'EXPRESSION'}{nested}lists.getElement(0) == one") == "refused"
+    plain = f"{MIXED}let lists = if (true) then [one] else [other]\n"
+    assert outcome(f"{HEAD % 'EXPRESSION'}{plain}lists.getElement(0) == one") == "compiled"
