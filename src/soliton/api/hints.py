@@ -37,6 +37,7 @@ _COIN: Final = frozenset((b"", bytes(32)))
 _MAX_CHARS: Final = 100
 _KEY_LENGTH: Final = 32
 _ETHEREUM: Final = re.compile(r"0x[0-9a-fA-F]{40}")
+_MAX_CHAIN_ID: Final = 255
 _MALFORMED: Final = {
     "parameter": "a parameter of the path or the query is malformed or missing",
     "accept": "the header Accept excludes application/json",
@@ -53,7 +54,7 @@ def with_hint(error: ApiError, hint: str | None) -> ApiError:
 
 def chain_name(chain_id: int) -> str:
     """A chain id as people know it."""
-    return f"{chr(chain_id)!r} ({chain_id})"
+    return f"{chr(chain_id)!r} ({chain_id})" if 0 <= chain_id <= _MAX_CHAIN_ID else str(chain_id)
 
 
 def about_address(text: str, chain_id: int) -> str | None:

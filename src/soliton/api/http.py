@@ -14,8 +14,8 @@ from urllib.parse import unquote, urlencode
 import msgspec
 
 from soliton.api.context import ApiContext
-from soliton.api.errors import UNKNOWN, RejectionError
-from soliton.api.json_reader import ObjectReader, parse_object
+from soliton.api.errors import RejectionError
+from soliton.api.json_reader import ObjectReader, parse_object, wrong_texts
 from soliton.errors import InvariantBroken
 from soliton.web.types import Headers
 
@@ -198,8 +198,7 @@ class Request:
     def listed(self, name: str, json_name: str) -> list[str]:
         """A list sent as query (GET), as form, or as the member ``json_name`` of a JSON object.
 
-        Malformed JSON rejects the route, and a missing member is error 0, as in the reference
-        (``CustomDirectives.anyParam``).
+        Malformed JSON rejects the route, as in the reference (``CustomDirectives.anyParam``).
         """
         if self.method == "GET":
             return self.query.get(name, [])
@@ -207,7 +206,7 @@ class Request:
             return parse_query(self.body).get(name, [])
         values = self.json().get(json_name)
         if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-            raise UNKNOWN.error()
+            raise wrong_texts(json_name, values)
         return [value for value in values if isinstance(value, str)]
 
 

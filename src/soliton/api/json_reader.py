@@ -41,6 +41,18 @@ def wrong_json(cause: str) -> ApiError:
     return WRONG_JSON.error(cause=cause, validationErrors={})
 
 
+def wrong_texts(name: str, value: object) -> ApiError:
+    """Error 1 for a member that should be a list of texts.
+
+    The reference fails at it and answers 500, error 0.
+    """
+    said = "error.path.missing" if value is None else "error.expected.jsarray"
+    if isinstance(value, list):
+        said = "error.expected.jsstring"
+    faults = {f"obj.{name}": [{"msg": [said], "args": []}]}
+    return WRONG_JSON_DATA.error(cause=None, validationErrors=faults)
+
+
 def parse_json(data: bytes) -> object:
     """The JSON value of ``data``; anything wrong with it is error 1.
 

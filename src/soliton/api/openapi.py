@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from http import HTTPStatus
+from typing import Any
 
 import msgspec
 
@@ -133,8 +134,8 @@ def _request_body(body: Body, schemas: _Schemas) -> dict[str, object]:
     }
 
 
-def _responses(route: Route, schemas: _Schemas) -> dict[str, object]:
-    responses: dict[str, object] = {
+def _responses(route: Route, schemas: _Schemas) -> dict[str, Any]:
+    responses: dict[str, Any] = {
         "200": {
             "description": "OK",
             "content": {
@@ -160,7 +161,18 @@ def _responses(route: Route, schemas: _Schemas) -> dict[str, object]:
                 }
             },
         }
+    if route.parameters or route.body is not None:
+        _add_text(responses, "404", "No route takes it: a parameter or the body is malformed")
+    if route.body is not None:
+        _add_text(responses, "413", "The body is longer than `rest-api.limits.body-bytes`")
     return responses
+
+
+def _add_text(responses: dict[str, Any], status: str, description: str) -> None:
+    """An answer in plain text, beside another one with the same status if there is one."""
+    response = responses.setdefault(status, {"description": description})
+    content = response.setdefault("content", {})
+    content["text/plain"] = {"schema": {"type": "string"}, "example": description}
 
 
 def _example_name(kind: ErrorKind) -> str:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import heapq
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -29,20 +29,53 @@ from soliton.ledger.context import Context
 from soliton.ledger.errors import AlreadyInState, LedgerError
 from soliton.ledger.rules import rules_of
 from soliton.ledger.scripts import FAIL_FREE_COMPLEXITY, account_script
-from soliton.ledger.state import ASSET_BALANCES, WAVES, Overlay, State
+from soliton.ledger.state import ASSET_BALANCES, WAVES, Changes, Overlay, State, Table
 from soliton.ledger.traces import Traces
 from soliton.ledger.transactions import Applied, apply_transaction, refuse_failure
 from soliton.node.accounts import accounts_of_pending
 from soliton.node.chain import Chain
 from soliton.node.events import Departure, Moved, PoolAccepted, PoolDropped, PoolEvent
 
+K = TypeVar("K")
+V = TypeVar("V")
+
 MAX_SCRIPTED: Final = 5_000
+MAX_REMEMBERED: Final = 200_000
+"""Values of the chain's state that are kept at hand; a full pool needs fewer."""
 
 _log = logging.getLogger(__name__)
 
 
 class PoolFull(LedgerError):
     """The pool is at a limit; the transaction may come again later."""
+
+
+class _Remembered:
+    """The chain's state, of which each value is read once: until the next block it stays so."""
+
+    __slots__ = ("_count", "_state", "_values")
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._values: Changes = {}
+        self._count = 0
+
+    def get(self, table: Table[K, V], key: K) -> V:
+        values = self._values.setdefault(table, {})
+        if key in values:
+            known: V = values[key]
+            return known
+        value = self._state.get(table, key)
+        self._count += 1
+        if self._count > MAX_REMEMBERED:
+            self._values.clear()
+            self._count = 0
+        else:
+            values[key] = value
+        return value
+
+    def transaction_height(self, transaction_id: bytes) -> int | None:
+        return self._state.transaction_height(transaction_id)
 
 
 class UtxPool:
@@ -93,7 +126,7 @@ class UtxPool:
         self._moved: dict[bytes, Moved] = {}
         self._bytes = 0
         self._context_after: tuple[Block, Context] | None = None
-        self._overlay = Overlay(chain.store, chain.height + 1)
+        self._overlay = Overlay(_Remembered(chain.store), chain.height + 1)
 
     def __len__(self) -> int:
         return len(self._transactions)
@@ -248,7 +281,7 @@ class UtxPool:
         self._transactions = {}
         self._scripted.intersection_update(remaining)
         self._bytes = 0
-        self._overlay = Overlay(self._chain.store, self._chain.height + 1)
+        self._overlay = Overlay(_Remembered(self._chain.store), self._chain.height + 1)
         context = self.context()
         for transaction in remaining.values():
             try:

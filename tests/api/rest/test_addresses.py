@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from soliton.api.json_reader import wrong_texts
 from soliton.chain.addresses import address_text
 from soliton.crypto import base58
 from tests.api.chain import (
@@ -123,9 +124,10 @@ async def test_effective_balance_has_any_method(chain: PrivateChain) -> None:
         ({"addresses": [RICH_ADDRESS], "height": 7}, 400, error(199, "Illegal height: 7")),
         ({"addresses": [str(n) for n in range(1001)]}, 400,
          error(10, "Too big sequence requested")),
-        ({"addresses": [1]}, 500, error(0, "Error is unknown")),
-        ({}, 500, error(0, "Error is unknown")),
-        ({"addresses": [], "asset": "0"}, 500, error(0, "Error is unknown")),
+        ({"addresses": [1]}, 400, wrong_texts("addresses", [1]).body()),
+        ({}, 400, wrong_texts("addresses", None).body()),
+        ({"addresses": [], "asset": "0"}, 400,
+         error(199, "requirement failed: Wrong char '0' in Base58 string '0'")),
     ],
 )  # fmt: skip
 async def test_posted_balances(

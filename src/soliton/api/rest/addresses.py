@@ -25,6 +25,7 @@ from soliton.api.errors import (
     invalid_request,
 )
 from soliton.api.http import Request
+from soliton.api.json_reader import wrong_texts
 from soliton.api.lookup import ADDRESS, address_argument, is_oldest, node_of
 from soliton.api.rest import examples
 from soliton.api.routes import (
@@ -283,7 +284,7 @@ def of_many_posted(request: Request) -> list[BalanceOfMany]:
     body = request.json()
     texts, height, asset = body.get("addresses"), body.get("height"), body.get("asset")
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise UNKNOWN.error()
+        raise wrong_texts("addresses", texts)
     return _of_many(
         node_of(request),
         [text for text in texts if isinstance(text, str)],
@@ -306,7 +307,7 @@ def _of_many(
     try:
         asset_id = None if asset is None else base58.decode(asset, MAX_PUBLIC_KEY_TEXT_CHARS)
     except Base58Error as error:
-        raise UNKNOWN.error() from error
+        raise invalid_request(str(error)) from error
     found = []
     for text in wanted:
         try:

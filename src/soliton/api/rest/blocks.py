@@ -16,6 +16,7 @@ import msgspec
 
 from soliton.api.errors import (
     BLOCK_DOES_NOT_EXIST,
+    CUSTOM_VALIDATION_ERROR,
     INVALID_ADDRESS,
     INVALID_BLOCK_ID,
     INVALID_SIGNATURE,
@@ -350,7 +351,7 @@ ROUTES: tuple[Route, ...] = (
         parameters=(_HEIGHT,),
         response=examples.BLOCK_SCHEMA,
         example=examples.BLOCK,
-        errors=(BLOCK_DOES_NOT_EXIST,),
+        errors=(INVALID_BLOCK_ID, BLOCK_DOES_NOT_EXIST),
     ),
     Route(
         methods=GET,
@@ -396,6 +397,7 @@ ROUTES: tuple[Route, ...] = (
         ),
         response=Height,
         example={"height": 1},
+        errors=(CUSTOM_VALIDATION_ERROR,),
     ),
     Route(
         methods=GET,
@@ -426,7 +428,7 @@ ROUTES: tuple[Route, ...] = (
         parameters=(_HEIGHT,),
         response=examples.HEADER_SCHEMA,
         example=examples.HEADER,
-        errors=(BLOCK_DOES_NOT_EXIST,),
+        errors=(INVALID_BLOCK_ID, BLOCK_DOES_NOT_EXIST),
     ),
     Route(
         methods=GET,

@@ -14,12 +14,13 @@ from typing import Final
 import msgspec
 
 from soliton.api.errors import (
+    CUSTOM_VALIDATION_ERROR,
     INVALID_ADDRESS,
     INVALID_MESSAGE,
     MISSING_SENDER_PRIVATE_KEY,
-    UNKNOWN,
     WRONG_JSON,
     WRONG_JSON_DATA,
+    invalid_request,
 )
 from soliton.api.http import Request
 from soliton.api.lookup import ADDRESS, node_of
@@ -94,9 +95,9 @@ def sign_with_key(request: Request) -> SignedByKey:
         key = base58.decode(request.text("privateKey"), _MAX_KEY_CHARS)
         message = base58.decode(text, MAX_MESSAGE_CHARS)
     except Base58Error as error:
-        raise UNKNOWN.error() from error
+        raise invalid_request(str(error)) from error
     if len(key) != PRIVATE_KEY_LENGTH:
-        raise UNKNOWN.error()
+        raise invalid_request(f"a private key has {PRIVATE_KEY_LENGTH} bytes, not {len(key)}")
     return SignedByKey(text, base58.encode(curve25519.sign(key, message)))
 
 
@@ -213,7 +214,7 @@ ROUTES: tuple[Route, ...] = (
         body=Body(BodyKind.TEXT, "The message in base58", "Cn8eVZg", {"type": "string"}),
         response=SignedByKey,
         example={"message": "Cn8eVZg", "signature": _SIGNATURE},
-        errors=(UNKNOWN,),
+        errors=(CUSTOM_VALIDATION_ERROR,),
     ),
 )
 

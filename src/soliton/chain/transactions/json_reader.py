@@ -13,6 +13,7 @@ Sources: wavesplatform/Waves
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -137,6 +138,7 @@ def to_transaction(
     )
 
 
+@lru_cache(maxsize=4_096)
 def parse_public_key(text: str) -> bytes:
     """A public key in base58; raises ``PublicKeyError``."""
     try:
