@@ -6,10 +6,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from unittest.mock import AsyncMock, patch
 
 import msgspec
+import pytest
 import pytest_asyncio
 
 from soliton.chain.orders import Order, Side
@@ -19,13 +22,15 @@ from soliton.chain.transactions.issue import Issue
 from soliton.chain.transactions.model import AnyTransaction, TransactionType
 from soliton.chain.transactions.transfer import TYPE as TRANSFER
 from soliton.chain.transactions.transfer import Transfer
+from soliton.cli.run import start_api
 from soliton.crypto.keys import KeyPair, key_pair
 from soliton.devnet.accounts import RICH_SEED
 from soliton.devnet.matcher_node import LocalNode
 from soliton.ledger.state import ASSET_BALANCES, WAVES
-from soliton.matcher.node_client import BroadcastAnswer
+from soliton.matcher.http_client import HttpNodeClient
+from soliton.matcher.node_client import BroadcastAnswer, NodeClient
 from soliton.matcher.service import Matcher
-from soliton.matcher.settings import wall_clock
+from soliton.matcher.settings import NodeAccess, wall_clock
 from soliton.matcher.trading_settings import TradingSettings
 from soliton.matching.pairs import AssetPair
 from soliton.matching.placement import PlacementSettings
@@ -108,16 +113,39 @@ async def prepare(node: Node) -> bytes:
     return issue.id
 
 
-@pytest_asyncio.fixture
-async def exchange(tmp_path: Path) -> AsyncIterator[Exchange]:
-    settings = load_settings(network="devnet", data_dir=tmp_path / "chain")
+@asynccontextmanager
+async def reached(node: Node, way: str) -> AsyncIterator[NodeClient]:
+    """The node in the same process, over HTTP with its events, or over HTTP by polling."""
+    if way == "local":
+        yield LocalNode(node)
+        return
+    server = await start_api(node)
+    access = NodeAccess(f"http://127.0.0.1:{server.port}", poll_interval_ms=20)
+    client = HttpNodeClient(access, node.network.chain_id)
+    if way == "polling":
+        has_stream = AsyncMock(return_value=False)
+        with patch("soliton.matcher.event_stream.EventStream.is_there", has_stream):
+            yield client
+    else:
+        yield client
+    await server.stop()
+
+
+@pytest_asyncio.fixture(params=["local", "events", "polling"])
+async def exchange(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Exchange]:
+    settings = load_settings(
+        network="devnet", data_dir=tmp_path / "chain", overrides={"rest-api.port": 0}
+    )
     node = Node(settings, Wallet.open(None, None, RICH_SEED.encode()), durable=False)
     node.mine(RICH)
     usd = await prepare(node)
     trading = TradingSettings(placement=PlacementSettings(b"", price_assets=(usd,)))
     mining = asyncio.create_task(mine_on_demand(node, RICH))
     matcher_settings = settings_in(tmp_path / "matcher", network=settings.network, trading=trading)
-    async with running(matcher_settings, LocalNode(node)) as matcher:
+    async with (
+        reached(node, request.param) as client,
+        running(matcher_settings, client) as matcher,
+    ):
         yield Exchange(node, usd, matcher)
     mining.cancel()
     node.close()
@@ -173,7 +201,7 @@ async def test_settlements_survive_a_rollback_of_fifty_blocks(exchange: Exchange
         await eventually(lambda: exchange.balance(BOB, None) == START + 5 * COIN - 5 * FEE)
         both = {asset: exchange.balance(BOB, asset) for asset in (None, exchange.usd)}
         await eventually_equal(lambda: matcher.tradable(address_of(BOB), exchange.pair), both)
-    assert matcher.settlement.counts.rolled_back == 10
+    await eventually(lambda: matcher.settlement.counts.rolled_back == 10)
     assert matcher.settlement.counts.refused == 0
 
 

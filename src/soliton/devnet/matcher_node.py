@@ -6,7 +6,6 @@ node's state, and its events gathered into updates. What does not: the matcher.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Collection, Sequence
 from typing import Final
 
@@ -35,6 +34,7 @@ from soliton.ledger.state import (
     ORDER_FILLS,
     WAVES,
 )
+from soliton.matcher.gathering import Gathering
 from soliton.matcher.http_client import refusal
 from soliton.matcher.node_client import (
     AccountState,
@@ -155,7 +155,7 @@ class LocalNode:
 
     async def updates(self) -> AsyncIterator[NodeUpdate]:
         """As ``NodeClient.updates``; what happens in one turn of the event loop is one update."""
-        gathered = _Gathered()
+        gathered = _Listening()
         self._node.events.subscribe(gathered.note)
         try:
             yield NodeUpdate(
@@ -173,66 +173,45 @@ class LocalNode:
         """As ``NodeClient.close``; there is nothing to end."""
 
 
-class _Gathered:
-    """Events since the last update."""
+class _Listening(Gathering):
+    """A listener of the node."""
 
     def __init__(self) -> None:
-        self.something = asyncio.Event()
+        super().__init__()
         self.ended = False
-        self._reset()
-
-    def _reset(self) -> None:
-        self._rolled_back_to: int | None = None
-        self._confirmed: dict[bytes, int] = {}
-        self._appeared: dict[bytes, AnyTransaction] = {}
-        self._vanished: dict[bytes, None] = {}
-        self._changed: set[Address] = set()
+        # Mined transactions of which nobody has told yet whose balances they changed.
         self._unexplained: set[bytes] = set()
-        self._anybody = False
 
     def note(self, event: NodeEvent) -> None:
-        """A listener of the node."""
+        """What the node tells."""
         match event:
             case BlockAppended(height=height, block=block):
-                self._changed.add(from_public_key(block.header.generator, block.header.chain_id))
+                self.changed((from_public_key(block.header.generator, block.header.chain_id),))
                 self._mined(block.transactions, height)
             case BlockExtended(height=height, block=block, added=added):
                 self._mined(block.transactions[len(block.transactions) - added :], height)
             case RolledBack(height=height):
-                known = self._rolled_back_to
-                self._rolled_back_to = height if known is None else min(height, known)
-                self._confirmed = {each: at for each, at in self._confirmed.items() if at <= height}
-                self._anybody = True
+                self.rolled_back(height)
             case PoolAccepted(transaction=transaction):
-                self._appeared[transaction.id] = transaction
-                self._vanished.pop(transaction.id, None)
+                self.appeared(transaction)
             case PoolDropped(transaction=transaction, moved=moved, departure=departure):
-                if self._appeared.pop(transaction.id, None) is None:
-                    self._vanished[transaction.id] = None
+                self.vanished(transaction.id)
                 if departure is Departure.MINED:
                     self._unexplained.discard(transaction.id)
-                    self._changed.update(moved.accounts)
+                    self.changed(moved.accounts)
             case Stopping():
                 self.ended = True
-        self.something.set()
+                self.something.set()
 
     def _mined(self, transactions: Sequence[AnyTransaction], height: int) -> None:
         for transaction in transactions:
-            self._confirmed[transaction.id] = height
+            self.mined(transaction.id, height)
             # Who is concerned is told when it leaves the pool; what never was in it tells nobody.
             self._unexplained.add(transaction.id)
 
     def take(self, status: ChainStatus) -> NodeUpdate:
-        """The update, and begin anew."""
-        changed = None if self._anybody or self._unexplained else frozenset(self._changed)
-        update = NodeUpdate(
-            status=status,
-            rolled_back_to=self._rolled_back_to,
-            confirmed=tuple(self._confirmed.items()),
-            appeared=tuple(self._appeared.values()),
-            vanished=tuple(self._vanished),
-            changed=changed,
-        )
-        self._reset()
-        self.something.clear()
-        return update
+        """As ``Gathering.take``."""
+        if self._unexplained:
+            self.anybody()
+            self._unexplained.clear()
+        return super().take(status)

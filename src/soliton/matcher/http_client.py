@@ -1,7 +1,7 @@
 """The node over its REST API, for any node of the Waves family.
 
 What lives here: the questions of ``NodeClient`` as requests. What does not: watching the chain
-(``polling``), and connections (``soliton.web.client``).
+(``event_stream``, ``polling``), and connections (``soliton.web.client``).
 
 Sources of the routes: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http``
 (``AddressApiRoute``, ``AssetsApiRoute``, ``TransactionsApiRoute``, ``DebugApiRoute``,
@@ -10,7 +10,9 @@ Sources of the routes: wavesplatform/Waves ``node/src/main/scala/com/wavesplatfo
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator, Collection, Sequence
 from http import HTTPStatus
 from typing import Final
@@ -22,6 +24,7 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.crypto import base58
 from soliton.matcher.errors import NodeUnavailable
+from soliton.matcher.event_stream import EventStream
 from soliton.matcher.node_client import (
     AccountState,
     Asset,
@@ -54,6 +57,8 @@ _RETRY_WORDS: Final = (
 )
 _CONFIRMED_WORDS: Final = "already in the state"
 _ACTIVATED: Final = "ACTIVATED"
+
+_log = logging.getLogger(__name__)
 
 
 class HttpNodeClient:
@@ -199,9 +204,27 @@ class HttpNodeClient:
             return BroadcastAnswer(Broadcast.UNCONFIRMED)
         return refusal(_shown(answer.get("message", answer)), status)
 
-    def updates(self) -> AsyncIterator[NodeUpdate]:
-        """As ``NodeClient.updates``, by polling."""
-        return Poller(self, self._access.poll_interval_ms / 1000, self._chain_id).updates()
+    async def updates(self) -> AsyncIterator[NodeUpdate]:
+        """As ``NodeClient.updates``: from the node's stream of events, or by polling where it has
+        none.
+        """
+        stream = EventStream(self._http, self.status, self._chain_id)
+        if await self._has(stream):
+            _log.info("following the node by its events")
+            source = stream.updates()
+        else:
+            _log.info("following the node by asking every %d ms", self._access.poll_interval_ms)
+            source = Poller(self, self._access.poll_interval_ms / 1000, self._chain_id).updates()
+        async for update in source:
+            yield update
+
+    async def _has(self, stream: EventStream) -> bool:
+        while True:
+            try:
+                return await stream.is_there()
+            except NodeUnavailable as error:
+                _log.warning("%s", error)
+                await asyncio.sleep(self._access.poll_interval_ms / 1000)
 
     async def close(self) -> None:
         """As ``NodeClient.close``."""

@@ -1,0 +1,178 @@
+"""Watching a node by its stream of events, ``/events``, which goes on where it was interrupted.
+
+What lives here: from server-sent events to updates. What does not: nodes that have no such stream
+(``polling``).
+
+The form is that of server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events;
+the events are described in ``docs/reference/events.md``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import quote
+
+from soliton.chain.addresses import parse_address
+from soliton.chain.errors import ChainError
+from soliton.chain.transactions.json_reader import read_signed
+from soliton.crypto import base58
+from soliton.crypto.errors import Base58Error
+from soliton.matcher.errors import NodeUnavailable
+from soliton.matcher.gathering import Gathering
+from soliton.matcher.node_client import ChainStatus, NodeUpdate
+from soliton.web.client import HttpClient, HttpTrouble
+
+MAX_ROLLBACK: Final = 100
+SILENCE_SECONDS: Final = 60.0
+"""The node says something every 15 seconds: after this time it is not there any more."""
+_PATH: Final = "/events?events=block,microblock,transaction,unconfirmed"
+_RETRY_SECONDS: Final = 1.0
+
+_log = logging.getLogger(__name__)
+
+
+class _Ended(Exception):
+    """The stream is over; it may go on behind its last event."""
+
+
+class EventStream:
+    """One watcher of one node."""
+
+    def __init__(
+        self, http: HttpClient, status: Callable[[], Awaitable[ChainStatus]], chain_id: int
+    ) -> None:
+        """``status`` asks the node for its last block."""
+        self._http = http
+        self._status = status
+        self._chain_id = chain_id
+        self._last_id = ""
+        self._tip: ChainStatus | None = None
+        self._gathering = Gathering()
+        self._mined: dict[int, list[bytes]] = {}
+        self._pool: set[bytes] = set()
+        self._seen: set[bytes] | None = None
+        self._synced = asyncio.Event()
+
+    async def is_there(self) -> bool:
+        """Whether the node has such a stream; raises ``NodeUnavailable``."""
+        try:
+            async with self._http.stream(_PATH) as (status, _):
+                return status in (HTTPStatus.OK, HTTPStatus.SERVICE_UNAVAILABLE)
+        except HttpTrouble as error:
+            raise NodeUnavailable(f"the node's events: {error}") from error
+
+    async def updates(self) -> AsyncIterator[NodeUpdate]:
+        """As ``NodeClient.updates``."""
+        reading = asyncio.create_task(self._read_on())
+        try:
+            await self._synced.wait()
+            while True:
+                await self._gathering.something.wait()
+                assert self._tip is not None, "a stream begins with its place"
+                yield self._gathering.take(self._tip)
+        finally:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+
+    async def _read_on(self) -> None:
+        """Read for ever, from stream to stream."""
+        while True:
+            try:
+                await self._read_one()
+            except (HttpTrouble, NodeUnavailable, TimeoutError, _Ended) as error:
+                _log.info("the node's events go on soon: %s", str(error) or "nothing came")
+            # What was missed is sent when the stream goes on, but for balances.
+            self._gathering.anybody()
+            self._seen = None
+            await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _read_one(self) -> None:
+        where = f"&lastEventId={quote(self._last_id)}" if self._last_id else ""
+        async with self._http.stream(_PATH + where) as (status, lines):
+            if status == HTTPStatus.GONE:
+                self._last_id, self._mined = "", {}
+            if status != HTTPStatus.OK:
+                raise NodeUnavailable(f"the node answers {status} to /events")
+            self._seen = set()
+            if self._tip is None:
+                self._tip = await self._status()
+            event = b""
+            while True:
+                async with asyncio.timeout(SILENCE_SECONDS):
+                    line = await anext(lines, None)
+                if line is None:
+                    raise _Ended("the node closed the stream")
+                name, _, value = line.partition(b": ")
+                if name == b"event":
+                    event = value
+                elif name == b"id":
+                    self._last_id = value.decode("latin-1")
+                elif name == b"data":
+                    self._take(event, value)
+
+    def _take(self, event: bytes, data: bytes) -> None:
+        try:
+            self._note(event, json.loads(data))
+        except (ValueError, KeyError, TypeError, Base58Error, ChainError) as error:
+            raise NodeUnavailable(f"an event that is none: {error!r}") from error
+
+    def _note(self, event: bytes, data: Any) -> None:  # noqa: ANN401 - a node's JSON
+        gathering = self._gathering
+        match event:
+            case b"block":
+                self._tip = _status_of(data)
+                self._mined[self._tip.height] = []
+                self._mined.pop(self._tip.height - MAX_ROLLBACK, None)
+                gathering.changed((parse_address(data["generator"], self._chain_id),))
+            case b"microblock":
+                self._tip = _status_of(data)
+                gathering.moved()
+            case b"transaction":
+                transaction_id = base58.decode(data["transaction"]["id"])
+                self._mined.setdefault(data["height"], []).append(transaction_id)
+                gathering.mined(transaction_id, data["height"])
+                owners = {each["address"] for each in data["balances"]}
+                gathering.changed(parse_address(each, self._chain_id) for each in owners)
+            case b"rollback":
+                self._roll_back(data)
+            case b"unconfirmed":
+                transaction = read_signed(data["transaction"], self._chain_id)
+                self._pool.add(transaction.id)
+                if self._seen is not None:
+                    self._seen.add(transaction.id)
+                gathering.appeared(transaction)
+            case b"left":
+                transaction_id = base58.decode(data["id"])
+                self._pool.discard(transaction_id)
+                gathering.vanished(transaction_id)
+            case b"synced":
+                self._tip = _status_of(data)
+                for transaction_id in self._pool - (self._seen or set()):
+                    gathering.vanished(transaction_id)
+                self._pool, self._seen = self._seen or set(), None
+                gathering.anybody()
+                self._synced.set()
+            case b"closed":
+                raise _Ended(str(data.get("reason", "")))
+            case _:
+                pass
+
+    def _roll_back(self, data: Any) -> None:  # noqa: ANN401 - as above
+        self._tip = _status_of(data)
+        height, count = self._tip.height, int(data["transactionCount"])
+        stayed = self._mined.get(height, [])[:count]
+        cut = len(self._mined.get(height, [])) > count
+        self._mined = {each: ids for each, ids in self._mined.items() if each < height}
+        self._mined[height] = stayed
+        self._gathering.rolled_back(height - 1 if cut else height)
+        for transaction_id in stayed if cut else ():
+            self._gathering.mined(transaction_id, height)
+
+
+def _status_of(data: Any) -> ChainStatus:  # noqa: ANN401 - as above
+    return ChainStatus(int(data["height"]), base58.decode(data.get("id") or data["signature"]))
