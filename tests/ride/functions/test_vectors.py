@@ -16,9 +16,18 @@ from soliton.crypto import base58
 from soliton.ride.environment import CallContext
 from soliton.ride.errors import EvaluationError
 from soliton.ride.functions import catalogue
-from soliton.ride.values import UNIT, BigInt, Value, case_object, equal, ride_list, ride_tuple
+from soliton.ride.values import (
+    UNIT,
+    BigInt,
+    CaseObject,
+    Value,
+    case_object,
+    equal,
+    ride_list,
+    ride_tuple,
+)
 from tests.ride.functions.plain import call
-from tests.ride.static_environment import StaticEnvironment
+from tests.ride.static_environment import ADDRESS, StaticEnvironment
 from tests.vectors import load_vectors, report
 
 FILE = "ride_functions"
@@ -86,7 +95,8 @@ def read_value(value: dict[str, Any] | None) -> Value:
         case "List":
             return ride_list(map(read_value, content))
         case "Tuple":
-            return ride_tuple(*map(read_value, content))
+            # How many there are is all that is asked of those that the file does not hold.
+            return ride_tuple(*(UNIT if item is None else read_value(item) for item in content))
         case "Address":
             return case_object("Address", {"bytes": base58.decode(content)})
         case "Alias":
@@ -127,19 +137,55 @@ def _run(vector: dict[str, Any], key: int | str, version: int) -> str:
     arguments = [read_value(argument) for argument in vector["args"]]
     wanted = read_value(vector["result"]) if "result" in vector else None
     chains = CHAINS if vector["env_dependent"] else CHAINS[:1]
+    outcome = "different"
     for chain_id in chains:
         context = CallContext(SilentEnvironment(chain_id=chain_id), version)
         try:
             result = call(key, arguments, context)
         except Asked:
-            return "asked"
+            outcome = "asked"
+            if _is_answer_of_a_chain(vector["fn"], key, arguments, context, wanted):
+                return "same"
         except EvaluationError:
             if wanted is None:
                 return "same"
         else:
             if wanted is not None and equal(result, wanted):
                 return "same"
-    return "different"
+    return outcome
+
+
+def _is_answer_of_a_chain(
+    name: str, key: int | str, arguments: list[Value], context: CallContext, wanted: Value | None
+) -> bool:
+    """Whether what was recorded is what a chain answers that has nothing on it but what was asked
+    for, where it is plain which entry or balance that was.
+    """
+    environment = StaticEnvironment(chain_id=context.environment.chain_id)
+    environment.aliases = dict.fromkeys(map(_alias, arguments), ADDRESS)
+    asked = [_plain(argument) for argument in arguments]
+    if name.endswith("State") and isinstance(wanted, int | bool | bytes | str):
+        owner, entry = asked if len(asked) == 2 else (ADDRESS, asked[0])
+        environment.entries[owner, entry] = wanted
+    elif "Balance" in name and isinstance(wanted, int):
+        owner, asset = asked if len(asked) == 2 else (asked[0], None)
+        environment.balances[owner, asset] = wanted
+    try:
+        result = call(key, arguments, CallContext(environment, context.version))
+    except EvaluationError:
+        return wanted is None
+    return wanted is not None and equal(result, wanted)
+
+
+def _plain(value: Value) -> Any:
+    """The bytes of an address or of what all aliases lead to, other values as they are."""
+    if isinstance(value, CaseObject):
+        return value.fields.get("bytes", ADDRESS if value.type_name == "Alias" else None)
+    return value
+
+
+def _alias(value: Value) -> str:
+    return str(value.fields.get("alias")) if isinstance(value, CaseObject) else ""
 
 
 def _calls(vector: dict[str, Any]) -> list[tuple[int | str, int]]:
@@ -173,10 +219,13 @@ def test_functions() -> None:
         outcomes.discard("same")
         counts[next(iter(outcomes), "same")] += 1
     assert wrong == []
-    assert counts["same"] > 1_700
+    assert counts["same"] > 1_880
     report.ran(FILE, counts.pop("same"))
     for reason, count in counts.items():
-        told = {"asked": "asks the chain", "unreadable": "value missing in the file"}
+        told = {
+            "asked": "asks a chain whose answers the file does not have",
+            "unreadable": "an argument or the result is missing in the file",
+        }
         report.skipped(FILE, count, told.get(reason, f"reference: {reason}"))
 
 
