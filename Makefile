@@ -10,12 +10,13 @@ RUNTIME := $(VENV)/.runtime-installed
 DEVELOPMENT := $(VENV)/.development-installed
 CLIENTS := tests/clients
 KAFKA := tests/matcher/kafka
+REST_FUZZING := tests/fuzzing/rest
 PROTOS := $(wildcard src/soliton/chain/proto/*.proto)
 CHECKED := src tests benchmarks hatch_build.py
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev clients clients-js clients-python clients-java kafka devnet test check lint format types bench lock clean
+.PHONY: help setup setup-dev clients clients-js clients-python clients-java kafka fuzzing-rest fuzz-rest devnet test check lint format types bench lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,7 +30,7 @@ setup-dev: $(DEVELOPMENT)  ## the same, with the tools for tests and checks
 devnet: $(RUNTIME)  ## start a private chain with funded accounts
 	@exec $(VENV)/bin/soliton devnet $(ARGS)
 
-test: $(DEVELOPMENT) clients kafka  ## run all tests
+test: $(DEVELOPMENT) clients kafka fuzzing-rest  ## run all tests
 	$(VENV)/bin/python -m pytest $(ARGS)
 
 check: lint  ## before a commit: format, lint, types and the fast tests
@@ -46,6 +47,9 @@ types: $(DEVELOPMENT)  ## types only
 format: $(DEVELOPMENT)  ## rewrite the code in the project's format
 	$(VENV)/bin/ruff check --fix-only --quiet $(CHECKED)
 	$(VENV)/bin/ruff format $(CHECKED)
+
+fuzz-rest: $(DEVELOPMENT) fuzzing-rest  ## long run of made-up requests against a devnet
+	$(VENV)/bin/python -m tests.fuzzing.rest $(ARGS)
 
 bench: $(DEVELOPMENT)  ## run every benchmark, each beside the floor of this machine
 	@for file in benchmarks/*.py; do \
@@ -64,9 +68,12 @@ lock:  ## make the lock files anew, with the newest versions that pyproject.toml
 	build/lock/bin/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header \
 		--only-binary :all: --python-version 3.11 $(CLIENTS)/python/requirements.in \
 		--output-file $(CLIENTS)/python/requirements.lock
+	build/lock/bin/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header \
+		--only-binary :all: --python-version 3.11 $(REST_FUZZING)/requirements.in \
+		--output-file $(REST_FUZZING)/requirements.lock
 
 clean:  ## remove everything that these commands made
-	rm -rf $(VENV) .cache build dist $(CLIENTS)/node_modules $(CLIENTS)/python/.venv \
+	rm -rf $(VENV) .cache build dist $(CLIENTS)/node_modules $(CLIENTS)/python/.venv $(REST_FUZZING)/.venv \
 		$(CLIENTS)/java/jars $(KAFKA)/jars
 	rm -f src/soliton/chain/proto/*_pb2.py src/soliton/chain/proto/*_pb2.pyi
 
@@ -110,6 +117,15 @@ $(CLIENTS)/python/.venv/.installed: $(CLIENTS)/python/requirements.lock | $(VENV
 		$(CLIENTS)/python/.venv/bin/python -m pip --disable-pip-version-check --quiet install \
 		--only-binary :all: --require-hashes --requirement $<; then touch $@; \
 		else echo "pip failed: the tests of Python clients will be skipped"; fi
+
+# Schemathesis, which makes requests up: in an environment of its own, the program needs none of it.
+fuzzing-rest: $(REST_FUZZING)/.venv/.installed
+$(REST_FUZZING)/.venv/.installed: $(REST_FUZZING)/requirements.lock | $(VENV)/bin/python
+	@echo "installing Schemathesis into $(REST_FUZZING) ..."
+	@if $(VENV)/bin/python -m venv $(REST_FUZZING)/.venv && \
+		$(REST_FUZZING)/.venv/bin/python -m pip --disable-pip-version-check --quiet install \
+		--only-binary :all: --require-hashes --requirement $<; then touch $@; \
+		else echo "pip failed: the short run of made-up requests will be skipped"; fi
 
 ifneq ($(and $(shell command -v mvn 2>/dev/null),$(shell command -v javac 2>/dev/null)),)
 clients-java: $(CLIENTS)/java/jars/.installed

@@ -161,6 +161,8 @@ def _responses(route: Route, schemas: _Schemas) -> dict[str, Any]:
                 }
             },
         }
+    if route.text:
+        _add_text(responses, "200", route.text)
     if route.parameters or route.body is not None:
         _add_text(responses, "404", "No route takes it: a parameter or the body is malformed")
     if route.body is not None:

@@ -179,6 +179,8 @@ class Route:
     key: bool = False
     """The API key is asked for, after the method and before parameters and body."""
     content_type: str = "application/json"
+    text: str = ""
+    """What it means when an answer with status 200 is plain text, if that can be."""
     statuses: tuple[tuple[int, str], ...] = ()
     """Answers besides 200 that are no errors: status and description."""
     documented: bool = True

@@ -82,7 +82,7 @@ async def test_libraries(chain: PrivateChain) -> None:
     assert answer.status == 400 and found["error"] == 305 and "lib.ride" in found["message"]
     answer = await chain.post("/utils/script/compileWithImports", {"script": 1})
     found = answer.json()
-    assert answer.status == 500 and found["error"] == 0
+    assert answer.status == 400 and found["error"] == 1
     status, alone = await tell(chain, "compileCode", LIBRARY)
     assert status == 200 and alone["verifierComplexity"] == 0
 

@@ -180,6 +180,7 @@ ROUTES: tuple[Route, ...] = (
         parameters=(ADDRESS,),
         response={"type": "array", "items": {"type": "object"}},
         example=[_function("deposit", [{"name": "months", "type": "int64"}, _PAYMENTS])],
+        text="Empty: the account has no script",
         errors=(INVALID_ADDRESS,),
     ),
     *(

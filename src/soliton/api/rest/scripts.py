@@ -19,10 +19,11 @@ from soliton.api.errors import (
     CUSTOM_VALIDATION_ERROR,
     SCRIPT_COMPILER_ERROR,
     SERVER_REQUEST_TIMEOUT,
-    UNKNOWN,
+    WRONG_JSON,
     invalid_request,
 )
 from soliton.api.http import Request
+from soliton.api.json_reader import wrong_json
 from soliton.api.json_transactions import Members
 from soliton.api.lookup import is_oldest, node_of
 from soliton.api.rest import examples
@@ -77,10 +78,10 @@ async def compile_with_imports(request: Request) -> Compiled:
     node, members = node_of(request), request.json()
     source, imports = members.get("script"), members.get("imports", {})
     if not isinstance(source, str) or not isinstance(imports, dict):
-        raise UNKNOWN.error()
+        raise wrong_json("expected a text `script` and an object `imports`")
     libraries = {name: text for name, text in imports.items() if isinstance(text, str)}
     if len(libraries) < len(imports):
-        raise UNKNOWN.error()
+        raise wrong_json("expected texts in `imports`")
     script, numbers = await _compile(request, source, libraries)
     return Compiled(encode_base64(script.source), numbers.verifier, _full_extra_fee(node))
 
@@ -276,7 +277,7 @@ ROUTES: tuple[Route, ...] = (
         ),
         response=Compiled,
         example=_COMPILED,
-        errors=(SCRIPT_COMPILER_ERROR, SERVER_REQUEST_TIMEOUT, UNKNOWN),
+        errors=(SCRIPT_COMPILER_ERROR, SERVER_REQUEST_TIMEOUT, WRONG_JSON),
     ),
     Route(
         methods=POST,

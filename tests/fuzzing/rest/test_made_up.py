@@ -1,0 +1,17 @@
+"""A short run of made-up requests; the long one is ``make fuzz-rest``."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fuzzing.rest.made_up import FAULTS, SCHEMATHESIS, run
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SCHEMATHESIS.exists(), reason="no Schemathesis: make fuzzing-rest")
+def test_made_up_requests_find_nothing() -> None:
+    outcome = run(2, 60, seed=1)
+    print(f"made-up requests: {outcome.cases} cases")
+    assert outcome.cases > 500, outcome.report
+    assert outcome.passed, outcome.report
+    assert not any(word in outcome.log for word in FAULTS), outcome.log
