@@ -180,7 +180,6 @@ def read(section: Section, network: Network, directory: Path) -> MatcherSettings
     return MatcherSettings(
         network=network,
         directory=Path(written).expanduser() if written else directory / "matcher",
-        account=_account(section.section("account-storage")),
         id=section.text("id", "default"),
         rest_api=_rest_api(section.section("rest-api")),
         web_sockets=_web_sockets(section.section("web-sockets"), actor),
@@ -194,6 +193,7 @@ def read(section: Section, network: Network, directory: Path) -> MatcherSettings
         snapshots_interval=section.whole("snapshots-interval", 1_000_000, 1, MAX_COUNT),
         depth_ranges=tuple(sorted(ranges)),
         default_depth=book.whole("default-depth", 100, 1, 1_000_000),
+        account=_account(section.section("account-storage")),
     )
 
 

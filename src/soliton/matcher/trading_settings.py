@@ -18,6 +18,7 @@ import msgspec
 
 from soliton.chain.addresses import PUBLIC_KEY_LENGTH, parse_address
 from soliton.chain.errors import AddressError, FormatError
+from soliton.chain.layouts import DIGEST_LENGTH
 from soliton.chain.networks.sections import Section
 from soliton.chain.values import MAX_I64
 from soliton.crypto import base58
@@ -278,7 +279,7 @@ def _decimal(section: Section, key: str, default: str | None) -> Decimal:
 
 def _asset(section: Section, key: str) -> Asset:
     try:
-        return parse_asset(section.text(key, "WAVES"))
+        return _whole_asset(section.text(key, "WAVES"))
     except FormatError:
         section.refuse(key, "WAVES or the id of an asset")
 
@@ -286,9 +287,16 @@ def _asset(section: Section, key: str) -> Asset:
 def _assets(section: Section, key: str) -> Iterator[Asset]:
     for text in section.texts(key):
         try:
-            yield parse_asset(text)
+            yield _whole_asset(text)
         except FormatError:
             section.refuse(key, "a list of assets, each WAVES or an id")
+
+
+def _whole_asset(text: str) -> Asset:
+    asset = parse_asset(text)
+    if asset is not None and len(asset) != DIGEST_LENGTH:
+        raise FormatError(f"an asset id of {len(asset)} bytes")
+    return asset
 
 
 def _keys(section: Section, key: str) -> frozenset[bytes]:
@@ -316,6 +324,6 @@ def _read_pair(text: str) -> AssetPair | None:
     if len(parts) != 2:
         return None
     try:
-        return AssetPair(parse_asset(parts[0]), parse_asset(parts[1]))
+        return AssetPair(_whole_asset(parts[0]), _whole_asset(parts[1]))
     except FormatError:
         return None

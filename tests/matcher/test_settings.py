@@ -1,0 +1,179 @@
+"""A matcher's settings: files of the reference's form, defaults, refusals, and their document."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from soliton.chain import networks
+from soliton.chain.networks.sections import Section
+from soliton.cli.matcher_commands import matcher_settings
+from soliton.crypto import base58
+from soliton.crypto.keys import key_pair_from_account_seed
+from soliton.errors import InputError
+from soliton.matcher.errors import MatcherSettingsError
+from soliton.matcher.settings import MatcherSettings, read
+from soliton.matching.fees import (
+    AssetType,
+    CompositeFee,
+    Discount,
+    DynamicFee,
+    FixedFee,
+    PercentFee,
+)
+from soliton.matching.pairs import AssetPair
+from soliton.matching.placement import Deviations, Restrictions
+from soliton.matching.rules import NEVER
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "matcher-settings.md"
+SEED = base64.b64encode(b"an account seed").decode()
+USD, BTC = (base58.encode(bytes([number]) * 32) for number in (1, 2))
+KEY = base58.encode(bytes([9]) * 32)
+TICK = "{ start-offset = 1, tick-size = 1 }"
+Load = Callable[[str], MatcherSettings]
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Load:
+    def load(text: str) -> MatcherSettings:
+        path = tmp_path / "matcher.conf"
+        account = f'account-storage.in-mem.seed-in-base-64 = "{SEED}"'
+        path.write_text(f"waves.dex {{\n{account}\n{text}\n}}\n")
+        return matcher_settings(path, "devnet", tmp_path)
+
+    return load
+
+
+def test_defaults(load: Load, tmp_path: Path) -> None:
+    settings = load("")
+    assert settings.account == key_pair_from_account_seed(b"an account seed")
+    assert settings.directory == tmp_path / "matcher"
+    assert (settings.rest_api.port, settings.rest_api.signature_window_ms) == (6886, 3_600_000)
+    assert settings.trading.order_fees == ((-1, DynamicFee(300_000, 300_000)),)
+    assert settings.trading.order_v4_start_offset == -1
+    assert settings.trading.placement.allowed_versions == (1, 2, 3, 4)
+    assert (settings.max_active_orders, settings.max_finalized_orders) == (400, 100)
+    assert settings.queue.sync == "always"
+
+
+def test_fee_modes_by_offset(load: Load) -> None:
+    fees = load(
+        f"""
+        order-fee {{
+          -1 {{ mode = dynamic
+               dynamic {{ base-maker-fee = 1, base-taker-fee = 5
+                         zero-fee-accounts = ["{KEY}"] }} }}
+          100 {{ mode = fixed, fixed {{ asset = "{USD}", min-fee = 7 }}, dynamic {{ }} }}
+          20 {{ mode = percent
+               percent {{ asset-type = receiving, min-fee = 0.25, min-fee-in-waves = 3 }} }}
+          3000 {{
+            mode = composite
+            composite {{
+              default {{ mode = dynamic }}
+              custom {{ "{BTC}-WAVES" {{ mode = fixed, fixed {{ min-fee = 9 }} }} }}
+              custom-assets {{
+                assets = ["{USD}", "{BTC}"]
+                settings {{ mode = percent, percent.asset-type = amount }}
+              }}
+              discount {{ asset = "{USD}", value = 12.5 }}
+            }}
+          }}
+        }}
+        """
+    ).trading.order_fees
+    usd, btc = base58.decode(USD), base58.decode(BTC)
+    assert fees[:3] == (
+        (-1, DynamicFee(1, 5, frozenset((base58.decode(KEY),)))),
+        (20, PercentFee(AssetType.RECEIVING, Decimal("0.25"), 3)),
+        (100, FixedFee(usd, 7)),
+    )
+    start, composite = fees[3]
+    assert start == 3_000
+    assert isinstance(composite, CompositeFee)
+    assert composite.discount == Discount(usd, Decimal("12.5"))
+    assert composite.custom[AssetPair(btc, None)] == FixedFee(None, 9)
+    assert isinstance(composite.custom[AssetPair(btc, usd)], PercentFee)
+    assert composite.default == DynamicFee(300_000, 300_000)
+
+
+def test_what_may_be_traded(load: Load) -> None:
+    settings = load(
+        f"""
+        price-assets = ["{USD}", "WAVES"]
+        blacklisted-assets = ["{BTC}"]
+        blacklisted-names = ["^scam"]
+        allowed-asset-pairs = ["{BTC}-WAVES"]
+        white-list-only = yes
+        allowed-order-versions = [2, 3]
+        max-price-deviations {{ enable = yes, max-price-loss = 5 }}
+        order-restrictions {{ "WAVES-{USD}" {{ step-amount = 0.1, max-price = 4.5 }} }}
+        matching-rules {{
+          "WAVES-{USD}" = [
+            {{ start-offset = 0, tick-size = 0.01 }}, {{ start-offset = 9, tick-size = 1 }}
+          ]
+        }}
+        exchange-tx-ts-start-offset = 9223372036854775808
+        order-v-4-start-offset = 77
+        """
+    )
+    usd, btc = base58.decode(USD), base58.decode(BTC)
+    pair = AssetPair(None, usd)
+    placement, trading = settings.trading.placement, settings.trading
+    assert placement.price_assets == (usd, None)
+    assert placement.blacklisted_assets == {btc}
+    assert [each.pattern for each in placement.blacklisted_names] == ["^scam"]
+    assert (placement.white_list_only, placement.allowed_versions) == (True, (2, 3))
+    assert placement.allowed_pairs == {AssetPair(btc, None)}
+    assert placement.deviations == Deviations(max_price_loss=Decimal(5))
+    assert placement.restrictions == {
+        pair: Restrictions(step_amount=Decimal("0.1"), max_price=Decimal("4.5"))
+    }
+    assert (trading.distinct_timestamps_start_offset, trading.order_v4_start_offset) == (NEVER, 77)
+    assert trading.tick_size_assets() == {None, usd}
+    matching = trading.matching({None: 8, usd: 2}.__getitem__)
+    assert [matching.tick_size_at(pair, offset) for offset in (0, 8, 9)] == [1, 1, 100]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('price-assets = ["abc"]', "WAVES or an id"),
+        ("order-fee { x { mode = fixed } }", "order-fee.x"),
+        ("order-fee { -1 { mode = free } }", "order-fee.-1.mode"),
+        ("order-fee { -1 { mode = percent, percent.asset-type = all } }", "asset-type"),
+        ("matching-rules { WAVES = [] }", "AMOUNT-PRICE"),
+        ('matching-rules { "WAVES-WAVES" = [{ tick-size = -1 }] }', "not negative"),
+        (f"matching-rules {{ WAVES-WAVES = [{TICK}, {TICK}] }}", "growing offsets"),
+        ('blacklisted-names = ["("]', "regular expressions"),
+        ('blacklisted-addresses = ["nobody"]', "addresses of this chain"),
+        ('price-assets = ["0"]', "WAVES or an id"),
+        ('allowed-asset-pairs = ["WAVES"]', "AMOUNT-PRICE"),
+        ('rest-api.api-key-hashes = ["abc"]', "hashes of API keys"),
+        ('lp-accounts.public-keys = ["abc"]', "public keys"),
+        ('node.url = "localhost"', "http://"),
+        ('account-storage.type = "encrypted-file"', "in-mem"),
+        ('events-queue { type = kafka }', "host:port"),
+        ('events-queue.type = paper', "local or kafka"),
+        ('account-storage.in-mem.seed-in-base-64 = "***"', "standard base64"),
+    ],
+)  # fmt: skip
+def test_refusals_name_the_key(load: Load, text: str, words: str) -> None:
+    with pytest.raises(InputError, match=re.escape(words)) as caught:
+        load(text)
+    assert SEED not in str(caught.value)
+
+
+def test_every_setting_is_documented_and_nothing_else_is() -> None:
+    section = Section({}, "", MatcherSettingsError)
+    with pytest.raises(MatcherSettingsError, match="soliton matcher init"):
+        read(section, networks.load("devnet"), Path("/nowhere"))
+    text = REFERENCE.read_text()
+    head, _, foreign = text.partition("## Without effect")
+    documented = re.findall(r"^\| `([a-z0-9.-]+)` \|", head, re.MULTILINE)
+    documented += re.findall(r"`([a-z0-9.-]+)`", foreign)
+    assert sorted(documented) == sorted(set(section.asked()))
