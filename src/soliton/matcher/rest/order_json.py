@@ -16,6 +16,7 @@ takes every order of version 4 for one with the price mode of the pair's decimal
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -47,6 +48,9 @@ from soliton.matching.errors import (
 )
 from soliton.matching.pairs import MAX_ASSET_CHARS, NATIVE_TEXT, pair_of
 
+KEPT_KEYS: Final = 16_384
+KEPT_ASSETS: Final = 1_024
+"""Accounts and assets come again and again: what their texts stand for is remembered."""
 MAX_KEY_CHARS: Final = 88
 MAX_PROOF_CHARS: Final = 256
 MAX_SIGNATURE_CHARS: Final = 2 + 2 * 129
@@ -192,6 +196,7 @@ def _take(text: str, path: str, read: Callable[[str], bytes], wrong: list[str]) 
         return None
 
 
+@lru_cache(maxsize=KEPT_KEYS)
 def _key(text: str) -> bytes:
     key = base58.decode(text, MAX_KEY_CHARS)
     if len(key) not in (PUBLIC_KEY_LENGTH, ETHEREUM_KEY_LENGTH):
@@ -218,6 +223,7 @@ def _asset(text: str | None, path: str, wrong: list[str]) -> AssetId | None:
     return asset_id
 
 
+@lru_cache(maxsize=KEPT_ASSETS)
 def _asset_bytes(text: str) -> bytes:
     return base58.decode(text, MAX_ASSET_CHARS)
 
