@@ -21,6 +21,8 @@ from tests.e2e.programs import API_KEY, Program, devnet, eventually, height, sta
 
 ROOTS: Final = {"tn": "TN", "zbs": "zbs"}
 """The root of the settings says which family of networks a private chain is of."""
+OLDEST_FEATURES: Final = range(1, 12)
+"""All that the oldest generation knows; blocks and scripts look otherwise with later ones."""
 BASE_TARGET: Final = 2_000_000_000
 """With so much there is nothing to wait for but the least time between blocks."""
 
@@ -33,38 +35,41 @@ def chain_of(family: str, directory: Path) -> Iterator[Program]:
             yield program
         return
     config = directory / "node.json"
-    config.write_text(json.dumps({ROOTS[family]: settings(directory)}))
+    config.write_text(json.dumps({ROOTS[family]: settings(family, directory)}))
     with started("run", "--config", config, until="REST API on") as program:
         eventually(lambda: height(program.node_url) > 1, "the first block")
         yield program
 
 
-def settings(directory: Path) -> dict[str, Any]:
-    """The settings of a mining node, in the form of any family."""
+def settings(family: str, directory: Path) -> dict[str, Any]:
+    """The settings of a mining node."""
     return {
         "directory": str(directory / "data"),
         "wallet": {"file": None, "seed": base58.encode(RICH_SEED.encode())},
         "rest-api": {"enable": True, "port": 0, "api-key-hash": api_key_hash_text(API_KEY)},
         "miner": {"enable": True, "quorum": 0, "micro-block-interval": "20ms"},
         "network": {"port": 0},
-        "blockchain": {"type": "CUSTOM", "custom": custom()},
+        "blockchain": {"type": "CUSTOM", "custom": custom(family)},
     }
 
 
-def custom() -> dict[str, Any]:
-    """The chain of the devnet, with blocks every half second."""
+def custom(family: str) -> dict[str, Any]:
+    """The chain of the devnet with blocks every half second, or five seconds in old times; in
+    between there are microblocks.
+    """
     network = networks.load("devnet")
     genesis, rules = network.genesis, network.functionality
+    features = rules.pre_activated_features
+    if family == "zbs":
+        features = {number: features[number] for number in OLDEST_FEATURES}
     return {
         "address-scheme-character": chr(network.chain_id),
-        "fee-table": "waves",
+        "fee-table": "zbs" if family == "zbs" else "waves",
         "functionality": {
             "feature-check-blocks-period": rules.feature_check_blocks_period,
             "blocks-for-feature-activation": rules.blocks_for_feature_activation,
             "reset-effective-balances-at-height": 1,
-            "pre-activated-features": {
-                str(feature): at for feature, at in rules.pre_activated_features.items()
-            },
+            "pre-activated-features": {str(number): at for number, at in features.items()},
             "min-asset-info-update-interval": 2,
             "min-block-time": "500ms",
             "light-node-block-fields-absence-interval": 0,
