@@ -167,6 +167,26 @@ async def test_an_http2_offer_in_small_pieces(server: RunningServer) -> None:
     assert b" 404 Not Found" in answer
 
 
+TOO_LONG_HEADS = [
+    b"GET /utils/time HTTP/1.1\r\nX: " + b"a" * 100_000 + b"\r\n\r\n",
+    b"GET /utils/time?" + b"a" * 100_000 + b" HTTP/1.1\r\n\r\n",
+    b"GET /utils/time HTTP/1.1\r\n" + b"a: b\r\n" * 15_000 + b"\r\n",
+    b"POST /utils/hash/fast HTTP/1.1\r\nX: " + b"a" * 70_000 + b"\r\nContent-Length: 1\r\n\r\na",
+]
+
+
+@pytest.mark.parametrize("data", TOO_LONG_HEADS, ids=[repr(data[:40]) for data in TOO_LONG_HEADS])
+async def test_a_head_that_is_too_long_is_refused(server: RunningServer, data: bytes) -> None:
+    for pieces in ([data], [data[:50], data[50:]], [data[:-3], data[-3:]]):
+        answer = await aside(partial(exchange, server, *pieces, pause=0.02))
+        assert answer.startswith(b"HTTP/1.1 400 "), answer[:80]
+    largest = (
+        b"POST /utils/hash/fast HTTP/1.1\r\nConnection: close\r\nContent-Length: 200000\r\n\r\n"
+    )
+    answer = await aside(partial(exchange, server, largest + b"x" * 200_000))
+    assert answer.startswith(b"HTTP/1.1 200 ")
+
+
 HOSTILE = [
     b"\x00\x01\x02\r\n\r\n",
     b"GET /\xff HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
@@ -185,6 +205,22 @@ HOSTILE = [
     b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     b"GET / HTTP/1.1\r\n" + b"X: " + b"a" * 100_000,
     b"GET /" + b"a" * 200_000,
+    b"GET /utils/\x00 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+    b"GET /utils/time?a=\x00 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+    b"GET /utils/time HTTP/1.1\r\nX: \x00\r\nConnection: close\r\n\r\n",
+    b"GET /utils/%00 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+    (
+        b"POST /utils/hash/fast HTTP/1.1\r\nContent-Type: text/plain; charset=utf-16\r\n"
+        b"Connection: close\r\nContent-Length: 3\r\n\r\n\xff\xfe\x00"
+    ),
+    (
+        b"POST /utils/hash/fast HTTP/1.1\r\nContent-Encoding: gzip\r\n"
+        b"Connection: close\r\nContent-Length: 3\r\n\r\n\x1f\x8b\x00"
+    ),
+    b"POST /utils/script/compileCode HTTP/1.1\r\nConnection: close\r\n"
+    b"Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n" + b"[" * 100_000,
+    b"POST /x HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd",
+    b"POST /x HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\nabc",
     b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 30_000,
 ]
 

@@ -139,6 +139,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._head_timer: asyncio.TimerHandle | None = None
         self._idle_timer: asyncio.TimerHandle | None = None
         self._was_active = False
+        self._packet_bytes = 0
         self._held: list[bytes] | None = None
         self._is_in_message = False
         self._host = ""
@@ -162,6 +163,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         self._was_active = True
+        self._packet_bytes = len(data)
         if self.timeout_keep_alive_task is not None:
             self._unset_keepalive_if_required()
         try:
@@ -199,6 +201,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._head_bytes = _NO_HEAD
         if self._head_timer is not None:
             self._stop_timer()
+        if self._packet_bytes > self._limits.head_bytes:
+            self._check_head()
         if self._shared.quick is not None and not upgrades and self._is_alone():
             self._held = []
         else:
@@ -219,6 +223,13 @@ class LimitedProtocol(HttpToolsProtocol):
             self._answer_at_once(body)
         elif not self.parser.should_upgrade():
             super().on_message_complete()
+
+    def _check_head(self) -> None:
+        """Refuse a head that is too long although it came in one packet."""
+        length = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        if length > self._limits.head_bytes:
+            # The parser stops, and the client is told that the request is not valid.
+            raise ValueError("the request head is too long")
 
     def _is_alone(self) -> bool:
         """Whether nothing before this request is still on its way."""
