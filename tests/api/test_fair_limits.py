@@ -120,7 +120,9 @@ def test_those_who_wait_take_no_place_of_the_busy() -> None:
 
 
 def app_with(handler: Handler, limits: ApiLimits) -> Application:
-    one = Route(methods=GET, path="/", handler=handler, tag="t", summary="", response={}, example=1)
+    one = Route(
+        methods=GET, path="/", handler=handler, tag="test", summary="", response={}, example=1
+    )
     return Application(make_context(limits=limits), (one,))
 
 

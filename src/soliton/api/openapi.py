@@ -10,12 +10,20 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from soliton.api.context import ApiContext
-from soliton.api.errors import ErrorKind
+from soliton.api.errors import (
+    SERVER_REQUEST_TIMEOUT,
+    TOO_MANY_LONG_ANSWERS,
+    TOO_MANY_OF_CLIENT,
+    TOO_MANY_REQUESTS,
+    UNKNOWN,
+    ErrorKind,
+)
+from soliton.api.etags import depends_on_chain_alone
 from soliton.api.http import APPLICATION_JSON, Raw, Request
 from soliton.api.routes import GET, Body, BodyKind, Handler, Parameter, Place, Route
 from soliton.api.swagger import swagger_routes
@@ -24,7 +32,7 @@ from soliton.errors import InvariantBroken
 _TAG = "api-docs"
 _REFERENCE = "#/components/schemas/{name}"
 
-_ERROR_SCHEMA: dict[str, object] = {
+ERROR_SCHEMA: dict[str, object] = {
     "type": "object",
     "description": "Some errors have further members, shown in the examples.",
     "properties": {
@@ -45,7 +53,7 @@ _DESCRIPTION = (
 def openapi_document(context: ApiContext, routes: Iterable[Route]) -> dict[str, object]:
     """The document as JSON values."""
     documented = [route for route in routes if route.documented]
-    schemas = _Schemas(documented)
+    schemas = Schemas(documented)
     paths: dict[str, dict[str, object]] = {}
     for route in documented:
         operations = paths.setdefault(route.path, {})
@@ -65,7 +73,8 @@ def openapi_document(context: ApiContext, routes: Iterable[Route]) -> dict[str, 
         "tags": [{"name": tag} for tag in tags],
         "paths": paths,
         "components": {
-            "schemas": {"Error": _ERROR_SCHEMA, **schemas.components},
+            "schemas": {"Error": ERROR_SCHEMA, **schemas.components},
+            "responses": _common_responses(),
             "securitySchemes": {
                 "ApiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
             },
@@ -73,7 +82,24 @@ def openapi_document(context: ApiContext, routes: Iterable[Route]) -> dict[str, 
     }
 
 
-class _Schemas:
+COMMON_ERRORS: Final = (
+    UNKNOWN,
+    TOO_MANY_REQUESTS,
+    TOO_MANY_OF_CLIENT,
+    SERVER_REQUEST_TIMEOUT,
+    TOO_MANY_LONG_ANSWERS,
+)
+"""Whatever was asked, the answer may be one of these."""
+
+
+_NOT_TAKEN: Final = (
+    "No operation takes the request: a parameter is malformed, a header or the body is missing; "
+    "the header `X-Hint` says which"
+)
+_SENTENCE: Final = {"schema": {"type": "string"}}
+
+
+class Schemas:
     """JSON schemas of all response and body types, with the named ones as components."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
@@ -89,7 +115,7 @@ class _Schemas:
         return item if isinstance(item, Mapping) else self._of[item]
 
 
-def _operation(route: Route, method: str, schemas: _Schemas) -> dict[str, object]:
+def _operation(route: Route, method: str, schemas: Schemas) -> dict[str, object]:
     operation: dict[str, object] = {
         "operationId": _operation_id(method, route.path),
         "tags": [route.tag],
@@ -124,17 +150,23 @@ def _parameter(item: Parameter) -> dict[str, object]:
     }
 
 
-def _request_body(body: Body, schemas: _Schemas) -> dict[str, object]:
+def _request_body(body: Body, schemas: Schemas) -> dict[str, object]:
     media_type = "text/plain" if body.kind is BodyKind.TEXT else "application/json"
     content = {"schema": schemas.of(body.schema), "example": body.example}
+    media: dict[str, object] = {media_type: content}
+    if body.kind is BodyKind.FORM_OR_JSON:
+        names = {"id": {"type": "array", "items": {"type": "string"}}}
+        media["application/x-www-form-urlencoded"] = {
+            "schema": {"type": "object", "properties": names}
+        }
     return {
         "description": body.description,
         "required": body.kind is not BodyKind.TEXT,
-        "content": {media_type: content},
+        "content": media,
     }
 
 
-def _responses(route: Route, schemas: _Schemas) -> dict[str, Any]:
+def _responses(route: Route, schemas: Schemas) -> dict[str, Any]:
     responses: dict[str, Any] = {
         "200": {
             "description": "OK",
@@ -146,6 +178,9 @@ def _responses(route: Route, schemas: _Schemas) -> dict[str, Any]:
             },
         }
     }
+    if route.text:
+        plain = {"schema": {"type": "string"}, "example": route.text}
+        responses["200"]["content"]["text/plain"] = plain
     for status, description in route.statuses:
         responses[str(status)] = {"description": description}
     by_status: dict[int, list[ErrorKind]] = {}
@@ -154,27 +189,45 @@ def _responses(route: Route, schemas: _Schemas) -> dict[str, Any]:
     for status, kinds in sorted(by_status.items()):
         responses[str(status)] = {
             "description": HTTPStatus(status).phrase,
-            "content": {
-                "application/json": {
-                    "schema": {"$ref": "#/components/schemas/Error"},
-                    "examples": {_example_name(kind): _example(kind) for kind in kinds},
-                }
-            },
+            "content": {"application/json": _errors(kinds)},
         }
-    if route.text:
-        _add_text(responses, "200", route.text)
-    if route.parameters or route.body is not None:
-        _add_text(responses, "404", "No route takes it: a parameter or the body is malformed")
+    common = ["404", "429", "500", "503"]
+    if depends_on_chain_alone(route.path) and route.methods == GET:
+        common.append("304")
     if route.body is not None:
-        _add_text(responses, "413", "The body is longer than `rest-api.limits.body-bytes`")
+        common.append("413")
+    for name in common:
+        if name not in responses:
+            responses[name] = {"$ref": f"#/components/responses/{name}"}
+    if "content" in responses["404"]:
+        responses["404"]["content"]["text/plain"] = _SENTENCE
     return responses
 
 
-def _add_text(responses: dict[str, Any], status: str, description: str) -> None:
-    """An answer in plain text, beside another one with the same status if there is one."""
-    response = responses.setdefault(status, {"description": description})
-    content = response.setdefault("content", {})
-    content["text/plain"] = {"schema": {"type": "string"}, "example": description}
+def _common_responses() -> dict[str, object]:
+    """What any operation may answer, by the names that the operations refer to."""
+    by_status: dict[int, list[ErrorKind]] = {}
+    for kind in COMMON_ERRORS:
+        by_status.setdefault(kind.status, []).append(kind)
+    found: dict[str, object] = {
+        str(status): {
+            "description": HTTPStatus(status).phrase,
+            "content": {"application/json": _errors(kinds)},
+        }
+        for status, kinds in by_status.items()
+    }
+    return found | {
+        "304": {"description": "The client has this answer: `If-None-Match` named its `ETag`"},
+        "404": {"description": _NOT_TAKEN, "content": {"text/plain": _SENTENCE}},
+        "413": {"description": "The body is too long", "content": {"text/plain": _SENTENCE}},
+    }
+
+
+def _errors(kinds: Sequence[ErrorKind]) -> dict[str, object]:
+    return {
+        "schema": {"$ref": "#/components/schemas/Error"},
+        "examples": {_example_name(kind): _example(kind) for kind in kinds},
+    }
 
 
 def _example_name(kind: ErrorKind) -> str:

@@ -16,7 +16,13 @@ from dataclasses import dataclass
 from enum import Enum
 from urllib.parse import unquote
 
-from soliton.api.errors import API_KEY_NOT_VALID, ErrorKind, RejectionError
+from soliton.api.errors import (
+    API_KEY_NOT_VALID,
+    CUSTOM_VALIDATION_ERROR,
+    INVALID_ADDRESS,
+    ErrorKind,
+    RejectionError,
+)
 from soliton.api.etags import depends_on_chain_alone
 from soliton.api.http import Request
 from soliton.api.scopes import scope_of
@@ -189,7 +195,11 @@ class Route:
 
     def all_errors(self) -> tuple[ErrorKind, ...]:
         """The declared errors and those that follow from the declaration."""
-        return (API_KEY_NOT_VALID, *self.errors) if self.key else self.errors
+        found = (API_KEY_NOT_VALID, *self.errors) if self.key else self.errors
+        if INVALID_ADDRESS in found and CUSTOM_VALIDATION_ERROR not in found:
+            # What is not even base58 has no code of its own.
+            found = (*found, CUSTOM_VALIDATION_ERROR)
+        return found
 
 
 class CompiledRoute:

@@ -393,7 +393,7 @@ ROUTES: tuple[Route, ...] = (
         ),
         response=list[str],
         example=[examples.ADDRESS],
-        errors=(CUSTOM_VALIDATION_ERROR, TOO_BIG_SEQUENCE_WITH_LIMIT),
+        errors=(CUSTOM_VALIDATION_ERROR, TOO_BIG_SEQUENCE, TOO_BIG_SEQUENCE_WITH_LIMIT),
     ),
     Route(
         methods=GET,

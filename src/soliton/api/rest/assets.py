@@ -454,7 +454,7 @@ ROUTES: tuple[Route, ...] = (
         parameters=(_ASSET, _FULL),
         response=_ASSET_SCHEMA,
         example=_ASSET_EXAMPLE,
-        errors=(INVALID_ASSET_ID, ASSET_DOES_NOT_EXIST),
+        errors=(INVALID_ASSET_ID, ASSET_DOES_NOT_EXIST, CUSTOM_VALIDATION_ERROR),
     ),
     Route(
         methods=GET,

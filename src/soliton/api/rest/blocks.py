@@ -311,6 +311,14 @@ _TO: Final = Parameter("to", NATURAL, "Last height", 1)
 _ID: Final = Parameter("id", TEXT, "Id of a block in base58", examples.BLOCK_ID)
 _SIGNATURE: Final = Parameter("signature", TEXT, "Signature in base58", examples.BLOCK_ID)
 _BLOCK_ERRORS: Final = (INVALID_BLOCK_ID, INVALID_SIGNATURE, BLOCK_DOES_NOT_EXIST)
+_NO_BLOCK: Final = {
+    "type": "object",
+    "description": "There is no such block, on networks of the oldest generation",
+    "properties": {"status": {"type": "string"}, "details": {"type": "string"}},
+    "required": ["status", "details"],
+}
+_BLOCK_OR_NONE: Final = {"anyOf": [examples.BLOCK_SCHEMA, _NO_BLOCK]}
+_HEADER_OR_NONE: Final = {"anyOf": [examples.HEADER_SCHEMA, _NO_BLOCK]}
 _BLOCKS: Final = {"type": "array", "items": examples.BLOCK_SCHEMA}
 _HEADERS: Final = {"type": "array", "items": examples.HEADER_SCHEMA}
 
@@ -349,7 +357,7 @@ ROUTES: tuple[Route, ...] = (
         tag=_TAG,
         summary="The block at a height",
         parameters=(_HEIGHT,),
-        response=examples.BLOCK_SCHEMA,
+        response=_BLOCK_OR_NONE,
         example=examples.BLOCK,
         errors=(INVALID_BLOCK_ID, BLOCK_DOES_NOT_EXIST),
     ),
@@ -408,7 +416,7 @@ ROUTES: tuple[Route, ...] = (
         parameters=(_ID, Parameter("count", NATURAL, "Number of blocks, at most 10000", 1)),
         response=Delay,
         example={"delay": 0},
-        errors=(*_BLOCK_ERRORS, TOO_BIG_SEQUENCE_WITH_LIMIT),
+        errors=(*_BLOCK_ERRORS, TOO_BIG_SEQUENCE_WITH_LIMIT, CUSTOM_VALIDATION_ERROR),
     ),
     Route(
         methods=GET,
@@ -426,7 +434,7 @@ ROUTES: tuple[Route, ...] = (
         tag=_TAG,
         summary="The header of the block at a height",
         parameters=(_HEIGHT,),
-        response=examples.HEADER_SCHEMA,
+        response=_HEADER_OR_NONE,
         example=examples.HEADER,
         errors=(INVALID_BLOCK_ID, BLOCK_DOES_NOT_EXIST),
     ),
@@ -470,7 +478,7 @@ ROUTES: tuple[Route, ...] = (
         tag=_TAG,
         summary="The block after the one with a signature",
         parameters=(_SIGNATURE,),
-        response=examples.BLOCK_SCHEMA,
+        response=_BLOCK_OR_NONE,
         example=examples.BLOCK,
         errors=_BLOCK_ERRORS,
     ),

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Final
 
 from soliton.api.errors import (
+    CUSTOM_VALIDATION_ERROR,
     EVENTS_GONE,
     INVALID_ADDRESS,
     TOO_BIG_SEQUENCE_WITH_LIMIT,
@@ -127,6 +128,7 @@ ROUTES: tuple[Route, ...] = (
         example=_EXAMPLE,
         content_type="text/event-stream",
         errors=(
+            CUSTOM_VALIDATION_ERROR,
             EVENTS_GONE,
             INVALID_ADDRESS,
             TOO_BIG_SEQUENCE_WITH_LIMIT,

@@ -29,6 +29,7 @@ from soliton.api.errors import (
     INVOKE_EXECUTION_ERROR,
     MISSING_SENDER_PRIVATE_KEY,
     MISTIMING,
+    NEGATIVE_AMOUNT,
     NON_POSITIVE_AMOUNT,
     SCRIPT_EXECUTION_ERROR,
     STATE_CHECK_FAILED,
@@ -347,6 +348,7 @@ _VALUE_ERRORS: Final = (
     TOO_BIG_SEQUENCE,
     TOO_BIG_IN_BYTES,
     INSUFFICIENT_FEE,
+    NEGATIVE_AMOUNT,
     NON_POSITIVE_AMOUNT,
     UNSUPPORTED_TRANSACTION_TYPE,
     INVALID_CHAIN_ID,
@@ -461,6 +463,8 @@ ROUTES: tuple[Route, ...] = (
                 errors=(
                     TOO_BIG_SEQUENCE_WITH_LIMIT,
                     INVALID_TRANSACTION_ID,
+                    CUSTOM_VALIDATION_ERROR,
+                    INVALID_SIGNATURE,
                     TRANSACTION_DOES_NOT_EXIST,
                 ),
             )

@@ -1,0 +1,21 @@
+"""All requests of these tests are watched: what routes answer has to be declared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from soliton.api import asgi
+from tests.api.declared import Watch, watched
+
+
+@pytest.fixture(scope="session", autouse=True)
+def watch() -> Iterator[Watch]:
+    """The watch of this run; in the end it has found nothing."""
+    made = Watch()
+    usual = asgi.Application._try
+    asgi.Application._try = watched(made)  # type: ignore[method-assign]
+    yield made
+    asgi.Application._try = usual  # type: ignore[method-assign]
+    assert not made.found, "not declared:\n" + "\n".join(sorted(made.found))

@@ -1,0 +1,160 @@
+"""What routes answer against what they declare: every error by name, every answer by its schema.
+
+What lives here: watching all requests of the tests of the API, and checking values against schemas
+(as much of JSON Schema as the declarations use). What does not: the tests that make the requests.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Coroutine, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from soliton.api import asgi
+from soliton.api.errors import ApiError, ErrorKind, RejectionError
+from soliton.api.http import Json, JsonStream, NumberStream, Raw, RawStream
+from soliton.api.openapi import COMMON_ERRORS, ERROR_SCHEMA, Schemas
+from soliton.api.routes import Route
+
+ANSWERS_OF_A_ROUTE = 40
+"""So many are checked; the tests that compare recorded answers ask thousands of times."""
+
+TYPES: dict[str, type | tuple[type, ...]] = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "boolean": bool,
+    "null": type(None),
+    "number": (int, float),
+    "integer": int,
+}
+
+
+def faults(
+    value: object, schema: Mapping[str, Any], known: Mapping[str, Any], at: str = "$"
+) -> Iterator[str]:
+    """Where a value does not fit a schema; ``known`` are the schemas that others refer to."""
+    if "$ref" in schema:
+        yield from faults(value, known[schema["$ref"].rpartition("/")[2]], known, at)
+        return
+    for options in (schema.get("anyOf"), schema.get("oneOf")):
+        if options and all(any(faults(value, each, known, at)) for each in options):
+            yield f"{at}: {value!r:.60} fits none of the alternatives"
+    if "enum" in schema and value not in schema["enum"]:
+        yield f"{at}: {value!r:.60} is none of {schema['enum']}"
+    if not _has_type(value, schema.get("type")):
+        yield f"{at}: {value!r:.60} is no {schema['type']}"
+    elif isinstance(value, dict):
+        yield from _object_faults(value, schema, known, at)
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from faults(item, schema.get("items", {}), known, f"{at}[{number}]")
+
+
+def _has_type(value: object, names: str | list[str] | None) -> bool:
+    if names is None:
+        return True
+    for name in [names] if isinstance(names, str) else names:
+        if isinstance(value, TYPES[name]) and (name == "boolean") == isinstance(value, bool):
+            return True
+    return False
+
+
+def _object_faults(
+    value: dict[str, object], schema: Mapping[str, Any], known: Mapping[str, Any], at: str
+) -> Iterator[str]:
+    members = schema.get("properties", {})
+    for name in schema.get("required", ()):
+        if name not in value:
+            yield f"{at}: {name} is missing"
+    others = schema.get("additionalProperties", True)
+    for name, item in value.items():
+        if name in members:
+            yield from faults(item, members[name], known, f"{at}.{name}")
+        elif others is False:
+            yield f"{at}: {name} is not declared"
+        elif isinstance(others, Mapping):
+            yield from faults(item, others, known, f"{at}.{name}")
+
+
+class Watch:
+    """Finds answers that no route has declared; made part of the application by the tests."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, None] = {}
+        self._asked: Counter[str] = Counter()
+        self._schemas: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {}
+
+    def error(self, route: Route, kind: ErrorKind) -> None:
+        if _is_watched(route) and kind not in (*route.all_errors(), *COMMON_ERRORS):
+            self.found[f"{route.methods[0]} {route.path} raises {kind.code}-{kind.name}"] = None
+
+    def answer(self, route: Route, result: object) -> None:
+        """Check what a handler gave back, unless it is a stream."""
+        if not _is_watched(route):
+            return
+        status = getattr(result, "status", 200) if isinstance(result, Json | Raw) else 200
+        if status != 200:
+            told = {status for status, _ in route.statuses}
+            if status not in told | {kind.status for kind in route.all_errors()}:
+                self.found[f"{route.path} answers {status}"] = None
+            return
+        if isinstance(result, Json):
+            result = result.value
+        name = f"{route.methods[0]} {route.path}"
+        streams = (Raw, RawStream, JsonStream, NumberStream)
+        if isinstance(result, streams) or self._asked[name] >= ANSWERS_OF_A_ROUTE:
+            return
+        self._asked[name] += 1
+        value = msgspec.json.decode(msgspec.json.encode(result))
+        schema, known = self._schema(name, route)
+        for fault in faults(value, schema, known):
+            self.found[f"{name}: {fault}"] = None
+
+    def _schema(self, name: str, route: Route) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        if name not in self._schemas:
+            schemas = Schemas([route])
+            known = {"Error": ERROR_SCHEMA, **schemas.components}
+            self._schemas[name] = schemas.of(route.response), known
+        return self._schemas[name]
+
+
+def _is_watched(route: Route) -> bool:
+    """Routes that tests make up, and those that nobody is told of, declare nothing."""
+    return route.documented and route.tag != "test"
+
+
+def watched(watch: Watch) -> Any:
+    """``Application._try`` with somebody who watches."""
+    usual = asgi.Application._try
+
+    def attempt(self: asgi.Application, exchange: Any, match: Any, rest: Any) -> object:
+        route = match[0].route
+        try:
+            result = usual(self, exchange, match, rest)
+        except ApiError as error:
+            watch.error(route, error.kind)
+            raise
+        if not isinstance(result, asgi._Later):
+            if result is not asgi.NOT_MODIFIED and getattr(result, "status", 200) != 405:
+                watch.answer(route, result)
+            return result
+        if not _is_watched(route):
+            return result
+        return replace(result, coroutine=waiting(route, result.coroutine))
+
+    async def waiting(route: Route, coroutine: Coroutine[object, object, object]) -> object:
+        try:
+            result = await coroutine
+        except (RejectionError, TimeoutError):
+            raise
+        except ApiError as error:
+            watch.error(route, error.kind)
+            raise
+        watch.answer(route, result)
+        return result
+
+    return attempt
