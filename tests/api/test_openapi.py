@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from soliton.api.app import all_routes, build_app
+from soliton.api.app import all_routes, build_app, families_of
 from soliton.api.openapi import openapi_document, to_yaml
 from soliton.api.routes import Route
 from soliton.errors import InvariantBroken
@@ -71,6 +71,46 @@ def test_the_document_is_well_formed() -> None:
         for step in reference.removeprefix("#/").split("/"):
             assert isinstance(target, dict)
             target = target[step]
+
+
+def test_no_route_is_missing() -> None:
+    """What is left out is said again with a slash at the end, or is always an error."""
+    shown = {
+        (method.upper(), path)
+        for family in ("waves", "tn", "zbs")
+        for path, item in family_document(family).items()
+        for method in item
+    }
+    for route in ROUTES:
+        for method in route.methods:
+            if route.documented:
+                assert (method, route.path) in shown
+            else:
+                again = (method, route.path.removesuffix("/")) in shown
+                assert again or route.errors or "{rest}" in route.path, route.path
+
+
+def family_document(family: str) -> dict[str, dict[str, object]]:
+    """The paths that the document of a network of a family has."""
+    own = [route for route in ROUTES if family in (families_of(route.path) or (family,))]
+    paths = openapi_document(CONTEXT, own)["paths"]
+    assert isinstance(paths, dict)
+    return paths
+
+
+def test_every_operation_tells_what_else_may_come() -> None:
+    paths = openapi_document(CONTEXT, ROUTES)["paths"]
+    assert isinstance(paths, dict)
+    for item in paths.values():
+        for operation in item.values():
+            assert {"200", "404", "429", "500", "503"} <= set(operation["responses"])
+    of_chain = paths["/blocks/height"]["get"]["responses"]
+    assert of_chain["304"] == {"$ref": "#/components/responses/304"}
+    assert "304" not in paths["/node/status"]["get"]["responses"]
+    body = paths["/transactions/broadcast"]["post"]
+    assert "413" in body["responses"]
+    form = paths["/transactions/status"]["post"]["requestBody"]["content"]
+    assert set(form) == {"application/json", "application/x-www-form-urlencoded"}
 
 
 async def test_it_is_served_in_all_its_forms() -> None:

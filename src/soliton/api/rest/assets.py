@@ -327,21 +327,8 @@ def _check_height(node: Node, height: int) -> None:
 _ASSET: Final = Parameter("assetId", TEXT, "Id of the asset in base58", examples.ASSET_ID)
 _FULL: Final = query_parameter("full", BOOLEAN, "Add the asset's script", False)
 _LIMIT: Final = Parameter("limit", NATURAL, "At most so many; 1000", 10)
-_ASSET_EXAMPLE: Final = {
-    "assetId": examples.ASSET_ID,
-    "issueHeight": 29,
-    "issueTimestamp": 1795174599585,
-    "issuer": examples.ADDRESS,
-    "issuerPublicKey": examples.PUBLIC_KEY,
-    "name": "ApiAsset2",
-    "description": "d",
-    "decimals": 8,
-    "reissuable": True,
-    "quantity": 5000000000,
-    "scripted": False,
-    "minSponsoredAssetFee": None,
-    "originTransactionId": examples.ASSET_ID,
-    "sequenceInBlock": 2,
+_NFT: Final = {
+    name: value for name, value in examples.ASSET.items() if name != "minSponsoredAssetFee"
 }
 _ASSET_SCHEMA: Final = {
     "type": "object",
@@ -380,6 +367,7 @@ _BALANCES_EXAMPLE: Final = {
             "assetId": examples.ASSET_ID,
             "reissuable": True,
             "quantity": 5000000000,
+            "issueTransaction": examples.ISSUE,
             "balance": 5000000000,
             "sequenceInBlock": 2,
         }
@@ -435,7 +423,7 @@ ROUTES: tuple[Route, ...] = (
                 parameters=parameters,
                 body=body,
                 response=_ASSETS_SCHEMA,
-                example=[_ASSET_EXAMPLE],
+                example=[examples.ASSET],
                 errors=(
                     INVALID_IDS,
                     ASSETS_DOES_NOT_EXIST,
@@ -453,7 +441,7 @@ ROUTES: tuple[Route, ...] = (
         summary="What is known about an asset",
         parameters=(_ASSET, _FULL),
         response=_ASSET_SCHEMA,
-        example=_ASSET_EXAMPLE,
+        example=examples.ASSET,
         errors=(INVALID_ASSET_ID, ASSET_DOES_NOT_EXIST, CUSTOM_VALIDATION_ERROR),
     ),
     Route(
@@ -469,7 +457,7 @@ ROUTES: tuple[Route, ...] = (
             order_query("asc"),
         ),
         response=_ASSETS_SCHEMA,
-        example=[_ASSET_EXAMPLE],
+        example=[{**_NFT, "quantity": 1, "reissuable": False, "decimals": 0}],
         errors=(INVALID_ADDRESS, INVALID_ASSET_ID, TOO_BIG_SEQUENCE),
     ),
     *with_slash(

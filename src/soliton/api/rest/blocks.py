@@ -305,9 +305,9 @@ async def _headers(chain: Chain, heights: Iterable[int]) -> AsyncIterator[object
             return
 
 
-_HEIGHT: Final = Parameter("height", NATURAL, "Height, 1 for the genesis block", 1)
-_FROM: Final = Parameter("from", NATURAL, "First height", 1)
-_TO: Final = Parameter("to", NATURAL, "Last height", 1)
+_HEIGHT: Final = Parameter("height", NATURAL, "Height, 1 for the genesis block", 2)
+_FROM: Final = Parameter("from", NATURAL, "First height", 2)
+_TO: Final = Parameter("to", NATURAL, "Last height", 2)
 _ID: Final = Parameter("id", TEXT, "Id of a block in base58", examples.BLOCK_ID)
 _SIGNATURE: Final = Parameter("signature", TEXT, "Signature in base58", examples.BLOCK_ID)
 _BLOCK_ERRORS: Final = (INVALID_BLOCK_ID, INVALID_SIGNATURE, BLOCK_DOES_NOT_EXIST)

@@ -23,6 +23,7 @@ from soliton.api.http import Raw, Request
 from soliton.api.json_assets import asset_json
 from soliton.api.json_transactions import Members
 from soliton.api.lookup import ADDRESS, address_argument, id_list, id_query, node_of, with_slash
+from soliton.api.rest import examples
 from soliton.api.routes import GET, POST, Body, BodyKind, Route
 from soliton.ledger.ride_scripts import abi_type
 from soliton.ledger.scripts import account_script
@@ -199,7 +200,7 @@ ROUTES: tuple[Route, ...] = (
                 parameters=parameters,
                 body=body,
                 response={"type": "array", "items": {"type": "object"}},
-                example=[{"assetId": "Df7c7UZoMyz3YzavjWQ2oxA25NZyswD86wZJKVrRzFmN"}],
+                example=[examples.ASSET],
                 errors=(INVALID_IDS, TOO_BIG_SEQUENCE_WITH_LIMIT),
             )
         )

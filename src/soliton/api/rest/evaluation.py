@@ -277,7 +277,7 @@ ROUTES: tuple[Route, ...] = (
             "Either `expr`, an expression with the names of the dApp as source or, compiled, in "
             "base64, or a call as in a transaction: `call`, `payment`, `sender` and so on. "
             "`state` gives accounts other balances.",
-            {"expr": "keep(5)"},
+            {"expr": "1 + 2"},
             {
                 "type": "object",
                 "properties": {

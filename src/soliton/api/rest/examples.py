@@ -34,6 +34,9 @@ UNSIGNED: Final[dict[str, object]] = {
 }
 
 TRANSACTION_ID: Final = "71QkVLWfVZGb88WUYjc1i8A4AaJsyZTJDQMcuxtPnbpR"
+SIGNATURE: Final = (
+    "2tFJsZSKkz3SVP1smojRNVgZeTRge13bubCnqayvsESP7SCtbPEbnSXGqkRvdYCW2uMxWjhXrFqaTuKj75zHDEKd"
+)
 TRANSACTION: Final[dict[str, object]] = {
     "type": 4,
     "id": TRANSACTION_ID,
@@ -44,9 +47,7 @@ TRANSACTION: Final[dict[str, object]] = {
     "chainId": 82,
     "sender": ADDRESS,
     "senderPublicKey": PUBLIC_KEY,
-    "proofs": [
-        "2tFJsZSKkz3SVP1smojRNVgZeTRge13bubCnqayvsESP7SCtbPEbnSXGqkRvdYCW2uMxWjhXrFqaTuKj75zHDEKd"
-    ],
+    "proofs": [SIGNATURE],
     "recipient": _RECIPIENT,
     "assetId": None,
     "amount": 100000000,
@@ -129,6 +130,44 @@ BLOCK: Final = {
     **HEADER,
     "fee": 100000,
     "transactions": [{**TRANSACTION, "applicationStatus": "succeeded"}],
+}
+
+ASSET: Final[dict[str, object]] = {
+    "assetId": ASSET_ID,
+    "issueHeight": 29,
+    "issueTimestamp": 1795174599585,
+    "issuer": ADDRESS,
+    "issuerPublicKey": PUBLIC_KEY,
+    "name": "ApiAsset2",
+    "description": "d",
+    "decimals": 8,
+    "reissuable": True,
+    "quantity": 5000000000,
+    "scripted": False,
+    "minSponsoredAssetFee": None,
+    "originTransactionId": ASSET_ID,
+    "sequenceInBlock": 2,
+}
+ISSUE: Final[dict[str, object]] = {
+    "type": 3,
+    "id": ASSET_ID,
+    "fee": 100000000,
+    "feeAssetId": None,
+    "timestamp": 1795174599585,
+    "version": 3,
+    "chainId": 82,
+    "sender": ADDRESS,
+    "senderPublicKey": PUBLIC_KEY,
+    "proofs": [
+        "3Ep5WnoTqF7fLrdbX3qRvCPmTGEwX7yb5rLPvxPaYxJfGBWmTsiLNnrPVTpHN5mXvvBvvUPn9dKjYvRgVqUdyrKf"
+    ],
+    "name": "ApiAsset2",
+    "quantity": 5000000000,
+    "reissuable": True,
+    "decimals": 8,
+    "description": "d",
+    "script": None,
+    "assetId": ASSET_ID,
 }
 
 _EMPTY_SECTION: Final = "0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8"

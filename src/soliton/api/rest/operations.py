@@ -313,7 +313,11 @@ ROUTES: tuple[Route, ...] = (
         ),
         key=True,
         response=_OBJECT,
-        example={"balance": examples.AMOUNT, "lease": {"in": 0, "out": 0}, "assets": {}},
+        example={
+            "balance": examples.AMOUNT,
+            "lease": {"in": 0, "out": 0},
+            "assets": {examples.ASSET_ID: 5},
+        },
         errors=(INVALID_ADDRESS,),
     ),
     Route(
@@ -324,7 +328,23 @@ ROUTES: tuple[Route, ...] = (
         summary="What the parts of the node are doing",
         key=True,
         response=_OBJECT,
-        example={"stateHeight": 3, "minerState": "mining blocks"},
+        example={
+            "stateHeight": 3,
+            "extensionLoaderState": "State(Idle,Idle)",
+            "historyReplierCacheSizes": {"blocks": 0, "microBlocks": 0},
+            "microBlockSynchronizerCacheSizes": {
+                "microBlockOwners": 0,
+                "nextInvs": 0,
+                "awaiting": 0,
+                "successfullyReceived": 0,
+            },
+            "scoreObserverStats": {
+                "localScore": 27670116108,
+                "currentBestChannel": "None",
+                "scoresCacheSize": 0,
+            },
+            "minerState": "mining blocks",
+        },
     ),
     Route(
         methods=GET,

@@ -10,7 +10,10 @@ Source: 0bsnetwork/Zbs ``src/main/scala/com/zbsnetwork/api/http/assets/AssetsApi
 
 from __future__ import annotations
 
+from importlib.resources import files
 from typing import Final
+
+import msgspec
 
 from soliton.api.errors import (
     CUSTOM_VALIDATION_ERROR,
@@ -20,6 +23,7 @@ from soliton.api.errors import (
     MISTIMING,
     STATE_CHECK_FAILED,
     WRONG_JSON,
+    WRONG_JSON_DATA,
     ApiError,
 )
 from soliton.api.http import Request
@@ -127,10 +131,17 @@ def discontinued(_request: Request) -> object:
     raise DISCONTINUED_API.error()
 
 
-_REQUEST: Final = {
-    name: value for name, value in examples.UNSIGNED.items() if name not in ("type", "version")
+EXAMPLES: Final[dict[int, dict[str, object]]] = {
+    int(type_id): transaction
+    for type_id, transaction in msgspec.json.decode(
+        files("soliton.api.rest").joinpath("older_examples.json").read_bytes()
+    ).items()
 }
-_CLAIM: Final = {name: value for name, value in examples.TRANSACTION.items() if name != "type"}
+"""A transaction of each type as these routes answer it, made on a private chain."""
+_NOT_ASKED: Final = (
+    "type", "id", "feeAssetId", "senderPublicKey", "proofs", "signature", "feeAsset",
+    "transferCount", "totalAmount", "timestamp",
+)  # fmt: skip
 _ERRORS: Final = (WRONG_JSON, INVALID_ADDRESS, STATE_CHECK_FAILED, MISTIMING)
 _ORDER: Final[dict[str, object]] = {
     "version": 3,
@@ -144,6 +155,23 @@ _ORDER: Final[dict[str, object]] = {
     "expiration": 1795260797440,
     "matcherFee": 300000,
 }
+_SIGNED_ORDER: Final[dict[str, object]] = {
+    "version": 3,
+    "id": "6ZLLt6rr4fxYxHAVBZ7wqYzqnqSPHqmVwPxBGDPXcbjq",
+    "sender": examples.ADDRESS,
+    **_ORDER,
+    "matcherFeeAssetId": None,
+    "signature": examples.SIGNATURE,
+    "proofs": [examples.SIGNATURE],
+}
+
+
+def _request(type_id: int) -> dict[str, object]:
+    return {name: value for name, value in EXAMPLES[type_id].items() if name not in _NOT_ASKED}
+
+
+def _claim(type_id: int) -> dict[str, object]:
+    return {name: value for name, value in EXAMPLES[type_id].items() if name != "type"}
 
 
 def _to_sign(path: str, type_id: int, tag: str, summary: str) -> Route:
@@ -156,13 +184,13 @@ def _to_sign(path: str, type_id: int, tag: str, summary: str) -> Route:
         body=Body(
             BodyKind.JSON,
             "The members of the type, `sender` and `fee`; `timestamp` is now where it is left out",
-            _REQUEST,
+            _request(type_id),
             {"type": "object"},
         ),
         key=True,
         response=examples.TRANSACTION_SCHEMA,
-        example=examples.TRANSACTION,
-        errors=(*_ERRORS, MISSING_SENDER_PRIVATE_KEY),
+        example=EXAMPLES[type_id],
+        errors=(*_ERRORS, WRONG_JSON_DATA, MISSING_SENDER_PRIVATE_KEY, CUSTOM_VALIDATION_ERROR),
     )
 
 
@@ -173,10 +201,12 @@ def _signed(path: str, type_id: int, tag: str, summary: str) -> Route:
         handler=_send(type_id),
         tag=tag,
         summary=summary,
-        body=Body(BodyKind.JSON, "The members of the type, signed", _CLAIM, {"type": "object"}),
+        body=Body(
+            BodyKind.JSON, "The members of the type, signed", _claim(type_id), {"type": "object"}
+        ),
         response=examples.TRANSACTION_SCHEMA,
-        example=examples.TRANSACTION,
-        errors=(*_ERRORS, CUSTOM_VALIDATION_ERROR),
+        example=EXAMPLES[type_id],
+        errors=(*_ERRORS, WRONG_JSON_DATA, CUSTOM_VALIDATION_ERROR),
     )
 
 
@@ -192,11 +222,11 @@ ROUTES: tuple[Route, ...] = (
         body=Body(
             BodyKind.JSON,
             "Signed transfers",
-            [_CLAIM],
+            [_claim(4)],
             {"type": "array", "items": {"type": "object"}},
         ),
         response={"type": "array", "items": {"type": "object"}},
-        example=[examples.TRANSACTION],
+        example=[EXAMPLES[4]],
         errors=(WRONG_JSON,),
     ),
     Route(
@@ -208,7 +238,7 @@ ROUTES: tuple[Route, ...] = (
         body=Body(BodyKind.JSON, "An order without signature", _ORDER, {"type": "object"}),
         key=True,
         response={"type": "object"},
-        example=_ORDER,
+        example=_SIGNED_ORDER,
         errors=(WRONG_JSON, MISSING_SENDER_PRIVATE_KEY),
     ),
     *(

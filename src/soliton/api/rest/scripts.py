@@ -11,6 +11,7 @@ Source: wavesplatform/Waves
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 import msgspec
@@ -243,6 +244,16 @@ _COSTS: Final = {
 }
 _COMPILED: Final = {"script": examples.RIDE_SCRIPT, "complexity": 0, "extraFee": 400_000}
 
+_DAPP_SOURCE: Final = """{-# STDLIB_VERSION 5 #-}
+{-# CONTENT_TYPE DAPP #-}
+@Callable(i)
+func send(to: String) = []
+"""
+_DAPP: Final = (
+    "base64:AAIFAAAAAAAAAAcIAhIDCgEIAAAAAAAAAAEAAAABaQEAAAAEc2VuZAAAAAEAAAACdG8FAAAAA25pbAAAAACj"
+    "n3Oq"
+)
+
 ROUTES: tuple[Route, ...] = (
     Route(
         methods=POST,
@@ -297,9 +308,9 @@ ROUTES: tuple[Route, ...] = (
         handler=compile_dapp,
         tag=_TAG,
         summary="Compile the source of a dApp",
-        body=_SOURCE,
+        body=replace(_SOURCE, example=_DAPP_SOURCE),
         response=Compiled,
-        example=_COMPILED,
+        example={**_COMPILED, "script": _DAPP},
         errors=(SCRIPT_COMPILER_ERROR, SERVER_REQUEST_TIMEOUT),
     ),
     Route(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Final
 
@@ -430,7 +431,11 @@ ROUTES: tuple[Route, ...] = (
         handler=serialize,
         tag="utils",
         summary="The bytes that are signed of a transaction",
-        body=_FEE_REQUEST,
+        body=replace(
+            _FEE_REQUEST,
+            description="A transaction with `senderPublicKey`, without proofs",
+            example={**examples.FEE_REQUEST, "fee": 100000, "timestamp": 1795174397440},
+        ),
         response=SignedBytes,
         example={"bytes": [8, 82, 18, 32]},
         errors=(*_VALUE_ERRORS, INVALID_PUBLIC_KEY),
