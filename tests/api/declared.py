@@ -15,7 +15,7 @@ import msgspec
 
 from soliton.api import asgi
 from soliton.api.errors import ApiError, ErrorKind, RejectionError
-from soliton.api.http import Json, JsonStream, NumberStream, Raw, RawStream
+from soliton.api.http import Json, Raw
 from soliton.api.openapi import COMMON_ERRORS, ERROR_SCHEMA, Schemas
 from soliton.api.routes import Route
 
@@ -105,8 +105,8 @@ class Watch:
         if isinstance(result, Json):
             result = result.value
         name = f"{route.methods[0]} {route.path}"
-        streams = (Raw, RawStream, JsonStream, NumberStream)
-        if isinstance(result, streams) or self._asked[name] >= ANSWERS_OF_A_ROUTE:
+        is_value = isinstance(result, dict | list | str | int | msgspec.Struct)
+        if not is_value or self._asked[name] >= ANSWERS_OF_A_ROUTE:
             return
         self._asked[name] += 1
         value = msgspec.json.decode(msgspec.json.encode(result))

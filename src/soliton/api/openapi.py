@@ -16,6 +16,7 @@ import msgspec
 
 from soliton.api.context import ApiContext
 from soliton.api.errors import (
+    NODE_NOT_REACHABLE,
     SERVER_REQUEST_TIMEOUT,
     TOO_MANY_LONG_ANSWERS,
     TOO_MANY_OF_CLIENT,
@@ -88,6 +89,7 @@ COMMON_ERRORS: Final = (
     TOO_MANY_OF_CLIENT,
     SERVER_REQUEST_TIMEOUT,
     TOO_MANY_LONG_ANSWERS,
+    NODE_NOT_REACHABLE,
 )
 """Whatever was asked, the answer may be one of these."""
 

@@ -20,6 +20,7 @@ from soliton.api.errors import (
     API_KEY_NOT_VALID,
     CUSTOM_VALIDATION_ERROR,
     INVALID_ADDRESS,
+    WRONG_JSON,
     ErrorKind,
     RejectionError,
 )
@@ -154,6 +155,9 @@ class BodyKind(Enum):
     """A form or JSON_OR_REJECT; ``request.listed(...)``."""
 
 
+_ERRORS_IN_JSON = (BodyKind.JSON, BodyKind.FORM_OR_JSON)
+
+
 @dataclass(frozen=True, slots=True)
 class Body:
     """The body of a route."""
@@ -199,7 +203,8 @@ class Route:
         if INVALID_ADDRESS in found and CUSTOM_VALIDATION_ERROR not in found:
             # What is not even base58 has no code of its own.
             found = (*found, CUSTOM_VALIDATION_ERROR)
-        return found
+        takes_json = self.body is not None and self.body.kind in _ERRORS_IN_JSON
+        return (*found, WRONG_JSON) if takes_json and WRONG_JSON not in found else found
 
 
 class CompiledRoute:
