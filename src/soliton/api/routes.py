@@ -21,6 +21,7 @@ from soliton.api.errors import (
     CUSTOM_VALIDATION_ERROR,
     INVALID_ADDRESS,
     WRONG_JSON,
+    WRONG_JSON_DATA,
     ErrorKind,
     RejectionError,
 )
@@ -155,9 +156,6 @@ class BodyKind(Enum):
     """A form or JSON_OR_REJECT; ``request.listed(...)``."""
 
 
-_ERRORS_IN_JSON = (BodyKind.JSON, BodyKind.FORM_OR_JSON)
-
-
 @dataclass(frozen=True, slots=True)
 class Body:
     """The body of a route."""
@@ -203,8 +201,9 @@ class Route:
         if INVALID_ADDRESS in found and CUSTOM_VALIDATION_ERROR not in found:
             # What is not even base58 has no code of its own.
             found = (*found, CUSTOM_VALIDATION_ERROR)
-        takes_json = self.body is not None and self.body.kind in _ERRORS_IN_JSON
-        return (*found, WRONG_JSON) if takes_json and WRONG_JSON not in found else found
+        if self.body is not None and self.body.kind is not BodyKind.TEXT:
+            found += tuple(kind for kind in (WRONG_JSON, WRONG_JSON_DATA) if kind not in found)
+        return found
 
 
 class CompiledRoute:
