@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from soliton.api import ethereum_rpc
 from soliton.chain.addresses import from_public_key_hash, public_key_hash
@@ -20,6 +26,7 @@ from soliton.chain.transactions.transfer import Transfer
 from soliton.chain.values import AssetId
 from soliton.crypto import base58, secp256k1
 from soliton.crypto.hashes import keccak256
+from soliton.node.node import Node
 from soliton.ride.compiler import compile_source
 from tests.api.chain import OTHER, PrivateChain, address_of
 from tests.api.client import call
@@ -260,14 +267,14 @@ async def test_interfaces_of_what_is_no_dapp(chain: PrivateChain) -> None:
 
 async def test_refusals(chain: PrivateChain) -> None:
     give(chain, COIN)
-    for given, code, words in (
+    for changes, code, words in (
         ({"value": COIN * WEI}, 112, "negative waves balance"),
         ({"value": WEI, "fee": 1}, 112, "does not exceed minimal value"),
         ({"value": 0}, 199, "Transaction cancellation is not supported"),
         ({"value": WEI, "timestamp": chain.now - 10**8}, 303, "in the past"),
         ({"data": b"call", "fee": INVOKE_FEE}, 112, "No script at address"),
     ):
-        raw = hexed(signed(chain, **given).payload.encoded)
+        raw = hexed(signed(chain, **changes).payload.encoded)
         told = await error(chain, "eth_sendRawTransaction", raw)
         assert (told["code"], told["data"]["error"]) == (ethereum_rpc.REJECTED, code), told
         assert words in told["message"] + str(told["data"]), told
@@ -333,3 +340,43 @@ async def test_other_requests_are_none_of_it(chain: PrivateChain) -> None:
 
 async def test_older_generations_have_none_of_it(oldest: PrivateChain) -> None:
     assert (await oldest.post("/eth", {"method": "eth_chainId"})).status == 404
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    made = PrivateChain(tmp_path_factory.mktemp("node"))
+    yield made.node
+    made.node.close()
+
+
+HEXADECIMAL = st.binary(max_size=140).map(hexed) | st.integers(0, 2**300).map(hex)
+WORDS = st.sampled_from(("latest", "pending", "earliest", "0x", "0xf", "", "to", "data", "value"))
+PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9)
+CALLS = st.fixed_dictionaries(
+    {},
+    optional={
+        "to": HEXADECIMAL | PLAIN,
+        "from": HEXADECIMAL,
+        "value": HEXADECIMAL | PLAIN,
+        "data": st.binary(max_size=80).map(lambda more: hexed(ethereum.TRANSFER_SELECTOR + more))
+        | HEXADECIMAL
+        | PLAIN,
+        "input": HEXADECIMAL,
+    },
+)
+ARGUMENTS = st.recursive(
+    HEXADECIMAL | WORDS | PLAIN | CALLS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.sampled_from(sorted(ethereum_rpc.METHODS)), st.lists(ARGUMENTS, max_size=3) | ARGUMENTS)
+def test_no_argument_is_too_strange(node: Node, method: str, params: object) -> None:
+    try:
+        body = json.dumps({"id": 1, "method": method, "params": params}, allow_nan=False).encode()
+    except ValueError:
+        return
+    found = asyncio.run(ethereum_rpc.answer(body, node))
+    assert isinstance(found, dict) and msgspec.json.encode(found)
+    assert ("result" in found) != ("error" in found)
