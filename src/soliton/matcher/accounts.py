@@ -77,7 +77,8 @@ class Accounts:
         self._on_uncovered = on_uncovered
         self._watched: dict[Address, Account] = {}
         self._pool: dict[bytes, Spending] = {}
-        self._spent: dict[Address, dict[bytes, Amounts]] = {}
+        # Sums over the pool: an account may have thousands of transactions there.
+        self._spent: dict[Address, Amounts] = {}
         self._unobserved: dict[bytes, list[Address]] = {}
 
     def __len__(self) -> int:
@@ -111,12 +112,9 @@ class Accounts:
         return self._unconfirmed(address, None)
 
     def _unconfirmed(self, address: Address, assets: Iterable[AssetId | None] | None) -> Amounts:
-        total: Amounts = dict.fromkeys(assets or (), 0)
-        for amounts in self._spent.get(address, {}).values():
-            for asset_id, amount in amounts.items():
-                if assets is None or asset_id in total:
-                    total[asset_id] = total.get(asset_id, 0) - amount
-        return total
+        spent = self._spent.get(address, {})
+        wanted = spent if assets is None else assets
+        return {asset_id: -spent.get(asset_id, 0) for asset_id in wanted}
 
     # --- what the node has ------------------------------------------------------------------------
 
@@ -243,16 +241,24 @@ class Accounts:
             spending = spending_of(transaction, self._decimals)
             self._pool[transaction.id] = spending
             for address, amounts in spending.items():
-                self._spent.setdefault(address, {})[transaction.id] = amounts
+                self._spend(address, amounts, 1)
                 touched.setdefault(address, set()).update(amounts)
             self._observe(transaction.id)
         for transaction_id in update.vanished:
             for address, amounts in self._pool.pop(transaction_id, {}).items():
-                spent = self._spent.get(address, {})
-                spent.pop(transaction_id, None)
-                if not spent:
-                    self._spent.pop(address, None)
+                self._spend(address, amounts, -1)
                 touched.setdefault(address, set()).update(amounts)
+
+    def _spend(self, address: Address, amounts: Amounts, sign: int) -> None:
+        spent = self._spent.setdefault(address, {})
+        for asset_id, amount in amounts.items():
+            total = spent.get(asset_id, 0) + sign * amount
+            if total:
+                spent[asset_id] = total
+            else:
+                spent.pop(asset_id, None)
+        if not spent:
+            del self._spent[address]
 
     async def _read_changed(
         self, changed: frozenset[Address] | None
