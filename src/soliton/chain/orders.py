@@ -414,8 +414,8 @@ def to_json(order: Order) -> dict[str, Any]:
         "version": order.version,
         "id": base58.encode(order.id),
         "sender": address_text(from_public_key(sender, order.chain_id)),
-        "senderPublicKey": base58.encode(sender),
-        "matcherPublicKey": base58.encode(order.matcher_public_key),
+        "senderPublicKey": address_text(sender),
+        "matcherPublicKey": address_text(order.matcher_public_key),
         "assetPair": {
             "amountAsset": ASSET.write(order.amount_asset),
             "priceAsset": ASSET.write(order.price_asset),

@@ -16,7 +16,8 @@ from typing import Final
 
 import msgspec
 
-from soliton.chain.orders import Order, Side
+from soliton.chain.errors import ValueRuleError
+from soliton.chain.orders import MAX_AMOUNT, Order, Side
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.exchange import TYPE, Exchange
 from soliton.chain.transactions.model import AnyTransaction
@@ -80,6 +81,8 @@ def make_exchange(
     price = executed.price
     if version >= _FIXED_PRICE_VERSION:
         price = fixed_price(price, around.amount_asset.decimals, around.price_asset.decimals)
+    if not 0 < price <= MAX_AMOUNT:
+        raise ValueRuleError(f"a price of {price} is in no exchange transaction")
     taker, maker = (
         _with_parameters(active.order, matching, executed)
         for active in (executed.taker, executed.maker)
@@ -101,7 +104,6 @@ def make_exchange(
         fee=transaction_fee(around, base_fee),
         timestamp=executed.timestamp,
     )
-    codec.validate(transaction)
     signature = sign(account.private_key, transaction.body, point=_point(account.private_key))
     return codec.with_proofs(transaction, (signature,))
 

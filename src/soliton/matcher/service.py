@@ -50,7 +50,7 @@ from soliton.matching.rates import Rates
 from soliton.matching.rules import MatchingSettings
 from soliton.matching.validation import check_pair
 
-FLUSH_SECONDS = 0.2
+FLUSH_SECONDS = 0.5
 """How long what became of orders stays in memory only; the journal has it all the same."""
 MAX_UNWRITTEN = 2_000_000
 """Changes that wait for the orders database, at most; beyond, orders are refused."""

@@ -180,10 +180,12 @@ class Application:
     ) -> Answer:
         """The answer, whatever happens."""
         try:
+            if method == "POST" and raw_path == _PLACE:
+                # No limit of time: the journal and the node's client have theirs, and an order
+                # that is on its way to the journal should hear what became of it.
+                return await place_answer(self.core, headers, body, market=False)
             seconds = self.core.settings.rest_api.request_timeout_ms / 1_000
             async with asyncio.timeout(seconds):
-                if method == "POST" and raw_path == _PLACE:
-                    return await place_answer(self.core, headers, body, market=False)
                 request = Request(
                     self.core, method, split_path(raw_path), headers, query_string, body
                 )

@@ -90,6 +90,8 @@ class _Form(msgspec.Struct):
 
 
 _decode: Final = msgspec.json.Decoder(_Form).decode
+_CACHED_KEYS: Final = 16_384
+"""The matcher's own key is in every order, and busy accounts come again and again."""
 _NUMBERS: Final = ("amount", "price", "timestamp", "expiration", "matcherFee")
 
 
@@ -197,6 +199,7 @@ def _take(text: str, path: str, read: Callable[[str], bytes], wrong: list[str]) 
 
 
 @lru_cache(maxsize=KEPT_KEYS)
+@lru_cache(_CACHED_KEYS)
 def _key(text: str) -> bytes:
     key = base58.decode(text, MAX_KEY_CHARS)
     if len(key) not in (PUBLIC_KEY_LENGTH, ETHEREUM_KEY_LENGTH):
