@@ -136,7 +136,8 @@ def check_order(order: Order, context: PlacementContext) -> AcceptedFees:
     _check_version(order, context.features)
     if isinstance(mode_of(fee, pair), DynamicFee):
         extra = script_fees(pair, context.assets, context.matcher_is_scripted)
-        _check_least_fee(order, fee, context, extra)
+        if extra:  # otherwise it was checked above
+            _check_least_fee(order, fee, context, extra)
     _check_decimals(order, pair, context.assets)
     _check_restrictions(order, pair, context)
     return fees
