@@ -171,6 +171,7 @@ TOO_LONG_HEADS = [
     b"GET /utils/time HTTP/1.1\r\nX: " + b"a" * 100_000 + b"\r\n\r\n",
     b"GET /utils/time?" + b"a" * 100_000 + b" HTTP/1.1\r\n\r\n",
     b"GET /utils/time HTTP/1.1\r\n" + b"a: b\r\n" * 15_000 + b"\r\n",
+    b"GET /utils/time HTTP/1.1\r\n" + b"a: b\r\n" * 257 + b"\r\n",
     b"POST /utils/hash/fast HTTP/1.1\r\nX: " + b"a" * 70_000 + b"\r\nContent-Length: 1\r\n\r\na",
 ]
 

@@ -173,7 +173,7 @@ def _check_common(
             f"{rules.chain_id}({chr(rules.chain_id)}), "
             f"actual: {transaction.chain_id}({chr(transaction.chain_id)})"
         )
-    _check_time(transaction, context)
+    check_time(transaction, context)
     _check_version(transaction, rules)
     of_type.activation(transaction, context)
     codec.check_proofs(transaction.proofs)
@@ -190,7 +190,8 @@ def _check_common(
     fees.check_fee(transaction, state, rules)
 
 
-def _check_time(transaction: AnyTransaction, context: Context) -> None:
+def check_time(transaction: AnyTransaction, context: Context) -> None:
+    """Raise ``Mistiming`` for a transaction too far from its block or from the one before."""
     rules, timestamp = context.rules, transaction.timestamp
     if (
         timestamp >= rules.future_until

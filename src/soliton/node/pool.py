@@ -32,6 +32,7 @@ from soliton.ledger.scripts import FAIL_FREE_COMPLEXITY, account_script
 from soliton.ledger.state import ASSET_BALANCES, WAVES, Changes, Overlay, State, Table
 from soliton.ledger.traces import Traces
 from soliton.ledger.transactions import Applied, apply_transaction, refuse_failure
+from soliton.node import plain_transfers
 from soliton.node.accounts import accounts_of_pending
 from soliton.node.chain import Chain
 from soliton.node.events import Departure, Moved, PoolAccepted, PoolDropped, PoolEvent
@@ -84,6 +85,7 @@ class UtxPool:
     __slots__ = (
         "_bytes",
         "_chain",
+        "_checked_by",
         "_clock",
         "_context_after",
         "_max_bytes",
@@ -126,6 +128,7 @@ class UtxPool:
         self._moved: dict[bytes, Moved] = {}
         self._bytes = 0
         self._context_after: tuple[Block, Context] | None = None
+        self._checked_by = chain.rules.at(chain.height + 1)
         self._overlay = Overlay(_Remembered(chain.store), chain.height + 1)
 
     def __len__(self) -> int:
@@ -283,9 +286,13 @@ class UtxPool:
         self._bytes = 0
         self._overlay = Overlay(_Remembered(self._chain.store), self._chain.height + 1)
         context = self.context()
+        again = plain_transfers.apply_again
+        same_rules = context.rules is self._checked_by
+        self._checked_by = context.rules
         for transaction in remaining.values():
             try:
-                self._apply(transaction, context, verify=False)
+                if not (same_rules and again(transaction, self._overlay, context)):
+                    self._apply(transaction, context, verify=False)
             except InputError as error:
                 dropped.append(self._leaves(transaction, error))
             else:

@@ -25,7 +25,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from soliton.errors import InvariantBroken
 from soliton.web.clients import LOCAL, client_key
-from soliton.web.server import BACKLOG, RETRY_AFTER_SECONDS, ServerLimits
+from soliton.web.server import BACKLOG, MAX_HEADERS, RETRY_AFTER_SECONDS, ServerLimits
 from soliton.web.types import (
     AsgiApplication,
     LaterAnswer,
@@ -193,6 +193,12 @@ class LimitedProtocol(HttpToolsProtocol):
         self.url = b""
         self.headers = []
         self.expect_100_continue = False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        super().on_header(name, value)
+        if len(self.headers) > MAX_HEADERS:
+            # Each costs more than its bytes: the parser stops before it has read them all.
+            raise ValueError("too many headers")
 
     def on_headers_complete(self) -> None:
         upgrades = self.parser.should_upgrade()

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from uvicorn import Server
 
 BACKLOG = 1024
+MAX_HEADERS = 256
+"""Of one request; browsers and proxies together send a tenth of that."""
 RETRY_AFTER_SECONDS = 1
 """When those may come again who found too many connections."""
 STOP_SECONDS = 0.7
