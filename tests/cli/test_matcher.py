@@ -1,0 +1,140 @@
+"""``soliton matcher init``, ``verify`` and ``replay`` as a user calls them."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import stat
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from soliton.chain.orders import Side
+from soliton.cli.main import cli
+from soliton.cli.matcher_commands import matcher_settings
+from soliton.matcher.audit import RuleBroken
+from soliton.matcher.errors import MatcherSettingsError
+from soliton.matcher.journal.errors import JournalProblem
+from soliton.matcher.settings import MatcherSettings, wall_clock
+from soliton.matcher.stores import open_journal, open_snapshots
+from soliton.matching.commands import CancelOrder, CancelSource, Command, PlaceOrder, encode
+from soliton.matching.engine import Engine
+from soliton.matching.rules import MatchingSettings
+from tests.matcher.kit import ALICE, BOB, COIN, PAIR, make_order
+
+Begun = tuple[Path, MatcherSettings]
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(cli, ["matcher", *map(str, arguments)])
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> Begun:
+    """A matcher that was set up, and its settings."""
+    path = tmp_path / "matcher.conf"
+    made = call("init", "--data-dir", tmp_path / "data", "--config", path)
+    assert made.exit_code == 0, made.output
+    return path, matcher_settings(path, None, None)
+
+
+def commands_of(settings: MatcherSettings) -> list[Command]:
+    sells = [make_order(ALICE, Side.SELL, COIN, 200 + n, matcher=settings.account) for n in (0, 1)]
+    buy = make_order(BOB, Side.BUY, COIN // 2, 205, matcher=settings.account)
+    return [
+        *(PlaceOrder(order) for order in (*sells, buy)),
+        CancelOrder(PAIR, sells[1].id, CancelSource.REQUEST),
+    ]
+
+
+def write(settings: MatcherSettings, commands: list[Command]) -> None:
+    async def main() -> None:
+        journal = open_journal(settings)
+        await journal.append([encode(command) for command in commands])
+        await journal.close()
+
+    asyncio.run(main())
+
+
+def test_init_makes_a_matcher_that_can_be_used(begun: Begun, tmp_path: Path) -> None:
+    path, settings = begun
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert settings.network.name == "devnet"
+    assert settings.directory == tmp_path / "data" / "matcher"
+    again = call("init", "--data-dir", tmp_path / "data", "--config", path)
+    assert isinstance(again.exception, MatcherSettingsError)
+    assert matcher_settings(path, None, None).account == settings.account
+
+
+def test_init_prints_the_key_once(tmp_path: Path) -> None:
+    path = tmp_path / "m.conf"
+    text = call("init", "--network", "waves-testnet", "--config", path, "--data-dir", tmp_path)
+    found = re.search(r"^API key +(\S+)", text.output, re.MULTILINE)
+    assert found is not None
+    assert found[1] not in path.read_text()
+    settings = matcher_settings(path, None, None)
+    assert settings.network.name == "waves-testnet"
+    assert settings.rest_api.check_api_key(found[1])
+    assert not settings.rest_api.check_api_key(found[1] + "x")
+
+
+def test_replay_tells_the_books(begun: Begun) -> None:
+    path, settings = begun
+    write(settings, commands_of(settings))
+    whole = call("replay", "--config", path, "--no-chain")
+    assert whole.exit_code == 0, whole.output
+    assert "offsets   0 to 3" in whole.output
+    assert "1 orders, bid -, ask 200" in whole.output
+    part = call("replay", "--config", path, "--no-chain", "--to-offset", 1)
+    assert "offsets   0 to 1" in part.output
+    assert "2 orders, bid -, ask 200" in part.output
+
+    def books(result: Result) -> str:
+        return result.output.splitlines()[-1]
+
+    assert books(part) != books(whole) == books(call("replay", "--config", path, "--no-chain"))
+
+
+def test_verify_proves_or_names_the_offset(begun: Begun) -> None:
+    path, settings = begun
+    commands = commands_of(settings)
+    write(settings, commands)
+    proof = call("verify", "--config", path, "--no-chain")
+    assert proof.exit_code == 0, proof.output
+    assert "orders         3\n" in proof.output
+    assert "priority and conservation hold" in proof.output
+    write(settings, [commands[0]])
+    told = call("verify", "--config", path, "--no-chain").exception
+    assert isinstance(told, RuleBroken)
+    assert (told.rule, told.offset) == ("journal", 4)
+
+
+def test_without_its_beginning_a_snapshot_is_needed(begun: Begun) -> None:
+    path, settings = begun
+    commands, before = commands_of(settings), wall_clock()
+
+    async def long_journal() -> None:
+        small = open_journal(settings)
+        small._settings = type(small._settings)(segment_bytes=200)  # type: ignore[attr-defined]
+        for command in commands:
+            await small.append([encode(command)])
+        await small.truncate_before(2)
+        assert small.first_offset == 2
+        await small.close()
+
+    asyncio.run(long_journal())
+    assert "no snapshot reaches it" in str(call("replay", "--config", path, "--no-chain").exception)
+    engine = Engine(MatchingSettings())
+    for offset, command in enumerate(commands[:2]):
+        engine.apply(offset, before, command)
+    open_snapshots(settings).save(1, engine.snapshot())
+    for name in ("replay", "verify"):
+        result = call(name, "--config", path, "--no-chain")
+        assert result.exit_code == 0, result.exception
+        assert "2 to 3" in result.output
+
+
+def test_there_is_no_journal(begun: Begun) -> None:
+    path, _ = begun
+    assert isinstance(call("verify", "--config", path, "--no-chain").exception, JournalProblem)
