@@ -6,10 +6,12 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+import httpx
 import pytest
 
 from soliton.node.settings import api_key_hash_text
@@ -64,6 +66,30 @@ def test_transactions_of_the_tour_are_mined(document: str, chain: Program, tmp_p
         script = script.replace("http://127.0.0.1:6888", chain.signer_url)
         name = json.loads(run_script(script, tmp_path))["id"]
         eventually(partial(is_mined, chain.node_url, name), "the transaction in a block")
+
+
+def test_the_program_that_follows_the_chain(chain: Program, tmp_path: Path) -> None:
+    """It prints a payment that is made while it listens, and stops with its reader."""
+    text = (REPOSITORY / "docs/how-to/follow-the-chain.md").read_text(encoding="utf-8")
+    (source,) = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    source = source.replace("http://127.0.0.1:6869", chain.node_url)
+    listening = httpx.get(f"{chain.node_url}/metrics").text
+    assert "soliton_event_streams 0" in listening
+    command = [sys.executable, "-u", "-c", source]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as program:
+        try:
+            eventually(partial(_listens, chain.node_url), "a client of /events")
+            (block,) = blocks_of("README.md", "/transactions/sign", "/transactions/broadcast")
+            script = block.replace("http://127.0.0.1:6869", chain.node_url)
+            name = json.loads(run_script(script, tmp_path))["id"]
+            assert program.stdout is not None
+            assert name in program.stdout.readline()
+        finally:
+            program.kill()
+
+
+def _listens(node_url: str) -> bool:
+    return "soliton_event_streams 1" in httpx.get(f"{node_url}/metrics").text
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
