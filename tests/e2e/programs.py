@@ -28,6 +28,7 @@ WAIT_SECONDS = 60.0
 """Far more than anything here takes: it only ends a test that hangs."""
 
 _NODE_URL = re.compile(r"(?:node +|REST API on )(http://[^ ]+:\d+)")
+_MATCHER_URL = re.compile(r"matcher (?: *|on )(http://[^ ,]+:\d+)")
 _SIGNER_URL = re.compile(r"signer (?: *|on )(http://[^ ,]+:\d+)")
 
 
@@ -71,6 +72,10 @@ class Program:
     @property
     def node_url(self) -> str:
         return self._url(_NODE_URL)
+
+    @property
+    def matcher_url(self) -> str:
+        return self._url(_MATCHER_URL)
 
     @property
     def signer_url(self) -> str:

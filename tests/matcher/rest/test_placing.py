@@ -130,7 +130,7 @@ MALFORMED = [
     (changed(version=0), ["/version"]),
     (changed(version="3"), ["/version"]),
     (changed(version=4, eip712Signature="0xg", proofs=[]), ["/eip712Signature"]),
-    (changed(version=4, priceMode="else"), ["/priceMode"]),
+    (changed(version=4, attachment="0"), ["/attachment"]),
 ]
 
 
@@ -187,18 +187,16 @@ def test_the_native_coin_has_four_spellings(absent: str | None) -> None:
     assert read(without("matcherFeeAssetId")).matcher_fee_asset is None
 
 
-@pytest.mark.parametrize(
-    ("given", "mode"),
-    [
-        (None, PriceMode.ASSET_DECIMALS),
-        ("assetDecimals", PriceMode.ASSET_DECIMALS),
-        ("fixedDecimals", PriceMode.FIXED_DECIMALS),
-        ("default", PriceMode.DEFAULT),
-    ],
-)
-def test_price_modes_of_version_4(given: str | None, mode: PriceMode) -> None:
-    assert read(changed(version=4, priceMode=given)).price_mode is mode
-    assert read(changed(priceMode=given)).price_mode is PriceMode.DEFAULT
+def test_prices_of_version_4_have_the_decimals_of_the_pair() -> None:
+    for given in (None, "assetDecimals", "fixedDecimals"):
+        order = read(changed(version=4, priceMode=given))
+        assert order.price_mode is PriceMode.ASSET_DECIMALS
+    assert read(changed(priceMode="assetDecimals")).price_mode is PriceMode.DEFAULT
+
+
+def test_an_attachment_is_part_of_what_was_signed() -> None:
+    order = read(changed(version=4, attachment=base58.encode(b"hello")))
+    assert order.attachment == b"hello" and order.body != read(changed(version=4)).body
 
 
 def test_what_the_rules_refuse_later_is_read() -> None:

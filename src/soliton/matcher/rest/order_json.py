@@ -1,16 +1,17 @@
 """Orders as clients post them.
 
 A matcher reads a subset of what the chain's JSON has: id, sender and chain id of the request do not
-count, since they follow from the rest. Amounts, times and fees of any size pass; whether they make
-sense is decided with the matcher's own error codes later.
+count, since they follow from the rest, nor does the price mode: prices of orders of version 4 have
+the decimals of the pair, and an order that was signed otherwise has a wrong signature.
+
+Amounts, times and fees of any size pass; whether they make sense is decided with the matcher's own
+error codes later.
 
 What lives here: reading, and the one difference in writing. What does not: the rest of writing
 (``soliton.chain.orders.to_json``) and the rules (``soliton.matching.validation``).
 
 Sources: wavesplatform/matcher
-``waves-integration/src/main/scala/com/wavesplatform/dex/domain/order/OrderJson.scala``. That reader
-takes every order of version 4 for one with the price mode of the pair's decimals; this one reads
-``priceMode``, and takes that mode where there is none.
+``waves-integration/src/main/scala/com/wavesplatform/dex/domain/order/OrderJson.scala``.
 """
 
 from __future__ import annotations
@@ -55,13 +56,9 @@ MAX_KEY_CHARS: Final = 88
 MAX_PROOF_CHARS: Final = 256
 MAX_SIGNATURE_CHARS: Final = 2 + 2 * 129
 MAX_PROOFS_READ: Final = 64
+MAX_ATTACHMENT_CHARS: Final = 1_400
+"""Base58 of the longest attachment that the chain takes, and a little more."""
 _SIDES: Final = {"buy": Side.BUY, "sell": Side.SELL}
-_MODES: Final = {
-    None: PriceMode.ASSET_DECIMALS,
-    "default": PriceMode.DEFAULT,
-    "fixedDecimals": PriceMode.FIXED_DECIMALS,
-    "assetDecimals": PriceMode.ASSET_DECIMALS,
-}
 _FEE_ASSET_VERSION: Final = 3
 _WALLET_VERSION: Final = 4
 
@@ -86,7 +83,7 @@ class _Form(msgspec.Struct):
     proofs: list[str] | None = None
     matcherFeeAssetId: str | None = None  # noqa: N815
     eip712Signature: str | None = None  # noqa: N815
-    priceMode: str | None = None  # noqa: N815
+    attachment: str | None = None
 
 
 _decode: Final = msgspec.json.Decoder(_Form).decode
@@ -122,14 +119,14 @@ def _order_of(form: _Form, chain_id: int) -> Order:
     side = _SIDES.get(form.orderType)
     if side is None:
         wrong.append("/orderType")
-    mode = _MODES.get(form.priceMode)
-    if mode is None:
-        wrong.append("/priceMode")
     matcher = _take(form.matcherPublicKey, "/matcherPublicKey", _key, wrong)
     proofs = _proofs(form, wrong)
     version = _version(form, proofs, wrong)
     wallet = form.eip712Signature if version >= _WALLET_VERSION else None
     signature = None if wallet is None else _take(wallet, "/eip712Signature", _hexadecimal, wrong)
+    attachment = None
+    if form.attachment and version >= _WALLET_VERSION:
+        attachment = _take(form.attachment, "/attachment", _attachment, wrong)
     sender: bytes | None = b""
     if wallet is None:
         sender = _take(form.senderPublicKey or "", "/senderPublicKey", _key, wrong)
@@ -139,7 +136,7 @@ def _order_of(form: _Form, chain_id: int) -> Order:
     fee_asset = None
     if version >= _FEE_ASSET_VERSION:
         fee_asset = _asset(form.matcherFeeAssetId, "/matcherFeeAssetId", wrong)
-    if wrong or side is None or mode is None or matcher is None or sender is None:
+    if wrong or side is None or matcher is None or sender is None:
         raise invalid_json(*sorted(wrong))
     draft = Order(
         version=version,
@@ -155,7 +152,8 @@ def _order_of(form: _Form, chain_id: int) -> Order:
         expiration=form.expiration,
         matcher_fee=form.matcherFee,
         matcher_fee_asset=fee_asset,
-        price_mode=mode if version >= _WALLET_VERSION else PriceMode.DEFAULT,
+        price_mode=(PriceMode.ASSET_DECIMALS if version >= _WALLET_VERSION else PriceMode.DEFAULT),
+        attachment=attachment,
         proofs=proofs,
         eip712_signature=signature,
     )
@@ -209,6 +207,10 @@ def _key(text: str) -> bytes:
 
 def _proof(text: str) -> bytes:
     return base58.decode(text, MAX_PROOF_CHARS)
+
+
+def _attachment(text: str) -> bytes:
+    return base58.decode(text, MAX_ATTACHMENT_CHARS)
 
 
 def _hexadecimal(text: str) -> bytes:
