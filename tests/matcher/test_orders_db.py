@@ -1,0 +1,141 @@
+"""The orders database: what is put is read at once, and after the end of the process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from soliton.chain.orders import Side
+from soliton.matcher.errors import DatabaseProblem
+from soliton.matcher.orders_db import OrdersDatabase, PendingRecord
+from soliton.matcher.records import OrderInfo, Trade, describe
+from soliton.matching.model import OrderStatus, limit_order
+from soliton.matching.pairs import AssetPair
+from tests.matcher.kit import ALICE, BOB, CHAIN_ID, COIN, PAIR, USD, address_of, make_order
+
+Open = Callable[[], OrdersDatabase]
+OTHER = AssetPair(b"\7" * 32, USD)
+
+
+@pytest.fixture
+def reopen(tmp_path: Path) -> Open:
+    return lambda: OrdersDatabase(tmp_path, "matcher", CHAIN_ID, 3, durable=False)
+
+
+def info(number: int, pair: AssetPair = PAIR) -> OrderInfo:
+    order = make_order(ALICE, Side.SELL, COIN + number, 250, pair=pair, timestamp=1_000 + number)
+    return describe(limit_order(order), OrderStatus.CANCELLED)
+
+
+def trade(offset: int, index: int = 0, timestamp: int = 0) -> Trade:
+    return Trade(
+        offset=offset,
+        index=index,
+        timestamp=timestamp or offset * 10,
+        price=250,
+        amount=COIN,
+        side=Side.BUY,
+        taker_order_id=b"\1" * 32,
+        maker_order_id=b"\2" * 32,
+        transaction_id=bytes([offset % 256]) * 32,
+    )
+
+
+async def both(reopen: Open, database: OrdersDatabase) -> list[OrdersDatabase]:
+    """The database as it is, and as a later process finds it."""
+    await database.close()
+    return [reopen()]
+
+
+async def test_orders_and_their_lists(reopen: Open) -> None:
+    database = reopen()
+    orders = [info(number) for number in range(5)] + [info(9, OTHER)]
+    for each in orders:
+        database.finalize(each)
+        database.finalize(each)
+    for _ in range(2):
+        assert database.order(orders[0].id) == orders[0]
+        assert database.knows(orders[5].id) and not database.knows(b"\0" * 32)
+        assert database.order(b"short") is None
+        # The last three of each list; the records of all.
+        assert database.history(address_of(ALICE), None) == orders[3:]
+        assert database.history(address_of(ALICE), PAIR) == orders[2:5]
+        assert database.history(address_of(ALICE), OTHER) == orders[5:]
+        assert database.history(address_of(BOB), None) == []
+        (database,) = await both(reopen, database)
+    await database.close()
+
+
+async def test_trades_by_number_and_by_time(reopen: Open) -> None:
+    database = reopen()
+    trades = [trade(offset, index) for offset in range(0, 600, 2) for index in range(2)]
+    for each in trades[:300]:
+        database.put_trade(PAIR, each)
+    await database.flush()
+    for each in trades[300:]:
+        database.put_trade(PAIR, each)
+    database.put_trade(OTHER, trade(7))
+    assert database.trades(PAIR, 5) == trades[-5:]
+    assert database.trades_from(PAIR, 0, 3) == trades[:3]
+    assert database.trades_from(PAIR, 2_001, 2) == [trade(202, 0), trade(202, 1)]
+    assert database.trades_from(PAIR, 10**9, 3) == []
+    assert database.trades(AssetPair(USD, None), 5) == []
+    await database.close()
+
+
+async def test_marks_rates_books_and_pending_transactions(reopen: Open) -> None:
+    database = reopen()
+    assert database.offset == -1
+    database.mark(41)
+    database.put_rate(USD, 2.5)
+    database.put_rate(b"\7" * 32, 1.0)
+    database.put_rate(b"\7" * 32, None)
+    database.put_book(PAIR, 77)
+    database.put_book(OTHER, 78)
+    database.put_book(OTHER, None)
+    database.note_seen(b"\1" * 32, PendingRecord(5))
+    database.note_seen(b"\2" * 32, PendingRecord(6, 9))
+    database.settle(b"\1" * 32)
+    for _ in range(2):
+        assert database.offset == 41
+        assert database.rates() == {USD: 2.5}
+        assert database.books() == {PAIR: 77}
+        assert database.pending() == {b"\2" * 32: PendingRecord(6, 9)}
+        (database,) = await both(reopen, database)
+    await database.close()
+
+
+async def test_it_belongs_to_one_matcher_and_one_process(tmp_path: Path, reopen: Open) -> None:
+    database = reopen()
+    with pytest.raises(DatabaseProblem, match="another matcher has"):
+        reopen()
+    await database.close()
+    with pytest.raises(DatabaseProblem, match="orders of the matcher matcher, not somebody"):
+        OrdersDatabase(tmp_path, "somebody", CHAIN_ID, 3, durable=False)
+    await reopen().close()
+
+
+async def test_a_write_that_fails_is_tried_again(
+    reopen: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = reopen()
+    database.mark(1)
+
+    def full(_self: OrdersDatabase, _changes: object) -> None:
+        raise DatabaseProblem("no space left")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(OrdersDatabase, "_write", full)
+        with pytest.raises(DatabaseProblem):
+            await database.flush()
+    database.mark(2)
+    assert database.unwritten > 0
+    await asyncio.gather(database.flush(), database.flush())
+    assert database.unwritten == 0
+    await database.close()
+    database = reopen()
+    assert database.offset == 2
+    await database.close()
