@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import quote
@@ -66,7 +66,7 @@ class EventStream:
         except HttpTrouble as error:
             raise NodeUnavailable(f"the node's events: {error}") from error
 
-    async def updates(self) -> AsyncIterator[NodeUpdate]:
+    async def updates(self) -> AsyncGenerator[NodeUpdate, None]:
         """As ``NodeClient.updates``."""
         reading = asyncio.create_task(self._read_on())
         try:

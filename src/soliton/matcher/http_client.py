@@ -11,6 +11,7 @@ Sources of the routes: wavesplatform/Waves ``node/src/main/scala/com/wavesplatfo
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 from collections.abc import AsyncIterator, Collection, Sequence
@@ -215,8 +216,9 @@ class HttpNodeClient:
         else:
             _log.info("following the node by asking every %d ms", self._access.poll_interval_ms)
             source = Poller(self, self._access.poll_interval_ms / 1000, self._chain_id).updates()
-        async for update in source:
-            yield update
+        async with contextlib.aclosing(source):
+            async for update in source:
+                yield update
 
     async def _has(self, stream: EventStream) -> bool:
         while True:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any, Final, Protocol, TypeAlias
 
 from soliton.chain.errors import ChainError
@@ -50,7 +50,7 @@ class Poller:
         self._pool: frozenset[bytes] = frozenset()
         self._status: ChainStatus | None = None
 
-    async def updates(self) -> AsyncIterator[NodeUpdate]:
+    async def updates(self) -> AsyncGenerator[NodeUpdate, None]:
         """As ``NodeClient.updates``."""
         pause = self._interval
         interrupted = True
