@@ -195,6 +195,33 @@ async def test_a_topic_of_somebody_else(opened: Opener, broker: Broker) -> None:
     await other.close()
 
 
+async def test_a_write_at_an_unknown_place_ends_the_term(
+    opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker says of a repeated write only that it has it: the topic tells the rest."""
+    journal = opened("a")
+    await lead(journal)
+    assert journal._topic is not None
+    producer = journal._topic._producer
+    assert producer is not None
+    send = producer.send_batch
+
+    async def forgetful(*arguments: object, **named: object) -> asyncio.Future[object]:
+        answer = await (await send(*arguments, **named))
+        future: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+        future.set_result(answer._replace(offset=-1))
+        return future
+
+    with monkeypatch.context() as patch:
+        patch.setattr(producer, "send_batch", forgetful)
+        with pytest.raises(LeadershipLost):
+            await journal.append([b"stored"])
+    await asyncio.wait_for(journal.term_ended(), 5)
+    assert [record.payload for record in await lead(journal)] == [b"stored"]
+    await journal.append([b"next"])
+    assert [record.payload for record in await read(journal)] == [b"stored", b"next"]
+
+
 async def test_no_broker() -> None:
     with pytest.raises(BrokerProblem):
         await Topic.connect(TopicAddress("127.0.0.1:1", "nothing"))

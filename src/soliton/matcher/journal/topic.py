@@ -193,6 +193,9 @@ class Topic:
         except (KafkaError, OSError) as error:
             reason = str(error) or type(error).__name__
             raise BrokerProblem(f"Kafka did not confirm a write: {reason}") from error
+        if stored.offset < 0:
+            # A repeated write that the broker had, but whose place it has forgotten.
+            raise BrokerProblem("Kafka confirmed a write without telling where it is")
         return int(stored.offset)
 
     async def drop_before(self, offset: int) -> None:
