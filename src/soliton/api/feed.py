@@ -17,12 +17,14 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Final
 
 import msgspec
 
+from soliton.api.errors import TOO_MANY_WAITING
 from soliton.api.event_ids import BlockBytes, Found, Place
-from soliton.api.feeds import Feeds
+from soliton.api.feeds import MAX_FEEDS, Feeds
 from soliton.api.json_blocks import header_json
 from soliton.api.json_snapshots import balances_json
 from soliton.api.json_transactions import confirmed_json, unconfirmed_json
@@ -105,7 +107,12 @@ class Feed:
         self._wake = asyncio.Event()
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The stream; it ends when the client falls behind or the node stops."""
+        """The stream; it ends when the client falls behind or the node stops.
+
+        Raises ``ApiError`` when there are too many, and what ``start`` raises.
+        """
+        if self._shared.open >= MAX_FEEDS:
+            raise TOO_MANY_WAITING.error()
         self._begin(self._start())
         self._shared.open += 1
         self.node.events.subscribe(self._notice)
@@ -163,7 +170,8 @@ class Feed:
                 if not self._at_end:
                     break
             else:
-                told += self._pool_event(notice)
+                make = partial(_pool_event, self.node, notice)
+                told += self._shared.told(id(notice), make, notice)
             self._waiting.popleft()
         return bytes(told)
 
@@ -256,7 +264,10 @@ class Feed:
             self._place = Place(height, len(block.spans))
         if not self._wish.blocks:
             return b""
-        return self._event("block", header_json(self.node.chain, height), at_place=True)
+        chain = self.node.chain
+        key = ("block", height, chain.meta(height).id)
+        header = self._shared.told(key, lambda: _encode(header_json(chain, height)))
+        return _event(b"block", header, self._id())
 
     def _next_of(self, block: BlockBytes) -> bytes:
         """That the block has grown, or its next transaction."""
@@ -320,19 +331,7 @@ class Feed:
         if transaction.id not in self.node.pool:
             return b""
         event = PoolAccepted(transaction, self.node.pool.moved(transaction.id))
-        return self._pool_event(event) if self._concerns(event) else b""
-
-    def _pool_event(self, event: PoolEvent) -> bytes:
-        node, transaction = self.node, event.transaction
-        balances = balances_json(_balances(node, event.moved))
-        if isinstance(event, PoolAccepted):
-            shown = unconfirmed_json(transaction, node.chain)
-            return self._event("unconfirmed", {"transaction": shown, "balances": balances})
-        members: dict[str, object] = {"id": base58.encode(transaction.id)}
-        members["why"] = event.departure.value
-        if event.departure is not Departure.MINED:
-            members["reason"] = event.reason
-        return self._event("left", members | {"balances": balances})
+        return _pool_event(self.node, event) if self._concerns(event) else b""
 
     def _event(self, name: str, data: object, *, at_place: bool = False) -> bytes:
         where = self._id() if at_place or name == "synced" else b""
@@ -349,6 +348,20 @@ def _transaction_data(chain: Chain, found: FoundTransaction, place: Place) -> by
     members: dict[str, object] = {"height": place.height, "index": place.behind}
     members |= {"transaction": confirmed_json(found, chain)}
     return _encode(members | {"balances": balances_json(changes or {})})
+
+
+def _pool_event(node: Node, event: PoolEvent) -> bytes:
+    transaction = event.transaction
+    balances = balances_json(_balances(node, event.moved))
+    if isinstance(event, PoolAccepted):
+        shown = unconfirmed_json(transaction, node.chain)
+        data = _encode({"transaction": shown, "balances": balances})
+        return _event(b"unconfirmed", data, b"")
+    members: dict[str, object] = {"id": base58.encode(transaction.id)}
+    members["why"] = event.departure.value
+    if event.departure is not Departure.MINED:
+        members["reason"] = event.reason
+    return _event(b"left", _encode(members | {"balances": balances}), b"")
 
 
 def _balances(node: Node, moved: Moved) -> Changes:

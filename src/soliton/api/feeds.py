@@ -23,18 +23,22 @@ class Feeds:
     def __init__(self) -> None:
         self.open = 0
         self.dropped = 0
-        self._told: OrderedDict[Hashable, bytes] = OrderedDict()
+        self._told: OrderedDict[Hashable, tuple[bytes, object]] = OrderedDict()
 
-    def told(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
-        """What was told under a key before, or is made now."""
-        found = self._told.get(key)
-        if found is None:
-            found = make()
-            if len(found) <= _MAX_KEPT_BYTES:
-                self._told[key] = found
-                if len(self._told) > _KEPT:
-                    self._told.popitem(last=False)
-        return found
+    def told(self, key: Hashable, make: Callable[[], bytes], about: object = None) -> bytes:
+        """What was told under a key before, or is made now.
+
+        ``about`` is kept as long as the text, for keys that are the identity of something.
+        """
+        known = self._told.get(key)
+        if known is not None:
+            return known[0]
+        made = make()
+        if len(made) <= _MAX_KEPT_BYTES:
+            self._told[key] = made, about
+            if len(self._told) > _KEPT:
+                self._told.popitem(last=False)
+        return made
 
     def forget(self) -> None:
         """After a rollback nothing is as it was told."""

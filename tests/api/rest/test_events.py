@@ -344,9 +344,11 @@ async def test_the_end_of_the_node(chain: PrivateChain, opened: Open) -> None:
 async def test_a_limit_on_clients(
     chain: PrivateChain, opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("soliton.api.rest.events.MAX_FEEDS", 1)
-    stream = await opened("/events")
+    monkeypatch.setattr(feed, "MAX_FEEDS", 1)
+    # Both are asked for before the first has begun.
+    stream, late = await opened("/events"), await opened("/events")
     await stream.until("synced")
+    assert (await late.body())["error"] == 5032 and late.status == 503
     refused = await chain.get("/events")
     assert (refused.status, refused.headers[b"retry-after"]) == (503, b"5")
     await stream.close()

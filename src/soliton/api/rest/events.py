@@ -18,7 +18,6 @@ from soliton.api.errors import (
 )
 from soliton.api.event_ids import MAX_HISTORY_BLOCKS, Found, Place, UnknownPlace, find_place
 from soliton.api.feed import Feed, Wish
-from soliton.api.feeds import MAX_FEEDS
 from soliton.api.http import RawStream, Request
 from soliton.api.lookup import ADDRESS, address_of_text, node_of
 from soliton.api.routes import GET, NATURAL, TEXT, Route, query_parameter
@@ -35,8 +34,6 @@ _HEADERS: Final = ((b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no"
 def events(request: Request) -> RawStream:
     """What happens, from now on or from a place of the chain."""
     node, feeds = node_of(request), request.context.feeds
-    if feeds.open >= MAX_FEEDS:
-        raise TOO_MANY_WAITING.error()
     wish = _wish(request)
     feed = Feed(node, wish, feeds, partial(_start, request, node))
     return RawStream(feed.chunks(), b"text/event-stream", _HEADERS)
