@@ -159,10 +159,10 @@ def _distinct_union(types: Iterable[Type], label: str | None = None) -> UnionOf:
     for member in types:
         seen.setdefault(_identity(member), member)
     kept = tuple(seen.values())
-    name = label if label is not None else "|".join(sorted(member.name for member in kept))
-    return UnionOf(
-        kept, name, _bounded("{" + "|".join(sorted(member.key for member in kept)) + "}")
-    )
+    # By name, as the reference compares them: types of one name stay in their order.
+    ordered = sorted(kept, key=lambda member: member.name)
+    name = label if label is not None else "|".join(member.name for member in ordered)
+    return UnionOf(kept, name, _bounded("{" + "|".join(member.key for member in ordered) + "}"))
 
 
 def _identity(type_: Type) -> str:

@@ -39,6 +39,9 @@ pytestmark = [
 ]
 
 _REFUSED: Final = "refused"
+_TOO_COMPLEX: Final = "too complex"
+"""The JavaScript build estimates all declarations in one go, which counts more than what a chain
+counts: near the limits it refuses what chains take."""
 
 
 def _ours(each: Program) -> str:
@@ -61,7 +64,11 @@ def _theirs(corpus: list[Program]) -> list[str]:
         check=False,
     )
     assert done.returncode == 0, done.stderr.decode()
-    return [told.get("base64", _REFUSED) for told in json.loads(done.stdout)]
+    return [told.get("base64") or _refusal(told["error"]) for told in json.loads(done.stdout)]
+
+
+def _refusal(words: str) -> str:
+    return _TOO_COMPLEX if _TOO_COMPLEX in words else _REFUSED
 
 
 def test_the_same_seed_makes_the_same_program() -> None:
@@ -74,11 +81,17 @@ def test_both_compilers_make_the_same_scripts() -> None:
     differences = []
     for number, (each, theirs) in enumerate(zip(corpus, _theirs(corpus), strict=True)):
         ours = _ours(each)
+        if theirs == _TOO_COMPLEX:
+            counts["refused" if ours == _REFUSED else _TOO_COMPLEX] += 1
+            continue
         if ours != theirs:
             differences.append(f"program {SEED}/{number}: {ours}, not {theirs}\n{each.source}")
         counts["refused" if theirs == _REFUSED else "accepted"] += 1
     assert not differences, f"{len(differences)} differ\n" + "\n\n".join(differences[:3])
     assert counts["accepted"] >= MIN_ACCEPTED * COUNT
     assert counts["refused"] >= MIN_REFUSED * COUNT
+    beyond = counts.pop(_TOO_COMPLEX, 0)
+    if beyond:
+        report.skipped("programs compiled as ride-js does", beyond, "its estimate counts more")
     for outcome, count in counts.items():
         report.ran(f"programs compiled as ride-js does: {outcome}", count)
