@@ -1,0 +1,236 @@
+"""What stands between an order and the journal: scripts, the node, limits; and questions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from decimal import Decimal
+from pathlib import Path
+
+import msgspec
+import pytest
+import pytest_asyncio
+
+from soliton.chain.features import Feature
+from soliton.chain.orders import Order, PriceMode, Side, build, sign
+from soliton.chain.transactions.exchange import Exchange
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.matcher.node_client import Asset, NodeUpdate, ScriptAnswer
+from soliton.matcher.service import Matcher
+from soliton.matcher.trading_settings import TradingSettings
+from soliton.matching import errors
+from soliton.matching.account_checks import ScriptFault
+from soliton.matching.commands import CancelSource
+from soliton.matching.errors import MatcherError
+from soliton.matching.fees import CompositeFee, Discount, DynamicFee
+from soliton.matching.pairs import AssetPair
+from soliton.matching.placement import Deviations, PlacementSettings
+from tests.matcher.kit import (
+    ALICE,
+    BOB,
+    COIN,
+    FEE,
+    MATCHER,
+    PAIR,
+    USD,
+    FakeNode,
+    address_of,
+    eventually,
+    eventually_equal,
+    make_order,
+    running,
+    settings_in,
+)
+
+PRICE = 250
+SMART = b"\5" * 32
+
+
+@pytest.fixture
+def node() -> FakeNode:
+    node = FakeNode()
+    node.assets[SMART] = Asset("Smart", 8, scripted=True)
+    for keys in (ALICE, BOB):
+        node.fund(keys)
+        node.balances[address_of(keys)][SMART] = 10**15
+    return node
+
+
+@pytest_asyncio.fixture
+async def matcher(tmp_path: Path, node: FakeNode) -> AsyncIterator[Matcher]:
+    async with running(settings_in(tmp_path), node) as matcher:
+        yield matcher
+
+
+async def refusal(matcher: Matcher, order: Order, *, market: bool = False) -> errors.ErrorKind:
+    with pytest.raises(MatcherError) as caught:
+        await matcher.place(order, market=market)
+    return caught.value.kind
+
+
+@pytest.mark.parametrize(
+    ("fault", "of_account", "of_asset"),
+    [
+        (
+            ScriptFault.DENIED,
+            errors.ACCOUNT_SCRIPT_DENIED_ORDER,
+            errors.ASSET_SCRIPT_DENIED_ORDER,
+        ),
+        (
+            ScriptFault.RETURNED_ERROR,
+            errors.ACCOUNT_SCRIPT_RETURNED_ERROR,
+            errors.ASSET_SCRIPT_RETURNED_ERROR,
+        ),
+    ],
+)
+async def test_scripts_have_a_say(
+    matcher: Matcher,
+    node: FakeNode,
+    fault: ScriptFault,
+    of_account: errors.ErrorKind,
+    of_asset: errors.ErrorKind,
+) -> None:
+    node.scripted.add(address_of(ALICE))
+    old = make_order(ALICE, Side.SELL, COIN, PRICE, version=1)
+    assert await refusal(matcher, old) is errors.ACCOUNT_NOT_SUPPORT_ORDER_VERSION
+    order = make_order(ALICE, Side.SELL, COIN, PRICE)
+    node.script_answer = ScriptAnswer(fault, None, "why")
+    assert await refusal(matcher, order) is of_account
+    pair = AssetPair(SMART, USD)
+    smart = make_order(BOB, Side.SELL, COIN, PRICE, pair=pair, fee=FEE + 400_000)
+    node.script_answer = ScriptAnswer(fault, SMART, "why")
+    assert await refusal(matcher, smart) is of_asset
+    node.script_answer = ScriptAnswer()
+    # Its script decides, not its signature.
+    await matcher.place(msgspec.structs.replace(order, proofs=(b"\1",)), market=False)
+
+
+async def test_scripts_are_asked_about_an_exchange_with_the_matcher(
+    matcher: Matcher, node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    async def keep(trial: AnyTransaction, order: Order, assets: object) -> ScriptAnswer:
+        asked.append((trial, order, assets))
+        return ScriptAnswer()
+
+    monkeypatch.setattr(node, "run_scripts", keep)
+    order = make_order(BOB, Side.BUY, COIN, PRICE, pair=AssetPair(SMART, USD), fee=FEE + 400_000)
+    await matcher.place(order, market=False)
+    (trial, about, assets) = asked[0]
+    payload: Exchange = trial.payload
+    assert (about, assets) == (order, {SMART})
+    assert payload.buy_order == order
+    assert payload.sell_order.sender_public_key == MATCHER.public_key
+    assert trial.fee == 300_000 + 400_000
+
+
+async def test_a_script_that_was_set_meanwhile_is_noticed(matcher: Matcher, node: FakeNode) -> None:
+    await matcher.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
+    node.scripted.add(address_of(ALICE))
+    node.script_answer = ScriptAnswer(ScriptFault.DENIED)
+    node.update(changed=frozenset((address_of(ALICE),)))
+    await asyncio.sleep(0.02)
+    order = make_order(ALICE, Side.SELL, COIN, PRICE + 1)
+    assert await refusal(matcher, order) is errors.ACCOUNT_SCRIPT_DENIED_ORDER
+
+
+async def test_a_node_that_is_down_is_told(matcher: Matcher, node: FakeNode) -> None:
+    node.down = True
+    order = make_order(ALICE, Side.SELL, COIN, PRICE)
+    assert await refusal(matcher, order) is errors.WAVES_NODE_CONNECTION_BROKEN
+    node.down = False
+    await matcher.place(order, market=False)
+    node.down = True
+    # What rests can be cancelled all the same.
+    await matcher.cancel(order.id, address_of(ALICE), CancelSource.REQUEST)
+    node.update(changed=None)
+    await asyncio.sleep(0.02)
+    node.down = False
+    node.balances[address_of(ALICE)] = {None: 5}
+    node.update()
+    await eventually_equal(lambda: matcher.tradable(address_of(ALICE), PAIR), {None: 5})
+
+
+async def test_orders_of_an_account_are_limited(tmp_path: Path, node: FakeNode) -> None:
+    async with running(settings_in(tmp_path, max_active_orders=3), node) as matcher:
+        orders = [make_order(ALICE, Side.SELL, COIN, PRICE + step) for step in range(4)]
+        for order in orders[:3]:
+            await matcher.place(order, market=False)
+        assert await refusal(matcher, orders[3]) is errors.ACTIVE_ORDERS_LIMIT_REACHED
+        await matcher.cancel(orders[0].id, address_of(ALICE), CancelSource.REQUEST)
+        await matcher.place(orders[3], market=False)
+
+
+async def test_a_price_mode_that_is_not_the_matchers_breaks_the_signature(
+    matcher: Matcher,
+) -> None:
+    right = make_order(ALICE, Side.SELL, COIN, PRICE, version=4)
+    fixed = msgspec.structs.replace(right, price_mode=PriceMode.FIXED_DECIMALS, proofs=())
+    fixed = sign(build(fixed), ALICE.private_key)
+    assert await refusal(matcher, fixed) is errors.ORDER_INVALID_SIGNATURE
+    await matcher.place(right, market=False)
+
+
+async def test_versions_follow_the_chain(matcher: Matcher, node: FakeNode) -> None:
+    assert await matcher.order_versions() == (1, 2, 3, 4)
+    node.features.discard(Feature.RIDE_V6)
+    node.height += 1
+    node.tell(NodeUpdate(node._status()))
+    await eventually(lambda: Feature.RIDE_V6 not in matcher.chain.features)
+    assert await matcher.order_versions() == (1, 2, 3)
+    order = make_order(ALICE, Side.SELL, COIN, PRICE, version=4)
+    assert await refusal(matcher, order) is errors.ORDER_VERSION_UNSUPPORTED
+
+
+async def test_deviations_look_at_the_book(tmp_path: Path, node: FakeNode) -> None:
+    placement = PlacementSettings(
+        b"",
+        price_assets=(USD,),
+        deviations=Deviations(max_price_profit=Decimal(10), max_price_loss=Decimal(10)),
+    )
+    settings = settings_in(tmp_path, trading=TradingSettings(placement=placement))
+    async with running(settings, node) as matcher:
+        await matcher.place(make_order(ALICE, Side.BUY, COIN, 200), market=False)
+        low = make_order(BOB, Side.SELL, COIN, 179)
+        assert await refusal(matcher, low) is errors.DEVIANT_ORDER_PRICE
+        await matcher.place(make_order(BOB, Side.SELL, COIN, 181), market=False)
+
+
+async def test_rates_fees_and_discount(tmp_path: Path, node: FakeNode) -> None:
+    fees = CompositeFee(DynamicFee(FEE, FEE), discount=Discount(SMART, Decimal(50)))
+    placement = PlacementSettings(b"", price_assets=(USD,))
+    trading = TradingSettings(order_fees=((-1, fees),), placement=placement)
+    settings = settings_in(tmp_path, trading=trading)
+    async with running(settings, node) as matcher:
+        assert matcher.put_rate(SMART, 2.0) is None
+        with pytest.raises(MatcherError) as caught:
+            matcher.put_rate(None, 2.0)
+        assert caught.value.kind is errors.WAVES_IMMUTABLE_RATE
+        order = make_order(ALICE, Side.SELL, COIN, PRICE, fee=FEE, fee_asset=SMART)
+        assert await matcher.minimum_fee(PAIR, order) == ((None, FEE), (SMART, FEE))
+        await matcher.place(order, market=False)
+        cheap = make_order(ALICE, Side.SELL, COIN, PRICE, fee=FEE - 1, fee_asset=SMART)
+        assert await refusal(matcher, cheap) is errors.FEE_NOT_ENOUGH
+        assert await matcher.base_fee() == FEE
+    async with running(settings, node) as matcher:
+        assert matcher.rates() == {None: 1.0, SMART: 2.0}
+        assert matcher.delete_rate(SMART) == 2.0
+        with pytest.raises(MatcherError) as caught:
+            await matcher.minimum_fee(PAIR, order)
+        assert caught.value.kind is errors.RATE_NOT_FOUND
+
+
+async def test_all_about_an_account(matcher: Matcher, node: FakeNode) -> None:
+    node.leased[address_of(ALICE)] = 7 * COIN
+    order = make_order(ALICE, Side.SELL, COIN, PRICE)
+    await matcher.place(order, market=False)
+    report = await matcher.report(address_of(ALICE))
+    assert report.regular[None] == 10**6 * COIN
+    assert report.leased_out == 7 * COIN
+    assert report.reserved == {None: COIN + FEE}
+    assert report.tradable[None] == 10**6 * COIN - 8 * COIN - FEE
+    assert report.regular[SMART] == 10**15
+    assert report.placement_queue == ()
+    assert matcher.owner_of(order.id) == address_of(ALICE)
+    assert matcher.owner_of(b"\0" * 32) is None
