@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from soliton.matcher.node_client import NodeClient
 from soliton.matcher.rest.app import build_app
+from soliton.matcher.rest.application import Application
 from soliton.matcher.service import Matcher
 from soliton.matcher.settings import MatcherSettings
 from soliton.matcher.stores import open_journal, open_snapshots
@@ -21,16 +22,18 @@ NOT_DURABLE = "never"
 class RunningMatcher:
     """A matcher and its server, until ``stop``."""
 
-    __slots__ = ("_server", "host", "matcher", "port")
+    __slots__ = ("_interface", "_server", "host", "matcher", "port")
 
-    def __init__(self, matcher: Matcher, server: RunningServer) -> None:
+    def __init__(self, matcher: Matcher, interface: Application, server: RunningServer) -> None:
         self.matcher = matcher
+        self._interface = interface
         self._server = server
         self.host = server.host
         self.port = server.port
 
     async def stop(self) -> None:
         """Take no more requests, finish what is under way, keep a snapshot."""
+        self._interface.close()
         await self._server.stop()
         await self.matcher.stop()
 
@@ -51,10 +54,11 @@ async def start_matcher(settings: MatcherSettings, node: NodeClient) -> RunningM
         raise
     limits = ServerLimits(connections=CONNECTIONS)
     where = settings.rest_api.address, settings.rest_api.port
+    interface = build_app(matcher)
     try:
-        server = await serve(build_app(matcher), *where, limits, websocket=True)
+        server = await serve(interface, *where, limits, websocket=True)
     except BaseException:
         await matcher.stop()
         raise
     await matcher.start()
-    return RunningMatcher(matcher, server)
+    return RunningMatcher(matcher, interface, server)

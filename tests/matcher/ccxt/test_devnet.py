@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from soliton.chain import orders
-from soliton.chain.orders import Order, Side
 from soliton.crypto import base58
 from soliton.crypto.keys import key_pair
 from soliton.matcher.ccxt import SolitonMatcher
 from soliton.matcher.ccxt.asynchronous import SolitonMatcher as AsyncMatcher
-from tests.e2e.programs import API_KEY, Program, balance, call, devnet, eventually, is_mined
+from tests.e2e.programs import Program, balance, call, devnet, eventually, is_mined
+from tests.matcher.devnet import (
+    BUYER,
+    BUYER_SEED,
+    COIN,
+    FEE,
+    RICH_SEED,
+    SYMBOL,
+    issue_silver,
+    open_market,
+)
 
 pytestmark = pytest.mark.slow
-
-RICH = "3M4qwDomRabJKLZxuXhwfqLApQkU592nWxF"
-BUYER = "3MMiWb5hjTXwst33rEaebQq8RnXZRFrTjuY"
-BUYER_SEED, RICH_SEED = "soliton devnet account 1", "waves private node seed with waves tokens"
-SYMBOL = "Silver/WAVES"
-COIN = 10**8
-FEE = 300_000
 
 
 @pytest.fixture(scope="module")
@@ -35,51 +35,12 @@ def chain() -> Iterator[Program]:
 
 @pytest.fixture(scope="module")
 def asset(chain: Program) -> str:
-    """An asset with two decimals, all of it the rich account's."""
-    issue = {
-        "type": 3,
-        "version": 2,
-        "sender": RICH,
-        "name": "Silver",
-        "description": "",
-        "quantity": 10**9,
-        "decimals": 2,
-        "reissuable": False,
-        "fee": COIN,
-    }
-    signed = call(f"{chain.node_url}/transactions/sign", issue, key=API_KEY).json()
-    issued: str = call(f"{chain.node_url}/transactions/broadcast", signed).json()["id"]
-    eventually(lambda: is_mined(chain.node_url, issued), "the issue")
-    return issued
+    return issue_silver(chain)
 
 
 def options(chain: Program, seed: str) -> dict[str, Any]:
     secret = base58.encode(key_pair(seed).private_key)
     return {"secret": secret, "urls": {"api": chain.matcher_url}}
-
-
-def open_market(chain: Program, asset: str) -> str:
-    """A market opens with its first order, which is none of ccxt's: 10 are offered for 2.5 each."""
-    keys, matcher = key_pair(RICH_SEED), call(f"{chain.matcher_url}/matcher").json()
-    now = time.time_ns() // 1_000_000
-    draft = Order(
-        version=3,
-        chain_id=ord("R"),
-        sender_public_key=keys.public_key,
-        matcher_public_key=base58.decode(matcher),
-        amount_asset=base58.decode(asset),
-        price_asset=None,
-        side=Side.SELL,
-        amount=1_000,
-        price=25 * 10**13,
-        timestamp=now,
-        expiration=now + 3_600_000,
-        matcher_fee=FEE,
-    )
-    order = orders.to_json(orders.sign(orders.build(draft), keys.private_key))
-    answer = call(f"{chain.matcher_url}/matcher/orderbook", order)
-    assert answer.status == 200, answer.body
-    return str(answer.json()["message"]["id"])
 
 
 def test_a_day_at_the_market(chain: Program, asset: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from soliton.crypto import base58
+from soliton.crypto.keys import KeyPair
 from soliton.matcher.records import ServiceStatus
 from soliton.matcher.settings import WebSockets
 from soliton.matching.pairs import AssetPair
@@ -25,6 +26,7 @@ from tests.matcher.fakes import (
     buy,
     cancel_body,
     sell,
+    signature_headers,
     text_address,
 )
 from tests.matcher.websocket.streams import Place, Stream, eventually, served
@@ -215,6 +217,29 @@ async def test_an_account_sees_its_balances_and_orders() -> None:
         assert told["o"][0]["i"] == base58.encode(new.id) and told["o"][0]["a"] == "1.0"
 
 
+def signed(keys: KeyPair, timestamp: int = NOW) -> dict[str, Any]:
+    """What an account says to be let in by its own signature."""
+    headers = signature_headers(keys, timestamp)
+    key = base58.encode(keys.public_key)
+    return {"t": "sig", "j": headers["Signature"], "k": key, "_": timestamp}
+
+
+async def test_an_account_is_let_in_by_its_own_signature() -> None:
+    async with served() as place, place.stream() as stream:
+        await stream.send(T="aus", S=text_address(ALICE), **signed(ALICE))
+        assert (await stream.next("au"))["S"] == text_address(ALICE)
+        for wrong, code in (
+            (signed(BOB), 3148801),
+            (signed(BOB) | {"k": base58.encode(ALICE.public_key)}, 1051904),
+            (signed(ALICE, NOW - 3_600_001), 1051904),
+            (signed(ALICE) | {"_": NOW - 1}, 1051904),
+            (signed(ALICE) | {"_": -1}, 1051904),
+            (signed(ALICE) | {"k": "0"}, 3148801),
+        ):
+            await stream.send(T="aus", S=text_address(ALICE), **wrong)
+            assert (await stream.next("e"))["c"] == code
+
+
 async def test_others_see_nothing_of_it() -> None:
     async with served(web_sockets=WITH_TOKENS) as place, place.stream() as stream:
         await watch(stream)
@@ -353,7 +378,7 @@ async def test_who_is_not_let_in() -> None:
 
 async def test_all_connections_end_with_the_matcher() -> None:
     async with served() as place, place.stream() as stream:
-        place.hub.close()
+        place.api.app.close()
         assert (await stream.next("e"))["c"] == 14
         with pytest.raises(ConnectionClosed):
             await stream.receive()

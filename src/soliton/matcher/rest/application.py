@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from typing import Final, cast
+from typing import Final, Protocol, cast
 
 from soliton.matcher.core import MatcherCore
 from soliton.matcher.errors import NodeUnavailable
@@ -45,7 +45,6 @@ from soliton.matching.errors import (
 )
 from soliton.web.significands import JSON_WITH_STRINGS, Accepted, accepted, with_strings
 from soliton.web.types import (
-    AsgiApplication,
     Headers,
     LaterAnswer,
     Receive,
@@ -72,6 +71,16 @@ _BARRED: Final = {
 logger = logging.getLogger("soliton.matcher")
 
 
+class Sockets(Protocol):
+    """What takes WebSocket connections."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One connection, to its end."""
+
+    def close(self) -> None:
+        """End all connections."""
+
+
 class Application:
     """The interface of one matcher; ``sockets`` takes the WebSocket connections."""
 
@@ -80,7 +89,7 @@ class Application:
         core: MatcherCore,
         routes: Sequence[Route],
         books: BookAnswers,
-        sockets: AsgiApplication,
+        sockets: Sockets,
     ) -> None:
         self.core = core
         self.routes = tuple(routes)
@@ -105,6 +114,10 @@ class Application:
             ]
         self._common: Headers = tuple(common)
         self._preflight: Headers = tuple(preflight)
+
+    def close(self) -> None:
+        """Tell everybody on a WebSocket that the matcher stops, and let them go."""
+        self._sockets.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; nothing but a cancellation ever leaves here."""

@@ -28,7 +28,7 @@ from soliton.matcher.core import MatcherCore
 from soliton.matcher.errors import NodeUnavailable
 from soliton.matcher.records import ServiceStatus, describe
 from soliton.matcher.rest.answers import Answer, Refusal, plain
-from soliton.matcher.rest.auth import check_key, check_key_headers
+from soliton.matcher.rest.auth import check_key, check_key_headers, check_signature_of
 from soliton.matcher.rest.requests import Request, check_content_type, invalid_json
 from soliton.matcher.rest.routes import Auth, Route
 from soliton.matcher.websocket.addresses import AddressFeed, Decimals
@@ -49,7 +49,7 @@ from soliton.matcher.websocket.messages import (
     read_message,
 )
 from soliton.matcher.websocket.numbers import double_text
-from soliton.matcher.websocket.tokens import check_token
+from soliton.matcher.websocket.tokens import SIGNATURE, check_token
 from soliton.matching.errors import (
     BALANCING,
     INVALID_ADDRESS,
@@ -254,8 +254,11 @@ class Hub:
         core, settings = self._core, self._settings
         chain_id = core.settings.network.chain_id
         address = _read_address(message.address, chain_id)
-        key = settings.jwt_public_key
-        ends = check_token(message.auth_type, message.token, address, key, chain_id)
+        if message.auth_type == SIGNATURE:
+            ends = check_stream_signature(core, message, address)
+        else:
+            key = settings.jwt_public_key
+            ends = check_token(message.auth_type, message.token, address, key, chain_id)
         delay = max(ends - core.now(), 0) / 1_000
         timer = asyncio.get_running_loop().call_later(delay, self._token_ended, address, client)
         known = client.addresses.get(address)
@@ -428,6 +431,20 @@ async def _refuse(status: int, headers: list[tuple[bytes, bytes]], send: Send) -
     with contextlib.suppress(OSError):
         await send(start)
         await send({"type": "websocket.http.response.body", "body": b""})
+
+
+def check_stream_signature(core: MatcherCore, message: SubscribeAddress, owner: Address) -> int:
+    """When a subscription ends that an account signed itself, in milliseconds."""
+    headers = {
+        b"x-user-public-key": message.public_key.encode("latin-1", "replace"),
+        b"timestamp": b"%d" % message.timestamp,
+        b"signature": message.token.encode("latin-1", "replace"),
+    }
+    try:
+        check_signature_of(Request(core, "GET", (), headers), owner)
+    except Refusal as refusal:
+        raise refusal.error from None
+    return message.timestamp + core.settings.rest_api.signature_window_ms
 
 
 def _read_pair(text: str) -> AssetPair:

@@ -44,11 +44,17 @@ class Flags(msgspec.Struct, frozen=True):
 
 
 class SubscribeAddress(msgspec.Struct, frozen=True, tag="aus", tag_field="T"):
-    """An account's balances and orders."""
+    """An account's balances and orders.
+
+    With ``auth_type`` ``jwt`` the token says who asks. With ``sig`` it is a signature of the public
+    key and the timestamp (32 + 8 bytes), as requests over HTTP have it.
+    """
 
     address: str = msgspec.field(name="S")
     auth_type: str = msgspec.field(name="t")
     token: str = msgspec.field(name="j")
+    public_key: str = msgspec.field(name="k", default="")
+    timestamp: int = msgspec.field(name="_", default=0)
     more: Flags = msgspec.field(name="b", default=Flags())
 
 

@@ -26,7 +26,8 @@ from soliton.matching.errors import (
     MatcherError,
 )
 
-AUTH_TYPE: Final = "jwt"
+AUTH_TYPES: Final = ("jwt", "sig")
+SIGNATURE: Final = "sig"
 LEEWAY_SECONDS: Final = 10
 MAX_TOKEN_CHARS: Final = 8_192
 MAX_EXPIRATION_SECONDS: Final = 10**11
@@ -42,9 +43,9 @@ def check_token(auth_type: str, token: str, address: Address, key: str, chain_id
     ``key`` is the issuer's public key as PEM. Raises ``MatcherError`` for everything that is wrong
     with the token.
     """
-    if auth_type != AUTH_TYPE:
+    if auth_type not in AUTH_TYPES:
         kind = SUBSCRIPTION_AUTH_TYPE_UNSUPPORTED
-        raise MatcherError(kind, given=auth_type[:40], required=AUTH_TYPE)
+        raise MatcherError(kind, given=auth_type[:40], required=AUTH_TYPES)
     if len(token) > MAX_TOKEN_CHARS or token.count(".") != _SEGMENTS - 1:
         raise MatcherError(JWT_BROKEN)
     payload = _payload(token, key, address)
