@@ -20,6 +20,8 @@ from soliton.chain.transactions import codec
 from soliton.chain.transactions.issue import TYPE as ISSUE
 from soliton.chain.transactions.issue import Issue
 from soliton.chain.transactions.model import AnyTransaction, TransactionType
+from soliton.chain.transactions.set_script import TYPE as SET_SCRIPT
+from soliton.chain.transactions.set_script import SetScript
 from soliton.chain.transactions.transfer import TYPE as TRANSFER
 from soliton.chain.transactions.transfer import Transfer
 from soliton.cli.run import start_api
@@ -32,12 +34,15 @@ from soliton.matcher.node_client import BroadcastAnswer, NodeClient
 from soliton.matcher.service import Matcher
 from soliton.matcher.settings import NodeAccess, wall_clock
 from soliton.matcher.trading_settings import TradingSettings
+from soliton.matching import errors
+from soliton.matching.errors import MatcherError
 from soliton.matching.pairs import AssetPair
 from soliton.matching.placement import PlacementSettings
 from soliton.node.mining import mine_on_demand
 from soliton.node.node import Node
 from soliton.node.settings import load_settings
 from soliton.node.wallet import Wallet
+from soliton.ride.compiler import compile_source
 from tests.matcher.kit import (
     ALICE,
     BOB,
@@ -254,3 +259,45 @@ async def test_a_matcher_that_was_away_settles_what_it_owes(exchange: Exchange) 
         book = third.engine.book(exchange.pair)
         assert book is not None
         assert [each.amount for each in book.orders()] == [COIN]
+
+
+ONLY_SALES = """{-# STDLIB_VERSION 6 #-}
+{-# CONTENT_TYPE EXPRESSION #-}
+{-# SCRIPT_TYPE ACCOUNT #-}
+match tx {
+  case o: Order => o.orderType == Sell && sigVerify(o.bodyBytes, o.proofs[0], o.senderPublicKey)
+  case _ => true
+}
+"""
+
+
+async def test_the_script_of_an_account_decides(exchange: Exchange) -> None:
+    matcher, node = exchange.matcher, exchange.node
+    script = compile_source(ONLY_SALES).script
+    own = codec.build(
+        SET_SCRIPT,
+        SetScript(script.source),
+        version=2,
+        chain_id=address_of(BOB)[1],
+        sender_public_key=BOB.public_key,
+        fee=1_000_000,
+        timestamp=wall_clock(),
+    )
+    # The matcher knows the account already, as one without a script.
+    await matcher.place(exchange.order(BOB, Side.BUY, COIN, PRICE - 1), market=False)
+    node.broadcast(codec.sign(own, BOB.private_key))
+    await exchange.settled()
+    await matcher.place(exchange.order(ALICE, Side.BUY, 2 * COIN, PRICE), market=False)
+
+    async def refused() -> object:
+        try:
+            await matcher.place(exchange.order(BOB, Side.BUY, COIN, PRICE - 2), market=False)
+        except MatcherError as error:
+            return error.kind
+        return None
+
+    await eventually_equal(refused, errors.ACCOUNT_SCRIPT_DENIED_ORDER)
+    await matcher.place(exchange.order(BOB, Side.SELL, 2 * COIN, PRICE), market=False)
+    await exchange.settled()
+    await eventually(lambda: exchange.balance(ALICE, None) == START + 2 * COIN - FEE)
+    assert matcher.settlement.counts.refused == 0
