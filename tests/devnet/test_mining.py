@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from soliton.chain import networks
+from soliton.ledger.errors import BlockRejected
 from soliton.node import mining
 from soliton.node.miner import CannotMine
 from soliton.node.mining import mine_by_schedule, mine_in_rhythm, mine_on_demand
@@ -56,15 +57,15 @@ async def until(condition: Callable[[], bool]) -> None:
 
 def fail_first(node: Node, monkeypatch: pytest.MonkeyPatch, times: int = 2) -> list[str]:
     """Let the node fail to make its next blocks; the list has one entry for each failure."""
-    mine, failed = node.mine, list[str]()
+    mine, failed = node.mine_in_steps, list[str]()
 
-    def failing(*arguments: object, **options: bool) -> object:
+    async def failing(*_arguments: object, **options: bool) -> object:
         if len(failed) < times:
             failed.append("failed")
             raise CannotMine("not now")
-        return mine(RICH, **options)
+        return await mine(RICH, **options)
 
-    monkeypatch.setattr(node, "mine", failing)
+    monkeypatch.setattr(node, "mine_in_steps", failing)
     return failed
 
 
@@ -93,6 +94,35 @@ async def test_schedule_goes_on_after_failures(node: Node, monkeypatch: pytest.M
     async with running(mine_by_schedule(node)):
         await until(lambda: node.chain.height >= 4)
     assert len(failed) == 2
+
+
+async def test_others_get_their_turn_while_a_block_is_made(node: Node) -> None:
+    ann = person("ann")
+    sent = [transfer(node.chain, RICH, ann, number + 1) for number in range(100)]
+    for transaction in sent[:90]:
+        node.broadcast(transaction)
+    making = asyncio.create_task(node.mine_in_steps(RICH))
+    await asyncio.sleep(0)
+    assert not making.done()
+    for transaction in sent[90:]:
+        node.broadcast(transaction)
+    block = await making
+    assert node.chain.last_block is block
+    assert list(block.transactions) == sent[:90]
+    assert node.pool.transactions() == sent[90:]
+    assert list((await node.mine_in_steps(RICH)).transactions) == sent[90:]
+
+
+async def test_a_block_that_came_too_late(node: Node) -> None:
+    for number in range(90):
+        node.broadcast(transfer(node.chain, RICH, person("ann"), number + 1))
+    making = asyncio.create_task(node.mine_in_steps(RICH))
+    await asyncio.sleep(0)
+    rival = node.mine(RICH)
+    with pytest.raises(BlockRejected, match="another block came first"):
+        await making
+    assert node.chain.last_block is rival
+    assert len(rival.transactions) == 90
 
 
 async def test_schedule_rests_on_an_old_block(

@@ -12,8 +12,8 @@ Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/mining/Miner
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Generator, Iterable, Mapping
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -33,6 +33,14 @@ from soliton.node.chain import Chain
 _MAX_PASSES: Final = 10
 """Fees decide the order, so a transaction may come before the one that brings its funds: what does
 not apply is tried again after the others, this often."""
+
+
+_STEP_TRANSACTIONS: Final = 32
+"""They take about two milliseconds."""
+
+T = TypeVar("T")
+Steps = Generator[None, None, T]
+"""Work that can be interrupted between its steps, and what it comes to."""
 
 
 class CannotMine(InputError):
@@ -98,6 +106,18 @@ def forge(
     Candidates are taken in order until the block is full; those that do not apply are named in the
     result.
     """
+    return to_the_end(forging(chain, slot, candidates, now, reward_vote, feature_votes))
+
+
+def forging(
+    chain: Chain,
+    slot: Slot,
+    candidates: Iterable[AnyTransaction],
+    now: int,
+    reward_vote: int = blocks.NO_REWARD_VOTE,
+    feature_votes: tuple[int, ...] = (),
+) -> Steps[Forged]:
+    """The same in steps of some transactions each, between which the chain must stay as it is."""
     timestamp = max(now, slot.earliest)
     height = chain.height + 1
     rules, parent_rules = chain.rules.at(height), chain.rules.at(height - 1)
@@ -114,7 +134,7 @@ def forge(
         chain.view,
     )
     progress.begin((), chain.payouts(slot.account.public_key), chain.patch())
-    transactions, invalid = _take(progress, candidates, MAX_TRANSACTIONS)
+    transactions, invalid = yield from _take(progress, candidates, MAX_TRANSACTIONS)
     header = _header(chain, slot, timestamp, transactions, progress.snapshot_hash)
     header = msgspec.structs.replace(
         header,
@@ -125,9 +145,19 @@ def forge(
     return Forged(block, progress if parent_rules.ng else None, invalid)
 
 
+def to_the_end(steps: Steps[T]) -> T:
+    """Do all steps at once."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+
 def _take(
     progress: BlockInProgress, candidates: Iterable[AnyTransaction], max_count: int
-) -> tuple[tuple[AnyTransaction, ...], Mapping[bytes, str]]:
+) -> Steps[tuple[tuple[AnyTransaction, ...], Mapping[bytes, str]]]:
     """Apply candidates until the block is full: those that went in, and why others cannot."""
     taken: list[AnyTransaction] = []
     waiting = list(candidates)
@@ -135,7 +165,9 @@ def _take(
     for _ in range(_MAX_PASSES):
         failed: list[AnyTransaction] = []
         reasons.clear()
-        for transaction in waiting:
+        for number, transaction in enumerate(waiting, 1):
+            if number % _STEP_TRANSACTIONS == 0:
+                yield
             if len(taken) >= max_count:
                 return tuple(taken), {}
             try:
@@ -196,7 +228,7 @@ def forge_micro(
     last = chain.last_block
     if progress is None or last.header.generator != account.public_key:
         return None
-    taken, invalid = _take(progress, candidates, max_count)
+    taken, invalid = to_the_end(_take(progress, candidates, max_count))
     if not taken:
         return None
     state_hash = None if last.header.state_hash is None else progress.snapshot_hash

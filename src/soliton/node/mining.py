@@ -40,7 +40,7 @@ async def mine_on_demand(node: Node, account: KeyPair) -> None:
     while True:
         await arrived.wait()
         arrived.clear()
-        if len(node.pool) and not _mine(node, account):
+        if len(node.pool) and not await _mine(node, account):
             await asyncio.sleep(RETRY_SECONDS)
             arrived.set()
         busy = len(node.chain.last_block.transactions) > FEW_TRANSACTIONS
@@ -75,7 +75,7 @@ async def mine_by_schedule(node: Node) -> None:
                 break
         else:
             micro = node.chain.rules.at(node.chain.height).ng
-            made = _mine(node, slot.account, empty=micro)
+            made = await _mine(node, slot.account, empty=micro)
             # A pause also after a success: private chains may have no delay at all.
             await asyncio.sleep(LEAST_GAP_SECONDS if made else RETRY_SECONDS)
 
@@ -117,13 +117,13 @@ async def mine_in_rhythm(node: Node, account: KeyPair, seconds: float) -> None:
     due = loop.time() + seconds
     while True:
         await asyncio.sleep(max(0.0, due - loop.time()))
-        _mine(node, account)
+        await _mine(node, account)
         due = max(due + seconds, loop.time())
 
 
-def _mine(node: Node, account: KeyPair, *, empty: bool = False) -> bool:
+async def _mine(node: Node, account: KeyPair, *, empty: bool = False) -> bool:
     try:
-        block = node.mine(account, empty=empty)
+        block = await node.mine_in_steps(account, empty=empty)
     except SolitonError as error:
         _log.error("cannot make a block: %s", error)
         return False

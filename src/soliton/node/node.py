@@ -17,12 +17,14 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto.keys import KeyPair
 from soliton.errors import InputError
 from soliton.ledger import fees
+from soliton.ledger.errors import BlockRejected
 from soliton.ledger.fees import MinimumFee
 from soliton.ledger.traces import Traces
 from soliton.node import miner
 from soliton.node.chain import Chain
 from soliton.node.counters import Counters
 from soliton.node.events import ChainEvent, NodeEvents, Stopping
+from soliton.node.miner import Forged, Steps
 from soliton.node.pool import UtxPool
 from soliton.node.settings import Settings
 from soliton.node.versions import agent
@@ -107,9 +109,29 @@ class Node:
         It holds what is in the pool, or nothing (``empty``) where microblocks will bring it.
         Raises ``CannotMine``, or ``BlockRejected`` when it is too early.
         """
+        return self._put(miner.to_the_end(self._forging(account, empty=empty)))
+
+    async def mine_in_steps(self, account: KeyPair, *, empty: bool = False) -> Block:
+        """The same, while others get their turn between some transactions and the next.
+
+        Raises ``BlockRejected`` also when another block came meanwhile.
+        """
+        last, steps = self.chain.last_block, self._forging(account, empty=empty)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                forged: Forged = end.value
+                return self._put(forged)
+            await asyncio.sleep(0)
+            if self.chain.last_block is not last:
+                steps.close()
+                raise BlockRejected(self.chain.height, "another block came first")
+
+    def _forging(self, account: KeyPair, *, empty: bool) -> Steps[Forged]:
         slot = miner.next_slot(self.chain, account)
         vote = self.settings.rewards_desired
-        forged = miner.forge(
+        return miner.forging(
             self.chain,
             slot,
             () if empty else self.pool.in_mining_order(),
@@ -117,6 +139,8 @@ class Node:
             NO_REWARD_VOTE if vote is None else vote,
             self._feature_votes(),
         )
+
+    def _put(self, forged: Forged) -> Block:
         if forged.progress is None:
             self.chain.append(forged.block, verify_signatures=False)
         else:
