@@ -107,6 +107,9 @@ def test_every_operation_tells_what_else_may_come() -> None:
     of_chain = paths["/blocks/height"]["get"]["responses"]
     assert of_chain["304"] == {"$ref": "#/components/responses/304"}
     assert "304" not in paths["/node/status"]["get"]["responses"]
+    assert "ETag" in paths["/blocks/height"]["get"]["responses"]["200"]["headers"]
+    pages = paths["/transactions/address/{address}/limit/{limit}"]["get"]["responses"]["200"]
+    assert "Link" in pages["headers"]
     body = paths["/transactions/broadcast"]["post"]
     assert "413" in body["responses"]
     form = paths["/transactions/status"]["post"]["requestBody"]["content"]

@@ -193,6 +193,9 @@ def _responses(route: Route, schemas: Schemas) -> dict[str, Any]:
             "description": HTTPStatus(status).phrase,
             "content": {"application/json": _errors(kinds)},
         }
+    headers = _headers(route)
+    if headers:
+        responses["200"]["headers"] = headers
     common = ["404", "429", "500", "503"]
     if depends_on_chain_alone(route.path) and route.methods == GET:
         common.append("304")
@@ -204,6 +207,21 @@ def _responses(route: Route, schemas: Schemas) -> dict[str, Any]:
     if "content" in responses["404"]:
         responses["404"]["content"]["text/plain"] = _SENTENCE
     return responses
+
+
+def _headers(route: Route) -> dict[str, object]:
+    """The headers of an answer that mean something beyond HTTP itself."""
+    found = {}
+    if depends_on_chain_alone(route.path) and route.methods == GET:
+        found["ETag"] = (
+            "The last block: with it in `If-None-Match` the answer is 304 until the next"
+        )
+    if any(parameter.name == "after" for parameter in route.parameters):
+        found["Link"] = 'Where the next page is, if there is one: `<...>; rel="next"`'
+    return {
+        name: {"description": description, "schema": {"type": "string"}}
+        for name, description in found.items()
+    }
 
 
 def _common_responses() -> dict[str, object]:
