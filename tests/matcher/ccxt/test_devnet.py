@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,6 +24,7 @@ from tests.matcher.devnet import (
     issue_silver,
     open_market,
 )
+from tests.vectors import REPOSITORY
 
 pytestmark = pytest.mark.slow
 
@@ -71,6 +73,21 @@ def test_a_day_at_the_market(chain: Program, asset: str) -> None:
     assert [each["status"] for each in seller.fetch_closed_orders(SYMBOL)] == ["canceled"]
     for exchange in (buyer, seller):
         exchange.session.close()
+
+
+def test_the_document_is_true(
+    chain: Program, asset: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """docs/how-to/trade-with-ccxt.md, run as it stands but for the address and the asset."""
+    open_market(chain, asset)
+    text = (REPOSITORY / "docs/how-to/trade-with-ccxt.md").read_text(encoding="utf-8")
+    (source,) = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    source = source.replace("http://127.0.0.1:6886", chain.matcher_url).replace("Gold", "Silver")
+    names: dict[str, Any] = {}
+    exec(source, names)
+    told = capsys.readouterr().out.splitlines()
+    assert told[0].startswith(f"{SYMBOL} ") and float(told[-1]) == 1
+    names["exchange"].session.close()
 
 
 async def test_the_same_awaited(chain: Program, asset: str) -> None:
