@@ -337,7 +337,7 @@ def transaction_spans(data: bytes) -> list[tuple[int, int]]:
     ``FormatError``.
     """
     if data[:1] == bytes((_PROTOBUF_FIRST_BYTE,)):
-        return _protobuf_spans(data)
+        return list(_protobuf_spans(data))
     offset = _HEADER.size
     width = 1 if take(data, 0, 1)[0] <= PLAIN_VERSION else 4
     count = int.from_bytes(take(data, offset, width), "big")
@@ -350,16 +350,14 @@ def transaction_spans(data: bytes) -> list[tuple[int, int]]:
     return spans
 
 
-def _protobuf_spans(data: bytes) -> list[tuple[int, int]]:
-    spans = []
+def _protobuf_spans(data: bytes) -> Iterator[tuple[int, int]]:
     offset = 0
     while offset < len(data):
         tag = data[offset]
         length, offset = _varint(data, offset + 1)
         if tag == _TRANSACTIONS_TAG:
-            spans.append((offset, length))
+            yield offset, length
         offset += length
-    return spans
 
 
 def _varint(data: bytes, offset: int) -> tuple[int, int]:
@@ -381,7 +379,7 @@ def read_transactions(data: bytes, chain_id: int) -> Iterator[AnyTransaction]:
     """
     legacy = data[:1] != bytes((_PROTOBUF_FIRST_BYTE,))
     read = codec.decode_legacy if legacy else codec.decode_protobuf
-    for offset, length in transaction_spans(data):
+    for offset, length in transaction_spans(data) if legacy else _protobuf_spans(data):
         yield read(data[offset : offset + length], chain_id)
 
 

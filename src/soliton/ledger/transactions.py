@@ -51,7 +51,7 @@ from soliton.ledger.scripts import (
     run_asset,
     smart_assets,
 )
-from soliton.ledger.state import Overlay, State, Status
+from soliton.ledger.state import LEASES, WAVES, Overlay, State, Status
 from soliton.ledger.state_changes import ErrorMessage, StateChanges
 from soliton.ledger.traces import MATCHER_FEE
 
@@ -228,11 +228,23 @@ def _check_funds(
     transaction: AnyTransaction, of_type: TypeRules, state: State, context: Context
 ) -> None:
     """Whether the fee alone can be paid, and what else the type wants to be there."""
-    portfolio = Portfolio()
-    fees.add_fee(transaction, portfolio, state, context.rules)
-    check_portfolio(portfolio, state, context.rules)
+    if not _has_free_coins(transaction, state, context.rules):
+        portfolio = Portfolio()
+        fees.add_fee(transaction, portfolio, state, context.rules)
+        check_portfolio(portfolio, state, context.rules)
     if of_type.funds is not None:
         of_type.funds(transaction, state, context)
+
+
+def _has_free_coins(transaction: AnyTransaction, state: State, rules: Rules) -> bool:
+    """Whether the fee is in the chain's coin, and the sender has as much that is not leased out:
+    then there is nothing more to ask, and mostly it is so.
+    """
+    if transaction.fee_asset_id is not None or not transaction.sender_public_key:
+        return False
+    sender = from_public_key(transaction.sender_public_key, rules.chain_id)
+    left = state.get(WAVES, sender) - transaction.fee
+    return left >= state.get(LEASES, sender).lease_out
 
 
 def _check_proofs(
