@@ -45,7 +45,7 @@ def cli(verbose: bool) -> None:
         stream=sys.stderr,
     )
     # These libraries log every request and query at levels that only their authors need.
-    for library in ("httpx", "httpcore", "uvicorn", "asyncio"):
+    for library in ("aiokafka", "httpx", "httpcore", "uvicorn", "asyncio"):
         logging.getLogger(library).setLevel(logging.WARNING)
 
 

@@ -105,7 +105,7 @@ class Notes:
 class World:
     """The chain, and the matchers that were started on it."""
 
-    def __init__(self, directory: Path, *, block_seconds: float = 0.1) -> None:
+    def __init__(self, directory: Path, *, block_seconds: float = 0.05) -> None:
         self._directory = directory
         self._port = free_port()
         self._block_seconds = block_seconds
@@ -319,6 +319,23 @@ class World:
             return len(self.exchanges()) >= executions
 
         eventually(done, f"settlement of {executions} executions")
+
+    def book(self, name: str) -> Any:
+        """The order book as a matcher shows it."""
+        url = f"http://127.0.0.1:{self._configs[name][1]}/matcher/orderbook"
+        told = call(f"{url}/WAVES/{_text(self.usd)}").json()
+        return {side: told.get(side) for side in ("bids", "asks")}
+
+    def leader(self) -> str:
+        """The matcher that takes orders, as soon as one does."""
+        found: list[str] = []
+
+        def some() -> bool:
+            found.extend(name for name in self._configs if self.book(name)["bids"])
+            return bool(found)
+
+        eventually(some, "a matcher that takes orders")
+        return found[0]
 
     def exchanges(self) -> set[str]:
         """The ids of all exchange transactions on the chain."""
