@@ -72,12 +72,15 @@ def test_a_good_token_says_when_it_ends(private: Any, algorithm: str) -> None:
         ({"nb": None}, 110127617),
         ({"exp": None}, 110127617),
         ({"exp": 10**12}, 110127617),
-        ({"exp": int(time.time()) - 11}, 110105088),
-        ({"nbf": int(time.time()) + 60}, 110100480),
     ],
 )
 def test_payloads_that_are_wrong(changes: dict[str, Any], code: int) -> None:
     assert refused(token(**changes)) == code
+
+
+def test_too_late_and_too_early() -> None:
+    assert refused(token(exp=int(time.time()) - 11)) == 110105088
+    assert refused(token(nbf=int(time.time()) + 60)) == 110100480
 
 
 def test_ten_seconds_of_leeway() -> None:
