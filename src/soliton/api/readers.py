@@ -12,25 +12,38 @@ What lives here: which routes are which, and both ends of the socket. What does 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Coroutine, Sequence
 from dataclasses import replace
-from typing import Final
+from http import HTTPStatus
+from typing import Any, Final
 
-from soliton.api.errors import NODE_NOT_REACHABLE, TOO_MANY_LONG_ANSWERS
+import msgspec
+
+from soliton.api.errors import NODE_NOT_REACHABLE, TOO_MANY_LONG_ANSWERS, ApiError
 from soliton.api.http import APPLICATION_JSON, Raw, Relayed, Request
 from soliton.api.lookup import node_of
 from soliton.api.rest import transactions
 from soliton.api.rest.signing import read_claimed
 from soliton.api.routes import POST, Body, BodyKind, Handler, Route
+from soliton.api.significands import with_strings
 from soliton.api.translate import refusal, state_refusal
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.table import type_by_id
 from soliton.errors import SolitonError
+from soliton.node.node import Node
 from soliton.node.signatures import is_verified
+from soliton.web.significands import JSON_WITH_STRINGS, Accepted, accepted
 from soliton.web.upstream import Answer, Upstream, UpstreamBusy, UpstreamLost, request_bytes
 
 HANDOVER_PATH: Final = "/.writer/broadcast"
 """Only the writer's unix socket has it."""
+
+MAX_WAITING: Final = 4_096
+"""Transactions that a worker has checked and the writer has not seen; more are refused."""
+MAX_LOT: Final = 64
+"""What the writer does in one go takes about two milliseconds."""
+MAX_LOT_BYTES: Final = 512 * 1024
 
 _VERIFIED: Final = 1
 _PROTOBUF: Final = 2
@@ -76,6 +89,12 @@ _READ_HANDLERS: Final = frozenset(
 )
 
 
+_TASKS: Final[set[asyncio.Task[Any]]] = set()
+"""The loop itself keeps no task from the collector."""
+
+encode_json = msgspec.json.Encoder().encode
+
+
 def only_reads(route: Route) -> bool:
     """Whether the chain alone answers a route."""
     module = route.handler.__module__.rsplit(".", 1)[-1]
@@ -85,7 +104,7 @@ def only_reads(route: Route) -> bool:
 
 def reader_routes(routes: Sequence[Route], upstream: Upstream) -> tuple[Route, ...]:
     """The same routes for a process that reads: others are handed to the writer."""
-    hand_over, broadcast = _passing_on(upstream), _broadcasting(upstream)
+    hand_over, broadcast = _passing_on(upstream), _broadcasting(upstream, Handover(upstream))
     return tuple(
         route
         if only_reads(route)
@@ -113,26 +132,29 @@ def writer_routes(routes: Sequence[Route]) -> tuple[Route, ...]:
 
 
 def _passing_on(upstream: Upstream) -> Handler:
-    async def pass_on(request: Request) -> object:
+    def pass_on(request: Request) -> Coroutine[None, None, object]:
         """The writer's answer to this request."""
-        answer = await _ask(upstream, _as_it_came(request), has_body=request.method != "HEAD")
-        return Relayed(answer.status, answer.headers, answer.chunks())
+        return _passed_on(request, upstream)
 
     return pass_on
 
 
-def _broadcasting(upstream: Upstream) -> Handler:
+async def _passed_on(request: Request, upstream: Upstream) -> object:
+    answer = await _ask(upstream, _as_it_came(request), has_body=request.method != "HEAD")
+    return Relayed(answer.status, answer.headers, answer.chunks())
+
+
+def _broadcasting(upstream: Upstream, handover: Handover) -> Handler:
     def broadcast(request: Request) -> Coroutine[None, None, object]:
         """Check a signed transaction, and let the writer keep it."""
-        return _hand_over(request, upstream)
+        if request.flag("trace"):
+            return _passed_on(request, upstream)
+        return _hand_over(request, handover)
 
     return broadcast
 
 
-async def _hand_over(request: Request, upstream: Upstream) -> object:
-    if request.flag("trace"):
-        answer = await _ask(upstream, _as_it_came(request))
-        return Relayed(answer.status, answer.headers, answer.chunks())
+async def _hand_over(request: Request, handover: Handover) -> object:
     node = node_of(request)
     try:
         transaction = read_claimed(request.json(), node)
@@ -141,30 +163,109 @@ async def _hand_over(request: Request, upstream: Upstream) -> object:
     kind = type_by_id(transaction.type_id)
     flags = _VERIFIED if is_verified(transaction) else 0
     flags |= 0 if transaction.version in kind.binary else _PROTOBUF
-    accept = request.headers.get(b"accept")
-    headers = {b"host": b"writer"} if accept is None else {b"host": b"writer", b"accept": accept}
-    body = bytes((flags,)) + codec.encode(transaction)
-    answer = await _ask(upstream, request_bytes("POST", HANDOVER_PATH, headers, body))
-    said = await answer.read()
-    if answer.status == 200:
+    outcome = await handover.send(Handed(flags, codec.encode(transaction)))
+    if outcome.status == HTTPStatus.OK:
         return codec.to_json(transaction)
-    found = dict(answer.headers)
-    content_type = found.get(b"content-type", APPLICATION_JSON)
-    more = tuple(item for item in answer.headers if item[0] == b"retry-after")
-    return Raw(said, content_type, answer.status, more)
+    if accepted(request.headers.get(b"accept")) is Accepted.STRINGS:
+        return Raw(with_strings(outcome.text), JSON_WITH_STRINGS, outcome.status)
+    return Raw(outcome.text, APPLICATION_JSON, outcome.status)
+
+
+class Handed(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A transaction on its way to the writer."""
+
+    flags: int
+    data: bytes
+
+
+class Outcome(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """What the writer says to it: a status and, unless that is 200, the error as JSON."""
+
+    status: int
+    text: bytes = b""
+
+
+class Handover:
+    """The way of transactions to the writer: what comes while one lot is under way goes with the
+    next.
+    """
+
+    __slots__ = ("_is_sending", "_upstream", "_waiting")
+
+    def __init__(self, upstream: Upstream) -> None:
+        self._upstream = upstream
+        self._waiting: list[tuple[Handed, asyncio.Future[Outcome]]] = []
+        self._is_sending = False
+
+    async def send(self, handed: Handed) -> Outcome:
+        """Hand a transaction over; raises ``ApiError`` when the writer is too busy or away."""
+        if len(self._waiting) >= MAX_WAITING:
+            raise TOO_MANY_LONG_ANSWERS.error()
+        outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self._waiting.append((handed, outcome))
+        if not self._is_sending:
+            self._is_sending = True
+            sending = asyncio.create_task(self._send_all())
+            _TASKS.add(sending)
+            sending.add_done_callback(_TASKS.discard)
+        return await outcome
+
+    async def _send_all(self) -> None:
+        try:
+            while self._waiting:
+                await self._send_lot(self._take_lot())
+        finally:
+            self._is_sending = False
+
+    def _take_lot(self) -> list[tuple[Handed, asyncio.Future[Outcome]]]:
+        count = size = 0
+        for handed, _ in self._waiting[:MAX_LOT]:
+            size += len(handed.data)
+            if count and size > MAX_LOT_BYTES:
+                break
+            count += 1
+        lot, self._waiting = self._waiting[:count], self._waiting[count:]
+        return lot
+
+    async def _send_lot(self, lot: list[tuple[Handed, asyncio.Future[Outcome]]]) -> None:
+        body = encode_lot([handed for handed, _ in lot])
+        try:
+            request = request_bytes("POST", HANDOVER_PATH, {b"host": b"writer"}, body)
+            answer = await _ask(self._upstream, request)
+            outcomes = decode_outcomes(await answer.read())
+        except (ApiError, UpstreamLost, msgspec.MsgspecError) as error:
+            away = error if isinstance(error, ApiError) else NODE_NOT_REACHABLE.error()
+            for _, outcome in lot:
+                if not outcome.done():
+                    outcome.set_exception(away)
+            return
+        for (_, outcome), found in zip(lot, outcomes, strict=True):
+            if not outcome.done():
+                outcome.set_result(found)
 
 
 def take_over(request: Request) -> Raw:
-    """Put a transaction that a reader has checked into the pool."""
+    """Put the transactions that a reader has checked into the pool."""
     node = node_of(request)
-    flags, data = request.body[0], request.body[1:]
-    decode = codec.decode_protobuf if flags & _PROTOBUF else codec.decode_legacy
-    transaction = decode(data, node.network.chain_id)
+    return Raw(encode_outcomes([_take(node, handed) for handed in decode_lot(request.body)]))
+
+
+def _take(node: Node, handed: Handed) -> Outcome:
+    decode = codec.decode_protobuf if handed.flags & _PROTOBUF else codec.decode_legacy
+    family = node.network.family
     try:
-        node.broadcast(transaction, verified=bool(flags & _VERIFIED))
+        transaction = decode(handed.data, node.network.chain_id)
     except SolitonError as error:
-        raise state_refusal(error, transaction, node.network.family) from error
-    return Raw(b"")
+        return _refused(refusal(error, family))
+    try:
+        node.broadcast(transaction, verified=bool(handed.flags & _VERIFIED))
+    except SolitonError as error:
+        return _refused(state_refusal(error, transaction, family))
+    return Outcome(HTTPStatus.OK)
+
+
+def _refused(error: ApiError) -> Outcome:
+    return Outcome(error.kind.status, encode_json(error.body()))
 
 
 def _as_it_came(request: Request) -> bytes:
@@ -180,3 +281,9 @@ async def _ask(upstream: Upstream, data: bytes, *, has_body: bool = True) -> Ans
         raise TOO_MANY_LONG_ANSWERS.error() from error
     except UpstreamLost as error:
         raise NODE_NOT_REACHABLE.error() from error
+
+
+encode_lot = msgspec.msgpack.Encoder().encode
+encode_outcomes = msgspec.msgpack.Encoder().encode
+decode_lot = msgspec.msgpack.Decoder(list[Handed]).decode
+decode_outcomes = msgspec.msgpack.Decoder(list[Outcome]).decode

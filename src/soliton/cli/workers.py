@@ -30,10 +30,11 @@ import msgspec
 
 from soliton.api.app import build_app
 from soliton.api.context import ApiContext
-from soliton.api.readers import reader_routes, writer_routes
+from soliton.api.readers import MAX_LOT_BYTES, reader_routes, writer_routes
 from soliton.cli.run import api_context, run_program, server_limits
 from soliton.errors import EnvironmentProblem
 from soliton.node.node import Node
+from soliton.node.rest_settings import ApiLimits
 from soliton.node.settings import Settings, WalletSettings
 from soliton.node.wallet import Wallet
 from soliton.web.server import RunningServer, ServerLimits, bind, serve, serve_locally
@@ -82,7 +83,13 @@ class Workers:
     async def start(self, context: ApiContext) -> None:
         """Serve; raises ``EnvironmentProblem`` when a worker cannot start."""
         limits = ServerLimits(connections=self._count * MAX_CONNECTIONS, keep_alive_seconds=3_600)
-        app = build_app(context, writer_routes)
+        # Clients have been limited where they came in; what workers send together may be longer.
+        own = ApiLimits(
+            body_bytes=max(context.limits.body_bytes, 2 * MAX_LOT_BYTES),
+            client_percent=0,
+            long_answers=context.limits.long_answers,
+        )
+        app = build_app(replace(context, limits=own), writer_routes)
         self._server = await serve_locally(app, self._socket_path, limits)
         started = [asyncio.get_running_loop().create_future() for _ in range(self._count)]
         for number, each in enumerate(started):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import re
 import sys
@@ -17,7 +18,7 @@ import pytest_asyncio
 from soliton.api import readers
 from soliton.api.app import all_routes, build_app
 from soliton.api.asgi import Application
-from soliton.api.readers import HANDOVER_PATH, only_reads, reader_routes, writer_routes
+from soliton.api.readers import HANDOVER_PATH, Handed, only_reads, reader_routes, writer_routes
 from soliton.chain.transactions import codec
 from soliton.node.pool import PoolFull, UtxPool
 from soliton.node.signatures import is_verified
@@ -146,6 +147,59 @@ async def test_what_is_refused_is_refused_in_the_same_words(
     direct = await call(chain.app, "POST /transactions/broadcast", body, JSON)
     there = await call(reader, "POST /transactions/broadcast", body, JSON)
     assert (there.status, there.body) == (direct.status, direct.body)
+
+
+@pytest.mark.parametrize(("lot", "lot_bytes"), [(7, 1 << 20), (64, 1_000), (64, 1)])
+async def test_what_comes_together_goes_together(
+    chain: PrivateChain, reader: Application, monkeypatch: pytest.MonkeyPatch, lot: int,
+    lot_bytes: int,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(readers, "MAX_LOT", lot)
+    monkeypatch.setattr(readers, "MAX_LOT_BYTES", lot_bytes)
+    chain.mine()
+    sent = [chain.transfer(amount=number + 1) for number in range(40)]
+    sent.insert(20, codec.with_proofs(sent[0], (bytes(64),)))
+    bodies = [msgspec.json.encode(codec.to_json(item)) for item in sent]
+    answers = await asyncio.gather(
+        *(call(reader, "POST /transactions/broadcast", body, JSON) for body in bodies)
+    )
+    # The same transaction with another proof is one that the pool has.
+    assert [answer.status for answer in answers] == [200] * 41
+    assert chain.node.pool.transactions() == sent[:20] + sent[21:]
+    wish = {**JSON, "Accept": "application/json;large-significand-format=string"}
+    poor = msgspec.json.encode(codec.to_json(chain.transfer(amount=10**17)))
+    direct = await call(chain.app, "POST /transactions/broadcast", poor, wish)
+    there = await call(reader, "POST /transactions/broadcast", poor, wish)
+    assert (there.status, there.body) == (direct.status, direct.body)
+    assert there.content_type == direct.content_type
+
+
+async def test_more_than_may_wait_are_told_so(
+    chain: PrivateChain, reader: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readers, "MAX_WAITING", 5)
+    monkeypatch.setattr(readers, "MAX_LOT", 1)
+    chain.mine()
+    bodies = [
+        msgspec.json.encode(codec.to_json(chain.transfer(amount=number + 1)))
+        for number in range(12)
+    ]
+    answers = await asyncio.gather(
+        *(call(reader, "POST /transactions/broadcast", body, JSON) for body in bodies)
+    )
+    refused = [answer for answer in answers if answer.status == 503]
+    assert refused and all(answer.headers[b"retry-after"] == b"1" for answer in refused)
+    assert len(chain.node.pool) == 12 - len(refused)
+
+
+async def test_bytes_that_are_no_transaction_spoil_nothing_else(chain: PrivateChain) -> None:
+    chain.mine()
+    good = chain.transfer()
+    lot = [Handed(1, b"nonsense"), Handed(3, codec.encode(good)), Handed(2, b"\xff")]
+    app = build_app(context_of(chain.node), writer_routes)
+    answer = await call(app, f"POST {HANDOVER_PATH}", readers.encode_lot(lot))
+    assert [item.status for item in readers.decode_outcomes(answer.body)] == [400, 200, 400]
+    assert chain.node.pool.transactions() == [good]
 
 
 def test_what_is_verified_before_its_turn(chain: PrivateChain) -> None:
