@@ -80,6 +80,8 @@ class Accounts:
         # Sums over the pool: an account may have thousands of transactions there.
         self._spent: dict[Address, Amounts] = {}
         self._unobserved: dict[bytes, list[Address]] = {}
+        self.over = False
+        """Set when nobody follows the node for these accounts any more."""
 
     def __len__(self) -> int:
         return len(self._watched)

@@ -35,41 +35,48 @@ class ChainKnowledge:
         self._node = node
         self._own_address = own_address
         self.assets: dict[AssetId | None, Asset] = {None: NATIVE}
+        # What was executed has to be settled, though its asset be gone for a while.
+        self._described: dict[AssetId | None, Asset] = {None: NATIVE}
+        self._doubtful: set[AssetId | None] = set()
         self.features: frozenset[int] = frozenset()
         self.matcher_scripted = False
         self.height = 0
 
     async def asset(self, asset_id: AssetId | None) -> Asset:
         """An asset; raises ``MatcherError`` where there is none."""
+        await self.learn((asset_id,))
         found = self.assets.get(asset_id)
-        if found is None and asset_id is not None:
-            found = await self._node.asset(asset_id)
-            if found is not None:
-                self.assets[asset_id] = found
         if found is None:
             raise MatcherError(errors.ASSET_NOT_FOUND, assetId=asset_text(asset_id))
         return found
 
     def knows(self, order: Order) -> bool:
-        """Whether all assets of an order are known."""
+        """Whether all assets of an order are known for certain."""
         known = self.assets
+        assets = order.amount_asset, order.price_asset, order.matcher_fee_asset
         return (
-            order.amount_asset in known
-            and order.price_asset in known
-            and order.matcher_fee_asset in known
+            assets[0] in known
+            and assets[1] in known
+            and assets[2] in known
+            and not (self._doubtful and self._doubtful.intersection(assets))
         )
 
     async def learn(self, assets: Iterable[AssetId | None]) -> None:
         """Know these assets, as far as they exist."""
         for asset_id in assets:
-            if asset_id not in self.assets and asset_id is not None:
-                found = await self._node.asset(asset_id)
-                if found is not None:
-                    self.assets[asset_id] = found
+            doubtful = asset_id in self._doubtful
+            if asset_id is None or (asset_id in self.assets and not doubtful):
+                continue
+            found = await self._node.asset(asset_id)
+            self._doubtful.discard(asset_id)
+            if found is not None:
+                self.assets[asset_id] = self._described[asset_id] = found
+            else:
+                self.assets.pop(asset_id, None)
 
     def decimals(self, asset_id: AssetId | None) -> int:
         """Those of a known asset, 8 for others."""
-        found = self.assets.get(asset_id)
+        found = self._described.get(asset_id)
         return NATIVE_DECIMALS if found is None else found.decimals
 
     async def refresh(self) -> None:
@@ -82,11 +89,11 @@ class ChainKnowledge:
     async def follow(self, update: NodeUpdate) -> None:
         """What has happened on the node."""
         if update.rolled_back_to is not None:
-            # Assets may be gone, or have another name or script again.
-            self.assets = {None: NATIVE}
+            # Assets may be gone, or have another name or script again: the next order asks.
+            self._doubtful = {each for each in self.assets if each is not None}
         moved = update.status.height != self.height
         changed = update.changed
-        if moved or (changed is not None and self._own_address in changed):
+        if moved or changed is None or self._own_address in changed:
             await self.refresh()
 
     def surroundings(self, *orders: Order) -> Surroundings:
@@ -94,9 +101,9 @@ class ChainKnowledge:
         first = orders[0]
         fee_assets = {each.matcher_fee_asset for each in orders}
         return Surroundings(
-            amount_asset=self.assets[first.amount_asset],
-            price_asset=self.assets[first.price_asset],
-            fee_assets=tuple(self.assets[each] for each in fee_assets),
+            amount_asset=self._described[first.amount_asset],
+            price_asset=self._described[first.price_asset],
+            fee_assets=tuple(self._described[each] for each in fee_assets),
             matcher_scripted=self.matcher_scripted,
             order_v2_active=Feature.SMART_ACCOUNT_TRADING in self.features,
             protobuf_active=Feature.BLOCK_V5 in self.features,

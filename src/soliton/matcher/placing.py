@@ -97,13 +97,17 @@ class Placing:
         """
         order = in_asset_decimals(order)
         fees = await self._check(order)
-        account = accounts.get(from_public_key(order.sender_public_key, order.chain_id))
-        await self._check_sender(order, account, accounts)
+        owner = from_public_key(order.sender_public_key, order.chain_id)
+        await self._check_sender(order, accounts.get(owner), accounts)
+        # The account may have been let go meanwhile; from here on it is held.
+        account = accounts.get(owner)
         async with account.lock:
             await self._check_new(order, account)
             await accounts.ensure(
                 account, (order.amount_asset, order.price_asset, order.matcher_fee_asset, None)
             )
+            if accounts.over:
+                raise MatcherError(errors.MATCHER_IS_STARTING)
             command = self._reserve(order, account, fees, market=market)
             account.placing.add(order.id)
             try:

@@ -83,8 +83,13 @@ class Sequencer:
             if isinstance(error, LeadershipLost):
                 self.lost.set()
             _log.error("the journal did not take %d commands: %s", len(batch), error)
-            for _, future in batch:
-                _refuse(future)
+            _refuse_all(batch)
+        except Exception:  # noqa: BLE001 - whatever it is, nobody may wait for ever
+            await _until_done(before)
+            _log.exception("%d commands could not be stored", len(batch))
+            # The journal may have them or not: it is read again.
+            self.lost.set()
+            _refuse_all(batch)
         else:
             await _until_done(before)
             self._apply(batch, positions)
@@ -133,6 +138,11 @@ class Sequencer:
             if self._last is not None:
                 await asyncio.wait([self._last])
             await asyncio.sleep(0)
+
+
+def _refuse_all(batch: Sequence[tuple[Command, asyncio.Future[list[Event]]]]) -> None:
+    for _, future in batch:
+        _refuse(future)
 
 
 def _refuse(future: asyncio.Future[list[Event]]) -> None:

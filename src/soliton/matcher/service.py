@@ -27,6 +27,7 @@ from soliton.matcher.assets import ChainKnowledge
 from soliton.matcher.core import Listener
 from soliton.matcher.effects import Effects
 from soliton.matcher.errors import DatabaseProblem, NodeUnavailable
+from soliton.matcher.following import follow_node
 from soliton.matcher.journal import Journal
 from soliton.matcher.journal.errors import JournalProblem
 from soliton.matcher.journal.snapshots import KEPT, SnapshotStore
@@ -217,9 +218,10 @@ class Matcher:
         )
         followed = asyncio.Event()
         self.settlement.load()
-        self._serving = [asyncio.create_task(self._follow_node(accounts, followed))]
+        follower = follow_node(self.node, self.settlement, self.chain, accounts, followed)
+        self._serving = [asyncio.create_task(follower)]
         try:
-            await followed.wait()
+            await self._serve_until(followed.wait())
             await self._until_answered(self.settlement.reconcile)
             await self._until_answered(lambda: self._load_accounts(accounts))
             self._accounts = self.effects.accounts = accounts
@@ -231,8 +233,9 @@ class Matcher:
             self.status = ServiceStatus.WORKING
             self._working.set()
             _log.debug("working")
-            await self._until_lost()
+            await self._serve_until(self._sequencer.lost.wait(), self._journal.term_ended())
         finally:
+            accounts.over = True
             self._working.clear()
             if self.status is ServiceStatus.WORKING:
                 self.status = ServiceStatus.STARTING
@@ -241,11 +244,9 @@ class Matcher:
             self._serving = []
         await self._sequencer.drain()
 
-    async def _until_lost(self) -> None:
-        waits = [
-            asyncio.create_task(self._sequencer.lost.wait()),
-            asyncio.create_task(self._journal.term_ended()),
-        ]
+    async def _serve_until(self, *ends: Coroutine[None, None, object]) -> None:
+        """Return when one of these does; raises what ended one of the serving tasks."""
+        waits = [asyncio.create_task(end) for end in ends]
         try:
             await asyncio.wait([*waits, *self._serving], return_when=asyncio.FIRST_COMPLETED)
             for task in self._serving:
@@ -266,22 +267,6 @@ class Matcher:
                 accounts.expect(transaction)
 
     # --- jobs -------------------------------------------------------------------------------------
-
-    async def _follow_node(self, accounts: Accounts, followed: asyncio.Event) -> None:
-        behind = False
-        async for news in self.node.updates():
-            update = msgspec.structs.replace(news, changed=None) if behind else news
-            self.settlement.follow(update)
-            try:
-                await self.chain.follow(update)
-                await accounts.follow(update)
-                behind = False
-            except NodeUnavailable as error:
-                _log.warning("cannot follow the node: %s", error)
-                behind = True
-            followed.set()
-        # A node in this process has stopped: whoever started both stops the matcher next.
-        await asyncio.Event().wait()
 
     async def _flush(self) -> None:
         while True:
@@ -341,14 +326,17 @@ class Matcher:
         if accounts is None:
             return
         order = active.order
-        account = accounts.get(from_public_key(order.sender_public_key, order.chain_id))
-        if order.id in account.canceling:
+        account = accounts.peek(from_public_key(order.sender_public_key, order.chain_id))
+        if account is None or order.id not in account.balances.orders:
             return
         try:
-            self._placing.submit_cancel(active, account, source)
+            if order.id not in account.canceling:
+                self._placing.submit_cancel(active, account, source)
         except MatcherError as error:
             _log.warning("an order stays for now: %s", error)
-            self.effects.expirations.add(active)
+        # The journal may refuse it, as it may refuse what a client has sent before.
+        loop = asyncio.get_running_loop()
+        loop.call_later(_RETRY_SECONDS, self._submit_cancel, active, source)
 
     def _refused(self, transaction_id: bytes, _words: str) -> None:
         if self._accounts is not None:

@@ -1,0 +1,174 @@
+"""What goes wrong at the worst moment: nothing that was executed stays unsettled, nothing hangs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+import pytest_asyncio
+
+from soliton.chain.orders import Side
+from soliton.matcher.journal import Position
+from soliton.matcher.journal.errors import JournalUnavailable
+from soliton.matcher.service import Matcher
+from soliton.matching import errors
+from soliton.matching.errors import MatcherError
+from soliton.matching.model import OrderStatus
+from tests.matcher.kit import (
+    ALICE,
+    BOB,
+    COIN,
+    FEE,
+    PAIR,
+    USD,
+    FakeNode,
+    address_of,
+    eventually,
+    eventually_equal,
+    make_order,
+    running,
+    settings_in,
+)
+
+PRICE = 250
+
+
+@pytest.fixture
+def node() -> FakeNode:
+    node = FakeNode()
+    for keys in (ALICE, BOB):
+        node.fund(keys)
+    return node
+
+
+@pytest_asyncio.fixture
+async def matcher(tmp_path: Path, node: FakeNode) -> AsyncIterator[Matcher]:
+    async with running(settings_in(tmp_path), node) as matcher:
+        yield matcher
+
+
+async def test_what_is_executed_while_blocks_are_taken_off_is_settled(
+    matcher: Matcher, node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a rollback assets are asked for again; orders that were checked before it may be
+    executed before the answer comes.
+    """
+    await matcher.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
+    append, held, asked = matcher._journal.append, asyncio.Event(), asyncio.Event()
+
+    async def slow(payloads: Sequence[bytes]) -> list[Position]:
+        asked.set()
+        await held.wait()
+        return await append(payloads)
+
+    monkeypatch.setattr(matcher._journal, "append", slow)
+    buy = make_order(BOB, Side.BUY, COIN, PRICE)
+    placing = asyncio.create_task(matcher.place(buy, market=False))
+    await asked.wait()
+    gone = node.assets.pop(USD)
+    node.roll_back(0)
+    await eventually(lambda: matcher.chain.height == 0)
+    held.set()
+    await placing
+    [trade] = matcher.trades(PAIR, 10)
+    assert trade.transaction_id is not None
+    with pytest.raises(MatcherError) as caught:
+        await matcher.place(make_order(BOB, Side.BUY, COIN, PRICE), market=False)
+    assert caught.value.kind is errors.ASSET_NOT_FOUND
+    node.assets[USD] = gone
+    await matcher.place(make_order(BOB, Side.BUY, COIN, PRICE), market=False)
+
+
+async def test_news_of_a_moment_without_node_are_not_lost(matcher: Matcher, node: FakeNode) -> None:
+    await matcher.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
+    await matcher.place(make_order(BOB, Side.BUY, COIN, PRICE), market=False)
+    await eventually(lambda: len(node.sent) == 1)
+    exchange = node.sent[0]
+    await asyncio.sleep(0.02)
+    before = node.balances[address_of(BOB)]
+    after = {None: before[None] + COIN - FEE, USD: before[USD] - PRICE}
+    node.balances[address_of(BOB)] = after
+    node.down = True
+    node.mine(exchange)
+    await asyncio.sleep(0.02)
+    node.down = False
+    await eventually_equal(lambda: matcher.tradable(address_of(BOB), PAIR), after)
+
+
+async def test_a_command_that_cannot_be_stored_is_refused(
+    matcher: Matcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the reason: nobody waits for ever, and nothing stays set aside."""
+
+    async def fault(_payloads: Sequence[bytes]) -> list[Position]:
+        raise RuntimeError("nobody has thought of this")
+
+    monkeypatch.setattr(matcher._journal, "append", fault)
+    order = make_order(ALICE, Side.SELL, COIN, PRICE)
+    with pytest.raises(MatcherError) as caught:
+        await asyncio.wait_for(matcher.place(order, market=False), 3)
+    assert caught.value.kind is errors.CAN_NOT_PERSIST_EVENT
+    monkeypatch.undo()
+    await eventually_equal(lambda: _reserved(matcher), {})
+
+
+async def _reserved(matcher: Matcher) -> object:
+    try:
+        return await matcher.reserved(address_of(ALICE))
+    except MatcherError as error:
+        return error.kind
+
+
+async def test_an_order_expires_though_the_journal_failed_once(
+    tmp_path: Path, node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = [0]
+    settings = settings_in(tmp_path)
+    clock = settings.clock
+    settings = msgspec.structs.replace(settings, clock=lambda: clock() + late[0])
+    async with running(settings, node) as matcher:
+        order = make_order(ALICE, Side.SELL, COIN, PRICE, lifetime_ms=90_000)
+        await matcher.place(order, market=False)
+        append, failed = matcher._journal.append, asyncio.Event()
+
+        async def full(payloads: Sequence[bytes]) -> list[Position]:
+            if not failed.is_set():
+                failed.set()
+                raise JournalUnavailable("no space left on device")
+            return await append(payloads)
+
+        monkeypatch.setattr(matcher._journal, "append", full)
+        late[0] = 100_000
+        await failed.wait()
+        info = matcher.order_info
+        await eventually(
+            lambda: (found := info(order.id)) is not None and found.status is OrderStatus.CANCELLED
+        )
+
+
+async def test_an_order_that_was_being_checked_is_not_taken_by_the_next_term(
+    matcher: Matcher, node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its balance was looked up among accounts that are gone."""
+    held, asked = asyncio.Event(), asyncio.Event()
+
+    async def slow(_order_id: bytes) -> bool:
+        asked.set()
+        await held.wait()
+        return False
+
+    monkeypatch.setattr(node, "was_executed", slow)
+    order = make_order(ALICE, Side.SELL, COIN, PRICE)
+    placing = asyncio.create_task(matcher.place(order, market=False))
+    await asked.wait()
+    node.balances[address_of(ALICE)] = {None: 0, USD: 0}
+    accounts = matcher._accounts
+    matcher._sequencer.lost.set()
+    await eventually(lambda: matcher._accounts not in (None, accounts))
+    held.set()
+    with pytest.raises(MatcherError):
+        await placing
+    assert matcher.order_info(order.id) is None
