@@ -47,6 +47,8 @@ from soliton.matching.pairs import AssetPair, pair_to_bytes, read_pair
 MAP_BYTES: Final = 1 << 36
 """How large the database may become; the address space is reserved, not the disk."""
 ID_BYTES: Final = 32
+MAX_CACHED_LISTS: Final = 10_000
+"""Lists of finalised orders that are kept at hand: those of accounts that trade now."""
 MAX_TRANSACTIONS_PER_ORDER: Final = 10_000
 """So many are read for one order; an order that is filled in more pieces shows the first ones."""
 
@@ -95,6 +97,7 @@ class OrdersDatabase:
         self._kept = max_finalized * ID_BYTES
         self._fresh: dict[bytes, bytes | None] = {}
         self._writing: dict[bytes, bytes | None] = {}
+        self._lists: dict[bytes, bytes] = {}
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="orders-db")
         try:
             directory.mkdir(parents=True, exist_ok=True)
@@ -216,9 +219,12 @@ class OrdersDatabase:
             return
         self._fresh[_INFO + info.id] = _encode(info)
         pair = pair_to_bytes(info.pair)
+        if len(self._lists) > MAX_CACHED_LISTS:
+            self._lists.clear()
         for key in (_HISTORY + info.owner, _PAIR_HISTORY + info.owner + pair):
-            ids = (self._get(key) or b"") + info.id
-            self._fresh[key] = ids[-self._kept :] if self._kept else b""
+            known = self._lists.get(key)
+            ids = ((self._get(key) or b"") if known is None else known) + info.id
+            self._fresh[key] = self._lists[key] = ids[-self._kept :] if self._kept else b""
 
     def order(self, order_id: bytes) -> OrderInfo | None:
         """A finalised order."""

@@ -130,8 +130,9 @@ class Placing:
 
     async def _check(self, order: Order) -> AcceptedFees:
         pair = pair_of(order)
-        check_pair(pair, self._placement, None)
         if not self._chain.knows(order):
+            # No question to the node about pairs that are not traded anyway.
+            check_pair(pair, self._placement, None)
             await self._chain.learn((pair.price_asset, pair.amount_asset, order.matcher_fee_asset))
         check_pair(pair, self._placement, self._chain.assets)
         market = None

@@ -91,6 +91,9 @@ def minimum_fee(
     match mode_of(fee, offer.pair):
         case FixedFee(min_fee=least):
             return MinimumFee(least)
+        case DynamicFee() as dynamic if offer.fee_asset is None and factor == 1:
+            # The usual case, where there is nothing to convert.
+            return MinimumFee(dynamic.base_fee + extra)
         case DynamicFee() as dynamic:
             base = EXACT.add(EXACT.multiply(factor, Decimal(dynamic.base_fee)), Decimal(extra))
             return MinimumFee(round_up(_by_rate(base, offer.fee_asset, assets, rates)))
