@@ -54,6 +54,7 @@ def test_kafka() -> None:
         {"type": "kafka"},
         {"local": {"sync": "sometimes"}},
         {"type": "kafka", "kafka": {"servers": "a:1", "role": "king"}},
+        {"type": "kafka", "kafka": {"servers": "a:1", "group": "n" * 257}},
     ],
 )
 def test_wrong_ones_are_refused(wrong: dict[str, object]) -> None:

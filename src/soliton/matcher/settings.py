@@ -27,6 +27,7 @@ from soliton.crypto.errors import Base58Error
 from soliton.crypto.hashes import secure_hash
 from soliton.crypto.keys import KeyPair, key_pair_from_account_seed
 from soliton.matcher.errors import MatcherSettingsError
+from soliton.matcher.journal.leadership import MAX_NAME_BYTES
 from soliton.matcher.trading_settings import TradingSettings, read_trading
 
 MATCHER_PORT: Final = 6886
@@ -272,6 +273,9 @@ def _queue(section: Section) -> Queue:
     servers = kafka.text("servers", "")
     if kind == KAFKA and not servers:
         kafka.refuse("servers", "host:port of one broker or more, with commas between")
+    group = kafka.text("group", "dex-server-0")
+    if not 0 < len(group.encode()) <= MAX_NAME_BYTES:
+        kafka.refuse("group", f"a name of at most {MAX_NAME_BYTES} bytes")
     # The reference's way to have a matcher that only reads.
     standby = not kafka.section("producer").truth("enable", True)
     return Queue(
@@ -281,7 +285,7 @@ def _queue(section: Section) -> Queue:
         segment_bytes=local.whole("segment-bytes", 64 * 1024 * 1024, 4_096, MAX_COUNT),
         servers=servers,
         topic=kafka.text("topic", "dex-events"),
-        group=kafka.text("group", "dex-server-0"),
+        group=group,
         lease_ms=kafka.duration_ms("lease", 10_000),
         role="standby" if standby else _one_of(kafka, "role", ROLES),
         delivery_ms=kafka.duration_ms("delivery-timeout", 15_000),

@@ -158,6 +158,20 @@ async def test_a_matcher_takes_its_own_place_again_at_once(opened: Opener) -> No
     assert [r.payload for r in await read(again, beginning)] == [b"three"]
 
 
+async def test_it_does_so_from_a_snapshot_too(opened: Opener) -> None:
+    """Who begins behind the claim knows the master's name from its beats."""
+    before = opened("a", lease=0.3)
+    await lead(before)
+    (first,) = await before.append([b"one"])
+    await asyncio.sleep(0.3)
+    (second,) = await before.append([b"two"])
+    again = opened("a", lease=60)
+    async with asyncio.timeout(10):
+        assert [r.payload for r in await lead(again, first.offset + 1)] == [b"two"]
+    (third,) = await again.append([b"three"])
+    assert third.offset > second.offset
+
+
 async def test_who_stands_by_does_not_lead(opened: Opener) -> None:
     standby = opened("b", Role.STANDBY)
     task = asyncio.create_task(lead(standby))

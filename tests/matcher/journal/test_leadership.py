@@ -45,7 +45,7 @@ def entry_of(word: str) -> Entry:
     if kind == "c":
         return Command(int(rest), 5, b"x")
     if kind == "b":
-        return Beat(int(rest))
+        return Beat(int(rest), "k")
     if kind == "r":
         return Resignation(int(rest))
     term, after = rest.split("@")
@@ -71,7 +71,10 @@ def test_a_vacant_place_is_known() -> None:
     resumed = Terms(IDENTITY)
     resumed.resume(7, Command(3, 1, b""))
     assert (resumed.vacant, resumed.master) == (False, None)
-    assert resumed.take(8, entry_of("k4@7")) is Verdict.TERM_BEGAN
+    assert resumed.name is None
+    resumed.take(8, Beat(3, "j"))
+    assert resumed.name == "j"
+    assert resumed.take(9, entry_of("k4@8")) is Verdict.TERM_BEGAN
 
 
 def test_another_matcher_is_refused() -> None:
@@ -88,7 +91,7 @@ ENTRIES = st.one_of(
         *(st.binary(min_size=32, max_size=32), st.binary(min_size=16, max_size=16)),
         st.text(max_size=60),
     ),
-    st.builds(Beat, TERMS),
+    st.builds(Beat, TERMS, st.text(max_size=60)),
     st.builds(Resignation, TERMS),
 )
 
@@ -105,6 +108,12 @@ def test_other_bytes_are_refused(data: bytes) -> None:
     except WrongJournal:
         return
     assert encode(entry) == data or isinstance(entry, Claim)
+
+
+def test_long_names_are_refused() -> None:
+    for entry in (Beat(1, "n" * 257), Claim(1, 0, False, IDENTITY, bytes(16), "n" * 257)):
+        with pytest.raises(WrongJournal):
+            decode(encode(entry))
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from("cbkKr"), st.integers(0, 3))))
@@ -127,7 +136,12 @@ def test_no_two_masters(steps: list[tuple[int, str, int]]) -> None:
             )))  # fmt: skip
         elif mine:
             made: Entry = Command(terms.term, 1, b"")
-            log.append((who, {"c": made, "b": Beat(terms.term)}.get(what, Resignation(terms.term))))
+            log.append(
+                (
+                    who,
+                    {"c": made, "b": Beat(terms.term, str(who))}.get(what, Resignation(terms.term)),
+                )
+            )
     judge = Terms(IDENTITY)
     master: int | None = None
     for offset, (author, entry) in enumerate(log):

@@ -257,7 +257,7 @@ class KafkaJournal:
         # Both hold once: two processes that want the same place shall not depose each other again
         # and again. A matcher that was started anew takes its own place at once.
         ordered = self._started_anew and role is Role.MASTER and terms.term > 0
-        own_place = self._started_anew and terms.master is not None and terms.master.name == name
+        own_place = self._started_anew and terms.name == name
         now = asyncio.get_running_loop().time()
         silent = now - self._heard
         lease = self._settings.lease_seconds
@@ -304,12 +304,16 @@ class KafkaJournal:
         return positions
 
     async def _lead(self, term: _Term) -> None:
-        """Write what waits, or a beat when nothing does, until the term ends."""
-        beat = encode(Beat(term.terms.term))
+        """Write what waits, and beats, until the term ends."""
+        beat = encode(Beat(term.terms.term, self._settings.name))
+        loop = asyncio.get_running_loop()
+        pause = self._settings.lease_seconds / BEATS_PER_LEASE
+        next_beat = loop.time() + pause
         cause: JournalProblem | None = None
         try:
             while self._waiting or not self._stopping:
-                if not await self._something_waits():
+                if not await self._something_waits(next_beat) or loop.time() >= next_beat:
+                    next_beat = loop.time() + pause
                     await self._write(term, [beat])
                     continue
                 group = self._waiting.take(WRITE_BYTES, WRITE_COUNT)
@@ -331,12 +335,12 @@ class KafkaJournal:
         finally:
             self._end_term(cause)
 
-    async def _something_waits(self) -> bool:
+    async def _something_waits(self, until: float) -> bool:
+        """Wait for commands up to a time of the event loop: whether there are any."""
         if not self._waiting and not self._stopping:
             self._arrived.clear()
-            pause = self._settings.lease_seconds / BEATS_PER_LEASE
             try:
-                async with asyncio.timeout(pause):
+                async with asyncio.timeout_at(until):
                     await self._arrived.wait()
             except TimeoutError:
                 pass

@@ -6,14 +6,15 @@ meantime: it names the last valid entry that its author had read, and counts if 
 last. (A claim that an operator ordered counts without this condition.) From then on entries of
 former terms are void for everybody: it does not matter how late a deposed master's bytes arrive,
 nor what its clock says. A master that is silent for a lease is deposed by the next who claims, so
-one that has nothing to write sends a beat.
+each sends a beat from time to time. Beats also tell its name to those who begin to read later.
 
 An entry, all integers big-endian:
 
     kind 1 | term 8 | then, of a
     command: timestamp 8 | payload
     claim:   last valid offset 8, signed | ordered 1 | identity 32 | author 16 | name, UTF-8
-    beat, resignation: nothing
+    beat:    name, UTF-8
+    resignation: nothing
 
 What lives here: entries as bytes, and the verdicts. What does not: when somebody claims, and the
 log itself (``kafka``).
@@ -68,9 +69,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """The master of ``term`` is there."""
+    """The master of ``term`` is there, and is called ``name``."""
 
     term: int
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +98,8 @@ def encode(entry: Entry) -> bytes:
         case Claim():
             body = _CLAIM.pack(entry.after, entry.ordered, entry.identity, entry.author)
             return _HEAD.pack(_CLAIM_KIND, entry.term) + body + entry.name.encode()
-        case Beat(term):
-            return _HEAD.pack(_BEAT_KIND, term)
+        case Beat(term, name):
+            return _HEAD.pack(_BEAT_KIND, term) + name.encode()
         case Resignation(term):
             return _HEAD.pack(_RESIGNATION_KIND, term)
 
@@ -114,10 +116,10 @@ def decode(data: bytes) -> Entry:
             after, ordered, identity, author = _CLAIM.unpack_from(rest)
             name = rest[_CLAIM.size :].decode()
             return Claim(term, after, ordered, identity, author, name)
+        if kind == _BEAT_KIND and len(rest) <= MAX_NAME_BYTES:
+            return Beat(term, rest.decode())
     except (struct.error, UnicodeDecodeError):
         kind = 0
-    if kind == _BEAT_KIND and not rest:
-        return Beat(term)
     if kind == _RESIGNATION_KIND and not rest:
         return Resignation(term)
     raise WrongJournal("the topic holds something else than the journal of a matcher")
@@ -141,7 +143,9 @@ class Terms:
         self.term = 0
         """The number of the term; 0 before the first."""
         self.master: Claim | None = None
-        """Who leads, where that is known."""
+        """The claim of who leads, where that was read."""
+        self.name: str | None = None
+        """The name of who leads, where that is known."""
         self.vacant = True
         """Whether nobody leads: before the first term, and after a resignation."""
         self.last_valid = NOBODY
@@ -164,6 +168,7 @@ class Terms:
                 return Verdict.VOID
             self.last_valid = offset
             self.term, self.master, self.vacant = entry.term, entry, False
+            self.name = entry.name
             return Verdict.TERM_BEGAN
         if entry.term != self.term:
             return Verdict.VOID
@@ -171,6 +176,8 @@ class Terms:
         if isinstance(entry, Command):
             self.timestamp = entry.timestamp
             return Verdict.COMMAND
-        if isinstance(entry, Resignation):
-            self.master, self.vacant = None, True
+        if isinstance(entry, Beat):
+            self.name = entry.name
+        else:
+            self.master, self.name, self.vacant = None, None, True
         return Verdict.OTHER
