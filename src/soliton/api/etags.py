@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from soliton.chain.blocks import Block
 from soliton.crypto import base58
 from soliton.node.chain import Chain
+from soliton.storage.layout import BlockMeta
 from soliton.web.significands import Accepted
 
 _OF_STATE: Final = (
@@ -50,18 +50,19 @@ def depends_on_chain_alone(path: str) -> bool:
 class StateTags:
     """The tags of the present state, one for each form that numbers may have."""
 
-    __slots__ = ("_block", "_tags")
+    __slots__ = ("_meta", "_tags")
 
     def __init__(self) -> None:
-        self._block: Block | None = None
+        self._meta: BlockMeta | None = None
         self._tags: tuple[bytes, bytes] = (b"", b"")
 
     def tag(self, chain: Chain, wish: Accepted) -> bytes:
         """The tag of an answer about the chain as it is now."""
-        block = chain.last_block
-        if block is not self._block:
-            name = base58.encode(block.id).encode()
-            self._block, self._tags = block, (b'"%s"' % name, b'"%s.strings"' % name)
+        # Not the block itself: a process that only reads would have to decode all of it.
+        meta = chain.meta(chain.height)
+        if meta is not self._meta:
+            name = base58.encode(meta.id).encode()
+            self._meta, self._tags = meta, (b'"%s"' % name, b'"%s.strings"' % name)
         return self._tags[wish is Accepted.STRINGS]
 
 
