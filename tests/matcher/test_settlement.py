@@ -71,6 +71,7 @@ async def setting(tmp_path: Path) -> AsyncIterator[Setting]:
         lambda *both: refused.append(both),
         lost.append,
     )
+    settlement.load()
     tasks = [asyncio.create_task(each) for each in settlement.tasks()]
     yield Setting(node, database, settlement, refused, lost)
     for task in tasks:
@@ -123,8 +124,31 @@ async def test_refused_for_now_and_for_good(setting: Setting) -> None:
 async def test_too_old_ones_are_given_up(setting: Setting) -> None:
     old = transaction(1, NOW - 7_200_001)
     setting.settlement.add(old)
-    await eventually(lambda: setting.refused == [(old.id, "it is too old")])
-    assert setting.node.sent == []
+    await asyncio.sleep(0.03)
+    assert setting.node.sent == [] and setting.database.pending() == {}
+    assert setting.database.transaction(old.id) == old
+
+
+async def test_one_that_becomes_too_old_on_its_way_is_refused(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setting.node.answer = BroadcastAnswer(Broadcast.RETRY, "not yet")
+    first = transaction(1)
+    setting.settlement.add(first)
+    await eventually(lambda: len(setting.node.sent) == 1)
+    monkeypatch.setattr(setting.settlement, "_clock", lambda: NOW + 7_200_001)
+    await eventually(lambda: setting.refused == [(first.id, "it is too old")])
+
+
+async def test_a_standby_only_writes_down(setting: Setting) -> None:
+    setting.settlement.rest()
+    first = transaction(1)
+    setting.settlement.add(first)
+    await asyncio.sleep(0.03)
+    assert setting.node.sent == [] and len(setting.settlement) == 0
+    setting.settlement.load()
+    await setting.settlement.reconcile()
+    await eventually(lambda: [each.id for each in setting.node.sent] == [first.id])
 
 
 async def test_rolled_back_ones_are_sent_again_until_they_are_deep(setting: Setting) -> None:
@@ -149,7 +173,7 @@ async def test_rolled_back_ones_are_sent_again_until_they_are_deep(setting: Sett
 async def test_what_an_earlier_run_left_is_looked_up_and_sent(setting: Setting) -> None:
     mined, lost = transaction(1), transaction(2)
     for each in (mined, lost):
-        setting.database.put_transaction(each, NOW)
+        setting.database.put_transaction(each)
     setting.node.heights[mined.id] = 1
     setting.settlement.load()
     await setting.settlement.reconcile()

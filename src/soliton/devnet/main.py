@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +27,7 @@ from soliton.cli.run import (
 from soliton.crypto.hashes import secure_hash
 from soliton.crypto.keys import KeyPair, key_pair
 from soliton.devnet.accounts import RICH_SEED, DevnetAccount, describe, funded_accounts
+from soliton.errors import SolitonError
 from soliton.node.mining import mine_in_rhythm, mine_on_demand
 from soliton.node.node import Node
 from soliton.node.settings import Settings, api_key_hash_text, load_settings
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from soliton.matcher.run import RunningMatcher
 
 API_KEY: Final = "waves-private-node"
+
+_log = logging.getLogger(__name__)
 
 
 class Ports(NamedTuple):
@@ -101,6 +105,8 @@ async def _serve(
         parts.push_async_callback(server.stop)
         matcher = await _start_matcher(node, settings, plan)
         parts.push_async_callback(matcher.stop)
+        watching = asyncio.create_task(_stop_without(matcher, node))
+        parts.callback(watching.cancel)
         signer = await start_signer(settings, _url(server))
         parts.push_async_callback(signer.stop)
         mining = asyncio.create_task(_mining(node, account, block_time))
@@ -116,6 +122,16 @@ async def _start_matcher(node: Node, settings: Settings, plan: _MatcherPlan) -> 
 
     host, key_hash = settings.rest_api.bind_address, secure_hash(API_KEY.encode())
     return await start(node, host, plan.port, key_hash, durable=plan.durable)
+
+
+async def _stop_without(matcher: RunningMatcher, node: Node) -> None:
+    """A devnet whose matcher has failed is none: end it, with the reason in the log."""
+    try:
+        await matcher.matcher.ended()
+    except SolitonError as error:
+        _log.error("the matcher has ended: %s", error)
+    finally:
+        node.request_stop()
 
 
 def _url(service: RunningService) -> str:

@@ -72,8 +72,8 @@ _decode_trade = msgspec.msgpack.Decoder(Trade).decode
 
 
 class PendingRecord(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """A transaction that has to come onto the chain: when it was made (ms), and at which height it
-    was seen last (0: never).
+    """A transaction that has to come onto the chain: its own time (ms), and at which height it was
+    seen last (0: never).
     """
 
     created: int
@@ -283,10 +283,10 @@ class OrdersDatabase:
 
     # --- transactions -----------------------------------------------------------------------------
 
-    def put_transaction(self, transaction: AnyTransaction, created: int) -> None:
+    def put_transaction(self, transaction: AnyTransaction) -> None:
         """Keep a transaction that has to come onto the chain."""
         self._fresh[_TRANSACTION + transaction.id] = codec.encode(transaction)
-        self._fresh[_PENDING + transaction.id] = _encode(PendingRecord(created))
+        self._fresh[_PENDING + transaction.id] = _encode(PendingRecord(transaction.timestamp))
 
     def transaction(self, transaction_id: bytes) -> AnyTransaction | None:
         """A transaction that was made here."""

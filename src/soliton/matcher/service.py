@@ -159,7 +159,8 @@ class Matcher:
             await self.node.close()
 
     async def _live(self) -> None:
-        jobs = [asyncio.create_task(job) for job in (self._flush(), self._take_snapshots())]
+        work = (self._flush(), self._take_snapshots(), self._forget_old())
+        jobs = [asyncio.create_task(job) for job in work]
         try:
             await self._until_answered(self._learn_rules)
             self._recover_engine()
@@ -240,6 +241,7 @@ class Matcher:
             if self.status is ServiceStatus.WORKING:
                 self.status = ServiceStatus.STARTING
             self._accounts = self.effects.accounts = None
+            self.settlement.rest()
             await _end(self._serving)
             self._serving = []
         await self._sequencer.drain()
@@ -283,6 +285,13 @@ class Matcher:
             for active in self.effects.expirations.take_due(now):
                 self._submit_cancel(active, CancelSource.EXPIRATION)
             await asyncio.sleep(_EXPIRATION_SECONDS)
+
+    async def _forget_old(self) -> None:
+        """One that only follows a journal hears nothing of the chain."""
+        while True:
+            await asyncio.sleep(_LONGEST_SLEEP)
+            if self._accounts is None:
+                self.settlement.forget_old()
 
     async def _take_snapshots(self) -> None:
         while True:

@@ -83,6 +83,7 @@ class Settlement:
         self._to_send: deque[bytes] = deque()
         self._wake = asyncio.Event()
         self._height = 0
+        self._active = False
         self.counts = SettlementCounts()
 
     def __len__(self) -> int:
@@ -99,12 +100,26 @@ class Settlement:
         senders = [self._send_all() for _ in range(parallel)]
         return [*senders, self._send_again()]
 
-    def load(self) -> None:
-        """Take up what an earlier run, or an earlier term of this one, has left."""
+    def rest(self) -> None:
+        """Only write down what has to be sent: somebody else sends it, or nobody can yet."""
+        self._active = False
         self._pending = {}
         self._to_send.clear()
+
+    def load(self) -> None:
+        """Take up what an earlier run, or an earlier term of this one, has left."""
+        self.rest()
+        self.forget_old()
+        self._active = True
         for transaction_id, record in self._database.pending().items():
             self._pending[transaction_id] = _Sent(record.created, None, record.height)
+
+    def forget_old(self) -> None:
+        """Let go of what no node would take any more, whatever became of it."""
+        oldest = self._clock() - self._settings.max_age_ms
+        for transaction_id, record in self._database.pending().items():
+            if record.created < oldest:
+                self._database.settle(transaction_id)
 
     async def reconcile(self) -> None:
         """Ask the node what it has of all this, and send the rest; raises ``NodeUnavailable``."""
@@ -122,11 +137,14 @@ class Settlement:
         """Bring a new transaction onto the chain."""
         if transaction.id in self._pending:
             return
-        now = self._clock()
-        self._database.put_transaction(transaction, now)
-        sent = self._pending[transaction.id] = _Sent(now, transaction)
         self.counts.made += 1
-        self._queue(transaction.id, sent)
+        self._database.put_transaction(transaction)
+        if self._clock() - transaction.timestamp > self._settings.max_age_ms:
+            # A journal that is read again from long ago: its exchanges are settled, or lost.
+            self._database.settle(transaction.id)
+        elif self._active:
+            sent = self._pending[transaction.id] = _Sent(transaction.timestamp, transaction)
+            self._queue(transaction.id, sent)
 
     def follow(self, update: NodeUpdate) -> None:
         """What has happened on the node."""
