@@ -314,7 +314,9 @@ class Matcher:
             await self.database.flush()
             await asyncio.to_thread(self._snapshots.save, offset, body)
             self._snapshot_offsets = tuple(sorted({*self._snapshot_offsets, offset})[-KEPT:])
-            await self._journal.truncate_before(self._snapshot_offsets[0] + 1)
+            if len(self._snapshot_offsets) == KEPT:
+                # With an older one at hand, so that a damaged file on the disk is not the end.
+                await self._journal.truncate_before(self._snapshot_offsets[0] + 1)
 
     # --- what parts tell each other ---------------------------------------------------------------
 

@@ -24,7 +24,12 @@ from soliton.matcher.journal.errors import (
     LeadershipLost,
     WrongJournal,
 )
-from soliton.matcher.journal.segments import SEGMENT_HEADER_BYTES, encode_records, scan_segment
+from soliton.matcher.journal.segments import (
+    SEGMENT_HEADER_BYTES,
+    encode_records,
+    read_segment_header,
+    scan_segment,
+)
 
 IDENTITY = bytes(range(32))
 SMALL = EmbeddedSettings(segment_bytes=1_000)
@@ -175,6 +180,16 @@ def test_holes_in_what_nobody_was_answered_for_are_cut(hole: int, width: int, fi
     assert scan.end >= end
     assert scan.next_offset >= 1
     assert torn == group or scan.end < end + len(group)
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_behind_a_header_are_scanned(data: bytes) -> None:
+    path = _Scratch.path
+    path.write_bytes(bytes(SEGMENT_HEADER_BYTES) + data)
+    scan = scan_segment(path, 0)
+    assert (scan.end, scan.next_offset) == (SEGMENT_HEADER_BYTES, 0)
+    with pytest.raises(WrongJournal):
+        read_segment_header(path, IDENTITY)
 
 
 class _Scratch:
