@@ -16,6 +16,8 @@ import random
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -88,23 +90,28 @@ async def write(journal: EmbeddedJournal, commands: list[Command]) -> None:
     await journal.close()
 
 
-def tell(what: str, count: int, seconds: float, asked: int | None = None) -> None:
-    """One line of figures."""
+@contextmanager
+def measured(what: str, count: int, asked: int | None = None) -> Iterator[None]:
+    """Print a line of figures about what is done inside."""
+    cpu, started = time.process_time(), time.perf_counter()
+    yield
+    rate = count / (time.perf_counter() - started)
+    cost = (time.process_time() - cpu) / count * 1e6
     bar = "" if asked is None else f"   (asked {asked:,})"
-    print(f"{what:<52} {count / seconds:>10,.0f} commands/s{bar}")
+    print(f"{what:<52} {rate:>10,.0f} commands/s {cost:>7.1f} µs CPU each{bar}")
 
 
-async def restart(settings: MatcherSettings, node: FakeNode) -> float:
-    """Seconds until a matcher takes orders."""
+async def restart(
+    settings: MatcherSettings, node: FakeNode, what: str, count: int, asked: int | None = None
+) -> None:
+    """Measure from a matcher's start until it takes orders."""
     for path in (settings.directory / "snapshots").glob("*"):
         path.unlink()
     matcher = make_matcher(settings, node)
-    started = time.perf_counter()
-    await matcher.start()
-    await matcher.working()
-    seconds = time.perf_counter() - started
+    with measured(what, count, asked):
+        await matcher.start()
+        await matcher.working()
     await matcher.stop()
-    return seconds
 
 
 async def bury(settings: MatcherSettings) -> None:
@@ -134,23 +141,19 @@ async def main() -> None:
         await write(journal, orders_of(count))
         directory, identity = settings.directory / JOURNAL_NAME, identity_of(settings)
 
-        started = time.perf_counter()
-        read = sum(map(len, stored(directory, identity)[1]))
-        tell("reading the journal", read, time.perf_counter() - started)
-
+        with measured("reading the journal", count):
+            assert sum(map(len, stored(directory, identity)[1])) == count
         engine = Engine(MatchingSettings(order_v4_start_offset=0))
         events = 0
-        started = time.perf_counter()
-        for batch in stored(directory, identity)[1]:
-            for offset, timestamp, payload in batch:
-                events += len(engine.apply(offset, timestamp, decode(payload)))
-        tell("reading and matching", count, time.perf_counter() - started, ASKED)
-
-        lost = await restart(settings, node)
+        with measured("reading and matching", count, ASKED):
+            for batch in stored(directory, identity)[1]:
+                for offset, timestamp, payload in batch:
+                    events += len(engine.apply(offset, timestamp, decode(payload)))
+        lost = "a matcher without its database: all is made again"
+        await restart(settings, node, lost, count)
         await bury(settings)
-        kept = await restart(settings, node)
-        tell("a matcher with its database, until it takes orders", count, kept, ASKED)
-        tell("the same without its database: all is made again", count, lost)
+        kept = "a matcher with its database, until it takes orders"
+        await restart(settings, node, kept, count, ASKED)
         size = sum(path.stat().st_size for path in directory.glob("*.journal"))
         print(f"{count} commands, {events} events, {size / 1e6:.1f} MB of journal")
 
