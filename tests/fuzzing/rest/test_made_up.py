@@ -15,3 +15,13 @@ def test_made_up_requests_find_nothing() -> None:
     assert outcome.cases > 500, outcome.report
     assert outcome.passed, outcome.report
     assert not any(word in outcome.log for word in FAULTS), outcome.log
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SCHEMATHESIS.exists(), reason="no Schemathesis: make fuzzing-rest")
+def test_made_up_requests_to_the_matcher_find_nothing() -> None:
+    outcome = run(1, 20, seed=1, matcher=True)
+    print(f"made-up requests to the matcher: {outcome.cases} cases")
+    assert outcome.cases > 200, outcome.report
+    assert outcome.passed, outcome.report
+    assert not any(word in outcome.log for word in FAULTS), outcome.log

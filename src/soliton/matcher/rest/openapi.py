@@ -112,7 +112,11 @@ def _operation(route: Route) -> dict[str, Any]:
             },
             "default": {
                 "description": "Refused, with a code that says why.",
-                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
+                "content": {
+                    "application/json": {"schema": {"$ref": "#/components/schemas/Error"}},
+                    # What no route takes, and bodies that are too long.
+                    "text/plain": {"schema": {"type": "string"}},
+                },
             },
         },
     }
