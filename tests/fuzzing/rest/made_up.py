@@ -23,6 +23,7 @@ from pathlib import Path
 from tests.e2e.programs import API_KEY, devnet
 
 SCHEMATHESIS = Path(__file__).parent / ".venv" / "bin" / "schemathesis"
+CONFIGURATION = Path(__file__).parent / "schemathesis.toml"
 NOT_CHECKED = (
     "unsupported_method",
     "positive_data_acceptance",
@@ -64,6 +65,7 @@ def run(
         checks = (*NOT_CHECKED, *(NOT_CHECKED_OF_MATCHER if matcher else ()))
         command = [
             str(SCHEMATHESIS),
+            f"--config-file={CONFIGURATION}",
             "run",
             f"{program.matcher_url if matcher else program.node_url}/api-docs/openapi.json",
             "--checks=all",

@@ -15,6 +15,7 @@ from soliton.api.errors import (
     CUSTOM_VALIDATION_ERROR,
     INVALID_ADDRESS,
     SERVER_REQUEST_TIMEOUT,
+    UNSUPPORTED_TRANSACTION_TYPE,
     WRONG_JSON,
     WRONG_JSON_DATA,
 )
@@ -246,6 +247,7 @@ ROUTES: tuple[Route, ...] = (
         response=_RESPONSE,
         example=examples.SIMULATED,
         errors=(
+            UNSUPPORTED_TRANSACTION_TYPE,
             WRONG_JSON,
             WRONG_JSON_DATA,
             INVALID_ADDRESS,
