@@ -40,6 +40,15 @@ window.type = (element, text) => {
 };
 true
 """
+FOLLOW = """
+window.seen = [];
+window.follow = target => {
+  window.source = new EventSource(target);
+  for (const name of ["synced", "block", "transaction"])
+    source.addEventListener(name, event => seen.push([name, event.lastEventId]));
+};
+true
+"""
 
 pytestmark = [
     pytest.mark.slow,
@@ -181,3 +190,29 @@ def test_signer_page_stores_data(chain: Program, page: Page, screenshots: Path) 
     eventually(lambda: is_mined(chain.node_url, answer["id"]), "the transaction in a block")
     comes_from_the_node_alone(page, url)
     assert seed not in text
+
+
+def test_event_source_follows_the_chain(chain: Program, page: Page) -> None:
+    """A browser's own client: it understands the stream, and goes on where it was cut off."""
+    url = chain.node_url
+    page.open(f"{url}/node/status")
+    page.run(FOLLOW)
+    page.run(f'follow("/events?address={RICH}")')
+    page.wait_for('seen.some(each => each[0] === "synced")')
+    first = send_transfer(url, 1)
+    page.wait_for('seen.filter(each => each[0] === "transaction").length === 1')
+    last = page.run('source.close(); seen.findLast(each => each[0] === "transaction")[1]')
+    second = send_transfer(url, 2)
+    assert first != second
+    page.run(f'seen.length = 0; follow("/events?lastEventId=" + {json.dumps(last)})')
+    page.wait_for('seen.some(each => each[0] === "synced")')
+    names = page.run("seen.map(each => each[0])")
+    assert names == ["block", "transaction", "synced"]
+
+
+def send_transfer(url: str, amount: int) -> str:
+    """A transfer that is in a block when this returns: its id."""
+    signed = call(f"{url}/transactions/sign", TRANSFER | {"amount": amount}, key=API_KEY).json()
+    name = str(call(f"{url}/transactions/broadcast", signed).json()["id"])
+    eventually(lambda: is_mined(url, name), "the transaction in a block")
+    return name
