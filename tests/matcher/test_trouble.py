@@ -11,6 +11,8 @@ import pytest
 import pytest_asyncio
 
 from soliton.chain.orders import Side
+from soliton.matcher import following
+from soliton.matcher.following import keep_up
 from soliton.matcher.journal import Position
 from soliton.matcher.journal.errors import JournalUnavailable
 from soliton.matcher.service import Matcher
@@ -28,6 +30,7 @@ from tests.matcher.kit import (
     address_of,
     eventually,
     eventually_equal,
+    make_matcher,
     make_order,
     running,
     settings_in,
@@ -172,3 +175,15 @@ async def test_an_order_that_was_being_checked_is_not_taken_by_the_next_term(
     with pytest.raises(MatcherError):
         await placing
     assert matcher.order_info(order.id) is None
+
+
+async def test_who_stands_by_knows_what_is_in_force(
+    tmp_path: Path, node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "KEEP_UP_SECONDS", 0.01)
+    standby = make_matcher(settings_in(tmp_path), node)
+    following_it = asyncio.create_task(keep_up(standby.settlement, standby.chain))
+    node.scripted.add(standby.address)
+    await eventually(lambda: standby.chain.matcher_scripted)
+    following_it.cancel()
+    await standby.stop()

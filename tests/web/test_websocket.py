@@ -95,6 +95,63 @@ Sec-WebSocket-Key: {key}
     assert received.startswith(b"HTTP/1.1 101") and received.endswith(b"\x81\x05early")
 
 
+HANDSHAKE = """GET /echo HTTP/1.1\r
+Host: x\r
+Connection: Upgrade\r
+Upgrade: websocket\r
+Sec-WebSocket-Version: 13\r
+Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r
+\r
+"""
+
+
+def ping_without_reading(port: int, most: int) -> bool:
+    """Whether the server ends the connection before so many bytes were sent."""
+    pings = (b"\x89\xfd\0\0\0\0" + b"p" * 125) * 500
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as plug:
+        plug.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        plug.sendall(HANDSHAKE.encode("ascii"))
+        sent = 0
+        try:
+            while sent < most:
+                sent += plug.send(pings)
+        except ConnectionError:
+            return True
+        return False
+
+
+async def test_pings_that_are_never_read_do_not_fill_the_memory(server: RunningServer) -> None:
+    assert await asyncio.to_thread(ping_without_reading, server.port, 64 * 1024 * 1024)
+    async with connect(f"ws://127.0.0.1:{server.port}/echo", proxy=None) as connection:
+        await connection.send("still here")
+        assert await connection.recv() == "still here"
+
+
+async def test_connections_of_a_client_count_until_they_end() -> None:
+    limits = ServerLimits(connections_per_client=2, counts_local_clients=True)
+    running = await serve(echo, "127.0.0.1", 0, limits, websocket=True)
+    try:
+        for _ in range(4):
+            async with connect(f"ws://127.0.0.1:{running.port}/echo", proxy=None) as connection:
+                await connection.send("again")
+                assert await connection.recv() == "again"
+        # The end of the last one may still be on its way.
+        status = b""
+        for _ in range(100):
+            status = await asyncio.to_thread(status_of, running.port)
+            if status == b"200":
+                break
+            await asyncio.sleep(0.05)
+        assert status == b"200"
+    finally:
+        await running.stop()
+
+
+def status_of(port: int) -> bytes:
+    head = "GET /plain HTTP/1.1\nHost: x\nConnection: close\n\n"
+    return exchange(port, head).split(b" ")[1]
+
+
 async def test_an_offer_of_http2_is_still_answered_in_http1(server: RunningServer) -> None:
     head = """GET /plain HTTP/1.1
 Host: x

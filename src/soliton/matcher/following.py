@@ -1,7 +1,8 @@
 """Following the node: each of its updates goes to everything that depends on the chain.
 
-What lives here: handing an update on, and again when the node could not answer what it led to. What
-does not: what is made of it (``settlement``, ``assets``, ``accounts``).
+What lives here: handing an update on, and again when the node could not answer what it led to;
+keeping up while another matcher leads. What does not: what is made of it (``settlement``,
+``assets``, ``accounts``).
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from soliton.matcher.node_client import NodeClient
 from soliton.matcher.settlement import Settlement
 
 _RETRY_SECONDS: Final = 1.0
+KEEP_UP_SECONDS: Final = 10.0
+"""How often a matcher that stands by asks what has become of the chain."""
 
 _log = logging.getLogger(__name__)
 
@@ -48,3 +51,16 @@ async def follow_node(
         followed.set()
     # A node in this process has stopped: whoever started both stops the matcher next.
     await asyncio.Event().wait()
+
+
+async def keep_up(settlement: Settlement, chain: ChainKnowledge) -> None:
+    """Know for ever, while another matcher leads, what is in force on the chain: both have to make
+    the same transactions.
+    """
+    while True:
+        await asyncio.sleep(KEEP_UP_SECONDS)
+        if not settlement.is_active:
+            try:
+                await chain.refresh()
+            except NodeUnavailable as error:
+                _log.warning("cannot ask the node: %s", error)

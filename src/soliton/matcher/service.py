@@ -27,7 +27,7 @@ from soliton.matcher.assets import ChainKnowledge
 from soliton.matcher.core import Listener
 from soliton.matcher.effects import Effects
 from soliton.matcher.errors import DatabaseProblem, NodeUnavailable
-from soliton.matcher.following import follow_node
+from soliton.matcher.following import follow_node, keep_up
 from soliton.matcher.journal import Journal
 from soliton.matcher.journal.errors import JournalProblem
 from soliton.matcher.journal.snapshots import KEPT, SnapshotStore
@@ -159,7 +159,8 @@ class Matcher:
             await self.node.close()
 
     async def _live(self) -> None:
-        work = (self._flush(), self._take_snapshots(), self._forget_old())
+        known = self.settlement, self.chain
+        work = (self._flush(), self._take_snapshots(), self._forget_old(), keep_up(*known))
         jobs = [asyncio.create_task(job) for job in work]
         try:
             await self._until_answered(self._learn_rules)

@@ -83,7 +83,8 @@ class Settlement:
         self._to_send: deque[bytes] = deque()
         self._wake = asyncio.Event()
         self._height = 0
-        self._active = False
+        self.is_active = False
+        """Whether it sends, and does not only note what has to be sent."""
         self.counts = SettlementCounts()
 
     def __len__(self) -> int:
@@ -102,7 +103,7 @@ class Settlement:
 
     def rest(self) -> None:
         """Only write down what has to be sent: somebody else sends it, or nobody can yet."""
-        self._active = False
+        self.is_active = False
         self._pending = {}
         self._to_send.clear()
 
@@ -110,7 +111,7 @@ class Settlement:
         """Take up what an earlier run, or an earlier term of this one, has left."""
         self.rest()
         self.forget_old()
-        self._active = True
+        self.is_active = True
         for transaction_id, record in self._database.pending().items():
             self._pending[transaction_id] = _Sent(record.created, None, record.height)
 
@@ -142,7 +143,7 @@ class Settlement:
         if self._clock() - transaction.timestamp > self._settings.max_age_ms:
             # A journal that is read again from long ago: its exchanges are settled, or lost.
             self._database.settle(transaction.id)
-        elif self._active:
+        elif self.is_active:
             sent = self._pending[transaction.id] = _Sent(transaction.timestamp, transaction)
             self._queue(transaction.id, sent)
 

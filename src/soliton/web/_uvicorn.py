@@ -24,6 +24,7 @@ from uvicorn import Config, Server
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from soliton.errors import InvariantBroken
+from soliton.web._websockets import LimitedWebSocket
 from soliton.web.clients import LOCAL, client_key
 from soliton.web.server import BACKLOG, MAX_HEADERS, RETRY_AFTER_SECONDS, ServerLimits
 from soliton.web.types import (
@@ -366,8 +367,11 @@ class LimitedProtocol(HttpToolsProtocol):
             self._idle_timer.cancel()
         self.handle_websocket_upgrade()
         protocol = self.transport.get_protocol()
-        if rest and isinstance(protocol, asyncio.Protocol) and protocol is not self:
-            protocol.data_received(rest)
+        if isinstance(protocol, LimitedWebSocket):
+            # This object hears of nothing any more; the connection still counts.
+            protocol.when_lost = partial(self._shared.closes, client_key(self._host))
+            if rest:
+                protocol.data_received(rest)
 
     def _stay_with_http1(self, rest: bytes) -> None:
         """Read the request again as if no upgrade had been offered.
@@ -431,7 +435,7 @@ def make_server(
     config = Config(
         app=cast("ASGI3Application", app),
         http=protocol,
-        ws="websockets-sansio" if websocket else "none",
+        ws=cast("type[asyncio.Protocol]", LimitedWebSocket) if websocket else "none",
         ws_max_size=limits.websocket_message_bytes,
         # Applications ping in their own words; compression would cost each message more than it
         # saves on messages this short.
