@@ -5,6 +5,8 @@ on the chain, to the last unit.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -31,6 +33,7 @@ from soliton.devnet.matcher_node import LocalNode
 from soliton.ledger.state import ASSET_BALANCES, WAVES
 from soliton.matcher.http_client import HttpNodeClient
 from soliton.matcher.node_client import BroadcastAnswer, NodeClient
+from soliton.matcher.records import Trade
 from soliton.matcher.service import Matcher
 from soliton.matcher.settings import NodeAccess, wall_clock
 from soliton.matcher.trading_settings import TradingSettings
@@ -301,3 +304,58 @@ async def test_the_script_of_an_account_decides(exchange: Exchange) -> None:
     await exchange.settled()
     await eventually(lambda: exchange.balance(ALICE, None) == START + 2 * COIN - FEE)
     assert matcher.settlement.counts.refused == 0
+
+
+ROLLBACKS = 10
+
+
+@pytest.mark.slow
+async def test_random_rollbacks_under_load_leave_every_trade_settled_once(
+    exchange: Exchange,
+) -> None:
+    matcher, node, chance = exchange.matcher, exchange.node, random.Random(7)
+    floor = node.chain.height
+    for _ in range(ROLLBACKS):
+        for _ in range(15):
+            order = exchange.order(
+                chance.choice((ALICE, BOB)),
+                chance.choice((Side.BUY, Side.SELL)),
+                chance.randint(1, 5) * COIN,
+                chance.randint(PRICE - 5, PRICE + 5),
+                chance.choice((1, 2, 3, 4)),
+            )
+            with contextlib.suppress(MatcherError):
+                await matcher.place(order, market=chance.random() < 0.2)
+        for _ in range(chance.randint(0, 20)):
+            node.mine(RICH)
+        depth = chance.randint(1, 50)
+        node.roll_back(max(floor, node.chain.height - depth), keep=chance.random() < 0.5)
+        await asyncio.sleep(0.01)
+    await exchange.settled()
+    trades = matcher.trades(exchange.pair, 10_000)
+    assert len(trades) > ROLLBACKS
+    await eventually(
+        lambda: all(node.store.transaction_height(each.transaction_id or b"") for each in trades)
+    )
+    for keys in (ALICE, BOB):
+        for asset, start in ((None, START), (exchange.usd, 10**9)):
+            moved = sum(_moved(matcher, each, address_of(keys), asset) for each in trades)
+            assert exchange.balance(keys, asset) == start + moved
+    assert matcher.settlement.counts.refused == 0
+
+
+def _moved(matcher: Matcher, trade: Trade, owner: bytes, asset: bytes | None) -> int:
+    """What a trade brought an account of an asset, its fees taken off."""
+    total = 0
+    sides = (
+        (trade.taker_order_id, trade.side, trade.taker_fee),
+        (trade.maker_order_id, Side(1 - trade.side), trade.maker_fee),
+    )
+    for order_id, side, fee in sides:
+        if matcher.owner_of(order_id) == owner:
+            sign = 1 if side is Side.BUY else -1
+            if asset is None:
+                total += sign * trade.amount - fee
+            else:
+                total -= sign * (trade.amount * trade.price // COIN)
+    return total
