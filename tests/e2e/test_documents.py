@@ -68,6 +68,18 @@ def test_transactions_of_the_tour_are_mined(document: str, chain: Program, tmp_p
         eventually(partial(is_mined, chain.node_url, name), "the transaction in a block")
 
 
+def test_trying_sending_and_waiting(chain: Program, tmp_path: Path) -> None:
+    document = "docs/how-to/try-and-wait.md"
+    ((trying,), (waiting,)) = (blocks_of(document, word) for word in ("/simulate", "/wait/"))
+    tried = json.loads(
+        run_script(trying.replace("http://127.0.0.1:6869", chain.node_url), tmp_path)
+    )
+    assert tried["valid"] and not tried["signed"] and tried["fee"]["amount"] == 100_000
+    script = waiting.replace("http://127.0.0.1:6869", chain.node_url)
+    found = json.loads(run_script(script, tmp_path))
+    assert found["status"] == "confirmed" and is_mined(chain.node_url, found["id"])
+
+
 def test_the_program_that_follows_the_chain(chain: Program, tmp_path: Path) -> None:
     """It prints a payment that is made while it listens, and stops with its reader."""
     text = (REPOSITORY / "docs/how-to/follow-the-chain.md").read_text(encoding="utf-8")

@@ -28,6 +28,7 @@ MAX_ACCOUNTS: Final = 100
 
 _NAMES: Final = ("block", "microblock", "transaction", "unconfirmed")
 _DEFAULT: Final = "block,microblock,transaction"
+_START_SECONDS: Final = 20.0
 _HEADERS: Final = ((b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no"))
 
 
@@ -124,6 +125,8 @@ ROUTES: tuple[Route, ...] = (
         response={"type": "string", "description": "Server-sent events"},
         example=_EXAMPLE,
         content_type="text/event-stream",
+        # Also where it is handed on, it is a request that waits, and takes no place of others.
+        seconds=_START_SECONDS,
         errors=(
             CUSTOM_VALIDATION_ERROR,
             EVENTS_GONE,
