@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import ssl
 from pathlib import Path
 
 import msgspec
@@ -13,7 +14,8 @@ from soliton.matcher.errors import MatcherSettingsError
 from soliton.matcher.journal.embedded import EmbeddedJournal
 from soliton.matcher.journal.errors import WrongJournal
 from soliton.matcher.journal.kafka import KafkaJournal
-from soliton.matcher.settings import MatcherSettings, Queue, read
+from soliton.matcher.journal.topic import Security
+from soliton.matcher.settings import KafkaSecurity, MatcherSettings, Queue, read
 from soliton.matcher.stores import open_journal, open_snapshots
 from tests.matcher.kit import NETWORK, settings_in
 
@@ -47,6 +49,18 @@ def test_kafka() -> None:
     assert read_queue({"type": "kafka", "kafka": reading}).role == "standby"
 
 
+def test_security() -> None:
+    told = {"protocol": "SASL_SSL", "mechanism": "SCRAM-SHA-512", "user": "u", "password": "secret"}
+    queue = read_queue({"type": "kafka", "kafka": {"servers": "a:1", "security": told}})
+    assert queue.security == KafkaSecurity("SASL_SSL", "SCRAM-SHA-512", "u", "secret")
+    assert "secret" not in repr(queue)
+    options = Security("SASL_SSL", "PLAIN", "u", "secret").options()
+    assert options["sasl_plain_password"] == "secret"
+    assert isinstance(options["ssl_context"], ssl.SSLContext)
+    assert Security().options() == {"security_protocol": "PLAINTEXT"}
+    assert "secret" not in repr(Security("SASL_SSL", "PLAIN", "u", "secret"))
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -54,6 +68,8 @@ def test_kafka() -> None:
         {"type": "kafka"},
         {"local": {"sync": "sometimes"}},
         {"type": "kafka", "kafka": {"servers": "a:1", "role": "king"}},
+        {"type": "kafka", "kafka": {"servers": "a:1", "security": {"protocol": "SASL_SSL"}}},
+        {"type": "kafka", "kafka": {"servers": "a:1", "security": {"protocol": "HTTP"}}},
         {"type": "kafka", "kafka": {"servers": "a:1", "group": "n" * 257}},
     ],
 )

@@ -41,6 +41,8 @@ KAFKA: Final = "kafka"
 QUEUE_TYPES: Final = (LOCAL, KAFKA)
 SYNCS: Final = ("always", "interval", "never")
 ROLES: Final = ("auto", "standby", "master")
+PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 # Sections about the reference's own machinery: nothing here answers to them.
 _FOREIGN: Final = (
@@ -91,6 +93,19 @@ class WebSockets(msgspec.Struct, frozen=True):
     realtime_accounts: tuple[str, ...] = ()
 
 
+class KafkaSecurity(msgspec.Struct, frozen=True):
+    """``events-queue.kafka.security``: the protocol and the user, in Kafka's words."""
+
+    protocol: str = "PLAINTEXT"
+    mechanism: str = "PLAIN"
+    user: str = ""
+    password: str = ""
+    ca_file: str = ""
+
+    def __repr__(self) -> str:
+        return f"KafkaSecurity(protocol={self.protocol!r}, user={self.user!r}, password=…)"
+
+
 class Queue(msgspec.Struct, frozen=True):
     """``events-queue``: which journal is used, and what it is told.
 
@@ -114,6 +129,7 @@ class Queue(msgspec.Struct, frozen=True):
     role: str = "auto"
     delivery_ms: int = 15_000
     replicas: int = 1
+    security: KafkaSecurity = KafkaSecurity()
 
 
 class Settlement(msgspec.Struct, frozen=True):
@@ -290,6 +306,21 @@ def _queue(section: Section) -> Queue:
         role="standby" if standby else _one_of(kafka, "role", ROLES),
         delivery_ms=kafka.duration_ms("delivery-timeout", 15_000),
         replicas=kafka.whole("replicas", 1, 1, 100),
+        security=_kafka_security(kafka.section("security")),
+    )
+
+
+def _kafka_security(section: Section) -> KafkaSecurity:
+    protocol = _one_of(section, "protocol", PROTOCOLS)
+    user, password = section.text("user", ""), section.secret("password") or ""
+    if protocol.startswith("SASL") and not (user and password):
+        section.refuse("protocol", f"{protocol} with a user and a password")
+    return KafkaSecurity(
+        protocol=protocol,
+        mechanism=_one_of(section, "mechanism", MECHANISMS),
+        user=user,
+        password=password,
+        ca_file=section.text("ca-file", ""),
     )
 
 

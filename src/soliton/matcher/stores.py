@@ -42,10 +42,17 @@ def open_journal(settings: MatcherSettings) -> Journal:
 def _kafka_journal(settings: MatcherSettings) -> KafkaJournal:
     # Imported here: a matcher with a local journal does without.
     from soliton.matcher.journal.kafka import KafkaJournal, KafkaSettings, Role
-    from soliton.matcher.journal.topic import TopicAddress
+    from soliton.matcher.journal.topic import Security, TopicAddress
 
     queue = settings.queue
-    address = TopicAddress(queue.servers, queue.topic, queue.delivery_ms / 1000, queue.replicas)
+    told = queue.security
+    address = TopicAddress(
+        servers=queue.servers,
+        topic=queue.topic,
+        delivery_seconds=queue.delivery_ms / 1000,
+        replicas=queue.replicas,
+        security=Security(told.protocol, told.mechanism, told.user, told.password, told.ca_file),
+    )
     kafka = KafkaSettings(address, queue.group, Role(queue.role), queue.lease_ms / 1000)
     return KafkaJournal(kafka, identity_of(settings), settings.clock)
 

@@ -14,8 +14,8 @@ from soliton.matcher.journal import Journal, Record
 from soliton.matcher.journal.errors import JournalGap, LeadershipLost, WrongJournal
 from soliton.matcher.journal.kafka import KafkaJournal, KafkaSettings, Role
 from soliton.matcher.journal.leadership import Command, encode
-from soliton.matcher.journal.topic import BrokerProblem, Topic, TopicAddress
-from tests.matcher.kafka.broker import Broker, running, unavailable
+from soliton.matcher.journal.topic import BrokerProblem, Security, Topic, TopicAddress
+from tests.matcher.kafka.broker import PASSWORD, USER, Broker, running, unavailable
 
 pytestmark = pytest.mark.slow
 
@@ -234,6 +234,20 @@ async def test_a_write_at_an_unknown_place_ends_the_term(
     assert [record.payload for record in await lead(journal)] == [b"stored"]
     await journal.append([b"next"])
     assert [record.payload for record in await read(journal)] == [b"stored", b"next"]
+
+
+async def test_a_broker_that_asks_who_it_is(broker: Broker) -> None:
+    def address(password: str) -> TopicAddress:
+        security = Security("SASL_PLAINTEXT", "PLAIN", USER, password)
+        return TopicAddress(broker.guarded, "guarded", security=security)
+
+    journal = KafkaJournal(KafkaSettings(address(PASSWORD), "a"), IDENTITY, lambda: 5)
+    await lead(journal)
+    await journal.append([b"x"])
+    assert [record.payload for record in await read(journal)] == [b"x"]
+    await journal.close()
+    with pytest.raises(BrokerProblem):
+        await Topic.connect(address("wrong"))
 
 
 async def test_no_broker() -> None:

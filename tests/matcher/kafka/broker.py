@@ -18,14 +18,20 @@ from typing import Final
 
 JARS: Final = Path(__file__).parent / "jars"
 START_SECONDS: Final = 60
+USER: Final = "matcher"
+PASSWORD: Final = "only for tests"
 _CLUSTER: Final = "c29saXRvbi1mb3ItdGVzdA"
 _PROPERTIES: Final = """
 process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller}
-listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
-advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+listeners=PLAINTEXT://127.0.0.1:{port},SASL://127.0.0.1:{sasl},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port},SASL://127.0.0.1:{sasl}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT
 controller.listener.names=CONTROLLER
+sasl.enabled.mechanisms=PLAIN
+listener.name.sasl.plain.sasl.jaas.config=\\
+  org.apache.kafka.common.security.plain.PlainLoginModule required user_{user}="{password}";
 log.dirs={data}
 offsets.topic.replication.factor=1
 transaction.state.log.replication.factor=1
@@ -47,14 +53,23 @@ class Broker:
 
     def __init__(self, directory: Path) -> None:
         """Prepare a directory; nothing is started."""
-        self.port, controller = _free_port(), _free_port()
+        self.port, sasl, controller = _free_port(), _free_port(), _free_port()
         self.servers = f"127.0.0.1:{self.port}"
+        self.guarded = f"127.0.0.1:{sasl}"
+        """Where ``USER`` has to give ``PASSWORD``."""
         self._directory = directory
         self._process: subprocess.Popen[bytes] | None = None
         directory.mkdir(parents=True, exist_ok=True)
         properties = directory / "server.properties"
         properties.write_text(
-            _PROPERTIES.format(port=self.port, controller=controller, data=directory / "data")
+            _PROPERTIES.format(
+                port=self.port,
+                sasl=sasl,
+                controller=controller,
+                data=directory / "data",
+                user=USER,
+                password=PASSWORD,
+            )
         )
         formatting = [
             *("java", "-cp", f"{JARS}/*", "kafka.tools.StorageTool"),

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from soliton.errors import InvariantBroken
@@ -47,6 +48,33 @@ class OutOfRange(JournalProblem):
 
 
 @dataclass(frozen=True, slots=True)
+class Security:
+    """How brokers are spoken to, in Kafka's own words: with or without TLS (``SSL``), for a
+    user (``SASL``) or for anybody; ``ca_file`` holds the certificates that TLS trusts
+    (empty: those of the system).
+    """
+
+    protocol: str = "PLAINTEXT"
+    mechanism: str = "PLAIN"
+    user: str = ""
+    password: str = field(default="", repr=False)
+    ca_file: str = ""
+
+    def options(self) -> dict[str, object]:
+        """The same as arguments of the client library. Raises ``OSError`` for a file of no use."""
+        options: dict[str, object] = {"security_protocol": self.protocol}
+        if self.protocol.endswith("SSL"):
+            options["ssl_context"] = ssl.create_default_context(cafile=self.ca_file or None)
+        if self.protocol.startswith("SASL"):
+            options |= {
+                "sasl_mechanism": self.mechanism,
+                "sasl_plain_username": self.user,
+                "sasl_plain_password": self.password,
+            }
+        return options
+
+
+@dataclass(frozen=True, slots=True)
 class TopicAddress:
     """Where the topic is: ``servers`` are host:port with commas between, ``delivery_seconds`` is
     how long a write is tried, and ``replicas`` how many copies a topic that has to be made gets.
@@ -56,6 +84,11 @@ class TopicAddress:
     topic: str
     delivery_seconds: float = 15.0
     replicas: int = 1
+    security: Security = Security()
+
+    def options(self) -> dict[str, object]:
+        """What all clients of the library are told."""
+        return {"bootstrap_servers": self.servers, **self.security.options()}
 
 
 class Topic:
@@ -87,7 +120,7 @@ class Topic:
         try:
             await _prepare(address)
             consumer = AIOKafkaConsumer(
-                bootstrap_servers=address.servers,
+                **address.options(),
                 enable_auto_commit=False,
                 auto_offset_reset="none",
                 max_partition_fetch_bytes=_READ_BYTES,
@@ -101,7 +134,7 @@ class Topic:
             producer = None
             if writing:
                 producer = AIOKafkaProducer(
-                    bootstrap_servers=address.servers,
+                    **address.options(),
                     acks="all",
                     enable_idempotence=True,
                     max_batch_size=_CLIENT_BYTES,
@@ -203,7 +236,7 @@ class Topic:
         from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
         from aiokafka.errors import KafkaError
 
-        admin = AIOKafkaAdminClient(bootstrap_servers=self._address.servers)
+        admin = AIOKafkaAdminClient(**self._address.options())
         try:
             await admin.start()
             await admin.delete_records({self._partition: RecordsToDelete(before_offset=offset)})
@@ -226,7 +259,7 @@ async def _prepare(address: TopicAddress) -> None:
     from aiokafka.admin import AIOKafkaAdminClient, NewTopic
     from aiokafka.errors import for_code
 
-    admin = AIOKafkaAdminClient(bootstrap_servers=address.servers)
+    admin = AIOKafkaAdminClient(**address.options())
     try:
         await admin.start()
         if address.topic not in await admin.list_topics():
