@@ -62,12 +62,14 @@ ALICE = key_pair("alice")
 BOB = key_pair("bob")
 GOLD: AssetId = blake2b256(b"gold")
 DOLLAR: AssetId = blake2b256(b"dollar")
+PICTURE: AssetId = blake2b256(b"a picture")
 NOWHERE: AssetId = blake2b256(b"an asset of no chain")
 GOLD_WAVES = AssetPair(GOLD, None)
 ASSETS = {
     None: Asset("WAVES", 8, False),
     GOLD: Asset("Gold", 8, False),
     DOLLAR: Asset("Dollar", 2, False),
+    PICTURE: Asset("Picture", 0, False, nft=True),
 }
 
 
@@ -121,6 +123,7 @@ class FakeCore:
         self._listeners: list[Listener] = []
         self.limits: dict[AssetPair, Restrictions] = {}
         self.denied: set[AssetPair] = set()
+        self.owned: Balances = {None: 10**12, GOLD: 10**10}
 
     @property
     def public_key(self) -> bytes:
@@ -290,7 +293,7 @@ class FakeCore:
 
     async def report(self, owner: Address) -> AddressReport:
         reserved = await self.reserved(owner)
-        regular: Balances = {None: 10**12, GOLD: 10**10}
+        regular = dict(self.owned)
         tradable = {asset: n - reserved.get(asset, 0) for asset, n in regular.items()}
         return AddressReport(regular, reserved, tradable, {}, 0, 0, 0, ())
 

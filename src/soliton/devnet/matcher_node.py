@@ -93,7 +93,7 @@ class LocalNode:
         name = self._store.get(ASSET_NAMES, asset_id)
         scripted = self._store.get(ASSET_SCRIPTS, asset_id) is not None
         text = "" if name is None else name.name.decode(errors="replace")
-        return Asset(text, info.decimals, scripted)
+        return Asset(text, info.decimals, scripted, info.nft)
 
     async def has_script(self, address: Address) -> bool:
         """As ``NodeClient.has_script``."""

@@ -125,6 +125,9 @@ class HttpNodeClient:
             name=str(answer["name"]),
             decimals=int(answer["decimals"]),
             scripted=bool(answer.get("scripted", False)),
+            nft=answer.get("quantity") == 1
+            and answer["decimals"] == 0
+            and answer.get("reissuable") is False,
         )
 
     async def has_script(self, address: Address) -> bool:

@@ -31,6 +31,7 @@ class Asset(msgspec.Struct, frozen=True):
     name: str
     decimals: int
     scripted: bool
+    nft: bool = False
 
 
 class AccountState(msgspec.Struct, frozen=True):

@@ -23,6 +23,8 @@ from tests.matcher.fakes import (
     GOLD_WAVES,
     KEY,
     NOW,
+    PICTURE,
+    address_of,
     buy,
     cancel_body,
     sell,
@@ -238,6 +240,27 @@ async def test_an_account_is_let_in_by_its_own_signature() -> None:
         ):
             await stream.send(T="aus", S=text_address(ALICE), **wrong)
             assert (await stream.next("e"))["c"] == code
+
+
+async def test_who_wants_no_pictures_gets_none() -> None:
+    async with (
+        served() as place,
+        place.stream() as stream,
+        place.stream() as without,
+    ):
+        place.core.owned[PICTURE] = 1
+        await stream.send(T="aus", S=text_address(ALICE), **signed(ALICE))
+        flags = {"f": ["-nft"]}
+        await without.send(T="aus", S=text_address(ALICE), b=flags, **signed(ALICE))
+        picture = base58.encode(PICTURE)
+        assert (await stream.next("au"))["b"][picture] == ["1.0", "0.0"]
+        assert set((await without.next("au"))["b"]) == {"WAVES", GOLD_NAME}
+        place.core.owned[PICTURE] = 0
+        place.hub.on_balances(address_of(ALICE), frozenset([PICTURE]))
+        assert (await stream.next("au"))["b"] == {picture: ["0.0", "0.0"]}
+        await place.api.place(buy(ALICE, 10**8, 10**8))
+        for each, number in ((stream, 2), (without, 1)):
+            assert (await each.next("au"))["U"] == number
 
 
 async def test_others_see_nothing_of_it() -> None:

@@ -10,7 +10,8 @@ Sources: wavesplatform/matcher
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection
+from typing import Any, Final
 
 from soliton.chain.addresses import Address, address_text
 from soliton.chain.orders import PRICE_CONSTANT
@@ -25,22 +26,34 @@ from soliton.matcher.websocket.numbers import amount_text, price_text
 from soliton.matching.events import Event, OrderAdded, OrderCanceled, OrderExecuted
 from soliton.matching.pairs import asset_text
 
+WITHOUT_NFTS: Final = "-nft"
+"""The flag of a watcher who does not want to hear of assets that there is only one of."""
+
 
 class Decimals:
-    """The decimals of assets, remembered."""
+    """The decimals of assets, remembered; and which of them there is only one of."""
 
-    __slots__ = ("_core", "_known")
+    __slots__ = ("_core", "_known", "nfts")
 
     def __init__(self, core: MatcherCore) -> None:
         self._core = core
         self._known: dict[AssetId | None, int] = {}
+        self.nfts: set[str] = set()
+        """By the text of their ids."""
 
     async def of(self, asset: AssetId | None) -> int:
         """How many digits of an asset's amounts stand behind the point."""
         found = self._known.get(asset)
         if found is None:
-            found = self._known[asset] = (await self._core.asset(asset)).decimals
+            known = await self._core.asset(asset)
+            found = self._known[asset] = known.decimals
+            if known.nft:
+                self.nfts.add(asset_text(asset))
         return found
+
+
+Amounts = dict[str, tuple[str, str]]
+"""What can be traded and what is reserved, by the text of the asset."""
 
 
 class _Change:
@@ -65,7 +78,8 @@ class AddressFeed:
         self._updates: dict[Connection, int] = {}
         self._assets: set[AssetId | None] = set()
         self._changes: dict[bytes, _Change] = {}
-        self._balances: dict[str, tuple[str, str]] = {}
+        self._balances: Amounts = {}
+        self._without_nfts: set[Connection] = set()
 
     def __len__(self) -> int:
         return len(self._updates)
@@ -75,12 +89,15 @@ class AddressFeed:
         """Whether there is something to send."""
         return bool(self._assets or self._changes)
 
-    async def add(self, connection: Connection) -> None:
+    async def add(self, connection: Connection, flags: Collection[str] = ()) -> None:
         """Send a newcomer all balances and active orders."""
         await self.flush()
         balances = await self._balances_of(None)
         self._balances = dict(balances)
         active = self._core.history(self._address, None, active=True, closed=False)
+        if WITHOUT_NFTS in flags:
+            self._without_nfts.add(connection)
+            balances = self._ordinary(balances)
         body = self._body(balances, [await self._full(info) for info in active])
         self._updates[connection] = 0
         connection.push(numbered(0, encode(body)))
@@ -88,6 +105,7 @@ class AddressFeed:
     def remove(self, connection: Connection) -> None:
         """Forget a watcher."""
         self._updates.pop(connection, None)
+        self._without_nfts.discard(connection)
 
     def on_balances(self, assets: frozenset[AssetId | None]) -> None:
         """Balances of these assets may have changed."""
@@ -134,16 +152,22 @@ class AddressFeed:
         balances = {key: value for key, value in found.items() if self._balances.get(key) != value}
         self._balances |= balances
         orders = [await self._changed(change) for change in changes.values()]
-        if not balances and not orders:
-            return
-        encoded = encode(self._body(balances, orders))
-        for connection, update_id in self._updates.items():
-            self._updates[connection] = update_id = next_update_id(update_id)
-            connection.push(numbered(update_id, encoded))
+        self._send(balances, orders, self._updates.keys() - self._without_nfts)
+        self._send(self._ordinary(balances), orders, self._without_nfts)
 
-    def _body(
-        self, balances: dict[str, tuple[str, str]], orders: list[dict[str, Any]]
-    ) -> dict[str, Any]:
+    def _ordinary(self, balances: Amounts) -> Amounts:
+        return {key: value for key, value in balances.items() if key not in self._decimals.nfts}
+
+    def _send(
+        self, balances: Amounts, orders: list[dict[str, Any]], to: Collection[Connection]
+    ) -> None:
+        if to and (balances or orders):
+            encoded = encode(self._body(balances, orders))
+            for connection in to:
+                update_id = self._updates[connection] = next_update_id(self._updates[connection])
+                connection.push(numbered(update_id, encoded))
+
+    def _body(self, balances: Amounts, orders: list[dict[str, Any]]) -> dict[str, Any]:
         body: dict[str, Any] = {
             "T": "au",
             "_": self._core.now(),
@@ -156,7 +180,7 @@ class AddressFeed:
             body["o"] = orders
         return body
 
-    async def _balances_of(self, assets: set[AssetId | None] | None) -> dict[str, tuple[str, str]]:
+    async def _balances_of(self, assets: set[AssetId | None] | None) -> Amounts:
         report = await self._core.report(self._address)
         wanted = {*report.regular, *report.reserved} if assets is None else assets
         out = {}

@@ -269,7 +269,7 @@ class Hub:
         feed = self._addresses.get(address)
         if feed is None:
             feed = self._addresses[address] = AddressFeed(core, address, self._decimals)
-        await feed.add(client.connection)
+        await feed.add(client.connection, message.more.flags)
         limit = settings.max_addresses
         if len(client.addresses) > limit:
             oldest = next(iter(client.addresses))
