@@ -17,6 +17,7 @@ from soliton.ledger.errors import BlockRejected
 from soliton.ledger.state import WAVES
 from soliton.node import miner
 from soliton.node.chain import Chain
+from soliton.node.events import BlockAppended, BlockExtended, RolledBack
 from soliton.storage import indexes
 from soliton.storage.store import Store
 
@@ -130,6 +131,15 @@ def test_names_of_earlier_forms_end_with_the_block(chain: Chain) -> None:
     assert chain.height_of(first) is None
 
 
+def _told(chain: Chain) -> list[tuple[type, int, int]]:
+    """What the chain tells from now on: what, the height, and how many transactions are there."""
+    told: list[tuple[type, int, int]] = []
+    chain.on_change = lambda event: told.append(
+        (type(event), event.height, len(event.block.transactions))
+    )
+    return told
+
+
 def test_a_key_block_may_stand_on_an_earlier_microblock(chain: Chain) -> None:
     _key_block(chain)
     _micro(chain, _transfer(chain, 1))
@@ -137,8 +147,10 @@ def test_a_key_block_may_stand_on_an_earlier_microblock(chain: Chain) -> None:
         chain, miner.next_slot(chain, RICH), (), chain.last_block.header.timestamp + 1_000
     ).block
     _micro(chain, _transfer(chain, 2))
+    told = _told(chain)
     chain.append(next_block)
     chain.store.flush()
+    assert told == [(RolledBack, 2, 1), (BlockAppended, 3, 0)]
     assert chain.height == 3
     assert len(chain.block_at(2).transactions) == 1
 
@@ -153,9 +165,12 @@ def test_a_refused_key_block_leaves_the_microblocks_in_place(chain: Chain) -> No
     _micro(chain, _transfer(chain, 3))
     state, top = _state(chain), chain.last_block
     bad = blocks.assemble(good.header, good.transactions, bytes(64))
+    told = _told(chain)
     with pytest.raises(BlockRejected, match="invalid signature"):
         chain.append(bad)
     assert (chain.last_block, _state(chain)) == (top, state)
+    # Whoever listens has seen them go and come again.
+    assert told == [(RolledBack, 2, 1), (BlockExtended, 2, 2), (BlockExtended, 2, 3)]
     chain.shorten(good.header.reference)
     assert len(chain.last_block.transactions) == 1
 
