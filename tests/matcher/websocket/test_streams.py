@@ -11,6 +11,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from soliton.crypto import base58
 from soliton.crypto.keys import KeyPair
+from soliton.matcher.errors import NodeUnavailable
 from soliton.matcher.records import ServiceStatus
 from soliton.matcher.settings import WebSockets
 from soliton.matching.pairs import AssetPair
@@ -420,3 +421,24 @@ async def test_a_client_that_reads_nothing_is_let_go() -> None:
                 break
         assert not len(place.hub)
         stream.connection.transport.abort()
+
+
+async def test_strange_queries_are_left_aside() -> None:
+    async with served() as place:
+        many = "&".join(f"f{number}=1" for number in range(1_000))
+        async with place.stream(f"/ws/v0?{many}&a_os=x") as stream:
+            await stream.silent()
+
+
+async def test_who_could_not_subscribe_may_try_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with served() as place, place.stream() as stream:
+
+        async def down(_owner: object) -> None:
+            raise NodeUnavailable("the node of the test is down")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(place.core, "report", down)
+            await stream.send(T="aus", S=text_address(ALICE), **signed(ALICE))
+            assert (await stream.next("e"))["c"] == 105906177
+        await stream.send(T="aus", S=text_address(ALICE), **signed(ALICE))
+        assert (await stream.next("au"))["S"] == text_address(ALICE)

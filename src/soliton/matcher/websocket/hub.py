@@ -29,7 +29,12 @@ from soliton.matcher.errors import NodeUnavailable
 from soliton.matcher.records import ServiceStatus, describe
 from soliton.matcher.rest.answers import Answer, Refusal, plain
 from soliton.matcher.rest.auth import check_key, check_key_headers, check_signature_of
-from soliton.matcher.rest.requests import Request, check_content_type, invalid_json
+from soliton.matcher.rest.requests import (
+    MAX_QUERY_FIELDS,
+    Request,
+    check_content_type,
+    invalid_json,
+)
 from soliton.matcher.rest.routes import Auth, Route
 from soliton.matcher.websocket.addresses import AddressFeed, Decimals
 from soliton.matcher.websocket.books import BookFeed
@@ -126,7 +131,7 @@ class Hub:
             await _refuse(refusal.status, headers, send)
             return
         await send({"type": "websocket.accept"})
-        query = parse_qs(cast("bytes", scope["query_string"]).decode("latin-1"), max_num_fields=16)
+        query = _fields(cast("bytes", scope["query_string"]))
         connection = Connection(str(uuid.uuid4()), send, self._settings, self._core.now)
         writer = asyncio.create_task(connection.run())
         reader = asyncio.create_task(self._read(path, query, connection, receive))
@@ -269,7 +274,12 @@ class Hub:
         feed = self._addresses.get(address)
         if feed is None:
             feed = self._addresses[address] = AddressFeed(core, address, self._decimals)
-        await feed.add(client.connection, message.more.flags)
+        try:
+            await feed.add(client.connection, message.more.flags)
+        except BaseException:
+            # Not subscribed: the client may try again.
+            self._leave_address(address, client)
+            raise
         limit = settings.max_addresses
         if len(client.addresses) > limit:
             oldest = next(iter(client.addresses))
@@ -460,6 +470,14 @@ def _read_address(text: str, chain_id: int) -> Address:
         return parse_address(text, chain_id)
     except ChainError as error:
         raise MatcherError(INVALID_ADDRESS, reason=str(error)) from None
+
+
+def _fields(query_string: bytes) -> dict[str, list[str]]:
+    """The fields of a query; none of one that has too many."""
+    try:
+        return parse_qs(query_string.decode("latin-1"), max_num_fields=MAX_QUERY_FIELDS)
+    except ValueError:
+        return {}
 
 
 def _number(text: str) -> int | None:
