@@ -6,6 +6,7 @@ to come. What does not: what a candle is (``soliton.matching.candles``), the rou
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Final
 
@@ -16,42 +17,69 @@ from soliton.matching.candles import Candles
 from soliton.matching.events import Event, OrderExecuted
 from soliton.matching.pairs import AssetPair
 
-MAX_LOADED_TRADES: Final = 200_000
-"""How far back on record the candles of a pair reach when they are first asked for."""
+SLICE: Final = 500
+"""Executions that are read from the record at a time, so that others are served in between."""
 
 
 class MarketData:
     """The candles of each pair, from the first time that somebody asks for them."""
 
-    __slots__ = ("_candles", "_core", "_loaded_to", "executions")
+    __slots__ = ("_candles", "_core", "_loading", "_meanwhile", "executions")
 
     def __init__(self, core: MatcherCore) -> None:
         self._core = core
         self._candles: dict[AssetPair, Candles] = {}
-        self._loaded_to: dict[AssetPair, int] = {}
+        self._loading: dict[AssetPair, asyncio.Task[Candles]] = {}
+        self._meanwhile: dict[AssetPair, list[OrderExecuted]] = {}
         self.executions = 0
 
-    def candles(self, pair: AssetPair) -> Candles:
-        """The candles of a pair."""
+    async def candles(self, pair: AssetPair) -> Candles:
+        """The candles of a pair; the first call reads all that is on record."""
         found = self._candles.get(pair)
-        if found is None:
-            found = self._candles[pair] = Candles()
-            trades = self._core.trades(pair, MAX_LOADED_TRADES)
-            for trade in trades:
-                found.add(trade.timestamp, trade.price, trade.amount)
-            self._loaded_to[pair] = trades[-1].offset if trades else -1
-        return found
+        if found is not None:
+            return found
+        task = self._loading.get(pair)
+        if task is None:
+            task = self._loading[pair] = asyncio.create_task(self._load(pair))
+        # Whoever asked first may go away: the others still wait.
+        return await asyncio.shield(task)
+
+    async def _load(self, pair: AssetPair) -> Candles:
+        candles, since, limit, seen = Candles(), 0, SLICE, (-1, -1)
+        meanwhile = self._meanwhile[pair] = []
+        try:
+            while True:
+                trades = self._core.trades(pair, limit, since)
+                new = [trade for trade in trades if (trade.offset, trade.index) > seen]
+                for trade in new:
+                    candles.add(trade.timestamp, trade.price, trade.amount)
+                if new:
+                    seen, since = (new[-1].offset, new[-1].index), new[-1].timestamp
+                if len(trades) < limit:
+                    break
+                # More executions at one time than fit into a slice: a longer one is needed.
+                limit = SLICE if new else limit * 2
+                await asyncio.sleep(0)
+            for event in meanwhile:
+                if event.offset > seen[0]:
+                    candles.add(event.timestamp, event.price, event.amount)
+            self._candles[pair] = candles
+        finally:
+            del self._meanwhile[pair], self._loading[pair]
+        return candles
 
     def on_events(self, offset: int, timestamp: int, events: Sequence[Event]) -> None:
         """Executions count for their pair's candles."""
-        del timestamp
+        del offset, timestamp
         for event in events:
             if isinstance(event, OrderExecuted):
                 self.executions += 1
                 pair = event.maker.pair
                 candles = self._candles.get(pair)
-                if candles is not None and offset > self._loaded_to[pair]:
+                if candles is not None:
                     candles.add(event.timestamp, event.price, event.amount)
+                elif pair in self._meanwhile:
+                    self._meanwhile[pair].append(event)
 
     def on_balances(self, address: Address, assets: frozenset[AssetId | None]) -> None:
         """Trades do not depend on balances."""

@@ -129,7 +129,7 @@ class GatheredRoutes:
         """The last 24 hours of a pair."""
         pair = await _pair(request)
         core = request.core
-        found = self._data.candles(pair).ticker(core.now())
+        found = (await self._data.candles(pair)).ticker(core.now())
         return Answer(encode_json(_ticker_json(core, pair, await scale_of(core, pair), found)))
 
     async def tickers(self, request: Request) -> Answer:
@@ -141,7 +141,8 @@ class GatheredRoutes:
                 scale = await scale_of(core, pair)
             except MatcherError:
                 continue  # An asset may be gone after a rollback of the chain.
-            out.append(_ticker_json(core, pair, scale, self._data.candles(pair).ticker(core.now())))
+            found = (await self._data.candles(pair)).ticker(core.now())
+            out.append(_ticker_json(core, pair, scale, found))
         return Answer(encode_json(out))
 
     async def candles(self, request: Request) -> Answer:
@@ -155,7 +156,8 @@ class GatheredRoutes:
         scale = await scale_of(core, pair)
         if "since" in query and "until" not in query and limit:
             until = min(until, since + limit * interval - 1)
-        found = self._data.candles(pair).candles(interval, since, until, limit) if limit else []
+        gathered = await self._data.candles(pair)
+        found = gathered.candles(interval, since, until, limit) if limit else []
         rows = [
             [
                 candle.start,
