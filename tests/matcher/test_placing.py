@@ -11,11 +11,12 @@ import msgspec
 import pytest
 import pytest_asyncio
 
+from soliton.chain.addresses import Address
 from soliton.chain.features import Feature
 from soliton.chain.orders import Order, PriceMode, Side, build, sign
 from soliton.chain.transactions.exchange import Exchange
 from soliton.chain.transactions.model import AnyTransaction
-from soliton.matcher.node_client import Asset, NodeUpdate, ScriptAnswer
+from soliton.matcher.node_client import AccountState, Asset, NodeUpdate, ScriptAnswer
 from soliton.matcher.service import Matcher
 from soliton.matcher.trading_settings import TradingSettings
 from soliton.matching import errors
@@ -234,3 +235,44 @@ async def test_all_about_an_account(matcher: Matcher, node: FakeNode) -> None:
     assert report.placement_queue == ()
     assert matcher.owner_of(order.id) == address_of(ALICE)
     assert matcher.owner_of(b"\0" * 32) is None
+
+
+async def test_accounts_with_nothing_at_stake_are_not_asked_for_again(
+    matcher: Matcher, node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = make_order(BOB, Side.SELL, COIN, PRICE)
+    await matcher.place(order, market=False)
+    assert (await matcher.tradable(address_of(ALICE), PAIR))[None] == 10**6 * COIN
+    asked = []
+    account = node.account
+
+    async def count(address: Address, assets: object) -> AccountState:
+        asked.append(address)
+        return await account(address, assets)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(node, "account", count)
+    node.balances[address_of(ALICE)] = {None: 5}
+    node.update(changed=None)
+    await eventually(lambda: bool(asked))
+    assert asked == [address_of(BOB)]
+    assert await matcher.tradable(address_of(ALICE), PAIR) == {None: 5}
+
+
+async def test_an_account_stays_the_same_while_its_order_is_checked(
+    matcher: Matcher, node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = asyncio.Event()
+
+    async def slow(_order_id: bytes) -> bool:
+        await go_on.wait()
+        return False
+
+    monkeypatch.setattr(node, "was_executed", slow)
+    order = make_order(ALICE, Side.SELL, COIN, PRICE)
+    placing = asyncio.create_task(matcher.place(order, market=False))
+    await asyncio.sleep(0.01)
+    node.update(changed=None)
+    await asyncio.sleep(0.01)
+    go_on.set()
+    await placing
+    assert await matcher.reserved(address_of(ALICE)) == {None: COIN + FEE}

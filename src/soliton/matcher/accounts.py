@@ -35,12 +35,13 @@ Amounts = dict[AssetId | None, int]
 
 class Account:
     """One account. ``lock`` keeps its placements in sequence; ``placing`` are orders on their way
-    into the journal, ``canceling`` those with a cancellation on its way.
+    into the journal, ``canceling`` those with a cancellation on its way; ``users`` counts who
+    relies on this record staying the account's.
     """
 
     __slots__ = (
         *("address", "balances", "canceling", "complete", "lock", "placing", "scripted"),
-        *("stale", "suspect"),
+        *("stale", "suspect", "users"),
     )
 
     def __init__(self, address: Address) -> None:
@@ -52,13 +53,14 @@ class Account:
         self.complete = False
         self.stale = 0
         self.suspect = False
+        self.users = 0
         self.scripted: bool | None = None
 
     @property
     def idle(self) -> bool:
         """Whether nothing is lost when it is asked for anew."""
         balances = self.balances
-        return not (balances.orders or self.placing or self.lock.locked() or balances.not_observed)
+        return not (balances.orders or self.placing or self.users or balances.not_observed)
 
 
 class Accounts:
@@ -270,6 +272,7 @@ class Accounts:
         else:
             found = (self._watched.get(address) for address in changed)
             accounts = [account for account in found if account is not None]
+        accounts = [account for account in accounts if not self._forgotten(account)]
         for account in accounts:
             account.stale += 1
             account.scripted = None
@@ -289,6 +292,17 @@ class Accounts:
         else:
             await asyncio.gather(*(read() for _ in range(parallel)))
         return states
+
+    def _forgotten(self, account: Account) -> bool:
+        """Let go of an account that has nothing at stake, rather than asking for it each time:
+        whoever wants to know asks again.
+        """
+        if not account.idle:
+            return False
+        del self._watched[account.address]
+        account.stale += 1
+        self._on_changed(account.address, frozenset(account.balances.regular))
+        return True
 
     def _bring(
         self,
