@@ -16,7 +16,7 @@ import asyncio
 from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -88,9 +88,6 @@ _READ_HANDLERS: Final = frozenset(
     )
 )
 
-
-_TASKS: Final[set[asyncio.Task[Any]]] = set()
-"""The loop itself keeps no task from the collector."""
 
 encode_json = msgspec.json.Encoder().encode
 
@@ -190,12 +187,12 @@ class Handover:
     next.
     """
 
-    __slots__ = ("_is_sending", "_upstream", "_waiting")
+    __slots__ = ("_sending", "_upstream", "_waiting")
 
     def __init__(self, upstream: Upstream) -> None:
         self._upstream = upstream
         self._waiting: list[tuple[Handed, asyncio.Future[Outcome]]] = []
-        self._is_sending = False
+        self._sending: asyncio.Task[None] | None = None
 
     async def send(self, handed: Handed) -> Outcome:
         """Hand a transaction over; raises ``ApiError`` when the writer is too busy or away."""
@@ -203,11 +200,8 @@ class Handover:
             raise TOO_MANY_LONG_ANSWERS.error()
         outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._waiting.append((handed, outcome))
-        if not self._is_sending:
-            self._is_sending = True
-            sending = asyncio.create_task(self._send_all())
-            _TASKS.add(sending)
-            sending.add_done_callback(_TASKS.discard)
+        if self._sending is None:
+            self._sending = asyncio.create_task(self._send_all())
         return await outcome
 
     async def _send_all(self) -> None:
@@ -215,7 +209,7 @@ class Handover:
             while self._waiting:
                 await self._send_lot(self._take_lot())
         finally:
-            self._is_sending = False
+            self._sending = None
 
     def _take_lot(self) -> list[tuple[Handed, asyncio.Future[Outcome]]]:
         count = size = 0
