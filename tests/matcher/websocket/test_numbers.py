@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from soliton.matcher.websocket.numbers import amount_text, double_text, price_text
+from soliton.matching.arithmetic import denormalize_amount, denormalize_price
 
 TABLE = """
 0               0.0
@@ -39,6 +40,13 @@ def test_table(line: str) -> None:
 @given(st.decimals(-(10**17), 10**17, places=8))
 def test_the_text_is_the_same_double(number: Decimal) -> None:
     assert float(double_text(number)) == float(number)
+
+
+@given(st.integers(0, 2**63 - 1), st.integers(0, 8), st.integers(0, 8))
+def test_quotients_are_those_of_exact_decimals(units: int, amount: int, price: int) -> None:
+    assert amount_text(units, amount) == double_text(denormalize_amount(units, amount))
+    exact = denormalize_price(units, amount, price)
+    assert price_text(units, amount, price) == double_text(exact)
 
 
 def test_units() -> None:

@@ -46,6 +46,7 @@ class BookFeed:
         self._tick_size = core.engine.tick_size(pair)
         self._remembered: deque[tuple[int, int, bytes]] = deque(maxlen=MAX_REMEMBERED)
         self._sent_to = core.engine.last_offset
+        self._kept_snapshot: bytes | None = None
         self._watch()
 
     def __len__(self) -> int:
@@ -57,7 +58,7 @@ class BookFeed:
         missed = None if resume is None else self._since(resume)
         if missed is None:
             self._updates[connection] = 0
-            connection.push(numbered(0, encode(self._snapshot())))
+            connection.push(numbered(0, self._encoded_snapshot()))
             return
         update_id = 0
         for body in missed:
@@ -95,6 +96,7 @@ class BookFeed:
         self._send(body)
 
     def _send(self, body: dict[str, Any]) -> None:
+        self._kept_snapshot = None
         encoded = encode(body)
         before, self._sent_to = self._sent_to, self._core.engine.last_offset
         self._remembered.append((before, self._sent_to, encoded))
@@ -116,7 +118,8 @@ class BookFeed:
         self._watch()
         self._remembered.clear()
         self._sent_to = self._core.engine.last_offset
-        snapshot = encode(self._snapshot())
+        self._kept_snapshot = None
+        snapshot = self._encoded_snapshot()
         for connection in self._updates:
             self._updates[connection] = 0
             connection.push(numbered(0, snapshot))
@@ -127,6 +130,12 @@ class BookFeed:
             self._book.bids.take_changes()
             self._book.asks.take_changes()
             self._trade = self._book.last_trade
+
+    def _encoded_snapshot(self) -> bytes:
+        """The full state; a book of thousands of levels is written once for all who come."""
+        if self._kept_snapshot is None:
+            self._kept_snapshot = encode(self._snapshot())
+        return self._kept_snapshot
 
     def _snapshot(self) -> dict[str, Any]:
         book = self._book

@@ -12,7 +12,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Final
 
-from soliton.matching.arithmetic import denormalize_amount, denormalize_price
+from soliton.matching.arithmetic import PRICE_DECIMALS
 
 _LEAST_PLAIN: Final = 1e-3
 _LEAST_SCIENTIFIC: Final = 1e7
@@ -24,8 +24,7 @@ def double_text(value: Decimal | float) -> str:
     if double == 0:
         return "0.0"
     if _LEAST_PLAIN <= abs(double) < _LEAST_SCIENTIFIC:
-        text = format(Decimal(repr(double)), "f")
-        return text if "." in text else f"{text}.0"
+        return repr(double)
     sign, digits, exponent = Decimal(repr(double)).as_tuple()
     if not isinstance(exponent, int):
         return repr(double)
@@ -36,9 +35,10 @@ def double_text(value: Decimal | float) -> str:
 
 def amount_text(units: int, decimals: int) -> str:
     """An amount of an asset, given in its smallest units."""
-    return double_text(denormalize_amount(units, decimals))
+    # The quotient of whole numbers is rounded once, as that of decimals would be.
+    return double_text(units / 10**decimals)
 
 
 def price_text(units: int, amount_decimals: int, price_decimals: int) -> str:
     """A normalised price of a pair."""
-    return double_text(denormalize_price(units, amount_decimals, price_decimals))
+    return double_text(units / 10 ** (PRICE_DECIMALS + price_decimals - amount_decimals))
