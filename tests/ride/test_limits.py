@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from soliton.ride.environment import CURRENT_SWITCHES, Payment, Switches
-from soliton.ride.errors import ComplexityExceeded, EvaluationError, ScriptFormatError
+from soliton.ride.errors import ComplexityExceeded, EvaluationError, Interrupted, ScriptFormatError
 from soliton.ride.evaluator import Invocation, Outcome, Setting, evaluate, invoke
 from soliton.ride.expressions import (
     Block,
@@ -28,6 +28,7 @@ from soliton.ride.expressions import (
 )
 from soliton.ride.script import Script, make_script, parse_script
 from soliton.ride.serialization import MAX_SCRIPT_BYTES, read_expression
+from soliton.ride.trace import Trace
 from soliton.ride.values import MAX_WEIGHT, UNIT, RideList, Value, equal, weight
 from tests.ride.static_environment import ADDRESS, StaticEnvironment
 from tests.ride.test_serialization import trees
@@ -300,3 +301,32 @@ def test_any_call_of_the_library_returns_or_fails(expression: Expression, versio
         evaluate(script, StaticEnvironment(), lambda: UNIT, Setting(4_000))
     except EvaluationError:
         return
+
+
+# --- stopped from outside -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("trace", [None, Trace()])
+@pytest.mark.parametrize("new", [True, False])
+def test_a_watch_stops_a_run(new: bool, trace: Trace | None) -> None:
+    checks = add(
+        *(If(call(500, number.to_bytes(2, "big"), b"", b""), ONE, ONE) for number in range(200))
+    )
+    asked = 0
+
+    def watch() -> None:
+        nonlocal asked
+        asked += 1
+        if asked == 20:
+            raise Interrupted("enough")
+
+    setting = Setting(LIMIT, Switches(new_complexity=new), trace=trace, watch=watch)
+    with pytest.raises(Interrupted):
+        evaluate(make_script(6, checks), StaticEnvironment(), lambda: UNIT, setting)
+    assert asked == 20
+    before = sys.getrecursionlimit()
+    patient = Setting(LIMIT, Switches(new_complexity=new), trace=trace, watch=lambda: None)
+    assert (
+        evaluate(make_script(6, add(1, 1)), StaticEnvironment(), lambda: UNIT, patient).value == 2
+    )
+    assert sys.getrecursionlimit() == before

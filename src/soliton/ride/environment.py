@@ -189,7 +189,7 @@ class CallContext:
     names that depend on the run, as far as they are known. ``journal`` has the answers of the chain
     where a run may have to be repeated after it called other scripts. ``subject`` makes what the
     name ``tx`` stands for. ``calls`` counts calls of the script's own functions where they are free
-    (see ``MAX_FREE_CALLS``).
+    (see ``MAX_FREE_CALLS``). ``watch`` may stop the run, see ``evaluator.Setting``.
     """
 
     __slots__ = (
@@ -202,6 +202,7 @@ class CallContext:
         "switches",
         "variables",
         "version",
+        "watch",
     )
 
     def __init__(
@@ -212,8 +213,10 @@ class CallContext:
         remaining: int = 0,
         asset_script: bool = False,
         subject: Callable[[], Value] | None = None,
+        watch: Callable[[], None] | None = None,
     ) -> None:
         self.subject = subject
+        self.watch = watch
         self.calls = 0
         self.variables: dict[str, Value] = {}
         self.journal: list[tuple[Value | EvaluationError, int]] = []

@@ -4,9 +4,9 @@ What lives here: the way in (``evaluate``), the choice between the fast and the 
 the cache of compiled programs. What does not: what a result means (``soliton.ledger``).
 
 A run first takes the fast way (``evaluator_compiler``). When that does not end in a plain success,
-or where it cannot be taken - a trace is wanted, the run is watched, older rules of scope hold, the
-program is too deep, the limit is zero - the exact machine (``evaluator_machine``) decides. After
-calls of other scripts the repeated run gets the answers of the first one, so nothing happens twice.
+or where it cannot be taken - a trace is wanted, older rules of scope hold, the program is too deep,
+the limit is zero - the exact machine (``evaluator_machine``) decides. After calls of other scripts
+the repeated run gets the answers of the first one, so nothing happens twice.
 
 No script can exhaust Python's stack: the depth of a program is known before it runs, runs that call
 one another share an allowance of frames, and beyond it the machine takes over, which keeps its own
@@ -78,7 +78,8 @@ class Invocation(msgspec.Struct, frozen=True):
 
 class Setting(msgspec.Struct, frozen=True):
     """Under which rules a script runs. ``kind`` is what it belongs to; ``trace`` collects steps.
-    ``watch`` is called at every call and raises to stop the run, ``Interrupted`` for one.
+    ``watch`` is called before functions that take long, and raises to stop the run
+    (``Interrupted`` for one).
     """
 
     limit: int = NO_LIMIT
@@ -235,6 +236,7 @@ def _context(
         setting.limit,
         setting.kind is Kind.ASSET,
         subject,
+        setting.watch,
     )
 
 
@@ -288,9 +290,7 @@ def _entry(
 ) -> Entry | None:
     """The compiled program, ``None`` where only the machine will do."""
     switches = setting.switches
-    if setting.trace is not None or setting.watch is not None:
-        return None
-    if setting.limit <= 0 or not switches.lexical_scope:
+    if setting.trace is not None or setting.limit <= 0 or not switches.lexical_scope:
         return None
     if called is not None and called[0].function.name in library.named:
         return None

@@ -228,6 +228,17 @@ def with_something_left(code: Code) -> Code:
     return call
 
 
+def watched(implementation: Implementation) -> Implementation:
+    """A function that lets whoever watches the run stop it first."""
+
+    def run(arguments: Sequence[Value], context: CallContext) -> Value:
+        if context.watch is not None:
+            context.watch()
+        return implementation(arguments, context)
+
+    return run
+
+
 def journaled(implementation: Implementation) -> Implementation:
     """Writes down what the chain answered, should the run have to be repeated."""
 

@@ -42,6 +42,7 @@ from soliton.ride.evaluator_code import (
     undecided,
     unit_code,
     variable_code,
+    watched,
     with_something_left,
 )
 from soliton.ride.evaluator_library import Library
@@ -63,6 +64,8 @@ from soliton.ride.values import UNIT, Value
 
 MAX_DEPTH: Final = 1_500
 """Levels of closures within closures; a deeper program is left to the machine."""
+WATCHED_COST: Final = 50
+"""Before functions of this complexity a run may be stopped; the limit bounds the lighter ones."""
 
 
 class TooDeep(EvaluationError):
@@ -313,6 +316,8 @@ class _Compiler:
         if native is None:
             return undecided
         implementation = native.implementation
+        if native.cost >= WATCHED_COST:
+            implementation = watched(implementation)
         if self._calls_scripts and FIRST_OF_CHAIN <= number <= LAST_OF_CHAIN:
             implementation = journaled(implementation)
         code = native_code(codes, native.cost, implementation)
