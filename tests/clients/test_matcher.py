@@ -162,6 +162,7 @@ def test_pywaves(chain: Program) -> None:
     assert told["statuses"] == ["PartiallyFilled", "Filled", "Cancelled", "NotFound"]
     assert told["history"] == ["Cancelled"]
     assert told["markets"] == 1 and told["book"] == {"asks": [], "bids": 1}
+    assert told["same book"] is True and told["cancelled by id"] is True
     assert told["cancelled"] == 0
     exchanged = exchanges_of(chain, told["ids"])
     assert len(exchanged) == 1

@@ -89,10 +89,11 @@ async function showCandles() {
   const chart = at("chart");
   chart.replaceChildren();
   if (!candles.length) return;
-  const high = Math.max(...candles.map((candle) => +candle[2]));
-  const low = Math.min(...candles.map((candle) => +candle[3]));
-  const room = (high - low) || high * 0.02 || 1;
-  const y = (price) => 15 + (230 * (high + room * 0.05 - price)) / (room * 1.1);
+  const highest = Math.max(...candles.map((candle) => +candle[2]));
+  const lowest = Math.min(...candles.map((candle) => +candle[3]));
+  const room = (highest - lowest) || highest * 0.02 || 1;
+  const low = (highest + lowest - room) / 2;
+  const y = (price) => 15 + (230 * (low + room * 1.05 - price)) / (room * 1.1);
   for (const part of [0, 0.5, 1]) {
     const price = low + room * part;
     chart.append(line(0, y(price), 880, y(price), "grid"), label(886, y(price) + 4, price.toPrecision(6)));
