@@ -10,9 +10,9 @@ from soliton.api import asgi
 from tests.api.declared import Watch, watched
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def watch() -> Iterator[Watch]:
-    """The watch of this run; in the end it has found nothing."""
+    """The watch of one module's tests; in the end it has found nothing."""
     made = Watch()
     usual = asgi.Application._try
     asgi.Application._try = watched(made)  # type: ignore[method-assign]
