@@ -108,6 +108,18 @@ async def test_a_restart_changes_nothing(tmp_path: Path, *, with_snapshot: bool)
         await eventually(lambda: {each.id for each in node.sent} == sent)
 
 
+async def test_an_orderly_end_keeps_a_snapshot(tmp_path: Path) -> None:
+    node, settings = funded_node(), settings_in(tmp_path)
+    async with running(settings, node) as matcher:
+        watching = asyncio.create_task(matcher.ended())
+        await place_all(matcher, random_orders(1, 5))
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+    assert [path.name for path in (tmp_path / "snapshots").iterdir()] == [f"{4:020}.snapshot"]
+    async with running(settings, node) as matcher:
+        assert matcher.offsets.newest_snapshot == matcher.offsets.current == 4
+
+
 async def test_orders_that_the_balance_no_longer_covers_go_at_the_start(tmp_path: Path) -> None:
     node, settings = funded_node(), settings_in(tmp_path)
     order = make_order(ALICE, Side.SELL, 10 * COIN, 250)

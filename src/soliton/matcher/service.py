@@ -138,7 +138,8 @@ class Matcher:
     async def ended(self) -> None:
         """Return when the life is over; raises what ended it."""
         assert self._life is not None, "not started"
-        await self._life
+        # Who does not want to wait any longer does not end it.
+        await asyncio.shield(self._life)
 
     async def stop(self) -> None:
         """Finish what is under way, keep a snapshot, and let go of everything."""
