@@ -114,6 +114,7 @@ def check_address(data: bytes, chain_id: int) -> Address:
     return Address(data)
 
 
+@lru_cache(maxsize=_CACHED_ADDRESSES)
 def parse_address(text: str, chain_id: int) -> Address:
     """The address written in base58.
 

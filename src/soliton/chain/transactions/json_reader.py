@@ -243,7 +243,8 @@ def _read_payload(reader: _Reader, kind: TransactionType) -> object:
 
 
 def _read_field(reader: _Reader, field: JsonField) -> object:
-    for key in (field.key, *field.aliases):
-        if reader.has(key):
-            return reader.take(key, field.kind.read)
+    if field.aliases:
+        for key in (field.key, *field.aliases):
+            if reader.has(key):
+                return reader.take(key, field.kind.read)
     return reader.take(field.key, field.kind.read, field.default)
