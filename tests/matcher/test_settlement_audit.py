@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -77,6 +78,13 @@ async def test_transactions_are_on_the_chain_or_on_their_way(tmp_path: Path) -> 
     node.heights = {node.sent[0].id: 7}
     assert await audited(settings, node) == SettlementCounts(confirmed=1, waiting=1)
     assert await audited(settings, None) == SettlementCounts()
+
+
+async def test_what_the_database_does_not_know_is_not_taken_for_settled(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path)
+    node = await traded(settings)
+    shutil.rmtree(settings.directory / "orders")
+    assert await audited(settings, node) == SettlementCounts(unknown=2)
 
 
 async def test_a_transaction_that_was_given_up_is_found(tmp_path: Path) -> None:

@@ -226,10 +226,15 @@ async def _verify(settings: MatcherSettings, *, chain: bool, signatures: bool) -
         found = settlement.counts
         click.echo(f"transactions   {found.confirmed} on the chain, {found.waiting} on their way")
     click.echo(f"books          {books_hash(engine)}")
-    held = (
-        "priority, conservation and settlement hold" if chain else "priority and conservation hold"
-    )
-    click.echo(held)
+    if settlement is None:
+        click.echo("priority and conservation hold")
+    elif not settlement.counts.unknown:
+        click.echo("priority, conservation and settlement hold")
+    else:
+        click.echo(
+            f"priority and conservation hold; the orders database does not know the last "
+            f"{settlement.counts.unknown} executions yet: start the matcher, then verify again"
+        )
 
 
 # --- replay ---------------------------------------------------------------------------------------

@@ -28,6 +28,8 @@ class SettlementCounts:
 
     confirmed: int = 0
     waiting: int = 0
+    unknown: int = 0
+    """Executions behind the last command that the orders database knows."""
 
 
 class SettlementAudit:
@@ -47,7 +49,7 @@ class SettlementAudit:
         """
         if offset > self._database.offset:
             # Written when the matcher starts again; the journal has it.
-            self.counts.waiting += len(executions)
+            self.counts.unknown += len(executions)
             return
         for index, event in enumerate(executions):
             self._asked.append((offset, self._transaction_of(offset, index, event)))
