@@ -357,7 +357,7 @@ async def test_connections_are_counted_and_closed() -> None:
 
 
 async def test_pings_have_to_be_answered() -> None:
-    settings = WebSockets(ping_interval_ms=20, pong_timeout_ms=100)
+    settings = WebSockets(ping_interval_ms=50, pong_timeout_ms=500)
     async with served(web_sockets=settings) as place, place.stream() as stream:
         for number in range(8):
             ping = await stream.next("pp")
