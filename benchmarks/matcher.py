@@ -5,7 +5,7 @@ over REST: first over 32 connections, half of them matching what rests, from a l
 same machine; then over one connection. Then the order book of depth 100 is asked for over and over.
 Prints orders a second, times, and the matcher's CPU for each, beside what the issue asks for; and
 how long the disk takes to confirm a write, below which no order on one connection can be.
-``--count N`` for another number of orders, ``--profile`` for where the CPU goes.
+``--count N`` for another number of orders.
 """
 
 from __future__ import annotations
@@ -65,12 +65,11 @@ class Server:
 
 
 @contextmanager
-def serving(*, profile: bool) -> Iterator[Server]:
+def serving() -> Iterator[Server]:
     """A matcher with an empty journal, ended afterwards."""
     here = Path(__file__).parent
-    profiler = ["-m", "cProfile", "-o", "/tmp/matcher.profile"] if profile else []
     with tempfile.TemporaryDirectory(dir=here.parent, prefix=".benchmark-") as directory:
-        program = [sys.executable, *profiler, str(here / "_matcher_server.py"), directory]
+        program = [sys.executable, str(here / "_matcher_server.py"), directory]
         process = subprocess.Popen(program, stdout=subprocess.PIPE, text=True)
         try:
             assert process.stdout is not None
@@ -79,7 +78,7 @@ def serving(*, profile: bool) -> Iterator[Server]:
                 raise SystemExit("the matcher did not start")
             yield Server(process, int(found[1]))
         finally:
-            process.send_signal(2 if profile else 9)
+            process.kill()
             process.wait()
 
 
@@ -168,12 +167,12 @@ def verdict(good: bool) -> str:
     return "reached" if good else "MISSED"
 
 
-def main(count: int, *, profile: bool) -> None:
+def main(count: int) -> None:
     """Print the figures."""
     bodies, single = make_bodies(count, "many"), make_bodies(ONE_BY_ONE, "one")
     print(f"{count} orders, half of them matching, journal on disk, load by {tool()}")
     print(f"the disk confirms a write in {disk_milliseconds():.2f} ms")
-    with serving(profile=profile) as server:
+    with serving() as server:
         before = server.cpu_seconds()
         load = post_all(server.port, PATH, bodies, "application/json")
         each = (server.cpu_seconds() - before) / load.answered * 1e6
@@ -205,6 +204,4 @@ def main(count: int, *, profile: bool) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=COUNT)
-    parser.add_argument("--profile", action="store_true")
-    arguments = parser.parse_args()
-    main(arguments.count, profile=arguments.profile)
+    main(parser.parse_args().count)
