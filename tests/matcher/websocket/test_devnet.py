@@ -30,12 +30,17 @@ def introduction() -> dict[str, Any]:
     return {"t": "sig", "j": base58.encode(signed), "k": public_key, "_": timestamp}
 
 
-async def until(stream: Stream, kind: str, seen: dict[str, Any], wanted: dict[str, Any]) -> None:
-    """Read messages of a kind until the gathered balances are as wanted."""
+async def until(
+    stream: Stream, kind: str, seen: dict[str, Any], wanted: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Read messages of a kind until the gathered balances are as wanted: the orders in them."""
+    orders = []
     while seen != wanted:
         message = await asyncio.wait_for(stream.receive(), 20)
         if message["T"] == kind:
             seen.update(message.get("b", {}))
+            orders += message.get("o", [])
+    return orders
 
 
 async def test_an_account_follows_its_trade() -> None:
@@ -55,9 +60,18 @@ async def test_an_account_follows_its_trade() -> None:
             assert balances == {"WAVES": ["1000000.0", "0.0"]}
             await exchange.create_order(SYMBOL, "limit", "buy", 1, 1.25)
             await until(stream, "au", balances, {"WAVES": ["999998.747", "1.253"]})
-            await exchange.create_order(SYMBOL, "limit", "buy", 4, 2.5)
-            await until(
+            bought = await exchange.create_order(SYMBOL, "limit", "buy", 4, 2.5)
+            orders = await until(
                 stream, "au", balances, {"WAVES": ["999988.744", "1.253"], asset: ["4.0", "0.0"]}
+            )
+            (order,) = (each for each in orders if each["i"] == bought["id"])
+            assert (order["s"], order["q"], order["Q"], order["r"]) == (
+                *("Filled", "4.0", "0.003", "2.5"),
+            )
+            (match,) = order["m"]
+            (trade,) = await exchange.fetch_order_trades(bought["id"])
+            assert (match["i"], match["A"], match["P"], match["mt"]) == (
+                *(trade["id"], "4.0", "10.0", "t"),
             )
             await exchange.cancel_all_orders()
             await until(

@@ -16,6 +16,7 @@ from typing import Any, Final
 from soliton.chain.addresses import Address, address_text
 from soliton.chain.orders import PRICE_CONSTANT
 from soliton.chain.transactions.exchange import Exchange
+from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.crypto import base58
 from soliton.matcher.core import MatcherCore
@@ -80,6 +81,7 @@ class AddressFeed:
         self._changes: dict[bytes, _Change] = {}
         self._balances: Amounts = {}
         self._without_nfts: set[Connection] = set()
+        self._exchanges: dict[bytes, list[AnyTransaction]] = {}
 
     def __len__(self) -> int:
         return len(self._updates)
@@ -151,6 +153,7 @@ class AddressFeed:
         found = await self._balances_of(assets)
         balances = {key: value for key, value in found.items() if self._balances.get(key) != value}
         self._balances |= balances
+        self._exchanges.clear()
         orders = [await self._changed(change) for change in changes.values()]
         self._send(balances, orders, self._updates.keys() - self._without_nfts)
         self._send(self._ordinary(balances), orders, self._without_nfts)
@@ -243,7 +246,12 @@ class AddressFeed:
 
     def _transaction_of(self, executed: OrderExecuted) -> bytes | None:
         orders = {executed.taker.id, executed.maker.id}
-        for transaction in self._core.transactions(executed.maker.id):
+        # A taker's executions are all of one command; a maker may gather them for weeks.
+        found = self._exchanges.get(executed.taker.id)
+        if found is None:
+            found = self._core.transactions(executed.taker.id)
+            self._exchanges[executed.taker.id] = found
+        for transaction in found:
             payload = transaction.payload
             if (
                 isinstance(payload, Exchange)
