@@ -17,6 +17,7 @@ from soliton.matcher.journal import Position
 from soliton.matcher.journal.errors import JournalUnavailable
 from soliton.matcher.service import Matcher
 from soliton.matching import errors
+from soliton.matching.commands import CancelSource
 from soliton.matching.errors import MatcherError
 from soliton.matching.model import OrderStatus
 from tests.matcher.kit import (
@@ -187,3 +188,91 @@ async def test_who_stands_by_knows_what_is_in_force(
     await eventually(lambda: standby.chain.matcher_scripted)
     following_it.cancel()
     await standby.stop()
+
+
+async def test_an_account_stays_the_same_while_its_orders_are_checked(
+    matcher: Matcher, node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two records of one account would let both orders have the same coins."""
+    node.balances[address_of(ALICE)] = {None: COIN + FEE, USD: 0}
+    first, second = (make_order(ALICE, Side.SELL, COIN, PRICE + step) for step in (0, 1))
+    held, asked = asyncio.Event(), asyncio.Event()
+
+    async def slow(order_id: bytes) -> bool:
+        if order_id == first.id:
+            asked.set()
+            await held.wait()
+        return False
+
+    append, stored = matcher._journal.append, asyncio.Event()
+
+    async def slow_disk(payloads: Sequence[bytes]) -> list[Position]:
+        await stored.wait()
+        return await append(payloads)
+
+    monkeypatch.setattr(node, "was_executed", slow)
+    monkeypatch.setattr(matcher._journal, "append", slow_disk)
+    placing = [asyncio.create_task(matcher.place(first, market=False))]
+    await asked.wait()
+    node.mine()
+    await eventually(lambda: matcher.chain.height == node.height)
+    await asyncio.sleep(0.02)
+    placing.append(asyncio.create_task(matcher.place(second, market=False)))
+    await asyncio.sleep(0.02)
+    held.set()
+    await asyncio.sleep(0.02)
+    stored.set()
+    results = await asyncio.gather(*placing, return_exceptions=True)
+    kinds = [each.kind if isinstance(each, MatcherError) else each for each in results]
+    assert kinds == [None, errors.BALANCE_NOT_ENOUGH]
+
+
+async def test_an_order_that_waits_for_its_turn_is_known(
+    matcher: Matcher, node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, asked = asyncio.Event(), asyncio.Event()
+
+    async def slow(_order_id: bytes) -> bool:
+        asked.set()
+        await held.wait()
+        return False
+
+    monkeypatch.setattr(node, "was_executed", slow)
+    orders = [make_order(ALICE, Side.SELL, COIN, PRICE + step) for step in range(3)]
+    placing = [asyncio.create_task(matcher.place(each, market=False)) for each in orders]
+    await asked.wait()
+    await asyncio.sleep(0)
+    for order in orders:
+        with pytest.raises(MatcherError) as caught:
+            await matcher.cancel(order.id, address_of(ALICE), CancelSource.REQUEST)
+        assert caught.value.kind is errors.ORDER_IS_PLACING
+        with pytest.raises(MatcherError) as caught:
+            await matcher.place(order, market=False)
+        assert caught.value.kind is errors.ORDER_DUPLICATE
+    assert (await matcher.report(address_of(ALICE))).placement_queue != ()
+    held.set()
+    await asyncio.gather(*placing)
+    assert (await matcher.report(address_of(ALICE))).placement_queue == ()
+
+
+async def test_orders_that_wait_count_as_active(
+    tmp_path: Path, node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = asyncio.Event()
+
+    async def slow(_order_id: bytes) -> bool:
+        await held.wait()
+        return False
+
+    monkeypatch.setattr(node, "was_executed", slow)
+    async with running(settings_in(tmp_path, max_active_orders=2), node) as matcher:
+        orders = [make_order(ALICE, Side.SELL, COIN, PRICE + step) for step in range(3)]
+        placing = [asyncio.create_task(matcher.place(each, market=False)) for each in orders[:2]]
+        accounts = matcher._accounts
+        assert accounts is not None
+        await eventually(lambda: len(accounts.get(address_of(ALICE)).queued) == 2)
+        with pytest.raises(MatcherError) as caught:
+            await matcher.place(orders[2], market=False)
+        assert caught.value.kind is errors.ACTIVE_ORDERS_LIMIT_REACHED
+        held.set()
+        await asyncio.gather(*placing)

@@ -34,33 +34,33 @@ Amounts = dict[AssetId | None, int]
 
 
 class Account:
-    """One account. ``lock`` keeps its placements in sequence; ``placing`` are orders on their way
-    into the journal, ``canceling`` those with a cancellation on its way; ``users`` counts who
-    relies on this record staying the account's.
+    """One account. ``lock`` keeps its placements in sequence; ``queued`` are orders whose turn has
+    not ended, ``placing`` those on their way into the journal, ``canceling`` those with a
+    cancellation on its way. While there are any, this record stays the account's.
     """
 
     __slots__ = (
-        *("address", "balances", "canceling", "complete", "lock", "placing", "scripted"),
-        *("stale", "suspect", "users"),
+        *("address", "balances", "canceling", "complete", "lock", "placing", "queued"),
+        *("scripted", "stale", "suspect"),
     )
 
     def __init__(self, address: Address) -> None:
         self.address = address
         self.balances = AccountBalances()
         self.lock = asyncio.Lock()
+        self.queued: set[bytes] = set()
         self.placing: set[bytes] = set()
         self.canceling: set[bytes] = set()
         self.complete = False
         self.stale = 0
         self.suspect = False
-        self.users = 0
         self.scripted: bool | None = None
 
     @property
     def idle(self) -> bool:
         """Whether nothing is lost when it is asked for anew."""
         balances = self.balances
-        return not (balances.orders or self.placing or self.users or balances.not_observed)
+        return not (balances.orders or self.queued or self.placing or balances.not_observed)
 
 
 class Accounts:

@@ -119,5 +119,5 @@ def report(account: Account) -> AddressReport:
         leased_out=balances.leased_out or 0,
         not_created_transactions=len(balances.not_created),
         not_observed_transactions=len(balances.not_observed),
-        placement_queue=tuple(account.placing),
+        placement_queue=(*account.placing, *(account.queued - account.placing)),
     )

@@ -101,21 +101,15 @@ class Placing:
         await self._check_sender(order, accounts.get(owner), accounts)
         # The account may have been let go meanwhile; from here on it is held.
         account = accounts.get(owner)
-        async with account.lock:
-            await self._check_new(order, account)
-            await accounts.ensure(
-                account, (order.amount_asset, order.price_asset, order.matcher_fee_asset, None)
-            )
-            if accounts.over:
-                raise MatcherError(errors.MATCHER_IS_STARTING)
-            command = self._reserve(order, account, fees, market=market)
-            account.placing.add(order.id)
-            try:
-                applied = self._sequencer.submit(command)
-            except MatcherError:
-                account.placing.discard(order.id)
-                account.balances.release(order.id)
-                raise
+        check_order_count(len(account.balances.orders) + len(account.queued), self._placement)
+        if order.id in account.queued:
+            raise duplicate(order)
+        account.queued.add(order.id)
+        try:
+            async with account.lock:
+                applied = await self._store(order, account, accounts, fees, market=market)
+        finally:
+            account.queued.discard(order.id)
         try:
             # The command is on its way whether or not its sender still waits.
             await asyncio.shield(applied)
@@ -127,6 +121,33 @@ class Placing:
                 account.placing.discard(order.id)
             else:
                 applied.add_done_callback(lambda done: _abandoned(done, account, order.id))
+
+    async def _store(
+        self,
+        order: Order,
+        account: Account,
+        accounts: Accounts,
+        fees: AcceptedFees,
+        *,
+        market: bool,
+    ) -> asyncio.Future[list[Event]]:
+        """The last checks of an order whose turn it is; what it needs is set aside then, and its
+        command is on its way to the journal.
+        """
+        await self._check_new(order, account)
+        await accounts.ensure(
+            account, (order.amount_asset, order.price_asset, order.matcher_fee_asset, None)
+        )
+        if accounts.over:
+            raise MatcherError(errors.MATCHER_IS_STARTING)
+        command = self._reserve(order, account, fees, market=market)
+        account.placing.add(order.id)
+        try:
+            return self._sequencer.submit(command)
+        except MatcherError:
+            account.placing.discard(order.id)
+            account.balances.release(order.id)
+            raise
 
     async def _check(self, order: Order) -> AcceptedFees:
         pair = pair_of(order)
@@ -219,7 +240,6 @@ class Placing:
 
     async def _check_new(self, order: Order, account: Account) -> None:
         known = account.balances.orders
-        check_order_count(len(known), self._placement)
         if order.id in known or order.id in account.placing or self._database.knows(order.id):
             raise duplicate(order)
         if await self._node.was_executed(order.id):
@@ -255,10 +275,10 @@ class Placing:
         """Cancel an order of an account; raises ``MatcherError``."""
         account = accounts.peek(owner)
         active = None if account is None else account.balances.orders.get(order_id)
+        if account is not None and (order_id in account.queued or order_id in account.placing):
+            raise MatcherError(errors.ORDER_IS_PLACING, id=base58.encode(order_id))
         if account is None or active is None:
             raise self._not_active(order_id, owner)
-        if order_id in account.placing:
-            raise MatcherError(errors.ORDER_IS_PLACING, id=base58.encode(order_id))
         if active.is_market:
             raise MatcherError(errors.MARKET_ORDER_CANCEL, id=base58.encode(order_id))
         if order_id in account.canceling:
