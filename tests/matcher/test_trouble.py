@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
@@ -12,10 +14,16 @@ import pytest_asyncio
 
 from soliton.chain.orders import Side
 from soliton.matcher import following
+from soliton.matcher.errors import NodeUnavailable, RecoveryFailed
 from soliton.matcher.following import keep_up
+from soliton.matcher.http_client import HttpNodeClient
 from soliton.matcher.journal import Position
+from soliton.matcher.journal.embedded import EmbeddedJournal, EmbeddedSettings, Sync
 from soliton.matcher.journal.errors import JournalUnavailable
+from soliton.matcher.journal.snapshots import SnapshotStore
+from soliton.matcher.recovery import identity_of
 from soliton.matcher.service import Matcher
+from soliton.matcher.settings import NodeAccess
 from soliton.matching import errors
 from soliton.matching.commands import CancelSource
 from soliton.matching.errors import MatcherError
@@ -276,3 +284,70 @@ async def test_orders_that_wait_count_as_active(
         assert caught.value.kind is errors.ACTIVE_ORDERS_LIMIT_REACHED
         held.set()
         await asyncio.gather(*placing)
+
+
+async def test_a_journal_that_ends_before_its_database_is_not_gone_on_with(
+    tmp_path: Path, node: FakeNode
+) -> None:
+    """What is executed at offsets that the database knows already would not be settled."""
+    settings = settings_in(tmp_path)
+    async with running(settings, node) as matcher:
+        await matcher.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
+    for name in ("journal", "snapshots"):
+        shutil.rmtree(settings.directory / name)
+    with pytest.raises(RecoveryFailed, match="ends at -1"):
+        async with running(settings, node):
+            pass
+
+
+async def test_the_database_is_never_ahead_of_what_the_disk_has_of_the_journal(
+    tmp_path: Path, node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power failure must not leave effects of commands that are gone."""
+    steps: list[str] = []
+    monkeypatch.setattr(os, "fdatasync", lambda _file: steps.append("journal"))
+    settings = settings_in(tmp_path)
+    identity = identity_of(settings)
+    lazy = EmbeddedSettings(sync=Sync.INTERVAL, sync_interval=1_000)
+    journal = EmbeddedJournal(tmp_path / "journal", identity, settings.clock, lazy)
+    matcher = Matcher(
+        *(settings, node, journal, SnapshotStore(tmp_path / "snapshots", identity)),
+        durable=False,
+    )
+    write = matcher.database._write
+
+    def noted(changes: dict[bytes, bytes | None]) -> None:
+        steps.append("database")
+        write(changes)
+
+    monkeypatch.setattr(matcher.database, "_write", noted)
+    await matcher.start()
+    await matcher.working()
+    steps.clear()
+    await matcher.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
+    await matcher.database.flush()
+    assert steps[:2] == ["journal", "database"]
+    await matcher.stop()
+
+
+async def test_a_node_that_is_busy_does_not_say_that_there_is_no_asset(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    client = HttpNodeClient(NodeAccess(), ord("R"))
+    for status, answer in (
+        (404, None),
+        (400, None),
+        (429, NodeUnavailable),
+        (403, NodeUnavailable),
+    ):
+
+        async def ask(*_: object, status: int = status) -> tuple[int, object]:
+            return status, {"message": "no"}
+
+        monkeypatch.setattr(client, "_ask", ask)
+        if answer is None:
+            assert await client.asset(USD) is None
+        else:
+            with pytest.raises(answer):
+                await client.asset(USD)
+    await client.close()

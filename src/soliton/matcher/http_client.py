@@ -119,8 +119,10 @@ class HttpNodeClient:
     async def asset(self, asset_id: AssetId) -> Asset | None:
         """As ``NodeClient.asset``."""
         status, answer = await self._ask("GET", f"/assets/details/{base58.encode(asset_id)}")
-        if status != HTTPStatus.OK:
+        if status in (HTTPStatus.NOT_FOUND, HTTPStatus.BAD_REQUEST):
             return None
+        if status != HTTPStatus.OK:
+            raise NodeUnavailable(f"the node answers {status} about an asset: {_shown(answer)}")
         return Asset(
             name=str(answer["name"]),
             decimals=int(answer["decimals"]),

@@ -28,7 +28,7 @@ import asyncio
 import fcntl
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
@@ -98,6 +98,8 @@ class OrdersDatabase:
         self._fresh: dict[bytes, bytes | None] = {}
         self._writing: dict[bytes, bytes | None] = {}
         self._lists: dict[bytes, bytes] = {}
+        self.before_write: Callable[[], Awaitable[None]] | None = None
+        """Called before changes go to the disk: what they come from has to be there first."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="orders-db")
         try:
             directory.mkdir(parents=True, exist_ok=True)
@@ -140,8 +142,10 @@ class OrdersDatabase:
             return
         self._writing, self._fresh = self._fresh, {}
         try:
+            if self.before_write is not None:
+                await self.before_write()
             await loop.run_in_executor(self._thread, self._write, self._writing)
-        except DatabaseProblem:
+        except BaseException:
             self._fresh = self._writing | self._fresh
             raise
         finally:

@@ -35,7 +35,7 @@ from soliton.matcher.node_client import Asset, Balances, NodeClient
 from soliton.matcher.orders_db import OrdersDatabase
 from soliton.matcher.placing import Placing
 from soliton.matcher.records import AddressReport, Offsets, OrderInfo, ServiceStatus, Trade
-from soliton.matcher.recovery import recover_engine, resting_assets
+from soliton.matcher.recovery import check_ends, recover_engine, resting_assets
 from soliton.matcher.sequencer import Sequencer
 from soliton.matcher.settings import MatcherSettings
 from soliton.matcher.settlement import Settlement
@@ -89,6 +89,7 @@ class Matcher:
             settings.max_finalized_orders,
             durable=durable,
         )
+        self.database.before_write = journal.confirm
         self.chain = ChainKnowledge(node, self._address)
         self._rates = Rates(self.database.rates())
         self.engine = Engine(MatchingSettings())
@@ -174,6 +175,7 @@ class Matcher:
                     "%d commands replayed, up to offset %d",
                     *(count, self.engine.last_offset),
                 )
+                check_ends(self.engine, self.database)
                 await self._serve()
                 # Another master's commands may follow ours: the books have to be read anew.
                 self._recover_engine()
@@ -277,7 +279,7 @@ class Matcher:
             await asyncio.sleep(FLUSH_SECONDS)
             try:
                 await self.database.flush()
-            except DatabaseProblem as error:
+            except (JournalProblem, DatabaseProblem) as error:
                 _log.error("%s", error)
                 await asyncio.sleep(_RETRY_SECONDS)
 

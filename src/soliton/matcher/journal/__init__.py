@@ -94,6 +94,12 @@ class Journal(Protocol):
         """Returns when this process no longer leads (never, while it does)."""
         ...
 
+    async def confirm(self) -> None:
+        """Return when what was stored survives a power failure, too, unless settings leave that to
+        chance. Raises ``JournalProblem``.
+        """
+        ...
+
     async def truncate_before(self, offset: int) -> None:
         """Allow commands below an offset to be forgotten; some of them may stay."""
         ...

@@ -311,6 +311,14 @@ class EmbeddedJournal:
     def _path_of(self, base_offset: int) -> Path:
         return self._directory / f"{base_offset:020}{_SUFFIX}"
 
+    async def confirm(self) -> None:
+        """As ``Journal.confirm``."""
+        if self._settings.sync is Sync.INTERVAL and self._broken is None:
+            await asyncio.get_running_loop().run_in_executor(self._disk, self._confirm)
+            if self._broken is not None:
+                self._ended.set()
+                raise LeadershipLost(f"the disk did not confirm the journal: {self._broken}")
+
     async def _sync_later(self) -> None:
         """Ask the disk to confirm what has been written in an interval."""
         await asyncio.sleep(self._settings.sync_interval)

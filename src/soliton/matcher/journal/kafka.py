@@ -303,6 +303,9 @@ class KafkaJournal:
             positions += part
         return positions
 
+    async def confirm(self) -> None:
+        """As ``Journal.confirm``: the brokers have what ``append`` has answered for."""
+
     async def _lead(self, term: _Term) -> None:
         """Write what waits, and beats, until the term ends."""
         beat = encode(Beat(term.terms.term, self._settings.name))
