@@ -120,6 +120,32 @@ def ping_without_reading(port: int, most: int) -> bool:
         return False
 
 
+def talk_without_reading(port: int, most: int) -> bool:
+    """As ``ping_without_reading``, with messages, to each of which there is an answer."""
+    messages = (b"\x81\xe4\0\0\0\0" + b"m" * 100) * 500
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as plug:
+        plug.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        plug.sendall(HANDSHAKE.encode("ascii"))
+        sent = 0
+        try:
+            while sent < most:
+                sent += plug.send(messages)
+        except ConnectionError:
+            return True
+        except TimeoutError:
+            return False
+        return False
+
+
+async def test_who_does_not_read_answers_is_dropped_after_a_while() -> None:
+    limits = ServerLimits(write_seconds=0.3)
+    running = await serve(echo, "127.0.0.1", 0, limits, websocket=True)
+    try:
+        assert await asyncio.to_thread(talk_without_reading, running.port, 64 * 1024 * 1024)
+    finally:
+        await running.stop()
+
+
 async def test_pings_that_are_never_read_do_not_fill_the_memory(server: RunningServer) -> None:
     assert await asyncio.to_thread(ping_without_reading, server.port, 64 * 1024 * 1024)
     async with connect(f"ws://127.0.0.1:{server.port}/echo", proxy=None) as connection:

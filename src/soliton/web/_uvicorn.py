@@ -369,6 +369,7 @@ class LimitedProtocol(HttpToolsProtocol):
         protocol = self.transport.get_protocol()
         if isinstance(protocol, LimitedWebSocket):
             # This object hears of nothing any more; the connection still counts.
+            protocol.write_seconds = self._limits.write_seconds
             protocol.when_lost = partial(self._shared.closes, client_key(self._host))
             if rest:
                 protocol.data_received(rest)

@@ -1,14 +1,16 @@
 """What we change in uvicorn's WebSocket connections: an end to what may wait for a client.
 
-What an application sends waits until the client has taken what came before. Answers to pings do
-not, and a client may ping without reading: what waits for it has a limit here.
+What an application sends waits until the client has taken what came before, for ever if need be,
+and a connection that is closed stays open until then. Answers to pings do not even wait. Here both
+have a limit.
 
 Only ``_uvicorn`` imports this module, and only for servers that take such connections. What lives
-here: the limit, and word of a connection's end. What does not: the handshake (``_uvicorn``).
+here: the limits, and word of a connection's end. What does not: the handshake (``_uvicorn``).
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Final
 
@@ -22,6 +24,22 @@ class LimitedWebSocket(WebSocketsSansIOProtocol):
     """One connection; ``when_lost`` is called at its end."""
 
     when_lost: Callable[[], None] | None = None
+    write_seconds = 30.0
+    """How long a client may read nothing of what waits for it."""
+    _write_timer: asyncio.TimerHandle | None = None
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._write_timer = self.loop.call_later(self.write_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._stop_timer()
+
+    def _stop_timer(self) -> None:
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+            self._write_timer = None
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -29,6 +47,7 @@ class LimitedWebSocket(WebSocketsSansIOProtocol):
             self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_timer()
         if self.when_lost is not None:
             self.when_lost()
         super().connection_lost(exc)
