@@ -12,7 +12,7 @@ Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/mining/Miner
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Collection, Generator, Iterable, Mapping
 from typing import Final, TypeVar
 
 import msgspec
@@ -99,14 +99,17 @@ def forge(
     now: int,
     reward_vote: int = blocks.NO_REWARD_VOTE,
     feature_votes: tuple[int, ...] = (),
+    *,
+    unproven: Collection[bytes] = (),
 ) -> Forged:
     """The block that the slot's account makes at ``now`` (ms) or, if that is too early, at its
     earliest time.
 
     Candidates are taken in order until the block is full; those that do not apply are named in the
-    result.
+    result. Signatures have been verified but for those that are ``unproven`` (``UtxPool``).
     """
-    return to_the_end(forging(chain, slot, candidates, now, reward_vote, feature_votes))
+    steps = forging(chain, slot, candidates, now, reward_vote, feature_votes, unproven=unproven)
+    return to_the_end(steps)
 
 
 def forging(
@@ -116,6 +119,8 @@ def forging(
     now: int,
     reward_vote: int = blocks.NO_REWARD_VOTE,
     feature_votes: tuple[int, ...] = (),
+    *,
+    unproven: Collection[bytes] = (),
 ) -> Steps[Forged]:
     """The same in steps of some transactions each, between which the chain must stay as it is."""
     timestamp = max(now, slot.earliest)
@@ -134,7 +139,7 @@ def forging(
         chain.view,
     )
     progress.begin((), chain.payouts(slot.account.public_key), chain.patch())
-    transactions, invalid = yield from _take(progress, candidates, MAX_TRANSACTIONS)
+    transactions, invalid = yield from _take(progress, candidates, MAX_TRANSACTIONS, unproven)
     header = _header(chain, slot, timestamp, transactions, progress.snapshot_hash)
     header = msgspec.structs.replace(
         header,
@@ -156,7 +161,10 @@ def to_the_end(steps: Steps[T]) -> T:
 
 
 def _take(
-    progress: BlockInProgress, candidates: Iterable[AnyTransaction], max_count: int
+    progress: BlockInProgress,
+    candidates: Iterable[AnyTransaction],
+    max_count: int,
+    unproven: Collection[bytes],
 ) -> Steps[tuple[tuple[AnyTransaction, ...], Mapping[bytes, str]]]:
     """Apply candidates until the block is full: those that went in, and why others cannot."""
     taken: list[AnyTransaction] = []
@@ -171,7 +179,7 @@ def _take(
             if len(taken) >= max_count:
                 return tuple(taken), {}
             try:
-                progress.add(transaction, verify_signature=False)
+                progress.add(transaction, verify_signature=transaction.id in unproven)
             except BlockFull:
                 return tuple(taken), {}
             except InputError as error:
@@ -217,18 +225,23 @@ def _header(
 
 
 def forge_micro(
-    chain: Chain, account: KeyPair, candidates: Iterable[AnyTransaction], max_count: int
+    chain: Chain,
+    account: KeyPair,
+    candidates: Iterable[AnyTransaction],
+    max_count: int,
+    *,
+    unproven: Collection[bytes] = (),
 ) -> Forged | None:
     """The last block, which the account has made, with more transactions at its end.
 
     ``None`` when no candidate applies or the last block takes no more. Candidates are taken in
-    order, at most ``max_count``.
+    order, at most ``max_count``; ``unproven`` as in ``forge``.
     """
     progress = chain.liquid_progress()
     last = chain.last_block
     if progress is None or last.header.generator != account.public_key:
         return None
-    taken, invalid = to_the_end(_take(progress, candidates, max_count))
+    taken, invalid = to_the_end(_take(progress, candidates, max_count, unproven))
     if not taken:
         return None
     state_hash = None if last.header.state_hash is None else progress.snapshot_hash

@@ -138,6 +138,7 @@ class Node:
             self.clock(),
             NO_REWARD_VOTE if vote is None else vote,
             self._feature_votes(),
+            unproven=self.pool.unproven,
         )
 
     def _put(self, forged: Forged) -> Block:
@@ -151,7 +152,9 @@ class Node:
     def mine_micro(self, account: KeyPair) -> int:
         """Add transactions of the pool to the last block, which this account made: how many."""
         limit = min(MAX_MICRO_TRANSACTIONS, self.settings.miner.max_transactions_in_micro_block)
-        forged = miner.forge_micro(self.chain, account, self.pool.in_mining_order(), limit)
+        pool = self.pool
+        candidates, unproven = pool.in_mining_order(), pool.unproven
+        forged = miner.forge_micro(self.chain, account, candidates, limit, unproven=unproven)
         if forged is None:
             return 0
         added = forged.block.transactions[len(self.chain.last_block.transactions) :]
@@ -172,7 +175,8 @@ class Node:
         for block in reversed(removed):
             for transaction in block.transactions:
                 try:
-                    self.pool.add(transaction, verify_signature=False)
+                    # Here a script may be missing that stood for a signature in the block.
+                    self.pool.add(transaction)
                 except InputError as error:
                     _log.info("not back in the pool: %s: %s", transaction.id.hex(), error)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import heapq
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final, TypeVar
 
 import msgspec
@@ -97,6 +97,7 @@ class UtxPool:
         "_tell",
         "_transactions",
         "_unlimited",
+        "_unproven",
     )
 
     def __init__(
@@ -119,6 +120,7 @@ class UtxPool:
         self._max_scripted = max_scripted
         self._unlimited = unlimited
         self._scripted: set[bytes] = set()
+        self._unproven: set[bytes] = set()
         self._chain = chain
         self._clock = clock
         self._max_count = max_count
@@ -154,6 +156,14 @@ class UtxPool:
     def transactions(self) -> list[AnyTransaction]:
         """All transactions, the oldest first."""
         return list(self._transactions.values())
+
+    @property
+    def unproven(self) -> Collection[bytes]:
+        """The ids of those that came through an account's script in place of a signature.
+
+        Whoever applies them to another state verifies what signatures are asked for there.
+        """
+        return self._unproven
 
     def moved(self, transaction_id: bytes) -> Moved:
         """What a transaction of the pool does to balances; raises ``KeyError`` for others."""
@@ -209,6 +219,7 @@ class UtxPool:
         scripted = self._runs_scripts(transaction)
         if scripted and len(self._scripted) >= self._max_scripted:
             raise PoolFull("Transaction pool scripted txs size limit is reached")
+        unproven = self._asks_accounts(transaction)
         context = self.context()
         if traces is not None:
             context = msgspec.structs.replace(context, traces=traces)
@@ -219,6 +230,8 @@ class UtxPool:
         self._bytes += size
         if scripted:
             self._scripted.add(transaction.id)
+        if unproven:
+            self._unproven.add(transaction.id)
         self._tell(PoolAccepted(transaction, moved))
         return True
 
@@ -232,6 +245,17 @@ class UtxPool:
             return False
         sender = from_public_key(transaction.sender_public_key, transaction.chain_id)
         return account_script(sender, self._overlay) is not None
+
+    def _asks_accounts(self, transaction: AnyTransaction) -> bool:
+        """Whether the script of an account says, in place of a signature, who signed it."""
+        keys = [transaction.sender_public_key]
+        if transaction.type_id == exchange.TYPE.type_id:
+            keys += [order.sender_public_key for order in transaction.payload.orders]
+        return any(
+            account_script(from_public_key(key, transaction.chain_id), self._overlay) is not None
+            for key in keys
+            if key
+        )
 
     def _apply(
         self, transaction: AnyTransaction, context: Context, verify: bool, may_fail: bool = True
@@ -283,6 +307,7 @@ class UtxPool:
         remaining = self._transactions
         self._transactions = {}
         self._scripted.intersection_update(remaining)
+        self._unproven.intersection_update(remaining)
         self._bytes = 0
         self._overlay = Overlay(_Remembered(self._chain.store), self._chain.height + 1)
         context = self.context()
@@ -291,8 +316,10 @@ class UtxPool:
         self._checked_by = context.rules
         for transaction in remaining.values():
             try:
-                if not (same_rules and again(transaction, self._overlay, context)):
-                    self._apply(transaction, context, verify=False)
+                unproven = transaction.id in self._unproven
+                shortcut = same_rules and not unproven
+                if not (shortcut and again(transaction, self._overlay, context)):
+                    self._apply(transaction, context, verify=unproven)
             except InputError as error:
                 dropped.append(self._leaves(transaction, error))
             else:
@@ -304,6 +331,7 @@ class UtxPool:
     def _leaves(self, transaction: AnyTransaction, error: InputError) -> PoolDropped:
         moved = self._moved.pop(transaction.id)
         self._scripted.discard(transaction.id)
+        self._unproven.discard(transaction.id)
         if isinstance(error, AlreadyInState):
             return PoolDropped(transaction, moved, Departure.MINED)
         _log.info("dropped %s from the pool: %s", transaction.id.hex(), error)
