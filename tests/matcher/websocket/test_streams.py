@@ -442,3 +442,22 @@ async def test_who_could_not_subscribe_may_try_again(monkeypatch: pytest.MonkeyP
             assert (await stream.next("e"))["c"] == 105906177
         await stream.send(T="aus", S=text_address(ALICE), **signed(ALICE))
         assert (await stream.next("au"))["S"] == text_address(ALICE)
+
+
+async def test_who_was_away_for_long_gets_the_whole_book() -> None:
+    """Not so many changes at once that the connection is taken for one that does not read."""
+    async with served() as place:
+        await place.api.place(sell(BOB, 10**8, 3 * 10**8))
+        async with place.stream() as watcher:
+            await watcher.send(T="obs", S=PAIR, d=1)
+            seen = (await watcher.next("ob"))["N"]
+            feed = place.hub._books[GOLD_WAVES]
+            for step in range(1, 151):
+                await place.api.place(sell(BOB, 10**8, 3 * 10**8 + 10 * step))
+                feed.flush()
+                assert (await watcher.next("ob"))["U"] == step
+            async with place.stream() as again:
+                await again.send(T="obs", S=PAIR, d=1, N=seen)
+                whole = await again.next("ob")
+                assert whole["U"] == 0 and len(whole["a"]) > 100
+                await again.silent()

@@ -20,7 +20,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from soliton.matcher.core import MatcherCore
-from soliton.matcher.websocket.connection import Connection
+from soliton.matcher.websocket.connection import MAX_WAITING, Connection
 from soliton.matcher.websocket.messages import encode, next_update_id, numbered
 from soliton.matcher.websocket.numbers import amount_text, double_text, price_text
 from soliton.matching.book import LastTrade, LevelTotal, OrderBook
@@ -28,6 +28,8 @@ from soliton.matching.pairs import AssetPair
 
 MAX_REMEMBERED: Final = 256
 """Changes of a book that are kept for those who come back."""
+MAX_AT_ONCE: Final = MAX_WAITING // 2
+"""So many are sent to one of them; who has missed more gets the full state, which is shorter."""
 
 
 class BookFeed:
@@ -105,13 +107,16 @@ class BookFeed:
             connection.push(numbered(update_id, encoded))
 
     def _since(self, number: int) -> list[bytes] | None:
-        """The changes after a number, or ``None`` where some of them are forgotten."""
+        """The changes after a number, or ``None`` where some of them are forgotten or they are
+        too many.
+        """
         if number > self._sent_to:
             return None
         oldest = self._remembered[0][0] if self._remembered else self._sent_to
         if number < oldest:
             return None
-        return [body for _, last, body in self._remembered if last > number]
+        missed = [body for _, last, body in self._remembered if last > number]
+        return missed if len(missed) <= MAX_AT_ONCE else None
 
     def _restart(self) -> None:
         """The book is another one (deleted, or made by its first order): all begin anew."""
