@@ -105,17 +105,18 @@ class GenerousNode:
         return {each: self._heights[each] for each in transaction_ids if each in self._heights}
 
     async def updates(self) -> AsyncIterator[NodeUpdate]:
-        """A block every second."""
+        """A block every second, with all that was sent before it."""
+        mined: dict[bytes, None] = {}
         while True:
+            self._heights.update(dict.fromkeys(mined, self._height))
             yield NodeUpdate(
                 self._status(),
-                confirmed=tuple((each, self._height) for each in self._sent),
+                confirmed=tuple((each, self._height) for each in mined),
                 changed=None,
             )
             await asyncio.sleep(BLOCK_SECONDS)
             self._height += 1
-            self._heights = dict.fromkeys(self._sent, self._height)
-            self._sent = {}
+            mined, self._sent = self._sent, {}
 
     async def close(self) -> None:
         """Nothing to end."""

@@ -60,7 +60,8 @@ class Account:
     def idle(self) -> bool:
         """Whether nothing is lost when it is asked for anew."""
         balances = self.balances
-        return not (balances.orders or self.queued or self.placing or balances.not_observed)
+        held = balances.orders or self.queued or self.placing or balances.waits_for_transactions
+        return not held
 
 
 class Accounts:

@@ -85,6 +85,11 @@ class AccountBalances:
         return {key: waiting.order_ids for key, waiting in self._not_observed.items()}
 
     @property
+    def waits_for_transactions(self) -> bool:
+        """Whether the node has not shown an execution's transaction yet."""
+        return bool(self._not_observed)
+
+    @property
     def not_created(self) -> dict[bytes, tuple[bytes, ...]]:
         """Transactions that were not made here yet, with the account's orders in them."""
         return {key: waiting.order_ids for key, waiting in self._not_created.items()}
