@@ -58,30 +58,31 @@ class BlockTexts:
         if kept is not None:
             self._kept.move_to_end(key)
             return kept
+        # All of the block's bytes now: at its height may be something else in a turn or two.
+        text, transactions = _Text(chain, height, strings=strings), _transactions(chain, height)
         if meta.transaction_count <= FEW_TRANSACTIONS:
-            text = _Text(chain, height, strings=strings)
-            for transaction in _transactions(chain, height):
+            for transaction in transactions:
                 text.add(transaction)
             return self._keep(key, text.whole())
         making = self._under_way.get(key)
         if making is None:
-            making = asyncio.create_task(self._make(key, chain, height, turns))
+            making = asyncio.create_task(self._make(key, text, transactions, turns))
             self._under_way[key] = making
             making.add_done_callback(lambda _task: self._under_way.pop(key))
         return making
 
-    async def _make(self, key: _Key, chain: Chain, height: int, turns: Turns) -> bytes:
-        until = await turns.take()
-        try:
-            text = _Text(chain, height, strings=key[1])
-            for transaction in _transactions(chain, height):
-                if time.perf_counter() > until:
-                    until = await turns.take()
-                text.add(transaction)
-        except KeyError as error:
-            # Rolled back while it waited for its turn.
-            raise BLOCK_DOES_NOT_EXIST.error() from error
-        return self._keep(key, text.whole())
+    async def _make(
+        self, key: _Key, text: _Text, transactions: Iterable[AnyTransaction], turns: Turns
+    ) -> bytes:
+        until = 0.0
+        for transaction in transactions:
+            if time.perf_counter() > until:
+                until = await turns.take()
+                text.check(transaction)
+            text.add(transaction)
+        whole = text.whole()
+        # A block that has grown is asked for by another id.
+        return self._keep(key, whole) if text.is_of(key[0]) else whole
 
     def _keep(self, key: _Key, text: bytes) -> bytes:
         self._kept[key] = text
@@ -95,14 +96,27 @@ class BlockTexts:
 class _Text:
     """A block's text that grows."""
 
-    __slots__ = ("_chain", "_fee", "_head", "_items", "_strings")
+    __slots__ = ("_chain", "_fee", "_head", "_height", "_items", "_strings")
 
     def __init__(self, chain: Chain, height: int, *, strings: bool) -> None:
         self._chain = chain
+        self._height = height
         self._strings = strings
         self._head = header_json(chain, height)
         self._fee = 0
         self._items: list[bytes] = []
+
+    def is_of(self, block_id: bytes) -> bool:
+        """Whether the chain still has a block of this id at this height."""
+        return self._chain.height >= self._height and (
+            self._chain.meta(self._height).id == block_id
+        )
+
+    def check(self, transaction: AnyTransaction) -> None:
+        """Raise ``ApiError`` where the block has been taken off: nothing says what came of them."""
+        location = self._chain.store.transaction_location(transaction.id)
+        if location is None or location.height != self._height:
+            raise BLOCK_DOES_NOT_EXIST.error()
 
     def add(self, transaction: AnyTransaction) -> None:
         """The next transaction of the block."""

@@ -13,7 +13,7 @@ from soliton.api.errors import ApiError
 from soliton.api.turns import Turns
 from soliton.chain.transactions.codec import to_json
 from soliton.node.chain import Chain
-from tests.api.chain import PrivateChain
+from tests.api.chain import RICH, PrivateChain
 
 COUNT = 40
 
@@ -98,3 +98,36 @@ async def test_rolled_back_before_its_turn(full: PrivateChain) -> None:
         await making
     with pytest.raises(KeyError):
         BlockTexts().find(chain, 2, Turns(), strings=False)
+
+
+async def test_a_block_that_changes_while_its_text_waits_for_a_turn(full: PrivateChain) -> None:
+    """What is made then is not taken for the text of the block that was asked for."""
+    texts, turns, chain = BlockTexts(), Turns(), full.node.chain
+    chain.rollback(2)
+    block, expected = chain.last_block, await text_of(BlockTexts(), chain, 2)
+    making = texts.find(chain, 2, turns, strings=False)
+    assert isinstance(making, asyncio.Task)
+    chain.rollback(1)
+    for number in range(COUNT):
+        full.send(full.transfer(amount=number + 1_000))
+    full.mine()
+    with pytest.raises(ApiError):
+        await making
+    assert await text_of(texts, chain, 2) == await text_of(BlockTexts(), chain, 2)
+    chain.rollback(1)
+    chain.append(block)
+    assert await text_of(texts, chain, 2) == expected
+
+
+async def test_a_block_that_grows_while_its_text_waits_for_a_turn(full: PrivateChain) -> None:
+    texts, node = BlockTexts(), full.node
+    for number in range(COUNT):
+        full.send(full.transfer(amount=number + 1_000))
+    assert node.mine_micro(RICH) == COUNT
+    expected = await text_of(BlockTexts(), node.chain, 3)
+    making = texts.find(node.chain, 3, Turns(), strings=False)
+    full.send(full.transfer(amount=1))
+    assert node.mine_micro(RICH) == 1
+    assert isinstance(making, asyncio.Task)
+    assert await making == expected
+    assert await text_of(texts, node.chain, 3) == await text_of(BlockTexts(), node.chain, 3)
