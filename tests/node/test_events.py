@@ -17,6 +17,7 @@ from soliton.node.events import (
     Stopping,
 )
 from soliton.node.node import Node
+from soliton.node.pool import UtxPool
 from soliton.node.settings import load_settings
 from soliton.node.wallet import Wallet
 from soliton.storage import indexes
@@ -165,3 +166,30 @@ def test_stopping_is_told_once(told: Told) -> None:
     told.node.request_stop()
     told.node.request_stop()
     assert told.names() == ["stop"]
+
+
+def test_what_rests_on_a_block_that_comes_back_stays(told: Told) -> None:
+    node = told.node
+    node.broadcast(transfer(node.chain, RICH, ANN, COIN))
+    node.mine(RICH)
+    second = transfer(node.chain, ANN, BOB, COIN - FEE)
+    node.broadcast(second)
+    told.names()
+    node.roll_back(1, keep=True)
+    assert told.names() == ["back 1 11", "in"]
+    assert node.pool.transactions()[1:] == [second]
+
+
+def test_what_comes_back_has_its_place_before_what_came_later(told: Told) -> None:
+    node = told.node
+    node.pool = UtxPool(node.chain, node.clock, 2, 100_000, node.events.publish)
+    first = transfer(node.chain, RICH, ANN, COIN)
+    node.broadcast(first)
+    node.mine(RICH)
+    later = [transfer(node.chain, RICH, BOB, COIN + number) for number in range(2)]
+    for each in later:
+        node.broadcast(each)
+    told.names()
+    node.roll_back(1, keep=True)
+    assert told.names() == ["back 1 11", "in", "out invalid Transaction "]
+    assert node.pool.transactions() == [first, later[0]]

@@ -9,13 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from soliton.chain.blocks import NO_REWARD_VOTE, Block
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto.keys import KeyPair
-from soliton.errors import InputError
 from soliton.ledger import fees
 from soliton.ledger.errors import BlockRejected
 from soliton.ledger.fees import MinimumFee
@@ -171,19 +170,13 @@ class Node:
         """
         removed: list[Block] = []
         self.chain.rollback(height, removed.append if keep else None)
-        self._follow()
-        for block in reversed(removed):
-            for transaction in block.transactions:
-                try:
-                    # Here a script may be missing that stood for a signature in the block.
-                    self.pool.add(transaction)
-                except InputError as error:
-                    _log.info("not back in the pool: %s: %s", transaction.id.hex(), error)
+        self._follow(returned=[each for block in reversed(removed) for each in block.transactions])
 
     def _follow(
         self,
         mined: tuple[AnyTransaction, ...] = (),
         unminable: Mapping[bytes, str] | None = None,
+        returned: Iterable[AnyTransaction] = (),
     ) -> None:
         """Write what the chain has done, tell it, and let the pool follow."""
         self.store.flush()
@@ -191,7 +184,7 @@ class Node:
         for event in self._changes:
             self.events.publish(event)
         self._changes.clear()
-        self.pool.refresh((transaction.id for transaction in mined), unminable)
+        self.pool.refresh((transaction.id for transaction in mined), unminable, returned)
 
     def _feature_votes(self) -> tuple[int, ...]:
         """The features that the settings support and the chain has not decided about."""

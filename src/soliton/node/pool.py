@@ -213,9 +213,21 @@ class UtxPool:
         """
         if transaction.id in self._transactions:
             return False
-        size = len(transaction.body)
-        if len(self._transactions) >= self._max_count or self._bytes + size > self._max_bytes:
-            raise PoolFull("Transaction pool size limit is reached")
+        accepted = self._admit(
+            transaction, verify=verify_signature, may_fail=may_fail, traces=traces
+        )
+        self._tell(accepted)
+        return True
+
+    def _admit(
+        self,
+        transaction: AnyTransaction,
+        *,
+        verify: bool,
+        may_fail: bool = True,
+        traces: Traces | None = None,
+    ) -> PoolAccepted:
+        self._check_room(transaction)
         scripted = self._runs_scripts(transaction)
         if scripted and len(self._scripted) >= self._max_scripted:
             raise PoolFull("Transaction pool scripted txs size limit is reached")
@@ -223,17 +235,24 @@ class UtxPool:
         context = self.context()
         if traces is not None:
             context = msgspec.structs.replace(context, traces=traces)
-        applied = self._apply(transaction, context, verify_signature, may_fail)
+        applied = self._apply(transaction, context, verify, may_fail)
         moved = _moved_by(transaction, applied)
-        self._transactions[transaction.id] = transaction
         self._moved[transaction.id] = moved
-        self._bytes += size
+        self._keep(transaction)
         if scripted:
             self._scripted.add(transaction.id)
         if unproven:
             self._unproven.add(transaction.id)
-        self._tell(PoolAccepted(transaction, moved))
-        return True
+        return PoolAccepted(transaction, moved)
+
+    def _check_room(self, transaction: AnyTransaction) -> None:
+        size = self._bytes + len(transaction.body)
+        if len(self._transactions) >= self._max_count or size > self._max_bytes:
+            raise PoolFull("Transaction pool size limit is reached")
+
+    def _keep(self, transaction: AnyTransaction) -> None:
+        self._transactions[transaction.id] = transaction
+        self._bytes += len(transaction.body)
 
     def _runs_scripts(self, transaction: AnyTransaction) -> bool:
         """Whether it counts as one that does: calls of dApps, and all that scripted accounts send
@@ -291,42 +310,61 @@ class UtxPool:
         )
 
     def refresh(
-        self, mined: Iterable[bytes] = (), unminable: Mapping[bytes, str] | None = None
+        self,
+        mined: Iterable[bytes] = (),
+        unminable: Mapping[bytes, str] | None = None,
+        returned: Iterable[AnyTransaction] = (),
     ) -> None:
         """Follow the chain after a block or a rollback: forget what was mined and what the miner
         found to be invalid (with its reason), check the rest again.
+
+        What has ``returned`` from blocks that were taken off comes before the rest, which may need
+        it.
         """
         gone: list[tuple[bytes, Departure, str | None]]
         gone = [(name, Departure.MINED, None) for name in mined]
         gone += [(name, Departure.INVALID, why) for name, why in (unminable or {}).items()]
-        dropped = []
+        told: list[PoolEvent] = []
         for name, departure, reason in gone:
             transaction = self._transactions.pop(name, None)
             if transaction is not None:
-                dropped.append(PoolDropped(transaction, self._moved.pop(name), departure, reason))
+                told.append(PoolDropped(transaction, self._moved.pop(name), departure, reason))
         remaining = self._transactions
         self._transactions = {}
         self._scripted.intersection_update(remaining)
         self._unproven.intersection_update(remaining)
         self._bytes = 0
         self._overlay = Overlay(_Remembered(self._chain.store), self._chain.height + 1)
+        told += self._take_back(returned)
         context = self.context()
         again = plain_transfers.apply_again
         same_rules = context.rules is self._checked_by
         self._checked_by = context.rules
         for transaction in remaining.values():
             try:
+                if transaction.id in self._transactions:
+                    continue
+                self._check_room(transaction)
                 unproven = transaction.id in self._unproven
                 shortcut = same_rules and not unproven
                 if not (shortcut and again(transaction, self._overlay, context)):
                     self._apply(transaction, context, verify=unproven)
             except InputError as error:
-                dropped.append(self._leaves(transaction, error))
+                told.append(self._leaves(transaction, error))
             else:
-                self._transactions[transaction.id] = transaction
-                self._bytes += len(transaction.body)
-        for event in dropped:
+                self._keep(transaction)
+        for event in told:
             self._tell(event)
+
+    def _take_back(self, returned: Iterable[AnyTransaction]) -> list[PoolAccepted]:
+        back = []
+        for transaction in returned:
+            try:
+                # With its signature: a script that stood for it in the block may be missing here.
+                back.append(self._admit(transaction, verify=True))
+            except InputError as error:
+                _log.info("not back in the pool: %s: %s", transaction.id.hex(), error)
+        return back
 
     def _leaves(self, transaction: AnyTransaction, error: InputError) -> PoolDropped:
         moved = self._moved.pop(transaction.id)
