@@ -14,6 +14,7 @@ import base64
 import binascii
 from collections.abc import Callable
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, Final, TypeGuard, TypeVar
 
 import msgspec
@@ -31,6 +32,8 @@ MAX_BASE58_FIELD_CHARS: Final = 1_024
 """Far above any base58 member of a valid transaction; keeps the quadratic decoder away from hostile
 input.
 """
+KEPT_ASSETS: Final = 4_096
+"""Assets come again and again: their texts are remembered."""
 BASE64_PREFIX: Final = "base64:"
 MAX_JSON_DATA_ENTRIES: Final = 10_000
 """Reading stops here; the rule on entries (100) is checked on what was read."""
@@ -194,7 +197,12 @@ def _read_asset(value: object, _chain_id: int) -> bytes | None:
 
 
 def _write_asset(asset_id: bytes | None) -> str | None:
-    return None if asset_id is None else base58.encode(asset_id)
+    return None if asset_id is None else _asset_text(asset_id)
+
+
+@lru_cache(KEPT_ASSETS)
+def _asset_text(asset_id: bytes) -> str:
+    return base58.encode(asset_id)
 
 
 def _read_entries(value: object, _chain_id: int) -> tuple[DataEntry, ...]:

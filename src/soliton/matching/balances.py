@@ -48,6 +48,9 @@ class BalanceChanges(msgspec.Struct, frozen=True):
     removed_not_created: frozenset[bytes] = frozenset()
 
 
+_NO_CHANGES: Final = BalanceChanges()
+
+
 class _Waiting(msgspec.Struct, frozen=True, gc=False):
     order_ids: tuple[bytes, ...]
     amounts: dict[Asset, int]
@@ -155,7 +158,7 @@ class AccountBalances:
     def place(self, order: ActiveOrder) -> BalanceChanges:
         """Set aside what an order needs. Placing one that is active already changes nothing."""
         if order.id in self.orders:
-            return BalanceChanges()
+            return _NO_CHANGES
         self.orders[order.id] = order
         reserve = order.reservable_balance()
         _add(self._reserved, reserve)
@@ -165,7 +168,7 @@ class AccountBalances:
         """An order is out: what was set aside for it is free."""
         order = self.orders.pop(order_id, None)
         if order is None:
-            return BalanceChanges()
+            return _NO_CHANGES
         reserve = order.reservable_balance()
         _subtract(self._reserved, reserve)
         return BalanceChanges(frozenset(reserve))
@@ -209,7 +212,7 @@ class AccountBalances:
         does not show (any more): what it takes (positive) is not free until it does.
         """
         if transaction_id in self._not_observed:
-            return BalanceChanges()
+            return _NO_CHANGES
         self._not_observed[transaction_id] = _Waiting(order_ids, dict(spent))
         _add(self._not_observed_sum, spent)
         return BalanceChanges(frozenset(spent), {transaction_id: order_ids})
@@ -228,7 +231,7 @@ class AccountBalances:
                 frozenset(waiting.amounts), removed_not_observed=frozenset((transaction_id,))
             )
         if transaction_id in self._not_created:
-            return BalanceChanges()
+            return _NO_CHANGES
         self._not_created[transaction_id] = _Waiting(order_ids, dict(spent))
         _add(self._not_created_sum, spent)
         forgotten: frozenset[bytes] = frozenset()
@@ -244,7 +247,7 @@ class AccountBalances:
         """A transaction that was not made here is gone, after a rollback or from the pool."""
         waiting = self._not_created.pop(transaction_id, None)
         if waiting is None:
-            return BalanceChanges()
+            return _NO_CHANGES
         _subtract(self._not_created_sum, waiting.amounts)
         return BalanceChanges(removed_not_created=frozenset((transaction_id,)))
 

@@ -47,7 +47,7 @@ from soliton.matching.errors import (
     MatcherError,
     Param,
 )
-from soliton.matching.pairs import MAX_ASSET_CHARS, NATIVE_TEXT, pair_of
+from soliton.matching.pairs import MAX_ASSET_CHARS, NATIVE_TEXT
 
 KEPT_KEYS: Final = 16_384
 KEPT_ASSETS: Final = 1_024
@@ -109,7 +109,12 @@ def read_order(body: bytes, chain_id: int) -> Order:
 
 def order_json(order: Order) -> dict[str, Any]:
     """The order as a matcher prints it: with the native coin by its name in the pair."""
-    return {**orders.to_json(order), "assetPair": pair_of(order).to_json()}
+    out = orders.to_json(order)
+    pair = out["assetPair"]
+    for name, text in pair.items():
+        if text is None:
+            pair[name] = NATIVE_TEXT
+    return out
 
 
 def _order_of(form: _Form, chain_id: int) -> Order:
