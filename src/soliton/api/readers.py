@@ -13,6 +13,7 @@ What lives here: which routes are which, and both ends of the socket. What does 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from http import HTTPStatus
@@ -20,7 +21,7 @@ from typing import Final
 
 import msgspec
 
-from soliton.api.errors import NODE_NOT_REACHABLE, TOO_MANY_LONG_ANSWERS, ApiError
+from soliton.api.errors import NODE_NOT_REACHABLE, TOO_MANY_LONG_ANSWERS, UNKNOWN, ApiError
 from soliton.api.http import APPLICATION_JSON, Raw, Relayed, Request
 from soliton.api.lookup import node_of
 from soliton.api.rest import transactions
@@ -44,6 +45,8 @@ MAX_WAITING: Final = 4_096
 MAX_LOT: Final = 64
 """What the writer does in one go takes about two milliseconds."""
 MAX_LOT_BYTES: Final = 512 * 1024
+
+_log = logging.getLogger(__name__)
 
 _VERIFIED: Final = 1
 _PROTOBUF: Final = 2
@@ -227,6 +230,8 @@ class Handover:
             request = request_bytes("POST", HANDOVER_PATH, {b"host": b"writer"}, body)
             answer = await _ask(self._upstream, request)
             outcomes = decode_outcomes(await answer.read())
+            if len(outcomes) != len(lot):
+                raise UpstreamLost("not as many outcomes as transactions")
         except (ApiError, UpstreamLost, msgspec.MsgspecError) as error:
             away = error if isinstance(error, ApiError) else NODE_NOT_REACHABLE.error()
             for _, outcome in lot:
@@ -255,6 +260,9 @@ def _take(node: Node, handed: Handed) -> Outcome:
         node.broadcast(transaction, verified=bool(handed.flags & _VERIFIED))
     except SolitonError as error:
         return _refused(state_refusal(error, transaction, family))
+    except Exception:  # noqa: BLE001 - a fault of ours at one is no news about the others
+        _log.exception("transaction %s failed", transaction.id.hex())
+        return _refused(UNKNOWN.error())
     return Outcome(HTTPStatus.OK)
 
 

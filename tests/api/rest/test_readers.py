@@ -20,6 +20,7 @@ from soliton.api.app import all_routes, build_app
 from soliton.api.asgi import Application
 from soliton.api.readers import HANDOVER_PATH, Handed, only_reads, reader_routes, writer_routes
 from soliton.chain.transactions import codec
+from soliton.chain.transactions.model import AnyTransaction
 from soliton.node.pool import PoolFull, UtxPool
 from soliton.node.signatures import is_verified
 from soliton.web.server import serve_locally
@@ -200,6 +201,41 @@ async def test_bytes_that_are_no_transaction_spoil_nothing_else(chain: PrivateCh
     answer = await call(app, f"POST {HANDOVER_PATH}", readers.encode_lot(lot))
     assert [item.status for item in readers.decode_outcomes(answer.body)] == [400, 200, 400]
     assert chain.node.pool.transactions() == [good]
+
+
+async def test_a_fault_at_one_transaction_spoils_nothing_else(
+    chain: PrivateChain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chain.mine()
+    sent = [chain.transfer(amount=number + 1) for number in range(5)]
+    add = UtxPool.add
+
+    def faulty(pool: UtxPool, transaction: AnyTransaction, **options: object) -> bool:
+        if transaction.id == sent[2].id:
+            raise RuntimeError("a fault of ours")
+        return add(pool, transaction, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(UtxPool, "add", faulty)
+    app = build_app(context_of(chain.node), writer_routes)
+    lot = readers.encode_lot([Handed(3, codec.encode(item)) for item in sent])
+    answer = await call(app, f"POST {HANDOVER_PATH}", lot)
+    outcomes = readers.decode_outcomes(answer.body)
+    assert [item.status for item in outcomes] == [200, 200, 500, 200, 200]
+    assert msgspec.json.decode(outcomes[2].text)["message"] == "Error is unknown"
+    assert chain.node.pool.transactions() == sent[:2] + sent[3:]
+
+
+@pytest.mark.parametrize("count", [0, 2])
+async def test_an_answer_with_too_few_outcomes_leaves_nobody_waiting(
+    chain: PrivateChain, reader: Application, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    chain.mine()
+    outcomes = readers.encode_outcomes([readers.Outcome(200)] * count)
+    monkeypatch.setattr(readers, "encode_outcomes", lambda _outcomes: outcomes)
+    body = msgspec.json.encode(codec.to_json(chain.transfer()))
+    async with asyncio.timeout(5):
+        answer = await call(reader, "POST /transactions/broadcast", body, JSON)
+    assert answer.status == 503
 
 
 def test_what_is_verified_before_its_turn(chain: PrivateChain) -> None:
