@@ -51,7 +51,9 @@ from soliton.matching.pairs import MAX_ASSET_CHARS, NATIVE_TEXT
 
 KEPT_KEYS: Final = 16_384
 KEPT_ASSETS: Final = 1_024
-"""Accounts and assets come again and again: what their texts stand for is remembered."""
+"""Accounts and assets come again and again, and the matcher's own key is in every order: what their
+texts stand for is remembered.
+"""
 MAX_KEY_CHARS: Final = 88
 MAX_PROOF_CHARS: Final = 256
 MAX_SIGNATURE_CHARS: Final = 2 + 2 * 129
@@ -87,8 +89,6 @@ class _Form(msgspec.Struct):
 
 
 _decode: Final = msgspec.json.Decoder(_Form).decode
-_CACHED_KEYS: Final = 16_384
-"""The matcher's own key is in every order, and busy accounts come again and again."""
 _NUMBERS: Final = ("amount", "price", "timestamp", "expiration", "matcherFee")
 
 
@@ -202,7 +202,6 @@ def _take(text: str, path: str, read: Callable[[str], bytes], wrong: list[str]) 
 
 
 @lru_cache(maxsize=KEPT_KEYS)
-@lru_cache(_CACHED_KEYS)
 def _key(text: str) -> bytes:
     key = base58.decode(text, MAX_KEY_CHARS)
     if len(key) not in (PUBLIC_KEY_LENGTH, ETHEREUM_KEY_LENGTH):
