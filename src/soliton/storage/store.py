@@ -93,6 +93,8 @@ class Store:
             )
             # Another process may have let the map grow beyond our first guess.
             self._env.set_mapsize(max(_FIRST_MAP_SIZE, self._env.info()["map_size"]))
+            if exclusive:
+                self.forget_dead_readers()
             self._start_reading()
         except (OSError, lmdb.Error) as error:
             raise StorageProblem(f"cannot open the store in {directory}: {error}") from error
@@ -111,7 +113,7 @@ class Store:
             self._env.close()
             self._release()
             raise
-        self.height = int.from_bytes(self._raw(layout.TIP) or b"", "big")
+        self.height = self._tip()
 
     def _check_identity(self, directory: Path, network: str) -> None:
         found = self._raw(layout.NETWORK)
@@ -138,7 +140,7 @@ class Store:
             # 0 takes over the size that the other process has given the map.
             self._env.set_mapsize(0)
             self._start_reading()
-        self.height = int.from_bytes(self._raw(layout.TIP) or b"", "big")
+        self.height = self._tip()
         return self._read.id() != before
 
     def forget_dead_readers(self) -> None:
@@ -156,6 +158,9 @@ class Store:
         taken._pending = dict(self._pending)
         taken._pending_history = {at: heights[:] for at, heights in self._pending_history.items()}
         taken._start_reading()
+        if not taken._pending:
+            # Another process may have gone on since this one looked.
+            taken.height = taken._tip()
         taken._owner = None
         taken._origin = self
         with self._closed:
@@ -183,6 +188,9 @@ class Store:
             return self._pending[key]
         value: bytes | None = self._read.get(key)
         return value
+
+    def _tip(self) -> int:
+        return int.from_bytes(self._raw(layout.TIP) or b"", "big")
 
     def get(self, table: Table[K, V], key: K) -> V:
         """The value of a key of a state table, its default where there is none."""
@@ -477,8 +485,17 @@ class Store:
             self._start_reading()
 
     def _start_reading(self) -> None:
-        self._read = self._env.begin()
-        self._views = self._env.begin(buffers=True)
+        while True:
+            self._read = self._env.begin()
+            try:
+                self._views = self._env.begin(buffers=True)
+            except lmdb.Error:
+                self._read.abort()
+                raise
+            if self._views.id() == self._read.id():
+                return
+            # Another process has written between the two.
+            self._stop_reading()
 
     def _stop_reading(self) -> None:
         self._read.abort()
@@ -555,7 +572,7 @@ class Store:
         identity = (layout.NETWORK, layout.VERSION)
         self._pending = {key: self._pending[key] for key in identity if key in self._pending}
         self._pending_history = {}
-        self.height = int.from_bytes(self._raw(layout.TIP) or b"", "big")
+        self.height = self._tip()
 
 
 _MAX_ID_BYTES: Final = 64
