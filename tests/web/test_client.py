@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -152,6 +153,27 @@ async def test_nobody_there() -> None:
 def test_addresses_that_are_none(url: str) -> None:
     with pytest.raises(InputError, match="should look like"):
         HttpClient(url)
+
+
+async def test_a_stream_that_is_read_too_slowly_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("soliton.web.client._STREAM_BACKLOG", 4)
+
+    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+        writer.write(b"x\n" * 9)
+        with contextlib.suppress(ConnectionError):
+            await writer.drain()
+            await reader.read()
+        hung_up.set()
+
+    hung_up = asyncio.Event()
+    async with serving(handler) as url:
+        client = HttpClient(url)
+        async with client.stream("/events") as (_, lines), asyncio.timeout(5):
+            await hung_up.wait()
+            assert [line async for line in lines] == [b"x"] * 4
+        await client.close()
 
 
 async def test_streams_give_lines_as_they_come() -> None:

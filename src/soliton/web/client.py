@@ -79,15 +79,7 @@ class _Connection(asyncio.Protocol):
         if self._done is not None and not self._done.done():
             self._done.set_exception(error)
         if self._lines is not None:
-            self._put(None)
-
-    def _put(self, item: bytes | None) -> None:
-        assert self._lines is not None
-        try:
-            self._lines.put_nowait(item)
-        except asyncio.QueueFull:
-            # The reader is too slow: it hears of the end once it has caught up.
-            self.abort()
+            self._lines.put_nowait(None)
 
     def data_received(self, data: bytes) -> None:
         try:
@@ -116,7 +108,11 @@ class _Connection(asyncio.Protocol):
             return
         *lines, rest = self._body.split(b"\n")
         for line in lines:
-            self._put(bytes(line))
+            if self._lines.qsize() >= _STREAM_BACKLOG:
+                # The reader is too slow: it hears of the end once it has caught up.
+                self.abort()
+                return
+            self._lines.put_nowait(bytes(line))
         self._body = rest
         if len(rest) > MAX_LINE_BYTES:
             self._end(ValueError(f"a line of more than {MAX_LINE_BYTES} bytes"))
@@ -125,7 +121,7 @@ class _Connection(asyncio.Protocol):
     def on_message_complete(self) -> None:
         """Called by the parser."""
         if self._lines is not None:
-            self._put(None)
+            self._lines.put_nowait(None)
         elif self._done is not None and not self._done.done():
             self._done.set_result(self._parser.get_status_code())
 
@@ -148,7 +144,7 @@ class _Connection(asyncio.Protocol):
     async def open_stream(self, request: bytes) -> tuple[int, asyncio.Queue[bytes | None]]:
         """Send a request; the status, and the lines of the body as they come (``None`` ends)."""
         assert self.transport is not None
-        self._lines = asyncio.Queue(_STREAM_BACKLOG)
+        self._lines = asyncio.Queue()
         self._done = asyncio.get_running_loop().create_future()
         self.transport.write(request)
         return await self._done, self._lines
