@@ -228,10 +228,11 @@ class UtxPool:
         traces: Traces | None = None,
     ) -> PoolAccepted:
         self._check_room(transaction)
-        scripted = self._runs_scripts(transaction)
+        sent_by_script = self._has_script(transaction, transaction.sender_public_key)
+        scripted = _runs_scripts(transaction, sent_by_script)
         if scripted and len(self._scripted) >= self._max_scripted:
             raise PoolFull("Transaction pool scripted txs size limit is reached")
-        unproven = self._asks_accounts(transaction)
+        unproven = sent_by_script or self._asks_of_orders(transaction)
         context = self.context()
         if traces is not None:
             context = msgspec.structs.replace(context, traces=traces)
@@ -254,26 +255,18 @@ class UtxPool:
         self._transactions[transaction.id] = transaction
         self._bytes += len(transaction.body)
 
-    def _runs_scripts(self, transaction: AnyTransaction) -> bool:
-        """Whether it counts as one that does: calls of dApps, and all that scripted accounts send
-        but exchanges.
-        """
-        if transaction.type_id == invoke_script.TYPE.type_id:
-            return True
-        if transaction.type_id == exchange.TYPE.type_id or not transaction.sender_public_key:
+    def _has_script(self, transaction: AnyTransaction, public_key: bytes) -> bool:
+        """Whether an account has a script that says, in place of a signature, who signed."""
+        if not public_key:
             return False
-        sender = from_public_key(transaction.sender_public_key, transaction.chain_id)
-        return account_script(sender, self._overlay) is not None
+        address = from_public_key(public_key, transaction.chain_id)
+        return account_script(address, self._overlay) is not None
 
-    def _asks_accounts(self, transaction: AnyTransaction) -> bool:
-        """Whether the script of an account says, in place of a signature, who signed it."""
-        keys = [transaction.sender_public_key]
-        if transaction.type_id == exchange.TYPE.type_id:
-            keys += [order.sender_public_key for order in transaction.payload.orders]
-        return any(
-            account_script(from_public_key(key, transaction.chain_id), self._overlay) is not None
-            for key in keys
-            if key
+    def _asks_of_orders(self, transaction: AnyTransaction) -> bool:
+        """Whether that is so of an account behind an order."""
+        return transaction.type_id == exchange.TYPE.type_id and any(
+            self._has_script(transaction, order.sender_public_key)
+            for order in transaction.payload.orders
         )
 
     def _apply(
@@ -374,6 +367,15 @@ class UtxPool:
             return PoolDropped(transaction, moved, Departure.MINED)
         _log.info("dropped %s from the pool: %s", transaction.id.hex(), error)
         return PoolDropped(transaction, moved, Departure.INVALID, str(error))
+
+
+def _runs_scripts(transaction: AnyTransaction, sent_by_script: bool) -> bool:
+    """Whether it counts as one that does: calls of dApps, and all that scripted accounts send but
+    exchanges.
+    """
+    if transaction.type_id == invoke_script.TYPE.type_id:
+        return True
+    return sent_by_script and transaction.type_id != exchange.TYPE.type_id
 
 
 def _moved_by(transaction: AnyTransaction, applied: Applied) -> Moved:
