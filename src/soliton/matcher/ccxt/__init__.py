@@ -14,7 +14,7 @@ Source: https://docs.ccxt.com, the manual of the unified interface.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from ccxt.base.exchange import Exchange
 
@@ -24,9 +24,6 @@ from soliton.matcher.ccxt.signing import signed_url
 from soliton.matcher.ccxt.steps import Candles, Listed, Params, Result, Steps, Unified
 
 __all__ = ["SolitonMatcher"]
-
-_BODY_PLACE: Final = 5
-"""Where ccxt gives the text of the answer when it asks for an error."""
 
 
 class SolitonMatcher(Exchange):
@@ -47,6 +44,11 @@ class SolitonMatcher(Exchange):
                 return result
             answer = self.request(*wanted.arguments())
 
+    def _run_on_markets(self, todo: Steps[Result]) -> Result:
+        """Run steps that need to know the markets."""
+        self.load_markets()
+        return self._run(todo)
+
     def sign(
         self,
         path: str,
@@ -61,7 +63,7 @@ class SolitonMatcher(Exchange):
 
     def handle_errors(self, *told: object) -> None:
         """Turn the matcher's codes into ccxt's errors."""
-        raise_for(told[_BODY_PLACE])
+        raise_for(told)
 
     def fetch_markets(self, params: Params = None) -> Listed:
         """All markets."""
@@ -69,27 +71,23 @@ class SolitonMatcher(Exchange):
 
     def fetch_ticker(self, symbol: str, params: Params = None) -> Unified:
         """The last 24 hours of a market."""
-        self.load_markets()
-        return self._run(steps.fetch_ticker(self, symbol, params))
+        return self._run_on_markets(steps.fetch_ticker(self, symbol, params))
 
     def fetch_tickers(self, symbols: list[str] | None = None, params: Params = None) -> Unified:
         """The last 24 hours of all markets."""
-        self.load_markets()
-        return self._run(steps.fetch_tickers(self, symbols, params))
+        return self._run_on_markets(steps.fetch_tickers(self, symbols, params))
 
     def fetch_order_book(
         self, symbol: str, limit: int | None = None, params: Params = None
     ) -> Unified:
         """The best levels."""
-        self.load_markets()
-        return self._run(steps.fetch_order_book(self, symbol, limit, params))
+        return self._run_on_markets(steps.fetch_order_book(self, symbol, limit, params))
 
     def fetch_trades(
         self, symbol: str, since: int | None = None, limit: int | None = None, params: Params = None
     ) -> Listed:
         """Executions of everybody."""
-        self.load_markets()
-        return self._run(steps.fetch_trades(self, symbol, since, limit, params))
+        return self._run_on_markets(steps.fetch_trades(self, symbol, since, limit, params))
 
     def fetch_ohlcv(
         self,
@@ -100,13 +98,13 @@ class SolitonMatcher(Exchange):
         params: Params = None,
     ) -> Candles:
         """Candles."""
-        self.load_markets()
-        return self._run(steps.fetch_ohlcv(self, symbol, timeframe, since, limit, params))
+        return self._run_on_markets(
+            steps.fetch_ohlcv(self, symbol, timeframe, since, limit, params)
+        )
 
     def fetch_balance(self, params: Params = None) -> Unified:
         """What the account can trade, and what is reserved for its orders."""
-        self.load_markets()
-        return self._run(steps.fetch_balance(self, params))
+        return self._run_on_markets(steps.fetch_balance(self, params))
 
     def create_order(
         self,
@@ -118,23 +116,21 @@ class SolitonMatcher(Exchange):
         params: Params = None,
     ) -> Unified:
         """Sign and place an order; a market order without a price takes one from the book."""
-        self.load_markets()
-        return self._run(steps.create_order(self, symbol, type, side, amount, price, params))
+        return self._run_on_markets(
+            steps.create_order(self, symbol, type, side, amount, price, params)
+        )
 
     def cancel_order(self, id: str, symbol: str | None = None, params: Params = None) -> Unified:
         """Cancel an order."""
-        self.load_markets()
-        return self._run(steps.cancel_order(self, id, symbol, params))
+        return self._run_on_markets(steps.cancel_order(self, id, symbol, params))
 
     def cancel_all_orders(self, symbol: str | None = None, params: Params = None) -> Listed:
         """Cancel all orders, of a market or at all."""
-        self.load_markets()
-        return self._run(steps.cancel_all_orders(self, symbol, params))
+        return self._run_on_markets(steps.cancel_all_orders(self, symbol, params))
 
     def fetch_order(self, id: str, symbol: str | None = None, params: Params = None) -> Unified:
         """An order of the account."""
-        self.load_markets()
-        return self._run(steps.fetch_order(self, id, symbol, params))
+        return self._run_on_markets(steps.fetch_order(self, id, symbol, params))
 
     def fetch_orders(
         self,
@@ -144,8 +140,7 @@ class SolitonMatcher(Exchange):
         params: Params = None,
     ) -> Listed:
         """The account's orders, as many as the matcher remembers."""
-        self.load_markets()
-        return self._run(steps.fetch_orders(self, symbol, since, limit, params))
+        return self._run_on_markets(steps.fetch_orders(self, symbol, since, limit, params))
 
     def fetch_open_orders(
         self,
@@ -155,8 +150,7 @@ class SolitonMatcher(Exchange):
         params: Params = None,
     ) -> Listed:
         """The account's orders that may still be executed."""
-        self.load_markets()
-        return self._run(
+        return self._run_on_markets(
             steps.fetch_orders(self, symbol, since, limit, {**(params or {}), "activeOnly": "true"})
         )
 
@@ -168,8 +162,7 @@ class SolitonMatcher(Exchange):
         params: Params = None,
     ) -> Listed:
         """The account's orders that are done with."""
-        self.load_markets()
-        return self._run(
+        return self._run_on_markets(
             steps.fetch_orders(self, symbol, since, limit, {**(params or {}), "closedOnly": "true"})
         )
 
@@ -182,5 +175,6 @@ class SolitonMatcher(Exchange):
         params: Params = None,
     ) -> Listed:
         """The executions of an order."""
-        self.load_markets()
-        return self._run(steps.fetch_order_trades(self, id, symbol, since, limit, params))
+        return self._run_on_markets(
+            steps.fetch_order_trades(self, id, symbol, since, limit, params)
+        )

@@ -5,7 +5,7 @@ What lives here: the class that awaits. What does not: what its methods do (``st
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from ccxt.async_support.base.exchange import Exchange
 
@@ -15,9 +15,6 @@ from soliton.matcher.ccxt.signing import signed_url
 from soliton.matcher.ccxt.steps import Candles, Listed, Params, Result, Steps, Unified
 
 __all__ = ["SolitonMatcher"]
-
-_BODY_PLACE: Final = 5
-"""Where ccxt gives the text of the answer when it asks for an error."""
 
 
 class SolitonMatcher(Exchange):
@@ -38,6 +35,11 @@ class SolitonMatcher(Exchange):
                 return result
             answer = await self.request(*wanted.arguments())
 
+    async def _run_on_markets(self, todo: Steps[Result]) -> Result:
+        """Run steps that need to know the markets."""
+        await self.load_markets()
+        return await self._run(todo)
+
     def sign(
         self,
         path: str,
@@ -52,7 +54,7 @@ class SolitonMatcher(Exchange):
 
     def handle_errors(self, *told: object) -> None:
         """Turn the matcher's codes into ccxt's errors."""
-        raise_for(told[_BODY_PLACE])
+        raise_for(told)
 
     async def fetch_markets(self, params: Params = None) -> Listed:
         """All markets."""
@@ -60,29 +62,25 @@ class SolitonMatcher(Exchange):
 
     async def fetch_ticker(self, symbol: str, params: Params = None) -> Unified:
         """The last 24 hours of a market."""
-        await self.load_markets()
-        return await self._run(steps.fetch_ticker(self, symbol, params))
+        return await self._run_on_markets(steps.fetch_ticker(self, symbol, params))
 
     async def fetch_tickers(
         self, symbols: list[str] | None = None, params: Params = None
     ) -> Unified:
         """The last 24 hours of all markets."""
-        await self.load_markets()
-        return await self._run(steps.fetch_tickers(self, symbols, params))
+        return await self._run_on_markets(steps.fetch_tickers(self, symbols, params))
 
     async def fetch_order_book(
         self, symbol: str, limit: int | None = None, params: Params = None
     ) -> Unified:
         """The best levels."""
-        await self.load_markets()
-        return await self._run(steps.fetch_order_book(self, symbol, limit, params))
+        return await self._run_on_markets(steps.fetch_order_book(self, symbol, limit, params))
 
     async def fetch_trades(
         self, symbol: str, since: int | None = None, limit: int | None = None, params: Params = None
     ) -> Listed:
         """Executions of everybody."""
-        await self.load_markets()
-        return await self._run(steps.fetch_trades(self, symbol, since, limit, params))
+        return await self._run_on_markets(steps.fetch_trades(self, symbol, since, limit, params))
 
     async def fetch_ohlcv(
         self,
@@ -93,13 +91,13 @@ class SolitonMatcher(Exchange):
         params: Params = None,
     ) -> Candles:
         """Candles."""
-        await self.load_markets()
-        return await self._run(steps.fetch_ohlcv(self, symbol, timeframe, since, limit, params))
+        return await self._run_on_markets(
+            steps.fetch_ohlcv(self, symbol, timeframe, since, limit, params)
+        )
 
     async def fetch_balance(self, params: Params = None) -> Unified:
         """What the account can trade, and what is reserved for its orders."""
-        await self.load_markets()
-        return await self._run(steps.fetch_balance(self, params))
+        return await self._run_on_markets(steps.fetch_balance(self, params))
 
     async def create_order(
         self,
@@ -111,27 +109,25 @@ class SolitonMatcher(Exchange):
         params: Params = None,
     ) -> Unified:
         """Sign and place an order; a market order without a price takes one from the book."""
-        await self.load_markets()
-        return await self._run(steps.create_order(self, symbol, type, side, amount, price, params))
+        return await self._run_on_markets(
+            steps.create_order(self, symbol, type, side, amount, price, params)
+        )
 
     async def cancel_order(
         self, id: str, symbol: str | None = None, params: Params = None
     ) -> Unified:
         """Cancel an order."""
-        await self.load_markets()
-        return await self._run(steps.cancel_order(self, id, symbol, params))
+        return await self._run_on_markets(steps.cancel_order(self, id, symbol, params))
 
     async def cancel_all_orders(self, symbol: str | None = None, params: Params = None) -> Listed:
         """Cancel all orders, of a market or at all."""
-        await self.load_markets()
-        return await self._run(steps.cancel_all_orders(self, symbol, params))
+        return await self._run_on_markets(steps.cancel_all_orders(self, symbol, params))
 
     async def fetch_order(
         self, id: str, symbol: str | None = None, params: Params = None
     ) -> Unified:
         """An order of the account."""
-        await self.load_markets()
-        return await self._run(steps.fetch_order(self, id, symbol, params))
+        return await self._run_on_markets(steps.fetch_order(self, id, symbol, params))
 
     async def fetch_orders(
         self,
@@ -141,8 +137,7 @@ class SolitonMatcher(Exchange):
         params: Params = None,
     ) -> Listed:
         """The account's orders, as many as the matcher remembers."""
-        await self.load_markets()
-        return await self._run(steps.fetch_orders(self, symbol, since, limit, params))
+        return await self._run_on_markets(steps.fetch_orders(self, symbol, since, limit, params))
 
     async def fetch_open_orders(
         self,
@@ -152,8 +147,7 @@ class SolitonMatcher(Exchange):
         params: Params = None,
     ) -> Listed:
         """The account's orders that may still be executed."""
-        await self.load_markets()
-        return await self._run(
+        return await self._run_on_markets(
             steps.fetch_orders(self, symbol, since, limit, {**(params or {}), "activeOnly": "true"})
         )
 
@@ -165,8 +159,7 @@ class SolitonMatcher(Exchange):
         params: Params = None,
     ) -> Listed:
         """The account's orders that are done with."""
-        await self.load_markets()
-        return await self._run(
+        return await self._run_on_markets(
             steps.fetch_orders(self, symbol, since, limit, {**(params or {}), "closedOnly": "true"})
         )
 
@@ -179,5 +172,6 @@ class SolitonMatcher(Exchange):
         params: Params = None,
     ) -> Listed:
         """The executions of an order."""
-        await self.load_markets()
-        return await self._run(steps.fetch_order_trades(self, id, symbol, since, limit, params))
+        return await self._run_on_markets(
+            steps.fetch_order_trades(self, id, symbol, since, limit, params)
+        )

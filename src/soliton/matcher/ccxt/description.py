@@ -121,12 +121,19 @@ ERRORS: Final[dict[int, type[Exception]]] = {
 }
 
 
-def raise_for(body: object) -> None:
-    """The error that an answer's body stands for, if it is one of ours."""
+_BODY_PLACE: Final = 5
+"""Where ccxt gives the text of the answer when it asks for an error."""
+
+
+def raise_for(told: tuple[object, ...]) -> None:
+    """Raise the error that an answer stands for, if it is one of ours; ``told`` is what ccxt hands
+    to ``handle_errors``.
+    """
+    body = told[_BODY_PLACE]
     try:
-        told = json.loads(body) if isinstance(body, str) else None
+        answer = json.loads(body) if isinstance(body, str) else None
     except ValueError:
         return
-    if isinstance(told, dict) and isinstance(told.get("error"), int):
-        kind = ERRORS.get(told["error"], errors.ExchangeError)
-        raise kind(f"soliton {told['error']}: {told.get('message')}")
+    if isinstance(answer, dict) and isinstance(answer.get("error"), int):
+        kind = ERRORS.get(answer["error"], errors.ExchangeError)
+        raise kind(f"soliton {answer['error']}: {answer.get('message')}")
