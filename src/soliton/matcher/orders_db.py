@@ -25,7 +25,6 @@ What lives here: keys, values, the writer. What does not: what is written when (
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import os
 import struct
 from collections.abc import Awaitable, Callable, Iterator
@@ -43,6 +42,7 @@ from soliton.chain.values import AssetId
 from soliton.matcher.errors import DatabaseProblem
 from soliton.matcher.records import OrderInfo, Trade
 from soliton.matching.pairs import AssetPair, pair_to_bytes, read_pair
+from soliton.storage.directories import lock_file
 
 MAP_BYTES: Final = 1 << 36
 """How large the database may become; the address space is reserved, not the disk."""
@@ -103,7 +103,10 @@ class OrdersDatabase:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="orders-db")
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            self._lock = _take_ownership(directory)
+            lock = lock_file(directory / "owner.lock")
+            if lock is None:
+                raise DatabaseProblem(f"another matcher has the orders in {directory} open")
+            self._lock = lock
             self._env = lmdb.open(
                 str(directory), map_size=MAP_BYTES, sync=durable, metasync=durable, max_readers=16
             )
@@ -356,14 +359,3 @@ def _last_first(cursor: lmdb.Cursor, prefix: bytes) -> Iterator[tuple[bytes, byt
     while found and (key := bytes(cursor.key())).startswith(prefix):
         yield key, bytes(cursor.value())
         found = cursor.prev()
-
-
-def _take_ownership(directory: Path) -> int:
-    """The descriptor of a directory's lock file; it is released however the process ends."""
-    descriptor = os.open(directory / "owner.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        os.close(descriptor)
-        raise DatabaseProblem(f"another matcher has the orders in {directory} open") from error
-    return descriptor

@@ -16,14 +16,24 @@ from soliton.storage import layout
 from soliton.storage.errors import StorageProblem, StoreInUse
 
 
-def take_ownership(directory: Path) -> int:
-    """The descriptor of a directory's lock file; it is released however the process ends."""
-    descriptor = os.open(directory / "owner.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+def lock_file(path: Path) -> int | None:
+    """The descriptor of a file that this process has locked, ``None`` while another one has. The
+    lock goes with the descriptor, however the process ends.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
+    except BlockingIOError:
         os.close(descriptor)
-        raise StoreInUse(f"another process writes to the chain in {directory}") from error
+        return None
+    return descriptor
+
+
+def take_ownership(directory: Path) -> int:
+    """The descriptor of the lock of a chain's directory; raises ``StoreInUse``."""
+    descriptor = lock_file(directory / "owner.lock")
+    if descriptor is None:
+        raise StoreInUse(f"another process writes to the chain in {directory}")
     return descriptor
 
 

@@ -11,7 +11,6 @@ files (``segments``), snapshots (``snapshots``).
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import logging
 import os
 from bisect import bisect_right
@@ -44,6 +43,7 @@ from soliton.matcher.journal.segments import (
     segment_header,
     sync_directory,
 )
+from soliton.storage.directories import lock_file
 
 SEGMENT_BYTES: Final = 64 * 1024 * 1024
 """When a file is longer, the next one is begun: some 200,000 commands."""
@@ -112,7 +112,10 @@ class EmbeddedJournal:
         self._ended = asyncio.Event()
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            self._owner = _take_ownership(directory)
+            owner = lock_file(directory / "LOCK")
+            if owner is None:
+                raise JournalInUse(f"another process uses the journal in {directory}")
+            self._owner = owner
             try:
                 self._open()
             except BaseException:
@@ -393,14 +396,3 @@ def _read_all(segments: Sequence[_Segment], end: int) -> Iterator[list[Record]]:
         for batch in read_segment(segment.path, segment.base_offset, limit):
             yield batch
             offset = batch[-1].offset + 1
-
-
-def _take_ownership(directory: Path) -> int:
-    """Lock the directory for this process, until the descriptor is closed or the process ends."""
-    descriptor = os.open(directory / "LOCK", os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise JournalInUse(f"another process uses the journal in {directory}") from None
-    return descriptor
