@@ -23,9 +23,10 @@ from soliton.matcher.rest import (
 from soliton.matcher.rest.application import Application
 from soliton.matcher.rest.books import DEPTH_ROUTE, BookAnswers
 from soliton.matcher.rest.history import SIGNED_ORDER_ROUTE
-from soliton.matcher.rest.metrics import Metric
+from soliton.matcher.rest.metrics import figure
 from soliton.matcher.rest.routes import Route
 from soliton.matcher.websocket.hub import Hub
+from soliton.web.exposition import COUNTER, GAUGE, Figure
 
 
 def build_app(core: MatcherCore) -> Application:
@@ -35,15 +36,15 @@ def build_app(core: MatcherCore) -> Application:
         core.subscribe(listener)
     application: Application | None = None
 
-    def figures() -> list[Metric]:
+    def figures() -> list[Figure]:
         requests = failures = 0
         if application is not None:
             requests, failures = application.requests, application.failures
         return [
-            Metric("soliton_matcher_requests_total", "counter", "requests answered", requests),
-            Metric("soliton_matcher_failures_total", "counter", "faults of ours", failures),
-            Metric("soliton_matcher_executions_total", "counter", "executions", data.executions),
-            Metric("soliton_matcher_websockets", "gauge", "open WebSocket connections", len(hub)),
+            figure("soliton_matcher_requests_total", COUNTER, "requests answered", requests),
+            figure("soliton_matcher_failures_total", COUNTER, "faults of ours", failures),
+            figure("soliton_matcher_executions_total", COUNTER, "executions", data.executions),
+            figure("soliton_matcher_websockets", GAUGE, "open WebSocket connections", len(hub)),
         ]
 
     routes = documented_routes(data, hub, metrics.metrics_route(figures))

@@ -1,65 +1,48 @@
-"""``/metrics``: figures about the running matcher, in the format of Prometheus.
+"""``/metrics``: figures about the running matcher.
 
-What lives here: which figures there are. What does not: counting (each part counts for itself).
-
-Source: https://prometheus.io/docs/instrumenting/exposition_formats/
+What lives here: which figures there are. What does not: counting (each part counts for itself),
+and the text form (``soliton.web.exposition``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple
 
 from soliton.matcher.core import MatcherCore
 from soliton.matcher.records import ServiceStatus
 from soliton.matcher.rest.answers import Answer
 from soliton.matcher.rest.requests import Request
 from soliton.matcher.rest.routes import Route
-
-CONTENT_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8"
-
-
-class Metric(NamedTuple):
-    """One figure."""
-
-    name: str
-    kind: str
-    help: str
-    value: int | float
+from soliton.web.exposition import CONTENT_TYPE, GAUGE, Figure, Sample, exposition
 
 
-def core_metrics(core: MatcherCore) -> list[Metric]:
+def figure(name: str, kind: str, meaning: str, value: float) -> Figure:
+    """A figure with one value."""
+    return Figure(name, kind, meaning, (Sample(value),))
+
+
+def core_metrics(core: MatcherCore) -> list[Figure]:
     """What the service itself knows."""
     offsets, books = core.offsets, core.engine.books()
     working = core.status is ServiceStatus.WORKING
     return [
-        Metric("soliton_matcher_up", "gauge", "1 while the matcher works", int(working)),
-        Metric("soliton_matcher_offset_applied", "gauge", "last command applied", offsets.current),
-        Metric("soliton_matcher_offset_stored", "gauge", "last command stored", offsets.last),
-        Metric(
-            "soliton_matcher_offset_snapshot", "gauge", "newest snapshot", offsets.newest_snapshot
+        figure("soliton_matcher_up", GAUGE, "1 while the matcher works", int(working)),
+        figure("soliton_matcher_offset_applied", GAUGE, "last command applied", offsets.current),
+        figure("soliton_matcher_offset_stored", GAUGE, "last command stored", offsets.last),
+        figure(
+            "soliton_matcher_offset_snapshot", GAUGE, "newest snapshot", offsets.newest_snapshot
         ),
-        Metric("soliton_matcher_books", "gauge", "order books", len(books)),
-        Metric("soliton_matcher_orders_resting", "gauge", "orders in books", sum(map(len, books))),
+        figure("soliton_matcher_books", GAUGE, "order books", len(books)),
+        figure("soliton_matcher_orders_resting", GAUGE, "orders in books", sum(map(len, books))),
     ]
 
 
-def text_of(metrics: Iterable[Metric]) -> bytes:
-    """The figures as they are scraped."""
-    lines = []
-    for metric in metrics:
-        lines.append(f"# HELP {metric.name} {metric.help}")
-        lines.append(f"# TYPE {metric.name} {metric.kind}")
-        lines.append(f"{metric.name} {metric.value}")
-    return ("\n".join(lines) + "\n").encode("ascii")
-
-
-def metrics_route(more: Callable[[], Iterable[Metric]]) -> Route:
+def metrics_route(more: Callable[[], Iterable[Figure]]) -> Route:
     """The route, with further figures of the parts around it."""
 
     async def metrics(request: Request) -> Answer:
         """All figures."""
-        body = text_of([*core_metrics(request.core), *more()])
+        body = exposition([*core_metrics(request.core), *more()])
         return Answer(body, content_type=CONTENT_TYPE)
 
     return Route(
