@@ -7,7 +7,6 @@ What lives here: the record that an application is built with and that every han
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -17,7 +16,7 @@ from soliton.api.traffic import Traffic
 from soliton.api.turns import Turns
 from soliton.api.waiting import Waiting
 from soliton.api.workers import Workers
-from soliton.node.node import Node
+from soliton.node.node import Node, system_clock
 from soliton.node.rest_settings import ApiLimits
 
 
@@ -37,11 +36,6 @@ def nothing_to_see() -> None:
 
 NO_LIMITS = ApiLimits(client_percent=0)
 """No client has a limit of its own on its requests."""
-
-
-def system_clock() -> int:
-    """Milliseconds since 1970, UTC."""
-    return time.time_ns() // 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,12 +18,12 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
-from soliton.chain.addresses import Address, from_public_key
+from soliton.chain.addresses import Address
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.matcher.node_client import AccountState, NodeClient, NodeUpdate
 from soliton.matcher.spending import Decimals, Spending, spending_of
-from soliton.matching.balances import AccountBalances, BalanceChanges, uncovered
+from soliton.matching.balances import AccountBalances, BalanceChanges
 from soliton.matching.events import OrderExecuted
 from soliton.matching.model import ActiveOrder
 
@@ -157,16 +157,13 @@ class Accounts:
 
     def adopt(self, order: ActiveOrder) -> Account:
         """An order that rests in a book already."""
-        signed = order.order
-        account = self.get(from_public_key(signed.sender_public_key, signed.chain_id))
+        account = self.get(order.owner)
         account.balances.place(order)
         return account
 
     def executed(self, event: OrderExecuted, transaction_id: bytes | None) -> None:
         """Two orders met; ``transaction_id`` is that of the exchange, if there is one."""
-        taker, maker = event.taker.order, event.maker.order
-        taker_owner = from_public_key(taker.sender_public_key, taker.chain_id)
-        maker_owner = from_public_key(maker.sender_public_key, maker.chain_id)
+        taker_owner, maker_owner = event.taker.owner, event.maker.owner
         states = ((event.taker, event.taker_is_done), (event.maker, event.maker_is_done))
         if taker_owner == maker_owner:
             self._executed(taker_owner, transaction_id, states)
@@ -188,12 +185,11 @@ class Accounts:
 
     def canceled(self, order: ActiveOrder) -> None:
         """An order is out."""
-        signed = order.order
-        owner = from_public_key(signed.sender_public_key, signed.chain_id)
+        owner = order.owner
         account = self._watched.get(owner)
         if account is not None:
-            account.canceling.discard(signed.id)
-            self._tell(owner, account.balances.release(signed.id))
+            account.canceling.discard(order.id)
+            self._tell(owner, account.balances.release(order.id))
 
     def expect(self, transaction: AnyTransaction) -> None:
         """An exchange whose orders were executed before, and which the node does not have (any
@@ -322,19 +318,14 @@ class Accounts:
         if lost or account.suspect:
             account.suspect = not certain
             if certain:
-                held = {asset: max(0, balances.audit(asset)) for asset in balances.reserved}
-                lost = uncovered(balances.orders.values(), held)
-                if lost:
-                    self._on_uncovered(account, lost)
+                self.check(account)
         moved = assets if state is None else {*assets, *state.balances}
         if moved:
             self._on_changed(account.address, frozenset(moved))
 
     def check(self, account: Account) -> None:
-        """Let go of orders that the balances do not cover, after a start."""
-        balances = account.balances
-        held = {asset: max(0, balances.audit(asset)) for asset in balances.reserved}
-        lost = uncovered(balances.orders.values(), held)
+        """Let go of orders that the balances do not cover."""
+        lost = account.balances.uncovered()
         if lost:
             self._on_uncovered(account, lost)
 

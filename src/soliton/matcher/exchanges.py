@@ -66,6 +66,13 @@ def transaction_fee(around: Surroundings, base_fee: int = BASE_FEE) -> int:
     return base_fee + scripts * SCRIPT_FEE
 
 
+def transaction_price(price: int, version: int, around: Surroundings) -> int:
+    """A price of the books as a transaction of this version holds it."""
+    if version < _FIXED_PRICE_VERSION:
+        return price
+    return fixed_price(price, around.amount_asset.decimals, around.price_asset.decimals)
+
+
 def make_exchange(
     executed: OrderExecuted,
     matching: MatchingSettings,
@@ -78,9 +85,7 @@ def make_exchange(
     Raises a ``ChainError`` for one that no chain would take, such as a price that leaves 64 bits.
     """
     version = exchange_version(matching, executed.offset, around)
-    price = executed.price
-    if version >= _FIXED_PRICE_VERSION:
-        price = fixed_price(price, around.amount_asset.decimals, around.price_asset.decimals)
+    price = transaction_price(executed.price, version, around)
     if not 0 < price <= MAX_AMOUNT:
         raise ValueRuleError(f"a price of {price} is in no exchange transaction")
     taker, maker = (

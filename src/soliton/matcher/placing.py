@@ -27,7 +27,7 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58
 from soliton.matcher.accounts import Account, Accounts
 from soliton.matcher.assets import ChainKnowledge
-from soliton.matcher.exchanges import exchange_version, transaction_fee
+from soliton.matcher.exchanges import exchange_version, transaction_fee, transaction_price
 from soliton.matcher.node_client import NodeClient
 from soliton.matcher.orders_db import OrdersDatabase
 from soliton.matcher.sequencer import Sequencer
@@ -43,7 +43,6 @@ from soliton.matching.account_checks import (
     check_signature,
     duplicate,
 )
-from soliton.matching.arithmetic import fixed_price
 from soliton.matching.commands import (
     CancelOrder,
     CancelSource,
@@ -216,9 +215,6 @@ class Placing:
             exchange_version(self._engine.settings, self._engine.last_offset + 1, around),
             _TRIAL_VERSION,
         )
-        price = order.price
-        if version > _TRIAL_VERSION:
-            price = fixed_price(price, around.amount_asset.decimals, around.price_asset.decimals)
         buys = order.side is Side.BUY
         transaction = codec.build(
             TYPE,
@@ -226,7 +222,7 @@ class Placing:
                 order1=order if buys else counter,
                 order2=counter if buys else order,
                 amount=order.amount,
-                price=price,
+                price=transaction_price(order.price, version, around),
                 buy_matcher_fee=order.matcher_fee,
                 sell_matcher_fee=order.matcher_fee,
             ),

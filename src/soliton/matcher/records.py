@@ -12,7 +12,7 @@ from enum import Enum
 
 import msgspec
 
-from soliton.chain.addresses import Address, from_public_key
+from soliton.chain.addresses import Address
 from soliton.chain.orders import PRICE_CONSTANT, Side
 from soliton.chain.values import AssetId
 from soliton.matching.model import ActiveOrder, OrderStatus
@@ -65,7 +65,7 @@ def describe(order: ActiveOrder, status: OrderStatus) -> OrderInfo:
     signed = order.order
     return OrderInfo(
         id=signed.id,
-        owner=from_public_key(signed.sender_public_key, signed.chain_id),
+        owner=order.owner,
         pair=order.pair,
         side=signed.side,
         is_market=order.is_market,

@@ -43,7 +43,6 @@ from soliton.matching import errors
 from soliton.matching.commands import CancelAllOrders, CancelSource, Command, DeleteOrderBook
 from soliton.matching.engine import Engine
 from soliton.matching.errors import MatcherError
-from soliton.matching.events import Event
 from soliton.matching.model import ActiveOrder
 from soliton.matching.pairs import AssetPair
 from soliton.matching.placement import Restrictions
@@ -104,7 +103,7 @@ class Matcher:
             settings.account,
             settings.trading.exchange_base_fee,
         )
-        self._sequencer = Sequencer(journal, self.engine, self._applied, self._prepare)
+        self._sequencer = Sequencer(journal, self.engine, self.effects.apply, self._prepare)
         self.placement = msgspec.structs.replace(
             settings.trading.placement,
             matcher_public_key=settings.account.public_key,
@@ -324,9 +323,6 @@ class Matcher:
 
     # --- what parts tell each other ---------------------------------------------------------------
 
-    def _applied(self, offset: int, timestamp: int, command: Command, events: list[Event]) -> None:
-        self.effects.apply(offset, timestamp, command, events)
-
     def _tell_balances(self, owner: Address, assets: frozenset[AssetId | None]) -> None:
         for listener in self.effects.listeners:
             listener.on_balances(owner, assets)
@@ -340,12 +336,11 @@ class Matcher:
         accounts = self._accounts
         if accounts is None:
             return
-        order = active.order
-        account = accounts.peek(from_public_key(order.sender_public_key, order.chain_id))
-        if account is None or order.id not in account.balances.orders:
+        account = accounts.peek(active.owner)
+        if account is None or active.id not in account.balances.orders:
             return
         try:
-            if order.id not in account.canceling:
+            if active.id not in account.canceling:
                 self._placing.submit_cancel(active, account, source)
         except MatcherError as error:
             _log.warning("an order stays for now: %s", error)

@@ -118,6 +118,11 @@ class AccountBalances:
         """What new orders may offer of every asset that is known."""
         return {asset: self.tradable(asset) for asset in self.regular}
 
+    def uncovered(self) -> tuple[ActiveOrder, ...]:
+        """The limit orders that the audit balances do not cover, to be cancelled."""
+        held = {asset: max(0, self.audit(asset)) for asset in self._reserved}
+        return uncovered(self.orders.values(), held)
+
     # --- what the node says -----------------------------------------------------------------------
 
     def initialize(self, regular: Amounts, leased_out: int, unconfirmed: Amounts) -> None:

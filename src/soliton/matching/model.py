@@ -13,6 +13,7 @@ from enum import Enum
 
 import msgspec
 
+from soliton.chain.addresses import Address, from_public_key
 from soliton.chain.orders import PRICE_CONSTANT, Order, Side
 from soliton.matching.arithmetic import can_go_on
 from soliton.matching.pairs import Asset, AssetPair, pair_of
@@ -55,6 +56,11 @@ class ActiveOrder(msgspec.Struct, frozen=True, gc=False):
     def id(self) -> bytes:
         """The order's id."""
         return self.order.id
+
+    @property
+    def owner(self) -> Address:
+        """The account that placed it."""
+        return from_public_key(self.order.sender_public_key, self.order.chain_id)
 
     @property
     def pair(self) -> AssetPair:

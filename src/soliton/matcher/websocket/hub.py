@@ -26,7 +26,7 @@ from soliton.chain.errors import ChainError, FormatError
 from soliton.chain.values import AssetId
 from soliton.matcher.core import MatcherCore
 from soliton.matcher.errors import NodeUnavailable
-from soliton.matcher.records import ServiceStatus, describe
+from soliton.matcher.records import ServiceStatus
 from soliton.matcher.rest.answers import Answer, Refusal, plain
 from soliton.matcher.rest.auth import check_key, check_key_headers, check_signature_of
 from soliton.matcher.rest.requests import (
@@ -334,7 +334,7 @@ class Hub:
                 orders = [event.taker, event.maker]
             case _:
                 return
-        for owner in {describe(order, order.status).owner for order in orders}:
+        for owner in {order.owner for order in orders}:
             feed = self._addresses.get(owner)
             if feed is not None:
                 feed.on_event(event)
