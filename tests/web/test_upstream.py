@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -64,7 +65,8 @@ async def server(tmp_path: Path) -> AsyncIterator[RunningServer]:
 
 
 async def asked(behind: Upstream, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
-    answer = await behind.ask(request_bytes(method, path, {b"host": b"x"}, body))
+    request = request_bytes(method, path, {b"host": b"x"}, body)
+    answer = await behind.ask(request, may_repeat=method == "GET")
     return answer.status, await answer.read()
 
 
@@ -139,6 +141,78 @@ async def test_a_server_that_goes_and_comes(tmp_path: Path) -> None:
         assert await waiting[1] == (200, b'"slow"')
         await running.stop()
         path.unlink(missing_ok=True)
+    behind.close()
+
+
+class Counting:
+    """A server that counts the requests it has read, and can fall silent."""
+
+    def __init__(self) -> None:
+        self.seen: list[bytes] = []
+        self.writers: list[asyncio.StreamWriter] = []
+        self.hangs_up_after = -1
+
+    async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.writers.append(writer)
+        while not reader.at_eof():
+            line = await reader.readline()
+            if not line:
+                break
+            await reader.readuntil(b"\r\n\r\n")
+            self.seen.append(line.split()[0])
+            if len(self.seen) == self.hangs_up_after:
+                break
+            writer.write(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n")
+        writer.close()
+
+
+@pytest_asyncio.fixture
+async def counting(tmp_path: Path) -> AsyncIterator[Counting]:
+    made = Counting()
+    server = await asyncio.start_unix_server(made, str(tmp_path / "socket"))
+    yield made
+    server.close()
+
+
+async def test_what_may_have_been_done_is_not_done_again(
+    counting: Counting, tmp_path: Path
+) -> None:
+    behind = Upstream(str(tmp_path / "socket"))
+    assert await asked(behind, "POST", "/") == (202, b"")
+    counting.hangs_up_after = 2
+    with pytest.raises(UpstreamLost):
+        await asked(behind, "POST", "/")
+    assert counting.seen == [b"POST"] * 2
+    assert await asked(behind, "GET", "/") == (202, b"")
+    counting.hangs_up_after = 4
+    assert await asked(behind, "GET", "/") == (202, b"")
+    assert counting.seen == [b"POST"] * 2 + [b"GET"] * 3
+    behind.close()
+
+
+async def test_what_never_got_out_is_sent_on_another_connection(
+    counting: Counting, tmp_path: Path
+) -> None:
+    behind = Upstream(str(tmp_path / "socket"))
+    assert await asked(behind, "POST", "/") == (202, b"")
+    # The system closes it here; that this side has read nothing of that is the case in question.
+    counting.writers[0].get_extra_info("socket").shutdown(socket.SHUT_RDWR)
+    assert await asked(behind, "POST", "/") == (202, b"")
+    assert counting.seen == [b"POST"] * 2
+    assert len(counting.writers) == 2
+    behind.close()
+
+
+async def test_a_connection_that_rested_for_long_is_not_used_again(
+    counting: Counting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    behind = Upstream(str(tmp_path / "socket"))
+    for _ in range(2):
+        assert await asked(behind, "POST", "/") == (202, b"")
+    assert len(counting.writers) == 1
+    monkeypatch.setattr(upstream, "MAX_IDLE_SECONDS", 0.0)
+    assert await asked(behind, "POST", "/") == (202, b"")
+    assert len(counting.writers) == 2
     behind.close()
 
 

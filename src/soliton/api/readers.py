@@ -48,6 +48,9 @@ MAX_LOT_BYTES: Final = 512 * 1024
 
 _log = logging.getLogger(__name__)
 
+_WITHOUT_EFFECT: Final = frozenset(("GET", "HEAD", "OPTIONS"))
+"""A request by one of these may be sent to the writer again when its answer did not come."""
+
 _VERIFIED: Final = 1
 _PROTOBUF: Final = 2
 
@@ -140,7 +143,13 @@ def _passing_on(upstream: Upstream) -> Handler:
 
 
 async def _passed_on(request: Request, upstream: Upstream) -> object:
-    answer = await _ask(upstream, _as_it_came(request), has_body=request.method != "HEAD")
+    method = request.method
+    answer = await _ask(
+        upstream,
+        _as_it_came(request),
+        has_body=method != "HEAD",
+        may_repeat=method in _WITHOUT_EFFECT,
+    )
     return Relayed(answer.status, answer.headers, answer.chunks())
 
 
@@ -228,7 +237,8 @@ class Handover:
         body = encode_lot([handed for handed, _ in lot])
         try:
             request = request_bytes("POST", HANDOVER_PATH, {b"host": b"writer"}, body)
-            answer = await _ask(self._upstream, request)
+            # What a transaction does it does once: the pool knows it again by its id.
+            answer = await _ask(self._upstream, request, may_repeat=True)
             outcomes = decode_outcomes(await answer.read())
             if len(outcomes) != len(lot):
                 raise UpstreamLost("not as many outcomes as transactions")
@@ -276,9 +286,11 @@ def _as_it_came(request: Request) -> bytes:
     return request_bytes(request.method, target, request.headers, request.body)
 
 
-async def _ask(upstream: Upstream, data: bytes, *, has_body: bool = True) -> Answer:
+async def _ask(
+    upstream: Upstream, data: bytes, *, may_repeat: bool, has_body: bool = True
+) -> Answer:
     try:
-        return await upstream.ask(data, has_body=has_body)
+        return await upstream.ask(data, has_body=has_body, may_repeat=may_repeat)
     except UpstreamBusy as error:
         raise TOO_MANY_LONG_ANSWERS.error() from error
     except UpstreamLost as error:

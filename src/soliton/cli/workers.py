@@ -38,7 +38,7 @@ from soliton.node.rest_settings import ApiLimits
 from soliton.node.settings import Settings, WalletSettings
 from soliton.node.wallet import Wallet
 from soliton.web.server import RunningServer, ServerLimits, bind, serve, serve_locally
-from soliton.web.upstream import MAX_CONNECTIONS, Upstream
+from soliton.web.upstream import MAX_CONNECTIONS, MAX_IDLE_SECONDS, Upstream
 
 START_SECONDS: Final = 30.0
 """How long a worker may take until it serves."""
@@ -82,7 +82,9 @@ class Workers:
 
     async def start(self, context: ApiContext) -> None:
         """Serve; raises ``EnvironmentProblem`` when a worker cannot start."""
-        limits = ServerLimits(connections=self._count * MAX_CONNECTIONS, keep_alive_seconds=3_600)
+        limits = ServerLimits(
+            connections=self._count * MAX_CONNECTIONS, keep_alive_seconds=2 * MAX_IDLE_SECONDS
+        )
         # Clients have been limited where they came in; what workers send together may be longer.
         own = ApiLimits(
             body_bytes=max(context.limits.body_bytes, 2 * MAX_LOT_BYTES),

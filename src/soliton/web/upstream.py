@@ -20,6 +20,10 @@ MAX_WAITING_BYTES: Final = 256 * 1024
 """What is read ahead of the client that the answer is for."""
 MAX_CONNECTIONS: Final = 512
 """Requests under way at the same time; more are refused."""
+MAX_IDLE_SECONDS: Final = 1_800.0
+"""A connection that has rested for longer is not used again: its server may be closing it. So the
+server has to keep idle connections for longer than this.
+"""
 
 _HOP_BY_HOP: Final = frozenset(
     (b"connection", b"date", b"keep-alive", b"transfer-encoding", b"upgrade")
@@ -45,15 +49,19 @@ class _Connection(asyncio.Protocol):
         self.has_head = False
         self.is_done = False
         self.is_lost = False
+        self.is_unsent = False
         self.was_used = False
+        self.rests_since = 0.0
         self._parser = HttpResponseParser(self)
         self._news = asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
 
-    def connection_lost(self, _exc: Exception | None) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:
         self.is_lost = True
+        # The system took the rest of the request from us no more: it has not got there as a whole.
+        self.is_unsent = isinstance(exc, BrokenPipeError)
         self._news.set()
 
     def data_received(self, data: bytes) -> None:
@@ -161,9 +169,14 @@ class Upstream:
         self._idle: list[_Connection] = []
         self._under_way = 0
 
-    async def ask(self, request: bytes, *, has_body: bool = True) -> Answer:
+    async def ask(
+        self, request: bytes, *, has_body: bool = True, may_repeat: bool = False
+    ) -> Answer:
         """Send a request and wait for the head of its answer; ``has_body`` is off for ``HEAD``.
 
+        A kept connection may break before the answer comes. The request is then sent again on
+        another one if it ``may_repeat`` (to do it twice is the same as once) or if it never got
+        out; else nobody can tell whether it was done, and that is what ``UpstreamLost`` says.
         Raises ``UpstreamBusy`` and ``UpstreamLost``.
         """
         if self._under_way >= MAX_CONNECTIONS:
@@ -179,8 +192,7 @@ class Upstream:
                         await connection.news()
                     break
                 except UpstreamLost:
-                    # A connection that rested may have been closed meanwhile, unread.
-                    if not connection.was_used:
+                    if not (connection.was_used and (may_repeat or connection.is_unsent)):
                         raise
         except BaseException:
             self._under_way -= 1
@@ -194,11 +206,14 @@ class Upstream:
         return Answer(self, connection)
 
     async def _connect(self) -> _Connection:
+        loop = asyncio.get_running_loop()
         while self._idle:
             connection = self._idle.pop()
-            if not connection.is_lost:
+            if connection.is_lost:
+                continue
+            if loop.time() - connection.rests_since < MAX_IDLE_SECONDS:
                 return connection
-        loop = asyncio.get_running_loop()
+            connection.abort()
         try:
             _, made = await loop.create_unix_connection(_Connection, self._path)
         except OSError as error:
@@ -209,6 +224,7 @@ class Upstream:
         """Take a connection back; one whose answer was not read to its end is closed."""
         self._under_way -= 1
         if connection.is_done and connection.was_used and not connection.is_lost:
+            connection.rests_since = asyncio.get_running_loop().time()
             self._idle.append(connection)
         else:
             connection.abort()
