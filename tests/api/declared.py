@@ -7,7 +7,7 @@ What lives here: watching all requests of the tests of the API, and checking val
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Coroutine, Generator, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -130,6 +130,27 @@ def _is_watched(route: Route) -> bool:
     return route.documented and (route.path, route.summary) in OURS
 
 
+class Followed(Coroutine[object, object, object]):
+    """A coroutine with another one in it that is closed with it, even before it begins."""
+
+    def __init__(self, outer: Coroutine[object, object, object], inner: Any) -> None:
+        self._outer = outer
+        self._inner = inner
+
+    def __await__(self) -> Generator[object, object, object]:
+        return self._outer.__await__()
+
+    def send(self, value: object) -> object:
+        return self._outer.send(value)
+
+    def throw(self, *raised: Any) -> object:
+        return self._outer.throw(*raised)
+
+    def close(self) -> None:
+        self._outer.close()
+        self._inner.close()
+
+
 def watched(watch: Watch) -> Any:
     """``Application._try`` with somebody who watches."""
     usual = asgi.Application._try
@@ -147,7 +168,8 @@ def watched(watch: Watch) -> Any:
             return result
         if not _is_watched(route):
             return result
-        return replace(result, coroutine=waiting(route, result.coroutine))
+        inner = result.coroutine
+        return replace(result, coroutine=Followed(waiting(route, inner), inner))
 
     async def waiting(route: Route, coroutine: Coroutine[object, object, object]) -> object:
         try:

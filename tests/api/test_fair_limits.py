@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import msgspec
 import pytest
 
-from soliton.api import fair_limits
 from soliton.api.asgi import PIECE_BYTES, Application
 from soliton.api.errors import ApiError
-from soliton.api.fair_limits import FairLimits
+from soliton.api.fair_limits import UNCOUNTED, FairLimits
 from soliton.api.http import Raw, Request
 from soliton.api.routes import GET, Handler, Route
 from soliton.node.rest_settings import ApiLimits
 from soliton.web.clients import LOCAL
+from soliton.web.tallies import Tallies, join, share
 from tests.api.client import Answer, call, call_at_once, make_context
 
 LIMITS = ApiLimits(
@@ -58,7 +59,7 @@ BUCKET = """
 
 def test_the_bucket_empties_and_fills() -> None:
     clock = Clock()
-    limits = FairLimits(LIMITS, clock)
+    limits = FairLimits(LIMITS, Tallies(), clock)
     for line in BUCKET.strip().splitlines()[1:]:
         later, taken, refused = (cell.strip() for cell in line.split("|"))
         clock.now += float(later)
@@ -69,30 +70,17 @@ def test_the_bucket_empties_and_fills() -> None:
 
 def test_local_clients_have_no_limit_unless_that_is_wished() -> None:
     for wished in (False, True):
-        limits = FairLimits(msgspec.structs.replace(LIMITS, local_clients=wished), Clock())
+        given = msgspec.structs.replace(LIMITS, local_clients=wished)
+        limits = FairLimits(given, Tallies(), Clock())
         limits.charge(LOCAL, 1_000)
         assert (wait_of(limits, LOCAL) is not None) is wished
-    unlimited = FairLimits(msgspec.structs.replace(LIMITS, client_percent=0), Clock())
+    unlimited = FairLimits(msgspec.structs.replace(LIMITS, client_percent=0), Tallies(), Clock())
     unlimited.charge("10.0.0.1", 1_000)
     assert wait_of(unlimited, "10.0.0.1") is None
 
 
-def test_the_table_of_clients_does_not_grow_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fair_limits, "MAX_CLIENTS", 3)
-    clock = Clock()
-    limits = FairLimits(LIMITS, clock)
-    for name in "abc":
-        limits.charge(name, 3.0)
-    clock.now += 1
-    limits.charge("d", 3.0)
-    assert [wait_of(limits, name) is None for name in "abcd"] == [True, False, False, False]
-    clock.now += 1_000
-    limits.charge("e", 3.0)
-    assert wait_of(limits, "b") is None
-
-
 def test_places_for_long_answers() -> None:
-    limits = FairLimits(LIMITS, Clock())
+    limits = FairLimits(LIMITS, Tallies(), Clock())
 
     def refused(client: str) -> int | None:
         try:
@@ -108,7 +96,7 @@ def test_places_for_long_answers() -> None:
 
 
 def test_those_who_wait_take_no_place_of_the_busy() -> None:
-    limits = FairLimits(LIMITS, Clock())
+    limits = FairLimits(LIMITS, Tallies(), Clock())
     for name in ("a", "a", "b", "c", "", "", ""):
         limits.enter(name, idle=True)
     with pytest.raises(ApiError) as refusal:
@@ -117,6 +105,43 @@ def test_those_who_wait_take_no_place_of_the_busy() -> None:
     limits.enter("a")
     limits.leave("a", idle=True)
     limits.enter("a", idle=True)
+
+
+def of_two_processes(tmp_path: Path) -> tuple[FairLimits, FairLimits, Tallies]:
+    clock, first = Clock(), share(tmp_path / "tallies", 2)
+    second = join(tmp_path / "tallies", 2, 1)
+    return FairLimits(LIMITS, first, clock), FairLimits(LIMITS, second, clock), first
+
+
+def test_a_client_has_one_bucket_whoever_it_asks(tmp_path: Path) -> None:
+    one, other, _ = of_two_processes(tmp_path)
+    one.charge("10.0.0.1", 1.5)
+    other.charge("10.0.0.1", 0.6)
+    assert [wait_of(each, "10.0.0.1") for each in (one, other)] == [1, 1]
+    assert [wait_of(each, "10.0.0.2") for each in (one, other)] == [None, None]
+
+
+def test_the_places_are_those_of_all_processes(tmp_path: Path) -> None:
+    one, other, tallies = of_two_processes(tmp_path)
+    one.enter("a")
+    other.enter("a")
+    for each in (one, other):
+        with pytest.raises(ApiError) as refusal:
+            each.enter("a")
+        assert refusal.value.kind.status == 429
+    one.enter("b")
+    with pytest.raises(ApiError) as refusal:
+        other.enter("c")
+    assert refusal.value.kind.status == 503
+    # The other process has ended, and with it what it had open.
+    tallies.strike(1, ())
+    one.enter("a")
+
+
+def test_what_has_been_counted_before_takes_nothing() -> None:
+    limits = FairLimits(msgspec.structs.replace(LIMITS, local_clients=True), Tallies(), Clock())
+    limits.charge(UNCOUNTED, 1_000)
+    assert wait_of(limits, UNCOUNTED) is None and not limits.counts(UNCOUNTED)
 
 
 def app_with(handler: Handler, limits: ApiLimits) -> Application:

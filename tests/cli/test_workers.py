@@ -34,6 +34,12 @@ async def test_workers_follow_are_replaced_and_end(tmp_path: Path) -> None:
         with urllib.request.urlopen(url, timeout=10) as response:
             return json.loads(response.read())
 
+    def heights_asked() -> int:
+        url = f"http://127.0.0.1:{service.port}/metrics"
+        with urllib.request.urlopen(url, timeout=10) as response:
+            lines = dict(line.rpartition(" ")[::2] for line in response.read().decode().split("\n"))
+        return int(lines['soliton_http_requests_total{methods="GET",route="/blocks/height"}'])
+
     async def asked(path: str, times: int = 8) -> list[object]:
         """Each time over a new connection, so that both workers are asked."""
         return [await asyncio.to_thread(ask, path) for _ in range(times)]
@@ -43,6 +49,7 @@ async def test_workers_follow_are_replaced_and_end(tmp_path: Path) -> None:
         node.mine(key_pair(RICH_SEED))
         assert await asked("/blocks/height") == [{"height": 2}] * 8
         assert await asked("/transactions/unconfirmed/size", 2) == [{"size": 0}] * 2
+        assert [await asyncio.to_thread(heights_asked) for _ in range(4)] == [16] * 4
         before = service.process_ids()
         assert len(before) == 2
         os.kill(before[0], signal.SIGKILL)
@@ -52,6 +59,8 @@ async def test_workers_follow_are_replaced_and_end(tmp_path: Path) -> None:
             await asyncio.sleep(0.05)
         node.mine(key_pair(RICH_SEED))
         assert {"height": 3} in await asked("/blocks/height")
+        # What the one that was killed has counted is not forgotten.
+        assert await asyncio.to_thread(heights_asked) == 24
         after = service.process_ids()
         assert len(after) == 2 and before[1] in after
     finally:

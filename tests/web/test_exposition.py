@@ -21,4 +21,5 @@ def test_text() -> None:
 
 
 def test_memory_is_counted_in_bytes() -> None:
-    assert all(1 << 20 < value < 1 << 40 for value, _ in resident_bytes())
+    resident = resident_bytes()
+    assert resident is None or 1 << 20 < resident < 1 << 40

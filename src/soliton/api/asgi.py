@@ -23,7 +23,7 @@ import msgspec
 from soliton.api.context import ApiContext
 from soliton.api.errors import API_KEY_NOT_VALID, UNKNOWN, ApiError, RejectionError
 from soliton.api.etags import StateTags, is_known
-from soliton.api.fair_limits import LEAST_COST_SECONDS, SECONDS_PER_BYTE, FairLimits
+from soliton.api.fair_limits import LEAST_COST_SECONDS, SECONDS_PER_BYTE, UNCOUNTED, FairLimits
 from soliton.api.hints import KEY_IS_HASH, about_method, about_request
 from soliton.api.http import (
     APPLICATION_JSON,
@@ -110,7 +110,7 @@ class _Later:
 
     coroutine: Coroutine[object, object, object]
     rest: Iterator[Match]
-    seconds: float | None
+    route: Route
 
 
 class _BodyWantedError(Exception):
@@ -124,7 +124,6 @@ class _Exchange:
     request: Request
     wish: Accepted
     more: Headers
-    client: str
 
 
 class _TooLongError(Exception):
@@ -140,12 +139,13 @@ class Application:
         """``guarded`` are path prefixes under which nothing is said without the API key."""
         self.context = context
         self.routes = tuple(routes)
-        compiled = [CompiledRoute(route) for route in routes]
-        context.traffic.routes = compiled
+        compiled = [CompiledRoute(route, number) for number, route in enumerate(routes)]
+        context.traffic.count_routes(compiled)
+        self._calls = context.traffic.calls
         self._router = Router(compiled)
         self._guarded = tuple(guarded)
         self._tags = StateTags()
-        self._fair = FairLimits(context.limits)
+        self._fair = FairLimits(context.limits, context.traffic.tallies)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; nothing but a cancellation ever leaves here."""
@@ -196,7 +196,14 @@ class Application:
         if method == "OPTIONS" and more:
             more += PREFLIGHT_HEADERS
         request = Request(self.context, method, headers, query, path.decode("latin-1"))
-        return _Exchange(request, accepted(headers.get(b"accept")), more, client_key(host))
+        request.client = self._client(headers, host)
+        return _Exchange(request, accepted(headers.get(b"accept")), more)
+
+    def _client(self, headers: dict[bytes, bytes], host: str) -> str:
+        name = self.context.client_header
+        if name is None:
+            return client_key(host)
+        return header_text(headers[name]) if name in headers else UNCOUNTED
 
     def _respond(self, exchange: _Exchange) -> object:
         """The answer, as far as it can be given without waiting: ``Raw``, a stream or ``_Later``.
@@ -204,7 +211,7 @@ class Application:
         Raises ``_BodyWantedError``, and then begins anew when called again.
         """
         self.context.look()
-        client = exchange.client
+        client = exchange.request.client
         if not self._fair.counts(client):
             return self._try_to_respond(exchange)
         try:
@@ -253,10 +260,14 @@ class Application:
         if isinstance(response, Raw) and len(response.body) <= PIECE_BYTES:
             await _send_whole(response, exchange, send)
             return
-        waits = isinstance(response, _Later) and response.seconds is not None
+        if isinstance(response, _Later) and response.route.relayed:
+            await self._wait_and_send(exchange, response, receive, send)
+            return
+        waits = isinstance(response, _Later) and response.route.seconds is not None
         idle = waits or isinstance(response, RawStream)
+        client = exchange.request.client
         try:
-            self._fair.enter(exchange.client, idle=idle)
+            self._fair.enter(client, idle=idle)
         except ApiError as error:
             if isinstance(response, _Later):
                 response.coroutine.close()
@@ -266,11 +277,11 @@ class Application:
         try:
             await self._wait_and_send(exchange, response, receive, self._charging(exchange, send))
         finally:
-            self._fair.leave(exchange.client, idle=idle)
+            self._fair.leave(client, idle=idle)
 
     def _charging(self, exchange: _Exchange, send: Send) -> Send:
         """The same, with the bytes that it sends on the client's account."""
-        client, fair = exchange.client, self._fair
+        client, fair = exchange.request.client, self._fair
         if not fair.counts(client):
             return send
 
@@ -308,7 +319,7 @@ class Application:
         # The chain may go on while the answer is made.
         exchange.request.tag = None
         try:
-            async with asyncio.timeout(later.seconds or REQUEST_SECONDS):
+            async with asyncio.timeout(later.route.seconds or REQUEST_SECONDS):
                 result = await later.coroutine
         except RejectionError:
             result = self._dispatch(exchange, later.rest)
@@ -350,16 +361,14 @@ class Application:
             raise RejectionError("accept")
         if body is not None:
             _check_declared_body(request, body)
-        route.calls += 1
+        self._calls[route.number] += 1
         if route.of_chain and self.context.node is not None:
             request.tag = self._tags.tag(self.context.node.chain, exchange.wish)
             known = request.headers.get(b"if-none-match")
             if known is not None and is_known(known, request.tag):
                 return NOT_MODIFIED
         result = route.handler(request)
-        return (
-            _Later(result, rest, route.route.seconds) if isinstance(result, Coroutine) else result
-        )
+        return _Later(result, rest, route.route) if isinstance(result, Coroutine) else result
 
     def _check_key(self, request: Request, scope: str) -> None:
         known: frozenset[str] = frozenset()
@@ -465,7 +474,7 @@ def _json_response(value: object, status: int, wish: Accepted) -> Raw:
 
 
 def _error_response(error: ApiError, wish: Accepted, traffic: Traffic) -> Raw:
-    traffic.errors[error.kind.status] += 1
+    traffic.count_error(error.kind.status)
     response = _json_response(error.body(), error.kind.status, wish)
     if error.retry_after is None:
         return response

@@ -70,6 +70,8 @@ class ApiContext:
     feeds: Feeds = field(default_factory=Feeds)
     """What the clients of the event streams share."""
     traffic: Traffic = field(default_factory=Traffic)
-    """What the API has been asked."""
+    """What the API has been asked, and what its clients have taken."""
+    client_header: bytes | None = None
+    """The header in which whoever passes requests on says whose they are."""
     waiting: Waiting = field(default_factory=Waiting)
     """Requests that wait for something to happen."""

@@ -17,6 +17,7 @@ from soliton.api.context import ApiContext
 from soliton.api.errors import RejectionError
 from soliton.api.json_reader import ObjectReader, parse_object, wrong_texts
 from soliton.errors import InvariantBroken
+from soliton.web.clients import LOCAL
 from soliton.web.types import Headers
 
 TEXT_PLAIN = b"text/plain; charset=UTF-8"
@@ -97,7 +98,8 @@ def big_number(value: int) -> msgspec.Raw:
 class Request:
     """One request: converted parameters, headers, and the body if the route declares one.
 
-    ``tag`` is the ``ETag`` of its answer, if that has one.
+    ``tag`` is the ``ETag`` of its answer, if that has one; ``client`` is who asks, as
+    ``soliton.web.clients`` tells clients apart.
     """
 
     __slots__ = (
@@ -106,6 +108,7 @@ class Request:
         "arguments",
         "body",
         "body_read",
+        "client",
         "context",
         "headers",
         "method",
@@ -132,6 +135,7 @@ class Request:
         self.body = b""
         self.body_read = False
         self.tag: bytes | None = None
+        self.client = LOCAL
         self._query: dict[str, list[str]] | None = None
         self._json: dict[str, object] | None = None
 

@@ -11,11 +11,12 @@ from typing import Final, NamedTuple
 
 from soliton import __version__
 from soliton.api.context import ApiContext
+from soliton.api.traffic import Resource
 from soliton.node.node import Node
-from soliton.web import exposition
 from soliton.web.exposition import COUNTER, GAUGE, Figure, Sample
 
 _MS: Final = 1_000
+_MICRO: Final = 1_000_000
 
 
 class Metric(NamedTuple):
@@ -42,10 +43,15 @@ def _of_api(read: Callable[[ApiContext], float]) -> Callable[[ApiContext, Node],
     return lambda context, _node: (Sample(read(context)),)
 
 
-def _of_process(
-    read: Callable[[], Iterable[Sample]],
+def _of_processes(
+    resource: Resource, unit: int = 1
 ) -> Callable[[ApiContext, Node], Iterable[Sample]]:
-    return lambda _context, _node: read()
+    def read(context: ApiContext, _node: Node) -> Iterable[Sample]:
+        used = context.traffic.used(resource)
+        if used is not None:
+            yield Sample(used / unit if unit > 1 else used)
+
+    return read
 
 
 def _build(_context: ApiContext, node: Node) -> Iterable[Sample]:
@@ -60,14 +66,13 @@ def _departures(_context: ApiContext, node: Node) -> Iterable[Sample]:
 
 def _requests(context: ApiContext, _node: Node) -> Iterable[Sample]:
     """Of routes that have been asked at least once."""
-    for route in context.traffic.routes:
-        if route.calls:
-            methods = ",".join(sorted(route.methods))
-            yield Sample(route.calls, {"methods": methods, "route": route.route.path})
+    for route, calls in context.traffic.called():
+        methods = ",".join(sorted(route.methods))
+        yield Sample(calls, {"methods": methods, "route": route.route.path})
 
 
 def _errors(context: ApiContext, _node: Node) -> Iterable[Sample]:
-    for status, count in sorted(context.traffic.errors.items()):
+    for status, count in context.traffic.errors():
         yield Sample(count, {"status": str(status)})
 
 
@@ -110,12 +115,12 @@ METRICS: Final = (
     Metric("soliton_waiting_requests", GAUGE, "Requests that wait for a transaction or a block",
            _of_api(lambda context: context.waiting.count)),
     Metric("process_cpu_seconds_total", COUNTER, "Working time of the process, user and system",
-           _of_process(exposition.cpu_seconds)),
+           _of_processes(Resource.CPU_MICROSECONDS, _MICRO)),
     Metric("process_resident_memory_bytes", GAUGE, "Memory in use, pages of the store included",
-           _of_process(exposition.resident_bytes)),
+           _of_processes(Resource.RESIDENT_BYTES)),
     Metric("process_open_fds", GAUGE, "Open files and connections",
-           _of_process(exposition.open_files)),
-    Metric("process_max_fds", GAUGE, "How many there may be", _of_process(exposition.file_limit)),
+           _of_processes(Resource.OPEN_FILES)),
+    Metric("process_max_fds", GAUGE, "How many there may be", _of_processes(Resource.FILE_LIMIT)),
 )  # fmt: skip
 """In the order in which they are shown."""
 
@@ -127,7 +132,9 @@ def metrics_reference() -> str:
         "",
         "`GET /metrics` shows figures about the running node in the text format of Prometheus.",
         "Counters begin at 0 when the node starts. Figures of the process are shown where the",
-        "system tells them. This page is generated from `soliton.api.metrics`.",
+        "system tells them. With `rest-api.workers` all figures are of the node and its workers",
+        "together, whichever answers; pages of the store are in the memory of each of them.",
+        "This page is generated from `soliton.api.metrics`.",
         "",
         "| name | kind | labels | meaning |",
         "|---|---|---|---|",

@@ -30,6 +30,7 @@ from soliton.api.routes import POST, Body, BodyKind, Handler, Route
 from soliton.api.significands import with_strings
 from soliton.api.translate import refusal, state_refusal
 from soliton.chain.transactions import codec
+from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.table import type_by_id
 from soliton.errors import SolitonError
 from soliton.node.node import Node
@@ -39,6 +40,8 @@ from soliton.web.upstream import Answer, Upstream, UpstreamBusy, UpstreamLost, r
 
 HANDOVER_PATH: Final = "/.writer/broadcast"
 """Only the writer's unix socket has it."""
+CLIENT_HEADER: Final = b"x-soliton-client"
+"""Whose request it is, for the limits of the writer. Only on its unix socket that is believed."""
 
 MAX_WAITING: Final = 4_096
 """Transactions that a worker has checked and the writer has not seen; more are refused."""
@@ -112,7 +115,9 @@ def reader_routes(routes: Sequence[Route], upstream: Upstream) -> tuple[Route, .
         route
         if only_reads(route)
         else replace(
-            route, handler=broadcast if route.handler is transactions.broadcast else hand_over
+            route,
+            handler=broadcast if route.handler is transactions.broadcast else hand_over,
+            relayed=True,
         )
         for route in routes
     )
@@ -158,23 +163,34 @@ def _broadcasting(upstream: Upstream, handover: Handover) -> Handler:
         """Check a signed transaction, and let the writer keep it."""
         if request.flag("trace"):
             return _passed_on(request, upstream)
-        return _hand_over(request, handover)
+        # At once, so that the client is charged for what that takes.
+        transaction = _read_claimed(request)
+        return _hand_over(request, transaction, _checked(transaction), handover)
 
     return broadcast
 
 
-async def _hand_over(request: Request, handover: Handover) -> object:
+def _read_claimed(request: Request) -> AnyTransaction:
     node = node_of(request)
     try:
-        transaction = read_claimed(request.json(), node)
+        return read_claimed(request.json(), node)
     except SolitonError as error:
         raise refusal(error, node.network.family) from error
-    kind = type_by_id(transaction.type_id)
+
+
+def _checked(transaction: AnyTransaction) -> Handed:
     flags = _VERIFIED if is_verified(transaction) else 0
-    flags |= 0 if transaction.version in kind.binary else _PROTOBUF
-    outcome = await handover.send(Handed(flags, codec.encode(transaction)))
+    flags |= 0 if transaction.version in type_by_id(transaction.type_id).binary else _PROTOBUF
+    return Handed(flags, codec.encode(transaction))
+
+
+async def _hand_over(
+    request: Request, transaction: AnyTransaction, handed: Handed, handover: Handover
+) -> object:
+    outcome = await handover.send(handed)
     if outcome.status == HTTPStatus.OK:
         return codec.to_json(transaction)
+    request.context.traffic.count_error(outcome.status)
     if accepted(request.headers.get(b"accept")) is Accepted.STRINGS:
         return Raw(with_strings(outcome.text), JSON_WITH_STRINGS, outcome.status)
     return Raw(outcome.text, APPLICATION_JSON, outcome.status)
@@ -283,7 +299,8 @@ def _refused(error: ApiError) -> Outcome:
 def _as_it_came(request: Request) -> bytes:
     query = request.query_string.decode("latin-1")
     target = f"{request.path}?{query}" if query else request.path
-    return request_bytes(request.method, target, request.headers, request.body)
+    headers = {**request.headers, CLIENT_HEADER: request.client.encode("ascii")}
+    return request_bytes(request.method, target, headers, request.body)
 
 
 async def _ask(

@@ -194,6 +194,8 @@ class Route:
     documented: bool = True
     seconds: float | None = None
     """How long the answer may take; ``None`` is what all others may."""
+    relayed: bool = False
+    """Another process answers, and sees to the places for long answers and what they cost."""
 
     def all_errors(self) -> tuple[ErrorKind, ...]:
         """The declared errors and those that follow from the declaration."""
@@ -211,11 +213,11 @@ class CompiledRoute:
 
     __slots__ = (
         "body",
-        "calls",
         "handler",
         "is_json",
         "key",
         "methods",
+        "number",
         "of_chain",
         "path",
         "queries",
@@ -223,13 +225,14 @@ class CompiledRoute:
         "scope",
     )
 
-    def __init__(self, route: Route) -> None:
+    def __init__(self, route: Route, number: int) -> None:
+        """``number`` is the place of the route among all of an application."""
         names = [segment[1:-1] for segment in route.path.split("/") if segment.startswith("{")]
         declared = {item.name: item for item in route.parameters if item.place is Place.PATH}
         if sorted(names) != sorted(declared):
             raise InvariantBroken(f"{route.path}: path parameters and declarations differ")
         self.route = route
-        self.calls = 0
+        self.number = number
         self.of_chain = route.methods == GET and depends_on_chain_alone(route.path)
         self.methods = frozenset(route.methods)
         self.handler = route.handler

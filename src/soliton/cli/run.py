@@ -87,8 +87,11 @@ async def start_api(node: Node) -> RunningService:
         from soliton.cli.workers import start_workers
 
         return await start_workers(node, api_context(node))
-    app = build_app(api_context(node))
-    return await serve(app, settings.bind_address, settings.port, server_limits(settings.limits))
+    context = api_context(node)
+    app = build_app(context)
+    limits = server_limits(settings.limits)
+    tallies = context.traffic.tallies
+    return await serve(app, settings.bind_address, settings.port, limits, tallies=tallies)
 
 
 def server_limits(limits: ApiLimits) -> ServerLimits:

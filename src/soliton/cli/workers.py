@@ -19,7 +19,7 @@ import signal
 import socket
 import tempfile
 from collections.abc import Coroutine
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -30,14 +30,15 @@ import msgspec
 
 from soliton.api.app import build_app
 from soliton.api.context import ApiContext
-from soliton.api.readers import MAX_LOT_BYTES, reader_routes, writer_routes
+from soliton.api.readers import CLIENT_HEADER, MAX_LOT_BYTES, reader_routes, writer_routes
+from soliton.api.traffic import LENT, Traffic
 from soliton.cli.run import api_context, run_program, server_limits
 from soliton.errors import EnvironmentProblem
 from soliton.node.node import Node
-from soliton.node.rest_settings import ApiLimits
 from soliton.node.settings import Settings, WalletSettings
 from soliton.node.wallet import Wallet
 from soliton.web.server import RunningServer, ServerLimits, bind, serve, serve_locally
+from soliton.web.tallies import join, share
 from soliton.web.upstream import MAX_CONNECTIONS, MAX_IDLE_SECONDS, Upstream
 
 START_SECONDS: Final = 30.0
@@ -54,6 +55,25 @@ _READY: Final = "ready"
 _log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Where a process finds the others and which place it has among them; the node's is 0."""
+
+    directory: Path
+    lanes: int
+    lane: int
+
+    @property
+    def socket_path(self) -> str:
+        """Where the node listens."""
+        return str(self.directory / "node")
+
+    @property
+    def tallies_path(self) -> Path:
+        """Where all of them count."""
+        return self.directory / "tallies"
+
+
 # --- the node's side ------------------------------------------------------------------------------
 
 
@@ -68,7 +88,6 @@ class Workers:
         self.port: int = self._reserved.getsockname()[1]
         # Nobody else may enter it: who can write to the socket is believed.
         self._directory = tempfile.TemporaryDirectory(prefix="soliton-node-")
-        self._socket_path = str(Path(self._directory.name) / "node")
         self._node = node
         self._settings = msgspec.structs.replace(
             settings,
@@ -76,23 +95,29 @@ class Workers:
             wallet=WalletSettings(None, None, None),
         )
         self._count = settings.rest_api.workers
+        self._tallies = share(self._desk(0).tallies_path, self._count + 1)
         self._running: dict[int, BaseProcess] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._server: RunningServer | None = None
+
+    def _desk(self, lane: int) -> Desk:
+        return Desk(Path(self._directory.name), self._settings.rest_api.workers + 1, lane)
 
     async def start(self, context: ApiContext) -> None:
         """Serve; raises ``EnvironmentProblem`` when a worker cannot start."""
         limits = ServerLimits(
             connections=self._count * MAX_CONNECTIONS, keep_alive_seconds=2 * MAX_IDLE_SECONDS
         )
-        # Clients have been limited where they came in; what workers send together may be longer.
-        own = ApiLimits(
-            body_bytes=max(context.limits.body_bytes, 2 * MAX_LOT_BYTES),
-            client_percent=0,
-            long_answers=context.limits.long_answers,
+        # What workers send together may be longer than what a client sends them.
+        body_bytes = max(context.limits.body_bytes, 2 * MAX_LOT_BYTES)
+        own = replace(
+            context,
+            limits=msgspec.structs.replace(context.limits, body_bytes=body_bytes),
+            client_header=CLIENT_HEADER,
+            traffic=Traffic(self._tallies, counts_calls=False),
         )
-        app = build_app(replace(context, limits=own), writer_routes)
-        self._server = await serve_locally(app, self._socket_path, limits)
+        app = build_app(own, writer_routes)
+        self._server = await serve_locally(app, self._desk(0).socket_path, limits)
         started = [asyncio.get_running_loop().create_future() for _ in range(self._count)]
         for number, each in enumerate(started):
             self._tasks.append(asyncio.create_task(self._keep(number, each)))
@@ -101,9 +126,10 @@ class Workers:
     async def _keep(self, number: int, started: asyncio.Future[None]) -> None:
         """Start a worker, and another one whenever it has ended."""
         pause, loop = FIRST_PAUSE_SECONDS, asyncio.get_running_loop()
+        desk = self._desk(number + 1)
         while True:
             since = loop.time()
-            process, lifeline = _spawn(self._settings, self._socket_path)
+            process, lifeline = _spawn(self._settings, desk)
             self._running[number] = process
             try:
                 is_ready = await _wait_until_ready(lifeline)
@@ -117,6 +143,7 @@ class Workers:
                 lifeline.close()
             process.join()
             self._node.store.forget_dead_readers()
+            self._tallies.strike(desk.lane, LENT)
             if loop.time() - since > LAST_PAUSE_SECONDS:
                 pause = FIRST_PAUSE_SECONDS
             _log.warning("worker %d ended with %s: another begins", number, process.exitcode)
@@ -159,13 +186,11 @@ async def start_workers(node: Node, context: ApiContext) -> Workers:
     return service
 
 
-def _spawn(settings: Settings, socket_path: str) -> tuple[BaseProcess, Connection]:
+def _spawn(settings: Settings, desk: Desk) -> tuple[BaseProcess, Connection]:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     level = logging.getLogger().getEffectiveLevel()
-    process = context.Process(
-        target=run_worker, args=(settings, socket_path, theirs, level), daemon=True
-    )
+    process = context.Process(target=run_worker, args=(settings, desk, theirs, level), daemon=True)
     process.start()
     theirs.close()
     return process, ours
@@ -203,7 +228,7 @@ def _readable(descriptor: int) -> Coroutine[None, None, None]:
 # --- the worker's side ----------------------------------------------------------------------------
 
 
-def run_worker(settings: Settings, socket_path: str, lifeline: Connection, level: int) -> None:
+def run_worker(settings: Settings, desk: Desk, lifeline: Connection, level: int) -> None:
     """Serve until the node ends or asks for it. The program of a worker process."""
     # Ctrl-C reaches all processes of a terminal; the node decides when its workers end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -212,27 +237,32 @@ def run_worker(settings: Settings, socket_path: str, lifeline: Connection, level
         logging.getLogger(library).setLevel(logging.WARNING)
     node = Node(settings, Wallet.open(None, None), durable=False, writes=False)
     try:
-        run_program(lambda: _serve(node, socket_path, lifeline))
+        run_program(lambda: _serve(node, desk, lifeline))
     finally:
         node.close()
 
 
-async def _serve(node: Node, socket_path: str, lifeline: Connection) -> None:
+async def _serve(node: Node, desk: Desk, lifeline: Connection) -> None:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, stopped.set)
     loop.add_reader(lifeline.fileno(), stopped.set)
-    upstream = Upstream(socket_path)
-    context = replace(api_context(node), look=node.chain.follow)
+    upstream = Upstream(desk.socket_path)
+    traffic = Traffic(join(desk.tallies_path, desk.lanes, desk.lane))
+    traffic.note_use()
+    context = replace(api_context(node), look=node.chain.follow, traffic=traffic)
     app = build_app(context, partial(reader_routes, upstream=upstream))
     where = node.settings.rest_api
     limits = server_limits(where.limits)
-    server = await serve(app, where.bind_address, where.port, limits, shares_port=True)
+    server = await serve(
+        app, where.bind_address, where.port, limits, shares_port=True, tallies=traffic.tallies
+    )
     lifeline.send(_READY)
     while not stopped.is_set():
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(FOLLOW_SECONDS):
                 await stopped.wait()
         node.chain.follow()
+        traffic.note_use()
     await server.stop()
     upstream.close()

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -27,6 +26,7 @@ from soliton.errors import InvariantBroken
 from soliton.web._websockets import LimitedWebSocket
 from soliton.web.clients import LOCAL, client_key
 from soliton.web.server import BACKLOG, MAX_HEADERS, RETRY_AFTER_SECONDS, ServerLimits
+from soliton.web.tallies import CONNECTIONS, Tallies
 from soliton.web.types import (
     AsgiApplication,
     LaterAnswer,
@@ -56,28 +56,29 @@ class _Shared:
 
     __slots__ = ("_common", "_lines", "_open", "limits", "quick")
 
-    def __init__(self, limits: ServerLimits, app: AsgiApplication) -> None:
+    def __init__(self, limits: ServerLimits, app: AsgiApplication, tallies: Tallies) -> None:
         self.limits = limits
         known: object = app
         self.quick = known.answer_at_once if isinstance(known, QuickApplication) else None
         self._common: list[tuple[bytes, bytes]] = []
         self._lines = b""
-        self._open: Counter[str] = Counter()
+        self._open = tallies.counts(CONNECTIONS)
 
     def opens(self, client: str) -> bool:
         """Count a connection; whether its client has more than it may have."""
         limit = self.limits.connections_per_client
-        if limit is None or (client == LOCAL and not self.limits.counts_local_clients):
+        if limit is None or not self._counts(client):
             return False
-        self._open[client] += 1
-        return self._open[client] > limit
+        self._open.add(client)
+        return self._open.of(client) > limit
 
     def closes(self, client: str) -> None:
         """Forget a connection."""
-        if client in self._open:
-            self._open[client] -= 1
-            if not self._open[client]:
-                del self._open[client]
+        if self.limits.connections_per_client is not None and self._counts(client):
+            self._open.add(client, -1)
+
+    def _counts(self, client: str) -> bool:
+        return client != LOCAL or self.limits.counts_local_clients
 
     def lines(self, common: list[tuple[bytes, bytes]]) -> bytes:
         """The headers of every answer; uvicorn makes a new list when their date changes."""
@@ -425,14 +426,20 @@ def _is_no_refusal(record: logging.LogRecord) -> bool:
 
 
 def make_server(
-    app: AsgiApplication, limits: ServerLimits, *, lifespan: bool, websocket: bool
+    app: AsgiApplication,
+    limits: ServerLimits,
+    tallies: Tallies,
+    *,
+    lifespan: bool,
+    websocket: bool,
 ) -> tuple[EmbeddedServer, asyncio.Event]:
     """A server ready to run, and the event that says it accepts connections."""
     # "Unsupported upgrade request" for each call of a Java client is nothing to warn of.
     logger = logging.getLogger("uvicorn.error")
     logger.setLevel(logging.ERROR)
     logger.addFilter(_is_no_refusal)
-    protocol = cast("type[asyncio.Protocol]", partial(LimitedProtocol, shared=_Shared(limits, app)))
+    shared = _Shared(limits, app, tallies)
+    protocol = cast("type[asyncio.Protocol]", partial(LimitedProtocol, shared=shared))
     config = Config(
         app=cast("ASGI3Application", app),
         http=protocol,

@@ -65,24 +65,23 @@ def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace("\n", "\\n")
 
 
-def resident_bytes() -> Iterable[Sample]:
+def resident_bytes() -> int | None:
     """Memory that is in use now; only where the system tells."""
-    if _STATM.exists():
-        pages = int(_STATM.read_text(encoding="ascii").split()[1])
-        yield Sample(pages * os.sysconf("SC_PAGE_SIZE"))
+    if not _STATM.exists():
+        return None
+    return int(_STATM.read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def open_files() -> Iterable[Sample]:
+def open_files() -> int | None:
     """Open descriptors; only where the system tells."""
-    if _OPEN_FILES.exists():
-        yield Sample(sum(1 for _ in _OPEN_FILES.iterdir()))
+    return sum(1 for _ in _OPEN_FILES.iterdir()) if _OPEN_FILES.exists() else None
 
 
-def file_limit() -> Iterable[Sample]:
+def file_limit() -> int:
     """How many descriptors may be open."""
-    yield Sample(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
-def cpu_seconds() -> Iterable[Sample]:
+def cpu_seconds() -> float:
     """Working time of the process since it began."""
-    yield Sample(time.process_time())
+    return time.process_time()

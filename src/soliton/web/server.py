@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from soliton.errors import EnvironmentProblem
+from soliton.web.tallies import Tallies
 from soliton.web.types import AsgiApplication
 
 if TYPE_CHECKING:
@@ -34,7 +35,9 @@ class ServerLimits:
     connections: int = 1024
     """More are answered 503 at once."""
     connections_per_client: int | None = None
-    """The same for those of one client (``clients.client_key``)."""
+    """The same for those of one client (``clients.client_key``), of all processes that share their
+    ``Tallies``.
+    """
     counts_local_clients: bool = False
     """Whether that holds for clients on this machine, too."""
     head_bytes: int = 64 * 1024
@@ -84,17 +87,21 @@ async def serve(
     lifespan: bool = False,
     websocket: bool = False,
     shares_port: bool = False,
+    tallies: Tallies | None = None,
 ) -> RunningServer:
     """Start serving; port 0 takes a free one. The caller owns signals and the event loop.
 
     ``lifespan`` tells the application about start and end, as ASGI describes; with ``websocket``
     it also gets WebSocket connections, else such requests are answered as plain ones.
-    ``shares_port`` lets other processes listen on the same port. Raises ``EnvironmentProblem`` when
+    ``shares_port`` lets other processes listen on the same port, and ``tallies`` count the
+    connections of a client together with them. Raises ``EnvironmentProblem`` when
     the address is taken or the application does not start.
     """
     listener = bind(host, port, shares_port=shares_port)
-    limits = limits or ServerLimits()
-    return await _serve_on(listener, app, host, limits, lifespan=lifespan, websocket=websocket)
+    limits, tallies = limits or ServerLimits(), tallies or Tallies()
+    return await _serve_on(
+        listener, app, host, limits, tallies, lifespan=lifespan, websocket=websocket
+    )
 
 
 async def serve_locally(
@@ -108,7 +115,8 @@ async def serve_locally(
         listener.close()
         raise EnvironmentProblem(f"cannot listen on {path}: {error}") from error
     limits = limits or ServerLimits()
-    return await _serve_on(listener, app, path, limits, lifespan=False, websocket=False)
+    tallies = Tallies()
+    return await _serve_on(listener, app, path, limits, tallies, lifespan=False, websocket=False)
 
 
 async def _serve_on(
@@ -116,6 +124,7 @@ async def _serve_on(
     app: AsgiApplication,
     host: str,
     limits: ServerLimits,
+    tallies: Tallies,
     *,
     lifespan: bool,
     websocket: bool,
@@ -131,7 +140,7 @@ async def _serve_on(
     except OSError as error:
         listener.close()
         raise EnvironmentProblem(f"cannot listen on {host}: {error}") from error
-    server, started = make_server(app, limits, lifespan=lifespan, websocket=websocket)
+    server, started = make_server(app, limits, tallies, lifespan=lifespan, websocket=websocket)
     task = asyncio.create_task(server.serve(sockets=[listener]))
     ready = asyncio.create_task(started.wait())
     await asyncio.wait([task, ready], return_when=asyncio.FIRST_COMPLETED)

@@ -1,0 +1,165 @@
+"""The limits of a client, and the figures, are the same whichever process answers it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import msgspec
+import pytest
+import pytest_asyncio
+
+from soliton.api import readers
+from soliton.api.app import build_app
+from soliton.api.asgi import Application
+from soliton.api.readers import CLIENT_HEADER, reader_routes, writer_routes
+from soliton.api.traffic import Traffic
+from soliton.chain.transactions import codec
+from soliton.node.rest_settings import ApiLimits
+from soliton.web.server import serve_locally
+from soliton.web.tallies import join, share
+from soliton.web.upstream import Upstream
+from tests.api.chain import PrivateChain, context_of
+from tests.api.client import Answer, call
+
+JSON = {"Content-Type": "application/json"}
+ABUSER, OTHER = "10.1.1.1", "10.2.2.2"
+
+
+class Processes:
+    """Two workers and the node, in one process but with counts as if they were three."""
+
+    def __init__(self, chain: PrivateChain, directory: Path, limits: ApiLimits) -> None:
+        self.socket_path = str(directory / "socket")
+        self.upstream = Upstream(self.socket_path)
+        path = directory / "tallies"
+        of_node = Traffic(share(path, 3), counts_calls=False)
+        context = replace(context_of(chain.node), limits=limits)
+        believing = replace(context, client_header=CLIENT_HEADER, traffic=of_node)
+        self.node = build_app(believing, writer_routes)
+        adapt = partial(reader_routes, upstream=self.upstream)
+        self.workers = [
+            build_app(replace(context, traffic=Traffic(join(path, 3, lane))), adapt)
+            for lane in (1, 2)
+        ]
+
+
+@pytest_asyncio.fixture
+async def processes(
+    chain: PrivateChain, tmp_path: Path, request: pytest.FixtureRequest
+) -> AsyncIterator[Processes]:
+    made = Processes(chain, tmp_path, request.param)
+    running = await serve_locally(made.node, made.socket_path)
+    yield made
+    made.upstream.close()
+    await running.stop()
+
+
+def limited(limits: ApiLimits) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("processes", [limits], indirect=True)
+
+
+async def asked(
+    app: Application, target: str, host: str, headers: dict[str, str] | None = None
+) -> asyncio.Task[Answer]:
+    """A request that is under way, and waits unless it has an answer."""
+    task = asyncio.create_task(call(app, f"GET {target}", b"", headers, host=host))
+    await asyncio.wait((task,), timeout=0.1)
+    return task
+
+
+@limited(ApiLimits(client_percent=0, long_answers_per_client=2))
+async def test_a_client_has_its_places_once(chain: PrivateChain, processes: Processes) -> None:
+    first, second = processes.workers
+    waiting = [await asked(app, "/blocks/wait/2", ABUSER) for app in (first, second)]
+    assert not any(task.done() for task in waiting)
+    for app in (first, second):
+        assert (await (await asked(app, "/blocks/wait/2", ABUSER))).status == 429
+        # Who says to be somebody else is believed on the node's own socket only.
+        said = {CLIENT_HEADER.decode(): "10.3.3.3"}
+        assert (await (await asked(app, "/blocks/wait/2", ABUSER, said))).status == 429
+    others = [await asked(first, "/blocks/wait/2", host) for host in (OTHER, "127.0.0.1")]
+    assert not any(task.done() for task in others)
+    chain.mine()
+    assert [answer.status for answer in await asyncio.gather(*waiting, *others)] == [200] * 4
+
+
+@limited(ApiLimits(client_percent=0, long_answers=0, long_answers_per_client=0))
+async def test_what_is_short_takes_no_place_on_its_way(
+    chain: PrivateChain, processes: Processes
+) -> None:
+    chain.mine()
+    bodies = [
+        msgspec.json.encode(codec.to_json(chain.transfer(amount=number + 1)))
+        for number in range(10)
+    ]
+    answers = await asyncio.gather(
+        *(
+            call(processes.workers[0], "POST /transactions/broadcast", body, JSON, host=ABUSER)
+            for body in bodies
+        ),
+        *(
+            call(processes.workers[1], "GET /transactions/unconfirmed/size", host=ABUSER)
+            for _ in range(10)
+        ),
+    )
+    assert [answer.status for answer in answers] == [200] * 20
+    assert len(chain.node.pool) == 10
+
+
+@limited(ApiLimits(client_percent=1, client_burst_ms=1))
+async def test_a_client_has_one_bucket(processes: Processes) -> None:
+    answer = Answer()
+    for _ in range(60):
+        answer = await call(processes.workers[0], "GET /transactions/unconfirmed/size", host=ABUSER)
+    assert answer.status == 429
+    for app in processes.workers:
+        assert (await call(app, "GET /blocks/height", host=ABUSER)).status == 429
+        assert (await call(app, "GET /blocks/height", host=OTHER)).status == 200
+
+
+@limited(ApiLimits(client_percent=1, client_burst_ms=1, local_clients=True))
+async def test_broadcasts_are_no_work_of_local_clients(
+    chain: PrivateChain, processes: Processes
+) -> None:
+    chain.mine()
+    for number in range(30):
+        body = msgspec.json.encode(codec.to_json(chain.transfer(amount=number + 1)))
+        host = f"10.0.0.{number}"
+        answer = await call(
+            processes.workers[0], "POST /transactions/broadcast", body, JSON, host=host
+        )
+        assert answer.status == 200
+    for app in processes.workers:
+        assert (await call(app, "GET /blocks/height")).status == 200
+
+
+@limited(ApiLimits(client_percent=0))
+async def test_figures_are_of_all_processes_and_count_once(
+    chain: PrivateChain, processes: Processes
+) -> None:
+    chain.mine()
+    nobody = "4dyZVjLXkjakf9b6FYyGbptGj3wPPA6Xvthb4MBfP5d6"
+    poor = msgspec.json.encode(codec.to_json(chain.transfer(amount=10**17)))
+    for app in (*processes.workers, processes.workers[0]):
+        await call(app, "GET /blocks/height")
+        await call(app, "GET /blocks/at/99")
+        await call(app, f"GET /transactions/unconfirmed/info/{nobody}")
+        assert (await call(app, "POST /transactions/broadcast", poor, JSON)).status == 400
+    for number, app in enumerate(processes.workers, 1):
+        shown = (await call(app, "GET /metrics")).body.decode()
+        lines = dict(line.rpartition(" ")[::2] for line in shown.splitlines())
+        for method, path, count in (
+            ("GET", "/blocks/height", 3),
+            ("GET", "/transactions/unconfirmed/info/{id}", 3),
+            ("POST", "/transactions/broadcast", 3),
+            ("GET", "/metrics", number),
+        ):
+            name = f'soliton_http_requests_total{{methods="{method}",route="{path}"}}'
+            assert lines[name] == str(count), name
+        assert lines['soliton_http_errors_total{status="404"}'] == "6"
+        assert lines['soliton_http_errors_total{status="400"}'] == "3"
+        assert not any(readers.HANDOVER_PATH in line for line in lines)
