@@ -14,7 +14,6 @@ import pytest_asyncio
 
 from soliton.api import readers
 from soliton.api.app import build_app
-from soliton.api.asgi import Application
 from soliton.api.readers import CLIENT_HEADER, reader_routes, writer_routes
 from soliton.api.traffic import Traffic
 from soliton.chain.transactions import codec
@@ -62,26 +61,28 @@ def limited(limits: ApiLimits) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("processes", [limits], indirect=True)
 
 
-async def asked(
-    app: Application, target: str, host: str, headers: dict[str, str] | None = None
+async def wait_for_block(
+    processes: Processes, number: int, host: str, headers: dict[str, str] | None = None
 ) -> asyncio.Task[Answer]:
-    """A request that is under way, and waits unless it has an answer."""
-    task = asyncio.create_task(call(app, f"GET {target}", b"", headers, host=host))
-    await asyncio.wait((task,), timeout=0.1)
+    """A request of a worker that waits for a block in the node, or has been answered."""
+    app, waiting = processes.workers[number], processes.node.context.waiting
+    before = waiting.count
+    task = asyncio.create_task(call(app, "GET /blocks/wait/2", b"", headers, host=host))
+    while waiting.count == before and not task.done():
+        await asyncio.wait((task,), timeout=0.01)
     return task
 
 
 @limited(ApiLimits(client_percent=0, long_answers_per_client=2))
 async def test_a_client_has_its_places_once(chain: PrivateChain, processes: Processes) -> None:
-    first, second = processes.workers
-    waiting = [await asked(app, "/blocks/wait/2", ABUSER) for app in (first, second)]
+    waiting = [await wait_for_block(processes, number, ABUSER) for number in (0, 1)]
     assert not any(task.done() for task in waiting)
-    for app in (first, second):
-        assert (await (await asked(app, "/blocks/wait/2", ABUSER))).status == 429
+    for number in (0, 1):
+        assert (await (await wait_for_block(processes, number, ABUSER))).status == 429
         # Who says to be somebody else is believed on the node's own socket only.
         said = {CLIENT_HEADER.decode(): "10.3.3.3"}
-        assert (await (await asked(app, "/blocks/wait/2", ABUSER, said))).status == 429
-    others = [await asked(first, "/blocks/wait/2", host) for host in (OTHER, "127.0.0.1")]
+        assert (await (await wait_for_block(processes, number, ABUSER, said))).status == 429
+    others = [await wait_for_block(processes, 0, host) for host in (OTHER, "127.0.0.1")]
     assert not any(task.done() for task in others)
     chain.mine()
     assert [answer.status for answer in await asyncio.gather(*waiting, *others)] == [200] * 4
@@ -111,7 +112,12 @@ async def test_what_is_short_takes_no_place_on_its_way(
 
 
 @limited(ApiLimits(client_percent=1, client_burst_ms=1))
-async def test_a_client_has_one_bucket(processes: Processes) -> None:
+async def test_a_client_has_one_bucket(
+    processes: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for app in (processes.node, *processes.workers):
+        # A bucket that is empty stays so.
+        monkeypatch.setattr(app._fair, "_clock", lambda: 1_000.0)
     answer = Answer()
     for _ in range(60):
         answer = await call(processes.workers[0], "GET /transactions/unconfirmed/size", host=ABUSER)
