@@ -240,6 +240,12 @@ class Overlay:
         """Remember that the block which is being applied holds this transaction."""
         self.transaction_ids[transaction_id] = self._height
 
+    def moved_above(self, below: State) -> Overlay:
+        """The same writes above another state. Both share them: write to neither from then on."""
+        moved = Overlay(below, self._height)
+        moved.changes, moved.transaction_ids = self.changes, self.transaction_ids
+        return moved
+
     def merge(self, above: Overlay) -> None:
         """Take over everything that an overlay above this one has written."""
         changes = self.changes

@@ -198,6 +198,12 @@ class UtxPool:
         """The state as if the whole pool were in the next block."""
         return self._overlay
 
+    def kept_state(self) -> Overlay:
+        """The same as it is now, and stays whatever comes into the pool or leaves it."""
+        kept = Overlay(self._chain.store, self._chain.height + 1)
+        kept.merge(self._overlay)
+        return kept
+
     def add(
         self,
         transaction: AnyTransaction,

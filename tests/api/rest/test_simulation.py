@@ -11,6 +11,7 @@ from soliton.chain.transactions.invoke_script import InvokeScript
 from soliton.chain.transactions.set_script import TYPE as SET_SCRIPT
 from soliton.chain.transactions.set_script import SetScript
 from soliton.crypto import base58
+from soliton.ledger.state import WAVES
 from soliton.ride.compiler import compile_source
 from tests.api.chain import (
     AMOUNT,
@@ -43,8 +44,8 @@ func verify() = false
 """
 
 
-async def tried(chain: PrivateChain, obj: object) -> dict[str, Any]:
-    answer = await chain.post("/transactions/simulate", obj)
+async def tried(chain: PrivateChain, obj: object, query: str = "") -> dict[str, Any]:
+    answer = await chain.post(f"/transactions/simulate{query}", obj)
     assert answer.status == 200, answer.body
     found: Any = answer.json()
     return dict(found)
@@ -130,6 +131,50 @@ async def test_what_would_be_refused(chain: PrivateChain) -> None:
     forged = codec.to_json(chain.transfer()) | {"proofs": [base58.encode(bytes(64))]}
     wrong = await tried(chain, forged)
     assert wrong["valid"] is False and "Proof doesn't validate" in wrong["error"]["message"]
+
+
+async def test_on_top_of_what_waits(chain: PrivateChain) -> None:
+    chain.mine()
+    funding = chain.send(chain.transfer(amount=AMOUNT + FEE))
+    chained = chain.transfer(keys=OTHER, to=RICH_ADDRESS, amount=AMOUNT)
+    unsigned = TRANSFER | {"senderPublicKey": base58.encode(OTHER.public_key)}
+    for obj in (codec.to_json(chained), unsigned | {"recipient": RICH_ADDRESS}):
+        found = await tried(chain, obj)
+        assert found["valid"] is True and found["height"] == 3
+        balances = {row["address"]: row["balance"] for row in found["changes"]["balances"]}
+        assert balances[OTHER_ADDRESS] == 0
+        alone = await tried(chain, obj, "?unconfirmed=false")
+        assert alone["valid"] is False and alone["error"]["error"] == 112
+        assert await tried(chain, obj, "?unconfirmed=true") == found
+    # What it says is what a broadcast comes to, and nothing is left in the pool's state.
+    assert chain.node.pool.transactions() == [funding]
+    answer = await chain.post("/transactions/broadcast", codec.to_json(chained))
+    assert answer.status == 200
+    again = await tried(chain, codec.to_json(chained))
+    assert again["valid"] is False and "already in the state" in again["error"]["message"]
+
+
+async def test_scripts_and_assets_of_what_waits(chain: PrivateChain) -> None:
+    chain.send(chain.transfer(amount=100 * AMOUNT))
+    script = compile_source(DAPP).script.source
+    chain.send(chain.sign(SET_SCRIPT, SetScript(script), 2, keys=OTHER, fee=10_000_000))
+    found = await tried(chain, call(chain, "hello"))
+    assert found["valid"] is True
+    assert found["stateChanges"]["data"] == [{"key": "note", "type": "string", "value": "hello"}]
+    assert (await tried(chain, call(chain, "hello"), "?unconfirmed=false"))["valid"] is False
+    own = TRANSFER | {"senderPublicKey": base58.encode(OTHER.public_key), "fee": FEE}
+    assert (await tried(chain, own))["fee"]["least"] == FEE
+
+
+async def test_what_comes_meanwhile_changes_nothing(chain: PrivateChain) -> None:
+    """The pool goes on while the transaction is tried in another thread."""
+    kept = chain.node.pool.kept_state()
+    address = address_of(OTHER, chain)
+    sent = chain.send(chain.transfer())
+    assert kept.get(WAVES, address) == 0 and kept.transaction_height(sent.id) is None
+    later = chain.node.pool.kept_state()
+    chain.mine()
+    assert later.get(WAVES, address) == AMOUNT
 
 
 async def test_nothing_is_left(chain: PrivateChain) -> None:

@@ -27,7 +27,7 @@ from soliton.api.lookup import node_of
 from soliton.api.rest import examples
 from soliton.api.rest.debug import next_block
 from soliton.api.rest.signing import FEE_WHEN_PRICING, read_claimed, read_unsigned
-from soliton.api.routes import POST, Body, BodyKind, Route
+from soliton.api.routes import BOOLEAN, POST, Body, BodyKind, Route, query_parameter
 from soliton.api.translate import refusal, state_refusal
 from soliton.api.workers import Watch
 from soliton.chain.addresses import Address, from_public_key
@@ -59,16 +59,22 @@ _NO_PROOF: Final = bytes(64)
 
 
 async def simulate(request: Request) -> Members:
-    """What would become of a transaction on top of the chain."""
+    """What would become of a transaction on top of the chain and of what waits for a block."""
     node = node_of(request)
     try:
         transaction, signed = _read(node, request.json())
     except SolitonError as error:
         raise refusal(error, node.network.family) from error
     now = node.clock()
+    # Left out only where the client says so: what it sends next comes on top of these.
+    alone = request.arguments.get("unconfirmed") is False
+    unconfirmed = None if alone else node.pool.kept_state()
 
     def work(chain: Chain, watch: Watch) -> Members:
-        return _tried(transaction, chain, next_block(chain, now, watch), signed=signed)
+        store = chain.store
+        state = store if unconfirmed is None else unconfirmed.moved_above(store)
+        context = next_block(chain, now, watch)
+        return _tried(transaction, chain, state, context, signed=signed)
 
     return await request.context.workers.ask(node, work)
 
@@ -137,14 +143,16 @@ class _NotSigned:
         return self._scripts.invoke(dapp, transaction, overlay, portfolio, context)
 
 
-def _tried(transaction: AnyTransaction, chain: Chain, context: Context, *, signed: bool) -> Members:
+def _tried(
+    transaction: AnyTransaction, chain: Chain, state: State, context: Context, *, signed: bool
+) -> Members:
     traces: Traces = []
     scripts = context.scripts if signed else _NotSigned(context.scripts, transaction)
     context = msgspec.structs.replace(context, traces=traces, scripts=scripts)
     members: Members = {"valid": True, "signed": signed, "height": context.height}
     applied: Applied | None = None
     try:
-        applied = apply_transaction(transaction, chain.store, context, verify_signature=signed)
+        applied = apply_transaction(transaction, state, context, verify_signature=signed)
         _check_others(transaction, context)
         refuse_failure(applied)
     except Interrupted:
@@ -153,8 +161,7 @@ def _tried(transaction: AnyTransaction, chain: Chain, context: Context, *, signe
         error = state_refusal(problem, transaction, chain.network.family)
         members |= {"valid": False, "error": error.body()}
     members["transaction"] = _shown(transaction, signed=signed)
-    members["fee"] = _fee(transaction, chain, context)
-    state: State = chain.store
+    members["fee"] = _fee(transaction, state, context)
     if applied is not None:
         state = applied.changes
         members |= {
@@ -187,10 +194,10 @@ def _shown(transaction: AnyTransaction, *, signed: bool) -> Members:
     return to_json(transaction if signed else with_proofs(transaction, ()))
 
 
-def _fee(transaction: AnyTransaction, chain: Chain, context: Context) -> Members:
+def _fee(transaction: AnyTransaction, state: State, context: Context) -> Members:
     """What is paid, and the least that would do."""
     try:
-        least = fees.minimum_fee(transaction, chain.store, context.rules)
+        least = fees.minimum_fee(transaction, state, context.rules)
     except TransactionRejected:
         # Nothing would do: the asset pays for nobody.
         return {"amount": transaction.fee, "least": None, "assetId": _name(transaction)}
@@ -235,6 +242,15 @@ ROUTES: tuple[Route, ...] = (
         handler=simulate,
         tag="transactions",
         summary="What a transaction would do, signed or not, without sending it",
+        parameters=(
+            query_parameter(
+                "unconfirmed",
+                BOOLEAN,
+                "Whether it comes on top of the transactions that wait for a block, as one that "
+                "is sent does; one of these is refused then as being there already",
+                True,
+            ),
+        ),
         body=Body(
             BodyKind.JSON,
             "A transaction. Without `proofs` it needs `senderPublicKey`; its sender's signature "
