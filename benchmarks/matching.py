@@ -148,8 +148,10 @@ def records(count: int, levels: int) -> list[bytes]:
     """Records of a journal whose orders all rest."""
     made = []
     for number in range(count):
-        side = Side.BUY if number % 2 else Side.SELL
-        price = (levels + number % levels if number % 2 == 0 else 1 + number % levels) * 10**6
+        # Bids on the lower half of the levels, asks on the upper one, level by level in turns.
+        bid, step = number % 2, number // 2 % (levels // 2)
+        side = Side.BUY if bid else Side.SELL
+        price = (1 + step if bid else 1 + levels // 2 + step) * 10**6
         amount = COIN + number
         made.append(
             encode(
@@ -190,8 +192,8 @@ def main() -> None:
         print(f"mixed, {name}: {events:,.0f} events/s, {commands:,.0f} commands/s, {levels} levels")
     events, commands, levels = events_per_second(*many_levels())
     print(f"many levels: {events:,.0f} events/s, {commands:,.0f} commands/s, {levels} at the end")
-    for levels in (RECORDS, 1_000, LEVELS):
-        journal = records(RECORDS, levels // 2)
+    for levels in (RECORDS, RECORDS // 2, RECORDS // 10, 1_000, LEVELS):
+        journal = records(RECORDS, levels)
         print(f"{bytes_per_order(journal):,.0f} bytes per resting order on {levels:,} levels")
     engine = Engine(MatchingSettings())
 

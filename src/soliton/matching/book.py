@@ -28,11 +28,13 @@ from soliton.matching.pairs import AssetPair
 from soliton.matching.rules import Terms
 from soliton.matching.validity import order_fault
 
+_MAX_FEW: Final = 7
+"""Orders of a level behind its first that are gone through rather than looked up."""
 _MAX_REMOVALS: Final = 1_024
 """A dictionary finds its first entry behind the places of those removed: after so many removals it
 is made anew."""
-_MAX_SHARED_KEYS: Final = 16_384
-"""Public keys of a book that are kept once; beyond, sharing begins anew."""
+_MAX_SHARED: Final = 16_384
+"""Public keys and fees of a book that are kept once; beyond, sharing begins anew."""
 
 
 class LevelTotal(msgspec.Struct, frozen=True, gc=False):
@@ -59,19 +61,71 @@ class MarketStatus(msgspec.Struct, frozen=True, gc=False):
 
 
 class Level(msgspec.Struct, gc=False):
-    """The orders at one price, oldest first, and the sum of their remaining amounts. It belongs to
-    one side, and only that side changes it; ``removals`` counts those from this dictionary.
+    """The orders at one price and the sum of their remaining amounts. It belongs to one side, and
+    only that side changes it; ``removals`` counts those from its dictionary.
+
+    The oldest order stands by itself, the ``later`` ones behind it in the order of arrival: in a
+    dictionary where they are many, but most levels hold few orders, and a dictionary is larger than
+    a quarter of an order.
     """
 
     rank: int
-    orders: dict[bytes, ActiveOrder]
-    amount: int = 0
+    first: ActiveOrder
+    amount: int
+    later: tuple[ActiveOrder, ...] | dict[bytes, ActiveOrder] = ()
     removals: int = 0
 
     @property
     def price(self) -> int:
         """The level's price."""
         return abs(self.rank)
+
+    def get(self, order_id: bytes) -> ActiveOrder:
+        """An order that is on this level; raises ``KeyError`` for any other."""
+        if self.first.order.id == order_id:
+            return self.first
+        if isinstance(self.later, dict):
+            return self.later[order_id]
+        for order in self.later:
+            if order.order.id == order_id:
+                return order
+        raise KeyError(order_id)
+
+    def orders(self) -> list[ActiveOrder]:
+        """All orders, oldest first."""
+        later = self.later
+        return [self.first, *(later.values() if isinstance(later, dict) else later)]
+
+    def add_to_few(self, order: ActiveOrder, later: tuple[ActiveOrder, ...]) -> None:
+        """Add an order behind all others, which are few."""
+        few = (*later, order)
+        self.later = few if len(few) <= _MAX_FEW else {each.order.id: each for each in few}
+
+    def take_from_few(self, order_id: bytes, later: tuple[ActiveOrder, ...]) -> ActiveOrder:
+        """Take an order out, which is not the only one; the others are few."""
+        order = self.first
+        if order.order.id == order_id:
+            self.first, self.later = later[0], later[1:]
+            return order
+        place = 0
+        while later[place].order.id != order_id:
+            place += 1
+        self.later = later[:place] + later[place + 1 :]
+        return later[place]
+
+    def take_from_many(self, order_id: bytes, later: dict[bytes, ActiveOrder]) -> ActiveOrder:
+        """Take an order out; the ones behind the first are in a dictionary."""
+        order = self.first
+        if order.order.id == order_id:
+            self.first = later.pop(next(iter(later)))
+        else:
+            order = later.pop(order_id)
+        removals = self.removals = self.removals + 1
+        if not later:
+            self.later, self.removals = (), 0
+        elif removals > _MAX_REMOVALS:
+            self.later, self.removals = dict(later.items()), 0
+        return order
 
 
 class BookSide:
@@ -87,32 +141,39 @@ class BookSide:
 
     def put(self, price: int, order: ActiveOrder) -> Level:
         """Add an order behind all others of a level."""
-        rank = price * self.sign
+        # A bid's level is named by the very number that the order holds, which saves another.
+        rank = price if self.sign > 0 else -price
         level = self.levels.get(rank)
         if level is None:
-            level = self.levels[rank] = Level(rank, {})
+            level = self.levels[rank] = Level(rank, order, order.amount)
             ranks = self.ranks
             if not ranks or ranks[-1] < rank:
                 ranks.append(rank)
             else:
                 insort(ranks, rank)
-        level.orders[order.order.id] = order
-        level.amount += order.amount
+        else:
+            later = level.later
+            if isinstance(later, dict):
+                later[order.order.id] = order
+            else:
+                level.add_to_few(order, later)
+            level.amount += order.amount
         if self.changed is not None:
             self.changed.add(rank)
         return level
 
     def remove(self, level: Level, order_id: bytes) -> ActiveOrder:
         """Take an order out, and its level if that is empty then."""
-        orders = level.orders
-        order = orders.pop(order_id)
-        level.amount -= order.amount
-        level.removals += 1
-        if not orders:
+        later = level.later
+        if isinstance(later, dict):
+            order = level.take_from_many(order_id, later)
+            level.amount -= order.amount
+        elif later:
+            order = level.take_from_few(order_id, later)
+            level.amount -= order.amount
+        else:
+            order = level.first
             self._drop(level.rank)
-        elif level.removals > _MAX_REMOVALS:
-            level.orders = dict(orders.items())
-            level.removals = 0
         if self.changed is not None:
             self.changed.add(level.rank)
         return order
@@ -146,7 +207,7 @@ class BookSide:
     def orders(self) -> Iterator[ActiveOrder]:
         """All orders, by priority."""
         for rank in reversed(self.ranks):
-            yield from self.levels[rank].orders.values()
+            yield from self.levels[rank].orders()
 
     def take_changes(self) -> list[LevelTotal]:
         """The levels that changed since the last call, gone ones with amount 0; the first call
@@ -166,7 +227,7 @@ class OrderBook:
     """
 
     __slots__ = (
-        *("_keys", "asks", "bids", "changed_at", "created", "index", "last_trade"),
+        *("_shared", "asks", "bids", "changed_at", "created", "index", "last_trade"),
         *("next_timestamp", "pair", "terms"),
     )
 
@@ -180,7 +241,7 @@ class OrderBook:
         self.last_trade: LastTrade | None = None
         self.next_timestamp = 0
         self.terms: Terms | None = None
-        self._keys: dict[bytes, bytes] = {}
+        self._shared: dict[object, object] = {}
 
     def __len__(self) -> int:
         return len(self.index)
@@ -188,7 +249,7 @@ class OrderBook:
     def get(self, order_id: bytes) -> ActiveOrder | None:
         """A resting order, or None."""
         level = self.index.get(order_id)
-        return None if level is None else level.orders[order_id]
+        return None if level is None else level.get(order_id)
 
     def orders(self) -> Iterator[ActiveOrder]:
         """All resting orders: bids, then asks, each by priority."""
@@ -236,28 +297,44 @@ class OrderBook:
             events.append(OrderCanceled(rest, CancelReason.BECAME_UNMATCHABLE, timestamp))
             return events
         order = rest.order
-        price = correct_by_tick(order.price, order.side, terms.tick_size)
+        price = order.price
+        if terms.tick_size > 1:
+            price = correct_by_tick(price, order.side, terms.tick_size)
         if price == 0:
             # Validation refuses it, but a greater tick may have come into force since.
             events.append(OrderCanceled(rest, CancelReason.BECAME_INVALID, timestamp))
             return events
-        self._share_bytes(order)
-        side = self.bids if order.side is Side.BUY else self.asks
-        self.index[order.id] = side.put(price, rest)
+        self.rest(price, rest)
         return events
 
-    def _share_bytes(self, order: Order) -> None:
-        """Keep what is equal in all orders of a book, and the keys of its traders, once in memory:
-        a resting order has to be small. The order stays equal to what it was.
+    def rest(self, level_price: int, active: ActiveOrder) -> None:
+        """Put a limit order behind all others of a level."""
+        order = active.order
+        self._share(active, order)
+        side = self.bids if order.side is Side.BUY else self.asks
+        self.index[order.id] = side.put(level_price, active)
+
+    def _share(self, active: ActiveOrder, order: Order) -> None:
+        """Keep what is equal in all orders of a book, and the keys and fees of its traders, once in
+        memory: a resting order has to be small. The order stays equal to what it was.
         """
-        keys = self._keys
-        if len(keys) > _MAX_SHARED_KEYS:
-            keys.clear()
-        sender, matcher = order.sender_public_key, order.matcher_public_key
-        force_setattr(order, "amount_asset", self.pair.amount_asset)
-        force_setattr(order, "price_asset", self.pair.price_asset)
-        force_setattr(order, "matcher_public_key", keys.setdefault(matcher, matcher))
-        force_setattr(order, "sender_public_key", keys.setdefault(sender, sender))
+        shared = self._shared
+        if len(shared) > _MAX_SHARED:
+            shared.clear()
+        pair = self.pair
+        force_setattr(order, "amount_asset", pair.amount_asset)
+        force_setattr(order, "price_asset", pair.price_asset)
+        share = shared.setdefault
+        key = order.matcher_public_key
+        force_setattr(order, "matcher_public_key", share(key, key))
+        key = order.sender_public_key
+        force_setattr(order, "sender_public_key", share(key, key))
+        fee = order.matcher_fee
+        known = share(fee, fee)
+        if known is not fee:
+            force_setattr(order, "matcher_fee", known)
+            if active.fee == fee:
+                force_setattr(active, "fee", known)
 
     def _match(
         self,
@@ -279,7 +356,7 @@ class OrderBook:
         latest = timestamp + MAX_LIFETIME_MS
         while ranks and ranks[-1] >= limit:
             level = levels[ranks[-1]]
-            counter = next(iter(level.orders.values()))
+            counter = level.first
             counter_order = counter.order
             if submitted.amount * counter_order.price < PRICE_CONSTANT:
                 break
@@ -297,7 +374,7 @@ class OrderBook:
                 del self.index[counter_order.id]
                 counters.remove(level, counter_order.id)
             else:
-                level.orders[counter_order.id] = executed.maker
+                level.first = executed.maker
                 level.amount -= amount
                 counters.touch(level.rank)
             if executed.taker_is_done:
@@ -401,7 +478,7 @@ def check_invariants(book: OrderBook) -> None:
         for rank, level in side.levels.items():
             _check_level(book, side, rank, level)
     resting = sum(
-        len(level.orders) for side in (book.bids, book.asks) for level in side.levels.values()
+        len(level.orders()) for side in (book.bids, book.asks) for level in side.levels.values()
     )
     if resting != len(book.index):
         raise InvariantBroken(f"{book.pair.key}: {resting} orders, {len(book.index)} in the index")
@@ -412,12 +489,12 @@ def check_invariants(book: OrderBook) -> None:
 
 def _check_level(book: OrderBook, side: BookSide, rank: int, level: Level) -> None:
     where = f"{book.pair.key} at {level.price}"
-    if level.rank != rank or rank * side.sign <= 0 or not level.orders:
+    if level.rank != rank or rank * side.sign <= 0:
         raise InvariantBroken(f"{where}: no such level")
-    if level.amount != sum(order.amount for order in level.orders.values()):
+    if level.amount != sum(order.amount for order in level.orders()):
         raise InvariantBroken(f"{where}: amounts do not add up")
-    for order_id, active in level.orders.items():
-        if book.index.get(order_id) is not level or active.order.id != order_id:
+    for active in level.orders():
+        if book.index.get(active.id) is not level or level.get(active.id) is not active:
             raise InvariantBroken(f"{where}: order and index disagree")
         if active.is_market or not 0 < active.amount < MAX_AMOUNT:
             raise InvariantBroken(f"{where}: an order that cannot rest")

@@ -111,7 +111,7 @@ def _write_side(side: BookSide) -> list[_Order]:
             active.percent_const_min_fee,
         )
         for rank in reversed(side.ranks)
-        for active in side.levels[rank].orders.values()
+        for active in side.levels[rank].orders()
     ]
 
 
@@ -125,12 +125,13 @@ def _read_book(stored: _Book) -> OrderBook:
     if stored.last_trade is not None:
         trade = stored.last_trade
         book.last_trade = LastTrade(trade.price, trade.amount, Side(trade.side))
-    for side, orders in ((book.bids, stored.bids), (book.asks, stored.asks)):
+    for side, orders in ((Side.BUY, stored.bids), (Side.SELL, stored.asks)):
         for each in orders:
             active = _read_order(each)
-            if active.pair != pair or active.order.id in book.index:
+            order = active.order
+            if active.pair != pair or order.side is not side or order.id in book.index:
                 raise SnapshotError("an order in the wrong place, or twice")
-            book.index[active.order.id] = side.put(each.level_price, active)
+            book.rest(each.level_price, active)
     check_invariants(book)
     return book
 
