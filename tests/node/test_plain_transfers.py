@@ -12,9 +12,12 @@ from hypothesis import strategies as st
 from soliton.chain.addresses import address_text
 from soliton.chain.transactions.lease import Lease
 from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.values import MAX_I64
 from soliton.errors import SolitonError
 from soliton.ledger.context import Context
-from soliton.ledger.state import WAVES, Overlay
+from soliton.ledger.errors import TransactionRejected
+from soliton.ledger.state import LEASES, WAVES, LeaseBalance, Overlay
+from soliton.ledger.transactions import apply_transaction
 from soliton.node import plain_transfers
 from soliton.node.chain import Chain
 from soliton.node.pool import UtxPool
@@ -94,6 +97,36 @@ def test_the_same_with_and_without(
         balances = [each.state().get(WAVES, address_of(person_)) for each in pools]
         assert balances[0] == balances[1], address_text(address_of(person_))
     chain.rollback(bottom)
+
+
+@pytest.mark.parametrize(
+    "has", [0, MAX_I64 - COIN - 1, MAX_I64 - COIN, MAX_I64 - COIN + 1, MAX_I64]
+)
+@pytest.mark.parametrize("lease_in", [0, COIN, MAX_I64 - COIN + 1, MAX_I64])
+@pytest.mark.parametrize("leases_sent", [0, MAX_I64])
+def test_at_the_ends_of_64_bits(chain: Chain, has: int, lease_in: int, leases_sent: int) -> None:
+    """A balance has to fit into 64 bits. What it is together with what is leased to an account has
+    no such limit, neither here nor in the reference (``StateSnapshot.balances``).
+    """
+    sender, recipient = PEOPLE[2], PEOPLE[3]
+    overlays = []
+    for _ in range(2):
+        overlay = Overlay(chain.store, chain.height + 1)
+        overlay.put(WAVES, address_of(sender), COIN + FEE)
+        overlay.put(LEASES, address_of(sender), LeaseBalance(leases_sent, 0))
+        overlay.put(WAVES, address_of(recipient), has)
+        overlay.put(LEASES, address_of(recipient), LeaseBalance(lease_in, 0))
+        overlays.append(overlay)
+    sent = transfer(chain, sender, recipient, COIN)
+    context = UtxPool(chain, lambda: now(chain), 1, 1_000).context()
+    applied = plain_transfers.apply_again(sent, overlays[0], context)
+    assert applied is (has <= MAX_I64 - COIN)
+    if applied:
+        overlays[1].merge(apply_transaction(sent, overlays[1], context).changes)
+    else:
+        with pytest.raises(TransactionRejected, match="sum overflow"):
+            apply_transaction(sent, overlays[1], context)
+    assert overlays[0].changes == overlays[1].changes
 
 
 @pytest.mark.parametrize("used", [True, False])

@@ -166,7 +166,9 @@ class UtxPool:
         return self._unproven
 
     def moved(self, transaction_id: bytes) -> Moved:
-        """What a transaction of the pool does to balances; raises ``KeyError`` for others."""
+        """What a transaction of the pool does to balances, or has done since it came: who was told
+        of it is told of its end. Raises ``KeyError`` for others.
+        """
         return self._moved[transaction_id]
 
     def in_mining_order(self) -> list[AnyTransaction]:
@@ -336,7 +338,6 @@ class UtxPool:
         self._overlay = Overlay(_Remembered(self._chain.store), self._chain.height + 1)
         told += self._take_back(returned)
         context = self.context()
-        again = plain_transfers.apply_again
         same_rules = context.rules is self._checked_by
         self._checked_by = context.rules
         for transaction in remaining.values():
@@ -344,16 +345,31 @@ class UtxPool:
                 if transaction.id in self._transactions:
                     continue
                 self._check_room(transaction)
-                unproven = transaction.id in self._unproven
-                shortcut = same_rules and not unproven
-                if not (shortcut and again(transaction, self._overlay, context)):
-                    self._apply(transaction, context, verify=unproven)
+                self._apply_again(transaction, context, same_rules=same_rules)
             except InputError as error:
                 told.append(self._leaves(transaction, error))
             else:
                 self._keep(transaction)
         for event in told:
             self._tell(event)
+
+    def _apply_again(
+        self, transaction: AnyTransaction, context: Context, *, same_rules: bool
+    ) -> None:
+        """Apply what was accepted before; what depends on the state may be otherwise now."""
+        name = transaction.id
+        unproven = name in self._unproven
+        shortcut = same_rules and not unproven
+        if shortcut and plain_transfers.apply_again(transaction, self._overlay, context):
+            self._scripted.discard(name)
+            return
+        sent_by_script = self._has_script(transaction, transaction.sender_public_key)
+        applied = self._apply(transaction, context, verify=unproven)
+        self._moved[name] = _joined(self._moved[name], _moved_by(transaction, applied))
+        if _runs_scripts(transaction, sent_by_script):
+            self._scripted.add(name)
+        else:
+            self._scripted.discard(name)
 
     def _take_back(self, returned: Iterable[AnyTransaction]) -> list[PoolAccepted]:
         back = []
@@ -390,6 +406,16 @@ def _moved_by(transaction: AnyTransaction, applied: Applied) -> Moved:
         tuple(changes.get(WAVES, ())),
         tuple(changes.get(ASSET_BALANCES, ())),
         accounts_of_pending(transaction, applied),
+    )
+
+
+def _joined(one: Moved, other: Moved) -> Moved:
+    if one == other:
+        return one
+    return Moved(
+        tuple(dict.fromkeys(one.waves + other.waves)),
+        tuple(dict.fromkeys(one.assets + other.assets)),
+        tuple(dict.fromkeys(one.accounts + other.accounts)),
     )
 
 

@@ -1,0 +1,128 @@
+"""What the pool knows of its transactions follows the state: who runs scripts, whom they move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from soliton.chain.addresses import address_text
+from soliton.chain.function_calls import FunctionCall
+from soliton.chain.transactions import codec
+from soliton.chain.transactions.data import Data
+from soliton.chain.transactions.invoke_script import InvokeScript
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.transactions.set_script import SetScript
+from soliton.chain.values import DataEntry
+from soliton.crypto.keys import KeyPair
+from soliton.ledger.state import WAVES
+from soliton.node.chain import Chain
+from soliton.node.events import Departure, PoolDropped, PoolEvent
+from soliton.node.pool import PoolFull, UtxPool
+from soliton.ride.compiler import compile_source
+from tests.node.chains import RICH, address_of, mine, now, open_chain, person, signed, transfer
+
+COIN = 10**8
+ANN, BOB, CID = person("ann"), person("bob"), person("cid")
+_VERIFIER = "{-# STDLIB_VERSION 6 #-}\n{-# CONTENT_TYPE EXPRESSION #-}\n"
+YES, NO = (compile_source(_VERIFIER + body).script.source for body in ("true", "false"))
+PAYS = compile_source("""{-# STDLIB_VERSION 6 #-}
+{-# CONTENT_TYPE DAPP #-}
+@Callable(i)
+func pay() = [ScriptTransfer(addressFromStringValue(getStringValue(this, "to")), 7, unit)]
+""").script.source
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> Iterator[Chain]:
+    opened = open_chain(tmp_path)
+    mine(opened, [transfer(opened, RICH, each, 10 * COIN) for each in (ANN, BOB)])
+    yield opened
+    opened.store.close()
+
+
+@pytest.fixture
+def told() -> list[PoolEvent]:
+    return []
+
+
+@pytest.fixture
+def pool(chain: Chain, told: list[PoolEvent]) -> UtxPool:
+    return UtxPool(chain, lambda: now(chain), 10, 100_000, told.append, max_scripted=1)
+
+
+def set_script(chain: Chain, pair: KeyPair, script: bytes | None) -> AnyTransaction:
+    return signed(pair, 13, SetScript(script), version=2, timestamp=now(chain), fee=COIN)
+
+
+def coins(chain: Chain, pair: KeyPair, amount: int = COIN) -> AnyTransaction:
+    return transfer(chain, pair, CID, amount, fee=500_000)
+
+
+def test_a_script_that_comes_later_decides(chain: Chain, pool: UtxPool) -> None:
+    """The quick way for plain transfers is for accounts without one."""
+    sent = coins(chain, ANN)
+    pool.add(sent)
+    mine(chain, [set_script(chain, ANN, YES)])
+    pool.refresh()
+    assert pool.transactions() == [sent]
+    # Its signature has been verified: the script's end changes nothing.
+    mine(chain, [set_script(chain, ANN, None)])
+    pool.refresh()
+    assert pool.transactions() == [sent]
+    mine(chain, [set_script(chain, ANN, NO)])
+    pool.refresh()
+    assert len(pool) == 0 and pool.state().get(WAVES, address_of(CID)) == 0
+
+
+def test_what_a_script_lets_through_after_it_came_is_no_proof(chain: Chain, pool: UtxPool) -> None:
+    mine(chain, [set_script(chain, ANN, YES)])
+    pool.refresh()
+    unsigned = codec.with_proofs(coins(chain, ANN), (bytes(64),))
+    pool.add(unsigned)
+    mine(chain, [set_script(chain, BOB, YES)])
+    pool.refresh()
+    assert pool.transactions() == [unsigned]
+    mine(chain, [set_script(chain, ANN, None)])
+    pool.refresh()
+    assert len(pool) == 0
+
+
+def test_scripted_ones_are_counted_as_they_are_now(chain: Chain, pool: UtxPool) -> None:
+    pool.add(coins(chain, ANN))
+    pool.add(coins(chain, BOB))
+    mine(chain, [set_script(chain, ANN, YES)])
+    pool.refresh()
+    with pytest.raises(PoolFull):
+        pool.add(coins(chain, ANN, 1))
+    mine(chain, [set_script(chain, ANN, None)])
+    pool.refresh()
+    mine(chain, [set_script(chain, BOB, YES)])
+    pool.refresh()
+    assert pool.add(coins(chain, ANN, 2))
+    with pytest.raises(PoolFull):
+        pool.add(coins(chain, BOB, 3))
+
+
+def test_whom_a_call_moves_now(chain: Chain, pool: UtxPool, told: list[PoolEvent]) -> None:
+    def set_payee(pair: KeyPair) -> AnyTransaction:
+        entry = DataEntry("to", address_text(address_of(pair)))
+        return signed(ANN, 12, Data((entry,)), version=2, timestamp=now(chain))
+
+    mine(chain, [set_payee(BOB), set_script(chain, ANN, PAYS)])
+    pool.refresh()
+    call = InvokeScript(address_of(ANN), FunctionCall("pay", ()), ())
+    sent = signed(RICH, 16, call, version=2, timestamp=now(chain), fee=500_000)
+    pool.add(sent)
+    assert address_of(CID) not in pool.moved(sent.id).waves
+    mine(
+        chain, [signed(ANN, 12, set_payee(CID).payload, version=2, timestamp=now(chain), fee=COIN)]
+    )
+    pool.refresh()
+    moved = pool.moved(sent.id)
+    # Those who were told of it are told of its end, whomever it moves now.
+    assert {address_of(BOB), address_of(CID)} <= set(moved.waves)
+    assert {address_of(BOB), address_of(CID)} <= set(moved.accounts)
+    pool.refresh([sent.id])
+    assert told[-1] == PoolDropped(sent, moved, Departure.MINED)
