@@ -13,13 +13,17 @@ from hypothesis.strategies import DrawFn
 from soliton.chain.addresses import Alias
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.create_alias import CreateAlias
+from soliton.chain.transactions.issue import Issue
 from soliton.chain.transactions.lease import Lease
 from soliton.chain.transactions.lease_cancel import LeaseCancel
 from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.transactions.set_asset_script import SetAssetScript
 from soliton.chain.transactions.set_script import SetScript
+from soliton.chain.transactions.sponsor_fee import SponsorFee
 from soliton.chain.transactions.transfer import Transfer
+from soliton.chain.values import AssetId
 from soliton.errors import SolitonError
-from soliton.ledger.state import WAVES
+from soliton.ledger.state import ASSET_BALANCES, WAVES
 from soliton.node.chain import Chain
 from soliton.node.pool import UtxPool
 from soliton.ride.compiler import compile_source
@@ -38,36 +42,76 @@ from tests.node.chains import (
 )
 
 COIN = 10**8
-PEOPLE = (person("ann"), person("bob"), person("cid"))
+ISSUER = person("cid")
+PEOPLE = (person("ann"), person("bob"), ISSUER)
 _HEAD = "{-# STDLIB_VERSION 6 #-}\n{-# CONTENT_TYPE EXPRESSION #-}\n"
 SCRIPTS = tuple(
     compile_source(_HEAD + body).script.source
     for body in ("true", "false", 'isDefined(getInteger(this, "open"))')
 )
-KINDS = ("coins", "coins", "alias", "data", "script", "script", "lease", "cancel", "to alias")
+ASSET_SCRIPTS = tuple(
+    compile_source("{-# SCRIPT_TYPE ASSET #-}\n" + _HEAD + body).script.source
+    for body in (
+        "true",
+        "false",
+        "match tx { case t: TransferTransaction => t.amount > 1 case _ => true }",
+    )
+)
+KINDS = (
+    "coins", "coins", "late coins", "late coins", "alias", "data", "lease", "cancel", "to alias",
+    "plain asset", "smart asset", "smart asset", "sponsored", "sponsored", "script",
+)  # fmt: skip
+RIVALS = (
+    "coins", "alias", "data", "script", "script", "lease", "cancel", "plain asset",
+    "asset script", "asset script", "sponsor", "sponsor",
+)  # fmt: skip
+"""What others send changes what those that wait rest on."""
+MAX_AGE_MS = 7_200_000
+"""How much older than the last block a transaction may be."""
 
 
 @st.composite
-def sends(draw: DrawFn) -> tuple[str, int, int, int, bool]:
+def sends(draw: DrawFn, kinds: tuple[str, ...]) -> tuple[str, int, int, int, bool]:
     """Kind, sender, recipient, a number, and whether it is signed."""
-    who = st.integers(0, 2)
+    sender = draw(st.sampled_from((0, 0, 0, 1, 2)))
     return (
-        draw(st.sampled_from(KINDS)),
-        draw(st.sampled_from((0, 0, 0, 1, 2))),
-        draw(who),
+        draw(st.sampled_from(kinds)),
+        sender,
+        draw(st.integers(0, 2)),
         draw(st.integers(0, 3)),
-        draw(st.booleans()),
+        # Only the first one's script takes what is not signed.
+        sender > 0 or draw(st.booleans()),
     )
 
 
 def make(chain: Chain, send: tuple[str, int, int, int, bool], nonce: int) -> AnyTransaction:
     kind, sender, to, number, is_signed = send
     pair, time = PEOPLE[sender], now(chain) - nonce
+    plain, smart = issued(chain)
+    fee = COIN // 20
     envelope = {"version": 2, "timestamp": time, "fee": COIN // 20}
     recipient = address_of(PEOPLE[to])
     if kind == "coins":
         amount = (1, COIN, 2 * COIN, 9 * COIN)[number]
         made = transfer(chain, pair, PEOPLE[to], amount, timestamp=time, fee=COIN // 20)
+    elif kind == "late coins":
+        # Too old after one block, or after two and so on.
+        old = chain.last_block.header.timestamp - MAX_AGE_MS + 200 + 900 * number - nonce
+        made = transfer(chain, pair, PEOPLE[to], number + 1, timestamp=old, fee=fee)
+    elif kind in ("plain asset", "smart asset"):
+        asset_id = plain if kind == "plain asset" else smart
+        amount = (1, 2, 3, 9)[number]
+        made = transfer(chain, pair, PEOPLE[to], amount, asset_id=asset_id, timestamp=time, fee=fee)
+    elif kind == "asset script":
+        script = ASSET_SCRIPTS[number % len(ASSET_SCRIPTS)]
+        made = signed(ISSUER, 15, SetAssetScript(smart, script), **envelope | {"fee": COIN + fee})
+    elif kind == "sponsor":
+        made = signed(ISSUER, 14, SponsorFee(plain, (None, 1, 2, 5)[number]), **envelope)
+    elif kind == "sponsored":
+        made = transfer(
+            chain, pair, PEOPLE[to], 1 + number, timestamp=time, fee=5 * (number + 1),
+            fee_asset_id=plain,
+        )  # fmt: skip
     elif kind == "to alias":
         payload = Transfer(Alias(DEVNET.chain_id, f"name{number}"), None, COIN, b"")
         made = signed(pair, 4, payload, **envelope)
@@ -92,11 +136,35 @@ def make(chain: Chain, send: tuple[str, int, int, int, bool], nonce: int) -> Any
     return made if is_signed else codec.with_proofs(made, (bytes(64),))
 
 
+def issued(chain: Chain) -> tuple[AssetId, AssetId]:
+    """The ids of the two assets: one without a script, and one with."""
+    plain, smart = (each.id for each in chain.block_at(2).transactions[-2:])
+    return AssetId(plain), AssetId(smart)
+
+
 @pytest.fixture
 def chain(tmp_path: Path) -> Iterator[Chain]:
-    """All have coins; anybody may send what they like in the first one's name."""
+    """All have coins and assets; anybody may send what they like in the first one's name. The
+    issuer, one of them, sponsors fees.
+    """
     opened = open_chain(tmp_path)
-    mine(opened, [transfer(opened, RICH, each, 10 * COIN) for each in PEOPLE])
+    funds = [transfer(opened, RICH, each, 10 * COIN) for each in PEOPLE]
+    funds.append(transfer(opened, RICH, ISSUER, 20 * COIN, timestamp=now(opened) + 1))
+    issues = [
+        signed(ISSUER, 3, Issue(name, b"", 1_000, 0, False, script), version=2,
+               timestamp=now(opened), fee=COIN)
+        for name, script in ((b"plain", None), (b"smart", ASSET_SCRIPTS[0]))
+    ]  # fmt: skip
+    mine(opened, [*funds, *issues])
+    plain, smart = issued(opened)
+    shares = [
+        transfer(opened, ISSUER, each, 20, asset_id=asset_id, fee=COIN // 20)
+        for each in PEOPLE[:2]
+        for asset_id in (plain, smart)
+    ]
+    sponsor = SponsorFee(plain, 1)
+    shares.append(signed(ISSUER, 14, sponsor, version=1, timestamp=now(opened), fee=COIN))
+    mine(opened, shares)
     open_to_all = SetScript(SCRIPTS[0])
     mine(opened, [signed(PEOPLE[0], 13, open_to_all, version=2, timestamp=now(opened), fee=COIN)])
     yield opened
@@ -104,7 +172,11 @@ def chain(tmp_path: Path) -> Iterator[Chain]:
 
 
 rounds = st.lists(
-    st.tuples(st.lists(sends(), max_size=6), st.lists(sends(), max_size=4), st.integers(0, 2)),
+    st.tuples(
+        st.lists(sends(KINDS), min_size=2, max_size=8),
+        st.lists(sends(RIVALS), min_size=1, max_size=4),
+        st.integers(0, 2),
+    ),
     min_size=1,
     max_size=4,
 )
@@ -117,7 +189,7 @@ rounds = st.lists(
 def test_the_same_as_a_pool_that_begins_anew(chain: Chain, story: list[tuple[
     list[tuple[str, int, int, int, bool]], list[tuple[str, int, int, int, bool]], int
 ]], choice: object) -> None:  # fmt: skip
-    bottom, nonce = 3, 0
+    bottom, nonce = 4, 0
     chain.rollback(bottom)
     pool = new_pool(chain)
     for waiting, rivals, back in story:
@@ -164,6 +236,16 @@ def assert_like_new(chain: Chain, pool: UtxPool, waiting: list[AnyTransaction]) 
     anew = new_pool(chain)
     assert pool.transactions() == [item for item in waiting if add(anew, item)]
     assert pool.size == anew.size
+    for one in pool.transactions():
+        moved, now_moved = pool.moved(one.id), anew.moved(one.id)
+        assert set(moved.waves) >= set(now_moved.waves)
+        assert set(moved.assets) >= set(now_moved.assets)
+        assert set(moved.accounts) >= set(now_moved.accounts)
+    assert pool._scripted == anew._scripted
+    for asset_id in issued(chain):
+        for each in PEOPLE:
+            key = address_of(each), asset_id
+            assert pool.state().get(ASSET_BALANCES, key) == anew.state().get(ASSET_BALANCES, key)
     for each in (RICH, *PEOPLE):
         assert pool.state().get(WAVES, address_of(each)) == anew.state().get(
             WAVES, address_of(each)
