@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from typing import Any, Final, NamedTuple
 
 from soliton.chain.addresses import (
@@ -36,6 +37,8 @@ MAX_BYTES16: Final = 32_767
 DIGEST_LENGTH: Final = 32
 SIGNATURE_LENGTH: Final = 64
 MAX_STORED_PROOFS: Final = 32_767
+_ONE_SIGNATURE: Final = b"\1\0\1" + SIGNATURE_LENGTH.to_bytes(2, "big")
+"""How the proofs of nearly all transactions and orders begin."""
 
 Values = dict[str, Any]
 """Field values by name: the one place where their types are only known to the declared codecs."""
@@ -64,12 +67,13 @@ class Field(NamedTuple):
 
 
 class Codec(NamedTuple):
-    """The compiled pair: ``read(data, offset) -> (values, next offset)`` and ``write(values) ->
-    bytes``.
+    """The compiled functions: ``read(data, offset) -> (values, next offset)``, ``write(values) ->
+    bytes``, and ``read_row``, which is ``read`` with the values alone in the order of the fields.
     """
 
     read: Callable[[bytes, int], tuple[Values, int]]
     write: Callable[[Mapping[str, Any]], bytes]
+    read_row: Callable[[bytes, int], tuple[Sequence[Any], int]]
 
 
 I64: Final = Fixed("q")
@@ -182,6 +186,9 @@ def read_proofs(data: bytes, offset: int) -> tuple[tuple[bytes, ...], int]:
     """``01 ‖ u16 count ‖ count × (u16 length ‖ bytes)``; how many are allowed is a rule, not a
     format.
     """
+    if data[offset : offset + len(_ONE_SIGNATURE)] == _ONE_SIGNATURE:
+        start = offset + len(_ONE_SIGNATURE)
+        return (take(data, start, SIGNATURE_LENGTH),), start + SIGNATURE_LENGTH
     if take(data, offset, 1) != b"\1":
         raise FormatError(f"unsupported proofs version {data[offset]}")
     count = take_u16(data, offset + 1)
@@ -217,6 +224,7 @@ def compile_fields(fields: Sequence[Field]) -> Codec:
     its field.
     """
     steps = _steps(fields)
+    shapes = _Shapes(fields) if all(map(_has_shape, fields)) else None
 
     def read(data: bytes, offset: int) -> tuple[Values, int]:
         values: Values = {}
@@ -248,7 +256,73 @@ def compile_fields(fields: Sequence[Field]) -> Codec:
                 parts.append(step.codec.write(values[step.name]))
         return b"".join(parts)
 
-    return Codec(read, write)
+    def read_row(data: bytes, offset: int) -> tuple[Sequence[Any], int]:
+        row = None if shapes is None else shapes.read_row(data, offset)
+        if row is None:
+            values, end = read(data, offset)
+            row = tuple(values.values()), end
+        return row
+
+    return Codec(read, write, read_row)
+
+
+def _has_shape(field: Field) -> bool:
+    return isinstance(field.codec, Fixed) or field.codec is OPTIONAL_ASSET
+
+
+class _Shapes:
+    """Fields of fixed size with optional assets among them, as in orders: which assets there are
+    makes a shape, and each shape is read in one go. Journals hold millions of orders.
+    """
+
+    def __init__(self, fields: Sequence[Field]) -> None:
+        self._gaps: list[int] = []
+        gap = 0
+        for field in fields:
+            if isinstance(field.codec, Fixed):
+                gap += struct.calcsize(">" + field.codec.code)
+            else:
+                self._gaps.append(gap)
+                gap = 0
+        self._shapes = [
+            self._shape(fields, flags) for flags in product((False, True), repeat=len(self._gaps))
+        ]
+
+    @staticmethod
+    def _shape(
+        fields: Sequence[Field], flags: Sequence[bool]
+    ) -> tuple[struct.Struct, tuple[int, ...]]:
+        """How to read a shape, and the places of the assets that are not in it."""
+        codes, absent = ">", []
+        present = iter(flags)
+        for place, (_, codec) in enumerate(fields):
+            if isinstance(codec, Fixed):
+                codes += codec.code
+            elif next(present):
+                codes += f"x{DIGEST_LENGTH}s"
+            else:
+                codes += "x"
+                absent.append(place)
+        return struct.Struct(codes), tuple(absent)
+
+    def read_row(self, data: bytes, offset: int) -> tuple[Sequence[Any], int] | None:
+        """As a codec's; ``None`` where reading step by step finds what is wrong."""
+        place, number = offset, 0
+        try:
+            for gap in self._gaps:
+                place += gap
+                flag = data[place]
+                if flag > 1:
+                    return None
+                place += 1 + DIGEST_LENGTH * flag
+                number += number + flag
+            layout, absent = self._shapes[number]
+            row = list(layout.unpack_from(data, offset))
+        except (IndexError, struct.error):
+            return None
+        for missing in absent:
+            row.insert(missing, None)
+        return row, offset + layout.size
 
 
 def _steps(fields: Sequence[Field]) -> tuple[_FixedRun | _Single, ...]:

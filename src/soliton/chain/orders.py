@@ -85,6 +85,7 @@ class PriceMode(IntEnum):
     ASSET_DECIMALS = 2
 
 
+_SIDE_NUMBERS: Final = {int(side): side for side in Side}
 _SIDE_NAMES: Final = {Side.BUY: "buy", Side.SELL: "sell"}
 _SIDES: Final = {name: side for side, name in _SIDE_NAMES.items()}
 _MODE_NAMES: Final = {
@@ -205,7 +206,7 @@ def from_bytes(version: int, data: bytes, chain_id: int) -> Order:
     head, codec = layout
     if not data.startswith(head):
         raise FormatError(f"an order of version {version} does not begin as it should")
-    values, end = codec.read(data, len(head))
+    row, end = codec.read_row(data, len(head))
     body = data[:end]
     if version == 1:
         proofs: tuple[bytes, ...] = (take(data, end, SIGNATURE_LENGTH),)
@@ -214,22 +215,39 @@ def from_bytes(version: int, data: bytes, chain_id: int) -> Order:
         proofs, end = read_proofs(data, end)
     if end != len(data):
         raise FormatError(f"{len(data) - end} bytes after the order")
-    values["side"] = _side(values["side"])
+    if version < _FEE_ASSET_VERSION:
+        row = (*row, None)
+    sender, matcher, amount_asset, price_asset, side, price, amount = row[:7]
+    timestamp, expiration, fee, fee_asset = row[7:]
+    # By position: it takes a sixth of the time, and journals have millions of orders.
     return Order(
-        version=version,
-        chain_id=chain_id,
-        proofs=proofs,
-        body=body,
-        id=blake2b256(body),
-        **values,
+        version,
+        chain_id,
+        sender,
+        matcher,
+        amount_asset,
+        price_asset,
+        _side(side),
+        amount,
+        price,
+        timestamp,
+        expiration,
+        fee,
+        fee_asset,
+        PriceMode.DEFAULT,
+        None,
+        proofs,
+        None,
+        body,
+        blake2b256(body),
     )
 
 
 def _side(number: int) -> Side:
-    try:
-        return Side(number)
-    except ValueError as error:
-        raise FormatError(f"Unknown order type: {number}") from error
+    side = _SIDE_NUMBERS.get(number)
+    if side is None:
+        raise FormatError(f"Unknown order type: {number}")
+    return side
 
 
 # --- protobuf -------------------------------------------------------------------------------------

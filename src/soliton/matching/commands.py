@@ -202,6 +202,8 @@ def _write_fees(least: int | None, const: int | None) -> bytes:
 
 def _read_fees(data: bytes, offset: int) -> tuple[int | None, int | None, int]:
     flags = take(data, offset, 1)[0]
+    if flags == 0:
+        return None, None, offset + 1
     if flags > 3:
         raise FormatError(f"flags of fees {flags}")
     offset += 1
