@@ -6,6 +6,10 @@ What lives here: the nodes. What does not: the tree of compiled scripts
 ``start`` and ``end`` are offsets in the source text. Operators are calls already, ``&&`` and
 ``||`` are choices.
 
+Nodes that hold nodes are under the eyes of the garbage collector although they make no cycles: a
+chain of a hundred thousand operators or declarations is as deep a tree, and only such objects are
+freed without going as deep on the stack.
+
 Source: wavesplatform/Waves
 ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/parser/Expressions.scala``.
 """
@@ -44,7 +48,7 @@ class Name(msgspec.Struct, frozen=True, gc=False):
     name: str
 
 
-class Field(msgspec.Struct, frozen=True, gc=False):
+class Field(msgspec.Struct, frozen=True):
     """A field of an object; the compiler's own ones need not be known to exist."""
 
     start: int
@@ -54,7 +58,7 @@ class Field(msgspec.Struct, frozen=True, gc=False):
     generated: bool = False
 
 
-class Apply(msgspec.Struct, frozen=True, gc=False):
+class Apply(msgspec.Struct, frozen=True):
     """A call."""
 
     start: int
@@ -63,7 +67,7 @@ class Apply(msgspec.Struct, frozen=True, gc=False):
     arguments: tuple[Node, ...]
 
 
-class ListLiteral(msgspec.Struct, frozen=True, gc=False):
+class ListLiteral(msgspec.Struct, frozen=True):
     """``[a, b]``."""
 
     start: int
@@ -71,7 +75,7 @@ class ListLiteral(msgspec.Struct, frozen=True, gc=False):
     items: tuple[Node, ...]
 
 
-class Choice(msgspec.Struct, frozen=True, gc=False):
+class Choice(msgspec.Struct, frozen=True):
     """``if``, ``then``, ``else``."""
 
     start: int
@@ -81,7 +85,7 @@ class Choice(msgspec.Struct, frozen=True, gc=False):
     otherwise: Node
 
 
-class LetNode(msgspec.Struct, frozen=True, gc=False):
+class LetNode(msgspec.Struct, frozen=True):
     """``let name = value``; the compiler's own ones have a type and may shadow a name."""
 
     start: int
@@ -92,7 +96,7 @@ class LetNode(msgspec.Struct, frozen=True, gc=False):
     may_shadow: bool = False
 
 
-class FunctionNode(msgspec.Struct, frozen=True, gc=False):
+class FunctionNode(msgspec.Struct, frozen=True):
     """``func name(parameter: Type) = body``."""
 
     start: int
@@ -103,7 +107,7 @@ class FunctionNode(msgspec.Struct, frozen=True, gc=False):
     body: Node
 
 
-class Declared(msgspec.Struct, frozen=True, gc=False):
+class Declared(msgspec.Struct, frozen=True):
     """A declaration and what may use it."""
 
     start: int
@@ -112,7 +116,7 @@ class Declared(msgspec.Struct, frozen=True, gc=False):
     body: Node
 
 
-class Cast(msgspec.Struct, frozen=True, gc=False):
+class Cast(msgspec.Struct, frozen=True):
     """``value.as[Type]`` or ``value.exactAs[Type]``."""
 
     start: int
@@ -122,7 +126,7 @@ class Cast(msgspec.Struct, frozen=True, gc=False):
     type: TypeNode
 
 
-class Fold(msgspec.Struct, frozen=True, gc=False):
+class Fold(msgspec.Struct, frozen=True):
     """``FOLD<limit>(list, first, function)``."""
 
     start: int
@@ -133,7 +137,7 @@ class Fold(msgspec.Struct, frozen=True, gc=False):
     function: str
 
 
-class Match(msgspec.Struct, frozen=True, gc=False):
+class Match(msgspec.Struct, frozen=True):
     """``match subject { case ... }``."""
 
     start: int
@@ -142,7 +146,7 @@ class Match(msgspec.Struct, frozen=True, gc=False):
     cases: tuple[Case, ...]
 
 
-class Case(msgspec.Struct, frozen=True, gc=False):
+class Case(msgspec.Struct, frozen=True):
     """``case pattern => body``."""
 
     start: int
