@@ -35,6 +35,7 @@ from soliton.ledger.errors import (
     Mistiming,
     TransactionRejected,
 )
+from soliton.ledger.plain_transfers import PlainTransfer, plain_transfer
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules import common, rules_of
 from soliton.ledger.rules_at import Rules
@@ -89,6 +90,9 @@ def apply_transaction(
         fixed(overlay)
         overlay.record_transaction(transaction.id)
         return Applied(overlay)
+    plain = plain_transfer(transaction, state, context)
+    if plain is not None:
+        return _apply_plain(transaction, plain, state, context, verify_signature)
     try:
         return _apply(transaction, state, context, verify_signature)
     except FailedTransaction as failure:
@@ -97,6 +101,21 @@ def apply_transaction(
         if cheap or not rules.has(Feature.BLOCK_V5):
             raise failure.rejection() from failure
         return _fail(transaction, state, context, failure)
+
+
+def _apply_plain(
+    transaction: AnyTransaction,
+    plain: PlainTransfer,
+    state: State,
+    context: Context,
+    verify: bool,
+) -> Applied:
+    """What ``_apply`` does with a transfer of which all is known to be fine but the signature."""
+    _check_own_signature(transaction, context, verify)
+    overlay = Overlay(state, context.height)
+    overlay.changes[WAVES] = {plain.sender: plain.left, plain.recipient: plain.received}
+    overlay.record_transaction(transaction.id)
+    return Applied(overlay)
 
 
 def _apply(transaction: AnyTransaction, state: State, context: Context, verify: bool) -> Applied:
@@ -257,10 +276,7 @@ def _check_proofs(
     sender = from_public_key(transaction.sender_public_key, transaction.chain_id)
     script = account_script(sender, state)
     if script is None:
-        check_signature(transaction, context.rules, verify=verify)
-        if not verify:
-            message = (transaction.sender_public_key, transaction.body, transaction.proofs[0])
-            context.unverified.append(message)
+        _check_own_signature(transaction, context, verify)
     elif transaction.version in type_by_id(transaction.type_id).signature_versions:
         raise TransactionRejected("Can't process transaction with signature from scripted account")
     else:
@@ -268,6 +284,13 @@ def _check_proofs(
     if of_type.proofs is not None:
         complexity += of_type.proofs(transaction, state, context, verify)
     return complexity
+
+
+def _check_own_signature(transaction: AnyTransaction, context: Context, verify: bool) -> None:
+    check_signature(transaction, context.rules, verify=verify)
+    if not verify:
+        message = (transaction.sender_public_key, transaction.body, transaction.proofs[0])
+        context.unverified.append(message)
 
 
 def _check_assets(

@@ -1,0 +1,89 @@
+"""Plain transfers: what most transactions are, decided with a few look-ups.
+
+A transfer of the chain's coin from one ordinary account to another, with its fee in the coin,
+touches two balances, and nothing but these, the sender's leases and the absence of a script decides
+about it. Here it is found out that such a transfer breaks no rule. Whatever is not plain, or not
+clearly fine, is left to the rules: they say what is wrong, in their order. Tests compare.
+
+What lives here: that shortcut. What does not: signatures, any decision against a transaction, and
+the rules themselves (``transactions``).
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from soliton.chain.addresses import Address, Alias, from_public_key
+from soliton.chain.features import Feature
+from soliton.chain.layouts import SIGNATURE_LENGTH
+from soliton.chain.transactions import transfer
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.values import MAX_I64
+from soliton.ledger.context import Context
+from soliton.ledger.rules import common
+from soliton.ledger.rules_at import Rules
+from soliton.ledger.scripts import account_script
+from soliton.ledger.state import LEASES, WAVES, State
+
+_TYPE: Final = transfer.TYPE.type_id
+_FIRST_VERSION: Final = 1
+_SINCE: Final = {2: Feature.SMART_ACCOUNTS, 3: Feature.BLOCK_V5}
+"""With which feature each later version came."""
+
+
+class PlainTransfer(NamedTuple):
+    """What a plain transfer leaves: the balances of the two accounts, in wavelets."""
+
+    sender: Address
+    left: int
+    recipient: Address
+    received: int
+
+
+def plain_transfer(
+    transaction: AnyTransaction, state: State, context: Context
+) -> PlainTransfer | None:
+    """What the transaction comes to if it is a plain transfer that applies, its proof aside.
+
+    ``None`` when it is for the rules to say what becomes of it.
+    """
+    if transaction.type_id != _TYPE or transaction.fee_asset_id is not None:
+        return None
+    payload = transaction.payload
+    recipient, amount, fee = payload.recipient, payload.amount, transaction.fee
+    if payload.asset_id is not None or isinstance(recipient, Alias) or amount <= 0:
+        return None
+    rules = context.rules
+    if fee <= 0 or fee < common.base_fee(transaction, rules):
+        return None
+    if transaction.chain_id != rules.chain_id or not _is_timely(transaction, context):
+        return None
+    if not (_is_active(transaction.version, rules) and _has_one_signature(transaction)):
+        return None
+    sender = from_public_key(transaction.sender_public_key, rules.chain_id)
+    left = state.get(WAVES, sender) - amount - fee
+    received = state.get(WAVES, recipient) + amount
+    if left < 0 or received > MAX_I64 or sender == recipient:
+        return None
+    if left < state.get(LEASES, sender).lease_out or account_script(sender, state) is not None:
+        return None
+    if state.transaction_height(transaction.id) is not None:
+        return None
+    return PlainTransfer(sender, left, recipient, received)
+
+
+def _is_active(version: int, rules: Rules) -> bool:
+    return version == _FIRST_VERSION or _SINCE.get(version) in rules.features
+
+
+def _has_one_signature(transaction: AnyTransaction) -> bool:
+    proofs = transaction.proofs
+    return len(proofs) == 1 and len(proofs[0]) == SIGNATURE_LENGTH
+
+
+def _is_timely(transaction: AnyTransaction, context: Context) -> bool:
+    """Whether its time is near enough to that of the block and of the one below."""
+    rules, timestamp, parent = context.rules, transaction.timestamp, context.parent_timestamp
+    return timestamp - context.timestamp <= rules.max_time_forward_ms and (
+        parent is None or parent - timestamp <= rules.max_time_back_ms
+    )
