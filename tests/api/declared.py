@@ -109,6 +109,7 @@ class Watch:
             result = result.value
         name = f"{route.methods[0]} {route.path}"
         is_value = isinstance(result, dict | list | str | int | msgspec.Struct)
+        is_value = is_value and not isinstance(result, Raw)
         if not is_value or self._asked[name] >= ANSWERS_OF_A_ROUTE:
             return
         self._asked[name] += 1

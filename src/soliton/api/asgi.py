@@ -15,7 +15,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 import msgspec
@@ -117,8 +117,7 @@ class _BodyWantedError(Exception):
     """The body has to be read before the request can be answered."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Exchange:
+class _Exchange(msgspec.Struct, frozen=True):
     """One request on its way: what was asked, and what the client can read."""
 
     request: Request
@@ -342,7 +341,7 @@ class Application:
             if path == prefix or path.startswith(prefix + "/"):
                 self._check_key(exchange.request, DEBUG)
         hints = about_request(reason) if reason or not methods else about_method(methods)
-        return replace(NOT_FOUND, headers=hints) if hints else NOT_FOUND
+        return msgspec.structs.replace(NOT_FOUND, headers=hints) if hints else NOT_FOUND
 
     def _try(self, exchange: _Exchange, match: Match, rest: Iterator[Match]) -> object:
         route, segments = match
@@ -352,7 +351,7 @@ class Application:
                 raise RejectionError("method")
             if route.key:
                 self._check_key(request, route.scope)
-            return replace(METHOD_NOT_ALLOWED, headers=about_method(route.methods))
+            return msgspec.structs.replace(METHOD_NOT_ALLOWED, headers=about_method(route.methods))
         if route.key:
             self._check_key(request, route.scope)
         if (route.path or route.queries) and not route.convert(request, segments):
@@ -441,7 +440,11 @@ def _render(result: object, wish: Accepted) -> object:
         return result
     if isinstance(result, Json):
         response = _json_response(result.value, result.status, wish)
-        return replace(response, headers=result.headers) if result.headers else response
+        return (
+            msgspec.structs.replace(response, headers=result.headers)
+            if result.headers
+            else response
+        )
     return _json_response(result, 200, wish)
 
 
@@ -478,7 +481,7 @@ def _error_response(error: ApiError, wish: Accepted, traffic: Traffic) -> Raw:
     response = _json_response(error.body(), error.kind.status, wish)
     if error.retry_after is None:
         return response
-    return replace(response, headers=((b"retry-after", b"%d" % error.retry_after),))
+    return msgspec.structs.replace(response, headers=((b"retry-after", b"%d" % error.retry_after),))
 
 
 _TAGGED = (200, 304)

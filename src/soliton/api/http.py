@@ -25,8 +25,7 @@ APPLICATION_JSON = b"application/json"
 FORM_URLENCODED = b"application/x-www-form-urlencoded"
 
 
-@dataclass(frozen=True, slots=True)
-class Raw:
+class Raw(msgspec.Struct, frozen=True, gc=False):
     """A response of ready bytes."""
 
     body: bytes

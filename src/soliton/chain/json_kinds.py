@@ -52,6 +52,8 @@ class JsonKind(msgspec.Struct, frozen=True):
 
 def expect_string(value: object) -> str:
     """A JSON string that UTF-8 can write, or ``JsonFieldError``."""
+    if type(value) is str and value.isascii():
+        return value
     if not _is_text(value):
         raise JsonFieldError("", "error.expected.jsstring")
     return value
@@ -70,6 +72,8 @@ def _is_text(value: object) -> TypeGuard[str]:
 
 def expect_long(value: object) -> int:
     """A JSON number that is a whole 64-bit value, or ``JsonFieldError``."""
+    if type(value) is int and MIN_I64 <= value <= MAX_I64:
+        return value
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise JsonFieldError("", "error.expected.jsnumber")
     # The bounds come first: the integer of a huge exponent would fill the memory.
@@ -105,6 +109,10 @@ def decode_base64(text: str) -> bytes:
 def encode_base64(data: bytes) -> str:
     """``base64:`` and the standard base64 of the bytes."""
     return BASE64_PREFIX + base64.b64encode(data).decode()
+
+
+def _read_long(value: object, _chain_id: int) -> int:
+    return expect_long(value)
 
 
 def _read_boolean(value: object, _chain_id: int) -> bool:
@@ -276,7 +284,7 @@ def _write_entries(entries: tuple[DataEntry, ...]) -> list[dict[str, Any]]:
     return [data_entry_json(entry) for entry in entries]
 
 
-LONG: Final = JsonKind(lambda value, _chain_id: expect_long(value), lambda value: value)
+LONG: Final = JsonKind(_read_long, lambda value: value)
 BYTE: Final = JsonKind(lambda value, _chain_id: expect_byte(value), lambda value: value)
 BOOLEAN: Final = JsonKind(_read_boolean, lambda value: value)
 STRING: Final = JsonKind(lambda value, _chain_id: expect_string(value), lambda value: value)

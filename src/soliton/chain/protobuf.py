@@ -57,6 +57,8 @@ def serialize(message: Message) -> bytes:
 def delimited(field: int, data: bytes) -> bytes:
     """A bytes or message field on the wire: its tag, the length, the bytes."""
     length = len(data)
+    if length <= 0x7F:
+        return bytes((field << 3 | _LENGTH_DELIMITED, length)) + data
     size = bytearray()
     while length > 0x7F:
         size.append(length & 0x7F | 0x80)

@@ -197,7 +197,12 @@ class LimitedProtocol(HttpToolsProtocol):
         self.expect_100_continue = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        super().on_header(name, value)
+        name = name.lower()
+        if name == b"expect":
+            super().on_header(name, value)
+        else:
+            # What uvicorn does with all others, without another call for each.
+            self.headers.append((name, value))
         if len(self.headers) > MAX_HEADERS:
             # Each costs more than its bytes: the parser stops before it has read them all.
             raise ValueError("too many headers")

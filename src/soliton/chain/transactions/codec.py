@@ -347,9 +347,10 @@ def check_proofs(proofs: tuple[bytes, ...]) -> None:
     """At most 8 proofs of at most 64 bytes; raises ``ProofsError``."""
     if len(proofs) > MAX_PROOFS:
         raise ProofsError(f"Too many proofs ({len(proofs)}), only {MAX_PROOFS} allowed")
-    longest = max(map(len, proofs), default=0)
-    if longest > MAX_PROOF_BYTES:
-        raise ProofsError(f"Too large proof ({longest}), must be max {MAX_PROOF_BYTES} bytes")
+    for proof in proofs:
+        if len(proof) > MAX_PROOF_BYTES:
+            longest = max(map(len, proofs))
+            raise ProofsError(f"Too large proof ({longest}), must be max {MAX_PROOF_BYTES} bytes")
 
 
 class ProofsError(ValueRuleError):
@@ -382,7 +383,7 @@ def to_json(transaction: AnyTransaction) -> dict[str, Any]:
         out["signature"] = out["id"]
     else:
         out["sender"] = sender_text(transaction)
-        out["senderPublicKey"] = base58.encode(transaction.sender_public_key)
+        out["senderPublicKey"] = address_text(transaction.sender_public_key)
         if isinstance(kind.protobuf, ProtobufForm):
             proofs = [base58.encode(proof) for proof in transaction.proofs]
             out["proofs"] = proofs
