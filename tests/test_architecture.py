@@ -18,7 +18,7 @@ from tests.vectors import REPOSITORY
 SOURCE = REPOSITORY / "src" / "soliton"
 
 RULES = {"ride", "consensus", "ledger", "matching", "wire"}
-SHELL = {"web", "storage", "api", "node", "signer", "matcher"}
+SHELL = {"web", "parallel", "storage", "api", "node", "signer", "matcher"}
 PROGRAMS = {"cli", "devnet", "testing", "explorer"}
 CORE = {"crypto", "chain", *RULES}
 
@@ -33,11 +33,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "matching": {"chain", "crypto"},
     "wire": {"chain", "crypto"},
     "storage": {"ledger", "consensus", "chain", "crypto"},
-    "node": {*CORE, "storage"},
+    "parallel": {"crypto"},
+    "node": {*CORE, "storage", "parallel"},
     "web": set(),
-    "api": {*CORE, "web", "storage", "node"},
+    "api": {*CORE, "web", "storage", "parallel", "node"},
     "signer": {"web", "chain", "crypto"},
-    "matcher": {"web", "matching", "storage", "chain", "crypto"},
+    "matcher": {"web", "parallel", "matching", "storage", "chain", "crypto"},
     **{program: {*CORE, *SHELL, *PROGRAMS} for program in PROGRAMS},
 }
 

@@ -9,7 +9,7 @@ import pytest
 
 from soliton.chain import orders
 from soliton.chain.orders import Order, PriceMode, Side, signature_is_valid
-from soliton.crypto import keys
+from soliton.crypto import curve25519, keys
 from soliton.matching.account_checks import (
     ScriptFault,
     account_script_refusal,
@@ -18,8 +18,9 @@ from soliton.matching.account_checks import (
     check_account,
     check_order_count,
     check_script_version,
-    check_signature,
     duplicate,
+    forged,
+    signature_to_verify,
 )
 from soliton.matching.book import LevelTotal
 from soliton.matching.errors import MatcherError
@@ -40,13 +41,16 @@ def test_signatures() -> None:
         )
     )
     signed = orders.sign(draft, pair.private_key)
-    check_signature(signed)
+    claim = signature_to_verify(signed)
+    assert claim is not None
+    assert curve25519.verify(*claim)
     twice = msgspec.structs.replace(signed, proofs=signed.proofs * 2)
     for wrong in (draft, twice):
-        found = outcome(lambda order=wrong: check_signature(order))
+        found = outcome(lambda order=wrong: signature_to_verify(order))
         assert "must have exactly 1 proof" in found
-    forged = msgspec.structs.replace(signed, body=signed.body + b"\0")
-    assert "Proof doesn't validate" in outcome(lambda: check_signature(forged))
+    keyless = msgspec.structs.replace(signed, sender_public_key=b"k" * 64)
+    assert "Proof doesn't validate" in outcome(lambda: signature_to_verify(keyless))
+    assert "Proof doesn't validate" in str(forged(signed))
 
 
 def test_an_order_of_a_wallet() -> None:
@@ -57,7 +61,7 @@ def test_an_order_of_a_wallet() -> None:
         proofs=(),
     )
     assert signature_is_valid(wallet)
-    check_signature(wallet)
+    assert signature_to_verify(wallet) is None
     assert wallet.price_mode is PriceMode.ASSET_DECIMALS
 
 

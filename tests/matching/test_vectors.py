@@ -17,12 +17,12 @@ from soliton.chain.orders import Order, Side
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.exchange import TYPE, Exchange
 from soliton.chain.transactions.model import AnyTransaction
-from soliton.crypto import base58
+from soliton.crypto import base58, curve25519
 from soliton.ledger.context import Context
 from soliton.ledger.rules_at import RuleBook
 from soliton.ledger.state import ASSET_BALANCES, ASSETS, WAVES, AssetInfo
 from soliton.ledger.transactions import apply_transaction
-from soliton.matching.account_checks import check_signature
+from soliton.matching.account_checks import signature_to_verify
 from soliton.matching.commands import PlaceOrder, decode, encode
 from soliton.matching.engine import Engine
 from soliton.matching.events import OrderExecuted
@@ -57,7 +57,9 @@ def test_recorded_orders(material: dict[str, Any]) -> None:
         order = read_order(recorded)
         assert base58.encode(order.id) == recorded["id"]
         assert base58.encode(order.body) == recorded["_body"]
-        check_signature(order)
+        claim = signature_to_verify(order)
+        assert claim is not None
+        assert curve25519.verify(*claim)
         assert order_fault(order, order.timestamp) is None
         assert decode(encode(PlaceOrder(order))) == PlaceOrder(order)
     report.ran("matcher-orders", len(material["orders"]))

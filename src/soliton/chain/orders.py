@@ -44,8 +44,8 @@ from soliton.chain.layouts import (
 from soliton.chain.proto import order_pb2
 from soliton.chain.values import AssetId
 from soliton.crypto import base58, secp256k1
+from soliton.crypto.curve25519 import SignedMessage, verify
 from soliton.crypto.curve25519 import sign as sign_bytes
-from soliton.crypto.curve25519 import verify
 from soliton.crypto.hashes import blake2b256
 
 PRICE_CONSTANT: Final = 100_000_000
@@ -146,11 +146,17 @@ def sign(order: Order, private_key: bytes, random: bytes | None = None) -> Order
 
 def signature_is_valid(order: Order) -> bool:
     """Whether the first proof is the sender's signature, or an Ethereum key was recovered."""
+    claim = signature_claim(order)
+    return claim if isinstance(claim, bool) else verify(*claim)
+
+
+def signature_claim(order: Order) -> SignedMessage | bool:
+    """What has to be verified for ``signature_is_valid``, or the answer where nothing has to be."""
     if order.eip712_signature is not None:
         return order.sender_public_key != b""
     if len(order.sender_public_key) != PUBLIC_KEY_LENGTH or not order.proofs:
         return False
-    return verify(order.sender_public_key, order.body, order.proofs[0])
+    return order.sender_public_key, order.body, order.proofs[0]
 
 
 # --- binary, versions 1 to 3 ----------------------------------------------------------------------

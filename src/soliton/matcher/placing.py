@@ -40,8 +40,9 @@ from soliton.matching.account_checks import (
     check_account,
     check_order_count,
     check_script_version,
-    check_signature,
     duplicate,
+    forged,
+    signature_to_verify,
 )
 from soliton.matching.commands import (
     CancelOrder,
@@ -57,6 +58,7 @@ from soliton.matching.pairs import AssetPair, pair_of
 from soliton.matching.placement import PlacementContext, PlacementSettings
 from soliton.matching.rates import Rates
 from soliton.matching.validation import AcceptedFees, check_order, check_pair
+from soliton.parallel.signatures import SignatureChecker
 
 MAX_COUNTER_LEVELS = 100_000
 """A market order that reaches deeper than this into a book is not looked at further."""
@@ -77,6 +79,7 @@ class Placing:
         database: OrdersDatabase,
         sequencer: Sequencer,
         rates: Rates,
+        signatures: SignatureChecker,
     ) -> None:
         self._settings = settings
         self._placement = placement
@@ -86,6 +89,7 @@ class Placing:
         self._database = database
         self._sequencer = sequencer
         self._rates = rates
+        self._signatures = signatures
 
     # --- placing ----------------------------------------------------------------------------------
 
@@ -182,7 +186,9 @@ class Placing:
         if scripted:
             check_script_version(order)
         else:
-            check_signature(order)
+            claim = signature_to_verify(order)
+            if claim is not None and not await self._signatures.check(*claim):
+                raise forged(order)
         known = self._chain.assets
         of_order = (order.amount_asset, order.price_asset, order.matcher_fee_asset)
         smart = {each for each in of_order if each is not None and known[each].scripted}

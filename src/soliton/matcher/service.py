@@ -49,6 +49,7 @@ from soliton.matching.placement import Restrictions
 from soliton.matching.rates import Rates
 from soliton.matching.rules import MatchingSettings
 from soliton.matching.validation import check_pair
+from soliton.parallel.signatures import SignatureChecker
 
 FLUSH_SECONDS = 0.5
 """How long what became of orders stays in memory only; the journal has it all the same."""
@@ -109,9 +110,10 @@ class Matcher:
             matcher_public_key=settings.account.public_key,
             max_active_orders=settings.max_active_orders,
         )
+        self._signatures = SignatureChecker()
         self._placing = Placing(
             *(settings, self.placement, self.engine, node, self.chain, self.database),
-            *(self._sequencer, self._rates),
+            *(self._sequencer, self._rates, self._signatures),
         )
         self._accounts: Accounts | None = None
         self._life: asyncio.Task[None] | None = None
@@ -153,6 +155,7 @@ class Matcher:
                 await self.save_snapshots()
             except (JournalProblem, DatabaseProblem) as error:
                 _log.warning("no snapshot at the end: %s", error)
+        await self._signatures.close()
         try:
             await self.database.close()
         finally:

@@ -16,8 +16,9 @@ from enum import Enum
 from typing import Final
 
 from soliton.chain.addresses import from_public_key
-from soliton.chain.orders import Order, Side, signature_is_valid
+from soliton.chain.orders import Order, Side, signature_claim
 from soliton.crypto import base58
+from soliton.crypto.curve25519 import SignedMessage
 from soliton.matching import errors
 from soliton.matching.book import LevelTotal
 from soliton.matching.errors import MatcherError
@@ -37,16 +38,25 @@ SCRIPT_EXCEPTION: Final = "ScriptException"
 # --- signatures and scripts -----------------------------------------------------------------------
 
 
-def check_signature(order: Order) -> None:
-    """An order of an account without a script; raises ``MatcherError`` unless its one proof is the
-    sender's signature, or a wallet signed it.
+def signature_to_verify(order: Order) -> SignedMessage | None:
+    """What is still to be verified of an order of an account without a script; ``None`` where a
+    wallet signed it, which is known already.
+
+    Raises ``MatcherError`` for one that cannot be valid; ``forged`` is the refusal if it is not.
     """
     if order.eip712_signature is None and len(order.proofs) != 1:
         raise invalid_signature(
             order, "Transactions from non-scripted accounts must have exactly 1 proof"
         )
-    if not signature_is_valid(order):
-        raise invalid_signature(order, "Proof doesn't validate as signature")
+    claim = signature_claim(order)
+    if claim is False:
+        raise forged(order)
+    return None if claim is True else claim
+
+
+def forged(order: Order) -> MatcherError:
+    """The refusal of an order whose signature is not valid."""
+    return invalid_signature(order, "Proof doesn't validate as signature")
 
 
 def check_script_version(order: Order) -> None:

@@ -1,0 +1,242 @@
+"""Checking signatures beside the event loop, on another core.
+
+A check costs more than all the rest that a request needs, and the interpreter lock lets threads
+take turns only: a process of its own does it while the loop goes on. What was asked in one turn of
+the loop goes there together. It is started when there is something to gain, which is when at least
+two checks are asked for at once; alone, a check is done here, since the way there and back would
+make it later. What the process does not answer, because it was killed or hangs, is checked here.
+
+What lives here: the process's life and what is on its way to it. What does not: whether a signature
+is valid (``soliton.crypto.curve25519``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, cast
+
+import msgspec
+
+from soliton.crypto.curve25519 import SignedMessage, verify
+from soliton.parallel._checker import LENGTH_BYTES, READY
+
+MAX_SENT: Final = 128
+"""Checks on their way at once, at most: what comes on top is done here, so that both work."""
+ANSWER_SECONDS: Final = 5.0
+"""A process that has answered nothing for so long is given up."""
+RESTART_SECONDS: Final = 5.0
+"""How long nothing is sent beside after the process was lost."""
+_LEAST: Final = 2
+_STDIN: Final = 0
+_COMMAND: Final = (sys.executable, "-P", "-m", "soliton.parallel._checker")
+
+_Waiting = tuple[SignedMessage, asyncio.Future[bool]]
+
+_log = logging.getLogger(__name__)
+_encode: Final = msgspec.msgpack.Encoder().encode
+
+
+class SignatureChecker:
+    """Use from one event loop, and ``close`` at the end."""
+
+    def __init__(
+        self,
+        *,
+        beside: bool = True,
+        command: Sequence[str] = _COMMAND,
+        answer_seconds: float = ANSWER_SECONDS,
+    ) -> None:
+        """``beside`` is whether there may be another process; on a machine of one core, never."""
+        self._command = tuple(command)
+        self._answer_seconds = answer_seconds
+        self._may_start = beside and bool(sys.executable) and _cores() > 1
+        self._gathered: list[_Waiting] = []
+        self._sent: deque[_Waiting] = deque()
+        self._process: _Process | None = None
+        self._ending: set[_Process] = set()
+        self._starting: asyncio.Task[None] | None = None
+        self._not_before = 0.0
+        self._answered = 0
+        self._watch: asyncio.TimerHandle | None = None
+
+    @property
+    def process_id(self) -> int | None:
+        """The process beside, if there is one that takes checks."""
+        return None if self._process is None else self._process.id
+
+    async def check(self, public_key: bytes, message: bytes, signature: bytes) -> bool:
+        """``curve25519.verify``, wherever it is done."""
+        loop = asyncio.get_running_loop()
+        verdict: asyncio.Future[bool] = loop.create_future()
+        if not self._gathered:
+            loop.call_soon(self._send)
+        self._gathered.append(((public_key, message, signature), verdict))
+        return await verdict
+
+    async def close(self) -> None:
+        """End the process; what still waits is checked here."""
+        self._may_start = False
+        if self._starting is not None:
+            await self._starting
+        if self._process is not None:
+            self._let_go(self._process)
+        await asyncio.gather(*(process.ended.wait() for process in self._ending))
+
+    def _send(self) -> None:
+        batch, self._gathered = self._gathered, []
+        process = self._process
+        if process is None or not process.is_ready:
+            if process is None and len(batch) >= _LEAST:
+                self._start()
+            _check_here(batch)
+            return
+        if len(batch) + len(self._sent) < _LEAST:
+            _check_here(batch)
+            return
+        room = MAX_SENT - len(self._sent)
+        there, here = batch[:room], batch[room:]
+        if there:
+            self._sent.extend(there)
+            process.write(_encode([item for item, _ in there]))
+            if self._watch is None:
+                self._watch_answers()
+        _check_here(here)
+
+    # --- the process's life -----------------------------------------------------------------------
+
+    def _start(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._may_start and loop.time() >= self._not_before:
+            self._process = _Process(self._hear, self._lose)
+            self._starting = loop.create_task(self._run(self._process))
+
+    async def _run(self, process: _Process) -> None:
+        try:
+            await asyncio.get_running_loop().subprocess_exec(
+                lambda: process,
+                *self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=None,
+            )
+        except OSError as error:
+            _log.warning("%s: %s", self._command[0], error)
+            process.ended.set()
+            self._lose(process)
+        finally:
+            self._starting = None
+
+    def _hear(self, process: _Process, data: bytes) -> None:
+        """The process's verdicts."""
+        if process is not self._process:
+            return
+        if len(data) > len(self._sent):
+            self._lose(process)
+            return
+        self._answered += len(data)
+        for verdict in data:
+            _tell(self._sent.popleft()[1], verdict == 1)
+
+    def _watch_answers(self) -> None:
+        answered = self._answered
+
+        def look() -> None:
+            self._watch = None
+            if self._sent and self._process is not None:
+                if self._answered == answered:
+                    self._lose(self._process)
+                else:
+                    self._watch_answers()
+
+        self._watch = asyncio.get_running_loop().call_later(self._answer_seconds, look)
+
+    def _lose(self, process: _Process) -> None:
+        if process.ended.is_set():
+            self._ending.discard(process)
+        if process is self._process:
+            _log.warning("the process that checks signatures is lost: they are checked here")
+            self._not_before = asyncio.get_running_loop().time() + RESTART_SECONDS
+            self._let_go(process)
+
+    def _let_go(self, process: _Process) -> None:
+        self._process = None
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
+        if not process.ended.is_set():
+            self._ending.add(process)
+            process.end()
+        left, self._sent = self._sent, deque()
+        _check_here(left)
+
+
+class _Process(asyncio.SubprocessProtocol):
+    """One process: it takes messages once it has said that it is ready."""
+
+    def __init__(
+        self, hear: Callable[[_Process, bytes], None], lose: Callable[[_Process], None]
+    ) -> None:
+        self._hear = hear
+        self._lose = lose
+        self._transport: asyncio.SubprocessTransport | None = None
+        self.is_ready = False
+        self.ended = asyncio.Event()
+
+    @property
+    def id(self) -> int | None:
+        """Its number, once it is ready."""
+        return self._transport.get_pid() if self._transport is not None and self.is_ready else None
+
+    def write(self, data: bytes) -> None:
+        """Send a message to a process that is ready."""
+        assert self._transport is not None
+        pipe = cast("asyncio.WriteTransport", self._transport.get_pipe_transport(_STDIN))
+        pipe.write(len(data).to_bytes(LENGTH_BYTES, "big") + data)
+
+    def end(self) -> None:
+        """Whatever it does now."""
+        if self._transport is not None and self._transport.get_returncode() is None:
+            self._transport.kill()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.SubprocessTransport", transport)
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        del fd  # there is one pipe from it
+        if self.is_ready:
+            self._hear(self, data)
+        elif data == bytes((READY,)):
+            self.is_ready = True
+        else:
+            self._lose(self)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        del fd, exc
+        self._lose(self)
+
+    def process_exited(self) -> None:
+        self.ended.set()
+        if self._transport is not None:
+            self._transport.close()
+        self._lose(self)
+
+
+def _check_here(batch: Iterable[_Waiting]) -> None:
+    for item, verdict in batch:
+        if not verdict.done():
+            _tell(verdict, verify(*item))
+
+
+def _tell(verdict: asyncio.Future[bool], is_valid: bool) -> None:
+    if not verdict.done():
+        verdict.set_result(is_valid)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
