@@ -128,7 +128,7 @@ def test_without_its_beginning_a_snapshot_is_needed(begun: Begun) -> None:
     engine = Engine(MatchingSettings())
     for offset, command in enumerate(commands[:2]):
         engine.apply(offset, before, command)
-    open_snapshots(settings).save(1, engine.snapshot())
+    open_snapshots(settings).save(1, [engine.snapshot()])
     for name in ("replay", "verify"):
         result = call(name, "--config", path, "--no-chain")
         assert result.exit_code == 0, result.exception

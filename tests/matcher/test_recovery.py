@@ -24,6 +24,7 @@ from soliton.matching.engine import Engine
 from soliton.matching.errors import MatcherError
 from soliton.matching.events import Event
 from soliton.matching.model import OrderStatus
+from soliton.matching.snapshots import Writing
 from tests.matcher.kit import (
     ALICE,
     BOB,
@@ -106,6 +107,36 @@ async def test_a_restart_changes_nothing(tmp_path: Path, *, with_snapshot: bool)
         assert await reserved_of(matcher) == held
         # The node has nothing of it: all is sent again, and it is the same.
         await eventually(lambda: {each.id for each in node.sent} == sent)
+
+
+async def test_a_snapshot_that_is_written_while_orders_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, offsets = Writing.slices, []
+
+    def slowly(writing: Writing) -> Iterator[None]:
+        for _ in whole(writing, 1):
+            for _ in range(20):
+                offsets.append(matcher.engine.last_offset)
+                yield
+
+    monkeypatch.setattr(Writing, "slices", slowly)
+    node, settings = funded_node(), settings_in(tmp_path)
+    async with running(settings, node) as matcher:
+        await place_all(matcher, random_orders(1, 60))
+        began = matcher.engine.last_offset
+        lanes = (place_all(matcher, random_orders(seed, 20)) for seed in (2, 3, 4))
+        await asyncio.gather(matcher.save_snapshots(), *lanes)
+        assert offsets[0] == began < offsets[-1]
+        assert matcher.offsets.newest_snapshot == began
+        before, held = state_of(matcher), await reserved_of(matcher)
+    for path in (tmp_path / "snapshots").iterdir():
+        if path.name != f"{began:020}.snapshot":
+            path.unlink()
+    async with running(settings, node) as matcher:
+        assert matcher.offsets.newest_snapshot == began
+        assert state_of(matcher) == before
+        assert await reserved_of(matcher) == held
 
 
 async def test_an_orderly_end_keeps_a_snapshot(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ async def test_they_are_opened(tmp_path: Path) -> None:
     journal = open_journal(settings)
     assert isinstance(journal, EmbeddedJournal)
     await journal.append([b"x"])
-    open_snapshots(settings).save(0, b"state")
+    open_snapshots(settings).save(0, [b"state"])
     await journal.close()
     assert (tmp_path / "journal").is_dir() and (tmp_path / "snapshots").is_dir()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -10,11 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from soliton.chain.orders import Side
-from soliton.matching.commands import PlaceOrder
+from soliton.errors import InvariantBroken
+from soliton.matching.commands import CancelAllOrders, DeleteOrderBook, PlaceOrder
 from soliton.matching.engine import NOTHING_APPLIED, Engine
 from soliton.matching.rules import MatchingSettings
 from soliton.matching.snapshots import SnapshotError
 from tests.matching.makers import NOW, PAIR, make_order
+from tests.matching.random_commands import SETTINGS, random_commands
 from tests.matching.tables import run
 
 TABLE = """
@@ -130,3 +133,56 @@ def test_a_refused_snapshot_changes_nothing() -> None:
     with pytest.raises(SnapshotError):
         engine.restore(SNAPSHOT[:-1])
     assert engine.snapshot() == SNAPSHOT
+
+
+# --- in slices, while commands go on --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("commands_between", [1, 7])
+def test_what_happens_meanwhile_is_not_in_it(seed: int, commands_between: int) -> None:
+    engine = Engine(SETTINGS)
+    commands = random_commands(seed, 20_000)
+    changed = gone = 0
+
+    def go_on(count: int) -> None:
+        nonlocal gone
+        for offset, now, command in islice(commands, count):
+            gone += isinstance(command, CancelAllOrders | DeleteOrderBook)
+            if not isinstance(command, CancelAllOrders | DeleteOrderBook) or gone % 6 == 0:
+                engine.apply(offset, now, command)
+
+    for _ in range(60):
+        go_on(100)
+        before = engine.snapshot()
+        with engine.begin_snapshot() as writing:
+            for _ in writing.slices(2):
+                go_on(commands_between)
+            changed += engine.snapshot() != before
+        assert b"".join(writing.pieces) == before
+    assert changed > 5
+    assert gone > 6
+    book = engine.book(PAIR)
+    assert book is None or book.bids.kept is book.asks.kept is None
+
+
+def test_a_level_of_many_orders_has_several_slices() -> None:
+    engine = Engine(MatchingSettings())
+    orders = [make_order(Side.BUY, 10**8, 100, timestamp=NOW + number) for number in range(70_000)]
+    for offset, order in enumerate(orders):
+        engine.apply(offset, NOW, PlaceOrder(order))
+    with engine.begin_snapshot() as writing:
+        slices = sum(1 for _ in writing.slices(1_000))
+    assert slices == 70
+    copy = restored(b"".join(writing.pieces)).book(PAIR)
+    assert copy is not None
+    assert [active.id for active in copy.orders()] == [order.id for order in orders]
+
+
+def test_one_is_written_at_a_time() -> None:
+    engine = restored(SNAPSHOT)
+    with engine.begin_snapshot(), pytest.raises(InvariantBroken), engine.begin_snapshot():
+        pass
+    with engine.begin_snapshot() as writing:
+        assert list(writing.slices()) == []
+    assert b"".join(writing.pieces) == SNAPSHOT

@@ -313,12 +313,16 @@ class Matcher:
     async def save_snapshots(self) -> None:
         """As ``MatcherCore.save_snapshots``; raises ``JournalProblem`` or ``DatabaseProblem``."""
         async with self._saving:
-            body, offset = self.engine.snapshot(), self.engine.last_offset
-            if offset < 0:
-                return
+            with self.engine.begin_snapshot() as writing:
+                offset = writing.last_offset
+                if offset < 0:
+                    return
+                for _ in writing.slices():
+                    # Whoever wants something of the books gets it in between.
+                    await asyncio.sleep(0)
             # The books must not be newer than what became of the orders that left them.
             await self.database.flush()
-            await asyncio.to_thread(self._snapshots.save, offset, body)
+            await asyncio.to_thread(self._snapshots.save, offset, writing.pieces)
             self._snapshot_offsets = tuple(sorted({*self._snapshot_offsets, offset})[-KEPT:])
             if len(self._snapshot_offsets) == KEPT:
                 # With an older one at hand, so that a damaged file on the disk is not the end.

@@ -131,13 +131,15 @@ class Level(msgspec.Struct, gc=False):
 class BookSide:
     """The bids or the asks of a book."""
 
-    __slots__ = ("changed", "levels", "ranks", "sign")
+    __slots__ = ("changed", "kept", "levels", "ranks", "sign")
 
     def __init__(self, sign: int) -> None:
         self.sign = sign
         self.levels: dict[int, Level] = {}
         self.ranks: list[int] = []
         self.changed: set[int] | None = None
+        self.kept: dict[int, list[ActiveOrder]] | None = None
+        """While a snapshot is written: what was on the levels that have changed since it began."""
 
     def put(self, price: int, order: ActiveOrder) -> Level:
         """Add an order behind all others of a level."""
@@ -152,6 +154,8 @@ class BookSide:
             else:
                 insort(ranks, rank)
         else:
+            if self.kept is not None:
+                self.keep(level)
             later = level.later
             if isinstance(later, dict):
                 later[order.order.id] = order
@@ -164,6 +168,8 @@ class BookSide:
 
     def remove(self, level: Level, order_id: bytes) -> ActiveOrder:
         """Take an order out, and its level if that is empty then."""
+        if self.kept is not None:
+            self.keep(level)
         later = level.later
         if isinstance(later, dict):
             order = level.take_from_many(order_id, later)
@@ -185,10 +191,20 @@ class BookSide:
         else:
             del self.ranks[bisect_left(self.ranks, rank)]
 
-    def touch(self, rank: int) -> None:
-        """Remember for a watcher that a level changed."""
+    def replace_first(self, level: Level, order: ActiveOrder, executed: int) -> None:
+        """The oldest order of a level was executed in part."""
+        if self.kept is not None:
+            self.keep(level)
+        level.first = order
+        level.amount -= executed
         if self.changed is not None:
-            self.changed.add(rank)
+            self.changed.add(level.rank)
+
+    def keep(self, level: Level) -> None:
+        """Remember for a snapshot what is on a level, before it changes for the first time."""
+        assert self.kept is not None, "nobody writes a snapshot"
+        if level.rank not in self.kept:
+            self.kept[level.rank] = level.orders()
 
     def best(self) -> LevelTotal | None:
         """The best level."""
@@ -374,9 +390,7 @@ class OrderBook:
                 del self.index[counter_order.id]
                 counters.remove(level, counter_order.id)
             else:
-                level.first = executed.maker
-                level.amount -= amount
-                counters.touch(level.rank)
+                counters.replace_first(level, executed.maker, amount)
             if executed.taker_is_done:
                 return None
             submitted = executed.taker

@@ -132,7 +132,11 @@ class Engine:
 
     def snapshot(self) -> bytes:
         """Everything that the engine knows, settings aside."""
-        return snapshots.write(self.last_offset, self.last_timestamp, self._books.values())
+        return snapshots.write(self.last_offset, self.last_timestamp, self.books())
+
+    def begin_snapshot(self) -> snapshots.Writing:
+        """The same, to be written in slices between further commands."""
+        return snapshots.Writing(self.last_offset, self.last_timestamp, self.books())
 
     def restore(self, data: bytes) -> None:
         """Become the engine that ``snapshot`` was called on; raises ``SnapshotError`` and changes

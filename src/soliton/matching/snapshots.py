@@ -1,13 +1,16 @@
 """The bytes of a whole engine: its books with their orders in the order of priority.
 
+They can be written in slices while commands go on being applied: a level that is about to change
+before its turn comes hands over what was on it when the writing began.
+
 What lives here: writing and reading. What does not: files and checksums (``soliton.matcher``), and
 the settings, which are the operator's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Final, Self
 
 import msgspec
 
@@ -20,6 +23,8 @@ from soliton.matching.model import ActiveOrder
 from soliton.matching.pairs import pair_to_bytes, read_pair
 
 FORMAT_VERSION: Final = 1
+SLICE: Final = 250
+"""Orders that are written in one go: about half a millisecond's work."""
 MAX_NUMBER_BYTES: Final = 32
 """Of the sum of amounts times prices, which leaves 64 bits."""
 
@@ -65,10 +70,118 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(_Engine)
 
 
-def write(last_offset: int, last_timestamp: int, books: Iterable[OrderBook]) -> bytes:
+def write(last_offset: int, last_timestamp: int, books: Sequence[OrderBook]) -> bytes:
     """The bytes of books after the command at ``last_offset``."""
-    return _ENCODER.encode(
-        _Engine(FORMAT_VERSION, last_offset, last_timestamp, list(map(_write_book, books)))
+    writing = Writing(last_offset, last_timestamp, books)
+    for _ in writing.slices():
+        pass
+    return b"".join(writing.pieces)
+
+
+class Writing:
+    """A snapshot of books after the command at ``last_offset``, as it is being written.
+
+    As a context it may be written in slices: until its end the books keep what changes.
+    """
+
+    def __init__(self, last_offset: int, last_timestamp: int, books: Sequence[OrderBook]) -> None:
+        self.last_offset = last_offset
+        self.pieces: list[bytes] = []
+        """One after the other they are the snapshot, when ``slices`` has come to its end."""
+        self._last_timestamp = last_timestamp
+        # All that changes, except what the levels hold.
+        self._books = [
+            (_head_of(book), [_Side(side, list(side.ranks)) for side in (book.bids, book.asks)])
+            for book in books
+        ]
+
+    def __enter__(self) -> Self:
+        """Raises ``InvariantBroken`` where another snapshot of the books is being written."""
+        for each in self._sides():
+            if each.side.kept is not None:
+                raise InvariantBroken("a snapshot of these books is being written already")
+            each.side.kept = each.kept
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        for each in self._sides():
+            each.side.kept = None
+
+    def _sides(self) -> Iterator[_Side]:
+        for _, sides in self._books:
+            yield from sides
+
+    def slices(self, orders: int = SLICE) -> Iterator[None]:
+        """Write, with a pause after so many orders."""
+        numbers = (FORMAT_VERSION, self.last_offset, self._last_timestamp)
+        self.pieces.append(_members(numbers, 1) + _list_of(len(self._books)))
+        for head, sides in self._books:
+            self.pieces.append(_members(head, 2))
+            for side in sides:
+                yield from self._write_side(side, orders)
+
+    def _write_side(self, side: _Side, orders: int) -> Iterator[None]:
+        place, count = len(self.pieces), 0
+        self.pieces.append(b"")
+        rows: list[bytes] = []
+        for rank in reversed(side.ranks):
+            price, kept = abs(rank), side.kept.get(rank)
+            for active in side.side.levels[rank].orders() if kept is None else kept:
+                rows.append(_ENCODER.encode(_write_order(price, active)))
+                if len(rows) == orders:
+                    self.pieces.append(b"".join(rows))
+                    count += orders
+                    rows.clear()
+                    yield
+        self.pieces.append(b"".join(rows))
+        self.pieces[place] = _list_of(count + len(rows))
+
+
+class _Side(msgspec.Struct):
+    """A side of a book, the levels that it had, and what was on those that have changed since."""
+
+    side: BookSide
+    ranks: list[int]
+    kept: dict[int, list[ActiveOrder]] = {}
+
+
+def _head_of(book: OrderBook) -> tuple[object, ...]:
+    """The members of a ``_Book`` before its orders."""
+    trade = book.last_trade
+    return (
+        pair_to_bytes(book.pair),
+        book.created,
+        book.changed_at,
+        book.next_timestamp,
+        None if trade is None else _Trade(trade.price, trade.amount, trade.side),
+    )
+
+
+def _members(values: Sequence[object], more: int) -> bytes:
+    """The beginning of a list: its first members; ``more`` follow."""
+    return _list_of(len(values) + more) + b"".join(map(_ENCODER.encode, values))
+
+
+def _list_of(count: int) -> bytes:
+    """How a list of so many members begins (https://github.com/msgpack/msgpack/blob/master/spec.md,
+    array format family).
+    """
+    if count < 1 << 4:
+        return bytes((0x90 | count,))
+    if count < 1 << 16:
+        return b"\xdc" + count.to_bytes(2, "big")
+    return b"\xdd" + count.to_bytes(4, "big")
+
+
+def _write_order(level_price: int, active: ActiveOrder) -> _Order:
+    return _Order(
+        level_price,
+        write_order(active.order),
+        active.amount,
+        active.fee,
+        active.price_nominator.to_bytes(MAX_NUMBER_BYTES, "big").lstrip(b"\0"),
+        active.percent_min_fee,
+        active.percent_const_min_fee,
     )
 
 
@@ -84,35 +197,6 @@ def read(data: bytes) -> tuple[int, int, list[OrderBook]]:
     if len({book.pair for book in books}) != len(books):
         raise SnapshotError("two books of one pair")
     return engine.last_offset, engine.last_timestamp, books
-
-
-def _write_book(book: OrderBook) -> _Book:
-    trade = book.last_trade
-    return _Book(
-        pair_to_bytes(book.pair),
-        book.created,
-        book.changed_at,
-        book.next_timestamp,
-        None if trade is None else _Trade(trade.price, trade.amount, trade.side),
-        _write_side(book.bids),
-        _write_side(book.asks),
-    )
-
-
-def _write_side(side: BookSide) -> list[_Order]:
-    return [
-        _Order(
-            side.levels[rank].price,
-            write_order(active.order),
-            active.amount,
-            active.fee,
-            active.price_nominator.to_bytes(MAX_NUMBER_BYTES, "big").lstrip(b"\0"),
-            active.percent_min_fee,
-            active.percent_const_min_fee,
-        )
-        for rank in reversed(side.ranks)
-        for active in side.levels[rank].orders()
-    ]
 
 
 def _read_book(stored: _Book) -> OrderBook:

@@ -17,7 +17,7 @@ def test_the_newest_counts_and_few_are_kept(tmp_path: Path) -> None:
     store = SnapshotStore(tmp_path, IDENTITY)
     assert store.newest() is None
     for offset in (5, 100, 20_000):
-        store.save(offset, b"state at %d" % offset)
+        store.save(offset, [b"state ", b"at %d" % offset])
     assert list(store.all()) == [
         Snapshot(20_000, b"state at 20000"),
         Snapshot(100, b"state at 100"),
@@ -28,8 +28,8 @@ def test_a_snapshot_with_any_byte_changed_is_left_aside(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = SnapshotStore(tmp_path, IDENTITY)
-    store.save(1, b"older")
-    store.save(2, b"newer")
+    store.save(1, [b"older"])
+    store.save(2, [b"newer"])
     path = max(tmp_path.glob("*.snapshot"))
     whole = path.read_bytes()
     spoilt = [whole[:n] + bytes([whole[n] ^ 1]) + whole[n + 1 :] for n in range(len(whole))]

@@ -15,7 +15,7 @@ import hashlib
 import logging
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -58,15 +58,18 @@ class SnapshotStore:
         except OSError as error:
             raise JournalProblem(f"cannot use {directory}: {error.strerror}") from error
 
-    def save(self, offset: int, body: bytes) -> None:
-        """Write a snapshot, then remove all but the newest ``KEPT``. Raises ``JournalProblem``."""
+    def save(self, offset: int, pieces: Sequence[bytes]) -> None:
+        """Write a snapshot, whose body are these pieces in a row, then remove all but the newest
+        ``KEPT``. Raises ``JournalProblem``.
+        """
         path = self._directory / f"{offset:020}{_SUFFIX}"
         new = path.with_name(path.name + ".new")
-        digest = _digest(offset, self._identity, body)
+        digest = _digest(offset, self._identity, pieces)
+        length = sum(map(len, pieces))
         try:
             with new.open("wb") as file:
-                file.write(_HEADER.pack(SNAPSHOT_MAGIC, offset, self._identity, len(body), digest))
-                file.write(body)
+                file.write(_HEADER.pack(SNAPSHOT_MAGIC, offset, self._identity, length, digest))
+                file.writelines(pieces)
                 file.flush()
                 os.fsync(file.fileno())
             new.replace(path)
@@ -103,12 +106,13 @@ class SnapshotStore:
             if identity != self._identity:
                 raise ValueError("it belongs to another matcher or network")
             body = file.read(length + 1)
-        if len(body) != length or _digest(offset, identity, body) != digest:
+        if len(body) != length or _digest(offset, identity, [body]) != digest:
             raise ValueError("its checksum is wrong")
         return Snapshot(offset, body)
 
 
-def _digest(offset: int, identity: bytes, body: bytes) -> bytes:
+def _digest(offset: int, identity: bytes, pieces: Sequence[bytes]) -> bytes:
     state = hashlib.blake2b(offset.to_bytes(8, "big") + identity, digest_size=32)
-    state.update(body)
+    for piece in pieces:
+        state.update(piece)
     return state.digest()
