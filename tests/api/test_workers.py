@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from soliton.api.app import build_app
 from soliton.api.errors import SERVER_REQUEST_TIMEOUT, ApiError
+from soliton.api.rest import scripts
 from soliton.api.workers import Watch, Workers
 from soliton.chain.transactions.set_script import TYPE as SET_SCRIPT
 from soliton.chain.transactions.set_script import SetScript
 from soliton.node.chain import Chain
 from soliton.ride.compiler import compile_source
 from soliton.ride.errors import Interrupted
-from tests.api.chain import AMOUNT, OTHER, RICH_ADDRESS, PrivateChain, address_of
+from tests.api.chain import (
+    AMOUNT,
+    OTHER,
+    RICH_ADDRESS,
+    PrivateChain,
+    address_of,
+    context_of,
+)
+from tests.api.client import call
 
 SOURCE = """{-# STDLIB_VERSION 6 #-}
 {-# CONTENT_TYPE DAPP #-}
@@ -47,11 +59,11 @@ def dapp(chain: PrivateChain) -> PrivateChain:
 
 
 @pytest.fixture
-def held() -> Iterator[Callable[[], int]]:
+def held() -> Iterator[Callable[[Watch], int]]:
     """Work that lasts until the test is over."""
     over = threading.Event()
 
-    def work() -> int:
+    def work(_watch: Watch) -> int:
         over.wait()
         return 1
 
@@ -64,12 +76,16 @@ def until_stopped(_chain: Chain, watch: Watch) -> int:
         watch()
 
 
+def given(number: int, _watch: Watch) -> int:
+    return number
+
+
 async def test_results_and_errors_come_back() -> None:
     workers = Workers()
-    assert await workers.run(lambda: 42) == 42
-    assert await asyncio.gather(*(workers.run(partial(int, n)) for n in range(9))) == [*range(9)]
+    assert await workers.run(lambda _watch: 42) == 42
+    assert await asyncio.gather(*(workers.run(partial(given, n)) for n in range(9))) == [*range(9)]
     with pytest.raises(ZeroDivisionError):
-        await workers.run(lambda: 1 // 0)
+        await workers.run(lambda _watch: 1 // 0)
 
 
 async def test_others_are_served_while_an_expression_is_evaluated(dapp: PrivateChain) -> None:
@@ -96,10 +112,10 @@ async def test_who_takes_too_long_is_stopped(chain: PrivateChain) -> None:
         with pytest.raises(ApiError) as caught:
             await workers.ask(chain.node, until_stopped)
         assert caught.value.kind is SERVER_REQUEST_TIMEOUT
-    assert await workers.run(lambda: 1) == 1
+    assert await workers.run(lambda _watch: 1) == 1
 
 
-async def test_more_than_there_are_places_for_are_refused(held: Callable[[], int]) -> None:
+async def test_more_than_there_are_places_for_are_refused(held: Callable[[Watch], int]) -> None:
     workers = Workers(threads=1, places=2, seconds=60)
     waiting = [asyncio.create_task(workers.run(held)) for _ in range(2)]
     await asyncio.sleep(0)
@@ -120,7 +136,7 @@ async def test_places_are_free_again_when_clients_leave(chain: PrivateChain) -> 
         await running
     while True:
         with contextlib.suppress(ApiError):
-            assert await workers.run(lambda: 1) == 1
+            assert await workers.run(lambda _watch: 1) == 1
             return
         await asyncio.sleep(0.001)
 
@@ -176,3 +192,27 @@ async def test_a_long_source_does_not_hold_others_up(chain: PrivateChain) -> Non
         await asyncio.sleep(0.01)
     assert served > 1
     assert running.result().status == 400
+
+
+@pytest.mark.parametrize(
+    ("route", "worker"), [("compileCode", "compile_source"), ("estimate", "estimate_by")]
+)
+async def test_a_compiler_that_takes_too_long_is_stopped(
+    chain: PrivateChain, monkeypatch: pytest.MonkeyPatch, route: str, worker: str
+) -> None:
+    def endless(*_arguments: object, watch: Watch, **_options: object) -> object:
+        while True:
+            watch()
+
+    script = compile_source("{-# STDLIB_VERSION 6 #-}\ntrue").script.source
+    body = b"base64:" + base64.b64encode(script)
+    monkeypatch.setattr(scripts, worker, endless)
+    workers = Workers(threads=1, seconds=0.05)
+    app = build_app(replace(context_of(chain.node), workers=workers))
+    for _ in range(3):
+        # One thread is enough for all of them: each comes to its end.
+        answer = await call(
+            app, f"POST /utils/script/{route}", body, {"Content-Type": "text/plain"}
+        )
+        assert (answer.status, answer.json()["error"]) == (503, 5031)  # type: ignore[index]
+    assert await workers.run(lambda _watch: 1) == 1

@@ -83,14 +83,14 @@ class Workers:
 
         return await self._result(run, watch)
 
-    async def run(self, work: Callable[[], T]) -> T:
+    async def run(self, work: Callable[[Watch], T]) -> T:
         """What work without a chain comes to; raises as ``ask`` does."""
         self._take_place()
         watch = Watch()
 
         def run() -> T:
             watch()
-            return work()
+            return work(watch)
 
         return await self._result(run, watch)
 

@@ -7,6 +7,12 @@ import threading
 import pytest
 
 from soliton.ride.compiler import CompileError, compile_source
+from soliton.ride.compiler.errors import Source
+from soliton.ride.compiler.fragment import compile_fragment
+from soliton.ride.compiler.parser import parse_expression
+from soliton.ride.errors import Interrupted
+from soliton.ride.estimators import estimate
+from soliton.ride.expressions import DApp
 
 HEAD = "{-# STDLIB_VERSION 6 #-}\nlet a = true\n"
 MANY = 20_000
@@ -47,3 +53,68 @@ def test_a_long_chain_needs_no_deep_stack(text: str) -> None:
         threading.stack_size(before)
     thread.join()
     assert len(found) == 1
+
+
+class Watch:
+    """Counts how often the compiler asks, and stops it at one of these times."""
+
+    def __init__(self, stops_at: int = -1) -> None:
+        self.asked = 0
+        self._stops_at = stops_at
+
+    def __call__(self) -> None:
+        self.asked += 1
+        if self.asked == self._stops_at:
+            raise Interrupted("enough")
+
+
+@pytest.mark.parametrize("text", CHAINS.values(), ids=CHAINS.keys())
+def test_whoever_watches_is_asked_all_the_time_and_can_stop_it(text: str) -> None:
+    watch = Watch()
+    with pytest.raises(CompileError):
+        compile_source(HEAD + text, watch=watch)
+    assert watch.asked >= len(text) // 300
+    for stops_at in (1, watch.asked // 2, watch.asked):
+        stopping = Watch(stops_at)
+        with pytest.raises(Interrupted):
+            compile_source(HEAD + text, watch=stopping)
+        assert stopping.asked == stops_at
+
+
+def test_reading_and_checking_are_both_watched() -> None:
+    text = "[" + "1, " * MANY + "1] == nil"
+    source = Watch()
+    parse_expression(Source(text, watch=source), 6)
+    both = Watch()
+    with pytest.raises(CompileError):
+        compile_source(HEAD + text, watch=both)
+    assert source.asked > MANY and both.asked - source.asked > MANY
+
+
+def test_a_fragment_is_watched() -> None:
+    watch = Watch(MANY // 2)
+    with pytest.raises(Interrupted):
+        compile_fragment("1" + "+1" * MANY, 6, DApp(b"", (), ()), watch)
+
+
+DEAR = f"""{{-# STDLIB_VERSION 4 #-}}
+{{-# CONTENT_TYPE DAPP #-}}
+let a0 = 1
+{"".join(f"let a{number} = a{number - 1} + a{number - 1}{chr(10)}" for number in range(1, 300))}
+{
+    "".join(
+        f"@Callable(i){chr(10)}func c{number}() = [IntegerEntry('', a299)]{chr(10)}"
+        for number in range(50)
+    ).replace("'", '"')
+}
+"""
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+def test_estimating_is_watched(version: int) -> None:
+    script = compile_source(DEAR, check_complexity=False).script
+    watch = Watch()
+    estimate(script, version, watch=watch)
+    assert watch.asked > 10
+    with pytest.raises(Interrupted):
+        estimate(script, version, watch=Watch(watch.asked))

@@ -141,7 +141,7 @@ def _evaluate(asked: _Asked, script: Script, chain: Chain, context: Context) -> 
     if expression.startswith(BASE64_PREFIX):
         code = read_expression(_read(decode_base64, expression), script.version)
     else:
-        code = compile_fragment(expression, script.version, content)
+        code = compile_fragment(expression, script.version, content, context.watch)
     fee = context.rules.fees.base[_INVOKE_SCRIPT]
     return try_expression(address, code, Caller(nobody, _NO_KEY, b"", fee), trials)
 

@@ -29,6 +29,7 @@ from soliton.api.json_transactions import Members
 from soliton.api.lookup import is_oldest, node_of
 from soliton.api.rest import examples
 from soliton.api.routes import BOOLEAN, POST, Body, BodyKind, Route, query_parameter
+from soliton.api.workers import Watch
 from soliton.chain.features import Feature
 from soliton.chain.json_kinds import encode_base64
 from soliton.ledger.scripts import FREE_VERIFIER_COMPLEXITY
@@ -119,7 +120,7 @@ async def _compile(
     version = _default_version(node) if default_version is None else default_version
     rules = _estimation_rules(node)
 
-    def work() -> tuple[Script, Estimate]:
+    def work(watch: Watch) -> tuple[Script, Estimate]:
         compiled = compile_source(
             source,
             libraries=libraries,
@@ -128,11 +129,12 @@ async def _compile(
             default_version=version,
             script_type=script_type,
             content_type=content_type,
+            watch=watch,
         )
         said, script = compiled.directives, compiled.script
         if said.script == CALL:
             raise RideError("expressions that are called cannot be sent to this chain")
-        numbers = estimate_by(rules.current, script, old_verifier=rules.old_verifier)
+        numbers = estimate_by(rules.current, script, old_verifier=rules.old_verifier, watch=watch)
         check_limits(script, numbers, rules.reduced_verifier_limit and said.script != ASSET)
         if said.content == LIBRARY:
             numbers = Estimate(numbers.max, 0, {})
@@ -181,9 +183,9 @@ async def estimate(request: Request) -> Members:
     node, text = node_of(request), request.body_text()
     rules = _estimation_rules(node)
 
-    def work() -> Estimate:
+    def work(watch: Watch) -> Estimate:
         script = parse_script_text(text)
-        numbers = estimate_by(rules.current, script, old_verifier=rules.old_verifier)
+        numbers = estimate_by(rules.current, script, old_verifier=rules.old_verifier, watch=watch)
         check_limits(script, numbers, reduced_verifier_limit=False)
         return numbers
 
@@ -202,7 +204,7 @@ async def decompile_script(request: Request) -> Members:
     """The source of a compiled script."""
     text = request.body_text().strip()
 
-    def work() -> tuple[Script, str]:
+    def work(_watch: Watch) -> tuple[Script, str]:
         script = parse_script_text(text)
         return script, decompile(script)
 

@@ -200,6 +200,7 @@ class Checker:
 
     def call(self, node: Node, name: str, arguments: list[Typed]) -> Typed:
         """The call of whatever the name means for arguments of these types."""
+        self.source.watch()
         signatures: tuple[Signature, ...] | None = self.functions.get(name)
         if signatures is None:
             constructor = self.library.constructors.get(name)
@@ -247,6 +248,7 @@ class Checker:
         branches = []
         rest: Node = node
         while type(rest) is Choice:
+            self.source.watch()
             condition = self.local(rest.condition)
             if not equivalent(condition.type, BOOLEAN):
                 raise self.error(
@@ -313,6 +315,7 @@ class Checker:
 
     def let(self, node: LetNode) -> tuple[Let, Type]:
         """A compiled value and its type; the name is not yet in scope."""
+        self.source.watch()
         self.check_name(node, may_shadow=node.may_shadow)
         value = self.expression(node.value)
         return Let(node.name, value.expression), node.type or value.type
@@ -323,6 +326,7 @@ class Checker:
         """A compiled function, the types of its parameters and of its result; the name is not yet
         in scope.
         """
+        self.source.watch()
         self.check_name(node, may_shadow=node.name in allowed)
         names = [name for name, _, _ in node.parameters]
         if len(set(names)) != len(names):

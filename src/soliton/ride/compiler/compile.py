@@ -10,7 +10,7 @@ Source: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang/
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
@@ -74,13 +74,15 @@ def compile_source(
     default_version: int = heads.DEFAULT_VERSION,
     script_type: str | None = None,
     content_type: str | None = None,
+    watch: Callable[[], None] | None = None,
 ) -> Compiled:
     """The script of a source; raises ``CompileError``.
 
     ``libraries`` are the texts of what the source imports, by the names it gives them. ``compact``
     and ``remove_unused`` make dApps smaller and do nothing to expressions. ``check_complexity``
     refuses what no chain with all features would take, by its estimator. ``script_type`` and
-    ``content_type`` hold in place of what the source says about that.
+    ``content_type`` hold in place of what the source says about that. ``watch`` is called again and
+    again while this goes on, and raises to stop it.
     """
     if len(text) > MAX_SOURCE_CHARS:
         raise CompileError(f"the source has more than {MAX_SOURCE_CHARS} characters")
@@ -89,7 +91,7 @@ def compile_source(
         said = msgspec.structs.replace(said, script=script_type)
     if content_type is not None:
         said = msgspec.structs.replace(said, content=content_type)
-    source = link(text, said, libraries or {})
+    source = link(text, said, libraries or {}, watch)
     if len(source.text) > MAX_SOURCE_CHARS:
         raise CompileError(f"source and libraries have more than {MAX_SOURCE_CHARS} characters")
     content: Expression | DApp
@@ -100,7 +102,7 @@ def compile_source(
             content = _expression(source, said)
     script = make_script(said.version, content)
     _check_size(script, said)
-    return Compiled(script, said, _estimate(script, said) if check_complexity else None)
+    return Compiled(script, said, _estimate(script, said, watch) if check_complexity else None)
 
 
 def compile_value(
@@ -133,7 +135,7 @@ def _expression(source: Source, said: Directives) -> Expression:
     if said.script == heads.CALL:
         return _called_expression(checker, source, said)
     if said.content == heads.LIBRARY:
-        source = Source(source.text + "\nunit", source.imported)
+        source = Source(source.text + "\nunit", source.imported, source.watch)
         checker = Checker(source, _without_transaction(checker.library))
         return checker.expression(parse_expression(source, said.version)).expression
     result = checker.expression(parse_expression(source, said.version))
@@ -189,10 +191,10 @@ def _has_functions(expression: Expression) -> bool:
     return False
 
 
-def _estimate(script: Script, said: Directives) -> Estimate:
+def _estimate(script: Script, said: Directives, watch: Callable[[], None] | None) -> Estimate:
     place = Place.FREE_CALL if said.script == heads.CALL else Place.EXPRESSION
     try:
-        numbers = estimate(script, LATEST_ESTIMATOR, let_fixes=True, place=place)
+        numbers = estimate(script, LATEST_ESTIMATOR, let_fixes=True, place=place, watch=watch)
         check_limits(script, numbers, said.script == heads.ACCOUNT, place)
     except RideError as error:
         raise CompileError(str(error), "split it into several functions or calls") from None

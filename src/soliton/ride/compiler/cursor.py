@@ -22,6 +22,7 @@ class Cursor:
 
     def __init__(self, source: Source, version: int) -> None:
         self._source = source
+        self._watch = source.watch
         self._text = source.text
         self._size = len(source.text)
         self._version = version

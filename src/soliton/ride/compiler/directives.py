@@ -11,7 +11,7 @@ and ``lang/script/ScriptPreprocessor.scala``.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
@@ -93,7 +93,12 @@ def _check(directives: Directives) -> None:
         )
 
 
-def link(text: str, directives: Directives, libraries: Mapping[str, str]) -> Source:
+def link(
+    text: str,
+    directives: Directives,
+    libraries: Mapping[str, str],
+    watch: Callable[[], None] | None = None,
+) -> Source:
     """The source with the declarations of its imports in place of the directive."""
     missing = [name for name in directives.imports if name not in libraries]
     if missing:
@@ -108,7 +113,7 @@ def link(text: str, directives: Directives, libraries: Mapping[str, str]) -> Sou
     declarations = "\n".join(parts)
     found = _IMPORT.search(text)
     if not directives.imports or found is None:
-        return Source(text)
+        return Source(text, watch=watch)
     linked = text[: found.start()] + declarations + text[found.end() :]
     length = found.end() - found.start()
-    return Source(linked, (found.start(), found.end(), len(declarations) - length))
+    return Source(linked, (found.start(), found.end(), len(declarations) - length), watch)

@@ -7,7 +7,7 @@ checks (``parser``, ``checker``, ``contract``).
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -30,6 +30,10 @@ class CompileError(RideError):
         self.column = column
 
 
+def _unwatched() -> None:
+    """Nobody stops the compiler."""
+
+
 @contextmanager
 def bounded() -> Iterator[None]:
     """Turns what goes beyond the limits of depth and of types into ``CompileError``."""
@@ -47,11 +51,19 @@ class Source:
     """A source text with the libraries that it imports already in it.
 
     Offsets are those of the linked text. ``place`` counts in the text that the author wrote.
+    ``watch`` is called at each operand, call and declaration, when that is read and when it is
+    checked; it raises to stop the compiler.
     """
 
-    __slots__ = ("_astral", "imported", "text")
+    __slots__ = ("_astral", "imported", "text", "watch")
 
-    def __init__(self, text: str, imported: tuple[int, int, int] | None = None) -> None:
+    def __init__(
+        self,
+        text: str,
+        imported: tuple[int, int, int] | None = None,
+        watch: Callable[[], None] | None = None,
+    ) -> None:
+        self.watch: Final = watch or _unwatched
         self.text: Final = text
         self.imported: Final = imported
         """Begin and end of the import directive in the author's text, and by how much the

@@ -8,6 +8,8 @@ Source: wavesplatform/Waves
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from soliton.ride.compiler.checker import Checker
@@ -19,10 +21,12 @@ from soliton.ride.expressions import DApp, Expression, Func, Let
 from soliton.ride.types import ANY, NOTHING
 
 
-def compile_fragment(text: str, version: int, dapp: DApp) -> Expression:
+def compile_fragment(
+    text: str, version: int, dapp: DApp, watch: Callable[[], None] | None = None
+) -> Expression:
     """The expression of a source; raises ``CompileError``.
 
-    A compiled dApp does not tell types: its names fit everywhere.
+    A compiled dApp does not tell types: its names fit everywhere. ``watch`` raises to stop this.
     """
     if len(text) > MAX_SOURCE_CHARS:
         raise CompileError(f"the source has more than {MAX_SOURCE_CHARS} characters")
@@ -35,7 +39,7 @@ def compile_fragment(text: str, version: int, dapp: DApp) -> Expression:
             case Func(name, parameters):
                 own = Signature(name, (ANY,) * len(parameters), NOTHING)
                 functions[name] = (own, *functions.get(name, ()))
-    source = Source(text)
+    source = Source(text, watch=watch)
     extended = msgspec.structs.replace(known, variables=variables, functions=functions)
     with bounded():
         return Checker(source, extended).expression(parse_expression(source, version)).expression

@@ -225,6 +225,7 @@ class Parser(Cursor):
         return operands[0]
 
     def _operand(self, *, blocks: bool, commented: bool = False) -> Node:
+        self._watch()
         prefixes: list[tuple[int, str]] = []
         while True:
             commented = self._commented_gap() or commented
@@ -356,6 +357,7 @@ class Parser(Cursor):
             assert gap is not None
             if not self._text.startswith(".", gap.end()):
                 return subject
+            self._watch()
             self._place = gap.end() + 1
             subject = self._member(start, subject)
 

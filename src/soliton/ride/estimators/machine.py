@@ -32,6 +32,8 @@ MAX_DEPTH: Final = 200_000
 suffice for half of them, unless functions or values come to mention themselves: by redeclared
 names they can, and the reference would never end.
 """
+WATCHED_STEPS: Final = 1_024
+"""Whoever watches an estimation is asked so often whether it shall go on."""
 MAX_LONG: Final = 2**63 - 1
 MIN_LONG: Final = -(2**63)
 
@@ -53,10 +55,18 @@ class EstimationTooLong(EstimationError):
 class Walk:
     """The walks of one estimation: they share the bound on their steps."""
 
-    __slots__ = ("_left", "_max_steps", "_open")
+    __slots__ = ("_left", "_max_steps", "_open", "_watch")
 
-    def __init__(self, open_node: Callable[[Expression], int | Steps], max_steps: int) -> None:
-        """``open_node`` gives the cost of a simple node, or the steps that lead to it."""
+    def __init__(
+        self,
+        open_node: Callable[[Expression], int | Steps],
+        max_steps: int,
+        watch: Callable[[], None] | None = None,
+    ) -> None:
+        """``open_node`` gives the cost of a simple node, or the steps that lead to it; ``watch``
+        raises to stop the walk.
+        """
+        self._watch = watch
         self._open = open_node
         self._max_steps = max_steps
         self._left = max_steps
@@ -78,7 +88,7 @@ class Walk:
         """What steps lead to; raises ``EstimationError``."""
         waiting: list[Steps] = []
         open_node = self._open
-        left = self._left
+        left, watch = self._left, self._watch
         while True:
             try:
                 if type(outcome) is int:
@@ -99,6 +109,8 @@ class Walk:
             left -= 1
             if left < 0:
                 raise self._too_long()
+            if watch is not None and left % WATCHED_STEPS == 0:
+                watch()
             outcome = open_node(node)
 
 

@@ -15,7 +15,7 @@ Sources: wavesplatform/Waves
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, cast
 
 import msgspec
@@ -71,6 +71,7 @@ def estimate(
     let_fixes: bool = False,
     old_verifier: bool = False,
     place: Place = Place.EXPRESSION,
+    watch: Callable[[], None] | None = None,
 ) -> Estimate:
     """Estimate a script by the rules of one of ``VERSIONS``, without any limit.
 
@@ -84,6 +85,7 @@ def estimate(
         script,
         old_verifier=old_verifier,
         place=place,
+        watch=watch,
     )
 
 
@@ -146,32 +148,46 @@ def estimate_by(
     *,
     old_verifier: bool = False,
     place: Place = Place.EXPRESSION,
+    watch: Callable[[], None] | None = None,
 ) -> Estimate:
-    """Estimate a script with an estimator; raises ``EstimationError``."""
+    """Estimate a script with an estimator; ``watch`` is called now and then, and raises to stop it.
+
+    Raises ``EstimationError``.
+    """
     content = script.content
     if not isinstance(content, DApp):
-        total = expression_cost(estimator, script.version, content, place)
+        total = expression_cost(estimator, script.version, content, place, watch)
         return Estimate(total, 0 if place is Place.FREE_CALL else total, {})
-    return DAppEstimation(estimator, script.version, content, old_verifier).all()
+    return DAppEstimation(estimator, script.version, content, old_verifier, watch).all()
 
 
 def expression_cost(
-    estimator: Estimator, version: int, expression: Expression, place: Place
+    estimator: Estimator,
+    version: int,
+    expression: Expression,
+    place: Place,
+    watch: Callable[[], None] | None = None,
 ) -> int:
     """The complexity of an expression that is a script; raises ``EstimationError``."""
     if version >= _FIRST_WITH_FREE_CALLS:
         expression = Block(Let(_FREE_CALL_INVOCATION, TRUE), expression)
     if estimator.number < 3:
-        return _by_names(estimator, version, place, expression)
-    return third.Estimation(estimator.edition, costs(version, place)).cost(expression)
+        return _by_names(estimator, version, place, expression, watch)
+    return third.Estimation(estimator.edition, costs(version, place), watch).cost(expression)
 
 
 class DAppEstimation:
     """The estimation of one dApp by one estimator, function by function."""
 
     def __init__(
-        self, estimator: Estimator, version: int, dapp: DApp, old_verifier: bool = False
+        self,
+        estimator: Estimator,
+        version: int,
+        dapp: DApp,
+        old_verifier: bool = False,
+        watch: Callable[[], None] | None = None,
     ) -> None:
+        self._watch = watch
         self._estimator = estimator
         self._version = version
         self._dapp = dapp
@@ -229,22 +245,30 @@ class DAppEstimation:
         if self._estimator.number < 3:
             for declaration in reversed(declarations):
                 expression = Block(declaration, expression)
-            return _by_names(self._estimator, self._version, place, expression)
+            return _by_names(self._estimator, self._version, place, expression, self._watch)
         declared = self._declared.get(place)
         if declared is None:
-            estimation = third.Estimation(self._estimator.edition, costs(self._version, place))
+            estimation = third.Estimation(
+                self._estimator.edition, costs(self._version, place), self._watch
+            )
             declared = self._declared[place] = estimation.after(declarations)
         return declared.cost(expression)
 
 
-def _by_names(estimator: Estimator, version: int, place: Place, expression: Expression) -> int:
+def _by_names(
+    estimator: Estimator,
+    version: int,
+    place: Place,
+    expression: Expression,
+    watch: Callable[[], None] | None,
+) -> int:
     """Estimate with one of the first two, which want all names to be known."""
     table = costs(version, place)
     if None in table.values():
         raise EstimationError(third.CALL_FROM_VERIFIER)
     known = cast(Mapping[int | str, int], table)
     rules = first.estimate if estimator.number == 1 else second.estimate
-    return rules(known, names(version, place), expression)
+    return rules(known, names(version, place), expression, watch)
 
 
 def _may_call_dapps(dapp: DApp, body: Expression) -> bool:

@@ -15,7 +15,7 @@ Source: wavesplatform/Waves
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Final
 
@@ -44,12 +44,15 @@ _PASSED: Final[_Value] = (False, 1)
 
 
 def estimate(
-    costs: Mapping[int | str, int], names: AbstractSet[str], expression: Expression
+    costs: Mapping[int | str, int],
+    names: AbstractSet[str],
+    expression: Expression,
+    watch: Callable[[], None] | None = None,
 ) -> int:
     """The complexity of an expression, given the costs of the library's functions and the names of
     its values; raises ``EstimationError``.
     """
-    walk = Walk(_Second(costs, names).open, MAX_STEPS_BEFORE)
+    walk = Walk(_Second(costs, names).open, MAX_STEPS_BEFORE, watch)
     return wrapped(walk.cost(expression))
 
 

@@ -21,7 +21,7 @@ Source: wavesplatform/Waves
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
@@ -159,7 +159,12 @@ class Estimation:
     one that must not be called.
     """
 
-    def __init__(self, edition: Edition, costs: Mapping[int | str, int | None]) -> None:
+    def __init__(
+        self,
+        edition: Edition,
+        costs: Mapping[int | str, int | None],
+        watch: Callable[[], None] | None = None,
+    ) -> None:
         self._fix_overflow = edition.fix_overflow
         self._overhead = int(edition.overhead)
         self._let_fixes = edition.let_fixes
@@ -168,7 +173,7 @@ class Estimation:
         self._mentioned: set[str] = set()
         self._values: dict[str, _Value] = {}
         self._arguments = _NO_NAMES
-        self._walk = Walk(self._open, MAX_STEPS)
+        self._walk = Walk(self._open, MAX_STEPS, watch)
 
     def cost(self, expression: Expression) -> int:
         """The complexity of an expression; raises ``EstimationError``."""
