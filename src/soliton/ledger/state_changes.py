@@ -177,6 +177,9 @@ MAX_SHOWN_DEPTH: Final = 100
 def value_json(value: Value, levels: int = MAX_SHOWN_DEPTH) -> JsonObject:
     """A value of the script language with its type; what is deeper than so many ``levels`` is
     shown as if it were empty.
+
+    Source: wavesplatform/Waves
+    ``node/src/main/scala/com/wavesplatform/serialization/ScriptValuesJson.scala``.
     """
     match value:
         case bool():
@@ -184,7 +187,8 @@ def value_json(value: Value, levels: int = MAX_SHOWN_DEPTH) -> JsonObject:
         case int():
             return {"type": "Int", "value": value}
         case BigInt():
-            return {"type": "BigInt", "value": str(value.value)}
+            # A number of up to 155 digits; the writer of JSON knows 64 bits only.
+            return {"type": "BigInt", "value": msgspec.Raw(str(value.value).encode("ascii"))}
         case str():
             return {"type": "String", "value": value}
         case bytes():

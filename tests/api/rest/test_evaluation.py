@@ -53,6 +53,20 @@ async def ask(chain: PrivateChain, body: dict[str, object], query: str = "") -> 
     return found
 
 
+@pytest.mark.parametrize("value", [0, -1, 2**63, -(2**511), 2**511 - 1, 10**30])
+async def test_big_numbers_are_numbers(dapp: PrivateChain, value: int) -> None:
+    """Strings only for clients that ask for them."""
+    body = {"expr": f'let a = parseBigIntValue("{value}")\n[a] == nil || a == a'}
+    traced = await dapp.post(URL + "?trace=true", body)
+    assert traced.body.count(b'"name":"a","type":"BigInt","value":%d}' % value) == 1
+    expression = {"expr": f'parseBigIntValue("{value}")'}
+    plain = await dapp.post(URL, expression)
+    assert b'"result":{"type":"BigInt","value":%d}' % value in plain.body
+    wish = {"Accept": "application/json;large-significand-format=string"}
+    strings: Any = (await dapp.post(URL, expression, wish)).json()
+    assert strings["result"] == {"type": "BigInt", "value": str(value)}
+
+
 async def test_expressions(dapp: PrivateChain) -> None:
     found = await ask(dapp, {"expr": "twice(20) + 2"})
     assert found["result"] == {"type": "Int", "value": 42}
