@@ -18,6 +18,7 @@ from soliton.matcher.node_client import Broadcast, BroadcastAnswer, NodeUpdate
 from soliton.matcher.orders_db import OrdersDatabase
 from soliton.matcher.settings import Settlement as SettlementSettings
 from soliton.matcher.settlement import FINAL_DEPTH, Settlement
+from soliton.matcher.turns import SLICE
 from tests.matcher.kit import ALICE, CHAIN_ID, MATCHER, FakeNode, address_of, eventually
 
 NOW = 1_700_000_000_000
@@ -48,13 +49,13 @@ class Setting:
     refused: list[tuple[bytes, str]] = field(default_factory=list)
     lost: list[bytes] = field(default_factory=list)
 
-    def follow(self, **parts: object) -> None:
+    async def follow(self, **parts: object) -> None:
         update = NodeUpdate(self.node._status())
-        self.settlement.follow(msgspec.structs.replace(update, **parts))
+        await self.settlement.follow(msgspec.structs.replace(update, **parts))
 
-    def mine(self, *transactions: AnyTransaction) -> None:
+    async def mine(self, *transactions: AnyTransaction) -> None:
         self.node.height += 1
-        self.follow(confirmed=tuple((each.id, self.node.height) for each in transactions))
+        await self.follow(confirmed=tuple((each.id, self.node.height) for each in transactions))
 
 
 @pytest_asyncio.fixture
@@ -85,10 +86,10 @@ async def test_one_that_the_node_shows_is_not_sent_again(setting: Setting) -> No
     setting.settlement.add(first)
     setting.settlement.add(first)
     await eventually(lambda: len(setting.node.sent) == 1)
-    setting.follow(appeared=(first,))
+    await setting.follow(appeared=(first,))
     await asyncio.sleep(0.06)
     assert len(setting.node.sent) == 1
-    setting.mine(first)
+    await setting.mine(first)
     assert len(setting.settlement) == 0
     assert setting.settlement.counts.confirmed == 1
 
@@ -102,8 +103,8 @@ async def test_one_that_the_node_does_not_show_is_sent_again(
     setting.settlement.add(first)
     await eventually(lambda: len(setting.node.sent) >= 3)
     assert {each.id for each in setting.node.sent} == {first.id}
-    setting.follow(appeared=(first,))
-    setting.follow(vanished=(first.id,))
+    await setting.follow(appeared=(first,))
+    await setting.follow(vanished=(first.id,))
     count = len(setting.node.sent)
     await eventually(lambda: len(setting.node.sent) > count)
 
@@ -155,18 +156,18 @@ async def test_rolled_back_ones_are_sent_again_until_they_are_deep(setting: Sett
     first = transaction(1)
     setting.settlement.add(first)
     await eventually(lambda: len(setting.node.sent) == 1)
-    setting.mine(first)
+    await setting.mine(first)
     height = setting.node.height
     setting.node.height -= 1
-    setting.follow(rolled_back_to=height - 1)
+    await setting.follow(rolled_back_to=height - 1)
     assert setting.lost == [first.id]
     await eventually(lambda: len(setting.node.sent) == 2)
-    setting.mine(first)
+    await setting.mine(first)
     setting.node.height += FINAL_DEPTH - 1
-    setting.follow()
+    await setting.follow()
     assert set(setting.database.pending()) == {first.id}
     setting.node.height += 1
-    setting.follow()
+    await setting.follow()
     assert setting.database.pending() == {}
 
 
@@ -194,3 +195,31 @@ async def test_a_node_that_is_down_is_waited_for(
     setting.node.down = False
     await eventually(lambda: len(setting.node.sent) >= 1)
     assert setting.refused == []
+
+
+async def test_others_go_on_while_many_are_confirmed_and_rolled_back(setting: Setting) -> None:
+    many = [transaction(number) for number in range(5 * SLICE)]
+    for each in many:
+        setting.settlement.add(each)
+    await eventually(lambda: len(setting.node.sent) >= len(many), 20)
+    turns = [0]
+
+    async def others() -> None:
+        while True:
+            turns[-1] += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(others())
+    await setting.mine(*many)
+    assert len(setting.settlement) == 0
+    turns.append(0)
+    await setting.follow(rolled_back_to=setting.node.height - 1)
+    assert setting.lost == [each.id for each in many]
+    assert setting.settlement.unconfirmed() == setting.lost
+    turns.append(0)
+    await setting.mine(*many)
+    setting.node.height += FINAL_DEPTH
+    await setting.follow()
+    assert setting.database.pending() == {}
+    task.cancel()
+    assert min(turns) >= 5

@@ -23,6 +23,7 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.matcher.node_client import AccountState, NodeClient, NodeUpdate
 from soliton.matcher.spending import Decimals, Spending, spending_of
+from soliton.matcher.turns import in_turns
 from soliton.matching.balances import AccountBalances, BalanceChanges
 from soliton.matching.events import OrderExecuted
 from soliton.matching.model import ActiveOrder
@@ -83,6 +84,8 @@ class Accounts:
         # Sums over the pool: an account may have thousands of transactions there.
         self._spent: dict[Address, Amounts] = {}
         self._unobserved: dict[bytes, list[Address]] = {}
+        # Whose unconfirmed transactions are others, until their balances show it.
+        self._touched: dict[Address, set[AssetId | None]] = {}
         self.over = False
         """Set when nobody follows the node for these accounts any more."""
 
@@ -205,9 +208,6 @@ class Accounts:
 
     def give_up(self, transaction_id: bytes) -> None:
         """An exchange will never be on the chain."""
-        self._observe(transaction_id)
-
-    def _observe(self, transaction_id: bytes) -> None:
         for owner in self._unobserved.pop(transaction_id, ()):
             account = self._watched.get(owner)
             if account is not None:
@@ -223,34 +223,37 @@ class Accounts:
         """Bring all watched accounts to what has happened; raises ``NodeUnavailable``, and then has
         to be called again with ``changed=None``.
         """
-        touched: dict[Address, set[AssetId | None]] = {}
-        self._follow_pool(update, touched)
-        for transaction_id, _ in update.confirmed:
-            self._observe(transaction_id)
+        await self._follow_pool(update)
         states = await self._read_changed(update.changed)
         certain = not states or await self._node.status() == update.status
-        for address in touched.keys() | states.keys():
+        # An account's transactions count as seen together with the balances that they have led to:
+        # in between, what they took would be free.
+        seen: dict[Address, list[bytes]] = {}
+        shown = (*(each.id for each in update.appeared), *(each for each, _ in update.confirmed))
+        for transaction_id in shown:
+            for owner in self._unobserved.pop(transaction_id, ()):
+                seen.setdefault(owner, []).append(transaction_id)
+        async for address in in_turns(self._touched.keys() | states.keys() | seen.keys()):
+            assets = self._touched.pop(address, set())
             account = self._watched.get(address)
             if account is not None:
-                assets = touched.get(address, set())
+                for transaction_id in seen.get(address, ()):
+                    assets |= account.balances.observed(transaction_id, (), {}).assets
                 self._bring(account, assets, states.get(address), certain=certain)
 
-    def _follow_pool(self, update: NodeUpdate, touched: dict[Address, set[AssetId | None]]) -> None:
-        for transaction in update.appeared:
-            if transaction.id in self._pool:
-                continue
-            spending = spending_of(transaction, self._decimals)
-            self._pool[transaction.id] = spending
-            for address, amounts in spending.items():
-                self._spend(address, amounts, 1)
-                touched.setdefault(address, set()).update(amounts)
-            self._observe(transaction.id)
-        for transaction_id in update.vanished:
+    async def _follow_pool(self, update: NodeUpdate) -> None:
+        async for transaction in in_turns(update.appeared):
+            if transaction.id not in self._pool:
+                spending = spending_of(transaction, self._decimals)
+                self._pool[transaction.id] = spending
+                for address, amounts in spending.items():
+                    self._spend(address, amounts, 1)
+        async for transaction_id in in_turns(update.vanished):
             for address, amounts in self._pool.pop(transaction_id, {}).items():
                 self._spend(address, amounts, -1)
-                touched.setdefault(address, set()).update(amounts)
 
     def _spend(self, address: Address, amounts: Amounts, sign: int) -> None:
+        self._touched.setdefault(address, set()).update(amounts)
         spent = self._spent.setdefault(address, {})
         for asset_id, amount in amounts.items():
             total = spent.get(asset_id, 0) + sign * amount

@@ -36,7 +36,7 @@ async def follow_node(
     """Follow for ever; ``followed`` is set after the first update."""
     async for news in node.updates():
         update = news
-        settlement.follow(update)
+        await settlement.follow(update)
         while True:
             try:
                 await chain.follow(update)

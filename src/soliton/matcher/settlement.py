@@ -28,6 +28,7 @@ from soliton.matcher.errors import NodeUnavailable
 from soliton.matcher.node_client import Broadcast, NodeClient, NodeUpdate
 from soliton.matcher.orders_db import OrdersDatabase, PendingRecord
 from soliton.matcher.settings import Settlement as SettlementSettings
+from soliton.matcher.turns import in_turns
 
 FINAL_DEPTH: Final = 100
 """A transaction under so many blocks cannot be rolled back by the network."""
@@ -80,6 +81,8 @@ class Settlement:
         self._on_refused = on_refused
         self._on_lost = on_lost
         self._pending: dict[bytes, _Sent] = {}
+        # The same by the height at which they are on the chain, 0 for those that are not.
+        self._at: dict[int, dict[bytes, _Sent]] = {0: {}}
         self._to_send: deque[bytes] = deque()
         self._wake = asyncio.Event()
         self._height = 0
@@ -89,11 +92,11 @@ class Settlement:
 
     def __len__(self) -> int:
         """How many transactions are not on the chain."""
-        return sum(1 for each in self._pending.values() if not each.height)
+        return len(self._at[0])
 
     def unconfirmed(self) -> list[bytes]:
         """The transactions that are not on the chain."""
-        return [key for key, sent in self._pending.items() if not sent.height]
+        return list(self._at[0])
 
     def tasks(self) -> list[Coroutine[None, None, None]]:
         """What has to run as long as the matcher does."""
@@ -104,7 +107,7 @@ class Settlement:
     def rest(self) -> None:
         """Only write down what has to be sent: somebody else sends it, or nobody can yet."""
         self.is_active = False
-        self._pending = {}
+        self._pending, self._at = {}, {0: {}}
         self._to_send.clear()
 
     def load(self) -> None:
@@ -113,7 +116,22 @@ class Settlement:
         self.forget_old()
         self.is_active = True
         for transaction_id, record in self._database.pending().items():
-            self._pending[transaction_id] = _Sent(record.created, None, record.height)
+            self._watch(transaction_id, _Sent(record.created, None, record.height))
+
+    def _watch(self, transaction_id: bytes, sent: _Sent) -> None:
+        self._pending[transaction_id] = sent
+        self._at.setdefault(sent.height, {})[transaction_id] = sent
+
+    def _unwatch(self, transaction_id: bytes) -> None:
+        sent = self._pending.pop(transaction_id, None)
+        if sent is not None:
+            self._leave_height(transaction_id, sent)
+
+    def _leave_height(self, transaction_id: bytes, sent: _Sent) -> None:
+        there = self._at[sent.height]
+        del there[transaction_id]
+        if not there and sent.height:
+            del self._at[sent.height]
 
     def forget_old(self) -> None:
         """Let go of what no node would take any more, whatever became of it."""
@@ -132,7 +150,7 @@ class Settlement:
                 self._note_height(transaction_id, sent, height)
             if not height:
                 self._queue(transaction_id, sent)
-        self._forget_deep()
+        await self._forget_deep()
 
     def add(self, transaction: AnyTransaction) -> None:
         """Bring a new transaction onto the chain."""
@@ -144,33 +162,37 @@ class Settlement:
             # A journal that is read again from long ago: its exchanges are settled, or lost.
             self._database.settle(transaction.id)
         elif self.is_active:
-            sent = self._pending[transaction.id] = _Sent(transaction.timestamp, transaction)
+            sent = _Sent(transaction.timestamp, transaction)
+            self._watch(transaction.id, sent)
             self._queue(transaction.id, sent)
 
-    def follow(self, update: NodeUpdate) -> None:
-        """What has happened on the node."""
+    async def follow(self, update: NodeUpdate) -> None:
+        """What has happened on the node; others go on in between."""
         higher = update.status.height > self._height
         self._height = update.status.height
         if update.rolled_back_to is not None:
-            self._roll_back(update.rolled_back_to)
+            await self._roll_back(update.rolled_back_to)
         for transaction in update.appeared:
             self._see_in_pool(transaction.id, present=True)
-        for transaction_id in update.vanished:
-            self._see_in_pool(transaction_id, present=False)
-        for transaction_id, height in update.confirmed:
+        # Before those that have left the pool: what is in a block is not to be sent again.
+        async for transaction_id, height in in_turns(update.confirmed):
             sent = self._pending.get(transaction_id)
             if sent is not None and sent.height != height:
                 self._note_height(transaction_id, sent, height)
+        for transaction_id in update.vanished:
+            self._see_in_pool(transaction_id, present=False)
         if higher:
-            self._forget_deep()
+            await self._forget_deep()
 
     def _see_in_pool(self, transaction_id: bytes, *, present: bool) -> None:
         sent = self._pending.get(transaction_id)
         if sent is not None:
-            sent.in_pool = present
+            sent.in_pool = present and not sent.height
 
-    def _roll_back(self, stayed: int) -> None:
-        for transaction_id, sent in self._pending.items():
+    async def _roll_back(self, stayed: int) -> None:
+        heights = sorted(height for height in self._at if height > stayed)
+        lost = [each for height in heights for each in self._at[height].items()]
+        async for transaction_id, sent in in_turns(lost):
             if sent.height > stayed:
                 self.counts.rolled_back += 1
                 self._note_height(transaction_id, sent, 0)
@@ -180,18 +202,22 @@ class Settlement:
     def _note_height(self, transaction_id: bytes, sent: _Sent, height: int) -> None:
         if height and not sent.height:
             self.counts.confirmed += 1
+        self._leave_height(transaction_id, sent)
         sent.height = height
+        self._at.setdefault(height, {})[transaction_id] = sent
         sent.in_pool = False
         if height:
             sent.transaction = None
         self._database.note_seen(transaction_id, PendingRecord(sent.created, height))
 
-    def _forget_deep(self) -> None:
+    async def _forget_deep(self) -> None:
         deepest = self._height - FINAL_DEPTH
-        gone = [key for key, sent in self._pending.items() if 0 < sent.height <= deepest]
-        for transaction_id in gone:
-            del self._pending[transaction_id]
-            self._database.settle(transaction_id)
+        heights = [height for height in self._at if 0 < height <= deepest]
+        gone = [each for height in heights for each in self._at[height].items()]
+        async for transaction_id, sent in in_turns(gone):
+            if 0 < sent.height <= deepest:
+                self._unwatch(transaction_id)
+                self._database.settle(transaction_id)
 
     # --- sending ----------------------------------------------------------------------------------
 
@@ -252,7 +278,7 @@ class Settlement:
             self._note_height(transaction_id, sent, height)
 
     def _give_up(self, transaction_id: bytes, words: str) -> None:
-        self._pending.pop(transaction_id, None)
+        self._unwatch(transaction_id)
         self._database.settle(transaction_id)
         self.counts.refused += 1
         _log.error("the exchange %s was refused: %s", base58.encode(transaction_id), words)
@@ -264,6 +290,6 @@ class Settlement:
         while True:
             await asyncio.sleep(interval / 1000)
             now = self._clock()
-            for transaction_id, sent in self._pending.items():
-                if not sent.height and not sent.in_pool and now - sent.last_sent >= interval:
+            for transaction_id, sent in self._at[0].items():
+                if not sent.in_pool and now - sent.last_sent >= interval:
                     self._queue(transaction_id, sent)
