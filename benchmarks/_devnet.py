@@ -34,12 +34,8 @@ class Devnet:
         return int(self.url.rsplit(":", 1)[1])
 
     def cpu_seconds(self) -> float:
-        """CPU that the process and its workers have used so far."""
-        return sum(_cpu_seconds(number) for number in (self.process.pid, *self._workers()))
-
-    def _workers(self) -> list[int]:
-        path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        return [int(number) for number in path.read_text().split()]
+        """CPU that the process and those that it has started have used so far."""
+        return cpu_seconds(self.process.pid)
 
     def megabytes(self) -> float:
         """Memory of the process now."""
@@ -53,7 +49,13 @@ class Devnet:
             response.read()
 
 
-def _cpu_seconds(process_id: int) -> float:
+def cpu_seconds(process_id: int) -> float:
+    """CPU that a process and its children have used so far."""
+    children = Path(f"/proc/{process_id}/task/{process_id}/children").read_text().split()
+    return sum(_own_cpu_seconds(number) for number in (process_id, *map(int, children)))
+
+
+def _own_cpu_seconds(process_id: int) -> float:
     fields = Path(f"/proc/{process_id}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
 

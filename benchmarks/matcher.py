@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+from _devnet import cpu_seconds
 from _load import CONNECTIONS, get_for, post_all, tool
 from _matcher_server import DOLLAR, MATCHER, NETWORK
 
@@ -46,7 +47,6 @@ BAR_PER_SECOND = 4_000
 BAR_P99_MS = 40.0
 BAR_MEDIAN_MS = 1.5
 BAR_DEPTH_US = 80.0
-TICKS = os.sysconf("SC_CLK_TCK")
 PATH = "/matcher/orderbook"
 BOOK = f"{PATH}/WAVES/{base58.encode(DOLLAR)}?depth=100"
 
@@ -59,9 +59,8 @@ class Server:
     port: int
 
     def cpu_seconds(self) -> float:
-        """CPU that the process has used so far."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS
+        """CPU that the process and the one beside it have used so far."""
+        return cpu_seconds(self.process.pid)
 
 
 @contextmanager
