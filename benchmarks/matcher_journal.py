@@ -23,7 +23,7 @@ from soliton.matcher.journal import Journal
 from soliton.matcher.journal.embedded import EmbeddedJournal, EmbeddedSettings, Sync
 from soliton.matcher.journal.kafka import KafkaJournal, KafkaSettings
 from soliton.matcher.journal.topic import TopicAddress
-from soliton.matcher.settings import wall_clock
+from soliton.web.clock import wall_clock
 from tests.matcher.kafka.broker import Broker, running, unavailable
 
 PAYLOAD = bytes(250)

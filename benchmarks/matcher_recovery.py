@@ -27,7 +27,7 @@ from soliton.chain.orders import Order, Side
 from soliton.matcher.journal.embedded import EmbeddedJournal, stored
 from soliton.matcher.orders_db import OrdersDatabase
 from soliton.matcher.recovery import identity_of
-from soliton.matcher.settings import MatcherSettings, wall_clock
+from soliton.matcher.settings import MatcherSettings
 from soliton.matcher.stores import JOURNAL_NAME, open_journal, open_snapshots
 from soliton.matching.commands import (
     CancelOrder,
@@ -39,6 +39,7 @@ from soliton.matching.commands import (
 )
 from soliton.matching.engine import Engine
 from soliton.matching.rules import MatchingSettings
+from soliton.web.clock import wall_clock
 from tests.matcher.kit import (
     ALICE,
     BOB,

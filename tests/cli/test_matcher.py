@@ -16,11 +16,12 @@ from soliton.cli.matcher_commands import matcher_settings
 from soliton.matcher.audit import RuleBroken
 from soliton.matcher.errors import MatcherSettingsError
 from soliton.matcher.journal.errors import JournalProblem
-from soliton.matcher.settings import MatcherSettings, wall_clock
+from soliton.matcher.settings import MatcherSettings
 from soliton.matcher.stores import open_journal, open_snapshots
 from soliton.matching.commands import CancelOrder, CancelSource, Command, PlaceOrder, encode
 from soliton.matching.engine import Engine
 from soliton.matching.rules import MatchingSettings
+from soliton.web.clock import wall_clock
 from tests.matcher.kit import ALICE, BOB, COIN, PAIR, make_order
 
 Begun = tuple[Path, MatcherSettings]

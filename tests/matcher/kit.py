@@ -32,11 +32,12 @@ from soliton.matcher.node_client import (
 )
 from soliton.matcher.recovery import identity_of
 from soliton.matcher.service import Matcher
-from soliton.matcher.settings import MatcherSettings, wall_clock
+from soliton.matcher.settings import MatcherSettings
 from soliton.matcher.settings import Settlement as SettlementSettings
 from soliton.matcher.trading_settings import TradingSettings
 from soliton.matching.pairs import AssetPair
 from soliton.matching.placement import PlacementSettings
+from soliton.web.clock import wall_clock
 
 NETWORK = networks.load("devnet")
 CHAIN_ID = NETWORK.chain_id

@@ -139,3 +139,14 @@ async def test_a_write_that_fails_is_tried_again(
     database = reopen()
     assert database.offset == 2
     await database.close()
+
+
+async def test_files_that_cannot_be_opened_are_free_for_the_next_try(
+    tmp_path: Path, reopen: Open
+) -> None:
+    damaged = tmp_path / "data.mdb"
+    damaged.write_bytes(b"no database" * 1_000)
+    with pytest.raises(DatabaseProblem, match="cannot open the orders"):
+        reopen()
+    damaged.unlink()
+    await reopen().close()

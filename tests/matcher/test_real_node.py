@@ -35,7 +35,7 @@ from soliton.matcher.http_client import HttpNodeClient
 from soliton.matcher.node_client import BroadcastAnswer, NodeClient
 from soliton.matcher.records import Trade
 from soliton.matcher.service import Matcher
-from soliton.matcher.settings import NodeAccess, wall_clock
+from soliton.matcher.settings import NodeAccess
 from soliton.matcher.trading_settings import TradingSettings
 from soliton.matching import errors
 from soliton.matching.errors import MatcherError
@@ -46,6 +46,7 @@ from soliton.node.node import Node
 from soliton.node.settings import load_settings
 from soliton.node.wallet import Wallet
 from soliton.ride.compiler import compile_source
+from soliton.web.clock import wall_clock
 from tests.matcher.kit import (
     ALICE,
     BOB,

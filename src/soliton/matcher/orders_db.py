@@ -107,9 +107,17 @@ class OrdersDatabase:
             if lock is None:
                 raise DatabaseProblem(f"another matcher has the orders in {directory} open")
             self._lock = lock
-            self._env = lmdb.open(
-                str(directory), map_size=MAP_BYTES, sync=durable, metasync=durable, max_readers=16
-            )
+            try:
+                self._env = lmdb.open(
+                    str(directory),
+                    map_size=MAP_BYTES,
+                    sync=durable,
+                    metasync=durable,
+                    max_readers=16,
+                )
+            except BaseException:
+                os.close(lock)
+                raise
         except (OSError, lmdb.Error) as error:
             raise DatabaseProblem(f"cannot open the orders in {directory}: {error}") from error
         marked = self._get(_OFFSET_KEY)

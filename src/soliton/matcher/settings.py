@@ -13,7 +13,6 @@ from __future__ import annotations
 import base64
 import binascii
 import hmac
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -29,6 +28,7 @@ from soliton.crypto.keys import KeyPair, key_pair_from_account_seed
 from soliton.matcher.errors import MatcherSettingsError
 from soliton.matcher.journal.leadership import MAX_NAME_BYTES
 from soliton.matcher.trading_settings import TradingSettings, read_trading
+from soliton.web.clock import wall_clock
 
 MATCHER_PORT: Final = 6886
 MAX_PORT: Final = 65_535
@@ -152,11 +152,6 @@ class NodeAccess(msgspec.Struct, frozen=True):
 
     def __repr__(self) -> str:
         return f"NodeAccess(url={self.url!r}, poll_interval_ms={self.poll_interval_ms}, api_key=…)"
-
-
-def wall_clock() -> int:
-    """Milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
 
 
 class MatcherSettings(msgspec.Struct, frozen=True):

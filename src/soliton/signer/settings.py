@@ -5,12 +5,12 @@ What lives here: the records. What does not: reading them from files (``node.set
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from soliton.chain.networks import Network
+from soliton.web.clock import wall_clock
 from soliton.web.server import ServerLimits
 
 if TYPE_CHECKING:
@@ -39,11 +39,6 @@ class Limits:
 
 SERVER_LIMITS: Final = ServerLimits(connections=256, head_bytes=16 * 1024, keep_alive_seconds=15)
 """A signer has few clients, each with a seed."""
-
-
-def wall_clock() -> int:
-    """Milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ from soliton.crypto import base58
 from soliton.crypto.keys import KeyPair, key_pair, key_pair_from_account_seed
 from soliton.devnet.accounts import RICH_SEED
 from soliton.matcher.journal.segments import encode_records
-from soliton.matcher.settings import MatcherSettings, wall_clock
+from soliton.matcher.settings import MatcherSettings
 from soliton.matcher.stores import open_snapshots, reading
 from soliton.matching.commands import PlaceMarketOrder, PlaceOrder, decode
 from soliton.matching.engine import Engine
@@ -45,6 +45,7 @@ from soliton.matching.events import OrderExecuted
 from soliton.matching.pairs import AssetPair
 from soliton.node.settings import api_key_hash_text
 from soliton.web.client import ClientLimits, HttpClient, HttpTrouble
+from soliton.web.clock import wall_clock
 from tests.e2e.programs import API_KEY, Program, call, eventually, free_port, height, run
 from tests.matcher.kit import address_of, make_order
 
