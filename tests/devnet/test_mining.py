@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from pathlib import Path
@@ -11,14 +12,15 @@ from pathlib import Path
 import pytest
 
 from soliton.chain import networks
+from soliton.crypto.keys import KeyPair
 from soliton.ledger.errors import BlockRejected
-from soliton.node import mining
+from soliton.node import miner, mining
 from soliton.node.miner import CannotMine
 from soliton.node.mining import mine_by_schedule, mine_in_rhythm, mine_on_demand
 from soliton.node.node import Node
 from soliton.node.settings import load_settings
 from soliton.node.wallet import Wallet
-from tests.node.chains import RICH, person, transfer
+from tests.node.chains import RICH, address_of, open_chain, person, transfer
 
 DAY_MS = 86_400_000
 
@@ -158,3 +160,53 @@ async def test_schedule_without_funds_makes_nothing(tmp_path: Path) -> None:
         await asyncio.sleep(0.1)
         assert node.chain.height == 1
     node.close()
+
+
+async def test_others_get_their_turn_after_each_transaction_that_takes_long(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a clock in which each of them takes a second."""
+    clock = itertools.count()
+    monkeypatch.setattr(miner, "perf_counter", lambda: float(next(clock)))
+    node.mine(RICH, empty=True)
+    ways: tuple[Callable[[KeyPair], Coroutine[object, object, object]], ...]
+    ways = (node.mine_in_steps, node.mine_micro_in_steps)
+    for round_, make in enumerate(ways):
+        for number in range(5):
+            node.broadcast(transfer(node.chain, RICH, person("ann"), 10 * round_ + number + 1))
+        turns = 0
+        making = asyncio.create_task(make(RICH))
+        while not making.done():
+            await asyncio.sleep(0)
+            turns += 1
+        await making
+        assert turns > 5
+        assert len(node.chain.last_block.transactions) == 5 * (round_ + 1)
+
+
+async def test_a_microblock_that_came_too_late(node: Node) -> None:
+    node.mine(RICH, empty=True)
+    for number in range(90):
+        node.broadcast(transfer(node.chain, RICH, person("ann"), number + 1))
+    making = asyncio.create_task(node.mine_micro_in_steps(RICH))
+    await asyncio.sleep(0)
+    assert node.mine_micro(RICH) == 90
+    with pytest.raises(BlockRejected, match="another block came first"):
+        await making
+    assert len(node.chain.last_block.transactions) == 90 and len(node.pool) == 0
+
+
+def test_a_block_that_grew_here_is_the_same_elsewhere(node: Node, tmp_path: Path) -> None:
+    """Microblocks made here are not applied again; whoever gets the whole block does that."""
+    node.mine(RICH, empty=True)
+    for number in range(6):
+        node.broadcast(transfer(node.chain, RICH, person("ann"), number + 1))
+        if number % 2:
+            assert node.mine_micro(RICH) == 2
+    other = open_chain(tmp_path / "other")
+    for height in range(2, node.chain.height + 1):
+        other.append(node.chain.block_at(height), now=node.clock() + 10**12)
+    assert other.meta(other.height) == node.chain.meta(node.chain.height)
+    ann = address_of(person("ann"))
+    assert other.balance(ann) == node.chain.balance(ann) == sum(range(1, 7))
+    other.store.close()

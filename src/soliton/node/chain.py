@@ -507,11 +507,14 @@ class Chain:
         progress = progress.copy()
         progress.add_all(transactions, verify_signatures=verify_signatures)
         progress.check_state_hash(state_hash)
-        applied = progress.finish()
-        meta = self.meta(height)
-        self._replace(total, applied, meta)
+        return self.extend_own(total, progress)
+
+    def extend_own(self, total: Block, progress: BlockInProgress) -> Block:
+        """Let the last block become a longer one that was made here, from ``progress``."""
+        height, added = self.height, len(total.transactions) - len(self.last_block.transactions)
+        self._replace(total, progress.finish(), self.meta(height))
         self._liquid.append(_LiquidStep(total, progress))
-        self.on_change(BlockExtended(height, total, len(transactions)))
+        self.on_change(BlockExtended(height, total, added))
         return total
 
     def _replace(self, total: Block, applied: AppliedBlock, meta: BlockMeta) -> None:
@@ -537,8 +540,9 @@ class Chain:
         return any(step.block.id == block_id for step in self._liquid)
 
     def liquid_progress(self) -> BlockInProgress | None:
-        """A copy of the last block's application, to try what a microblock would do."""
-        return self._liquid[-1].progress.copy() if self._liquid else None
+        """A copy of the last block's application, ``None`` if that takes no microblocks."""
+        grows = self.rules.at(self.height - 1).ng and self.last_block.header.challenged is None
+        return self._liquid[-1].progress.copy() if self._liquid and grows else None
 
     def shorten(self, block_id: bytes) -> tuple[AnyTransaction, ...]:
         """Take the last block back to the form with this id; gives the transactions taken off.

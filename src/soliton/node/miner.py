@@ -13,6 +13,7 @@ Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/mining/Miner
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterable, Mapping
+from time import perf_counter
 from typing import Final, TypeVar
 
 import msgspec
@@ -37,6 +38,8 @@ not apply is tried again after the others, this often."""
 
 _STEP_TRANSACTIONS: Final = 32
 """They take about two milliseconds."""
+_STEP_SECONDS: Final = 0.002
+"""With scripts a few of them, or one, may take as long: a step ends with the one that does."""
 
 T = TypeVar("T")
 Steps = Generator[None, None, T]
@@ -173,9 +176,11 @@ def _take(
     for _ in range(_MAX_PASSES):
         failed: list[AnyTransaction] = []
         reasons.clear()
+        since = perf_counter()
         for number, transaction in enumerate(waiting, 1):
-            if number % _STEP_TRANSACTIONS == 0:
+            if number % _STEP_TRANSACTIONS == 0 or perf_counter() - since > _STEP_SECONDS:
                 yield
+                since = perf_counter()
             if len(taken) >= max_count:
                 return tuple(taken), {}
             try:
@@ -237,11 +242,23 @@ def forge_micro(
     ``None`` when no candidate applies or the last block takes no more. Candidates are taken in
     order, at most ``max_count``; ``unproven`` as in ``forge``.
     """
+    return to_the_end(forging_micro(chain, account, candidates, max_count, unproven=unproven))
+
+
+def forging_micro(
+    chain: Chain,
+    account: KeyPair,
+    candidates: Iterable[AnyTransaction],
+    max_count: int,
+    *,
+    unproven: Collection[bytes] = (),
+) -> Steps[Forged | None]:
+    """The same in steps, between which the chain must stay as it is."""
     progress = chain.liquid_progress()
     last = chain.last_block
     if progress is None or last.header.generator != account.public_key:
         return None
-    taken, invalid = to_the_end(_take(progress, candidates, max_count, unproven))
+    taken, invalid = yield from _take(progress, candidates, max_count, unproven)
     if not taken:
         return None
     state_hash = None if last.header.state_hash is None else progress.snapshot_hash

@@ -70,7 +70,7 @@ async def mine_by_schedule(node: Node) -> None:
         while (wait := (slot.earliest - node.clock()) / 1000) > 0:
             await asyncio.sleep(min(wait, node.settings.miner.micro_block_interval_ms / 1000))
             if slot.earliest > node.clock() and len(node.pool):
-                _extend(node)
+                await _extend(node)
             if node.chain.last_block.id != top:
                 break
         else:
@@ -100,13 +100,13 @@ def _next_slot(node: Node) -> Slot | None:
     return min(slots, key=lambda slot: slot.earliest, default=None)
 
 
-def _extend(node: Node) -> None:
+async def _extend(node: Node) -> None:
     generator = node.chain.last_block.header.generator
     account = node.wallet.private_key(from_public_key(generator, node.network.chain_id))
     if account is None:
         return
     try:
-        node.mine_micro(account)
+        await node.mine_micro_in_steps(account)
     except SolitonError as error:
         _log.error("cannot make a microblock: %s", error)
 

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from typing import Final, TypeVar
 
 from soliton.chain.blocks import NO_REWARD_VOTE, Block
 from soliton.chain.transactions.model import AnyTransaction
@@ -32,6 +32,8 @@ from soliton.storage.store import Store
 
 MAX_MICRO_TRANSACTIONS: Final = 255
 """No microblock may hold more."""
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -115,13 +117,17 @@ class Node:
 
         Raises ``BlockRejected`` also when another block came meanwhile.
         """
-        last, steps = self.chain.last_block, self._forging(account, empty=empty)
+        return self._put(await self._in_turns(self._forging(account, empty=empty)))
+
+    async def _in_turns(self, steps: Steps[T]) -> T:
+        """Do all steps as long as the chain stays as it is, with others in between."""
+        last = self.chain.last_block
         while True:
             try:
                 next(steps)
             except StopIteration as end:
-                forged: Forged = end.value
-                return self._put(forged)
+                result: T = end.value
+                return result
             await asyncio.sleep(0)
             if self.chain.last_block is not last:
                 steps.close()
@@ -150,16 +156,27 @@ class Node:
 
     def mine_micro(self, account: KeyPair) -> int:
         """Add transactions of the pool to the last block, which this account made: how many."""
+        return self._put_micro(miner.to_the_end(self._forging_micro(account)))
+
+    async def mine_micro_in_steps(self, account: KeyPair) -> int:
+        """The same, while others get their turn between some transactions and the next.
+
+        Raises ``BlockRejected`` when another block came meanwhile.
+        """
+        return self._put_micro(await self._in_turns(self._forging_micro(account)))
+
+    def _forging_micro(self, account: KeyPair) -> Steps[Forged | None]:
         limit = min(MAX_MICRO_TRANSACTIONS, self.settings.miner.max_transactions_in_micro_block)
         pool = self.pool
         candidates, unproven = pool.in_mining_order(), pool.unproven
-        forged = miner.forge_micro(self.chain, account, candidates, limit, unproven=unproven)
+        return miner.forging_micro(self.chain, account, candidates, limit, unproven=unproven)
+
+    def _put_micro(self, forged: Forged | None) -> int:
         if forged is None:
             return 0
+        assert forged.progress is not None, "microblocks come with NG"
         added = forged.block.transactions[len(self.chain.last_block.transactions) :]
-        self.chain.extend(
-            added, forged.block.header.state_hash, forged.block.signature, verify_signatures=False
-        )
+        self.chain.extend_own(forged.block, forged.progress)
         self._follow(added, forged.invalid)
         return len(added)
 
