@@ -63,6 +63,7 @@ def _micro(chain: Chain, *transactions: AnyTransaction) -> bytes:
     assert forged.invalid == {}
     added = forged.block.transactions[len(chain.last_block.transactions) :]
     chain.extend(added, forged.block.header.state_hash, forged.block.signature)
+    assert chain.last_block == forged.block
     return chain.last_block.id
 
 

@@ -72,7 +72,10 @@ def test_candidates_that_do_not_apply_are_named(chain: Chain) -> None:
 
 
 def test_a_block_is_valid_in_every_part(chain: Chain) -> None:
-    block = forge(chain, [transfer(chain, RICH, ANN, COIN, version=v) for v in (1, 2, 3)])
+    candidates = [transfer(chain, RICH, ANN, COIN, version=version) for version in (1, 2, 3)]
+    candidates.insert(1, transfer(chain, BOB, ANN, COIN))
+    block = forge(chain, candidates)
+    assert len(block.transactions) == 3, "Bob has nothing to send"
     assert block.header.version == blocks.PROTOBUF_VERSION
     assert block.header.reference == chain.last_block.id
     assert block.header.transactions_root == blocks.transactions_root(block.transactions)

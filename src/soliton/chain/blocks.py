@@ -91,6 +91,10 @@ class BlockHeader(msgspec.Struct, frozen=True, gc=False):
     challenged: ChallengedHeader | None = None
 
 
+Encoded = tuple[bytes, ...]
+"""The ``SignedTransaction`` bytes of a block's transactions, in order."""
+
+
 class Block(msgspec.Struct, frozen=True, gc=False):
     """A whole block. ``signed`` are the bytes under the signature, ``data`` the block's bytes as
     stored and sent.
@@ -325,9 +329,14 @@ def header_bytes(header: BlockHeader) -> bytes:
     return protobuf.serialize(_header_message(header))
 
 
-def transactions_root(transactions: tuple[AnyTransaction, ...]) -> bytes:
+def transactions_root(
+    transactions: tuple[AnyTransaction, ...], encoded: Encoded | None = None
+) -> bytes:
     """The Merkle root over the transactions."""
-    return merkle.root([codec.merkle_leaf(transaction) for transaction in transactions])
+    if encoded is None:
+        return merkle.root([codec.merkle_leaf(each) for each in transactions])
+    pairs = zip(transactions, encoded, strict=True)
+    return merkle.root([codec.merkle_leaf(each, data) for each, data in pairs])
 
 
 def transaction_spans(data: bytes) -> list[tuple[int, int]]:
@@ -394,7 +403,10 @@ def signed_bytes(header: BlockHeader, transactions: tuple[AnyTransaction, ...]) 
 
 
 def assemble(
-    header: BlockHeader, transactions: tuple[AnyTransaction, ...], signature: bytes
+    header: BlockHeader,
+    transactions: tuple[AnyTransaction, ...],
+    signature: bytes,
+    encoded: Encoded | None = None,
 ) -> Block:
     """The block of these parts, with its bytes and id."""
     signed = signed_bytes(header, transactions)
@@ -402,9 +414,9 @@ def assemble(
         return Block(header, signature, transactions, signature, signed, signed + signature)
     pieces = [protobuf.delimited(_HEADER_FIELD, signed)]
     pieces.append(protobuf.delimited(_SIGNATURE_FIELD, signature))
-    for transaction in transactions:
-        data = codec.encode_protobuf(transaction)
-        pieces.append(protobuf.delimited(_TRANSACTIONS_FIELD, data))
+    if encoded is None:
+        encoded = tuple(map(codec.encode_protobuf, transactions))
+    pieces += [protobuf.delimited(_TRANSACTIONS_FIELD, data) for data in encoded]
     return Block(header, signature, transactions, blake2b256(signed), signed, b"".join(pieces))
 
 
@@ -413,10 +425,11 @@ def sign(
     transactions: tuple[AnyTransaction, ...],
     private_key: bytes,
     random: bytes | None = None,
+    encoded: Encoded | None = None,
 ) -> Block:
     """The block of these parts, signed by its generator."""
     signature = sign_bytes(private_key, signed_bytes(header, transactions), random)
-    return assemble(header, transactions, signature)
+    return assemble(header, transactions, signature, encoded)
 
 
 def extended(
@@ -424,15 +437,18 @@ def extended(
     transactions: tuple[AnyTransaction, ...],
     state_hash: bytes | None,
     signature: bytes,
+    encoded: Encoded | None = None,
 ) -> Block:
-    """A block with more transactions at its end and what its header and signature become."""
+    """A block with more transactions at its end and what its header and signature become;
+    ``encoded`` are all of them.
+    """
     longer = block.transactions + transactions
     header = block.header
     if header.version >= PROTOBUF_VERSION:
         header = msgspec.structs.replace(
-            header, transactions_root=transactions_root(longer), state_hash=state_hash
+            header, transactions_root=transactions_root(longer, encoded), state_hash=state_hash
         )
-    return assemble(header, longer, signature)
+    return assemble(header, longer, signature, encoded)
 
 
 def original_header(header: BlockHeader, challenged: ChallengedHeader) -> BlockHeader:

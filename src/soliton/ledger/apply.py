@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from soliton.chain.addresses import Address, from_public_key
-from soliton.chain.blocks import Block
+from soliton.chain.blocks import Block, Encoded
 from soliton.chain.features import Feature
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
@@ -163,6 +163,7 @@ class BlockInProgress:
         "_carry",
         "_complexity",
         "_context",
+        "_encoded",
         "_generator",
         "_originals",
         "_outcomes",
@@ -206,6 +207,7 @@ class BlockInProgress:
         )
         self._carry: dict[AssetId | None, int] = {}
         self._complexity = 0
+        self._encoded: list[bytes] = []
         self._originals: Changes = {}
         self._outcomes: list[Outcome] = []
         self._step = Overlay(state, height)
@@ -227,6 +229,7 @@ class BlockInProgress:
             unverified=list(self._context.unverified),
         )
         twin._originals = {table: dict(values) for table, values in self._originals.items()}
+        twin._encoded = list(self._encoded)
         twin._outcomes = list(self._outcomes)
         twin._step, twin.overlay = (Overlay(self._state, self.height) for _ in range(2))
         twin._step.merge(self._step)
@@ -237,6 +240,14 @@ class BlockInProgress:
     def height(self) -> int:
         """The height at which the block will stand."""
         return self._context.height
+
+    @property
+    def encoded(self) -> Encoded | None:
+        """The ``SignedTransaction`` of each transaction so far, if all were made to know their
+        size: whoever makes the block's bytes need not make them again.
+        """
+        complete = len(self._encoded) == len(self.overlay.transaction_ids)
+        return tuple(self._encoded) if complete else None
 
     def begin(
         self,
@@ -291,7 +302,7 @@ class BlockInProgress:
 
     def add(self, transaction: AnyTransaction, *, verify_signature: bool = True) -> None:
         """Apply one more transaction; raises as ``apply_transaction`` does, or ``BlockFull``."""
-        size = self._check_room(transaction)
+        counted = self._check_room(transaction)
         applied = apply_transaction(
             transaction, self.overlay, self._context, verify_signature=verify_signature
         )
@@ -309,7 +320,9 @@ class BlockInProgress:
             Outcome(status, applied.spent, touched, changes.changes, applied.state_changes)
         )
         self._applied[transaction.id] = PastTransaction(transaction, self.height, status)
-        self._transactions_bytes += size
+        self._transactions_bytes += len(counted)
+        if counted and self._context.rules.has(Feature.BLOCK_V5):
+            self._encoded.append(counted)
         self._complexity = complexity
 
     def _elide(self, transaction: AnyTransaction) -> None:
@@ -333,19 +346,19 @@ class BlockInProgress:
         self._step.merge(above)
         self.overlay.merge(above)
 
-    def _check_room(self, transaction: AnyTransaction) -> int:
-        """The size that counts against the block's limit; raises ``BlockFull``."""
+    def _check_room(self, transaction: AnyTransaction) -> bytes:
+        """The bytes that count against the block's limit; raises ``BlockFull``."""
         limits = self._parent_rules
         count = len(self.overlay.transaction_ids)
         if limits.max_transactions is not None and count >= limits.max_transactions:
             raise BlockFull(f"Limit of txs was reached: {limits.max_transactions}")
         if limits.max_transactions_bytes is None:
-            return 0
+            return b""
         protobuf = self._context.rules.has(Feature.BLOCK_V5)
-        size = len(codec.encode_protobuf(transaction) if protobuf else codec.encode(transaction))
-        if self._transactions_bytes + size > limits.max_transactions_bytes:
+        counted = codec.encode_protobuf(transaction) if protobuf else codec.encode(transaction)
+        if self._transactions_bytes + len(counted) > limits.max_transactions_bytes:
             raise BlockFull(f"Limit of txs was reached: {limits.max_transactions_bytes} bytes")
-        return size
+        return counted
 
     def _share_fee(self, transaction: AnyTransaction, changes: Overlay) -> None:
         rules = self._context.rules

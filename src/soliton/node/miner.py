@@ -20,7 +20,7 @@ import msgspec
 
 from soliton.chain import blocks
 from soliton.chain.addresses import from_public_key
-from soliton.chain.blocks import MAX_TRANSACTIONS, Block, BlockHeader
+from soliton.chain.blocks import MAX_TRANSACTIONS, Block, BlockHeader, Encoded
 from soliton.chain.layouts import SIGNATURE_LENGTH
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.consensus import pos
@@ -143,13 +143,14 @@ def forging(
     )
     progress.begin((), chain.payouts(slot.account.public_key), chain.patch())
     transactions, invalid = yield from _take(progress, candidates, MAX_TRANSACTIONS, unproven)
-    header = _header(chain, slot, timestamp, transactions, progress.snapshot_hash)
+    encoded = progress.encoded
+    header = _header(chain, slot, timestamp, transactions, progress.snapshot_hash, encoded)
     header = msgspec.structs.replace(
         header,
         reward_vote=reward_vote if header.version >= blocks.REWARD_VERSION else header.reward_vote,
         feature_votes=feature_votes if header.version >= blocks.NG_VERSION else (),
     )
-    block = blocks.sign(header, transactions, slot.account.private_key)
+    block = blocks.sign(header, transactions, slot.account.private_key, encoded=encoded)
     return Forged(block, progress if parent_rules.ng else None, invalid)
 
 
@@ -204,6 +205,7 @@ def _header(
     timestamp: int,
     transactions: tuple[AnyTransaction, ...],
     state_hash: bytes,
+    encoded: Encoded | None = None,
 ) -> BlockHeader:
     rules = chain.header_rules()
     parent = chain.last_block.header
@@ -224,7 +226,7 @@ def _header(
         ),
         generation_signature=slot.generation_signature,
         generator=slot.account.public_key,
-        transactions_root=blocks.transactions_root(transactions) if protobuf else b"",
+        transactions_root=blocks.transactions_root(transactions, encoded) if protobuf else b"",
         state_hash=state_hash if rules.state_hash_required else None,
     )
 
@@ -262,6 +264,8 @@ def forging_micro(
     if not taken:
         return None
     state_hash = None if last.header.state_hash is None else progress.snapshot_hash
-    unsigned = blocks.extended(last, taken, state_hash, bytes(SIGNATURE_LENGTH))
+    encoded = progress.encoded
+    unsigned = blocks.extended(last, taken, state_hash, bytes(SIGNATURE_LENGTH), encoded)
     signature = sign(account.private_key, unsigned.signed)
-    return Forged(blocks.extended(last, taken, state_hash, signature), progress, invalid)
+    block = blocks.extended(last, taken, state_hash, signature, encoded)
+    return Forged(block, progress, invalid)

@@ -275,14 +275,15 @@ def encode_protobuf(transaction: AnyTransaction) -> bytes:
     return protobuf.delimited(_TRANSACTION_FIELD, body) + b"".join(proofs)
 
 
-def merkle_leaf(transaction: AnyTransaction) -> bytes:
-    """What stands for the transaction in a block's Merkle tree: its ``SignedTransaction``, or the
-    bytes themselves of a type in another network's encoding.
+def merkle_leaf(transaction: AnyTransaction, encoded: bytes | None = None) -> bytes:
+    """What stands for the transaction in a block's Merkle tree: its ``SignedTransaction``
+    (``encoded``, where that is known), or the bytes themselves of a type in another network's
+    encoding.
     """
     form = type_by_id(transaction.type_id).protobuf
     if isinstance(form, WholeForm):
         return form.write(transaction)
-    return encode_protobuf(transaction)
+    return encode_protobuf(transaction) if encoded is None else encoded
 
 
 def decode_protobuf(data: bytes, chain_id: int) -> AnyTransaction:
