@@ -30,7 +30,9 @@ def _legacy_transaction(data: bytes) -> None:
 
 def _protobuf_transaction(data: bytes) -> None:
     transaction = codec.decode_protobuf(data, CHAIN_ID)
-    assert codec.decode_protobuf(codec.encode_protobuf(transaction), CHAIN_ID) == transaction
+    own = codec.encode_protobuf(transaction)
+    assert codec.decode_protobuf(own, CHAIN_ID) == transaction
+    assert codec.decode_own(own, CHAIN_ID) == transaction
     _usual_handling(transaction)
 
 

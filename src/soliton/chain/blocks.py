@@ -53,7 +53,6 @@ _TRANSACTIONS_TAG: Final = 0x1A
 _HEADER_FIELD: Final = 1
 _SIGNATURE_FIELD: Final = 2
 _TRANSACTIONS_FIELD: Final = 3
-_MAX_VARINT_BITS: Final = 35
 
 
 class ChallengedHeader(msgspec.Struct, frozen=True, gc=False):
@@ -128,8 +127,8 @@ def decode_header(data: bytes, chain_id: int) -> tuple[BlockHeader, bytes]:
     """
     if data[:1] == bytes((_PROTOBUF_FIRST_BYTE,)):
         # Header and signature come first, and the transactions are what is long.
-        length, start = _varint(data, 1)
-        length, start = _varint(data, start + length + 1)
+        length, start = protobuf.read_length(data, 1)
+        length, start = protobuf.read_length(data, start + length + 1)
         message = protobuf.parse(block_pb2.Block, data[: start + length])
         return _read_header(message.header), message.signature
     header, signature, _ = _read_legacy_header(data, chain_id)
@@ -363,31 +362,20 @@ def _protobuf_spans(data: bytes) -> Iterator[tuple[int, int]]:
     offset = 0
     while offset < len(data):
         tag = data[offset]
-        length, offset = _varint(data, offset + 1)
+        length, offset = protobuf.read_length(data, offset + 1)
         if tag == _TRANSACTIONS_TAG:
             yield offset, length
         offset += length
 
 
-def _varint(data: bytes, offset: int) -> tuple[int, int]:
-    value = shift = 0
-    while shift < _MAX_VARINT_BITS:
-        byte = take(data, offset, 1)[0]
-        offset += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, offset
-        shift += 7
-    raise FormatError(f"over-long number before offset {offset}")
-
-
 def read_transactions(data: bytes, chain_id: int) -> Iterator[AnyTransaction]:
-    """The transactions in a block's bytes, read one after the other when they are asked for.
+    """The transactions in the bytes of a block that was assembled here, read one after the other
+    when they are asked for.
 
     Raises as ``decode``.
     """
     legacy = data[:1] != bytes((_PROTOBUF_FIRST_BYTE,))
-    read = codec.decode_legacy if legacy else codec.decode_protobuf
+    read = codec.decode_legacy if legacy else codec.decode_own
     for offset, length in transaction_spans(data) if legacy else _protobuf_spans(data):
         yield read(data[offset : offset + length], chain_id)
 

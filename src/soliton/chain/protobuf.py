@@ -36,6 +36,7 @@ from soliton.chain.values import DataEntry, DataValue
 M = TypeVar("M", bound=Message)
 
 _LENGTH_DELIMITED: Final = 2
+_MAX_LENGTH_BITS: Final = 35
 
 
 def parse(message_type: type[M], data: bytes) -> M:
@@ -64,6 +65,22 @@ def delimited(field: int, data: bytes) -> bytes:
         size.append(length & 0x7F | 0x80)
         length >>= 7
     return bytes((field << 3 | _LENGTH_DELIMITED, *size, length)) + data
+
+
+def read_length(data: bytes, offset: int) -> tuple[int, int]:
+    """The length of a field on the wire, and the offset behind it; raises ``FormatError``."""
+    value = shift = 0
+    try:
+        while shift < _MAX_LENGTH_BITS:
+            byte = data[offset]
+            offset += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value, offset
+            shift += 7
+    except IndexError as error:
+        raise FormatError(f"a length expected at offset {offset}, nothing left") from error
+    raise FormatError(f"over-long number before offset {offset}")
 
 
 def refuse_unknown_fields(message: Message) -> None:

@@ -165,7 +165,7 @@ class Chain:
             raise InvariantBroken(f"block {height} of an indexed transaction is missing")
         first_byte, piece = found
         legacy = first_byte < blocks.PROTOBUF_VERSION
-        decode = codec.decode_legacy if legacy else codec.decode_protobuf
+        decode = codec.decode_legacy if legacy else codec.decode_own
         return FoundTransaction(
             decode(piece, self.network.chain_id),
             location.height,

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from soliton.chain.addresses import from_public_key
 from soliton.chain.errors import FormatError, UnsupportedTransaction, WrongChainId
 from soliton.chain.transactions import codec, json_reader
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.table import type_by_id
+from soliton.chain.transactions.transfer import Transfer
 from soliton.chain.values import entry_bytes, read_entry
 from soliton.crypto import keys
 from soliton.crypto.curve25519 import verify
@@ -32,6 +34,28 @@ def test_bytes_round_trip(transaction: AnyTransaction) -> None:
 def test_protobuf_round_trip(transaction: AnyTransaction) -> None:
     data = codec.encode_protobuf(transaction)
     assert codec.decode_protobuf(data, transaction.chain_id) == transaction
+    assert codec.decode_own(data, transaction.chain_id) == transaction
+
+
+def test_only_own_bytes_are_taken_as_they_are() -> None:
+    """Fields of a message can come in any order: who signed such bytes has not signed ours."""
+    made = codec.build(
+        type_by_id(4),
+        Transfer(from_public_key(bytes(32), T), None, 1, b""),
+        version=3,
+        chain_id=T,
+        sender_public_key=bytes(32),
+        fee=1,
+        timestamp=1,
+        proofs=(b"proof",),
+    )
+    # The chain id, field 1, moves from the beginning of the message to its end.
+    tag_and_chain_id, rest = made.body[:2], made.body[2:]
+    assert tag_and_chain_id == bytes((8, T))
+    own = codec.encode_protobuf(made)
+    foreign = own.replace(made.body, rest + tag_and_chain_id)
+    assert foreign != own
+    assert codec.decode_protobuf(foreign, T) == made
 
 
 @given(transactions(kinds=(4, 12)))

@@ -61,39 +61,60 @@ def build(
     timestamp: int,
     fee_asset_id: AssetId | None = None,
     proofs: tuple[bytes, ...] = (),
+    body: bytes | None = None,
 ) -> AnyTransaction:
     """A transaction of these values, with its signed bytes and id.
 
-    Raises ``UnsupportedTransaction`` for a version that has no form, ``ValueRuleError`` for values
-    that do not fit it because they break a rule, and ``FormatError`` for others that do not fit.
+    ``body`` are the signed bytes where these are there already. Raises ``UnsupportedTransaction``
+    for a version that has no form, ``ValueRuleError`` for values that do not fit it because they
+    break a rule, and ``FormatError`` for others that do not fit.
     """
-    draft: AnyTransaction = Transaction(
+    if kind.sender is not None:
+        sender_public_key = kind.sender(payload)
+    if body is None:
+        draft: AnyTransaction = Transaction(
+            kind.type_id,
+            version,
+            chain_id,
+            sender_public_key,
+            fee,
+            fee_asset_id,
+            timestamp,
+            payload,
+            proofs,
+            b"",
+            b"",
+        )
+        body = _make_body(kind, draft)
+    return Transaction(
         kind.type_id,
         version,
         chain_id,
-        sender_public_key if kind.sender is None else kind.sender(payload),
+        sender_public_key,
         fee,
         fee_asset_id,
         timestamp,
         payload,
         proofs,
-        b"",
-        b"",
+        body,
+        _make_id(kind, version, body, proofs),
     )
+
+
+def _make_body(kind: TransactionType, draft: AnyTransaction) -> bytes:
     try:
-        body = _make_body(kind, draft)
+        return _written(kind, draft)
     except FormatError:
         # The rule that a value breaks says more than the field that it does not fit.
         kind.validate(draft)
         raise
     except ValueError as error:
         kind.validate(draft)
+        version = draft.version
         raise FormatError(f"{kind.name} version {version} cannot be written: {error}") from error
-    transaction_id = _make_id(kind, version, body, proofs)
-    return msgspec.structs.replace(draft, body=body, id=transaction_id)
 
 
-def _make_body(kind: TransactionType, draft: AnyTransaction) -> bytes:
+def _written(kind: TransactionType, draft: AnyTransaction) -> bytes:
     form = kind.binary.get(draft.version)
     if form is not None:
         return form.head + form.codec.write(_values(form, draft))
@@ -296,8 +317,24 @@ def decode_protobuf(data: bytes, chain_id: int) -> AnyTransaction:
     return from_message(protobuf.parse(transaction_pb2.SignedTransaction, data), chain_id)
 
 
-def from_message(signed: transaction_pb2.SignedTransaction, chain_id: int) -> AnyTransaction:
-    """A transaction from a parsed ``SignedTransaction``; raises as ``decode_protobuf``."""
+def decode_own(data: bytes, chain_id: int) -> AnyTransaction:
+    """A transaction from ``SignedTransaction`` bytes that ``encode_protobuf`` has written.
+
+    What was signed is in them as it is and need not be made again, which strangers' bytes cannot
+    promise. Raises as ``decode_protobuf``.
+    """
+    signed = protobuf.parse(transaction_pb2.SignedTransaction, data)
+    length, start = protobuf.read_length(data, 1)
+    return from_message(signed, chain_id, data[start : start + length])
+
+
+def from_message(
+    signed: transaction_pb2.SignedTransaction, chain_id: int, own: bytes | None = None
+) -> AnyTransaction:
+    """A transaction from a parsed ``SignedTransaction``; raises as ``decode_protobuf``.
+
+    ``own`` are the bytes of the ``Transaction`` in it if ``encode_protobuf`` has written them.
+    """
     held = signed.WhichOneof("transaction")
     if held is None:
         raise FormatError("the message holds no transaction")
@@ -313,26 +350,29 @@ def from_message(signed: transaction_pb2.SignedTransaction, chain_id: int) -> An
     form = kind.protobuf
     assert isinstance(form, ProtobufForm)
     data = getattr(message, member)
-    if form.strict:
+    if form.strict and own is None:
         protobuf.refuse_unknown_fields(data)
     if message.chain_id != chain_id:
         raise WrongChainId(chain_id, message.chain_id)
     if not 0 < message.version <= MAX_VERSION and kind.versioned:
         raise UnsupportedTransaction(kind.type_id, message.version)
     genesis = kind.type_id == _GENESIS
-    if not genesis and kind.sender is None and len(message.sender_public_key) != PUBLIC_KEY_LENGTH:
-        raise FormatError(f"sender public key of {len(message.sender_public_key)} bytes")
+    sender_public_key, fee = message.sender_public_key, message.fee
+    if not genesis and kind.sender is None and len(sender_public_key) != PUBLIC_KEY_LENGTH:
+        raise FormatError(f"sender public key of {len(sender_public_key)} bytes")
+    version = message.version if kind.versioned else 1
     return build(
         kind,
-        kind.payload(**form.read(data, message.chain_id)),
-        version=message.version if kind.versioned else 1,
-        chain_id=message.chain_id,
+        kind.payload(**form.read(data, chain_id)),
+        version=version,
+        chain_id=chain_id,
         # Nobody sends coins that did not exist before, whatever a message says.
-        sender_public_key=b"" if genesis else message.sender_public_key,
-        fee=0 if genesis else message.fee.amount,
-        fee_asset_id=None if genesis else protobuf.read_asset(message.fee.asset_id),
+        sender_public_key=b"" if genesis else sender_public_key,
+        fee=0 if genesis else fee.amount,
+        fee_asset_id=None if genesis else protobuf.read_asset(fee.asset_id),
         timestamp=message.timestamp,
         proofs=() if genesis else tuple(signed.proofs),
+        body=own if is_protobuf(kind, version) else None,
     )
 
 
