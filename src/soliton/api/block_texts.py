@@ -12,17 +12,18 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 
 from soliton.api.errors import BLOCK_DOES_NOT_EXIST
-from soliton.api.json_blocks import header_json, transaction_json
+from soliton.api.json_blocks import application_status, header_json, transaction_json
 from soliton.api.json_transactions import Members
+from soliton.api.plain_texts import plain_text
 from soliton.api.significands import with_strings
 from soliton.api.turns import Turns
 from soliton.chain import blocks
-from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.transactions import codec
 from soliton.node.chain import Chain
 
 MAX_KEPT_BYTES: Final = 32 * 1024 * 1024
@@ -59,27 +60,26 @@ class BlockTexts:
             self._kept.move_to_end(key)
             return kept
         # All of the block's bytes now: at its height may be something else in a turn or two.
-        text, transactions = _Text(chain, height, strings=strings), _transactions(chain, height)
+        text, pieces = _Text(chain, height, strings=strings), _pieces(chain, height)
         if meta.transaction_count <= FEW_TRANSACTIONS:
-            for transaction in transactions:
-                text.add(transaction)
+            for piece in pieces:
+                text.add(piece)
             return self._keep(key, text.whole())
         making = self._under_way.get(key)
         if making is None:
-            making = asyncio.create_task(self._make(key, text, transactions, turns))
+            making = asyncio.create_task(self._make(key, text, pieces, turns))
             self._under_way[key] = making
             making.add_done_callback(lambda _task: self._under_way.pop(key))
         return making
 
-    async def _make(
-        self, key: _Key, text: _Text, transactions: Iterable[AnyTransaction], turns: Turns
-    ) -> bytes:
+    async def _make(self, key: _Key, text: _Text, pieces: Iterable[bytes], turns: Turns) -> bytes:
         until = 0.0
-        for transaction in transactions:
+        for piece in pieces:
             if time.perf_counter() > until:
                 until = await turns.take()
-                text.check(transaction)
-            text.add(transaction)
+                text.add(piece, check=True)
+            else:
+                text.add(piece)
         whole = text.whole()
         # A block that has grown is asked for by another id.
         return self._keep(key, whole) if text.is_of(key[0]) else whole
@@ -96,13 +96,14 @@ class BlockTexts:
 class _Text:
     """A block's text that grows."""
 
-    __slots__ = ("_chain", "_fee", "_head", "_height", "_items", "_strings")
+    __slots__ = ("_chain", "_fee", "_head", "_height", "_is_legacy", "_items", "_strings")
 
     def __init__(self, chain: Chain, height: int, *, strings: bool) -> None:
         self._chain = chain
         self._height = height
         self._strings = strings
         self._head = header_json(chain, height)
+        self._is_legacy = cast("int", self._head["version"]) < blocks.PROTOBUF_VERSION
         self._fee = 0
         self._items: list[bytes] = []
 
@@ -112,18 +113,35 @@ class _Text:
             self._chain.meta(self._height).id == block_id
         )
 
-    def check(self, transaction: AnyTransaction) -> None:
-        """Raise ``ApiError`` where the block has been taken off: nothing says what came of them."""
-        location = self._chain.store.transaction_location(transaction.id)
+    def _check(self, transaction_id: bytes) -> None:
+        location = self._chain.store.transaction_location(transaction_id)
         if location is None or location.height != self._height:
             raise BLOCK_DOES_NOT_EXIST.error()
 
-    def add(self, transaction: AnyTransaction) -> None:
-        """The next transaction of the block."""
-        if transaction.fee_asset_id is None:
-            self._fee += transaction.fee
-        members = transaction_json(self._chain, transaction, self._head)
-        self._items.append(self._encoded(members))
+    def add(self, piece: bytes, *, check: bool = False) -> None:
+        """The next transaction of the block.
+
+        With ``check`` raises ``ApiError`` where the block has been taken off: nothing says what
+        came of its transactions.
+        """
+        chain_id = self._chain.network.chain_id
+        plain = None if self._is_legacy else plain_text(piece, chain_id)
+        if plain is None:
+            decode = codec.decode_legacy if self._is_legacy else codec.decode_own
+            transaction = decode(piece, chain_id)
+            if check:
+                self._check(transaction.id)
+            if transaction.fee_asset_id is None:
+                self._fee += transaction.fee
+            members = transaction_json(self._chain, transaction, self._head)
+            self._items.append(self._encoded(members))
+            return
+        if check:
+            self._check(plain.id)
+        self._fee += plain.fee
+        status = application_status(self._chain, plain.id)
+        encoded = f'{plain.text},"applicationStatus":"{status}"}}'.encode()
+        self._items.append(with_strings(encoded) if self._strings else encoded)
 
     def whole(self) -> bytes:
         """The text when all transactions are in."""
@@ -135,9 +153,9 @@ class _Text:
         return with_strings(encoded) if self._strings else encoded
 
 
-def _transactions(chain: Chain, height: int) -> Iterable[AnyTransaction]:
-    """The transactions of a block, read one after the other."""
+def _pieces(chain: Chain, height: int) -> Iterable[bytes]:
+    """The bytes of each transaction of a block, one after the other."""
     data = chain.store.block_data(height)
     if data is None:
         raise KeyError(height)
-    return blocks.read_transactions(data, chain.network.chain_id)
+    return blocks.transaction_pieces(data)

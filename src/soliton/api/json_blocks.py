@@ -52,10 +52,14 @@ def transaction_json(chain: Chain, transaction: AnyTransaction, header: Members)
     """A transaction as a part of the block with this header."""
     members: Members = to_json(transaction)
     if header["version"] not in _WITHOUT_STATUS:
-        location = chain.store.transaction_location(transaction.id)
-        status = 0 if location is None else location.status
-        members["applicationStatus"] = APPLICATION_STATUSES[status]
+        members["applicationStatus"] = application_status(chain, transaction.id)
     return members
+
+
+def application_status(chain: Chain, transaction_id: bytes) -> str:
+    """What came of a transaction of a block."""
+    location = chain.store.transaction_location(transaction_id)
+    return APPLICATION_STATUSES[0 if location is None else location.status]
 
 
 def _header_members(

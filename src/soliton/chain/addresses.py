@@ -73,6 +73,7 @@ def from_public_key(public_key: bytes, chain_id: int) -> Address:
     return from_public_key_hash(secure_hash(public_key)[:PUBLIC_KEY_HASH_LENGTH], chain_id)
 
 
+@lru_cache(maxsize=_CACHED_ADDRESSES)
 def from_public_key_hash(key_hash: bytes, chain_id: int) -> Address:
     """The address whose 20 middle bytes are ``key_hash``.
 

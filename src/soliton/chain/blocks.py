@@ -368,16 +368,13 @@ def _protobuf_spans(data: bytes) -> Iterator[tuple[int, int]]:
         offset += length
 
 
-def read_transactions(data: bytes, chain_id: int) -> Iterator[AnyTransaction]:
-    """The transactions in the bytes of a block that was assembled here, read one after the other
-    when they are asked for.
-
-    Raises as ``decode``.
+def transaction_pieces(data: bytes) -> Iterator[bytes]:
+    """The bytes of each transaction in a block's, found when they are asked for; raises as
+    ``transaction_spans``.
     """
     legacy = data[:1] != bytes((_PROTOBUF_FIRST_BYTE,))
-    read = codec.decode_legacy if legacy else codec.decode_own
     for offset, length in transaction_spans(data) if legacy else _protobuf_spans(data):
-        yield read(data[offset : offset + length], chain_id)
+        yield data[offset : offset + length]
 
 
 # --- building -------------------------------------------------------------------------------------
