@@ -54,6 +54,10 @@ def get(path: bytes, *headers: bytes) -> bytes:
 
 
 BROADCAST = "/transactions/broadcast"
+COMPILE = "/utils/script/compileCode"
+TEXT = b"text/plain"
+TRUTH = b"{-# STDLIB_VERSION 6 #-}\nlet a = 1 == 1\na"
+NUMBER = b"{-# STDLIB_VERSION 6 #-}\n1"
 CHUNKED = b"POST /utils/hash/fast HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 LENGTH = b"POST /utils/hash/fast HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n"
 HEAD = b"GET /blocks/height HTTP/1.1\r\nHost: x\r\n"
@@ -81,6 +85,10 @@ ATTACKS = (
     Attack("a regular expression to death", (
         get(b"/addresses/data/3M4qwDomRabJKLZxuXhwfqLApQkU592nWxF?matches=(a*)*(b*)*(a|a?)*c"),),
         300, 30),
+    Attack("a source as deep as it is long", (post(COMPILE, TRUTH + b"||a" * 320_000, TEXT),),
+           60, 20),
+    Attack("a source that takes for ever", (
+        post(COMPILE, NUMBER + b"+1" * 490_000, TEXT),), 60, 20),
     Attack("random bytes", (bytes((i * 7919 + 13) % 256 for i in range(4_096)),), 1_000, 50),
     Attack("HTTP/2 by surprise", (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",), 1_000, 50),
     Attack("answers that nobody reads", (

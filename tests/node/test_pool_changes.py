@@ -16,6 +16,7 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.set_script import SetScript
 from soliton.chain.values import DataEntry
 from soliton.crypto.keys import KeyPair
+from soliton.ledger.errors import TransactionRejected
 from soliton.ledger.state import WAVES
 from soliton.node.chain import Chain
 from soliton.node.events import Departure, PoolDropped, PoolEvent
@@ -126,3 +127,24 @@ def test_whom_a_call_moves_now(chain: Chain, pool: UtxPool, told: list[PoolEvent
     assert {address_of(BOB), address_of(CID)} <= set(moved.accounts)
     pool.refresh([sent.id])
     assert told[-1] == PoolDropped(sent, moved, Departure.MINED)
+
+
+def _dear(values: int, functions: int) -> bytes:
+    """A dApp whose estimation takes long: each function asks again for a chain of values."""
+    lines = ["{-# STDLIB_VERSION 6 #-}", "{-# CONTENT_TYPE DAPP #-}", "let a0 = 1"]
+    lines += [f"let a{number} = a{number - 1} + a{number - 1}" for number in range(1, values)]
+    for number in range(functions):
+        lines += ["@Callable(i)", f'func f{number}() = [IntegerEntry("", a{values - 1})]']
+    return compile_source("\n".join(lines), check_complexity=False).script.source
+
+
+def test_a_script_that_is_estimated_for_too_long_waits_for_no_block(
+    chain: Chain, pool: UtxPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The refusal costs its sender nothing, and everybody waits for it."""
+    monkeypatch.setattr("soliton.node.pool.MAX_ESTIMATION_STEPS", 20_000)
+    with pytest.raises(TransactionRejected, match="estimation takes more than 20000 steps"):
+        pool.add(set_script(chain, ANN, _dear(100, 100)))
+    assert pool.add(set_script(chain, ANN, _dear(20, 20)))
+    # In a block it would be valid.
+    assert mine(chain, [set_script(chain, BOB, _dear(100, 100))]).transactions

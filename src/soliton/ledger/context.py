@@ -57,7 +57,8 @@ class Context(msgspec.Struct, frozen=True):
     Scripts see ``block`` as the last one, with the transactions in ``applied`` that came before in
     it, and below it ``chain``. Who runs them leaves in ``state_changes`` what a transaction's dApp
     did, by the transaction's id. Signatures that were not verified are left in ``unverified``.
-    ``watch`` is called while scripts run and may raise ``ride.errors.Interrupted``.
+    ``watch`` is called while scripts run or are estimated and may raise, for one
+    ``ride.errors.Interrupted``.
 
     With a ``limit`` of complexity only so much of what a transaction may fail by is run, and what
     would come after it counts as done well: this is how the pool looks at transactions. What

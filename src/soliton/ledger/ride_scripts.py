@@ -110,8 +110,8 @@ class RideScripts:
         rules = self._estimation_rules(context)
         try:
             if for_asset:
-                return Estimate(estimate_for_asset(parsed, rules))
-            complexities = estimate_for_account(parsed, rules)
+                return Estimate(estimate_for_asset(parsed, rules, context.watch))
+            complexities = estimate_for_account(parsed, rules, context.watch)
         except RideError as error:
             raise TransactionRejected(str(error)) from error
         return Estimate(complexities.verifier, complexities.callables)

@@ -22,7 +22,13 @@ import msgspec
 from soliton.chain.addresses import from_public_key
 from soliton.chain.blocks import Block
 from soliton.chain.features import Feature
-from soliton.chain.transactions import exchange, invoke_script
+from soliton.chain.transactions import (
+    exchange,
+    invoke_script,
+    issue,
+    set_asset_script,
+    set_script,
+)
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.errors import InputError
 from soliton.ledger.context import Context
@@ -36,6 +42,7 @@ from soliton.node import plain_transfers
 from soliton.node.accounts import accounts_of_pending
 from soliton.node.chain import Chain
 from soliton.node.events import Departure, Moved, PoolAccepted, PoolDropped, PoolEvent
+from soliton.ride.estimators.machine import WATCHED_STEPS, EstimationTooLong
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -44,11 +51,35 @@ MAX_SCRIPTED: Final = 5_000
 MAX_REMEMBERED: Final = 200_000
 """Values of the chain's state that are kept at hand; a full pool needs fewer."""
 
+MAX_ESTIMATION_STEPS: Final = 500_000
+"""What estimating a new script may take here, some 0.3 s; the largest dApps known take a tenth. A
+block may bring one that takes ten times as much; but who is refused here has paid no fee for it.
+"""
+_SETTING_SCRIPTS: Final = frozenset(
+    kind.TYPE.type_id for kind in (issue, set_script, set_asset_script)
+)
+
 _log = logging.getLogger(__name__)
 
 
 class PoolFull(LedgerError):
     """The pool is at a limit; the transaction may come again later."""
+
+
+class _Patience:
+    """Ends the estimation of a script that takes too long for a transaction without a block."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
+        self._left = MAX_ESTIMATION_STEPS // WATCHED_STEPS
+
+    def __call__(self) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise EstimationTooLong(
+                f"Script estimation takes more than {MAX_ESTIMATION_STEPS} steps"
+            )
 
 
 class _Remembered:
@@ -283,6 +314,9 @@ class UtxPool:
         fails = rules_of(transaction.type_id).may_fail and context.rules.has(Feature.BLOCK_V5)
         if fails and not self._unlimited:
             context = msgspec.structs.replace(context, limit=FAIL_FREE_COMPLEXITY)
+        # Estimators before the third one take more steps for the same.
+        if transaction.type_id in _SETTING_SCRIPTS and context.rules.has(Feature.BLOCK_V5):
+            context = msgspec.structs.replace(context, watch=_Patience())
         applied = apply_transaction(transaction, self._overlay, context, verify_signature=verify)
         if not may_fail:
             refuse_failure(applied)

@@ -13,6 +13,7 @@ Sources: wavesplatform/Waves
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from typing import Final
 
@@ -112,23 +113,31 @@ def rules_at(
     )
 
 
-def estimate_for_account(script: Script, rules: EstimationRules) -> Complexities:
-    """Estimate the script that an account wants to set; raises ``EstimationError``."""
+def estimate_for_account(
+    script: Script, rules: EstimationRules, watch: Callable[[], None] | None = None
+) -> Complexities:
+    """Estimate the script that an account wants to set; raises ``EstimationError``.
+
+    ``watch`` is called now and then, and raises to stop it.
+    """
     callables: dict[int, dict[str, int]] = {}
     known: dict[Estimator, DAppEstimation] = {}
     if isinstance(script.content, DApp):
         for estimator in (rules.current, *rules.later):
-            functions = _functions(estimator, script, rules, known)
+            functions = _functions(estimator, script, rules, known, watch)
             numbers = functions.all(with_verifier=False)
             if estimator is rules.current:
                 check_limits(script, numbers, False)
             callables[estimator.number] = numbers.callables
-    return Complexities(_verifier(script, rules, rules.reduced_verifier_limit, known), callables)
+    verifier = _verifier(script, rules, rules.reduced_verifier_limit, known, watch)
+    return Complexities(verifier, callables)
 
 
-def estimate_for_asset(script: Script, rules: EstimationRules) -> int:
-    """Estimate the script that an asset is to have; raises ``EstimationError``."""
-    return _verifier(script, rules, False, {})
+def estimate_for_asset(
+    script: Script, rules: EstimationRules, watch: Callable[[], None] | None = None
+) -> int:
+    """Estimate the script that an asset is to have, as above; raises ``EstimationError``."""
+    return _verifier(script, rules, False, {}, watch)
 
 
 def _verifier(
@@ -136,14 +145,15 @@ def _verifier(
     rules: EstimationRules,
     reduced_limit: bool,
     known: dict[Estimator, DAppEstimation],
+    watch: Callable[[], None] | None,
 ) -> int:
     estimators = (_FIRST, _SECOND) if rules.first_as_well else (rules.current,)
     verifier = 0
     for estimator in estimators:
         if isinstance(script.content, DApp):
-            numbers = _functions(estimator, script, rules, known).all()
+            numbers = _functions(estimator, script, rules, known, watch).all()
         else:
-            numbers = estimate_by(estimator, script)
+            numbers = estimate_by(estimator, script, watch=watch)
         check_limits(script, numbers, reduced_limit)
         verifier = numbers.verifier
     return verifier
@@ -154,12 +164,13 @@ def _functions(
     script: Script,
     rules: EstimationRules,
     known: dict[Estimator, DAppEstimation],
+    watch: Callable[[], None] | None,
 ) -> DAppEstimation:
     """The functions of a dApp, each estimated no more than once."""
     assert isinstance(script.content, DApp), "only dApps have functions"
     if estimator not in known:
         known[estimator] = DAppEstimation(
-            estimator, script.version, script.content, rules.old_verifier
+            estimator, script.version, script.content, rules.old_verifier, watch
         )
     return known[estimator]
 
