@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from soliton.chain.addresses import address_text, from_public_key
-from soliton.crypto import base58, keys
+from soliton.crypto import base58, keys, password_files
 from soliton.node import wallet as wallet_module
 from soliton.node.wallet import (
     Wallet,
@@ -40,7 +40,7 @@ FOREIGN_FILE = (
 @pytest.fixture
 def fast_key(monkeypatch: pytest.MonkeyPatch) -> None:
     """A key derivation that takes no time, for tests that are not about it."""
-    monkeypatch.setattr(wallet_module, "KEY_ROUNDS", 10)
+    monkeypatch.setattr(password_files, "KEY_ROUNDS", 10)
 
 
 @pytest.fixture
@@ -230,11 +230,9 @@ def test_damaged_files_are_refused(path: Path, contents: bytes, error: type[Wall
     ],
 )
 def test_impossible_contents_are_refused_without_showing_them(path: Path, plain: bytes) -> None:
-    key = wallet_module._file_key("secret")
-    filled = plain + bytes([16 - len(plain) % 16]) * (16 - len(plain) % 16)
-    encryptor = wallet_module._cipher(key).encryptor()
+    secret = password_files.encrypt(password_files.file_key("secret"), plain)
     path.parent.mkdir()
-    path.write_bytes(base64.b64encode(encryptor.update(filled) + encryptor.finalize()))
+    path.write_bytes(base64.b64encode(secret))
     with pytest.raises(WalletError) as caught:
         Wallet.open(path, "secret")
     assert "0Il" not in str(caught.value)
@@ -262,8 +260,9 @@ def test_account_that_cannot_be_written_is_not_added(path: Path) -> None:
 
 KILLED_BEFORE_RENAME = """
 import os, pathlib, sys
+from soliton.crypto import password_files
 from soliton.node import wallet
-wallet.KEY_ROUNDS = 10
+password_files.KEY_ROUNDS = 10
 opened = wallet.Wallet.open(pathlib.Path(sys.argv[1]), "secret")
 pathlib.Path.replace = lambda *_: os.kill(os.getpid(), 9)
 opened.generate_account(82)

@@ -54,6 +54,33 @@ def init_command(network: str, data_dir: Path | None, config: Path | None, node_
     run_init(network, data_dir, config, node_url)
 
 
+@matcher.command("account-file")
+@click.argument("path", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--seed-format",
+    type=click.Choice(("base64", "base58", "raw-string")),
+    default="base64",
+    show_default=True,
+    help="How the seed is typed.",
+)
+@click.option(
+    "--account-nonce",
+    type=click.IntRange(0, 2**31 - 1),
+    help="Take the account of this number that belongs to the seed, in place of the seed itself.",
+)
+def account_file_command(path: Path, seed_format: str, account_nonce: int | None) -> None:
+    """Keep an account seed under a password in PATH, for account-storage.encrypted-file."""
+    from soliton.cli.matcher_commands import run_account_file
+
+    run_account_file(
+        path,
+        click.prompt("Seed", hide_input=True),
+        seed_format,
+        account_nonce,
+        click.prompt("Password for the file", hide_input=True, confirmation_prompt=True),
+    )
+
+
 @matcher.command("run")
 @_CONFIG
 @_NETWORK

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import binascii
 import hashlib
 import logging
 import os
@@ -24,8 +25,10 @@ from soliton.chain.addresses import address_text, from_public_key
 from soliton.chain.networks.model import Network
 from soliton.chain.networks.sections import Section
 from soliton.crypto import base58
-from soliton.crypto.keys import key_pair_from_account_seed
+from soliton.crypto.errors import Base58Error
+from soliton.crypto.keys import account_seed, key_pair_from_account_seed
 from soliton.errors import InputError
+from soliton.matcher.account_file import write_account_seed
 from soliton.matcher.assets import ChainKnowledge
 from soliton.matcher.audit import Audit
 from soliton.matcher.errors import MatcherSettingsError, RecoveryFailed
@@ -168,6 +171,28 @@ def run_init(network: str, data_dir: Path | None, config: Path | None, node_url:
     click.echo(f"address     {address_text(from_public_key(public_key, chosen.chain_id))}")
     click.echo(f"public key  {base58.encode(public_key)}")
     click.echo(f"API key     {api_key}   (kept nowhere: write it down)")
+
+
+def run_account_file(
+    path: Path, text: str, seed_format: str, account_nonce: int | None, password: str
+) -> None:
+    """Write an encrypted file with an account seed, and print the account's public key."""
+    try:
+        match seed_format:
+            case "base64":
+                seed = base64.b64decode(text, validate=True)
+            case "base58":
+                seed = base58.decode(text)
+            case _:
+                seed = text.encode()
+    except (binascii.Error, Base58Error) as error:
+        # Without what was typed.
+        raise MatcherSettingsError(f"the seed is not in {seed_format}") from error
+    if account_nonce is not None:
+        seed = account_seed(seed, account_nonce)
+    write_account_seed(path, seed, password)
+    click.echo(f"account file  {path}")
+    click.echo(f"public key    {base58.encode(key_pair_from_account_seed(seed).public_key)}")
 
 
 # --- verify ---------------------------------------------------------------------------------------

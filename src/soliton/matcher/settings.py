@@ -25,6 +25,7 @@ from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
 from soliton.crypto.hashes import secure_hash
 from soliton.crypto.keys import KeyPair, key_pair_from_account_seed
+from soliton.matcher.account_file import read_account_seed
 from soliton.matcher.errors import MatcherSettingsError
 from soliton.matcher.journal.leadership import MAX_NAME_BYTES
 from soliton.matcher.trading_settings import TradingSettings, read_trading
@@ -39,6 +40,8 @@ MAX_API_KEY_HASH_CHARS: Final = 44
 LOCAL: Final = "local"
 KAFKA: Final = "kafka"
 QUEUE_TYPES: Final = (LOCAL, KAFKA)
+IN_MEMORY: Final = "in-mem"
+ACCOUNT_STORAGES: Final = (IN_MEMORY, "encrypted-file")
 SYNCS: Final = ("always", "interval", "never")
 ROLES: Final = ("auto", "standby", "master")
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -210,10 +213,27 @@ def read(section: Section, network: Network, directory: Path) -> MatcherSettings
 
 
 def _account(section: Section) -> KeyPair:
-    kind = section.text("type", "in-mem")
-    if kind != "in-mem":
-        section.refuse("type", "in-mem, with in-mem.seed-in-base-64 below it")
-    memory = section.section("in-mem")
+    memory, file = section.section("in-mem"), section.section("encrypted-file")
+    kind = section.text("type", IN_MEMORY)
+    if kind not in ACCOUNT_STORAGES:
+        section.refuse("type", " or ".join(ACCOUNT_STORAGES))
+    # The reference's files have the keys of both kinds in them.
+    if kind == IN_MEMORY:
+        for other in ("path", "password"):
+            file.has(other)
+        return key_pair_from_account_seed(_seed_in_memory(memory))
+    for other in ("seed-in-base-64", "seed-in-base64"):
+        memory.has(other)
+    path, password = file.text("path", ""), file.secret("password")
+    if not path or password is None:
+        raise MatcherSettingsError(
+            f"{file.full('path')} and {file.full('password')} are needed: the file that "
+            "`soliton matcher account-file` makes, and its password"
+        )
+    return key_pair_from_account_seed(read_account_seed(Path(path).expanduser(), password))
+
+
+def _seed_in_memory(memory: Section) -> bytes:
     # The second spelling is the one that people write; the first is what the reference reads.
     text = memory.secret("seed-in-base-64") or memory.secret("seed-in-base64")
     if text is None:
@@ -222,10 +242,9 @@ def _account(section: Section) -> KeyPair:
             "matcher in base64; `soliton matcher init` makes one"
         )
     try:
-        seed = base64.b64decode(text[:MAX_SEED_CHARS], validate=True)
+        return base64.b64decode(text[:MAX_SEED_CHARS], validate=True)
     except binascii.Error:
         memory.refuse("seed-in-base-64", "standard base64", show=False)
-    return key_pair_from_account_seed(seed)
 
 
 def _rest_api(section: Section) -> RestApi:

@@ -4,9 +4,7 @@ What lives here: opening, creating and rewriting the wallet file; accounts in th
 nonces. What does not: key derivation (``crypto.keys``), who may use the wallet (the interface).
 
 The file is the ecosystem's, so that an operator can bring ``wallet.dat`` and take it away again:
-JSON ``{seed, accountSeeds, nonce}`` in base58, AES-128/ECB/PKCS5, base64 text; the key is made
-from the password by PBKDF2-HMAC-SHA512. Its salt is the same for everybody and ECB shows equal
-blocks, so a good password matters more than usual.
+JSON ``{seed, accountSeeds, nonce}`` in base58, encrypted (``crypto.password_files``), in base64.
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/wallet/Wallet.scala`` and
 ``utils/JsonFileStorage.scala``.
@@ -23,26 +21,20 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-from cryptography.hazmat.primitives import hashes, padding
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from cryptography.hazmat.primitives.kdf.pbkdf2 import PBKDF2HMAC
 
 from soliton.chain.addresses import Address, from_public_key
 from soliton.crypto import base58
-from soliton.crypto.errors import Base58Error
+from soliton.crypto.errors import Base58Error, CryptoError
 from soliton.crypto.keys import (
     MAX_NONCE,
     KeyPair,
     account_seed,
     key_pair_from_account_seed,
 )
+from soliton.crypto.password_files import decrypt, encrypt, file_key
 from soliton.errors import EnvironmentProblem, InputError
 
 NEW_SEED_BYTES: Final = 64
-KEY_SALT: Final = b"0495c728-1614-41f6-8ac3-966c22b4a62d"
-KEY_ROUNDS: Final = 999_999
-KEY_BYTES: Final = 16
-BLOCK_BITS: Final = 128
 FILE_MODE: Final = 0o600
 DIRECTORY_MODE: Final = 0o700
 MAX_ACCOUNTS: Final = 10_000
@@ -107,14 +99,14 @@ class Wallet:
         if path is not None and stored is not None:
             if password is None:
                 raise WalletError(f"The wallet file {path} needs a password: set wallet.password")
-            file_key = _file_key(password)
-            wallet = cls._from_data(_decrypt(stored, file_key, path), path, file_key)
+            key = file_key(password)
+            wallet = cls._from_data(_decrypt(stored, key, path), path, key)
             if seed is not None and seed != wallet.seed:
                 raise WalletError(f"wallet.seed is not the seed in the wallet file {path}")
         else:
             new_seed = secrets.token_bytes(NEW_SEED_BYTES) if seed is None else seed
             if path is not None and password is not None:
-                wallet = cls(new_seed, (), 0, path=path, file_key=_file_key(password))
+                wallet = cls(new_seed, (), 0, path=path, file_key=file_key(password))
             else:
                 warnings = () if path is None else (_no_file_warning(path, seed),)
                 wallet = cls(new_seed, (), 0, path=None, file_key=None, warnings=warnings)
@@ -224,34 +216,18 @@ def _by_nonce(seed: bytes, stored: list[bytes], nonce: int) -> list[bytes]:
     return [*ordered, *missing]
 
 
-def _file_key(password: str) -> bytes:
-    # The Java function behind the format takes the UTF-8 bytes of the password, too.
-    derivation = PBKDF2HMAC(hashes.SHA512(), KEY_BYTES, KEY_SALT, KEY_ROUNDS)
-    return derivation.derive(password.encode("utf-8", "surrogatepass"))
+def _encrypt(data: _WalletData, key: bytes) -> bytes:
+    return base64.b64encode(encrypt(key, msgspec.json.encode(data)))
 
 
-def _cipher(file_key: bytes) -> Cipher[modes.ECB]:
-    return Cipher(algorithms.AES(file_key), modes.ECB())  # noqa: S305 - the file's format
-
-
-def _encrypt(data: _WalletData, file_key: bytes) -> bytes:
-    padder = padding.PKCS7(BLOCK_BITS).padder()
-    plain = padder.update(msgspec.json.encode(data)) + padder.finalize()
-    encryptor = _cipher(file_key).encryptor()
-    return base64.b64encode(encryptor.update(plain) + encryptor.finalize())
-
-
-def _decrypt(stored: bytes, file_key: bytes, path: Path) -> _WalletData:
+def _decrypt(stored: bytes, key: bytes, path: Path) -> _WalletData:
     try:
         secret = base64.b64decode(stored.strip(), validate=True)
     except binascii.Error:
         raise WalletError(f"The file {path} is not a wallet") from None
     try:
-        decryptor = _cipher(file_key).decryptor()
-        unpadder = padding.PKCS7(BLOCK_BITS).unpadder()
-        plain = unpadder.update(decryptor.update(secret) + decryptor.finalize())
-        return msgspec.json.decode(plain + unpadder.finalize(), type=_WalletData)
-    except (ValueError, msgspec.DecodeError):
+        return msgspec.json.decode(decrypt(key, secret), type=_WalletData)
+    except (CryptoError, msgspec.DecodeError):
         # Without the cause, which may quote what was decrypted.
         raise WrongPasswordError(
             f"The wallet file {path} does not open: wrong wallet.password, or a damaged file"
