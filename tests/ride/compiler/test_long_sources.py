@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from soliton.ride.compiler import CompileError, compile_source
+from soliton.ride.compiler import CompileError, compile_source, cursor
 from soliton.ride.compiler.errors import Source
 from soliton.ride.compiler.fragment import compile_fragment
 from soliton.ride.compiler.parser import parse_expression
@@ -15,27 +15,33 @@ from soliton.ride.estimators import estimate
 from soliton.ride.expressions import DApp
 
 HEAD = "{-# STDLIB_VERSION 6 #-}\nlet a = true\n"
-MANY = 20_000
+MANY, FEW = 20_000, 2_000
 STACK_BYTES = 1 << 20
 
-CHAINS = {
-    "or": "a" + "||a" * MANY,
-    "and": "a" + "&&a" * MANY,
-    "else if": "if a then a else " * MANY + "a",
-    "fields": "a" + ".b" * MANY,
-    "casts": "a" + ".as[Boolean]" * MANY,
-    "indexes": "a" + "[0]" * MANY,
-    "comparisons": "a" + "==a" * MANY,
-    "cons": "a" + "::a" * MANY,
-    "methods": "a" + ".f()" * MANY,
-    "values": "".join(f"let a{number} = a\n" for number in range(MANY)) + "a",
-    "functions": "".join(f"func a{number}() = a\n" for number in range(MANY)) + "a",
-    "not": "!" * MANY + "a",
-    "items": "[" + "a, " * MANY + "a] == nil",
-}
+
+def chains(many: int) -> dict[str, str]:
+    """Expressions that are as deep as they are long, or only long."""
+    return {
+        "or": "a" + "||a" * many,
+        "and": "a" + "&&a" * many,
+        "else if": "if a then a else " * many + "a",
+        "fields": "a" + ".b" * many,
+        "casts": "a" + ".as[Boolean]" * many,
+        "indexes": "a" + "[0]" * many,
+        "comparisons": "a" + "==a" * many,
+        "cons": "a" + "::a" * many,
+        "methods": "a" + ".f()" * many,
+        "values": "".join(f"let a{number} = a\n" for number in range(many)) + "a",
+        "functions": "".join(f"func a{number}() = a\n" for number in range(many)) + "a",
+        "not": "!" * many + "a",
+        "items": "[" + "a, " * many + "a] == nil",
+    }
 
 
-@pytest.mark.parametrize("text", CHAINS.values(), ids=CHAINS.keys())
+LONG, SHORT = chains(MANY), chains(FEW)
+
+
+@pytest.mark.parametrize("text", LONG.values(), ids=LONG.keys())
 def test_a_long_chain_needs_no_deep_stack(text: str) -> None:
     """Neither while it is compiled nor when its tree is freed: that crashed the process once."""
     found: list[str] = []
@@ -55,6 +61,18 @@ def test_a_long_chain_needs_no_deep_stack(text: str) -> None:
     assert len(found) == 1
 
 
+@pytest.mark.parametrize(
+    "text", ["1" + "+1" * 10 + " == 1", "a" + ".b" * 10, "[" + "1," * 10 + "1] == nil"]
+)
+def test_what_no_script_has_room_for_is_not_read(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cursor, "MAX_OPERANDS", 10)
+    with pytest.raises(CompileError, match="more than 10 constants, names and calls"):
+        compile_source("{-# STDLIB_VERSION 6 #-}\n" + text)
+    compile_source("{-# STDLIB_VERSION 6 #-}\n1" + "+1" * 8 + " == 9")
+
+
 class Watch:
     """Counts how often the compiler asks, and stops it at one of these times."""
 
@@ -68,7 +86,7 @@ class Watch:
             raise Interrupted("enough")
 
 
-@pytest.mark.parametrize("text", CHAINS.values(), ids=CHAINS.keys())
+@pytest.mark.parametrize("text", SHORT.values(), ids=SHORT.keys())
 def test_whoever_watches_is_asked_all_the_time_and_can_stop_it(text: str) -> None:
     watch = Watch()
     with pytest.raises(CompileError):

@@ -11,6 +11,10 @@ from typing import Final
 from soliton.ride.compiler.errors import CompileError, Source
 from soliton.ride.compiler.literals import GAP, KEYWORDS, KEYWORDS_SINCE_V8, NAME
 
+MAX_OPERANDS: Final = 200_000
+"""Constants, names, fields and calls in a source: nearly twice as many as the bytes of the largest
+script can hold. The trees of a megabyte of them took hundreds of megabytes.
+"""
 MAX_NESTING: Final = 100
 """Brackets, branches and blocks inside of each other; each takes a few frames of the stack."""
 
@@ -23,6 +27,7 @@ class Cursor:
     def __init__(self, source: Source, version: int) -> None:
         self._source = source
         self._watch = source.watch
+        self._operands = 0
         self._text = source.text
         self._size = len(source.text)
         self._version = version
@@ -34,6 +39,16 @@ class Cursor:
         self._depth += 1
         if self._depth > MAX_NESTING:
             raise self._error(f"nested more than {MAX_NESTING} levels deep", advice)
+
+    def _next_operand(self) -> None:
+        """Here begins a constant, a name or a call, or a field or call of what stands before."""
+        self._watch()
+        self._operands += 1
+        if self._operands > MAX_OPERANDS:
+            raise self._error(
+                f"the source has more than {MAX_OPERANDS} constants, names and calls",
+                "no script has room for them",
+            )
 
     # --- words and signs ---
 

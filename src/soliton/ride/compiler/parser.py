@@ -225,7 +225,7 @@ class Parser(Cursor):
         return operands[0]
 
     def _operand(self, *, blocks: bool, commented: bool = False) -> Node:
-        self._watch()
+        self._next_operand()
         prefixes: list[tuple[int, str]] = []
         while True:
             commented = self._commented_gap() or commented
@@ -357,7 +357,7 @@ class Parser(Cursor):
             assert gap is not None
             if not self._text.startswith(".", gap.end()):
                 return subject
-            self._watch()
+            self._next_operand()
             self._place = gap.end() + 1
             subject = self._member(start, subject)
 
