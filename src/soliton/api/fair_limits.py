@@ -1,15 +1,11 @@
 """Fair limits: how much of the node one client may take, and how many long answers there are.
 
-Each client has a bucket of working time that fills at a steady rate and that its requests empty by
-what they cost. A request that finds an empty bucket is refused, and told when to come again. Those
-who ask for little never notice; who asks for much gets a part of the node and not all of it.
+Each client has a budget of working time (``soliton.web.budgets``), which all processes of an API
+share. A request over it is refused, and told when to come again. To empty the bucket of somebody
+else's cell takes working time of the node, of which there is so much and no more: with the usual
+limits four buckets for each core.
 
-The buckets are cells of a table of fixed size (``soliton.web.tallies``), which all processes of an
-API share. That two clients have the same cell is rare, and matters only while one of them has
-emptied it; but to empty buckets takes working time of the node, of which there is so much and no
-more: with the usual limits four for each core.
-
-What lives here: the buckets, the places for long answers. What does not: what a request costs
+What lives here: whose time counts, the places for long answers. What does not: what a request costs
 (``asgi`` measures), and who a client is (``soliton.web.clients``).
 """
 
@@ -21,6 +17,7 @@ from typing import Final
 
 from soliton.api.errors import TOO_MANY_LONG_ANSWERS, TOO_MANY_OF_CLIENT, TOO_MANY_REQUESTS
 from soliton.node.rest_settings import ApiLimits
+from soliton.web.budgets import Budgets
 from soliton.web.clients import LOCAL
 from soliton.web.tallies import IDLE, LONG, Tallies
 
@@ -35,19 +32,17 @@ UNCOUNTED: Final = "-"
 class FairLimits:
     """What the clients of one API have taken, of all of its processes."""
 
-    __slots__ = ("_burst", "_cell", "_clock", "_full_at", "_idle", "_limits", "_long", "_rate")
+    __slots__ = ("_budgets", "_idle", "_limits", "_long")
 
     def __init__(
         self, limits: ApiLimits, tallies: Tallies, clock: Callable[[], float] = time.monotonic
     ) -> None:
         """``clock`` gives seconds that never go back, the same in all processes."""
         self._limits = limits
-        self._clock = clock
-        self._rate = limits.client_percent / 100
-        # How long an empty bucket takes to be full again.
-        self._burst = limits.client_burst_ms / 1000 / self._rate if self._rate else 0.0
-        self._cell = tallies.cell
-        self._full_at = tallies.times
+        self._budgets: Budgets | None = None
+        if limits.client_percent:
+            rate, burst = limits.client_percent / 100, limits.client_burst_ms / 1000
+            self._budgets = Budgets(rate, burst, tallies, clock)
         self._long = tallies.counts(LONG)
         self._idle = tallies.counts(IDLE)
 
@@ -57,18 +52,14 @@ class FairLimits:
 
     def admit(self, client: str) -> None:
         """Raise ``ApiError`` 429 when the client's bucket is empty."""
-        if not self._rate:
-            return
-        wait = self._full_at[self._cell(client)] - self._clock() - self._burst
+        wait = 0.0 if self._budgets is None else self._budgets.wait(client)
         if wait > 0:
             raise TOO_MANY_REQUESTS.error().after(wait)
 
     def charge(self, client: str, seconds: float) -> None:
         """Take working time out of the client's bucket."""
-        if not self._rate or not self.counts(client):
-            return
-        cell, full_at = self._cell(client), self._full_at
-        full_at[cell] = max(self._clock(), full_at[cell]) + seconds / self._rate
+        if self._budgets is not None and self.counts(client):
+            self._budgets.charge(client, seconds)
 
     def enter(self, client: str, *, idle: bool = False) -> None:
         """Begin a long answer; raises ``ApiError`` 503 or 429. ``leave`` has to follow.

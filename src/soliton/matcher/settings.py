@@ -58,6 +58,16 @@ _FOREIGN: Final = (
 )  # fmt: skip
 
 
+class Limits(msgspec.Struct, frozen=True):
+    """``rest-api.limits``: how many requests one client may send a second in the long run (0 for no
+    limit), and how many it can save up; whether that holds for clients on this machine, too.
+    """
+
+    requests_per_second: int = 10_000
+    burst: int = 20_000
+    local_clients: bool = False
+
+
 class RestApi(msgspec.Struct, frozen=True):
     """``rest-api``: where the interface listens, who may administrate, how long a request's
     signature holds.
@@ -71,6 +81,7 @@ class RestApi(msgspec.Struct, frozen=True):
     signature_window_ms: int = 3_600_000
     request_timeout_ms: int = 20_000
     max_body_bytes: int = 100_000
+    limits: Limits = Limits()
 
     def check_api_key(self, key: str) -> bool:
         """Whether ``key`` is a configured one, in a time that does not depend on its value."""
@@ -266,6 +277,15 @@ def _rest_api(section: Section) -> RestApi:
         signature_window_ms=section.duration_ms("signature-window", 3_600_000),
         request_timeout_ms=section.duration_ms("request-timeout", 20_000),
         max_body_bytes=section.whole("max-body-bytes", 100_000, 1_000, MAX_COUNT),
+        limits=_limits(section.section("limits")),
+    )
+
+
+def _limits(section: Section) -> Limits:
+    return Limits(
+        requests_per_second=section.whole("requests-per-second", 10_000, 0, MAX_COUNT),
+        burst=section.whole("burst", 20_000, 1, MAX_COUNT),
+        local_clients=section.truth("local-clients", False),
     )
 
 

@@ -37,12 +37,14 @@ def build_app(core: MatcherCore) -> Application:
     application: Application | None = None
 
     def figures() -> list[Figure]:
-        requests = failures = 0
+        requests = failures = limited = 0
         if application is not None:
             requests, failures = application.requests, application.failures
+            limited = application.over_limit
         return [
             figure("soliton_matcher_requests_total", COUNTER, "requests answered", requests),
             figure("soliton_matcher_failures_total", COUNTER, "faults of ours", failures),
+            figure("soliton_matcher_limited_total", COUNTER, "requests over a limit", limited),
             figure("soliton_matcher_executions_total", COUNTER, "executions", data.executions),
             figure("soliton_matcher_websockets", GAUGE, "open WebSocket connections", len(hub)),
         ]

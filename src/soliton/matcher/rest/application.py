@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Sequence
 from typing import Final, Protocol, cast
 
@@ -25,6 +26,7 @@ from soliton.matcher.rest.answers import (
     BODY_TOO_SLOW,
     NOT_FOUND,
     STRING_MEMBERS,
+    TEXT,
     TOO_LARGE,
     Answer,
     Refusal,
@@ -43,7 +45,10 @@ from soliton.matching.errors import (
     WAVES_NODE_CONNECTION_BROKEN,
     MatcherError,
 )
+from soliton.web.budgets import Budgets
+from soliton.web.clients import LOCAL, client_key
 from soliton.web.significands import JSON_WITH_STRINGS, Accepted, accepted, with_strings
+from soliton.web.tallies import Tallies
 from soliton.web.types import (
     Headers,
     LaterAnswer,
@@ -60,6 +65,8 @@ _SLOW_BODY_SECONDS: Final = 20.0
 _LENGTH_DIGITS: Final = 9
 _PREFLIGHT_HEADERS: Final = b"Authorization, Content-Type, X-Requested-With, Timestamp, Signature"
 _MOVED: Final = 301
+_TOO_MANY_STATUS: Final = 429
+_TOO_MANY: Final = b"This client has sent more requests than it may; see Retry-After."
 _WORKING: Final = ServiceStatus.WORKING
 _WITH_BODY: Final = ("POST", "PUT", "DELETE")
 
@@ -95,10 +102,15 @@ class Application:
         self.routes = tuple(routes)
         self.requests = 0
         self.failures = 0
+        self.over_limit = 0
         self._router = Router(routes)
         self._books = books
         self._sockets = sockets
         api = core.settings.rest_api
+        self._budgets: Budgets | None = None
+        if api.limits.requests_per_second:
+            per_second, burst = api.limits.requests_per_second, api.limits.burst
+            self._budgets = Budgets(per_second, burst, Tallies())
         common = [(b"matcher-http-server", core.settings.id.encode("latin-1", "replace"))]
         preflight = list(common)
         if api.cors:
@@ -112,6 +124,7 @@ class Application:
                 (b"access-control-allow-headers", names),
                 (b"access-control-allow-methods", b"OPTIONS, POST, PUT, GET, DELETE"),
             ]
+        self._limits_local = api.limits.local_clients
         self._common: Headers = tuple(common)
         self._preflight: Headers = tuple(preflight)
 
@@ -127,7 +140,10 @@ class Application:
         method, raw_path = cast("str", scope["method"]), cast("bytes", scope["raw_path"])
         headers = dict(cast("list[tuple[bytes, bytes]]", scope["headers"]))
         query = cast("bytes", scope["query_string"])
-        whole = self._kept(method, raw_path, query, headers)
+        client = cast("tuple[str, int] | None", scope.get("client"))
+        whole = self._over_limit(client[0] if client else "", method)
+        if whole is None:
+            whole = self._kept(method, raw_path, query, headers)
         if whole is None:
             body: bytes | Answer = b""
             if method in _WITH_BODY:
@@ -148,14 +164,28 @@ class Application:
         host: str,
     ) -> WholeAnswer | LaterAnswer:
         """The answer to a request that is all there, if it is kept; else what will give it."""
-        del host
-        whole = self._kept(method, path, query, headers)
+        whole = self._over_limit(host, method) or self._kept(method, path, query, headers)
         if whole is not None:
             return whole
         if len(body) > self.core.settings.rest_api.max_body_bytes:
             return self._whole(TOO_LARGE, method)
 
         return self._respond(method, path, query, headers, body)
+
+    def _over_limit(self, host: str, method: str) -> WholeAnswer | None:
+        """The refusal of a client that has used up its budget; one that has not pays for this
+        request.
+        """
+        budgets, client = self._budgets, client_key(host)
+        if budgets is None or (client == LOCAL and not self._limits_local):
+            return None
+        wait = budgets.wait(client)
+        if wait <= 0:
+            budgets.charge(client, 1)
+            return None
+        self.over_limit += 1
+        later = (b"retry-after", b"%d" % math.ceil(wait))
+        return self._whole(Answer(_TOO_MANY, _TOO_MANY_STATUS, TEXT, (later,)), method)
 
     def _kept(
         self, method: str, path: bytes, query: bytes, headers: dict[bytes, bytes]

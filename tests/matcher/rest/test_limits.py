@@ -1,0 +1,87 @@
+"""How many requests a client may send."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+
+import pytest
+
+from soliton.matcher.rest.application import Application
+from soliton.matcher.settings import Limits, RestApi
+from soliton.web.budgets import Budgets
+from soliton.web.tallies import Tallies
+from soliton.web.types import Message, WholeAnswer
+from tests.matcher.fakes import Api, FakeCore, exchange
+
+BURST = 2
+SOMEBODY, ANOTHER, LOCAL = "10.0.0.1", "10.0.0.2", "127.0.0.1"
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def limited(clock: Clock, *, local_clients: bool = False) -> Application:
+    """An application where each client may send one request a second, and save up two."""
+    limits = Limits(requests_per_second=1, burst=BURST, local_clients=local_clients)
+    app = Api(FakeCore(rest_api=RestApi(limits=limits))).app
+    assert app._budgets is not None
+    app._budgets = Budgets(1, BURST, Tallies(), clock)
+    return app
+
+
+def status_of(app: Application, host: str) -> int:
+    """That of an answer, 200 for one that is not there at once."""
+    answer = app.answer_at_once("GET", b"/matcher", b"", {}, b"", host)
+    if isinstance(answer, WholeAnswer):
+        return answer.status
+    assert isinstance(answer, Coroutine)
+    answer.close()
+    return 200
+
+
+def test_who_sends_too_much_is_told_when_to_come_again() -> None:
+    clock = Clock()
+    app = limited(clock)
+    statuses = [status_of(app, SOMEBODY) for _ in range(5)]
+    assert statuses == [200, 200, 200, 429, 429]
+    refused = app.answer_at_once("GET", b"/matcher", b"", {}, b"", SOMEBODY)
+    assert isinstance(refused, WholeAnswer)
+    assert dict(refused.headers)[b"retry-after"] == b"1"
+    assert dict(refused.headers)[b"access-control-allow-origin"] == b"*"
+    assert [status_of(app, ANOTHER), status_of(app, LOCAL)] == [200, 200]
+    clock.now += 1
+    assert [status_of(app, SOMEBODY) for _ in range(2)] == [200, 429]
+    assert app.over_limit == 4
+
+
+def test_clients_on_this_machine_count_where_the_operator_wants_it() -> None:
+    for local_clients, last in ((False, 200), (True, 429)):
+        app = limited(Clock(), local_clients=local_clients)
+        assert [status_of(app, LOCAL) for _ in range(4)][-1] == last
+
+
+async def test_the_same_for_requests_that_come_in_pieces() -> None:
+    app = limited(Clock())
+    scope: Message = {
+        "type": "http",
+        "method": "GET",
+        "raw_path": b"/matcher",
+        "path": "/matcher",
+        "query_string": b"",
+        "headers": [],
+        "client": (SOMEBODY, 40_000),
+    }
+    replies = [await exchange(app, scope, b"") for _ in range(4)]
+    assert [reply.status for reply in replies] == [200, 200, 200, 429]
+
+
+@pytest.mark.parametrize(("per_second", "bounded"), [(0, False), (10_000, True)])
+def test_none_and_the_usual_limit(per_second: int, *, bounded: bool) -> None:
+    app = Api(FakeCore(rest_api=RestApi(limits=Limits(requests_per_second=per_second)))).app
+    assert (app._budgets is not None) is bounded
+    # A market maker's four seconds at 4,000 requests, in no time.
+    assert {status_of(app, SOMEBODY) for _ in range(16_000)} == {200}
