@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import gc
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -20,7 +22,7 @@ from soliton.api.workers import Watch, Workers
 from soliton.chain.transactions.set_script import TYPE as SET_SCRIPT
 from soliton.chain.transactions.set_script import SetScript
 from soliton.node.chain import Chain
-from soliton.ride.compiler import compile_source
+from soliton.ride.compiler import CompileError, compile_source
 from soliton.ride.errors import Interrupted
 from tests.api.chain import (
     AMOUNT,
@@ -216,3 +218,34 @@ async def test_a_compiler_that_takes_too_long_is_stopped(
         )
         assert (answer.status, answer.json()["error"]) == (503, 5031)  # type: ignore[index]
     assert await workers.run(lambda _watch: 1) == 1
+
+
+class Tree:
+    """Something large."""
+
+
+async def test_a_refused_source_is_freed_at_once(
+    chain: PrivateChain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its tree hangs on the frames of the error: the collector comes by too seldom for that."""
+    trees: list[weakref.ref[Tree]] = []
+
+    def refusing(*_arguments: object, **_options: object) -> object:
+        tree = Tree()
+        trees.append(weakref.ref(tree))
+        raise CompileError("no")
+
+    monkeypatch.setattr(scripts, "compile_source", refusing)
+    gc.disable()
+    try:
+        for _ in range(3):
+            answer = await chain.post(
+                "/utils/script/compileCode", b"true", {"content-type": "text/plain"}
+            )
+            assert answer.status == 400
+        # The thread lets go of the last one a moment after it has told of it.
+        async with asyncio.timeout(10):
+            while any(tree() is not None for tree in trees):  # noqa: ASYNC110 - no event tells
+                await asyncio.sleep(0.001)
+    finally:
+        gc.enable()

@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable
+from functools import partial
 from queue import SimpleQueue
 from typing import Final, TypeVar
 
@@ -24,6 +25,7 @@ from soliton.ride.errors import Interrupted
 from soliton.storage.store import Store
 
 T = TypeVar("T")
+G = TypeVar("G")
 
 THREADS: Final = 2
 """Python runs one of them at a time; a second one lets light work pass by heavy work."""
@@ -101,28 +103,7 @@ class Workers:
     async def _result(self, run: Callable[[], T], watch: Watch) -> T:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[T] = loop.create_future()
-
-        def settle(value: T | None, problem: BaseException | None) -> None:
-            if answer.done():
-                return
-            if problem is None:
-                answer.set_result(value)  # type: ignore[arg-type]
-            else:
-                answer.set_exception(problem)
-
-        def job() -> None:
-            value, problem = None, None
-            try:
-                value = run()
-            except Exception as error:  # noqa: BLE001 - it is raised where somebody waits
-                problem = error
-            finally:
-                self._places.release()
-            # The loop may be gone by now.
-            with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(settle, value, problem)
-
-        self._waiting.put(job)
+        self._waiting.put(partial(self._do, run, loop, answer))
         self._start()
         try:
             async with asyncio.timeout(self._seconds):
@@ -131,6 +112,39 @@ class Workers:
             raise SERVER_REQUEST_TIMEOUT.error().with_hint(_TOO_LONG) from error
         finally:
             watch.stopped = True
+            # It knows the exception, which knows this frame, and those of the work with all they
+            # hold: nobody would free them until the collector comes by.
+            del answer
+
+    def _do(
+        self, run: Callable[[], T], loop: asyncio.AbstractEventLoop, answer: asyncio.Future[T]
+    ) -> None:
+        try:
+            value = run()
+        except Exception as error:  # noqa: BLE001 - it is raised where somebody waits
+            self._tell(loop, answer, answer.set_exception, error)
+        else:
+            self._tell(loop, answer, answer.set_result, value)
+        finally:
+            # As above.
+            del answer
+
+    def _tell(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        answer: asyncio.Future[T],
+        tell: Callable[[G], None],
+        given: G,
+    ) -> None:
+        self._places.release()
+
+        def settle() -> None:
+            if not answer.done():
+                tell(given)
+
+        # The loop may be gone by now.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(settle)
 
     def _start(self) -> None:
         if self._started >= self._threads:
