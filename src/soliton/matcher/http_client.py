@@ -160,7 +160,9 @@ class HttpNodeClient:
         return AccountState(balances, leased_out)
 
     async def was_executed(self, order_id: bytes) -> bool:  # noqa: ARG002 - no route tells
-        """Always no: the REST API does not tell what was executed of an order."""
+        """Always no: the REST API does not tell what was executed of an order. What that means for
+        a matcher that has lost its data is said in ``docs/reference/matcher-settings.md``.
+        """
         return False
 
     async def confirmed_heights(self, transaction_ids: Sequence[bytes]) -> dict[bytes, int]:
