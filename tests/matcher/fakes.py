@@ -247,6 +247,12 @@ class FakeCore:
             return found[-limit:]
         return [trade for trade in found if trade.timestamp >= since][:limit]
 
+    def trades_after(
+        self, pair: AssetPair, place: tuple[int, int] | None, limit: int
+    ) -> list[Trade]:
+        found = self._trades.get(pair, [])
+        return [each for each in found if (each.offset, each.index) > (place or (-1, -1))][:limit]
+
     def pairs(self) -> dict[AssetPair, int]:
         return {book.pair: book.created for book in self.engine.books()}
 

@@ -21,9 +21,11 @@ class BusyCore(FakeCore):
         super().__init__()
         self.limits_asked: list[int] = []
 
-    def trades(self, pair: AssetPair, limit: int, since: int | None = None) -> list[Trade]:
+    def trades_after(
+        self, pair: AssetPair, place: tuple[int, int] | None, limit: int
+    ) -> list[Trade]:
         self.limits_asked.append(limit)
-        return super().trades(pair, limit, since)
+        return super().trades_after(pair, place, limit)
 
     async def trade(self, count: int, step: int = 1) -> None:
         """So many executions of one unit, with a time between them."""
@@ -41,7 +43,7 @@ async def volume(data: MarketData) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("step", [0, 1])
-async def test_slices_overlap_and_count_once(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+async def test_slices_follow_one_another(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
     monkeypatch.setattr(market_data, "SLICE", 4)
     core = BusyCore()
     await core.trade(21, step)
@@ -51,8 +53,7 @@ async def test_slices_overlap_and_count_once(monkeypatch: pytest.MonkeyPatch, st
     await core.trade(2, step)
     assert await volume(data) == (23, 23)
     assert data.executions == 2
-    # All at one time: the slice has to grow beyond them.
-    assert max(core.limits_asked) == (32 if step == 0 else 4)
+    assert core.limits_asked == [4] * 6
 
 
 async def test_what_happens_while_the_record_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -150,3 +150,19 @@ async def test_files_that_cannot_be_opened_are_free_for_the_next_try(
         reopen()
     damaged.unlink()
     await reopen().close()
+
+
+async def test_executions_are_read_on_from_a_place(reopen: Open) -> None:
+    database = reopen()
+    kept = [trade(offset, index) for offset in (3, 4, 900) for index in (0, 1, 65_535)]
+    for each in kept:
+        database.put_trade(PAIR, each)
+    database.put_trade(OTHER, trade(5))
+    for _ in range(2):
+        for number, each in enumerate(kept):
+            place = each.offset, each.index
+            assert database.trades_after(PAIR, place, 2) == kept[number + 1 : number + 3]
+        assert database.trades_after(PAIR, (3, 500), 1) == kept[2:3]
+        assert database.trades_after(PAIR, None, 4) == kept[:4]
+        (database,) = await both(reopen, database)
+    await database.close()

@@ -18,6 +18,7 @@ from soliton.matcher.records import (
     AddressReport,
     Offsets,
     OrderInfo,
+    Place,
     ServiceStatus,
     Trade,
 )
@@ -125,6 +126,9 @@ class MatcherCore(Protocol):
         """Executions of a pair, the oldest first: the last ones, or the first ones at or after a
         time in milliseconds.
         """
+
+    def trades_after(self, pair: AssetPair, place: Place | None, limit: int) -> list[Trade]:
+        """The next executions of a pair behind a place, or the first of all, the oldest first."""
 
     def pairs(self) -> dict[AssetPair, int]:
         """All books, with the time in milliseconds at which each came to be."""

@@ -17,7 +17,7 @@ from soliton.matching.candles import Candles
 from soliton.matching.events import Event, OrderExecuted
 from soliton.matching.pairs import AssetPair
 
-SLICE: Final = 500
+SLICE: Final = 200
 """Executions that are read from the record at a time, so that others are served in between."""
 
 
@@ -45,23 +45,20 @@ class MarketData:
         return await asyncio.shield(task)
 
     async def _load(self, pair: AssetPair) -> Candles:
-        candles, since, limit, seen = Candles(), 0, SLICE, (-1, -1)
+        candles = Candles()
+        seen: tuple[int, int] | None = None
         meanwhile = self._meanwhile[pair] = []
         try:
             while True:
-                trades = self._core.trades(pair, limit, since)
-                new = [trade for trade in trades if (trade.offset, trade.index) > seen]
-                for trade in new:
+                trades = self._core.trades_after(pair, seen, SLICE)
+                for trade in trades:
                     candles.add(trade.timestamp, trade.price, trade.amount)
-                if new:
-                    seen, since = (new[-1].offset, new[-1].index), new[-1].timestamp
-                if len(trades) < limit:
+                    seen = trade.offset, trade.index
+                if len(trades) < SLICE:
                     break
-                # More executions at one time than fit into a slice: a longer one is needed.
-                limit = SLICE if new else limit * 2
                 await asyncio.sleep(0)
             for event in meanwhile:
-                if event.offset > seen[0]:
+                if seen is None or event.offset > seen[0]:
                     candles.add(event.timestamp, event.price, event.amount)
             self._candles[pair] = candles
         finally:

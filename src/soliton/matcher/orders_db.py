@@ -40,7 +40,7 @@ from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.matcher.errors import DatabaseProblem
-from soliton.matcher.records import OrderInfo, Trade
+from soliton.matcher.records import OrderInfo, Place, Trade
 from soliton.matching.pairs import AssetPair, pair_to_bytes, read_pair
 from soliton.storage.directories import lock_file
 
@@ -280,6 +280,13 @@ class OrdersDatabase:
         """The last executions of a pair, the oldest first."""
         rows = self._scan(_TRADE + pair_to_bytes(pair), limit=limit, backwards=True)
         return [_decode_trade(value) for _, value in rows]
+
+    def trades_after(self, pair: AssetPair, place: Place | None, limit: int) -> list[Trade]:
+        """The next executions of a pair behind a place, or the first of all, the oldest first."""
+        prefix = _TRADE + pair_to_bytes(pair)
+        # The least key that is greater than the place's own.
+        start = prefix if place is None else prefix + _PLACE.pack(*place) + b"\0"
+        return [_decode_trade(value) for _, value in self._scan(prefix, start, limit=limit)]
 
     def trades_from(self, pair: AssetPair, timestamp: int, limit: int) -> list[Trade]:
         """The first executions of a pair at or after a time in milliseconds, the oldest first."""

@@ -82,6 +82,10 @@ def describe(order: ActiveOrder, status: OrderStatus) -> OrderInfo:
     )
 
 
+Place = tuple[int, int]
+"""Where an execution stands: the offset of its command, and its number within that."""
+
+
 class Trade(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """An execution: ``amount`` at ``price``, in the units of orders; ``side`` is the taker's.
 

@@ -34,7 +34,7 @@ from soliton.matcher.journal.snapshots import KEPT, SnapshotStore
 from soliton.matcher.node_client import Asset, Balances, NodeClient
 from soliton.matcher.orders_db import OrdersDatabase
 from soliton.matcher.placing import Placing
-from soliton.matcher.records import AddressReport, Offsets, OrderInfo, ServiceStatus, Trade
+from soliton.matcher.records import AddressReport, Offsets, OrderInfo, Place, ServiceStatus, Trade
 from soliton.matcher.recovery import check_ends, recover_engine, resting_assets
 from soliton.matcher.sequencer import Sequencer
 from soliton.matcher.settings import MatcherSettings
@@ -232,8 +232,7 @@ class Matcher:
             await self._until_answered(self.settlement.reconcile)
             await self._until_answered(lambda: self._load_accounts(accounts))
             self._accounts = self.effects.accounts = accounts
-            tasks: list[Coroutine[None, None, None]]
-            tasks = [self._expire(), *self.settlement.tasks()]
+            tasks = (self._expire(), *self.settlement.tasks())
             self._serving += [asyncio.create_task(task) for task in tasks]
             for account in accounts.all():
                 accounts.check(account)
@@ -318,7 +317,6 @@ class Matcher:
                 if offset < 0:
                     return
                 for _ in writing.slices():
-                    # Whoever wants something of the books gets it in between.
                     await asyncio.sleep(0)
             # The books must not be newer than what became of the orders that left them.
             await self.database.flush()
@@ -461,9 +459,8 @@ class Matcher:
     def offsets(self) -> Offsets:
         """As ``MatcherCore.offsets``."""
         snapshots = self._snapshot_offsets or (-1,)
-        return Offsets(
-            self.engine.last_offset, self._journal.last_offset, snapshots[-1], snapshots[0]
-        )
+        ends = self.engine.last_offset, self._journal.last_offset
+        return Offsets(*ends, snapshots[-1], snapshots[0])
 
     def now(self) -> int:
         """As ``MatcherCore.now``."""
@@ -495,6 +492,10 @@ class Matcher:
         if since is None:
             return self.database.trades(pair, limit)
         return self.database.trades_from(pair, since, limit)
+
+    def trades_after(self, pair: AssetPair, place: Place | None, limit: int) -> list[Trade]:
+        """As ``MatcherCore.trades_after``."""
+        return self.database.trades_after(pair, place, limit)
 
     def pairs(self) -> dict[AssetPair, int]:
         """As ``MatcherCore.pairs``."""
