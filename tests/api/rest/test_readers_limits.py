@@ -14,6 +14,7 @@ import pytest_asyncio
 
 from soliton.api import readers
 from soliton.api.app import build_app
+from soliton.api.fair_limits import FairLimits
 from soliton.api.readers import CLIENT_HEADER, reader_routes, writer_routes
 from soliton.api.traffic import Traffic
 from soliton.chain.transactions import codec
@@ -117,7 +118,9 @@ async def test_a_client_has_one_bucket(
 ) -> None:
     for app in (processes.node, *processes.workers):
         # A bucket that is empty stays so.
-        monkeypatch.setattr(app._fair, "_clock", lambda: 1_000.0)
+        context = app.context
+        frozen = FairLimits(context.limits, context.traffic.tallies, lambda: 1_000.0)
+        monkeypatch.setattr(app, "_fair", frozen)
     answer = Answer()
     for _ in range(60):
         answer = await call(processes.workers[0], "GET /transactions/unconfirmed/size", host=ABUSER)
