@@ -83,7 +83,8 @@ async def call(
 ) -> Answer:
     """Send ``METHOD /path?query``; a list is a body that comes in pieces.
 
-    A client that ``leaves`` is gone after its last piece; others stay and wait.
+    A client that ``leaves`` is gone after its last piece, before the end of its body; others stay
+    and wait.
     """
     method, target = line.split(" ", 1)
     raw_path, _, query = target.partition("?")
@@ -96,7 +97,7 @@ async def call(
         if not pieces:
             await asyncio.Event().wait()
         piece = pieces.pop(0)
-        return {"type": "http.request", "body": piece, "more_body": bool(pieces)}
+        return {"type": "http.request", "body": piece, "more_body": bool(pieces) or leaves}
 
     async def send(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -356,6 +356,23 @@ async def test_a_client_that_leaves_ends_the_stream() -> None:
         await closed.wait()
 
 
+@pytest.mark.parametrize("pieces", [[b"1"], [b"1", b"2"], []])
+async def test_a_body_that_breaks_off_is_nobodys_wish(pieces: list[bytes]) -> None:
+    """What has come of it may mean something else than the whole."""
+    heard: list[bytes] = []
+
+    def hear(request: Request) -> object:
+        heard.append(request.body)
+        return 1
+
+    declared = route(POST, "/", hear, body=Body(BodyKind.TEXT, "", "", {}))
+    app = Application(make_context(), (declared,))
+    assert (await call(app, "POST /", b"12")).status == 200
+    async with asyncio.timeout(2):
+        await call(app, "POST /", list(pieces), leaves=True)
+    assert heard == [b"12"]
+
+
 async def test_a_slow_handler_is_503(monkeypatch: pytest.MonkeyPatch) -> None:
     async def slow(_request: Request) -> object:
         await asyncio.Event().wait()

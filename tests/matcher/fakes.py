@@ -417,9 +417,16 @@ class Api:
         self.app = build_app(self.core)
 
     async def __call__(
-        self, line: str, body: Any = None, headers: dict[str, str] | None = None
+        self,
+        line: str,
+        body: Any = None,
+        headers: dict[str, str] | None = None,
+        *,
+        breaks_off: bool = False,
     ) -> Reply:
-        """``METHOD /path?query``; a body that is no bytes goes as JSON."""
+        """``METHOD /path?query``; a body that is no bytes goes as JSON. When it ``breaks_off``, the
+        client has gone before its end.
+        """
         method, target = line.split(" ", 1)
         path, _, query = target.partition("?")
         given = {name.lower().encode(): value.encode() for name, value in (headers or {}).items()}
@@ -435,7 +442,7 @@ class Api:
             "query_string": query.encode(),
             "headers": list(given.items()),
         }
-        return await exchange(self.app, scope, body)
+        return await exchange(self.app, scope, body, breaks_off=breaks_off)
 
     async def place(self, order: Order) -> Reply:
         return await self("POST /matcher/orderbook", orders.to_json(order))
@@ -444,12 +451,17 @@ class Api:
         return await self(line, body, {"X-API-Key": KEY})
 
 
-async def exchange(app: AsgiApplication, scope: Message, body: bytes) -> Reply:
+async def exchange(
+    app: AsgiApplication, scope: Message, body: bytes, *, breaks_off: bool = False
+) -> Reply:
     """One request to an ASGI application."""
     sent: list[Message] = []
+    pieces = [body]
 
     async def receive() -> Message:
-        return {"type": "http.request", "body": body, "more_body": False}
+        if not pieces:
+            return {"type": "http.disconnect"}
+        return {"type": "http.request", "body": pieces.pop(), "more_body": breaks_off}
 
     async def send(message: Message) -> None:
         sent.append(message)

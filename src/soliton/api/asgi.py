@@ -129,6 +129,10 @@ class _TooLongError(Exception):
     """The body is longer than it may be."""
 
 
+class _GoneError(Exception):
+    """The client has gone before the end of its body."""
+
+
 class Application:
     """An ASGI 3 application made of declared routes."""
 
@@ -247,7 +251,7 @@ class Application:
             request.body = await _read_body(request, receive)
         except _TooLongError:
             return TOO_LONG
-        except TimeoutError:
+        except (TimeoutError, _GoneError):
             return TIMED_OUT
         request.body_read = True
         return self._respond(exchange)
@@ -407,7 +411,7 @@ def _check_declared_body(request: Request, body: Body) -> None:
 
 
 async def _read_body(request: Request, receive: Receive) -> bytes:
-    """The whole body, never more than the limit in memory."""
+    """The whole body, never more than the limit in memory; none of one that breaks off."""
     limit = request.context.limits.body_bytes
     declared = request.headers.get(b"content-length", b"0")
     if len(declared) > MAX_LENGTH_DIGITS or int(declared) > limit:
@@ -416,6 +420,8 @@ async def _read_body(request: Request, receive: Receive) -> bytes:
     async with asyncio.timeout(REQUEST_SECONDS):
         while more:
             message = await receive()
+            if message["type"] == "http.disconnect":
+                raise _GoneError
             collected += cast("bytes", message.get("body", b""))
             if len(collected) > limit:
                 raise _TooLongError

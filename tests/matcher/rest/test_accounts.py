@@ -221,6 +221,15 @@ async def test_key_and_settings() -> None:
     }
 
 
+async def test_a_rate_whose_digits_break_off_is_not_taken() -> None:
+    api, path = Api(), f"/matcher/settings/rates/{NAME}"
+    reply = await api(f"PUT {path}", b"12", {"X-API-Key": KEY}, breaks_off=True)
+    assert reply.status == 408
+    assert (await api("GET /matcher/settings/rates")).json() == {"WAVES": 1}
+    reply = await api(f"PUT {path}", b"123", {"X-API-Key": KEY})
+    assert reply.status == 201
+
+
 async def test_rates() -> None:
     api, path = Api(), f"/matcher/settings/rates/{NAME}"
     assert (await api(f"PUT {path}", 0.5)).status == 403

@@ -281,12 +281,16 @@ class Application:
         return Answer(words, _MOVED, b"text/plain; charset=UTF-8", ((b"location", location),))
 
     async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes | Answer:
-        """The whole body, never more than the limit in memory; or why it is not taken."""
+        """The whole body, never more than the limit in memory; or why it is not taken. Of one that
+        breaks off nothing is taken: what has come may mean something else than the whole.
+        """
         limit = self.core.settings.rest_api.max_body_bytes
         declared = headers.get(b"content-length", b"0")
         if len(declared) > _LENGTH_DIGITS or int(declared) > limit:
             return TOO_LARGE
         message = await receive()
+        if message["type"] == "http.disconnect":
+            return BODY_TOO_SLOW
         body = cast("bytes", message.get("body", b""))
         if message.get("more_body"):
             collected = bytearray(body)
@@ -294,6 +298,8 @@ class Application:
                 async with asyncio.timeout(_SLOW_BODY_SECONDS):
                     while message.get("more_body") and len(collected) <= limit:
                         message = await receive()
+                        if message["type"] == "http.disconnect":
+                            return BODY_TOO_SLOW
                         collected += cast("bytes", message.get("body", b""))
             except TimeoutError:
                 return BODY_TOO_SLOW
