@@ -42,6 +42,7 @@ from soliton.api.scopes import DEBUG
 from soliton.api.significands import with_strings
 from soliton.api.traffic import Traffic
 from soliton.api.turns import Turns
+from soliton.web.bodies import BodyTooLongError, ClientGoneError, read_body
 from soliton.web.clients import client_key
 from soliton.web.significands import JSON_WITH_STRINGS, Accepted, accepted
 from soliton.web.types import (
@@ -123,14 +124,6 @@ class _Exchange(msgspec.Struct, frozen=True):
     request: Request
     wish: Accepted
     more: Headers
-
-
-class _TooLongError(Exception):
-    """The body is longer than it may be."""
-
-
-class _GoneError(Exception):
-    """The client has gone before the end of its body."""
 
 
 class Application:
@@ -249,9 +242,9 @@ class Application:
         request = exchange.request
         try:
             request.body = await _read_body(request, receive)
-        except _TooLongError:
+        except BodyTooLongError:
             return TOO_LONG
-        except (TimeoutError, _GoneError):
+        except (TimeoutError, ClientGoneError):
             return TIMED_OUT
         request.body_read = True
         return self._respond(exchange)
@@ -415,18 +408,9 @@ async def _read_body(request: Request, receive: Receive) -> bytes:
     limit = request.context.limits.body_bytes
     declared = request.headers.get(b"content-length", b"0")
     if len(declared) > MAX_LENGTH_DIGITS or int(declared) > limit:
-        raise _TooLongError
-    collected, more = bytearray(), True
+        raise BodyTooLongError
     async with asyncio.timeout(REQUEST_SECONDS):
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise _GoneError
-            collected += cast("bytes", message.get("body", b""))
-            if len(collected) > limit:
-                raise _TooLongError
-            more = bool(message.get("more_body"))
-    return bytes(collected)
+        return await read_body(receive, limit)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from soliton.matcher.rest.answers import Refusal
 from soliton.matcher.rest.order_json import order_json, read_order
 from soliton.matching import errors
 from soliton.matching.errors import MatcherError
+from soliton.web.types import Message
 from tests.matcher.fakes import ALICE, BOB, CHAIN_ID, GOLD, NOWHERE, Api, buy, sell
 from tests.vectors import shared_root
 
@@ -159,6 +161,29 @@ async def test_an_asset_of_another_length_is_unknown() -> None:
     pair = {"amountAsset": "111", "priceAsset": None}
     reply = await Api()("POST /matcher/orderbook", changed(assetPair=pair))
     assert (reply.status, reply.json()["error"]) == (404, 11534345)
+
+
+async def test_a_body_that_never_comes_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("soliton.matcher.rest.application._SLOW_BODY_SECONDS", 0.01)
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope: Message = {
+        "type": "http",
+        "method": "POST",
+        "raw_path": b"/matcher/orderbook",
+        "query_string": b"",
+        "headers": [(b"content-length", b"5")],
+    }
+    async with asyncio.timeout(5):
+        await Api().app(scope, receive, send)
+    assert sent[0]["status"] == 408
 
 
 async def test_an_oversize_body_is_not_read() -> None:

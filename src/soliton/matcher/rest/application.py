@@ -45,6 +45,7 @@ from soliton.matching.errors import (
     WAVES_NODE_CONNECTION_BROKEN,
     MatcherError,
 )
+from soliton.web.bodies import BodyTooLongError, ClientGoneError, read_body
 from soliton.web.budgets import Budgets
 from soliton.web.clients import LOCAL, client_key
 from soliton.web.significands import JSON_WITH_STRINGS, Accepted, accepted, with_strings
@@ -281,30 +282,18 @@ class Application:
         return Answer(words, _MOVED, b"text/plain; charset=UTF-8", ((b"location", location),))
 
     async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes | Answer:
-        """The whole body, never more than the limit in memory; or why it is not taken. Of one that
-        breaks off nothing is taken: what has come may mean something else than the whole.
-        """
+        """The whole body, never more than the limit in memory; or why it is not taken."""
         limit = self.core.settings.rest_api.max_body_bytes
         declared = headers.get(b"content-length", b"0")
         if len(declared) > _LENGTH_DIGITS or int(declared) > limit:
             return TOO_LARGE
-        message = await receive()
-        if message["type"] == "http.disconnect":
+        try:
+            async with asyncio.timeout(_SLOW_BODY_SECONDS):
+                return await read_body(receive, limit)
+        except BodyTooLongError:
+            return TOO_LARGE
+        except (TimeoutError, ClientGoneError):
             return BODY_TOO_SLOW
-        body = cast("bytes", message.get("body", b""))
-        if message.get("more_body"):
-            collected = bytearray(body)
-            try:
-                async with asyncio.timeout(_SLOW_BODY_SECONDS):
-                    while message.get("more_body") and len(collected) <= limit:
-                        message = await receive()
-                        if message["type"] == "http.disconnect":
-                            return BODY_TOO_SLOW
-                        collected += cast("bytes", message.get("body", b""))
-            except TimeoutError:
-                return BODY_TOO_SLOW
-            body = bytes(collected)
-        return body if len(body) <= limit else TOO_LARGE
 
 
 async def _send(answer: WholeAnswer, send: Send) -> None:
