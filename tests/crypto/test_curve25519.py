@@ -232,7 +232,7 @@ def test_many_at_once(count: int) -> None:
 def test_many_at_once_with_other_numbers_of_threads(
     threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(curve25519, "_threads", lambda: threads)
+    monkeypatch.setattr(curve25519, "cores", lambda: threads)
     monkeypatch.setattr(curve25519, "MIN_ITEMS_PER_THREAD", 1)
     signature = curve25519.sign(PRIVATE_KEY, b"m")
     messages = [b"m" if number % 2 else b"n" for number in range(21)]

@@ -51,7 +51,7 @@ VERDICTS = [True, False] * len(GOOD)
 
 @pytest.fixture(autouse=True)
 def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(signatures, "_cores", lambda: 2)
+    monkeypatch.setattr(signatures, "cores", lambda: 2)
 
 
 @pytest_asyncio.fixture
@@ -179,7 +179,7 @@ async def test_closing_answers_what_waits(checker: SignatureChecker) -> None:
 @pytest.mark.parametrize("reason", ["forbidden", "one core"])
 async def test_there_need_not_be_a_process(reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if reason == "one core":
-        monkeypatch.setattr(signatures, "_cores", lambda: 1)
+        monkeypatch.setattr(signatures, "cores", lambda: 1)
     checker = SignatureChecker(beside=reason != "forbidden")
     assert await check_all(checker, MIXED) == VERDICTS
     await asyncio.sleep(0.05)

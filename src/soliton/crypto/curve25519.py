@@ -140,7 +140,7 @@ def verify_many(items: Sequence[SignedMessage]) -> list[bool]:
     """`verify` each item, on all the cores that there are; the answers are in the order of the
     items.
     """
-    threads = min(_threads(), len(items) // MIN_ITEMS_PER_THREAD)
+    threads = min(cores(), len(items) // MIN_ITEMS_PER_THREAD)
     if threads < 2:
         return _verify_each(items)
     bounds = [len(items) * part // threads for part in range(threads + 1)]
@@ -189,15 +189,15 @@ def _hash_to_scalar(data: bytes) -> bytes:
     return sodium.crypto_core_ed25519_scalar_reduce(hashlib.sha512(data).digest())
 
 
-def _threads() -> int:
-    """The cores that this process may use."""
+def cores() -> int:
+    """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 @cache
 def _pool() -> ThreadPoolExecutor:
     """Threads beside the caller's own. They run Python only between two calls of libsodium."""
-    return ThreadPoolExecutor(max(1, _threads() - 1), thread_name_prefix="verify")
+    return ThreadPoolExecutor(max(1, cores() - 1), thread_name_prefix="verify")
 
 
 if sys.platform != "win32":

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import subprocess
 import sys
 from collections import deque
@@ -23,7 +22,7 @@ from typing import Final, cast
 
 import msgspec
 
-from soliton.crypto.curve25519 import SignedMessage, verify
+from soliton.crypto.curve25519 import SignedMessage, cores, verify
 from soliton.parallel._checker import LENGTH_BYTES, READY
 
 MAX_SENT: Final = 128
@@ -55,7 +54,7 @@ class SignatureChecker:
         """``beside`` is whether there may be another process; on a machine of one core, never."""
         self._command = tuple(command)
         self._answer_seconds = answer_seconds
-        self._may_start = beside and bool(sys.executable) and _cores() > 1
+        self._may_start = beside and bool(sys.executable) and cores() > 1
         self._gathered: list[_Waiting] = []
         self._sent: deque[_Waiting] = deque()
         self._process: _Process | None = None
@@ -236,7 +235,3 @@ def _check_here(batch: Iterable[_Waiting]) -> None:
 def _tell(verdict: asyncio.Future[bool], is_valid: bool) -> None:
     if not verdict.done():
         verdict.set_result(is_valid)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
