@@ -11,7 +11,7 @@ Sources: wavesplatform/matcher
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Final
 
@@ -21,7 +21,7 @@ from soliton.crypto import base58
 from soliton.crypto.curve25519 import SignedMessage
 from soliton.matching import errors
 from soliton.matching.book import LevelTotal
-from soliton.matching.errors import MatcherError
+from soliton.matching.errors import ErrorKind, MatcherError
 from soliton.matching.model import ActiveOrder, limit_order
 from soliton.matching.pairs import Asset, asset_text, pair_of
 from soliton.matching.placement import (
@@ -81,31 +81,27 @@ class ScriptFault(Enum):
     EXCEPTION = "could not be run"
 
 
+_BY_ACCOUNT: Final = {
+    ScriptFault.DENIED: errors.ACCOUNT_SCRIPT_DENIED_ORDER,
+    ScriptFault.RETURNED_ERROR: errors.ACCOUNT_SCRIPT_RETURNED_ERROR,
+    ScriptFault.UNEXPECTED_RESULT: errors.ACCOUNT_SCRIPT_UNEXPECT_RESULT,
+    ScriptFault.EXCEPTION: errors.ACCOUNT_SCRIPT_EXCEPTION,
+}
+_BY_ASSET: Final = {
+    ScriptFault.DENIED: errors.ASSET_SCRIPT_DENIED_ORDER,
+    ScriptFault.RETURNED_ERROR: errors.ASSET_SCRIPT_RETURNED_ERROR,
+    ScriptFault.UNEXPECTED_RESULT: errors.ASSET_SCRIPT_UNEXPECT_RESULT,
+    ScriptFault.EXCEPTION: errors.ASSET_SCRIPT_EXCEPTION,
+}
+
+
 def account_script_refusal(
     order: Order, fault: ScriptFault, words: str, name: str = SCRIPT_EXCEPTION
 ) -> MatcherError:
     """The refusal of an order by its sender's script; ``words`` are the script's or the node's,
     ``name`` is what went wrong where it could not be run.
     """
-    address = _sender_text(order)
-    match fault:
-        case ScriptFault.DENIED:
-            return MatcherError(errors.ACCOUNT_SCRIPT_DENIED_ORDER, address=address)
-        case ScriptFault.RETURNED_ERROR:
-            return MatcherError(
-                errors.ACCOUNT_SCRIPT_RETURNED_ERROR, address=address, scriptError=words
-            )
-        case ScriptFault.UNEXPECTED_RESULT:
-            return MatcherError(
-                errors.ACCOUNT_SCRIPT_UNEXPECT_RESULT, address=address, returnedObject=words
-            )
-        case ScriptFault.EXCEPTION:
-            return MatcherError(
-                errors.ACCOUNT_SCRIPT_EXCEPTION,
-                address=address,
-                errorName=name,
-                errorText=words,
-            )
+    return _script_refusal(_BY_ACCOUNT, fault, words, name, address=_sender_text(order))
 
 
 def asset_script_refusal(
@@ -114,23 +110,23 @@ def asset_script_refusal(
     """The refusal of an order by an asset's script; ``words`` are the script's or the node's,
     ``name`` is what went wrong where it could not be run.
     """
-    text = asset_text(asset)
+    return _script_refusal(_BY_ASSET, fault, words, name, assetId=asset_text(asset))
+
+
+def _script_refusal(
+    kinds: Mapping[ScriptFault, ErrorKind], fault: ScriptFault, words: str, name: str, **whose: str
+) -> MatcherError:
+    told: dict[str, str] = {}
     match fault:
         case ScriptFault.DENIED:
-            return MatcherError(errors.ASSET_SCRIPT_DENIED_ORDER, assetId=text)
+            pass
         case ScriptFault.RETURNED_ERROR:
-            return MatcherError(errors.ASSET_SCRIPT_RETURNED_ERROR, assetId=text, scriptError=words)
+            told = {"scriptError": words}
         case ScriptFault.UNEXPECTED_RESULT:
-            return MatcherError(
-                errors.ASSET_SCRIPT_UNEXPECT_RESULT, assetId=text, returnedObject=words
-            )
+            told = {"returnedObject": words}
         case ScriptFault.EXCEPTION:
-            return MatcherError(
-                errors.ASSET_SCRIPT_EXCEPTION,
-                assetId=text,
-                errorName=name,
-                errorText=words,
-            )
+            told = {"errorName": name, "errorText": words}
+    return MatcherError(kinds[fault], form=0, **whose, **told)
 
 
 def _sender_text(order: Order) -> str:
