@@ -21,6 +21,7 @@ from soliton.crypto.keys import KeyPair, key_pair
 from soliton.node.node import Node
 from soliton.node.settings import Settings, load_settings
 from soliton.node.wallet import Wallet
+from soliton.parallel.signatures import SignatureChecker
 from tests.api.client import KEY, Answer, call
 
 SEED = "waves private node seed with waves tokens"
@@ -122,6 +123,8 @@ def context_of(node: Node) -> ApiContext:
         clock=node.clock,
         network_clock=node.clock,
         node=node,
+        # As in a program, but for the other process: its verdicts come in the loop's next turn.
+        signatures=SignatureChecker(beside=False),
     )
 
 

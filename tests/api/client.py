@@ -9,7 +9,13 @@ from dataclasses import dataclass, field
 import msgspec
 
 from soliton.api.context import ApiContext
-from soliton.web.types import AsgiApplication, Message, QuickApplication, WholeAnswer
+from soliton.web.types import (
+    AsgiApplication,
+    Message,
+    QuickApplication,
+    SoonAnswer,
+    WholeAnswer,
+)
 
 KEY = "the api key"
 
@@ -64,6 +70,10 @@ async def call_at_once(
     path, _, query = target.partition("?")
     lower = {k.lower().encode(): v.encode() for k, v in (headers or {}).items()}
     found = app.answer_at_once(method, path.encode(), query.encode(), lower, body, host)
+    if isinstance(found, SoonAnswer):
+        told: asyncio.Future[WholeAnswer] = asyncio.get_running_loop().create_future()
+        found.begin(told.set_result)
+        found = await told
     if isinstance(found, Coroutine):
         found = await found
     if isinstance(found, WholeAnswer):

@@ -185,3 +185,32 @@ async def test_there_need_not_be_a_process(reason: str, monkeypatch: pytest.Monk
     await asyncio.sleep(0.05)
     assert checker._process is None
     await checker.close()
+
+
+async def test_a_group_is_told_while_the_rest_is_still_asked_for() -> None:
+    checker = SignatureChecker(group=4)
+    await begin(checker)
+    sent: list[int] = []
+    told: list[bool] = []
+    for item in MIXED[:10]:
+        checker.ask(item, told.append)
+        sent.append(len(checker._sent))
+    assert sent == [0, 0, 0, 4, 4, 4, 4, 8, 8, 8]
+    assert told == []
+    await until(lambda: len(told) == 10)
+    assert told == VERDICTS[:10]
+    await checker.close()
+
+
+async def test_groups_beyond_the_limit_wait_for_the_end_of_the_turn() -> None:
+    checker = SignatureChecker(group=4)
+    await begin(checker)
+    told: list[bool] = []
+    many = (MIXED * 4)[: signatures.MAX_SENT + 10]
+    for item in many:
+        checker.ask(item, told.append)
+    assert len(checker._sent) == signatures.MAX_SENT
+    assert told == []
+    await until(lambda: len(told) == len(many))
+    assert sorted(told) == sorted((VERDICTS * 4)[: len(many)])
+    await checker.close()

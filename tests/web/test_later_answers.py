@@ -1,18 +1,19 @@
-"""Answers that a quick application gives as coroutines: in order, whatever the client does."""
+"""Answers that a quick application gives later: in order, whatever the client does."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
+import pytest
 import pytest_asyncio
 
 from soliton.web.server import RunningServer, serve
-from soliton.web.types import LaterAnswer, Receive, Scope, Send, WholeAnswer
+from soliton.web.types import LaterAnswer, Receive, Scope, Send, SoonAnswer, WholeAnswer
 
 
 class Slow:
-    """Answers with the path: at once, later, or through ASGI, as its first letter says."""
+    """Answers with the path: at once, soon, later, or through ASGI, as its first letter says."""
 
     def __init__(self) -> None:
         self.finished: list[bytes] = []
@@ -30,12 +31,21 @@ class Slow:
         headers: dict[bytes, bytes],
         body: bytes,
         host: str,
-    ) -> WholeAnswer | LaterAnswer:
+    ) -> WholeAnswer | SoonAnswer | LaterAnswer:
         del method, query, headers, host
+        if path.startswith(b"/soon"):
+            return SoonAnswer(lambda tell: self.soon(path + body, tell))
         return self.whole(path) if path.startswith(b"/now") else self.later(path + body)
 
+    def soon(self, path: bytes, tell: Callable[[WholeAnswer], None]) -> None:
+        if path.startswith(b"/sooner"):
+            tell(self.whole(path))
+        else:
+            task = asyncio.create_task(self.later(path))
+            task.add_done_callback(lambda done: tell(done.result()))
+
     async def later(self, path: bytes) -> WholeAnswer:
-        if path.startswith(b"/wait"):
+        if b"wait" in path:
             await self.go_on.wait()
         await asyncio.sleep(0)
         return self.whole(path)
@@ -83,46 +93,55 @@ async def bodies(reader: asyncio.StreamReader, count: int) -> list[bytes]:
     return found
 
 
-async def test_one_connection_is_used_again_and_again(server: RunningServer) -> None:
+@pytest.mark.parametrize("path", ["/later", "/soon", "/sooner"])
+async def test_one_connection_is_used_again_and_again(server: RunningServer, path: str) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
     for number in range(5):
-        writer.write(request(f"/later{number}", "body") + b"")
-        assert await bodies(reader, 1) == [b"/later%dbody" % number]
+        writer.write(request(f"{path}{number}", "body"))
+        assert await bodies(reader, 1) == [b"%s%dbody" % (path.encode(), number)]
         writer.write(request("/now"))
         assert await bodies(reader, 1) == [b"/now"]
     writer.close()
 
 
+@pytest.mark.parametrize("first", ["/wait", "/soon-wait"])
 async def test_requests_sent_together_are_answered_in_order(
-    server: RunningServer, slow: Slow
+    server: RunningServer, slow: Slow, first: str
 ) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-    writer.write(request("/wait", "a") + request("/later", "b") + request("/now"))
+    together = [request(first, "a"), request("/later", "b"), request("/soon", "c")]
+    together += [request("/sooner", "d"), request("/now")]
+    writer.write(b"".join(together))
     await asyncio.sleep(0.05)
     assert slow.finished == []
     slow.go_on.set()
-    assert await bodies(reader, 3) == [b"/waita", b"/laterb", b"/now"]
+    in_order = [first.encode() + b"a", b"/laterb", b"/soonc", b"/soonerd", b"/now"]
+    assert await bodies(reader, 5) == in_order
     writer.write(request("/later", "again"))
     assert await bodies(reader, 1) == [b"/lateragain"]
     writer.close()
 
 
-async def test_a_client_that_left_does_not_stop_the_work(server: RunningServer, slow: Slow) -> None:
+@pytest.mark.parametrize("path", ["/wait", "/soon-wait"])
+async def test_a_client_that_left_does_not_stop_the_work(
+    server: RunningServer, slow: Slow, path: str
+) -> None:
     _, writer = await asyncio.open_connection("127.0.0.1", server.port)
-    writer.write(request("/wait", "left"))
+    writer.write(request(path, "left"))
     await asyncio.sleep(0.05)
     writer.transport.abort()
     await asyncio.sleep(0.05)
     slow.go_on.set()
     async with asyncio.timeout(5):
-        while slow.finished != [b"/waitleft"]:  # noqa: ASYNC110 - the server's own task
+        while slow.finished != [path.encode() + b"left"]:  # noqa: ASYNC110 - the server's own task
             await asyncio.sleep(0.01)
 
 
-async def test_old_clients_see_the_connection_end(server: RunningServer) -> None:
+@pytest.mark.parametrize("path", ["/later", "/soon", "/sooner"])
+async def test_old_clients_see_the_connection_end(server: RunningServer, path: str) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-    writer.write(request("/later", "x", version="1.0"))
-    assert await bodies(reader, 1) == [b"/laterx"]
+    writer.write(request(path, "x", version="1.0"))
+    assert await bodies(reader, 1) == [path.encode() + b"x"]
     assert await reader.read() == b""
     writer.close()
 

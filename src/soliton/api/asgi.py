@@ -14,8 +14,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 import msgspec
@@ -35,13 +36,14 @@ from soliton.api.http import (
     RawStream,
     Relayed,
     Request,
+    Soon,
     header_text,
 )
 from soliton.api.routes import Body, BodyKind, CompiledRoute, Match, Route, Router
 from soliton.api.scopes import DEBUG
 from soliton.api.significands import with_strings
+from soliton.api.streaming import open_stream, send_stream
 from soliton.api.traffic import Traffic
-from soliton.api.turns import Turns
 from soliton.web.bodies import BodyTooLongError, ClientGoneError, read_body
 from soliton.web.clients import client_key
 from soliton.web.significands import JSON_WITH_STRINGS, Accepted, accepted
@@ -52,14 +54,12 @@ from soliton.web.types import (
     Receive,
     Scope,
     Send,
+    SoonAnswer,
     WholeAnswer,
 )
 
 REQUEST_SECONDS = 20.0
 """How long a body may take to arrive, and a handler to answer (akka-http's request-timeout)."""
-
-STREAM_CHUNK_BYTES = 32 * 1024
-"""Items of a JSON stream are gathered up to this size before they are sent."""
 
 PIECE_BYTES = 64 * 1024
 """A longer answer is sent in pieces of this size, as fast as the client takes them."""
@@ -170,13 +170,15 @@ class Application:
         headers: dict[bytes, bytes],
         body: bytes,
         host: str,
-    ) -> WholeAnswer | AsgiApplication:
+    ) -> WholeAnswer | SoonAnswer | AsgiApplication:
         """Answer a request that is all there; or give what will, where that takes time."""
         exchange = self._exchange(method, path, query, headers, host)
         exchange.request.body = body
         exchange.request.body_read = True
         too_long = len(body) > self.context.limits.body_bytes
         response = TOO_LONG if too_long else self._respond(exchange)
+        if isinstance(response, Soon):
+            return SoonAnswer(partial(self._answer_soon, exchange, response))
         if isinstance(response, Raw) and len(response.body) <= PIECE_BYTES:
             return WholeAnswer(response.status, _headers(response, exchange), response.body)
 
@@ -184,6 +186,34 @@ class Application:
             await self._finish(exchange, response, receive, send)
 
         return finish
+
+    def _answer_soon(
+        self, exchange: _Exchange, soon: Soon, tell: Callable[[WholeAnswer], None]
+    ) -> None:
+        def take(verdict: bool) -> None:
+            response = self._respond_then(exchange, soon, verdict)
+            tell(WholeAnswer(response.status, _headers(response, exchange), response.body))
+
+        soon.ask(take)
+
+    def _respond_then(self, exchange: _Exchange, soon: Soon, verdict: bool) -> Raw:
+        """The answer to what has waited; its client pays for the second part as for the first."""
+        client, started = exchange.request.client, time.perf_counter()
+        try:
+            response = _render(soon.then(verdict), exchange.wish)
+        except ApiError as error:
+            response = _error_response(error, exchange.wish, self.context.traffic)
+        except Exception as error:  # noqa: BLE001 - the last line of defence
+            response = self._failed(exchange, error)
+        if self._fair.counts(client):
+            self._fair.charge(client, time.perf_counter() - started + soon.seconds)
+        assert isinstance(response, Raw)
+        return response
+
+    def _failed(self, exchange: _Exchange, fault: Exception) -> Raw:
+        """A fault of ours must not end the connection or the process."""
+        logger.error(_FAILED, exchange.request.method, exchange.request.path, exc_info=fault)
+        return _error_response(UNKNOWN.error(), exchange.wish, self.context.traffic)
 
     def _exchange(
         self, method: str, path: bytes, query: bytes, headers: dict[bytes, bytes], host: str
@@ -233,10 +263,8 @@ class Application:
             return _error_response(error, exchange.wish, traffic)
         except _BodyWantedError:
             raise
-        except Exception:
-            # The last line of defence: a fault of ours must not end the connection or the process.
-            logger.exception(_FAILED, request.method, exchange.request.path)
-            return _error_response(UNKNOWN.error(), exchange.wish, traffic)
+        except Exception as error:  # noqa: BLE001 - the last line of defence
+            return self._failed(exchange, error)
 
     async def _read_and_respond(self, exchange: _Exchange, receive: Receive) -> object:
         request = exchange.request
@@ -253,6 +281,8 @@ class Application:
         self, exchange: _Exchange, response: object, receive: Receive, send: Send
     ) -> None:
         """Send an answer; one that takes more than a moment has to find a place."""
+        if isinstance(response, Soon):
+            response = self._respond_then(exchange, response, await _verdict(response))
         if isinstance(response, Raw) and len(response.body) <= PIECE_BYTES:
             await _send_whole(response, exchange, send)
             return
@@ -298,18 +328,17 @@ class Application:
             while isinstance(response, _Later):
                 response = await self._carry_on(exchange, response)
             if not isinstance(response, Raw):
-                response = await _open(response, self.context.turns, wish)
+                response = await open_stream(response, self.context.turns, wish)
         except ApiError as error:
             response = _error_response(error, wish, traffic)
         except TimeoutError:
             response = TIMED_OUT
-        except Exception:
-            logger.exception(_FAILED, exchange.request.method, exchange.request.path)
-            response = _error_response(UNKNOWN.error(), wish, traffic)
+        except Exception as error:  # noqa: BLE001 - the last line of defence
+            response = self._failed(exchange, error)
         if isinstance(response, Raw):
             await _send_whole(response, exchange, send)
         else:
-            await _send_stream(response, exchange.more, receive, send)
+            await send_stream(response, exchange.more, receive, send)
 
     async def _carry_on(self, exchange: _Exchange, later: _Later) -> object:
         # The chain may go on while the answer is made.
@@ -384,6 +413,17 @@ class Application:
         raise error.with_hint(f"this needs a key with the scope {scope}") if known else error
 
 
+async def _verdict(soon: Soon) -> bool:
+    told: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+    def tell(verdict: bool) -> None:
+        if not told.done():
+            told.set_result(verdict)
+
+    soon.ask(tell)
+    return await told
+
+
 def _check_declared_body(request: Request, body: Body) -> None:
     kind = body.kind
     content_type = request.content_type()
@@ -413,15 +453,7 @@ async def _read_body(request: Request, receive: Receive) -> bytes:
         return await read_body(receive, limit)
 
 
-@dataclass(frozen=True, slots=True)
-class _OpenStream:
-    headers: Headers
-    first: bytes | None
-    rest: AsyncIterator[bytes]
-    status: int = 200
-
-
-_ALREADY_RENDERED = (Raw, _Later, JsonStream, NumberStream, RawStream, Relayed)
+_ALREADY_RENDERED = (Raw, Soon, _Later, JsonStream, NumberStream, RawStream, Relayed)
 
 
 def _render(result: object, wish: Accepted) -> object:
@@ -436,27 +468,6 @@ def _render(result: object, wish: Accepted) -> object:
             else response
         )
     return _json_response(result, 200, wish)
-
-
-async def _open(result: object, turns: Turns, wish: Accepted) -> _OpenStream:
-    """A stream with its first chunk, so that errors until there still show."""
-    if isinstance(result, RawStream):
-        chunks = aiter(result.chunks)
-        first = await anext(chunks, None)
-        headers = ((b"content-type", result.content_type), *result.headers)
-        return _OpenStream(headers, first, chunks)
-    if isinstance(result, Relayed):
-        chunks = aiter(result.chunks)
-        return _OpenStream(result.headers, await anext(chunks, None), chunks, result.status)
-    content_type = JSON_WITH_STRINGS if wish is Accepted.STRINGS else APPLICATION_JSON
-    if isinstance(result, JsonStream):
-        chunks = _json_chunks(result, turns, as_strings=wish is Accepted.STRINGS)
-        return _OpenStream(
-            ((b"content-type", content_type), *result.headers), await anext(chunks, None), chunks
-        )
-    assert isinstance(result, NumberStream)
-    chunks = _member_chunks(result, turns, as_strings=wish is Accepted.STRINGS)
-    return _OpenStream(((b"content-type", content_type),), await anext(chunks, None), chunks)
 
 
 def _json_response(value: object, status: int, wish: Accepted) -> Raw:
@@ -498,72 +509,3 @@ async def _send_whole(response: Raw, exchange: _Exchange, send: Send) -> None:
         await send({"type": "http.response.body", "body": piece, "more_body": True})
     start = max(0, (len(body) - 1) // PIECE_BYTES * PIECE_BYTES)
     await send({"type": "http.response.body", "body": body[start:]})
-
-
-async def _send_stream(stream: _OpenStream, more: Headers, receive: Receive, send: Send) -> None:
-    """Chunk by chunk until the end, or until the client goes away."""
-    headers = stream.headers + more
-    await send({"type": "http.response.start", "status": stream.status, "headers": headers})
-    task = asyncio.current_task()
-    gone = asyncio.ensure_future(_disconnected(receive))
-    if task is not None:
-        gone.add_done_callback(lambda done: done.cancelled() or task.cancel())
-    try:
-        chunk = stream.first
-        while chunk is not None:
-            await send({"type": "http.response.body", "body": chunk, "more_body": True})
-            chunk = await anext(stream.rest, None)
-        await send({"type": "http.response.body", "body": b""})
-    except asyncio.CancelledError:
-        if not gone.done():
-            raise
-    finally:
-        gone.cancel()
-        # Not when the collector comes by: what feeds the stream ends with its client.
-        if isinstance(stream.rest, AsyncGenerator):
-            await stream.rest.aclose()
-
-
-async def _disconnected(receive: Receive) -> None:
-    message: Message = {"type": "http.request"}
-    while message["type"] != "http.disconnect":
-        message = await receive()
-
-
-async def _json_chunks(
-    stream: JsonStream, turns: Turns, *, as_strings: bool
-) -> AsyncIterator[bytes]:
-    gathered = bytearray(stream.prefix)
-    first = True
-    until = await turns.take()
-    async for item in stream.items:
-        if not first:
-            gathered += b","
-        first = False
-        encoded = encode_json(item)
-        ready = isinstance(item, msgspec.Raw)
-        gathered += with_strings(encoded) if as_strings and not ready else encoded
-        if len(gathered) >= STREAM_CHUNK_BYTES:
-            yield bytes(gathered)
-            gathered.clear()
-        if time.perf_counter() > until:
-            until = await turns.take()
-    yield bytes(gathered + stream.suffix)
-
-
-async def _member_chunks(
-    stream: NumberStream, turns: Turns, *, as_strings: bool
-) -> AsyncIterator[bytes]:
-    gathered = bytearray(b"{")
-    separator = b""
-    until = await turns.take()
-    async for name, number in stream.members:
-        gathered += separator + encode_json(name) + b":"
-        gathered += encode_json(str(number) if as_strings else number)
-        separator = b","
-        if len(gathered) >= STREAM_CHUNK_BYTES:
-            yield bytes(gathered)
-            gathered.clear()
-        if time.perf_counter() > until:
-            until = await turns.take()
-    yield bytes(gathered + b"}")

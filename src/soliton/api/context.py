@@ -18,6 +18,7 @@ from soliton.api.waiting import Waiting
 from soliton.api.workers import Workers
 from soliton.node.node import Node, system_clock
 from soliton.node.rest_settings import ApiLimits
+from soliton.parallel.signatures import SignatureChecker
 
 
 def no_api_key(_key: str) -> bool:
@@ -61,6 +62,8 @@ class ApiContext:
     """Called before each request, so that it sees what another process has written."""
     node: Node | None = None
     """The node that most routes ask; an API without one has the routes under ``/utils`` only."""
+    signatures: SignatureChecker | None = None
+    """Who checks signatures on another core, if somebody does."""
     workers: Workers = field(default_factory=Workers)
     """Threads for what takes long."""
     turns: Turns = field(default_factory=Turns)

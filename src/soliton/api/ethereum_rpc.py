@@ -31,7 +31,7 @@ from soliton.api.ethereum_json import (
 )
 from soliton.api.json_reader import parse_json
 from soliton.api.json_transactions import Members
-from soliton.api.rest.transactions import broadcast_signed
+from soliton.api.rest.broadcasting import broadcast_signed
 from soliton.api.translate import refusal
 from soliton.chain.addresses import PUBLIC_KEY_HASH_LENGTH, Address, from_public_key_hash
 from soliton.chain.ethereum_encoding import SELECTOR_LENGTH, WORD, write_text, write_word

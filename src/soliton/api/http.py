@@ -7,8 +7,9 @@ return, query and form parsing. What does not: choosing the handler (``routes``)
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import unquote, urlencode
 
 import msgspec
@@ -72,6 +73,17 @@ class Relayed:
     status: int
     headers: Headers
     chunks: AsyncIterator[bytes]
+
+
+class Soon(NamedTuple):
+    """An answer after a short wait that needs no task: ``ask`` is called with what takes the
+    verdict, and ``then`` with the verdict. It returns what handlers return when they have nothing
+    to wait for, and raises ``ApiError``. ``seconds`` is what somebody works for it meanwhile.
+    """
+
+    ask: Callable[[Callable[[bool], None]], None]
+    then: Callable[[bool], object]
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,7 @@ import msgspec
 from soliton.api.errors import NODE_NOT_REACHABLE, TOO_MANY_LONG_ANSWERS, UNKNOWN, ApiError
 from soliton.api.http import APPLICATION_JSON, Raw, Relayed, Request
 from soliton.api.lookup import node_of
-from soliton.api.rest import transactions
-from soliton.api.rest.signing import read_claimed
+from soliton.api.rest import broadcasting
 from soliton.api.routes import POST, Body, BodyKind, Handler, Route
 from soliton.api.significands import with_strings
 from soliton.api.translate import refusal, state_refusal
@@ -116,7 +115,7 @@ def reader_routes(routes: Sequence[Route], upstream: Upstream) -> tuple[Route, .
         if only_reads(route)
         else replace(
             route,
-            handler=broadcast if route.handler is transactions.broadcast else hand_over,
+            handler=broadcast if route.handler is broadcasting.broadcast else hand_over,
             relayed=True,
         )
         for route in routes
@@ -164,18 +163,10 @@ def _broadcasting(upstream: Upstream, handover: Handover) -> Handler:
         if request.flag("trace"):
             return _passed_on(request, upstream)
         # At once, so that the client is charged for what that takes.
-        transaction = _read_claimed(request)
+        transaction = broadcasting.claimed_transaction(request.json(), node_of(request))
         return _hand_over(request, transaction, _checked(transaction), handover)
 
     return broadcast
-
-
-def _read_claimed(request: Request) -> AnyTransaction:
-    node = node_of(request)
-    try:
-        return read_claimed(request.json(), node)
-    except SolitonError as error:
-        raise refusal(error, node.network.family) from error
 
 
 def _checked(transaction: AnyTransaction) -> Handed:

@@ -10,6 +10,7 @@ import gc
 import logging
 import signal
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from soliton.api.context import ApiContext
@@ -19,9 +20,10 @@ from soliton.node.node import Node
 from soliton.node.rest_settings import ApiLimits
 from soliton.node.settings import Settings
 from soliton.node.wallet import Wallet
+from soliton.parallel.signatures import SignatureChecker
 
 if TYPE_CHECKING:
-    from soliton.web.server import ServerLimits
+    from soliton.web.server import RunningServer, ServerLimits
 
 _log = logging.getLogger(__name__)
 
@@ -29,6 +31,8 @@ COLLECTOR_THRESHOLDS: Final = (100_000, 20, 100)
 """Containers made and not freed before young ones are looked at, and how many such rounds before
 older ones are.
 """
+CHECKED_TOGETHER: Final = 8
+"""Signatures of transactions that go to another core at once, while the next ones are read."""
 _STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -87,11 +91,27 @@ async def start_api(node: Node) -> RunningService:
         from soliton.cli.workers import start_workers
 
         return await start_workers(node, api_context(node))
-    context = api_context(node)
+    signatures = SignatureChecker(group=CHECKED_TOGETHER)
+    context = replace(api_context(node), signatures=signatures)
     app = build_app(context)
     limits = server_limits(settings.limits)
     tallies = context.traffic.tallies
-    return await serve(app, settings.bind_address, settings.port, limits, tallies=tallies)
+    server = await serve(app, settings.bind_address, settings.port, limits, tallies=tallies)
+    return _Api(server, signatures)
+
+
+class _Api:
+    """A running API, with the process that checks signatures for it."""
+
+    def __init__(self, server: RunningServer, signatures: SignatureChecker) -> None:
+        self.host, self.port = server.host, server.port
+        self._server = server
+        self._signatures = signatures
+
+    async def stop(self) -> None:
+        """Stop listening and end what is running; what is being checked is answered first."""
+        await self._server.stop()
+        await self._signatures.close()
 
 
 def server_limits(limits: ApiLimits) -> ServerLimits:

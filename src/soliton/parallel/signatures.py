@@ -2,9 +2,10 @@
 
 A check costs more than all the rest that a request needs, and the interpreter lock lets threads
 take turns only: a process of its own does it while the loop goes on. What was asked in one turn of
-the loop goes there together. It is started when there is something to gain, which is when at least
-two checks are asked for at once; alone, a check is done here, since the way there and back would
-make it later. What the process does not answer, because it was killed or hangs, is checked here.
+the loop goes there together, or in groups if the asker likes to have the first verdicts while it
+still asks for others. It is started when there is something to gain, which is when at least two
+checks are asked for at once; alone, a check is done here, since the way there and back would make
+it later. What the process does not answer, because it was killed or hangs, is checked here.
 
 What lives here: the process's life and what is on its way to it. What does not: whether a signature
 is valid (``soliton.crypto.curve25519``).
@@ -35,7 +36,9 @@ _LEAST: Final = 2
 _STDIN: Final = 0
 _COMMAND: Final = (sys.executable, "-P", "-m", "soliton.parallel._checker")
 
-_Waiting = tuple[SignedMessage, asyncio.Future[bool]]
+Tell = Callable[[bool], None]
+"""Is called with a verdict, and raises nothing."""
+_Waiting = tuple[SignedMessage, Tell]
 
 _log = logging.getLogger(__name__)
 _encode: Final = msgspec.msgpack.Encoder().encode
@@ -48,14 +51,19 @@ class SignatureChecker:
         self,
         *,
         beside: bool = True,
+        group: int = MAX_SENT,
         command: Sequence[str] = _COMMAND,
         answer_seconds: float = ANSWER_SECONDS,
     ) -> None:
-        """``beside`` is whether there may be another process; on a machine of one core, never."""
+        """``beside`` is whether there may be another process; on a machine of one core, never. As
+        soon as a ``group`` is asked for it goes there, and its verdicts come back together.
+        """
         self._command = tuple(command)
         self._answer_seconds = answer_seconds
         self._may_start = beside and bool(sys.executable) and cores() > 1
+        self._group = group
         self._gathered: list[_Waiting] = []
+        self._is_due = False
         self._sent: deque[_Waiting] = deque()
         self._process: _Process | None = None
         self._ending: set[_Process] = set()
@@ -71,12 +79,23 @@ class SignatureChecker:
 
     async def check(self, public_key: bytes, message: bytes, signature: bytes) -> bool:
         """``curve25519.verify``, wherever it is done."""
-        loop = asyncio.get_running_loop()
-        verdict: asyncio.Future[bool] = loop.create_future()
-        if not self._gathered:
-            loop.call_soon(self._send)
-        self._gathered.append(((public_key, message, signature), verdict))
+        verdict: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+        def tell(is_valid: bool) -> None:
+            if not verdict.done():
+                verdict.set_result(is_valid)
+
+        self.ask((public_key, message, signature), tell)
         return await verdict
+
+    def ask(self, item: SignedMessage, tell: Tell) -> None:
+        """The same without a task: what comes out is told later, and not by this call."""
+        self._gathered.append((item, tell))
+        if not self._is_due:
+            self._is_due = True
+            asyncio.get_running_loop().call_soon(self._send_rest)
+        elif len(self._gathered) >= self._group and self._takes_all():
+            self._send()
 
     async def close(self) -> None:
         """End the process; what still waits is checked here."""
@@ -86,6 +105,16 @@ class SignatureChecker:
         if self._process is not None:
             self._let_go(self._process)
         await asyncio.gather(*(process.ended.wait() for process in self._ending))
+
+    def _takes_all(self) -> bool:
+        process = self._process
+        room = MAX_SENT - len(self._sent)
+        return process is not None and process.is_ready and len(self._gathered) <= room
+
+    def _send_rest(self) -> None:
+        self._is_due = False
+        if self._gathered:
+            self._send()
 
     def _send(self) -> None:
         batch, self._gathered = self._gathered, []
@@ -140,7 +169,7 @@ class SignatureChecker:
             return
         self._answered += len(data)
         for verdict in data:
-            _tell(self._sent.popleft()[1], verdict == 1)
+            self._sent.popleft()[1](verdict == 1)
 
     def _watch_answers(self) -> None:
         answered = self._answered
@@ -227,11 +256,5 @@ class _Process(asyncio.SubprocessProtocol):
 
 
 def _check_here(batch: Iterable[_Waiting]) -> None:
-    for item, verdict in batch:
-        if not verdict.done():
-            _tell(verdict, verify(*item))
-
-
-def _tell(verdict: asyncio.Future[bool], is_valid: bool) -> None:
-    if not verdict.done():
-        verdict.set_result(is_valid)
+    for item, tell in batch:
+        tell(verify(*item))

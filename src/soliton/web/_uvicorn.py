@@ -34,6 +34,7 @@ from soliton.web.types import (
     Receive,
     Scope,
     Send,
+    SoonAnswer,
     WholeAnswer,
 )
 
@@ -280,6 +281,10 @@ class LimitedProtocol(HttpToolsProtocol):
         if isinstance(answer, WholeAnswer):
             self._write_whole(answer, keep_alive=keep_alive)
             self.server_state.total_requests += 1
+        elif isinstance(answer, SoonAnswer):
+            pending = _Pending(keep_alive)
+            self.cycle = cast("RequestResponseCycle", pending)
+            answer.begin(partial(self._end_pending, pending))
         elif isinstance(answer, CoroutineType):
             self._answer_later(answer, keep_alive=keep_alive)
         else:
@@ -312,6 +317,10 @@ class LimitedProtocol(HttpToolsProtocol):
             # Cut off at the end of the server, or a fault: there is nothing to say.
             self.transport.close()
             raise
+        self._end_pending(pending, answer)
+
+    def _end_pending(self, pending: _Pending, answer: WholeAnswer) -> None:
+        """Send an answer that others may have waited behind."""
         pending.response_complete = True
         if self.transport.is_closing():
             return

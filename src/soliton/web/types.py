@@ -27,6 +27,18 @@ class WholeAnswer(NamedTuple):
 LaterAnswer = Coroutine[Any, Any, WholeAnswer]
 
 
+class SoonAnswer:
+    """An answer that waits for something short, without a task of its own.
+
+    ``begin`` is called once, with what is to be called with the answer, then or later.
+    """
+
+    __slots__ = ("begin",)
+
+    def __init__(self, begin: Callable[[Callable[[WholeAnswer], None]], None]) -> None:
+        self.begin = begin
+
+
 @runtime_checkable
 class QuickApplication(Protocol):
     """An ASGI application that can answer most requests without waiting for anything.
@@ -42,10 +54,10 @@ class QuickApplication(Protocol):
         headers: dict[bytes, bytes],
         body: bytes,
         host: str,
-    ) -> WholeAnswer | LaterAnswer | AsgiApplication:
-        """The answer; where it takes time a coroutine that gives it; or, for an answer that comes
-        in pieces, an application for this one request, which is not told the body again.
+    ) -> WholeAnswer | SoonAnswer | LaterAnswer | AsgiApplication:
+        """The answer; where it takes time what gives it later; or, for an answer that comes in
+        pieces, an application for this one request, which is not told the body again.
 
         Names of headers are in lower case; ``host`` is the address of the client. Neither this nor
-        the coroutine raises anything.
+        what gives the answer later raises anything.
         """

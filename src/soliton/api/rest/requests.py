@@ -30,8 +30,8 @@ from soliton.api.http import Request
 from soliton.api.json_reader import parse_json, wrong_json
 from soliton.api.lookup import node_of
 from soliton.api.rest import examples
+from soliton.api.rest.broadcasting import broadcast_claimed, broadcast_signed
 from soliton.api.rest.signing import signed_by_wallet
-from soliton.api.rest.transactions import broadcast_claimed, broadcast_signed
 from soliton.api.routes import POST, Body, BodyKind, Handler, Route
 from soliton.api.translate import refusal
 from soliton.chain import orders

@@ -1,8 +1,8 @@
-"""Routes under ``/transactions``: sending, signing, finding transactions.
+"""Routes under ``/transactions``: signing and finding transactions, and all their rows.
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/
-TransactionsApiRoute.scala`` and ``BroadcastRoute.scala``; 0bsnetwork/Zbs ``src/main/scala/com/
-zbsnetwork/api/http/TransactionsApiRoute.scala`` for the oldest generation.
+TransactionsApiRoute.scala``; 0bsnetwork/Zbs ``src/main/scala/com/zbsnetwork/api/http/
+TransactionsApiRoute.scala`` for the oldest generation.
 """
 
 from __future__ import annotations
@@ -43,12 +43,10 @@ from soliton.api.errors import (
     UNSUPPORTED_TRANSACTION_TYPE,
     WRONG_JSON,
     WRONG_JSON_DATA,
-    ApiError,
     invalid_request,
 )
 from soliton.api.hints import about_transaction, with_hint
 from soliton.api.http import Json, JsonStream, Request, next_page
-from soliton.api.json_traces import short_changes, trace_json
 from soliton.api.json_transactions import (
     Members,
     confirmed_json,
@@ -70,10 +68,10 @@ from soliton.api.lookup import (
     with_slash,
 )
 from soliton.api.rest import examples
+from soliton.api.rest.broadcasting import broadcast
 from soliton.api.rest.signing import (
     SignedBytes,
     calculate_fee,
-    read_claimed,
     serialize,
     sign,
     sign_with,
@@ -91,13 +89,9 @@ from soliton.api.routes import (
     Route,
     query_parameter,
 )
-from soliton.api.translate import refusal, state_refusal
 from soliton.chain.addresses import Address, address_text
-from soliton.chain.transactions.codec import to_json
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58
-from soliton.errors import SolitonError
-from soliton.ledger.traces import Traces
 from soliton.node.node import Node
 from soliton.storage import indexes
 from soliton.web.types import Headers
@@ -109,48 +103,6 @@ class Size(msgspec.Struct, frozen=True, gc=False):
     """How many transactions wait for a block."""
 
     size: int
-
-
-def broadcast(request: Request) -> object:
-    """Check a signed transaction, keep it for a block, tell the network."""
-    traces: Traces | None = [] if request.flag("trace") else None
-    try:
-        shown = broadcast_claimed(node_of(request), request.json(), traces)
-    except ApiError as error:
-        if traces is None:
-            raise
-        members = {**error.members, "trace": _trace(traces)}
-        raise ApiError(error.kind, error.message, members, error.hint) from error
-    if traces is not None:
-        shown["trace"] = _trace(traces)
-    return shown
-
-
-def _trace(traces: Traces) -> list[Members]:
-    return [trace_json(each, short_changes) for each in traces]
-
-
-def broadcast_claimed(node: Node, obj: dict[str, object], traces: Traces | None = None) -> Members:
-    """Check what a client says it has signed, and send it. Raises ``ApiError``.
-
-    What scripts do is added to ``traces``.
-    """
-    try:
-        transaction = read_claimed(obj, node)
-    except SolitonError as error:
-        raise refusal(error, node.network.family) from error
-    return broadcast_signed(node, transaction, traces)
-
-
-def broadcast_signed(
-    node: Node, transaction: AnyTransaction, traces: Traces | None = None
-) -> Members:
-    """Send a transaction. Raises ``ApiError``."""
-    try:
-        node.broadcast(transaction, traces)
-    except SolitonError as error:
-        raise state_refusal(error, transaction, node.network.family) from error
-    return to_json(transaction)
 
 
 def info(request: Request) -> object:
