@@ -66,6 +66,26 @@ def test_every_shape(
     row, end = ASSETS.read_row(data + b"more", offset)
     assert list(row) == list(values.values())
     assert end == len(data)
+    assert ASSETS.write_row(list(values.values())) == data[offset:]
+
+
+@given(
+    st.none() | st.binary(min_size=30, max_size=34),
+    st.sampled_from((-1, 0, 255, 256)),
+    st.sampled_from((-(1 << 63) - 1, -(1 << 63), (1 << 63) - 1, 1 << 63)),
+)
+def test_rows_that_do_not_fit(asset: bytes | None, side: int, amount: int) -> None:
+    row = (bytes(32), None, asset, side, amount, asset)
+    names = ("key", "first", "second", "side", "amount", "third")
+    try:
+        expected: bytes | str = ASSETS.write(dict(zip(names, row, strict=True)))
+    except FormatError as error:
+        expected = str(error)
+    try:
+        written: bytes | str = ASSETS.write_row(row)
+    except FormatError as error:
+        written = str(error)
+    assert written == expected
 
 
 @given(st.data())

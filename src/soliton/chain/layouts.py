@@ -40,6 +40,8 @@ MAX_STORED_PROOFS: Final = 32_767
 _ONE_SIGNATURE: Final = b"\1\0\1" + SIGNATURE_LENGTH.to_bytes(2, "big")
 """How the proofs of nearly all transactions and orders begin."""
 
+_PRESENT: Final = b"\1"
+
 Values = dict[str, Any]
 """Field values by name: the one place where their types are only known to the declared codecs."""
 
@@ -68,12 +70,14 @@ class Field(NamedTuple):
 
 class Codec(NamedTuple):
     """The compiled functions: ``read(data, offset) -> (values, next offset)``, ``write(values) ->
-    bytes``, and ``read_row``, which is ``read`` with the values alone in the order of the fields.
+    bytes``, and ``read_row`` and ``write_row``, which are the same with the values alone in the
+    order of the fields.
     """
 
     read: Callable[[bytes, int], tuple[Values, int]]
     write: Callable[[Mapping[str, Any]], bytes]
     read_row: Callable[[bytes, int], tuple[Sequence[Any], int]]
+    write_row: Callable[[Sequence[Any]], bytes]
 
 
 I64: Final = Fixed("q")
@@ -224,6 +228,7 @@ def compile_fields(fields: Sequence[Field]) -> Codec:
     its field.
     """
     steps = _steps(fields)
+    names = tuple(field.name for field in fields)
     shapes = _Shapes(fields) if all(map(_has_shape, fields)) else None
 
     def read(data: bytes, offset: int) -> tuple[Values, int]:
@@ -263,7 +268,11 @@ def compile_fields(fields: Sequence[Field]) -> Codec:
             row = tuple(values.values()), end
         return row
 
-    return Codec(read, write, read_row)
+    def write_row(row: Sequence[Any]) -> bytes:
+        data = None if shapes is None else shapes.write_row(row)
+        return write(dict(zip(names, row, strict=True))) if data is None else data
+
+    return Codec(read, write, read_row, write_row)
 
 
 def _has_shape(field: Field) -> bool:
@@ -272,11 +281,14 @@ def _has_shape(field: Field) -> bool:
 
 class _Shapes:
     """Fields of fixed size with optional assets among them, as in orders: which assets there are
-    makes a shape, and each shape is read in one go. Journals hold millions of orders.
+    makes a shape, and each shape is read and written in one go. Journals hold millions of orders.
     """
 
     def __init__(self, fields: Sequence[Field]) -> None:
         self._gaps: list[int] = []
+        self._places = [
+            place for place, field in enumerate(fields) if not isinstance(field.codec, Fixed)
+        ]
         gap = 0
         for field in fields:
             if isinstance(field.codec, Fixed):
@@ -284,13 +296,13 @@ class _Shapes:
             else:
                 self._gaps.append(gap)
                 gap = 0
-        self._shapes = [
-            self._shape(fields, flags) for flags in product((False, True), repeat=len(self._gaps))
-        ]
+        every = list(product((False, True), repeat=len(self._gaps)))
+        self._shapes = [self._shape(fields, flags) for flags in every]
+        self._written = [self._shape(fields, flags, writes=True)[0] for flags in every]
 
     @staticmethod
     def _shape(
-        fields: Sequence[Field], flags: Sequence[bool]
+        fields: Sequence[Field], flags: Sequence[bool], *, writes: bool = False
     ) -> tuple[struct.Struct, tuple[int, ...]]:
         """How to read a shape, and the places of the assets that are not in it."""
         codes, absent = ">", []
@@ -299,7 +311,8 @@ class _Shapes:
             if isinstance(codec, Fixed):
                 codes += codec.code
             elif next(present):
-                codes += f"x{DIGEST_LENGTH}s"
+                # The flag is read before, and written as a value of its own.
+                codes += f"c{DIGEST_LENGTH}s" if writes else f"x{DIGEST_LENGTH}s"
             else:
                 codes += "x"
                 absent.append(place)
@@ -323,6 +336,24 @@ class _Shapes:
         for missing in absent:
             row.insert(missing, None)
         return row, offset + layout.size
+
+    def write_row(self, row: Sequence[Any]) -> bytes | None:
+        """As a codec's; ``None`` where writing step by step finds what does not fit."""
+        number, items = 0, list(row)
+        # From the end, so that places before keep their numbers.
+        for bit, place in enumerate(reversed(self._places)):
+            asset = items[place]
+            if asset is None:
+                del items[place]
+            elif len(asset) == DIGEST_LENGTH:
+                items.insert(place, _PRESENT)
+                number |= 1 << bit
+            else:
+                return None
+        try:
+            return self._written[number].pack(*items)
+        except struct.error:
+            return None
 
 
 def _steps(fields: Sequence[Field]) -> tuple[_FixedRun | _Single, ...]:

@@ -190,7 +190,21 @@ def _body(order: Order) -> bytes:
         if len(key) != PUBLIC_KEY_LENGTH:
             raise FormatError(f"a key of {len(key)} bytes in an order of version {order.version}")
     head, codec = layout
-    return head + codec.write(msgspec.structs.asdict(order))
+    row = (
+        order.sender_public_key,
+        order.matcher_public_key,
+        order.amount_asset,
+        order.price_asset,
+        order.side,
+        order.price,
+        order.amount,
+        order.timestamp,
+        order.expiration,
+        order.matcher_fee,
+    )
+    if order.version >= _FEE_ASSET_VERSION:
+        row = (*row, order.matcher_fee_asset)
+    return head + codec.write_row(row)
 
 
 def to_bytes(order: Order) -> bytes:
