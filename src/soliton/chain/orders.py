@@ -190,7 +190,7 @@ def _body(order: Order) -> bytes:
         if len(key) != PUBLIC_KEY_LENGTH:
             raise FormatError(f"a key of {len(key)} bytes in an order of version {order.version}")
     head, codec = layout
-    row = (
+    row: tuple[object, ...] = (
         order.sender_public_key,
         order.matcher_public_key,
         order.amount_asset,

@@ -6,7 +6,7 @@ has a script. What does not: balances (``accounts``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from soliton.chain.addresses import Address
 from soliton.chain.features import Feature
@@ -26,6 +26,7 @@ _FEATURES = (
     Feature.BLOCK_V5,
     Feature.RIDE_V6,
 )
+_NONE: frozenset[AssetId] = frozenset()
 
 
 class ChainKnowledge:
@@ -60,6 +61,16 @@ class ChainKnowledge:
             and assets[2] in known
             and not (self._doubtful and self._doubtful.intersection(assets))
         )
+
+    def scripted(self, order: Order) -> Collection[AssetId]:
+        """The assets of an order whose scripts have a say; all of them have to be known."""
+        known = self.assets
+        assets = order.amount_asset, order.price_asset, order.matcher_fee_asset
+        if not (
+            known[assets[0]].scripted or known[assets[1]].scripted or known[assets[2]].scripted
+        ):
+            return _NONE
+        return {each for each in assets if each is not None and known[each].scripted}
 
     async def learn(self, assets: Iterable[AssetId | None]) -> None:
         """Know these assets, as far as they exist."""

@@ -30,7 +30,7 @@ from soliton.matcher.assets import ChainKnowledge
 from soliton.matcher.exchanges import exchange_version, transaction_fee, transaction_price
 from soliton.matcher.node_client import NodeClient
 from soliton.matcher.orders_db import OrdersDatabase
-from soliton.matcher.sequencer import Sequencer
+from soliton.matcher.sequencer import Sequencer, not_stored
 from soliton.matcher.settings import MatcherSettings
 from soliton.matching import errors
 from soliton.matching.account_checks import (
@@ -99,7 +99,9 @@ class Placing:
         Raises ``MatcherError`` or ``NodeUnavailable``; then nothing is set aside for it.
         """
         order = in_asset_decimals(order)
-        fees = await self._check(order)
+        if not self._chain.knows(order):
+            await self._learn(order)
+        fees = self._check(order)
         owner = from_public_key(order.sender_public_key, order.chain_id)
         await self._check_sender(order, accounts.get(owner), accounts)
         # The account may have been let go meanwhile; from here on it is held.
@@ -113,17 +115,8 @@ class Placing:
                 applied = await self._store(order, account, accounts, fees, market=market)
         finally:
             account.queued.discard(order.id)
-        try:
-            # The command is on its way whether or not its sender still waits.
-            await asyncio.shield(applied)
-        except MatcherError:
-            account.balances.release(order.id)
-            raise
-        finally:
-            if applied.done():
-                account.placing.discard(order.id)
-            else:
-                applied.add_done_callback(lambda done: _abandoned(done, account, order.id))
+        # The command is on its way whether or not its sender still waits.
+        await applied
 
     async def _store(
         self,
@@ -133,9 +126,9 @@ class Placing:
         fees: AcceptedFees,
         *,
         market: bool,
-    ) -> asyncio.Future[list[Event]]:
+    ) -> asyncio.Future[None]:
         """The last checks of an order whose turn it is; what it needs is set aside then, and its
-        command is on its way to the journal.
+        command is on its way to the journal. The future is its sender's alone.
         """
         await self._check_new(order, account)
         await accounts.ensure(
@@ -144,20 +137,37 @@ class Placing:
         if accounts.over:
             raise MatcherError(errors.MATCHER_IS_STARTING)
         command = self._reserve(order, account, fees, market=market)
-        account.placing.add(order.id)
-        try:
-            return self._sequencer.submit(command)
-        except MatcherError:
+        applied: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def tell(events: list[Event] | None) -> None:
             account.placing.discard(order.id)
+            if events is None:
+                account.balances.release(order.id)
+            if applied.done():
+                return
+            if events is None:
+                applied.set_exception(not_stored())
+            else:
+                applied.set_result(None)
+
+        try:
+            self._sequencer.give(command, tell)
+        except MatcherError:
             account.balances.release(order.id)
             raise
+        account.placing.add(order.id)
+        return applied
 
-    async def _check(self, order: Order) -> AcceptedFees:
+    async def _learn(self, order: Order) -> None:
+        """Ask the node for the assets of an order, but not about pairs that are not traded
+        anyway.
+        """
         pair = pair_of(order)
-        if not self._chain.knows(order):
-            # No question to the node about pairs that are not traded anyway.
-            check_pair(pair, self._placement, None)
-            await self._chain.learn((pair.price_asset, pair.amount_asset, order.matcher_fee_asset))
+        check_pair(pair, self._placement, None)
+        await self._chain.learn((pair.price_asset, pair.amount_asset, order.matcher_fee_asset))
+
+    def _check(self, order: Order) -> AcceptedFees:
+        pair = pair_of(order)
         check_pair(pair, self._placement, self._chain.assets)
         market = None
         if self._placement.deviations is not None:
@@ -166,15 +176,15 @@ class Placing:
         return check_order(
             order,
             PlacementContext(
-                settings=self._placement,
-                matching=self._engine.settings,
-                last_offset=self._engine.last_offset,
-                now=self._settings.clock(),
-                assets=self._chain.assets,
-                rates=self._rates,
-                features=self._chain.features,
-                matcher_is_scripted=self._chain.matcher_scripted,
-                market=market,
+                self._placement,
+                self._engine.settings,
+                self._engine.last_offset,
+                self._settings.clock(),
+                self._chain.assets,
+                self._rates,
+                self._chain.features,
+                self._chain.matcher_scripted,
+                market,
             ),
         )
 
@@ -189,9 +199,7 @@ class Placing:
             claim = signature_to_verify(order)
             if claim is not None and not await self._signatures.check(*claim):
                 raise forged(order)
-        known = self._chain.assets
-        of_order = (order.amount_asset, order.price_asset, order.matcher_fee_asset)
-        smart = {each for each in of_order if each is not None and known[each].scripted}
+        smart = self._chain.scripted(order)
         if not scripted and not smart:
             return
         answer = await self._node.run_scripts(self._trial(order), order, smart)
@@ -315,12 +323,6 @@ def in_asset_decimals(order: Order) -> Order:
     if order.version < _PROTOBUF_VERSION or order.price_mode is PriceMode.ASSET_DECIMALS:
         return order
     return orders.build(msgspec.structs.replace(order, price_mode=PriceMode.ASSET_DECIMALS))
-
-
-def _abandoned(done: asyncio.Future[list[Event]], account: Account, order_id: bytes) -> None:
-    account.placing.discard(order_id)
-    if done.cancelled() or done.exception() is not None:
-        account.balances.release(order_id)
 
 
 def _canceled(done: asyncio.Future[list[Event]], account: Account, order_id: bytes) -> None:

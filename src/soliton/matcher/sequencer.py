@@ -28,6 +28,8 @@ MAX_WAITING: Final = 50_000
 Applied = Callable[[int, int, Command, list[Event]], None]
 """Offset, timestamp (ms), command and what it did."""
 Prepare = Callable[[Command], Awaitable[None]]
+Told = Callable[[list[Event] | None], None]
+"""Called once, with what a command did; ``None`` for one that was not stored. May not raise."""
 
 _log = logging.getLogger(__name__)
 
@@ -45,7 +47,7 @@ class Sequencer:
         self._engine = engine
         self._applied = applied
         self._prepare = prepare
-        self._waiting: list[tuple[Command, asyncio.Future[list[Event]]]] = []
+        self._waiting: list[tuple[Command, Told]] = []
         self._count = 0
         self._last: asyncio.Task[None] | None = None
         self.lost = asyncio.Event()
@@ -57,15 +59,27 @@ class Sequencer:
         The future raises ``MatcherError`` for a command that was not stored. Raises the same at
         once when too many wait.
         """
-        if self._count >= MAX_WAITING or self.lost.is_set():
-            raise MatcherError(errors.CAN_NOT_PERSIST_EVENT)
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[list[Event]] = loop.create_future()
-        if not self._waiting:
-            loop.call_soon(self._send)
-        self._waiting.append((command, future))
-        self._count += 1
+        future: asyncio.Future[list[Event]] = asyncio.get_running_loop().create_future()
+
+        def tell(events: list[Event] | None) -> None:
+            if future.done():
+                return
+            if events is None:
+                future.set_exception(not_stored())
+            else:
+                future.set_result(events)
+
+        self.give(command, tell)
         return future
+
+    def give(self, command: Command, told: Told) -> None:
+        """As ``submit``, for those who need no future."""
+        if self._count >= MAX_WAITING or self.lost.is_set():
+            raise not_stored()
+        if not self._waiting:
+            asyncio.get_running_loop().call_soon(self._send)
+        self._waiting.append((command, told))
+        self._count += 1
 
     def _send(self) -> None:
         batch, self._waiting = self._waiting, []
@@ -73,7 +87,7 @@ class Sequencer:
 
     async def _store(
         self,
-        batch: Sequence[tuple[Command, asyncio.Future[list[Event]]]],
+        batch: Sequence[tuple[Command, Told]],
         before: asyncio.Task[None] | None,
     ) -> None:
         try:
@@ -98,12 +112,12 @@ class Sequencer:
 
     def _apply(
         self,
-        batch: Sequence[tuple[Command, asyncio.Future[list[Event]]]],
+        batch: Sequence[tuple[Command, Told]],
         positions: Sequence[Position],
     ) -> None:
-        for (command, future), (offset, timestamp) in zip(batch, positions, strict=True):
+        for (command, told), (offset, timestamp) in zip(batch, positions, strict=True):
             if self.lost.is_set():
-                _refuse(future)
+                told(None)
                 continue
             try:
                 events = self._engine.apply(offset, timestamp, command)
@@ -112,10 +126,9 @@ class Sequencer:
                 # What is in memory cannot be trusted any more; the journal can, and is read again.
                 _log.exception("the command at offset %d could not be applied", offset)
                 self.lost.set()
-                _refuse(future)
+                told(None)
             else:
-                if not future.done():
-                    future.set_result(events)
+                told(events)
 
     async def replay(self, from_offset: int) -> int:
         """Apply what the journal has from an offset on, until this process leads: how many
@@ -140,14 +153,14 @@ class Sequencer:
             await asyncio.sleep(0)
 
 
-def _refuse_all(batch: Sequence[tuple[Command, asyncio.Future[list[Event]]]]) -> None:
-    for _, future in batch:
-        _refuse(future)
+def not_stored() -> MatcherError:
+    """The refusal of a command that the journal has not taken."""
+    return MatcherError(errors.CAN_NOT_PERSIST_EVENT)
 
 
-def _refuse(future: asyncio.Future[list[Event]]) -> None:
-    if not future.done():
-        future.set_exception(MatcherError(errors.CAN_NOT_PERSIST_EVENT))
+def _refuse_all(batch: Sequence[tuple[Command, Told]]) -> None:
+    for _, told in batch:
+        told(None)
 
 
 async def _until_done(task: asyncio.Task[None] | None) -> None:

@@ -155,13 +155,13 @@ def check_account(
         required[active.spent_asset] = required.get(active.spent_asset, 0) + 1
     else:
         required = active.required_balance()
-    available = {asset: tradable(asset) for asset in required}
-    if any(available[asset] < amount for asset, amount in required.items()):
-        raise MatcherError(
-            errors.BALANCE_NOT_ENOUGH,
-            required=balance_param(required, assets),
-            actual=balance_param(available, assets),
-        )
+    for asset, amount in required.items():
+        if tradable(asset) < amount:
+            raise MatcherError(
+                errors.BALANCE_NOT_ENOUGH,
+                required=balance_param(required, assets),
+                actual=balance_param({each: tradable(each) for each in required}, assets),
+            )
 
 
 def available_for_spending(order: Order, tradable: Callable[[Asset], int]) -> int:

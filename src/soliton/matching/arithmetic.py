@@ -112,12 +112,17 @@ def fixed_price(price: int, amount_decimals: int, price_decimals: int) -> int:
     down. The caller refuses what leaves 64 bits.
     """
     if price_decimals >= amount_decimals:
-        return price // _power_of_ten(price_decimals - amount_decimals)
-    return price * _power_of_ten(amount_decimals - price_decimals)
+        return price // power_of_ten(price_decimals - amount_decimals)
+    return price * power_of_ten(amount_decimals - price_decimals)
 
 
-def _power_of_ten(exponent: int) -> int:
-    return int("1" + "0" * exponent)
+def power_of_ten(exponent: int) -> int:
+    """Ten to a power of zero or more."""
+    return _POWERS[exponent] if exponent < len(_POWERS) else int("1" + "0" * exponent)
+
+
+_POWERS: Final[tuple[int, ...]] = tuple(10**exponent for exponent in range(9))
+"""Those of all assets that there are."""
 
 
 def normalize_amount(value: Decimal, decimals: int) -> int:

@@ -71,10 +71,9 @@ def fee_assets(fee: OrderFee, pair: AssetPair, side: Side) -> tuple[Asset, ...]:
 
 def script_fees(pair: AssetPair, assets: Assets, matcher_is_scripted: bool) -> int:
     """What the scripts of the matcher's account and of a pair's assets add to an exchange."""
-    scripts = matcher_is_scripted + sum(
-        description(asset, assets).scripted for asset in (pair.amount_asset, pair.price_asset)
-    )
-    return SCRIPT_FEE * scripts
+    amount_asset = description(pair.amount_asset, assets)
+    price_asset = description(pair.price_asset, assets)
+    return SCRIPT_FEE * (matcher_is_scripted + amount_asset.scripted + price_asset.scripted)
 
 
 def minimum_fee(
@@ -84,16 +83,16 @@ def minimum_fee(
     coin units for scripts, which only dynamic fees cover. Raises ``MatcherError`` for an asset
     without a rate.
     """
-    discount = _discount(fee)
+    discount, mode = _discount(fee), mode_of(fee, offer.pair)
+    if discount is None and offer.fee_asset is None and isinstance(mode, DynamicFee):
+        # The usual case, where there is nothing to convert.
+        return MinimumFee(mode.base_fee + extra)
     factor = Decimal(1)
     if discount is not None and discount.asset == offer.fee_asset:
         factor = discount.factor
-    match mode_of(fee, offer.pair):
+    match mode:
         case FixedFee(min_fee=least):
             return MinimumFee(least)
-        case DynamicFee() as dynamic if offer.fee_asset is None and factor == 1:
-            # The usual case, where there is nothing to convert.
-            return MinimumFee(dynamic.base_fee + extra)
         case DynamicFee() as dynamic:
             base = EXACT.add(EXACT.multiply(factor, Decimal(dynamic.base_fee)), Decimal(extra))
             return MinimumFee(round_up(_by_rate(base, offer.fee_asset, assets, rates)))

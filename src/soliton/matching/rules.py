@@ -60,12 +60,16 @@ class MatchingSettings(msgspec.Struct, frozen=True):
 
     def order_fee_at(self, offset: int) -> OrderFee:
         """The fee mode of a command at an offset."""
+        if len(self.order_fees) == 1:
+            return self.order_fees[0][1]
         place = bisect_right(self.order_fees, offset, key=_start) - 1
         return self.order_fees[max(place, 0)][1]
 
     def tick_size_at(self, pair: AssetPair, offset: int) -> int:
         """The normalised tick size of a pair for a command at an offset."""
-        schedule = self.tick_sizes.get(pair, ())
+        schedule = self.tick_sizes.get(pair)
+        if schedule is None:
+            return DEFAULT_TICK_SIZE
         place = bisect_right(schedule, offset, key=_start) - 1
         size = schedule[place][1] if place >= 0 else DEFAULT_TICK_SIZE
         return max(size, DEFAULT_TICK_SIZE)

@@ -33,6 +33,7 @@ from soliton.matching.arithmetic import (
     fixed_price,
     normalize_amount,
     normalize_price,
+    power_of_ten,
     round_half_up,
 )
 from soliton.matching.errors import ErrorKind, MatcherError
@@ -80,6 +81,8 @@ class AcceptedFees(msgspec.Struct, frozen=True):
     percent_const_min_fee: int | None
 
 
+_NO_PERCENTS: Final = AcceptedFees(None, None)
+
 # --- pairs ----------------------------------------------------------------------------------------
 
 
@@ -123,10 +126,11 @@ def check_order(order: Order, context: PlacementContext) -> AcceptedFees:
     ``MatcherError``.
     """
     pair = pair_of(order)
-    for asset in (pair.amount_asset, pair.price_asset, order.matcher_fee_asset):
-        description(asset, context.assets)
+    amount_decimals = description(pair.amount_asset, context.assets).decimals
+    price_decimals = description(pair.price_asset, context.assets).decimals
+    description(order.matcher_fee_asset, context.assets)
     fee = context.matching.order_fee_at(context.last_offset + 1)
-    _check_executable(order, pair, context.assets)
+    _check_executable(order, amount_decimals, price_decimals)
     _check_settings(order, context)
     fees = _check_fee(order, pair, fee, context)
     _check_time(order, context.now)
@@ -138,17 +142,16 @@ def check_order(order: Order, context: PlacementContext) -> AcceptedFees:
         extra = script_fees(pair, context.assets, context.matcher_is_scripted)
         if extra:  # otherwise it was checked above
             _check_least_fee(order, fee, context, extra)
-    _check_decimals(order, pair, context.assets)
-    _check_restrictions(order, pair, context)
+    _check_decimals(order, amount_decimals, price_decimals)
+    if context.settings.restrictions:
+        _check_restrictions(order, pair, context)
     return fees
 
 
-def _check_executable(order: Order, pair: AssetPair, assets: Assets) -> None:
+def _check_executable(order: Order, amount_decimals: int, price_decimals: int) -> None:
     fault = wallet_fault(order)
     if fault is not None:
         raise invalid_signature(order, f"Ethereum signature is invalid: {fault}")
-    amount_decimals = description(pair.amount_asset, assets).decimals
-    price_decimals = description(pair.price_asset, assets).decimals
     if fixed_price(order.price, amount_decimals, price_decimals) > MAX_I64:
         details = "Price is not convertible to fixed decimals format"
         raise MatcherError(errors.ORDER_COMMON_VALIDATION_FAILED, details=details)
@@ -199,8 +202,9 @@ def _check_fee(
     ):
         raise MatcherError(errors.UNSUPPORTED_ORDER_VERSION, version=order.version)
     least, const = _check_least_fee(order, fee, context)
-    percent = isinstance(mode_of(fee, pair), PercentFee)
-    return AcceptedFees(least if percent else None, const)
+    if isinstance(mode_of(fee, pair), PercentFee):
+        return AcceptedFees(least, const)
+    return _NO_PERCENTS
 
 
 def _check_least_fee(
@@ -255,10 +259,9 @@ def _check_version(order: Order, features: frozenset[int]) -> None:
         )
 
 
-def _check_decimals(order: Order, pair: AssetPair, assets: Assets) -> None:
-    amount_decimals = description(pair.amount_asset, assets).decimals
-    insignificant = max(0, description(pair.price_asset, assets).decimals - amount_decimals)
-    if order.price % int("1" + "0" * insignificant):
+def _check_decimals(order: Order, amount_decimals: int, price_decimals: int) -> None:
+    insignificant = max(0, price_decimals - amount_decimals)
+    if order.price % power_of_ten(insignificant):
         raise MatcherError(
             errors.PRICE_LAST_DECIMALS_MUST_BE_ZERO, insignificantDecimals=insignificant
         )
