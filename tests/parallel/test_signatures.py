@@ -214,3 +214,17 @@ async def test_groups_beyond_the_limit_wait_for_the_end_of_the_turn() -> None:
     await until(lambda: len(told) == len(many))
     assert sorted(told) == sorted((VERDICTS * 4)[: len(many)])
     await checker.close()
+
+
+@pytest.mark.parametrize("at_once", [MIXED[:1], GOOD[:3], MIXED[:3], BAD[:2]])
+async def test_several_are_valid_if_each_is(
+    checker: SignatureChecker, at_once: list[SignedMessage]
+) -> None:
+    for beside in (False, True):
+        if beside:
+            await begin(checker)
+        told: list[bool] = []
+        checker.ask_all(at_once, told.append)
+        assert told == []
+        await until(lambda: bool(told))  # noqa: B023 - called before the next round
+        assert told == [all(item in GOOD for item in at_once)]

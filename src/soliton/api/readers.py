@@ -33,7 +33,7 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.table import type_by_id
 from soliton.errors import SolitonError
 from soliton.node.node import Node
-from soliton.node.signatures import is_verified
+from soliton.node.signatures import signed_messages, verified_messages
 from soliton.web.significands import JSON_WITH_STRINGS, Accepted, accepted
 from soliton.web.upstream import Answer, Upstream, UpstreamBusy, UpstreamLost, request_bytes
 
@@ -170,7 +170,7 @@ def _broadcasting(upstream: Upstream, handover: Handover) -> Handler:
 
 
 def _checked(transaction: AnyTransaction) -> Handed:
-    flags = _VERIFIED if is_verified(transaction) else 0
+    flags = _VERIFIED if verified_messages(transaction) else 0
     flags |= 0 if transaction.version in type_by_id(transaction.type_id).binary else _PROTOBUF
     return Handed(flags, codec.encode(transaction))
 
@@ -273,8 +273,9 @@ def _take(node: Node, handed: Handed) -> Outcome:
         transaction = decode(handed.data, node.network.chain_id)
     except SolitonError as error:
         return _refused(refusal(error, family))
+    verified = signed_messages(transaction) if handed.flags & _VERIFIED else ()
     try:
-        node.broadcast(transaction, verified=bool(handed.flags & _VERIFIED))
+        node.broadcast(transaction, verified=verified)
     except SolitonError as error:
         return _refused(state_refusal(error, transaction, family))
     except Exception:  # noqa: BLE001 - a fault of ours at one is no news about the others

@@ -114,9 +114,11 @@ class TypeRules(msgspec.Struct, frozen=True):
     differ. ``fee_assets`` have a say as well, whose complexity does not count and which cost
     nothing. ``funds`` checks more than that the fee can be paid, which ``checks_funds`` switches
     off altogether. ``proofs`` checks what is signed besides the transaction (and gives the
-    complexity of verifiers). ``proven`` is off where the signature tells who the sender is, so that
-    neither proofs nor a verifier are asked. ``may_fail`` allows to fail at the cost of the fee.
-    ``sponsored`` is off where an asset as fee is not exchanged with its sponsor.
+    complexity of verifiers); ``signed`` lists signatures among it for those who want to verify them
+    before, ``None`` when there may be other proofs. ``proven`` is off where the signature tells who
+    the sender is, so that neither proofs nor a verifier are asked. ``may_fail`` allows to fail at
+    the cost of the fee. ``sponsored`` is off where an asset as fee is not exchanged with its
+    sponsor.
     """
 
     activation: Callable[[AnyTransaction, Context], None]
@@ -131,5 +133,6 @@ class TypeRules(msgspec.Struct, frozen=True):
     funds: Callable[[AnyTransaction, State, Context], None] | None = None
     proven: bool = True
     proofs: Callable[[AnyTransaction, State, Context, bool], int] | None = None
+    signed: Callable[[AnyTransaction], tuple[SignedMessage, ...] | None] | None = None
     may_fail: bool = False
     sponsored: bool = True

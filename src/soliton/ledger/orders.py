@@ -18,6 +18,7 @@ from soliton.chain.features import Feature
 from soliton.chain.orders import Order, PriceMode, Side
 from soliton.chain.values import MAX_I64, AssetId
 from soliton.crypto import base58, curve25519
+from soliton.crypto.curve25519 import SignedMessage
 from soliton.ledger.context import Context
 from soliton.ledger.errors import InvalidSignature, TransactionRejected
 from soliton.ledger.rules_at import Rules
@@ -59,13 +60,18 @@ def check_proof(order: Order, state: State, context: Context, verify: bool) -> i
         raise TransactionRejected(
             "Transactions from non-scripted accounts must have exactly 1 proof"
         )
-    key = order.sender_public_key
-    weak = context.rules.has(Feature.RIDE_V6) and curve25519.is_weak(key)
-    if weak or (verify and not curve25519.verify(key, order.body, order.proofs[0])):
+    signed = signed_message(order)
+    weak = context.rules.has(Feature.RIDE_V6) and curve25519.is_weak(order.sender_public_key)
+    if weak or (verify and not curve25519.verify(*signed)):
         raise InvalidSignature(f"Proof doesn't validate as signature for {_words(order)}")
     if not verify:
-        context.unverified.append((key, order.body, order.proofs[0]))
+        context.unverified.append(signed)
     return 0
+
+
+def signed_message(order: Order) -> SignedMessage:
+    """What the one proof of an order has to be the signature of."""
+    return order.sender_public_key, order.body, order.proofs[0]
 
 
 def _words(order: Order) -> str:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final, TypeVar
 
 from soliton.chain.blocks import NO_REWARD_VOTE, Block
 from soliton.chain.transactions.model import AnyTransaction
+from soliton.crypto.curve25519 import SignedMessage
 from soliton.crypto.keys import KeyPair
 from soliton.ledger import fees
 from soliton.ledger.errors import BlockRejected
@@ -87,17 +88,19 @@ class Node:
         self._stop = asyncio.Event()
 
     def broadcast(
-        self, transaction: AnyTransaction, traces: Traces | None = None, *, verified: bool = False
+        self,
+        transaction: AnyTransaction,
+        traces: Traces | None = None,
+        *,
+        verified: Collection[SignedMessage] = (),
     ) -> bool:
         """Check a transaction and put it into the pool; ``False`` when it is there already.
 
         What is seen to fail at the cost of its fee is refused. What scripts do is added to
-        ``traces``; ``verified`` says that ``signatures.is_verified``. Raises the typed errors of
-        the pool and the ledger.
+        ``traces``; ``verified`` are signatures that need not be verified again. Raises the typed
+        errors of the pool and the ledger.
         """
-        return self.pool.add(
-            transaction, verify_signature=not verified, may_fail=False, traces=traces
-        )
+        return self.pool.add(transaction, verified=verified, may_fail=False, traces=traces)
 
     def minimum_fee(self, transaction: AnyTransaction) -> MinimumFee:
         """The least fee for a transaction in the next block."""

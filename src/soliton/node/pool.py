@@ -30,6 +30,7 @@ from soliton.chain.transactions import (
     set_script,
 )
 from soliton.chain.transactions.model import AnyTransaction
+from soliton.crypto.curve25519 import SignedMessage
 from soliton.errors import InputError
 from soliton.ledger.context import Context
 from soliton.ledger.errors import AlreadyInState, LedgerError
@@ -242,18 +243,24 @@ class UtxPool:
         transaction: AnyTransaction,
         *,
         verify_signature: bool = True,
+        verified: Collection[SignedMessage] = (),
         may_fail: bool = True,
         traces: Traces | None = None,
     ) -> bool:
         """Check and keep a transaction; ``False`` when the pool has it already.
 
-        One that is seen to fail at the cost of its fee is refused unless it ``may_fail``. What
-        scripts do is added to ``traces``. Raises ``PoolFull`` or what ``apply_transaction`` raises.
+        What is ``verified`` is not verified again. One that is seen to fail at the cost of its fee
+        is refused unless it ``may_fail``. What scripts do is added to ``traces``. Raises
+        ``PoolFull`` or what ``apply_transaction`` raises.
         """
         if transaction.id in self._transactions:
             return False
         accepted = self._admit(
-            transaction, verify=verify_signature, may_fail=may_fail, traces=traces
+            transaction,
+            verify=verify_signature,
+            verified=verified,
+            may_fail=may_fail,
+            traces=traces,
         )
         self._tell(accepted)
         return True
@@ -263,6 +270,7 @@ class UtxPool:
         transaction: AnyTransaction,
         *,
         verify: bool,
+        verified: Collection[SignedMessage] = (),
         may_fail: bool = True,
         traces: Traces | None = None,
     ) -> PoolAccepted:
@@ -275,7 +283,7 @@ class UtxPool:
         context = self.context()
         if traces is not None:
             context = msgspec.structs.replace(context, traces=traces)
-        applied = self._apply(transaction, context, verify, may_fail)
+        applied = self._apply(transaction, context, verify, may_fail, verified)
         moved = _moved_by(transaction, applied)
         self._moved[transaction.id] = moved
         self._keep(transaction)
@@ -309,7 +317,12 @@ class UtxPool:
         )
 
     def _apply(
-        self, transaction: AnyTransaction, context: Context, verify: bool, may_fail: bool = True
+        self,
+        transaction: AnyTransaction,
+        context: Context,
+        verify: bool,
+        may_fail: bool = True,
+        verified: Collection[SignedMessage] = (),
     ) -> Applied:
         fails = rules_of(transaction.type_id).may_fail and context.rules.has(Feature.BLOCK_V5)
         if fails and not self._unlimited:
@@ -317,7 +330,10 @@ class UtxPool:
         # Estimators before the third one take more steps for the same.
         if transaction.type_id in _SETTING_SCRIPTS and context.rules.has(Feature.BLOCK_V5):
             context = msgspec.structs.replace(context, watch=_Patience())
-        applied = apply_transaction(transaction, self._overlay, context, verify_signature=verify)
+        at_once = verify and not verified
+        applied = apply_transaction(transaction, self._overlay, context, verify_signature=at_once)
+        if verify and any(message not in verified for message in context.unverified):
+            applied = apply_transaction(transaction, self._overlay, context)
         if not may_fail:
             refuse_failure(applied)
         self._overlay.merge(applied.changes)

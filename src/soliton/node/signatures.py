@@ -1,6 +1,6 @@
-"""Verifying a transaction's signature before its turn, where the chain does not matter for it.
+"""Verifying a transaction's signatures before its turn, where the chain does not matter for them.
 
-What lives here: which transactions that is possible for. What does not: the verification itself
+What lives here: which signatures these are. What does not: the verification itself
 (``soliton.crypto``), the order in which a transaction is checked (``soliton.ledger.transactions``).
 """
 
@@ -12,19 +12,21 @@ from soliton.crypto.curve25519 import SignedMessage
 from soliton.ledger.rules import rules_of
 
 
-def only_signature(transaction: AnyTransaction) -> SignedMessage | None:
-    """What its sender has to have signed, if it has one proof and nothing else is signed in it."""
-    of_type = rules_of(transaction.type_id)
-    if not of_type.proven or of_type.proofs is not None or len(transaction.proofs) != 1:
-        return None
-    return transaction.sender_public_key, transaction.body, transaction.proofs[0]
-
-
-def is_verified(transaction: AnyTransaction) -> bool:
-    """Whether its one proof is its sender's signature, and nothing else is signed in it.
-
-    What the chain says about the sender (a script in place of the signature, a key that is refused)
-    is still to be checked; for any other transaction everything is.
+def signed_messages(transaction: AnyTransaction) -> tuple[SignedMessage, ...]:
+    """The signatures that the rules are going to ask for, unless an account has a script; none
+    where other proofs than one signature each are there.
     """
-    signed = only_signature(transaction)
-    return signed is not None and curve25519.verify(*signed)
+    of_type = rules_of(transaction.type_id)
+    if not of_type.proven or len(transaction.proofs) != 1:
+        return ()
+    own = transaction.sender_public_key, transaction.body, transaction.proofs[0]
+    if of_type.proofs is None:
+        return (own,)
+    others = None if of_type.signed is None else of_type.signed(transaction)
+    return () if others is None else (own, *others)
+
+
+def verified_messages(transaction: AnyTransaction) -> tuple[SignedMessage, ...]:
+    """The same if all of them are valid, else none."""
+    messages = signed_messages(transaction)
+    return messages if all(curve25519.verify(*each) for each in messages) else ()

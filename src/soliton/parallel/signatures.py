@@ -97,6 +97,24 @@ class SignatureChecker:
         elif len(self._gathered) >= self._group and self._takes_all():
             self._send()
 
+    def ask_all(self, items: Sequence[SignedMessage], tell: Tell) -> None:
+        """The same for several at once: whether all are valid."""
+        left = len(items)
+        if left == 1:
+            self.ask(items[0], tell)
+            return
+        are_valid = True
+
+        def count(is_valid: bool) -> None:
+            nonlocal left, are_valid
+            left -= 1
+            are_valid = are_valid and is_valid
+            if left == 0:
+                tell(are_valid)
+
+        for item in items:
+            self.ask(item, count)
+
     async def close(self) -> None:
         """End the process; what still waits is checked here."""
         self._may_start = False

@@ -22,7 +22,7 @@ from soliton.api.readers import HANDOVER_PATH, Handed, only_reads, reader_routes
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.node.pool import PoolFull, UtxPool
-from soliton.node.signatures import is_verified
+from soliton.node.signatures import verified_messages
 from soliton.web.server import serve_locally
 from soliton.web.upstream import Upstream
 from tests.api.chain import RICH_ADDRESS, PrivateChain, context_of
@@ -240,10 +240,10 @@ async def test_an_answer_with_too_few_outcomes_leaves_nobody_waiting(
 
 def test_what_is_verified_before_its_turn(chain: PrivateChain) -> None:
     good = chain.transfer()
-    assert is_verified(good)
-    assert not is_verified(codec.with_proofs(good, (bytes(64),)))
-    assert not is_verified(codec.with_proofs(good, ()))
-    assert not is_verified(codec.with_proofs(good, (good.proofs[0], good.proofs[0])))
+    assert verified_messages(good)
+    assert not verified_messages(codec.with_proofs(good, (bytes(64),)))
+    assert not verified_messages(codec.with_proofs(good, ()))
+    assert not verified_messages(codec.with_proofs(good, (good.proofs[0], good.proofs[0])))
 
 
 async def test_without_the_node_it_says_so(chain: PrivateChain, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/Bro
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 from typing import Final
 
@@ -20,10 +21,11 @@ from soliton.api.rest.signing import read_claimed
 from soliton.api.translate import refusal, state_refusal
 from soliton.chain.transactions.codec import to_json
 from soliton.chain.transactions.model import AnyTransaction
+from soliton.crypto.curve25519 import SignedMessage
 from soliton.errors import SolitonError
 from soliton.ledger.traces import Traces
 from soliton.node.node import Node
-from soliton.node.signatures import only_signature
+from soliton.node.signatures import signed_messages
 from soliton.parallel.signatures import SignatureChecker
 
 SIGNATURE_SECONDS: Final = 60e-6
@@ -41,18 +43,19 @@ def broadcast(request: Request) -> object:
 
 
 def _broadcast_soon(request: Request, signatures: SignatureChecker) -> object:
-    """The same with its signature checked on another core, if that is all there is to check."""
+    """The same with its signatures checked on another core."""
     node = node_of(request)
     transaction = claimed_transaction(request.json(), node)
-    signed = only_signature(transaction)
-    if signed is None or transaction.id in node.pool:
+    signed = signed_messages(transaction)
+    if not signed or transaction.id in node.pool:
         return broadcast_signed(node, transaction)
 
     def keep(is_valid: bool) -> Members:
-        # What is wrong with a signature, and what comes before it, is for the rules to say.
-        return broadcast_signed(node, transaction, verified=is_valid)
+        # What is wrong with signatures, and what comes before it, is for the rules to say.
+        return broadcast_signed(node, transaction, verified=signed if is_valid else ())
 
-    return Soon(partial(signatures.ask, signed), keep, SIGNATURE_SECONDS)
+    seconds = SIGNATURE_SECONDS * len(signed)
+    return Soon(partial(signatures.ask_all, signed), keep, seconds)
 
 
 def _broadcast_now(request: Request) -> Members:
@@ -94,7 +97,7 @@ def broadcast_signed(
     transaction: AnyTransaction,
     traces: Traces | None = None,
     *,
-    verified: bool = False,
+    verified: Collection[SignedMessage] = (),
 ) -> Members:
     """Send a transaction; ``verified`` as in ``Node.broadcast``. Raises ``ApiError``."""
     try:

@@ -16,6 +16,7 @@ from soliton.chain.transactions.exchange import Exchange
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.crypto import base58
+from soliton.crypto.curve25519 import SignedMessage
 from soliton.ledger import orders
 from soliton.ledger.balances import check_portfolio
 from soliton.ledger.context import Context, TypeRules
@@ -49,6 +50,18 @@ def _proofs(transaction: AnyTransaction, state: State, context: Context, verify:
         orders.check_proof(order, state, context, verify)
         for order in (payload.sell_order, payload.buy_order)
     )
+
+
+def _signed(transaction: AnyTransaction) -> tuple[SignedMessage, ...] | None:
+    payload: Exchange = transaction.payload
+    found = []
+    for order in payload.orders:
+        # An Ethereum signature has told who the sender is: there is nothing left to verify.
+        if order.eip712_signature is None:
+            if len(order.proofs) != 1:
+                return None
+            found.append(orders.signed_message(order))
+    return tuple(found)
 
 
 def _pair(payload: Exchange) -> tuple[AssetId, ...]:
@@ -215,5 +228,6 @@ RULES = TypeRules(
     fee_assets=_fee_assets,
     funds=_funds,
     proofs=_proofs,
+    signed=_signed,
     may_fail=True,
 )
