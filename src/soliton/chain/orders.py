@@ -275,22 +275,31 @@ def _side(number: int) -> Side:
 
 def to_message(order: Order, *, with_proofs: bool = True) -> order_pb2.Order:
     """The ``Order`` message of any version."""
-    message = order_pb2.Order(
-        chain_id=order.chain_id,
-        matcher_public_key=order.matcher_public_key,
-        order_side=int(order.side),  # type: ignore[arg-type]  # the generated type is nominal
-        amount=order.amount,
-        price=order.price,
-        timestamp=order.timestamp,
-        expiration=order.expiration,
-        version=order.version,
-        price_mode=int(order.price_mode),  # type: ignore[arg-type]  # as above
-        attachment=order.attachment or b"",
-    )
+    message = order_pb2.Order()
+    fill_message(message, order, with_proofs=with_proofs)
+    return message
+
+
+def fill_message(message: order_pb2.Order, order: Order, *, with_proofs: bool = True) -> None:
+    """Make an empty message that of an order."""
+    message.chain_id = order.chain_id
+    message.matcher_public_key = order.matcher_public_key
+    message.order_side = int(order.side)  # type: ignore[assignment]  # the generated type is nominal
+    message.amount = order.amount
+    message.price = order.price
+    message.timestamp = order.timestamp
+    message.expiration = order.expiration
+    message.version = order.version
+    if order.price_mode is not PriceMode.DEFAULT:
+        message.price_mode = int(order.price_mode)  # type: ignore[assignment]  # as above
+    if order.attachment is not None:
+        message.attachment = order.attachment
     pair = message.asset_pair
     pair.SetInParent()
-    pair.amount_asset_id = order.amount_asset or b""
-    pair.price_asset_id = order.price_asset or b""
+    if order.amount_asset is not None:
+        pair.amount_asset_id = order.amount_asset
+    if order.price_asset is not None:
+        pair.price_asset_id = order.price_asset
     protobuf.write_amount(message.matcher_fee, order.matcher_fee_asset, order.matcher_fee)
     if order.eip712_signature is not None:
         message.eip712_signature = order.eip712_signature
@@ -298,7 +307,6 @@ def to_message(order: Order, *, with_proofs: bool = True) -> order_pb2.Order:
         message.sender_public_key = order.sender_public_key
     if with_proofs:
         message.proofs.extend(order.proofs)
-    return message
 
 
 def from_message(message: order_pb2.Order, chain_id: int) -> Order:

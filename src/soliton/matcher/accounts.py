@@ -182,8 +182,8 @@ class Accounts:
     ) -> None:
         account = self.get(owner)
         changes = account.balances.executed(transaction_id, states)
-        for transaction in changes.added_not_observed:
-            self._unobserved.setdefault(transaction, []).append(owner)
+        if changes.added_not_observed and transaction_id is not None:
+            self._unobserved.setdefault(transaction_id, []).append(owner)
         self._on_changed(owner, _assets_of(states))
 
     def canceled(self, order: ActiveOrder) -> None:
@@ -334,9 +334,8 @@ class Accounts:
 
 
 def _assets_of(states: tuple[tuple[ActiveOrder, bool], ...]) -> frozenset[AssetId | None]:
-    orders = (state.order for state, _ in states)
-    return frozenset(
-        asset
-        for order in orders
-        for asset in (order.amount_asset, order.price_asset, order.matcher_fee_asset)
-    )
+    assets: set[AssetId | None] = set()
+    for state, _ in states:
+        order = state.order
+        assets.update((order.amount_asset, order.price_asset, order.matcher_fee_asset))
+    return frozenset(assets)

@@ -26,6 +26,8 @@ _FEATURES = (
     Feature.BLOCK_V5,
     Feature.RIDE_V6,
 )
+_MAX_SURROUNDINGS = 1_024
+"""So many combinations of assets are remembered."""
 _NONE: frozenset[AssetId] = frozenset()
 
 
@@ -39,6 +41,7 @@ class ChainKnowledge:
         # What was executed has to be settled, though its asset be gone for a while.
         self._described: dict[AssetId | None, Asset] = {None: NATIVE}
         self._doubtful: set[AssetId | None] = set()
+        self._surroundings: dict[tuple[AssetId | None, ...], Surroundings] = {}
         self.features: frozenset[int] = frozenset()
         self.matcher_scripted = False
         self.height = 0
@@ -82,6 +85,7 @@ class ChainKnowledge:
             self._doubtful.discard(asset_id)
             if found is not None:
                 self.assets[asset_id] = self._described[asset_id] = found
+                self._surroundings.clear()
             else:
                 self.assets.pop(asset_id, None)
 
@@ -93,8 +97,9 @@ class ChainKnowledge:
     async def refresh(self) -> None:
         """Ask for what changes with the height."""
         active = [each for each in _FEATURES if await self._node.feature_active(each)]
-        self.features = frozenset(active)
-        self.matcher_scripted = await self._node.has_script(self._own_address)
+        scripted = await self._node.has_script(self._own_address)
+        self.features, self.matcher_scripted = frozenset(active), scripted
+        self._surroundings.clear()
         self.height = (await self._node.status()).height
 
     async def follow(self, update: NodeUpdate) -> None:
@@ -107,15 +112,21 @@ class ChainKnowledge:
         if moved or changed is None or self._own_address in changed:
             await self.refresh()
 
-    def surroundings(self, *orders: Order) -> Surroundings:
+    def surroundings(self, first: Order, second: Order) -> Surroundings:
         """What the exchange of two orders depends on; their assets have to be known."""
-        first = orders[0]
-        fee_assets = {each.matcher_fee_asset for each in orders}
-        return Surroundings(
+        fee_assets = first.matcher_fee_asset, second.matcher_fee_asset
+        key = (first.amount_asset, first.price_asset, *fee_assets)
+        known = self._surroundings.get(key)
+        if known is not None:
+            return known
+        if len(self._surroundings) >= _MAX_SURROUNDINGS:
+            self._surroundings.clear()
+        found = self._surroundings[key] = Surroundings(
             amount_asset=self._described[first.amount_asset],
             price_asset=self._described[first.price_asset],
-            fee_assets=tuple(self._described[each] for each in fee_assets),
+            fee_assets=tuple(self._described[each] for each in set(fee_assets)),
             matcher_scripted=self.matcher_scripted,
             order_v2_active=Feature.SMART_ACCOUNT_TRADING in self.features,
             protobuf_active=Feature.BLOCK_V5 in self.features,
         )
+        return found

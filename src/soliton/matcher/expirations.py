@@ -23,9 +23,11 @@ class Expirations:
 
     def add(self, order: ActiveOrder) -> None:
         """An order that rests from now on."""
-        if order.id not in self._orders:
-            heapq.heappush(self._heap, (order.order.expiration, order.id))
-        self._orders[order.id] = order
+        signed = order.order
+        order_id = signed.id
+        if order_id not in self._orders:
+            heapq.heappush(self._heap, (signed.expiration, order_id))
+        self._orders[order_id] = order
 
     def remove(self, order_id: bytes) -> None:
         """An order that is out."""

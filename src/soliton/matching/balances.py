@@ -162,9 +162,10 @@ class AccountBalances:
 
     def place(self, order: ActiveOrder) -> BalanceChanges:
         """Set aside what an order needs. Placing one that is active already changes nothing."""
-        if order.id in self.orders:
+        order_id = order.order.id
+        if order_id in self.orders:
             return _NO_CHANGES
-        self.orders[order.id] = order
+        self.orders[order_id] = order
         reserve = order.reservable_balance()
         _add(self._reserved, reserve)
         return BalanceChanges(frozenset(reserve))
@@ -187,15 +188,16 @@ class AccountBalances:
         """
         released: dict[Asset, int] = {}
         for state, is_done in states:
-            before = self.orders.pop(state.id, None)
+            order_id = state.order.id
+            before = self.orders.pop(order_id, None)
             if before is None:
                 continue
             _add(released, before.reservable_balance())
             if not is_done:
-                self.orders[state.id] = state
+                self.orders[order_id] = state
                 _subtract(released, state.reservable_balance())
         _subtract(self._reserved, released)
-        order_ids = tuple(state.id for state, _ in states)
+        order_ids = tuple([state.order.id for state, _ in states])
         if transaction_id is None:
             return BalanceChanges(frozenset(released))
         if transaction_id in self._not_observed:

@@ -267,12 +267,11 @@ def _body_message(
     form = kind.protobuf
     if not isinstance(form, ProtobufForm):
         raise FormatError(f"{kind.name} is only made from its own bytes")
-    message = transaction_pb2.Transaction(
-        chain_id=transaction.chain_id,
-        sender_public_key=transaction.sender_public_key,
-        timestamp=transaction.timestamp,
-        version=transaction.version,
-    )
+    message = transaction_pb2.Transaction()
+    message.chain_id = transaction.chain_id
+    message.sender_public_key = transaction.sender_public_key
+    message.timestamp = transaction.timestamp
+    message.version = transaction.version
     if kind.type_id != _GENESIS:
         protobuf.write_amount(message.fee, transaction.fee_asset_id, transaction.fee)
     data = getattr(message, form.member)

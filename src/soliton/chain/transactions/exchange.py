@@ -205,7 +205,8 @@ def _write(message: transaction_pb2.ExchangeTransactionData, payload: Exchange) 
     message.price = payload.price
     message.buy_matcher_fee = payload.buy_matcher_fee
     message.sell_matcher_fee = payload.sell_matcher_fee
-    message.orders.extend(map(orders.to_message, payload.orders))
+    for order in payload.orders:
+        orders.fill_message(message.orders.add(), order)
 
 
 _ORDER_JSON: Final = JsonKind(orders.from_json, orders.to_json)
