@@ -14,6 +14,7 @@ import pytest
 from soliton.chain import orders
 from soliton.chain.addresses import from_public_key
 from soliton.chain.orders import Order, PriceMode, Side
+from soliton.chain.transactions import codec
 from soliton.chain.transactions.exchange import Exchange
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58, keys
@@ -89,7 +90,7 @@ def test_recorded_exchanges(shared: Path) -> None:
         placed = [orders.from_json(obj, CHAIN_ID) for obj in case["orders"]]
         found = executions(engine, *placed, now=case["txs"][0]["timestamp"])
         for executed, recorded in zip(found, case["txs"], strict=True):
-            made = make_exchange(executed, settings, around(), MATCHER)
+            made = make_exchange(executed, settings, around(), MATCHER.public_key)
             assert base58.encode(made.id) == recorded["id"]
             assert (made.fee, made.version) == (recorded["fee"], recorded["version"])
     report.ran("matcher-orders", 7)
@@ -153,7 +154,8 @@ def test_the_ledger_takes_what_comes_of_random_trading(
             events = engine.apply(engine.last_offset + 1, NOW, command)
         for event in events:
             if isinstance(event, OrderExecuted):
-                take(state, make_exchange(event, settings, where, MATCHER))
+                made = make_exchange(event, settings, where, MATCHER.public_key)
+                take(state, codec.sign(made, MATCHER.private_key))
                 versions |= {event.taker.order.version, event.maker.order.version}
                 count += 1
     assert count > 60
@@ -177,7 +179,7 @@ def _one(settings: MatchingSettings, where: Surroundings, version: int = 3) -> A
         for order in (maker, taker)
     ]
     (executed,) = executions(Engine(settings), *both)
-    return make_exchange(executed, settings, where, MATCHER)
+    return make_exchange(executed, settings, where, MATCHER.public_key)
 
 
 def test_orders_of_listed_accounts_tell_what_was_executed() -> None:

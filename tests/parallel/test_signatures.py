@@ -228,3 +228,63 @@ async def test_several_are_valid_if_each_is(
         assert told == []
         await until(lambda: bool(told))  # noqa: B023 - called before the next round
         assert told == [all(item in GOOD for item in at_once)]
+
+
+async def test_signatures_are_made_beside_between_checks(
+    checker: SignatureChecker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await begin(checker)
+
+    def here(*_item: object, **_more: object) -> bool:
+        raise AssertionError("done here")
+
+    monkeypatch.setattr(signatures, "verify", here)
+    monkeypatch.setattr(signatures, "sign", here)
+    made: list[bytes] = []
+    told: list[bool] = []
+    messages = [b"to be signed %d" % number for number in range(40)]
+    for item, message in zip(MIXED, messages, strict=False):
+        checker.ask(item, told.append)
+        checker.sign(*unsigned(message), made.append)
+    await until(lambda: len(told) == len(made) == len(messages))
+    assert told == VERDICTS[:40]
+    for message, proof in zip(messages, made, strict=True):
+        assert curve25519.verify(PAIR.public_key, message, proof)
+
+
+def unsigned(message: bytes) -> tuple[bytes, bytes, bytes]:
+    return PAIR.private_key, message, curve25519.signing_point(PAIR.private_key)
+
+
+async def test_a_signature_that_comes_in_pieces_is_one(checker: SignatureChecker) -> None:
+    await begin(checker)
+    process = checker._process
+    assert process is not None
+    os.kill(process.id or 0, STOP)
+    made: list[bytes] = []
+    told: list[bool] = []
+    for _ in range(2):
+        checker.sign(*unsigned(b"message"), made.append)
+        checker.ask(GOOD[0], told.append)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    proofs = bytes(range(128))
+    # Checks come first in what is sent together.
+    for piece in (b"\1", b"\0" + proofs[:10], proofs[10:70], proofs[70:]):
+        process.pipe_data_received(1, piece)
+    assert told == [True, False]
+    assert made == [proofs[:64], proofs[64:]]
+
+
+@pytest.mark.parametrize("is_killed", [True, False])
+async def test_what_the_process_does_not_sign_is_signed_here(
+    checker: SignatureChecker, is_killed: bool
+) -> None:
+    if is_killed:
+        os.kill(await begin(checker), STOP)
+    made: list[bytes] = []
+    for _ in range(5):
+        checker.sign(*unsigned(b"message"), made.append)
+    assert made == []
+    await until(lambda: len(made) == 5)
+    assert all(curve25519.verify(PAIR.public_key, b"message", proof) for proof in made)

@@ -13,10 +13,10 @@ Source: wavesplatform/matcher
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from soliton.chain.errors import ChainError
 from soliton.chain.transactions.model import AnyTransaction
-from soliton.crypto.keys import KeyPair
 from soliton.matcher.accounts import Accounts
 from soliton.matcher.assets import ChainKnowledge
 from soliton.matcher.core import Listener
@@ -24,7 +24,6 @@ from soliton.matcher.exchanges import make_exchange
 from soliton.matcher.expirations import Expirations
 from soliton.matcher.orders_db import OrdersDatabase
 from soliton.matcher.records import Trade, describe
-from soliton.matcher.settlement import Settlement
 from soliton.matching.commands import Command
 from soliton.matching.engine import Engine
 from soliton.matching.events import (
@@ -48,15 +47,16 @@ class Effects:
         engine: Engine,
         chain: ChainKnowledge,
         database: OrdersDatabase,
-        settlement: Settlement,
-        account: KeyPair,
+        settle: Callable[[AnyTransaction], None],
+        sender_public_key: bytes,
         base_fee: int,
     ) -> None:
+        """``settle`` takes the exchange transactions, which are not signed yet."""
         self._engine = engine
         self._chain = chain
         self._database = database
-        self._settlement = settlement
-        self._key = account
+        self._settle = settle
+        self._sender = sender_public_key
         self._base_fee = base_fee
         self.books = database.books()
         self.listeners: list[Listener] = []
@@ -110,17 +110,17 @@ class Effects:
         self._database.put_trade(
             AssetPair(taker.order.amount_asset, taker.order.price_asset),
             Trade(
-                offset=event.offset,
-                index=index,
-                timestamp=event.timestamp,
-                price=event.price,
-                amount=event.amount,
-                side=taker.order.side,
-                taker_order_id=taker.order.id,
-                maker_order_id=maker.order.id,
-                transaction_id=transaction_id,
-                taker_fee=event.taker_fee,
-                maker_fee=event.maker_fee,
+                event.offset,
+                index,
+                event.timestamp,
+                event.price,
+                event.amount,
+                taker.order.side,
+                taker.order.id,
+                maker.order.id,
+                transaction_id,
+                event.taker_fee,
+                event.maker_fee,
             ),
         )
         if event.taker_is_done:
@@ -128,7 +128,7 @@ class Effects:
         if event.maker_is_done:
             self._finalize(maker, OrderStatus.FILLED)
         if transaction is not None:
-            self._settlement.add(transaction)
+            self._settle(transaction)
 
     def _make(self, event: OrderExecuted) -> AnyTransaction | None:
         """The exchange transaction; ``None``, with a line in the log, where there can be none: the
@@ -136,7 +136,7 @@ class Effects:
         """
         try:
             around = self._chain.surroundings(event.taker.order, event.maker.order)
-            return make_exchange(event, self._engine.settings, around, self._key, self._base_fee)
+            return make_exchange(event, self._engine.settings, around, self._sender, self._base_fee)
         except (ChainError, KeyError) as error:
             _log.error(
                 "no exchange transaction for the execution at offset %d: %r", event.offset, error

@@ -3,7 +3,8 @@
 The same execution always gives the same transaction id, so that making it again after a crash, or
 on another matcher with the same account, does no harm.
 
-What lives here: the transaction and its fee. What does not: sending it (``settlement``).
+What lives here: the transaction and its fee. What does not: its signature (``signing``), and
+sending it (``settlement``).
 
 Source: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/model/ExchangeTransactionCreator.scala``.
@@ -11,7 +12,6 @@ Source: wavesplatform/matcher
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -21,8 +21,6 @@ from soliton.chain.orders import MAX_AMOUNT, Order, Side
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.exchange import TYPE, Exchange
 from soliton.chain.transactions.model import AnyTransaction
-from soliton.crypto.curve25519 import sign, signing_point
-from soliton.crypto.keys import KeyPair
 from soliton.matcher.node_client import Asset
 from soliton.matching.arithmetic import fixed_price
 from soliton.matching.events import OrderExecuted
@@ -77,10 +75,10 @@ def make_exchange(
     executed: OrderExecuted,
     matching: MatchingSettings,
     around: Surroundings,
-    account: KeyPair,
+    sender_public_key: bytes,
     base_fee: int = BASE_FEE,
 ) -> AnyTransaction:
-    """The signed transaction of an execution.
+    """The transaction of an execution, not signed yet.
 
     Raises a ``ChainError`` for one that no chain would take, such as a price that leaves 64 bits.
     """
@@ -93,7 +91,7 @@ def make_exchange(
         for active in (executed.taker, executed.maker)
     )
     taker_buys = taker.side is Side.BUY
-    transaction = codec.build(
+    return codec.build(
         TYPE,
         Exchange(
             order1=taker if taker_buys else maker,
@@ -105,18 +103,10 @@ def make_exchange(
         ),
         version=version,
         chain_id=taker.chain_id,
-        sender_public_key=account.public_key,
+        sender_public_key=sender_public_key,
         fee=transaction_fee(around, base_fee),
         timestamp=executed.timestamp,
     )
-    signature = sign(account.private_key, transaction.body, point=_point(account.private_key))
-    return codec.with_proofs(transaction, (signature,))
-
-
-@lru_cache(maxsize=4)
-def _point(private_key: bytes) -> bytes:
-    """A matcher signs thousands of transactions a second with one key."""
-    return signing_point(private_key)
 
 
 def _with_parameters(order: Order, matching: MatchingSettings, executed: OrderExecuted) -> Order:

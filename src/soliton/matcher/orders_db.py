@@ -30,7 +30,7 @@ import struct
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import lmdb
 import msgspec
@@ -98,8 +98,11 @@ class OrdersDatabase:
         self._fresh: dict[bytes, bytes | None] = {}
         self._writing: dict[bytes, bytes | None] = {}
         self._lists: dict[bytes, bytes] = {}
+        self._reader: lmdb.Transaction | None = None
         self.before_write: Callable[[], Awaitable[None]] | None = None
         """Called before changes go to the disk: what they come from has to be there first."""
+        self.complete: Callable[[], None] = _nothing
+        """Called before transactions are read or written: puts those that are still being made."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="orders-db")
         try:
             directory.mkdir(parents=True, exist_ok=True)
@@ -149,6 +152,7 @@ class OrdersDatabase:
         loop = asyncio.get_running_loop()
         while self._writing:
             await loop.run_in_executor(self._thread, int)
+        self.complete()
         if not self._fresh:
             return
         self._writing, self._fresh = self._fresh, {}
@@ -161,6 +165,13 @@ class OrdersDatabase:
             raise
         finally:
             self._writing = {}
+            self._forget_reader()
+
+    def _forget_reader(self) -> None:
+        """What was read so far was the state before a write, which ``_writing`` made up for."""
+        if self._reader is not None:
+            self._reader.abort()
+            self._reader = None
 
     def _write(self, changes: dict[bytes, bytes | None]) -> None:
         try:
@@ -184,6 +195,7 @@ class OrdersDatabase:
 
     def _release(self) -> None:
         self._thread.shutdown()
+        self._forget_reader()
         self._env.close()
         os.close(self._lock)
 
@@ -195,8 +207,9 @@ class OrdersDatabase:
         if key in self._writing:
             return self._writing[key]
         try:
-            with self._env.begin() as txn:
-                value: bytes | None = txn.get(key)
+            if self._reader is None:
+                self._reader = self._env.begin()
+            value = cast("bytes | None", self._reader.get(key))
         except lmdb.Error as error:
             raise DatabaseProblem(f"the orders cannot be read: {error}") from error
         return value
@@ -312,6 +325,7 @@ class OrdersDatabase:
 
     def transaction(self, transaction_id: bytes) -> AnyTransaction | None:
         """A transaction that was made here."""
+        self.complete()
         data = self._get(_TRANSACTION + transaction_id)
         if data is None:
             return None
@@ -328,6 +342,7 @@ class OrdersDatabase:
 
     def pending(self) -> dict[bytes, PendingRecord]:
         """All transactions that are not on the chain for certain."""
+        self.complete()
         rows = self._scan(_PENDING, limit=1 << 62)
         return {key[len(_PENDING) :]: _decode_pending(value) for key, value in rows}
 
@@ -359,6 +374,10 @@ class OrdersDatabase:
         """Keep when a book came to be, or forget the book."""
         value = None if created is None else created.to_bytes(8, "big")
         self._fresh[_BOOK + pair_to_bytes(pair)] = value
+
+
+def _nothing() -> None:
+    """Nothing is being made."""
 
 
 def _from(cursor: lmdb.Cursor, prefix: bytes, start: bytes) -> Iterator[tuple[bytes, bytes]]:

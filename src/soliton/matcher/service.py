@@ -39,6 +39,7 @@ from soliton.matcher.recovery import check_ends, recover_engine, resting_assets
 from soliton.matcher.sequencer import Sequencer
 from soliton.matcher.settings import MatcherSettings
 from soliton.matcher.settlement import Settlement
+from soliton.matcher.signing import ExchangeSigner
 from soliton.matching import errors
 from soliton.matching.commands import CancelAllOrders, CancelSource, Command, DeleteOrderBook
 from soliton.matching.engine import Engine
@@ -96,13 +97,12 @@ class Matcher:
         self.settlement = Settlement(
             node, self.database, settings.settlement, settings.clock, self._refused, self._lost
         )
+        self._signatures = SignatureChecker()
+        signer = ExchangeSigner(settings.account, self._signatures, self.settlement.add)
+        self.database.complete = signer.finish
         self.effects = Effects(
-            self.engine,
-            self.chain,
-            self.database,
-            self.settlement,
-            settings.account,
-            settings.trading.exchange_base_fee,
+            *(self.engine, self.chain, self.database, signer.sign),
+            *(settings.account.public_key, settings.trading.exchange_base_fee),
         )
         self._sequencer = Sequencer(journal, self.engine, self.effects.apply, self._prepare)
         self.placement = msgspec.structs.replace(
@@ -110,7 +110,6 @@ class Matcher:
             matcher_public_key=settings.account.public_key,
             max_active_orders=settings.max_active_orders,
         )
-        self._signatures = SignatureChecker()
         self._placing = Placing(
             *(settings, self.placement, self.engine, node, self.chain, self.database),
             *(self._sequencer, self._rates, self._signatures),

@@ -1,7 +1,10 @@
-"""The process beside: reads signed messages from its standard input and writes a verdict for each.
+"""The process beside: reads messages from its standard input, and writes whether their signatures
+are valid, or signs them.
 
-Started by ``signatures``; ends with its input. A request is four bytes of length and a MessagePack
-list of (key, message, signature); the answer is a byte for each, after one byte when it is ready.
+Started by ``signatures``; ends with its input. A request is four bytes of length and a pair of
+MessagePack lists: of (key, message, signature), for each of which a byte is answered, and of
+(private key, message, signing point), for each of which a signature is. A byte says that it is
+ready.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from soliton.crypto.curve25519 import SignedMessage, verify
+from soliton.crypto.curve25519 import SignedMessage, sign, verify
 
 READY: Final = 2
 LENGTH_BYTES: Final = 4
@@ -23,12 +26,18 @@ def main() -> None:
     # Ctrl-C goes to all processes of a terminal; this one ends when its parent lets go of it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     given, taken = sys.stdin.buffer, sys.stdout.buffer
-    decode = msgspec.msgpack.Decoder(list[SignedMessage]).decode
+    decode = msgspec.msgpack.Decoder(
+        tuple[list[SignedMessage], list[tuple[bytes, bytes, bytes]]]
+    ).decode
     taken.write(bytes((READY,)))
     taken.flush()
     while head := given.read(LENGTH_BYTES):
-        items = decode(given.read(int.from_bytes(head, "big")))
-        taken.write(bytes(verify(*item) for item in items))
+        claims, unsigned = decode(given.read(int.from_bytes(head, "big")))
+        # Somebody waits for the verdicts.
+        taken.write(bytes(verify(*claim) for claim in claims))
+        taken.flush()
+        for key, message, point in unsigned:
+            taken.write(sign(key, message, point=point))
         taken.flush()
 
 

@@ -1,11 +1,14 @@
-"""Checking signatures beside the event loop, on another core.
+"""Checking signatures, and making them, beside the event loop, on another core.
 
 A check costs more than all the rest that a request needs, and the interpreter lock lets threads
 take turns only: a process of its own does it while the loop goes on. What was asked in one turn of
 the loop goes there together, or in groups if the asker likes to have the first verdicts while it
 still asks for others. It is started when there is something to gain, which is when at least two
 checks are asked for at once; alone, a check is done here, since the way there and back would make
-it later. What the process does not answer, because it was killed or hangs, is checked here.
+it later. What the process does not answer, because it was killed or hangs, is done here.
+
+A private key goes to the process through its pipe, which nobody else has; it is in no command line
+and in no file.
 
 What lives here: the process's life and what is on its way to it. What does not: whether a signature
 is valid (``soliton.crypto.curve25519``).
@@ -23,7 +26,7 @@ from typing import Final, cast
 
 import msgspec
 
-from soliton.crypto.curve25519 import SignedMessage, cores, verify
+from soliton.crypto.curve25519 import SIGNATURE_BYTES, SignedMessage, cores, sign, verify
 from soliton.parallel._checker import LENGTH_BYTES, READY
 
 MAX_SENT: Final = 128
@@ -38,7 +41,10 @@ _COMMAND: Final = (sys.executable, "-P", "-m", "soliton.parallel._checker")
 
 Tell = Callable[[bool], None]
 """Is called with a verdict, and raises nothing."""
-_Waiting = tuple[SignedMessage, Tell]
+TellSignature = Callable[[bytes], None]
+"""Is called with a signature, and raises nothing."""
+_Unsigned = tuple[bytes, bytes, bytes]
+_Waiting = tuple[SignedMessage, Tell, None] | tuple[_Unsigned, None, TellSignature]
 
 _log = logging.getLogger(__name__)
 _encode: Final = msgspec.msgpack.Encoder().encode
@@ -65,6 +71,8 @@ class SignatureChecker:
         self._gathered: list[_Waiting] = []
         self._is_due = False
         self._sent: deque[_Waiting] = deque()
+        self._heard = b""
+        self._awaited = 0
         self._process: _Process | None = None
         self._ending: set[_Process] = set()
         self._starting: asyncio.Task[None] | None = None
@@ -90,10 +98,9 @@ class SignatureChecker:
 
     def ask(self, item: SignedMessage, tell: Tell) -> None:
         """The same without a task: what comes out is told later, and not by this call."""
-        self._gathered.append((item, tell))
+        self._gathered.append((item, tell, None))
         if not self._is_due:
-            self._is_due = True
-            asyncio.get_running_loop().call_soon(self._send_rest)
+            self._send_soon()
         elif len(self._gathered) >= self._group and self._takes_all():
             self._send()
 
@@ -115,6 +122,14 @@ class SignatureChecker:
         for item in items:
             self.ask(item, count)
 
+    def sign(self, private_key: bytes, message: bytes, point: bytes, tell: TellSignature) -> None:
+        """``curve25519.sign``, wherever it is done, told later and not by this call; ``point`` is
+        the key's ``curve25519.signing_point``.
+        """
+        self._gathered.append(((private_key, message, point), None, tell))
+        if not self._is_due:
+            self._send_soon()
+
     async def close(self) -> None:
         """End the process; what still waits is checked here."""
         self._may_start = False
@@ -129,6 +144,10 @@ class SignatureChecker:
         room = MAX_SENT - len(self._sent)
         return process is not None and process.is_ready and len(self._gathered) <= room
 
+    def _send_soon(self) -> None:
+        self._is_due = True
+        asyncio.get_running_loop().call_soon(self._send_rest)
+
     def _send_rest(self) -> None:
         self._is_due = False
         if self._gathered:
@@ -140,19 +159,23 @@ class SignatureChecker:
         if process is None or not process.is_ready:
             if process is None and len(batch) >= _LEAST:
                 self._start()
-            _check_here(batch)
+            _do_here(batch)
             return
         if len(batch) + len(self._sent) < _LEAST:
-            _check_here(batch)
+            _do_here(batch)
             return
         room = MAX_SENT - len(self._sent)
         there, here = batch[:room], batch[room:]
         if there:
-            self._sent.extend(there)
-            process.write(_encode([item for item, _ in there]))
+            claims = [each for each in there if each[2] is None]
+            unsigned = [each for each in there if each[2] is not None]
+            self._sent.extend(claims)
+            self._sent.extend(unsigned)
+            self._awaited += len(claims) + SIGNATURE_BYTES * len(unsigned)
+            process.write(_encode(([each[0] for each in claims], [each[0] for each in unsigned])))
             if self._watch is None:
                 self._watch_answers()
-        _check_here(here)
+        _do_here(here)
 
     # --- the process's life -----------------------------------------------------------------------
 
@@ -179,15 +202,30 @@ class SignatureChecker:
             self._starting = None
 
     def _hear(self, process: _Process, data: bytes) -> None:
-        """The process's verdicts."""
+        """The process's verdicts and signatures."""
         if process is not self._process:
             return
-        if len(data) > len(self._sent):
+        data, place = self._heard + data, 0
+        if len(data) > self._awaited:
             self._lose(process)
             return
-        self._answered += len(data)
-        for verdict in data:
-            self._sent.popleft()[1](verdict == 1)
+        while place < len(data) and process is self._process:
+            _, tell, tell_signature = self._sent[0]
+            if tell is not None:
+                self._sent.popleft()
+                tell(data[place] == 1)
+                place += 1
+            elif tell_signature is not None:
+                end = place + SIGNATURE_BYTES
+                if end > len(data):
+                    break
+                self._sent.popleft()
+                tell_signature(data[place:end])
+                place = end
+            self._answered += 1
+        if process is self._process:
+            self._heard = data[place:]
+            self._awaited -= place
 
     def _watch_answers(self) -> None:
         answered = self._answered
@@ -212,6 +250,7 @@ class SignatureChecker:
 
     def _let_go(self, process: _Process) -> None:
         self._process = None
+        self._heard, self._awaited = b"", 0
         if self._watch is not None:
             self._watch.cancel()
             self._watch = None
@@ -219,7 +258,7 @@ class SignatureChecker:
             self._ending.add(process)
             process.end()
         left, self._sent = self._sent, deque()
-        _check_here(left)
+        _do_here(left)
 
 
 class _Process(asyncio.SubprocessProtocol):
@@ -273,6 +312,9 @@ class _Process(asyncio.SubprocessProtocol):
         self._lose(self)
 
 
-def _check_here(batch: Iterable[_Waiting]) -> None:
-    for item, tell in batch:
-        tell(verify(*item))
+def _do_here(batch: Iterable[_Waiting]) -> None:
+    for (key, message, other), tell, tell_signature in batch:
+        if tell is not None:
+            tell(verify(key, message, other))
+        elif tell_signature is not None:
+            tell_signature(sign(key, message, point=other))
