@@ -16,6 +16,7 @@ EIP-712.
 from __future__ import annotations
 
 from enum import IntEnum
+from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
@@ -173,10 +174,12 @@ _COMMON: Final = (
     Field("expiration", I64),
     Field("matcher_fee", I64),
 )
+_FEE_ASSET: Final = Field("matcher_fee_asset", OPTIONAL_ASSET)
+_FIELDS: Final = {1: _COMMON, 2: _COMMON, 3: (*_COMMON, _FEE_ASSET)}
+_HEADS: Final = {1: b"", 2: b"\2", 3: b"\3"}
 _LAYOUTS: Final = {
-    1: (b"", compile_fields(_COMMON)),
-    2: (b"\2", compile_fields(_COMMON)),
-    3: (b"\3", compile_fields((*_COMMON, Field("matcher_fee_asset", OPTIONAL_ASSET)))),
+    version: (_HEADS[version], compile_fields(fields), attrgetter(*(each.name for each in fields)))
+    for version, fields in _FIELDS.items()
 }
 
 
@@ -189,22 +192,8 @@ def _body(order: Order) -> bytes:
     for key in (order.sender_public_key, order.matcher_public_key):
         if len(key) != PUBLIC_KEY_LENGTH:
             raise FormatError(f"a key of {len(key)} bytes in an order of version {order.version}")
-    head, codec = layout
-    row: tuple[object, ...] = (
-        order.sender_public_key,
-        order.matcher_public_key,
-        order.amount_asset,
-        order.price_asset,
-        order.side,
-        order.price,
-        order.amount,
-        order.timestamp,
-        order.expiration,
-        order.matcher_fee,
-    )
-    if order.version >= _FEE_ASSET_VERSION:
-        row = (*row, order.matcher_fee_asset)
-    return head + codec.write_row(row)
+    head, codec, row_of = layout
+    return head + codec.write_row(row_of(order))
 
 
 def to_bytes(order: Order) -> bytes:
@@ -223,7 +212,7 @@ def from_bytes(version: int, data: bytes, chain_id: int) -> Order:
     layout = _LAYOUTS.get(version)
     if layout is None:
         raise FormatError(f"orders of version {version} have no binary form")
-    head, codec = layout
+    head, codec, _ = layout
     if not data.startswith(head):
         raise FormatError(f"an order of version {version} does not begin as it should")
     row, end = codec.read_row(data, len(head))
