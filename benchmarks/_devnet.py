@@ -23,15 +23,18 @@ FREE_PORTS = ("--port", "0", "--signer-port", "0", "--matcher-port", "0")
 class Devnet:
     """A running one; ``ready_seconds`` is the time from its start to its first answer."""
 
-    def __init__(self, process: subprocess.Popen[str], url: str, ready_seconds: float) -> None:
+    def __init__(
+        self, process: subprocess.Popen[str], urls: dict[str, str], ready_seconds: float
+    ) -> None:
         self.process = process
-        self.url = url
+        self.url = urls["node"]
+        self.matcher_url = urls["matcher"]
         self.ready_seconds = ready_seconds
 
     @property
     def port(self) -> int:
         """Where the REST API listens."""
-        return int(self.url.rsplit(":", 1)[1])
+        return port_of(self.url)
 
     def cpu_seconds(self) -> float:
         """CPU that the process and those that it has started have used so far."""
@@ -47,6 +50,11 @@ class Devnet:
         """Ask for the node's status."""
         with urllib.request.urlopen(self.url + "/node/status") as response:
             response.read()
+
+
+def port_of(url: str) -> int:
+    """Where something listens."""
+    return int(url.rsplit(":", 1)[1])
 
 
 def cpu_seconds(process_id: int) -> float:
@@ -73,15 +81,15 @@ def running(*options: str) -> Iterator[Devnet]:
     )
     try:
         assert process.stdout is not None
-        url = ""
+        urls = {}
         for line in process.stdout:
-            if match := re.search(r"node +(http://\S+)", line):
-                url = match[1]
+            if match := re.match(r"\s+(node|matcher) +(http://\S+)", line):
+                urls[match[1]] = match[2]
             if line.startswith("Ready."):
                 break
-        if not url:
+        if not urls:
             raise SystemExit("the devnet did not start")
-        devnet = Devnet(process, url, 0.0)
+        devnet = Devnet(process, urls, 0.0)
         devnet.check()
         devnet.ready_seconds = time.perf_counter() - started
         yield devnet

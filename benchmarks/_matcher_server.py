@@ -49,6 +49,7 @@ class GenerousNode:
     """A ``NodeClient`` that agrees with everything."""
 
     parallel_questions = 1
+    parallel_broadcasts = 1
 
     def __init__(self) -> None:
         self._height = 1

@@ -96,6 +96,7 @@ class FakeNode:
     """A ``NodeClient`` that holds what the test says, and keeps what it was sent."""
 
     parallel_questions = 1
+    parallel_broadcasts = 1
 
     def __init__(self) -> None:
         self.balances: dict[Address, Balances] = {}

@@ -45,6 +45,7 @@ from soliton.node.mining import mine_on_demand
 from soliton.node.node import Node
 from soliton.node.settings import load_settings
 from soliton.node.wallet import Wallet
+from soliton.parallel.signatures import SignatureChecker
 from soliton.ride.compiler import compile_source
 from soliton.web.clock import wall_clock
 from tests.matcher.kit import (
@@ -64,6 +65,7 @@ from tests.matcher.kit import (
 RICH = key_pair(RICH_SEED)
 PRICE = 250
 START = 1_000 * COIN
+HERE = SignatureChecker(beside=False)
 
 
 @dataclass
@@ -126,9 +128,9 @@ async def prepare(node: Node) -> bytes:
 async def reached(node: Node, way: str) -> AsyncIterator[NodeClient]:
     """The node in the same process, over HTTP with its events, or over HTTP by polling."""
     if way == "local":
-        yield LocalNode(node)
+        yield LocalNode(node, HERE)
         return
-    server = await start_api(node)
+    server = await start_api(node, HERE)
     access = NodeAccess(f"http://127.0.0.1:{server.port}", poll_interval_ms=20)
     client = HttpNodeClient(access, node.network.chain_id)
     if way == "polling":
@@ -252,14 +254,14 @@ async def test_a_matcher_that_was_away_settles_what_it_owes(exchange: Exchange) 
             await asyncio.Event().wait()
             raise AssertionError("it never hears")
 
-    async with running(settings, Deaf(node)) as first:
+    async with running(settings, Deaf(node, HERE)) as first:
         await first.place(exchange.order(ALICE, Side.SELL, 3 * COIN, PRICE), market=False)
         await first.place(exchange.order(BOB, Side.BUY, 2 * COIN, PRICE), market=False)
         held = await first.tradable(address_of(BOB), exchange.pair)
-    async with running(settings, Deaf(node)) as second:
+    async with running(settings, Deaf(node, HERE)) as second:
         # What the exchange will take is not free, though the chain does not have it.
         assert await second.tradable(address_of(BOB), exchange.pair) == held
-    async with running(settings, LocalNode(node)) as third:
+    async with running(settings, LocalNode(node, HERE)) as third:
         await eventually(lambda: exchange.balance(BOB, None) == START + 2 * COIN - FEE)
         await exchange.settled()
         book = third.engine.book(exchange.pair)

@@ -23,7 +23,7 @@ from soliton.node.wallet import Wallet
 from soliton.parallel.signatures import SignatureChecker
 
 if TYPE_CHECKING:
-    from soliton.web.server import RunningServer, ServerLimits
+    from soliton.web.server import ServerLimits
 
 _log = logging.getLogger(__name__)
 
@@ -81,8 +81,16 @@ def api_context(node: Node) -> ApiContext:
     )
 
 
-async def start_api(node: Node) -> RunningService:
-    """Serve the node's REST API where its settings say, with as many processes as they say."""
+def signature_checker() -> SignatureChecker:
+    """Who checks signatures of transactions on another core, to be closed at the end."""
+    return SignatureChecker(group=CHECKED_TOGETHER)
+
+
+async def start_api(node: Node, signatures: SignatureChecker) -> RunningService:
+    """Serve the node's REST API where its settings say, with as many processes as they say.
+
+    Where it is one, ``signatures`` checks those of what is sent; further ones do it themselves.
+    """
     from soliton.api.app import build_app
     from soliton.web.server import serve
 
@@ -91,27 +99,11 @@ async def start_api(node: Node) -> RunningService:
         from soliton.cli.workers import start_workers
 
         return await start_workers(node, api_context(node))
-    signatures = SignatureChecker(group=CHECKED_TOGETHER)
     context = replace(api_context(node), signatures=signatures)
     app = build_app(context)
     limits = server_limits(settings.limits)
     tallies = context.traffic.tallies
-    server = await serve(app, settings.bind_address, settings.port, limits, tallies=tallies)
-    return _Api(server, signatures)
-
-
-class _Api:
-    """A running API, with the process that checks signatures for it."""
-
-    def __init__(self, server: RunningServer, signatures: SignatureChecker) -> None:
-        self.host, self.port = server.host, server.port
-        self._server = server
-        self._signatures = signatures
-
-    async def stop(self) -> None:
-        """Stop listening and end what is running; what is being checked is answered first."""
-        await self._server.stop()
-        await self._signatures.close()
+    return await serve(app, settings.bind_address, settings.port, limits, tallies=tallies)
 
 
 def server_limits(limits: ApiLimits) -> ServerLimits:
@@ -152,8 +144,9 @@ async def _serve_node(node: Node) -> None:
     call_on_signals(node.request_stop)
     _log.info("%s at height %d", node.network.name, node.chain.height)
     server = None
+    signatures = signature_checker()
     if node.settings.rest_api.enable:
-        server = await start_api(node)
+        server = await start_api(node, signatures)
         _log.info("REST API on http://%s:%d", server.host, server.port)
     mining = asyncio.create_task(_mining(node))
     try:
@@ -162,6 +155,7 @@ async def _serve_node(node: Node) -> None:
         mining.cancel()
         if server is not None:
             await server.stop()
+        await signatures.close()
 
 
 async def _mining(node: Node) -> None:

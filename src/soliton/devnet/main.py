@@ -20,6 +20,7 @@ from soliton.cli.run import (
     RunningService,
     call_on_signals,
     run_program,
+    signature_checker,
     start_api,
     start_signer,
     until_stopped,
@@ -32,6 +33,7 @@ from soliton.node.mining import mine_in_rhythm, mine_on_demand
 from soliton.node.node import Node
 from soliton.node.settings import Settings, api_key_hash_text, load_settings
 from soliton.node.wallet import Wallet
+from soliton.parallel.signatures import SignatureChecker
 
 if TYPE_CHECKING:
     from soliton.matcher.run import RunningMatcher
@@ -101,9 +103,11 @@ async def _serve(
         node.mine(account)
     async with contextlib.AsyncExitStack() as parts:
         # The node is left last: the others speak to it.
-        server = await start_api(node)
+        signatures = signature_checker()
+        parts.push_async_callback(signatures.close)
+        server = await start_api(node, signatures)
         parts.push_async_callback(server.stop)
-        matcher = await _start_matcher(node, settings, plan)
+        matcher = await _start_matcher(node, signatures, settings, plan)
         parts.push_async_callback(matcher.stop)
         watching = asyncio.create_task(_stop_without(matcher, node))
         parts.callback(watching.cancel)
@@ -116,12 +120,16 @@ async def _serve(
         await until_stopped(node, mining)
 
 
-async def _start_matcher(node: Node, settings: Settings, plan: _MatcherPlan) -> RunningMatcher:
+async def _start_matcher(
+    node: Node, signatures: SignatureChecker, settings: Settings, plan: _MatcherPlan
+) -> RunningMatcher:
     # Imported after the node is there: its clients need not wait for this.
     from soliton.devnet.matcher import start
+    from soliton.devnet.matcher_node import LocalNode
 
     host, key_hash = settings.rest_api.bind_address, secure_hash(API_KEY.encode())
-    return await start(node, host, plan.port, key_hash, durable=plan.durable)
+    local = LocalNode(node, signatures)
+    return await start(local, host, plan.port, key_hash, durable=plan.durable)
 
 
 async def _stop_without(matcher: RunningMatcher, node: Node) -> None:

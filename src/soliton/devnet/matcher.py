@@ -10,13 +10,13 @@ from soliton.devnet.accounts import ACCOUNT_COUNT, account_seed_phrase
 from soliton.devnet.matcher_node import LocalNode
 from soliton.matcher.run import NOT_DURABLE, RunningMatcher, start_matcher
 from soliton.matcher.settings import MatcherSettings, Queue, RestApi
-from soliton.node.node import Node
 
 
 async def start(
-    node: Node, host: str, port: int, api_key_hash: bytes, *, durable: bool
+    local: LocalNode, host: str, port: int, api_key_hash: bytes, *, durable: bool
 ) -> RunningMatcher:
     """Start the matcher: it acts with the last of the funded accounts."""
+    node = local.node
     settings = MatcherSettings(
         network=node.network,
         directory=node.settings.directory / "matcher",
@@ -26,6 +26,6 @@ async def start(
         queue=Queue() if durable else Queue(sync=NOT_DURABLE),
         clock=node.clock,
     )
-    running = await start_matcher(settings, LocalNode(node))
+    running = await start_matcher(settings, local)
     await running.matcher.working()
     return running

@@ -58,31 +58,37 @@ from soliton.node.events import (
     Stopping,
 )
 from soliton.node.node import Node
+from soliton.node.signatures import signed_messages
+from soliton.parallel.signatures import SignatureChecker
 from soliton.storage.indexes import asset_balances
 
 MAX_ASSETS_OF_ACCOUNT: Final = 100_000
 
 
 class LocalNode:
-    """A ``NodeClient`` without a wire: nothing waits, and nothing is unavailable."""
+    """A ``NodeClient`` without a wire: nothing is unavailable, and only signatures are waited for,
+    which another core checks.
+    """
 
     parallel_questions = 1
+    parallel_broadcasts = 16
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
+    def __init__(self, node: Node, signatures: SignatureChecker) -> None:
+        self.node = node
         self._store = node.store
+        self._signatures = signatures
 
     async def status(self) -> ChainStatus:
         """As ``NodeClient.status``."""
         return self._status()
 
     def _status(self) -> ChainStatus:
-        chain = self._node.chain
+        chain = self.node.chain
         return ChainStatus(chain.height, chain.last_block.id)
 
     async def feature_active(self, feature: int) -> bool:
         """As ``NodeClient.feature_active``."""
-        chain = self._node.chain
+        chain = self.node.chain
         return chain.rules.at(chain.height + 1).has(Feature(feature))
 
     async def asset(self, asset_id: AssetId) -> Asset | None:
@@ -125,7 +131,7 @@ class LocalNode:
         self, trial: AnyTransaction, order: Order, assets: Collection[AssetId]
     ) -> ScriptAnswer:
         """As ``NodeClient.run_scripts``."""
-        pool = self._node.pool
+        pool = self.node.pool
         context = pool.context()
         state = pool.state()
         try:
@@ -142,8 +148,10 @@ class LocalNode:
 
     async def broadcast(self, transaction: AnyTransaction) -> BroadcastAnswer:
         """As ``NodeClient.broadcast``."""
+        signed = signed_messages(transaction)
+        verified = signed if signed and await self._signatures.check_all(signed) else ()
         try:
-            self._node.broadcast(transaction)
+            self.node.broadcast(transaction, verified=verified)
         except InputError as error:
             return refusal(str(error))
         return BroadcastAnswer(Broadcast.UNCONFIRMED)
@@ -156,10 +164,10 @@ class LocalNode:
     async def updates(self) -> AsyncIterator[NodeUpdate]:
         """As ``NodeClient.updates``; what happens in one turn of the event loop is one update."""
         gathered = _Listening()
-        self._node.events.subscribe(gathered.note)
+        self.node.events.subscribe(gathered.note)
         try:
             yield NodeUpdate(
-                self._status(), appeared=tuple(self._node.pool.transactions()), changed=None
+                self._status(), appeared=tuple(self.node.pool.transactions()), changed=None
             )
             while True:
                 await gathered.something.wait()
@@ -167,7 +175,7 @@ class LocalNode:
                 if gathered.ended:
                     return
         finally:
-            self._node.events.unsubscribe(gathered.note)
+            self.node.events.unsubscribe(gathered.note)
 
     async def close(self) -> None:
         """As ``NodeClient.close``; there is nothing to end."""

@@ -66,6 +66,7 @@ class HttpNodeClient:
     """A ``NodeClient`` over HTTP."""
 
     parallel_questions = 16
+    parallel_broadcasts = 16
 
     def __init__(self, access: NodeAccess, chain_id: int) -> None:
         """Raises ``InputError`` for an address that is none."""

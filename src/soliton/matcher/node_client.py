@@ -97,10 +97,12 @@ class NodeUpdate(msgspec.Struct, frozen=True):
 class NodeClient(Protocol):
     """A node. Every question raises ``NodeUnavailable`` when there is no usable answer.
 
-    ``parallel_questions`` is how many of them it likes to have at once.
+    ``parallel_questions`` is how many of them it likes to have at once, ``parallel_broadcasts`` how
+    many transactions.
     """
 
     parallel_questions: int
+    parallel_broadcasts: int
 
     async def status(self) -> ChainStatus:
         """The last block."""

@@ -100,7 +100,7 @@ class Settlement:
 
     def tasks(self) -> list[Coroutine[None, None, None]]:
         """What has to run as long as the matcher does."""
-        parallel = min(self._settings.parallelism, self._node.parallel_questions)
+        parallel = min(self._settings.parallelism, self._node.parallel_broadcasts)
         senders = [self._send_all() for _ in range(parallel)]
         return [*senders, self._send_again()]
 

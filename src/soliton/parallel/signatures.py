@@ -87,13 +87,17 @@ class SignatureChecker:
 
     async def check(self, public_key: bytes, message: bytes, signature: bytes) -> bool:
         """``curve25519.verify``, wherever it is done."""
+        return await self.check_all(((public_key, message, signature),))
+
+    async def check_all(self, items: Sequence[SignedMessage]) -> bool:
+        """Whether all of one or more are valid."""
         verdict: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
-        def tell(is_valid: bool) -> None:
+        def tell(are_valid: bool) -> None:
             if not verdict.done():
-                verdict.set_result(is_valid)
+                verdict.set_result(are_valid)
 
-        self.ask((public_key, message, signature), tell)
+        self.ask_all(items, tell)
         return await verdict
 
     def ask(self, item: SignedMessage, tell: Tell) -> None:
@@ -105,7 +109,7 @@ class SignatureChecker:
             self._send()
 
     def ask_all(self, items: Sequence[SignedMessage], tell: Tell) -> None:
-        """The same for several at once: whether all are valid."""
+        """The same for one or more at once: whether all are valid."""
         left = len(items)
         if left == 1:
             self.ask(items[0], tell)
