@@ -13,7 +13,10 @@ import pytest_asyncio
 
 from soliton.api.app import build_app
 from soliton.api.rest.broadcasting import MAX_SOON_BYTES
+from soliton.chain.addresses import from_public_key
 from soliton.chain.transactions import codec
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.transactions.transfer import TYPE, Transfer
 from soliton.node.rest_settings import ApiLimits
 from soliton.parallel import signatures
 from soliton.parallel.signatures import SignatureChecker
@@ -46,15 +49,21 @@ def with_checker(chain: PrivateChain, checker: SignatureChecker | None, **change
     return build_app(type(context)(**(values | {"signatures": checker} | changes)))
 
 
+def transfer(chain: PrivateChain, amount: int, **changes: object) -> AnyTransaction:
+    """Of a version that all generations of the interface know."""
+    to = from_public_key(OTHER.public_key, chain.node.network.chain_id)
+    return chain.sign(TYPE, Transfer(to, None, amount, b""), 2, **changes)
+
+
 def bodies(chain: PrivateChain) -> list[bytes]:
     """Transfers, some of them not signed, too dear, twice there or no transaction at all."""
     found = []
     for number in range(24):
-        value: dict[str, Any] = codec.to_json(chain.transfer(amount=10**8 + number))
+        value: dict[str, Any] = codec.to_json(transfer(chain, 10**8 + number))
         if number % 6 == 1:
             value["amount"] = 10**9
         elif number % 6 == 2:
-            value = codec.to_json(chain.transfer(keys=OTHER, amount=10**17))
+            value = codec.to_json(transfer(chain, 10**17, keys=OTHER))
         elif number % 6 == 3:
             value["proofs"] = []
         elif number % 6 == 4:
@@ -63,22 +72,26 @@ def bodies(chain: PrivateChain) -> list[bytes]:
     return found + found[:3]
 
 
-async def send_all(app: Any, sent: list[bytes]) -> list[Answer]:
-    short = [call_at_once(app, LINE, body, JSON) for body in sent[::2]]
-    pieces = [call(app, LINE, [body[:50], body[50:]], JSON) for body in sent[1::2]]
+async def send_all(app: Any, line: str, sent: list[bytes]) -> list[Answer]:
+    short = [call_at_once(app, line, body, JSON) for body in sent[::2]]
+    pieces = [call(app, line, [body[:50], body[50:]], JSON) for body in sent[1::2]]
     answers = await asyncio.gather(*short, *pieces)
     return [answers[number // 2 + number % 2 * len(short)] for number in range(len(sent))]
 
 
+@pytest.mark.parametrize(
+    ("line", "family"), [(LINE, None), ("POST /assets/broadcast/transfer", "zbs")]
+)
 async def test_the_answers_are_those_of_checks_in_place(
-    tmp_path: Path, checker: SignatureChecker
+    tmp_path: Path, checker: SignatureChecker, line: str, family: str | None
 ) -> None:
-    here, there = PrivateChain(tmp_path / "here"), PrivateChain(tmp_path / "there")
+    here = PrivateChain(tmp_path / "here", family=family)
+    there = PrivateChain(tmp_path / "there", family=family)
     sent = bodies(here)
     there.now = here.now
     await begin(checker)
-    expected = await send_all(with_checker(here, None), sent)
-    found = await send_all(with_checker(there, checker), sent)
+    expected = await send_all(with_checker(here, None), line, sent)
+    found = await send_all(with_checker(there, checker), line, sent)
     assert [each.status for each in found] == [each.status for each in expected]
     assert [each.body for each in found] == [each.body for each in expected]
     assert {each.status for each in found} == {200, 400}

@@ -26,7 +26,6 @@ from soliton.errors import SolitonError
 from soliton.ledger.traces import Traces
 from soliton.node.node import Node
 from soliton.node.signatures import signed_messages
-from soliton.parallel.signatures import SignatureChecker
 
 SIGNATURE_SECONDS: Final = 60e-6
 """What a client has to pay for the check of a signature, wherever that is done."""
@@ -36,39 +35,38 @@ MAX_SOON_BYTES: Final = 16_384
 
 def broadcast(request: Request) -> object:
     """Check a signed transaction, keep it for a block, tell the network."""
-    signatures = request.context.signatures
-    if signatures is not None and len(request.body) <= MAX_SOON_BYTES and not request.flag("trace"):
-        return _broadcast_soon(request, signatures)
-    return _broadcast_now(request)
+    if request.flag("trace"):
+        return _broadcast_with_trace(request)
+    return send_claimed(request, request.json())
 
 
-def _broadcast_soon(request: Request, signatures: SignatureChecker) -> object:
-    """The same with its signatures checked on another core."""
-    node = node_of(request)
-    transaction = claimed_transaction(request.json(), node)
-    signed = signed_messages(transaction)
-    if not signed or transaction.id in node.pool:
+def send_claimed(request: Request, obj: dict[str, object]) -> object:
+    """Check what a client says it has signed, its signatures on another core, and send it.
+
+    Raises ``ApiError``.
+    """
+    node, checker = node_of(request), request.context.signatures
+    transaction = claimed_transaction(obj, node)
+    beside = checker is not None and len(request.body) <= MAX_SOON_BYTES
+    signed = signed_messages(transaction) if beside and transaction.id not in node.pool else ()
+    if checker is None or not signed:
         return broadcast_signed(node, transaction)
 
     def keep(is_valid: bool) -> Members:
         # What is wrong with signatures, and what comes before it, is for the rules to say.
         return broadcast_signed(node, transaction, verified=signed if is_valid else ())
 
-    seconds = SIGNATURE_SECONDS * len(signed)
-    return Soon(partial(signatures.ask_all, signed), keep, seconds)
+    return Soon(partial(checker.ask_all, signed), keep, SIGNATURE_SECONDS * len(signed))
 
 
-def _broadcast_now(request: Request) -> Members:
-    traces: Traces | None = [] if request.flag("trace") else None
+def _broadcast_with_trace(request: Request) -> Members:
+    traces: Traces = []
     try:
         shown = broadcast_claimed(node_of(request), request.json(), traces)
     except ApiError as error:
-        if traces is None:
-            raise
         members = {**error.members, "trace": _trace(traces)}
         raise ApiError(error.kind, error.message, members, error.hint) from error
-    if traces is not None:
-        shown["trace"] = _trace(traces)
+    shown["trace"] = _trace(traces)
     return shown
 
 

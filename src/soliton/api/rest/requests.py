@@ -30,7 +30,7 @@ from soliton.api.http import Request
 from soliton.api.json_reader import parse_json, wrong_json
 from soliton.api.lookup import node_of
 from soliton.api.rest import examples
-from soliton.api.rest.broadcasting import broadcast_claimed, broadcast_signed
+from soliton.api.rest.broadcasting import broadcast_claimed, broadcast_signed, send_claimed
 from soliton.api.rest.signing import signed_by_wallet
 from soliton.api.routes import POST, Body, BodyKind, Handler, Route
 from soliton.api.translate import refusal
@@ -88,8 +88,8 @@ def _sign_and_send(type_id: int) -> Handler:
 
 
 def _send(type_id: int) -> Handler:
-    def handler(request: Request) -> dict[str, object]:
-        return broadcast_claimed(node_of(request), request.json() | {"type": type_id})
+    def handler(request: Request) -> object:
+        return send_claimed(request, request.json() | {"type": type_id})
 
     return handler
 
