@@ -10,7 +10,7 @@ from soliton.matcher.rest.application import Application
 from soliton.matcher.settings import Limits, RestApi
 from soliton.web.budgets import Budgets
 from soliton.web.tallies import Tallies
-from soliton.web.types import Message, WholeAnswer
+from soliton.web.types import Message, Receive, Scope, Send, WholeAnswer
 from tests.matcher.fakes import Api, FakeCore, exchange
 
 BURST = 2
@@ -77,6 +77,43 @@ async def test_the_same_for_requests_that_come_in_pieces() -> None:
     }
     replies = [await exchange(app, scope, b"") for _ in range(4)]
     assert [reply.status for reply in replies] == [200, 200, 200, 429]
+
+
+async def test_messages_over_websockets_wait_to_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, sent = Clock(), 6
+    app = limited(clock)
+    coming: list[Message] = [{"type": "websocket.connect"}]
+    coming += [{"type": "websocket.receive", "text": "{}"}] * sent
+    coming += [{"type": "websocket.disconnect"}]
+    read: list[tuple[object, float]] = []
+
+    async def receive() -> Message:
+        return coming.pop(0)
+
+    async def sockets(_scope: Scope, receive: Receive, _send: Send) -> None:
+        while not read or read[-1][0] != "websocket.disconnect":
+            message = await receive()
+            read.append((message["type"], clock.now))
+
+    async def sleep(seconds: float) -> None:
+        clock.now += seconds
+
+    async def send(_message: Message) -> None:
+        raise AssertionError("nothing is sent here")
+
+    monkeypatch.setattr(app, "_sockets", sockets)
+    monkeypatch.setattr("soliton.matcher.rest.application.asyncio.sleep", sleep)
+    await app({"type": "websocket", "client": (SOMEBODY, 40_000)}, receive, send)
+    assert [at for kind, at in read if kind == "websocket.receive"] == [
+        100,
+        100,
+        100,
+        101,
+        102,
+        103,
+    ]
+    assert (read[0], read[-1]) == (("websocket.connect", 100), ("websocket.disconnect", 103))
+    assert status_of(app, SOMEBODY) == 429
 
 
 @pytest.mark.parametrize(("per_second", "bounded"), [(0, False), (10_000, True)])

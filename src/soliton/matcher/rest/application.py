@@ -53,6 +53,7 @@ from soliton.web.tallies import Tallies
 from soliton.web.types import (
     Headers,
     LaterAnswer,
+    Message,
     Receive,
     Scope,
     Send,
@@ -135,14 +136,15 @@ class Application:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; nothing but a cancellation ever leaves here."""
+        client = cast("tuple[str, int] | None", scope.get("client"))
+        host = client[0] if client else ""
         if scope["type"] == "websocket":
-            await self._sockets(scope, receive, send)
+            await self._sockets(scope, self._in_budget(host, receive), send)
             return
         method, raw_path = cast("str", scope["method"]), cast("bytes", scope["raw_path"])
         headers = dict(cast("list[tuple[bytes, bytes]]", scope["headers"]))
         query = cast("bytes", scope["query_string"])
-        client = cast("tuple[str, int] | None", scope.get("client"))
-        whole = self._over_limit(client[0] if client else "", method)
+        whole = self._over_limit(host, method)
         if whole is None:
             whole = self._kept(method, raw_path, query, headers)
         if whole is None:
@@ -174,19 +176,35 @@ class Application:
         return self._respond(method, path, query, headers, body)
 
     def _over_limit(self, host: str, method: str) -> WholeAnswer | None:
-        """The refusal of a client that has used up its budget; one that has not pays for this
-        request.
-        """
-        budgets, client = self._budgets, client_key(host)
-        if budgets is None or (client == LOCAL and not self._limits_local):
-            return None
-        wait = budgets.wait(client)
+        """The refusal of a client that has used up its budget, if it has."""
+        wait = self._pay(host)
         if wait <= 0:
-            budgets.charge(client, 1)
             return None
         self.over_limit += 1
         later = (b"retry-after", b"%d" % math.ceil(wait))
         return self._whole(Answer(_TOO_MANY, _TOO_MANY_STATUS, TEXT, (later,)), method)
+
+    def _pay(self, host: str) -> float:
+        """Charge a client for one request; or in how many seconds it may ask again."""
+        budgets, client = self._budgets, client_key(host)
+        if budgets is None or (client == LOCAL and not self._limits_local):
+            return 0.0
+        wait = budgets.wait(client)
+        if wait <= 0:
+            budgets.charge(client, 1)
+        return wait
+
+    def _in_budget(self, host: str, receive: Receive) -> Receive:
+        """What comes over a WebSocket, each message a request: more of it waits to be read."""
+
+        async def receive_in_time() -> Message:
+            message = await receive()
+            if message["type"] == "websocket.receive":
+                while (wait := self._pay(host)) > 0:  # noqa: ASYNC110 - its budget grows with time
+                    await asyncio.sleep(wait)
+            return message
+
+        return receive_in_time
 
     def _kept(
         self, method: str, path: bytes, query: bytes, headers: dict[bytes, bytes]
