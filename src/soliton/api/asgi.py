@@ -44,6 +44,7 @@ from soliton.api.scopes import DEBUG
 from soliton.api.significands import with_strings
 from soliton.api.streaming import open_stream, send_stream
 from soliton.api.traffic import Traffic
+from soliton.parallel.signatures import told
 from soliton.web.bodies import BodyTooLongError, ClientGoneError, read_body
 from soliton.web.clients import client_key
 from soliton.web.significands import JSON_WITH_STRINGS, Accepted, accepted
@@ -205,8 +206,7 @@ class Application:
             response = _error_response(error, exchange.wish, self.context.traffic)
         except Exception as error:  # noqa: BLE001 - the last line of defence
             response = self._failed(exchange, error)
-        if self._fair.counts(client):
-            self._fair.charge(client, time.perf_counter() - started + soon.seconds)
+        self._fair.charge(client, time.perf_counter() - started + soon.seconds)
         assert isinstance(response, Raw)
         return response
 
@@ -282,7 +282,7 @@ class Application:
     ) -> None:
         """Send an answer; one that takes more than a moment has to find a place."""
         if isinstance(response, Soon):
-            response = self._respond_then(exchange, response, await _verdict(response))
+            response = self._respond_then(exchange, response, await told(response.ask))
         if isinstance(response, Raw) and len(response.body) <= PIECE_BYTES:
             await _send_whole(response, exchange, send)
             return
@@ -411,17 +411,6 @@ class Application:
         if offered and self.context.is_api_key_hash(offered):
             raise error.with_hint(KEY_IS_HASH)
         raise error.with_hint(f"this needs a key with the scope {scope}") if known else error
-
-
-async def _verdict(soon: Soon) -> bool:
-    told: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-
-    def tell(verdict: bool) -> None:
-        if not told.done():
-            told.set_result(verdict)
-
-    soon.ask(tell)
-    return await told
 
 
 def _check_declared_body(request: Request, body: Body) -> None:

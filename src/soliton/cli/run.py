@@ -11,7 +11,6 @@ import logging
 import signal
 import sys
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from soliton.api.context import ApiContext
@@ -71,8 +70,8 @@ def call_on_signals(stop: Callable[[], None]) -> None:
         loop.add_signal_handler(number, stop)
 
 
-def api_context(node: Node) -> ApiContext:
-    """What the REST API needs of a node."""
+def api_context(node: Node, signatures: SignatureChecker | None = None) -> ApiContext:
+    """What the REST API needs of a node, and who checks signatures for it."""
     return ApiContext(
         title=f"{node.network.name} node",
         version=node.agent,
@@ -84,6 +83,7 @@ def api_context(node: Node) -> ApiContext:
         clock=node.clock,
         network_clock=node.clock,
         node=node,
+        signatures=signatures,
     )
 
 
@@ -105,7 +105,7 @@ async def start_api(node: Node, signatures: SignatureChecker) -> RunningService:
         from soliton.cli.workers import start_workers
 
         return await start_workers(node, api_context(node))
-    context = replace(api_context(node), signatures=signatures)
+    context = api_context(node, signatures)
     app = build_app(context)
     limits = server_limits(settings.limits)
     tallies = context.traffic.tallies

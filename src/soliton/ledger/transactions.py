@@ -24,6 +24,7 @@ from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.table import type_by_id
 from soliton.crypto import base58, curve25519
+from soliton.crypto.curve25519 import SignedMessage
 from soliton.ledger import fees
 from soliton.ledger.actions import words_of
 from soliton.ledger.balances import check_balances, check_portfolio
@@ -289,8 +290,7 @@ def _check_proofs(
 def _check_own_signature(transaction: AnyTransaction, context: Context, verify: bool) -> None:
     check_signature(transaction, context.rules, verify=verify)
     if not verify:
-        message = (transaction.sender_public_key, transaction.body, transaction.proofs[0])
-        context.unverified.append(message)
+        context.unverified.append(signed_message(transaction))
 
 
 def _check_assets(
@@ -328,10 +328,14 @@ def check_signature(transaction: AnyTransaction, rules: Rules, *, verify: bool =
         raise TransactionRejected(
             "Transactions from non-scripted accounts must have exactly 1 proof"
         )
-    key = transaction.sender_public_key
-    weak = rules.has(Feature.RIDE_V6) and curve25519.is_weak(key)
-    if weak or (verify and not curve25519.verify(key, transaction.body, transaction.proofs[0])):
+    weak = rules.has(Feature.RIDE_V6) and curve25519.is_weak(transaction.sender_public_key)
+    if weak or (verify and not curve25519.verify(*signed_message(transaction))):
         raise invalid_signature(transaction)
+
+
+def signed_message(transaction: AnyTransaction) -> SignedMessage:
+    """What its one proof has to be the sender's signature of."""
+    return transaction.sender_public_key, transaction.body, transaction.proofs[0]
 
 
 def invalid_signature(transaction: AnyTransaction) -> InvalidSignature:

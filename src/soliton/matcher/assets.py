@@ -28,7 +28,6 @@ _FEATURES = (
 )
 _MAX_SURROUNDINGS = 1_024
 """So many combinations of assets are remembered."""
-_NONE: frozenset[AssetId] = frozenset()
 
 
 class ChainKnowledge:
@@ -69,10 +68,6 @@ class ChainKnowledge:
         """The assets of an order whose scripts have a say; all of them have to be known."""
         known = self.assets
         assets = order.amount_asset, order.price_asset, order.matcher_fee_asset
-        if not (
-            known[assets[0]].scripted or known[assets[1]].scripted or known[assets[2]].scripted
-        ):
-            return _NONE
         return {each for each in assets if each is not None and known[each].scripted}
 
     async def learn(self, assets: Iterable[AssetId | None]) -> None:

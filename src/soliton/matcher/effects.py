@@ -110,17 +110,17 @@ class Effects:
         self._database.put_trade(
             AssetPair(taker.order.amount_asset, taker.order.price_asset),
             Trade(
-                event.offset,
-                index,
-                event.timestamp,
-                event.price,
-                event.amount,
-                taker.order.side,
-                taker.order.id,
-                maker.order.id,
-                transaction_id,
-                event.taker_fee,
-                event.maker_fee,
+                offset=event.offset,
+                index=index,
+                timestamp=event.timestamp,
+                price=event.price,
+                amount=event.amount,
+                side=taker.order.side,
+                taker_order_id=taker.order.id,
+                maker_order_id=maker.order.id,
+                transaction_id=transaction_id,
+                taker_fee=event.taker_fee,
+                maker_fee=event.maker_fee,
             ),
         )
         if event.taker_is_done:

@@ -30,7 +30,7 @@ from soliton.matcher.assets import ChainKnowledge
 from soliton.matcher.exchanges import exchange_version, transaction_fee, transaction_price
 from soliton.matcher.node_client import NodeClient
 from soliton.matcher.orders_db import OrdersDatabase
-from soliton.matcher.sequencer import Sequencer, not_stored
+from soliton.matcher.sequencer import Sequencer, tell_future
 from soliton.matcher.settings import MatcherSettings
 from soliton.matching import errors
 from soliton.matching.account_checks import (
@@ -126,7 +126,7 @@ class Placing:
         fees: AcceptedFees,
         *,
         market: bool,
-    ) -> asyncio.Future[None]:
+    ) -> asyncio.Future[list[Event]]:
         """The last checks of an order whose turn it is; what it needs is set aside then, and its
         command is on its way to the journal. The future is its sender's alone.
         """
@@ -137,18 +137,13 @@ class Placing:
         if accounts.over:
             raise MatcherError(errors.MATCHER_IS_STARTING)
         command = self._reserve(order, account, fees, market=market)
-        applied: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        applied: asyncio.Future[list[Event]] = asyncio.get_running_loop().create_future()
 
         def tell(events: list[Event] | None) -> None:
             account.placing.discard(order.id)
             if events is None:
                 account.balances.release(order.id)
-            if applied.done():
-                return
-            if events is None:
-                applied.set_exception(not_stored())
-            else:
-                applied.set_result(None)
+            tell_future(applied, events)
 
         try:
             self._sequencer.give(command, tell)
@@ -176,15 +171,15 @@ class Placing:
         return check_order(
             order,
             PlacementContext(
-                self._placement,
-                self._engine.settings,
-                self._engine.last_offset,
-                self._settings.clock(),
-                self._chain.assets,
-                self._rates,
-                self._chain.features,
-                self._chain.matcher_scripted,
-                market,
+                settings=self._placement,
+                matching=self._engine.settings,
+                last_offset=self._engine.last_offset,
+                now=self._settings.clock(),
+                assets=self._chain.assets,
+                rates=self._rates,
+                features=self._chain.features,
+                matcher_is_scripted=self._chain.matcher_scripted,
+                market=market,
             ),
         )
 

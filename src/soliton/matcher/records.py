@@ -12,7 +12,7 @@ from enum import Enum
 
 import msgspec
 
-from soliton.chain.addresses import Address, from_public_key
+from soliton.chain.addresses import Address
 from soliton.chain.orders import PRICE_CONSTANT, Side
 from soliton.chain.values import AssetId
 from soliton.matching.model import ActiveOrder, OrderStatus
@@ -64,21 +64,21 @@ def describe(order: ActiveOrder, status: OrderStatus) -> OrderInfo:
     """The record of an order as it stands."""
     signed = order.order
     return OrderInfo(
-        signed.id,
-        from_public_key(signed.sender_public_key, signed.chain_id),
-        AssetPair(signed.amount_asset, signed.price_asset),
-        signed.side,
-        order.is_market,
-        signed.version,
-        signed.amount,
-        signed.price,
-        signed.matcher_fee,
-        signed.matcher_fee_asset,
-        signed.timestamp,
-        status,
-        signed.amount - order.amount,
-        signed.matcher_fee - order.fee,
-        order.price_nominator,
+        id=signed.id,
+        owner=order.owner,
+        pair=order.pair,
+        side=signed.side,
+        is_market=order.is_market,
+        version=signed.version,
+        amount=signed.amount,
+        price=signed.price,
+        fee=signed.matcher_fee,
+        fee_asset=signed.matcher_fee_asset,
+        timestamp=signed.timestamp,
+        status=status,
+        filled=order.filled_amount,
+        filled_fee=order.filled_fee,
+        price_nominator=order.price_nominator,
     )
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Final
 
 from soliton.matcher.journal import Journal, Position
@@ -60,22 +61,13 @@ class Sequencer:
         once when too many wait.
         """
         future: asyncio.Future[list[Event]] = asyncio.get_running_loop().create_future()
-
-        def tell(events: list[Event] | None) -> None:
-            if future.done():
-                return
-            if events is None:
-                future.set_exception(not_stored())
-            else:
-                future.set_result(events)
-
-        self.give(command, tell)
+        self.give(command, partial(tell_future, future))
         return future
 
     def give(self, command: Command, told: Told) -> None:
         """As ``submit``, for those who need no future."""
         if self._count >= MAX_WAITING or self.lost.is_set():
-            raise not_stored()
+            raise _not_stored()
         if not self._waiting:
             asyncio.get_running_loop().call_soon(self._send)
         self._waiting.append((command, told))
@@ -153,7 +145,17 @@ class Sequencer:
             await asyncio.sleep(0)
 
 
-def not_stored() -> MatcherError:
+def tell_future(future: asyncio.Future[list[Event]], events: list[Event] | None) -> None:
+    """Let whoever waits for a future know what a command did, if somebody still does."""
+    if future.done():
+        return
+    if events is None:
+        future.set_exception(_not_stored())
+    else:
+        future.set_result(events)
+
+
+def _not_stored() -> MatcherError:
     """The refusal of a command that the journal has not taken."""
     return MatcherError(errors.CAN_NOT_PERSIST_EVENT)
 

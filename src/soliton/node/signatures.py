@@ -10,6 +10,7 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import curve25519
 from soliton.crypto.curve25519 import SignedMessage
 from soliton.ledger.rules import rules_of
+from soliton.ledger.transactions import signed_message
 
 
 def signed_messages(transaction: AnyTransaction) -> tuple[SignedMessage, ...]:
@@ -19,7 +20,7 @@ def signed_messages(transaction: AnyTransaction) -> tuple[SignedMessage, ...]:
     of_type = rules_of(transaction.type_id)
     if not of_type.proven or len(transaction.proofs) != 1:
         return ()
-    own = transaction.sender_public_key, transaction.body, transaction.proofs[0]
+    own = signed_message(transaction)
     if of_type.proofs is None:
         return (own,)
     others = None if of_type.signed is None else of_type.signed(transaction)

@@ -22,6 +22,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Final, cast
 
 import msgspec
@@ -91,14 +92,7 @@ class SignatureChecker:
 
     async def check_all(self, items: Sequence[SignedMessage]) -> bool:
         """Whether all of one or more are valid."""
-        verdict: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-
-        def tell(are_valid: bool) -> None:
-            if not verdict.done():
-                verdict.set_result(are_valid)
-
-        self.ask_all(items, tell)
-        return await verdict
+        return await told(partial(self.ask_all, items))
 
     def ask(self, item: SignedMessage, tell: Tell) -> None:
         """The same without a task: what comes out is told later, and not by this call."""
@@ -314,6 +308,18 @@ class _Process(asyncio.SubprocessProtocol):
         if self._transport is not None:
             self._transport.close()
         self._lose(self)
+
+
+async def told(ask: Callable[[Tell], None]) -> bool:
+    """The verdict of whoever tells it to a function."""
+    verdict: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+    def tell(is_valid: bool) -> None:
+        if not verdict.done():
+            verdict.set_result(is_valid)
+
+    ask(tell)
+    return await verdict
 
 
 def _do_here(batch: Iterable[_Waiting]) -> None:

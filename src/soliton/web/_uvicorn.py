@@ -282,9 +282,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._write_whole(answer, keep_alive=keep_alive)
             self.server_state.total_requests += 1
         elif isinstance(answer, SoonAnswer):
-            pending = _Pending(keep_alive)
-            self.cycle = cast("RequestResponseCycle", pending)
-            answer.begin(partial(self._end_pending, pending))
+            answer.begin(partial(self._end_pending, self._begin_pending(keep_alive)))
         elif isinstance(answer, CoroutineType):
             self._answer_later(answer, keep_alive=keep_alive)
         else:
@@ -303,12 +301,15 @@ class LimitedProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def _answer_later(self, answer: LaterAnswer, *, keep_alive: bool) -> None:
-        """Answer when it is there; what comes behind waits, as behind a cycle of uvicorn's."""
-        pending = _Pending(keep_alive)
-        self.cycle = cast("RequestResponseCycle", pending)
-        task = self.loop.create_task(self._finish(answer, pending))
+        task = self.loop.create_task(self._finish(answer, self._begin_pending(keep_alive)))
         task.add_done_callback(self.tasks.discard)
         self.tasks.add(task)
+
+    def _begin_pending(self, keep_alive: bool) -> _Pending:
+        """What comes behind an answer waits until that is there, as behind a cycle of uvicorn's."""
+        pending = _Pending(keep_alive)
+        self.cycle = cast("RequestResponseCycle", pending)
+        return pending
 
     async def _finish(self, coming: LaterAnswer, pending: _Pending) -> None:
         try:
