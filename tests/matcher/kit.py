@@ -13,7 +13,9 @@ from soliton.chain import networks, orders
 from soliton.chain.addresses import Address, from_public_key
 from soliton.chain.features import Feature
 from soliton.chain.orders import Order, PriceMode, Side
+from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.transactions.transfer import TYPE, Transfer
 from soliton.chain.values import AssetId
 from soliton.crypto.hashes import blake2b256
 from soliton.crypto.keys import KeyPair, key_pair
@@ -90,6 +92,19 @@ def make_order(
         )
     )
     return orders.sign(order, keys.private_key)
+
+
+def unsigned_transfer(number: int, timestamp: int = 1) -> AnyTransaction:
+    """One of the matcher's account; each number gives another one."""
+    return codec.build(
+        TYPE,
+        Transfer(address_of(ALICE), None, number + 1, b""),
+        version=2,
+        chain_id=CHAIN_ID,
+        sender_public_key=MATCHER.public_key,
+        fee=100_000,
+        timestamp=timestamp,
+    )
 
 
 class FakeNode:

@@ -13,30 +13,18 @@ import pytest_asyncio
 
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
-from soliton.chain.transactions.transfer import TYPE, Transfer
 from soliton.matcher.node_client import Broadcast, BroadcastAnswer, NodeUpdate
 from soliton.matcher.orders_db import OrdersDatabase
 from soliton.matcher.settings import Settlement as SettlementSettings
 from soliton.matcher.settlement import FINAL_DEPTH, Settlement
 from soliton.matcher.turns import SLICE
-from tests.matcher.kit import ALICE, CHAIN_ID, MATCHER, FakeNode, address_of, eventually
+from tests.matcher.kit import CHAIN_ID, MATCHER, FakeNode, eventually, unsigned_transfer
 
 NOW = 1_700_000_000_000
 
 
 def transaction(number: int, timestamp: int = NOW) -> AnyTransaction:
-    return codec.sign(
-        codec.build(
-            TYPE,
-            Transfer(address_of(ALICE), None, number + 1, b""),
-            version=2,
-            chain_id=CHAIN_ID,
-            sender_public_key=MATCHER.public_key,
-            fee=100_000,
-            timestamp=timestamp,
-        ),
-        MATCHER.private_key,
-    )
+    return codec.sign(unsigned_transfer(number, timestamp), MATCHER.private_key)
 
 
 @dataclass

@@ -5,26 +5,12 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
-from soliton.chain.transactions.transfer import TYPE, Transfer
 from soliton.crypto import curve25519
 from soliton.matcher.orders_db import OrdersDatabase, PendingRecord
 from soliton.matcher.signing import ExchangeSigner
 from soliton.parallel.signatures import SignatureChecker
-from tests.matcher.kit import ALICE, CHAIN_ID, MATCHER, address_of
-
-
-def draft(number: int) -> AnyTransaction:
-    return codec.build(
-        TYPE,
-        Transfer(address_of(ALICE), None, number + 1, b""),
-        version=2,
-        chain_id=CHAIN_ID,
-        sender_public_key=MATCHER.public_key,
-        fee=100_000,
-        timestamp=1,
-    )
+from tests.matcher.kit import CHAIN_ID, MATCHER, unsigned_transfer
 
 
 def is_signed(transaction: AnyTransaction) -> bool:
@@ -41,7 +27,7 @@ async def until_told() -> None:
 async def test_each_is_told_once_with_its_signature() -> None:
     done: list[AnyTransaction] = []
     signer = ExchangeSigner(MATCHER, SignatureChecker(beside=False), done.append)
-    drafts = [draft(number) for number in range(4)]
+    drafts = [unsigned_transfer(number) for number in range(4)]
     signer.sign(drafts[0])
     assert done == []
     await until_told()
@@ -60,7 +46,7 @@ async def test_the_database_has_all_when_it_is_asked_or_written(tmp_path: Path) 
     checker = SignatureChecker(beside=False)
     signer = ExchangeSigner(MATCHER, checker, database.put_transaction)
     database.complete = signer.finish
-    asked, listed, written = (draft(number) for number in range(3))
+    asked, listed, written = (unsigned_transfer(number) for number in range(3))
     signer.sign(asked)
     found = database.transaction(asked.id)
     assert found is not None and is_signed(found)

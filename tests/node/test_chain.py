@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -53,13 +52,6 @@ NETWORKS = {
     "devnet": DEVNET,
 }
 VERSIONS = {"nxt": 2, "nxt ng": 2, "fair 1": 2, "rewards": 4, "fair 2, vrf": 5, "devnet": 5}
-
-
-@pytest.fixture
-def chain(tmp_path: Path) -> Iterator[Chain]:
-    opened = open_chain(tmp_path)
-    yield opened
-    opened.store.close()
 
 
 def all_waves(chain: Chain) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,13 +27,6 @@ from tests.node.chains import (
 
 COIN = 10**8
 ANN, BOB = person("ann"), person("bob")
-
-
-@pytest.fixture
-def chain(tmp_path: Path) -> Iterator[Chain]:
-    opened = open_chain(tmp_path)
-    yield opened
-    opened.store.close()
 
 
 def test_devnet_never_waits(chain: Chain) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from soliton.chain.transactions import codec
@@ -15,18 +12,11 @@ from soliton.ledger.state import WAVES
 from soliton.node import miner
 from soliton.node.chain import Chain
 from soliton.node.pool import PoolFull, UtxPool
-from tests.node.chains import FEE, RICH, address_of, mine, now, open_chain, person, transfer
+from tests.node.chains import FEE, RICH, address_of, mine, now, person, transfer
 
 COIN = 10**8
 ANN, BOB = person("ann"), person("bob")
 BACK, FORWARD = 7_200_000, 5_400_000
-
-
-@pytest.fixture
-def chain(tmp_path: Path) -> Iterator[Chain]:
-    opened = open_chain(tmp_path)
-    yield opened
-    opened.store.close()
 
 
 @pytest.fixture

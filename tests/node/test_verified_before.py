@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -18,18 +17,11 @@ from soliton.ledger.errors import InvalidSignature
 from soliton.node.chain import Chain
 from soliton.node.pool import UtxPool
 from soliton.node.signatures import signed_messages, verified_messages
-from tests.node.chains import mine, now, open_chain
+from tests.node.chains import mine, now
 from tests.node.scenario import ALL_VERSIONS, Scenario
 
 EXCHANGE = 7
 FROM_WALLET = 18
-
-
-@pytest.fixture
-def chain(tmp_path: Path) -> Iterator[Chain]:
-    opened = open_chain(tmp_path)
-    yield opened
-    opened.store.close()
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +45,8 @@ async def begin(checker: SignatureChecker) -> None:
 
 
 def with_checker(chain: PrivateChain, checker: SignatureChecker | None, **changes: object) -> Any:
-    context = context_of(chain.node)
-    values = {name: getattr(context, name) for name in context.__slots__}
-    return build_app(type(context)(**(values | {"signatures": checker} | changes)))
+    context = replace(context_of(chain.node), signatures=checker, **changes)  # type: ignore[arg-type]
+    return build_app(context)
 
 
 def transfer(chain: PrivateChain, amount: int, **changes: object) -> AnyTransaction:
