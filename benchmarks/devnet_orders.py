@@ -15,24 +15,22 @@ import urllib.request
 import msgspec
 from _devnet import Devnet, port_of, running
 from _load import CONNECTIONS, post_all, tool
+from _orders import Market
 
-from soliton.chain import orders
 from soliton.chain.addresses import from_public_key
-from soliton.chain.orders import Order, Side
+from soliton.chain.orders import Side
 from soliton.chain.transactions import codec, issue, mass_transfer
 from soliton.chain.transactions.issue import Issue
 from soliton.chain.transactions.mass_transfer import MassTransfer, TransferItem
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58
-from soliton.crypto.keys import KeyPair, key_pair
+from soliton.crypto.keys import key_pair
 from soliton.devnet.accounts import ACCOUNT_COUNT, account_seed_phrase
 
 COUNT = 10_000
 CHAIN_ID = ord("R")
 COIN = 10**8
-FEE = 300_000
 ORDERS = "/matcher/orderbook"
-DAY_MS = 24 * 60 * 60 * 1_000
 SETTLE_SECONDS = 120.0
 KEYS = [key_pair(account_seed_phrase(number)) for number in range(1, ACCOUNT_COUNT + 1)]
 TRADERS, MATCHER = KEYS[:-1], KEYS[-1]
@@ -67,25 +65,6 @@ def send(devnet: Devnet, kind: object, payload: object, version: int, fee: int) 
     return transaction
 
 
-def make_order(pair: KeyPair, gold: bytes, number: int, time_ms: int) -> bytes:
-    """Sales and purchases of gold for the native coin by turns, at one price."""
-    draft = Order(
-        version=3,
-        chain_id=CHAIN_ID,
-        sender_public_key=pair.public_key,
-        matcher_public_key=MATCHER.public_key,
-        amount_asset=gold,
-        price_asset=None,
-        side=Side.BUY if number % 2 else Side.SELL,
-        amount=COIN,
-        price=COIN,
-        timestamp=time_ms + number // len(TRADERS),
-        expiration=time_ms + DAY_MS,
-        matcher_fee=FEE,
-    )
-    return msgspec.json.encode(orders.to_json(orders.sign(orders.build(draft), pair.private_key)))
-
-
 def give_gold(devnet: Devnet) -> bytes:
     """An asset that all traders have."""
     gold = send(devnet, issue.TYPE, Issue(b"Gold", b"", 10**16, 8, True), 3, COIN).id
@@ -112,9 +91,18 @@ def measure(count: int, title: str, *options: str) -> None:
     """Print what one devnet takes."""
     with running(*options) as devnet:
         gold = give_gold(devnet)
+        market = Market(CHAIN_ID, MATCHER.public_key, gold, None)
         time_ms = now()
+        # Sales and purchases by turns, at one price.
         bodies = [
-            make_order(TRADERS[number % len(TRADERS)], gold, number, time_ms)
+            market.order(
+                TRADERS[number % len(TRADERS)],
+                Side.BUY if number % 2 else Side.SELL,
+                COIN,
+                COIN,
+                now=time_ms,
+                number=number // len(TRADERS),
+            )
             for number in range(count)
         ]
         before, started = devnet.cpu_seconds(), time.perf_counter()

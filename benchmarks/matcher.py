@@ -28,13 +28,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
 from _devnet import cpu_seconds
 from _load import CONNECTIONS, Load, get_for, post_all, tool
 from _matcher_server import DOLLAR, MATCHER, NETWORK
+from _orders import Market
 
-from soliton.chain import orders
-from soliton.chain.orders import Order, Side
+from soliton.chain.orders import Side
 from soliton.crypto import base58
 from soliton.crypto.keys import key_pair
 
@@ -46,13 +45,12 @@ ACCOUNTS = 100
 LEVELS = 200
 COIN = 10**8
 PRICE = 25_000
-FEE = 300_000
-DAY_MS = 24 * 60 * 60 * 1_000
 BAR_PER_SECOND = 4_000
 BAR_P99_MS = 40.0
 BAR_MEDIAN_MS = 1.5
 BAR_DEPTH_US = 80.0
 PATH = "/matcher/orderbook"
+MARKET = Market(NETWORK.chain_id, MATCHER.public_key, None, DOLLAR)
 BOOK = f"{PATH}/WAVES/{base58.encode(DOLLAR)}?depth=100"
 
 
@@ -90,26 +88,17 @@ def make_bodies(count: int, seed: str) -> list[bytes]:
     """Orders as clients send them: a sale, then a purchase that takes it, at moving prices."""
     keys = [key_pair(f"{seed} {number}") for number in range(ACCOUNTS)]
     now = time.time_ns() // 1_000_000
-    bodies = []
-    for number in range(count):
-        pair, buys = keys[number % ACCOUNTS], number % 2
-        draft = Order(
-            version=3,
-            chain_id=NETWORK.chain_id,
-            sender_public_key=pair.public_key,
-            matcher_public_key=MATCHER.public_key,
-            amount_asset=None,
-            price_asset=DOLLAR,
-            side=Side.BUY if buys else Side.SELL,
-            amount=COIN,
-            price=PRICE,
-            timestamp=now + number // ACCOUNTS,
-            expiration=now + DAY_MS,
-            matcher_fee=FEE,
+    return [
+        MARKET.order(
+            keys[number % ACCOUNTS],
+            Side.BUY if number % 2 else Side.SELL,
+            COIN,
+            PRICE,
+            now=now,
+            number=number // ACCOUNTS,
         )
-        order = orders.sign(orders.build(draft), pair.private_key)
-        bodies.append(msgspec.json.encode(orders.to_json(order)))
-    return bodies
+        for number in range(count)
+    ]
 
 
 def make_levels() -> list[bytes]:
@@ -119,22 +108,9 @@ def make_levels() -> list[bytes]:
     bodies = []
     for number in range(2 * LEVELS):
         buys = number % 2
-        draft = Order(
-            version=3,
-            chain_id=NETWORK.chain_id,
-            sender_public_key=keys.public_key,
-            matcher_public_key=MATCHER.public_key,
-            amount_asset=None,
-            price_asset=DOLLAR,
-            side=Side.BUY if buys else Side.SELL,
-            amount=COIN * (1 + number),
-            price=PRICE - 1 - number if buys else PRICE + 1 + number,
-            timestamp=now,
-            expiration=now + DAY_MS,
-            matcher_fee=FEE,
-        )
-        order = orders.sign(orders.build(draft), keys.private_key)
-        bodies.append(msgspec.json.encode(orders.to_json(order)))
+        side = Side.BUY if buys else Side.SELL
+        price = PRICE - 1 - number if buys else PRICE + 1 + number
+        bodies.append(MARKET.order(keys, side, COIN * (1 + number), price, now=now))
     return bodies
 
 
