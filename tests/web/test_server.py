@@ -7,6 +7,7 @@ import http.client
 import json
 import re
 import socket
+import struct
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
@@ -22,6 +23,7 @@ from soliton.api.http import Raw, Request
 from soliton.api.routes import GET, POST, Body, BodyKind, Route
 from soliton.errors import EnvironmentProblem
 from soliton.web.server import RunningServer, ServerLimits, serve
+from soliton.web.types import Receive, Scope, Send
 from tests.api.client import make_context
 
 Result = TypeVar("Result")
@@ -371,6 +373,27 @@ async def test_one_client_has_so_many_connections() -> None:
     assert (await aside(lambda: ask_once(running)))[0] == 200
     idle.pop().close()
     await running.stop()
+
+
+async def test_who_is_gone_before_being_seen_is_not_served() -> None:
+    """The system does not say any more whose connection it was, and nobody is not local."""
+    clients: list[object] = []
+
+    async def app(scope: Scope, _receive: Receive, send: Send) -> None:
+        clients.append(scope["client"])
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    running = await serve(app, "127.0.0.1", 0)
+    try:
+        # The server hears of it when this task waits for something.
+        with socket.create_connection(("127.0.0.1", running.port)) as plug:
+            plug.sendall(b"GET /utils/time HTTP/1.1\r\nHost: x\r\n\r\n")
+            plug.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        assert (await aside(lambda: ask_once(running)))[0] == 200
+    finally:
+        await running.stop()
+    assert len(clients) == 1 and clients[0] is not None
 
 
 async def test_answers_wait_for_no_delayed_acknowledgement(server: RunningServer) -> None:

@@ -105,6 +105,28 @@ Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r
 """
 
 
+# What a client says before it was let in, and what it is answered after that.
+EARLY: dict[str, tuple[bytes, int]] = {
+    "nothing after the end": (b"\x88\x82\0\0\0\0\x03\xe8", 1000),
+    "a frame that is not masked": (b"\x81\x01x", 1002),
+    "a kind of frame that there is not": (b"\x83\x80\0\0\0\0", 1002),
+    "a message that is no text": (b"\x81\x81\0\0\0\0\xff", 1007),
+    "a message that is too long": (b"\x82\xfe\xff\xff\0\0\0\0", 1009),
+}
+
+
+@pytest.mark.parametrize("early", EARLY)
+async def test_who_breaks_the_rules_before_being_let_in_hears_it_after(
+    server: RunningServer, early: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    frame, code = EARLY[early]
+    close = code.to_bytes(2, "big")
+    head = HANDSHAKE.replace("\r\n", "\n")
+    received = await asyncio.to_thread(exchange, server.port, head, frame)
+    assert received.startswith(b"HTTP/1.1 101") and close in received.partition(b"\r\n\r\n")[2]
+    assert [record.getMessage() for record in caplog.records] == []
+
+
 def ping_without_reading(port: int, most: int) -> bool:
     """Whether the server ends the connection before so many bytes were sent."""
     pings = (b"\x89\xfd\0\0\0\0" + b"p" * 125) * 500
@@ -169,6 +191,28 @@ async def test_connections_of_a_client_count_until_they_end() -> None:
                 break
             await asyncio.sleep(0.05)
         assert status == b"200"
+    finally:
+        await running.stop()
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        ServerLimits(connections=2),
+        ServerLimits(connections_per_client=2, counts_local_clients=True),
+    ],
+)
+async def test_too_many_connections_are_told_so(limits: ServerLimits) -> None:
+    running = await serve(echo, "127.0.0.1", 0, limits, websocket=True)
+    try:
+        url = f"ws://127.0.0.1:{running.port}/echo"
+        async with connect(url, proxy=None) as first, connect(url, proxy=None):
+            with pytest.raises(InvalidStatus) as refused:
+                await connect(url, proxy=None)
+            assert refused.value.response.status_code == 503
+            assert refused.value.response.headers["retry-after"] == "1"
+            await first.send("still here")
+            assert await first.recv() == "still here"
     finally:
         await running.stop()
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from types import CoroutineType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from uvicorn import Config, Server
@@ -27,6 +28,7 @@ from soliton.web._websockets import LimitedWebSocket
 from soliton.web.clients import LOCAL, client_key
 from soliton.web.server import BACKLOG, MAX_HEADERS, RETRY_AFTER_SECONDS, ServerLimits
 from soliton.web.tallies import CONNECTIONS, Tallies
+from soliton.web.tunnel import Tunnel, TunnelledWebSocket
 from soliton.web.types import (
     AsgiApplication,
     LaterAnswer,
@@ -39,8 +41,6 @@ from soliton.web.types import (
 )
 
 if TYPE_CHECKING:
-    import socket
-
     from uvicorn._types import ASGI3Application
     from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
     from uvicorn.server import ServerState
@@ -49,7 +49,23 @@ _NO_HEAD = -1
 _UPGRADE = (b"connection", b"upgrade", b"http2-settings")
 _QUICK_METHODS = (b"GET", b"POST", b"OPTIONS", b"DELETE", b"PUT")
 _CLOSE = b"connection: close\r\n"
-_OVERLOADED = b"Too many connections, please try again in a short while."
+_TOO_MANY = b"Too many connections, please try again in a short while."
+_OVERLOADED = WholeAnswer(
+    503,
+    (
+        (b"content-type", b"text/plain; charset=UTF-8"),
+        (b"content-length", b"%d" % len(_TOO_MANY)),
+        (b"retry-after", b"%d" % RETRY_AFTER_SECONDS),
+    ),
+    _TOO_MANY,
+)
+_FAULTS_OF_CLIENTS = frozenset(
+    (
+        # A WebSocket that was refused with an answer; it takes that for one that was forgotten.
+        "ASGI callable returned without completing handshake.",
+        "Invalid UTF-8 sequence received from client.",
+    )
+)
 
 
 class _Shared:
@@ -91,14 +107,9 @@ class _Shared:
 
 async def _overloaded(_scope: Scope, _receive: Receive, send: Send) -> None:
     """The answer while there are too many connections."""
-    headers = [
-        (b"content-type", b"text/plain; charset=UTF-8"),
-        (b"content-length", b"%d" % len(_OVERLOADED)),
-        (b"retry-after", b"%d" % RETRY_AFTER_SECONDS),
-        (b"connection", b"close"),
-    ]
-    await send({"type": "http.response.start", "status": 503, "headers": headers})
-    await send({"type": "http.response.body", "body": _OVERLOADED})
+    headers = [*_OVERLOADED.headers, (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": _OVERLOADED.status, "headers": headers})
+    await send({"type": "http.response.body", "body": _OVERLOADED.body})
 
 
 class _Pending:
@@ -152,9 +163,17 @@ class LimitedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(cast("asyncio.Transport", transport))
         self._host = self.client[0] if self.client else ""
+        if not self._host and self._is_over_ip():
+            # Its client has reset it by now: the system says no more whose it was, and it may not
+            # pass for one of this machine.
+            self.transport.abort()
         self._has_too_many = self._shared.opens(client_key(self._host))
         self._start_timer()
         self._watch_idleness()
+
+    def _is_over_ip(self) -> bool:
+        plug = cast("socket.socket | None", self.transport.get_extra_info("socket"))
+        return plug is not None and plug.family != socket.AF_UNIX
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
@@ -379,11 +398,14 @@ class LimitedProtocol(HttpToolsProtocol):
     def _become_websocket(self, rest: bytes) -> None:
         """Hand the connection over, with what the client sent behind the request."""
         self._stop_timer()
+        if self._is_too_many():
+            self._write_whole(_OVERLOADED, keep_alive=False)
+            return
         if self._idle_timer is not None:
             self._idle_timer.cancel()
         self.handle_websocket_upgrade()
         protocol = self.transport.get_protocol()
-        if isinstance(protocol, LimitedWebSocket):
+        if isinstance(protocol, LimitedWebSocket | TunnelledWebSocket):
             # This object hears of nothing any more; the connection still counts.
             protocol.write_seconds = self._limits.write_seconds
             protocol.when_lost = partial(self._shared.closes, client_key(self._host))
@@ -435,9 +457,16 @@ class EmbeddedServer(Server):
         self.has_started.set()
 
 
-def _is_no_refusal(record: logging.LogRecord) -> bool:
-    """Uvicorn takes a WebSocket that was refused with an answer for one that was forgotten."""
-    return record.msg != "ASGI callable returned without completing handshake."
+def _is_of_interest(record: logging.LogRecord) -> bool:
+    """Whether something went wrong on this side."""
+    return record.msg not in _FAULTS_OF_CLIENTS
+
+
+def _websocket_class(websocket: bool | Tunnel) -> type[asyncio.Protocol] | Literal["none"]:
+    """What takes WebSocket connections over."""
+    if isinstance(websocket, Tunnel):
+        return cast("type[asyncio.Protocol]", partial(TunnelledWebSocket, tunnel=websocket))
+    return cast("type[asyncio.Protocol]", LimitedWebSocket) if websocket else "none"
 
 
 def make_server(
@@ -446,19 +475,19 @@ def make_server(
     tallies: Tallies,
     *,
     lifespan: bool,
-    websocket: bool,
+    websocket: bool | Tunnel,
 ) -> tuple[EmbeddedServer, asyncio.Event]:
     """A server ready to run, and the event that says it accepts connections."""
     # "Unsupported upgrade request" for each call of a Java client is nothing to warn of.
     logger = logging.getLogger("uvicorn.error")
     logger.setLevel(logging.ERROR)
-    logger.addFilter(_is_no_refusal)
+    logger.addFilter(_is_of_interest)
     shared = _Shared(limits, app, tallies)
     protocol = cast("type[asyncio.Protocol]", partial(LimitedProtocol, shared=shared))
     config = Config(
         app=cast("ASGI3Application", app),
         http=protocol,
-        ws=cast("type[asyncio.Protocol]", LimitedWebSocket) if websocket else "none",
+        ws=_websocket_class(websocket),
         ws_max_size=limits.websocket_message_bytes,
         # Applications ping in their own words; compression would cost each message more than it
         # saves on messages this short.

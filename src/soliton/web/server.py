@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from soliton.errors import EnvironmentProblem
 from soliton.web.tallies import Tallies
+from soliton.web.tunnel import Tunnel
 from soliton.web.types import AsgiApplication
 
 if TYPE_CHECKING:
@@ -85,14 +86,15 @@ async def serve(
     limits: ServerLimits | None = None,
     *,
     lifespan: bool = False,
-    websocket: bool = False,
+    websocket: bool | Tunnel = False,
     shares_port: bool = False,
     tallies: Tallies | None = None,
 ) -> RunningServer:
     """Start serving; port 0 takes a free one. The caller owns signals and the event loop.
 
     ``lifespan`` tells the application about start and end, as ASGI describes; with ``websocket``
-    it also gets WebSocket connections, else such requests are answered as plain ones.
+    it also gets WebSocket connections, unless these lead elsewhere; else such requests are answered
+    as plain ones.
     ``shares_port`` lets other processes listen on the same port, and ``tallies`` count the
     connections of a client together with them. Raises ``EnvironmentProblem`` when
     the address is taken or the application does not start.
@@ -105,7 +107,11 @@ async def serve(
 
 
 async def serve_locally(
-    app: AsgiApplication, path: str, limits: ServerLimits | None = None
+    app: AsgiApplication,
+    path: str,
+    limits: ServerLimits | None = None,
+    *,
+    websocket: bool = False,
 ) -> RunningServer:
     """The same on a unix socket at ``path``, for other processes on this machine."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -116,7 +122,9 @@ async def serve_locally(
         raise EnvironmentProblem(f"cannot listen on {path}: {error}") from error
     limits = limits or ServerLimits()
     tallies = Tallies()
-    return await _serve_on(listener, app, path, limits, tallies, lifespan=False, websocket=False)
+    return await _serve_on(
+        listener, app, path, limits, tallies, lifespan=False, websocket=websocket
+    )
 
 
 async def _serve_on(
@@ -127,7 +135,7 @@ async def _serve_on(
     tallies: Tallies,
     *,
     lifespan: bool,
-    websocket: bool,
+    websocket: bool | Tunnel,
 ) -> RunningServer:
     from soliton.web._uvicorn import make_server
 
