@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
+import uvloop
 
 from soliton.api.asgi import Application
 from soliton.api.http import Raw, RawStream, Request
@@ -214,6 +215,53 @@ async def test_a_connection_that_rested_for_long_is_not_used_again(
     assert await asked(behind, "POST", "/") == (202, b"")
     assert len(counting.writers) == 2
     behind.close()
+
+
+@pytest.mark.parametrize("loop_factory", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_a_connection_that_is_closing_is_not_used_again(
+    tmp_path: Path, loop_factory: Callable[[], asyncio.AbstractEventLoop]
+) -> None:
+    """Its end is known to the loop, and not yet to us."""
+
+    async def main() -> None:
+        counting, behind = Counting(), Upstream(str(tmp_path / "socket"))
+        server = await asyncio.start_unix_server(counting, str(tmp_path / "socket"))
+        try:
+            for _ in range(3):
+                assert await asked(behind, "POST", "/") == (202, b"")
+                transport = behind._idle[-1].transport
+                assert transport is not None
+                transport.close()
+            assert len(counting.writers) == 3
+        finally:
+            server.close()
+            for writer in counting.writers:
+                writer.close()
+                await writer.wait_closed()
+
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        runner.run(main())
+
+
+async def test_a_connection_that_the_server_closes_is_not_used_again(tmp_path: Path) -> None:
+    writers: list[asyncio.StreamWriter] = []
+
+    async def closing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 400 No\r\nconnection: close\r\ncontent-length: 2\r\n\r\nno")
+        # It is not closed yet when the next request comes.
+        writers.append(writer)
+
+    server = await asyncio.start_unix_server(closing, str(tmp_path / "socket"))
+    behind = Upstream(str(tmp_path / "socket"))
+    for _ in range(3):
+        async with asyncio.timeout(5):
+            assert await asked(behind, "POST", "/") == (400, b"no")
+    assert len(writers) == 3
+    for writer in writers:
+        writer.close()
+    behind.close()
+    server.close()
 
 
 def behind_connections(running: RunningServer) -> list[asyncio.Transport]:

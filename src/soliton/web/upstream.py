@@ -51,6 +51,7 @@ class _Connection(asyncio.Protocol):
         self.is_lost = False
         self.is_unsent = False
         self.was_used = False
+        self.is_last = False
         self.rests_since = 0.0
         self._parser = HttpResponseParser(self)
         self._news = asyncio.Event()
@@ -86,6 +87,8 @@ class _Connection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         self.is_done = True
+        # What the server is about to close is of no use to the next request.
+        self.is_last = not self._parser.should_keep_alive()
         self._news.set()
 
     def send(self, request: bytes) -> None:
@@ -116,6 +119,11 @@ class _Connection(asyncio.Protocol):
     def status(self) -> int:
         """The status of the answer whose head is there."""
         return self._parser.get_status_code()
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether it takes no further request: it is lost, or will be in a moment."""
+        return self.is_lost or self.transport is None or self.transport.is_closing()
 
     def abort(self) -> None:
         """Go without a word."""
@@ -209,7 +217,7 @@ class Upstream:
         loop = asyncio.get_running_loop()
         while self._idle:
             connection = self._idle.pop()
-            if connection.is_lost:
+            if connection.is_ending:
                 continue
             if loop.time() - connection.rests_since < MAX_IDLE_SECONDS:
                 return connection
@@ -223,7 +231,8 @@ class Upstream:
     def release(self, connection: _Connection) -> None:
         """Take a connection back; one whose answer was not read to its end is closed."""
         self._under_way -= 1
-        if connection.is_done and connection.was_used and not connection.is_lost:
+        is_over = connection.is_lost or connection.is_last
+        if connection.is_done and connection.was_used and not is_over:
             connection.rests_since = asyncio.get_running_loop().time()
             self._idle.append(connection)
         else:
