@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -57,6 +57,17 @@ def address_of(keys: KeyPair) -> Address:
     return from_public_key(keys.public_key, CHAIN_ID)
 
 
+def _growing_times() -> Iterator[int]:
+    """The time in milliseconds, each a later one."""
+    last = 0
+    while True:
+        last = max(last + 1, wall_clock())
+        yield last
+
+
+_times = _growing_times()
+
+
 def make_order(
     keys: KeyPair,
     side: Side,
@@ -71,8 +82,8 @@ def make_order(
     lifetime_ms: int = LIFETIME_MS,
     matcher: KeyPair = MATCHER,
 ) -> Order:
-    """A signed order of now."""
-    now = wall_clock() if timestamp is None else timestamp
+    """A signed order of now, or a little later: two of one millisecond may be the same order."""
+    now = next(_times) if timestamp is None else timestamp
     order = orders.build(
         Order(
             version=version,

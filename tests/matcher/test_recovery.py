@@ -7,7 +7,6 @@ import multiprocessing
 import os
 import random
 import signal
-import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -53,13 +52,12 @@ def funded_node() -> FakeNode:
 
 def random_orders(seed: int, count: int) -> Iterator[Order]:
     chance = random.Random(seed)
-    for number in range(count):
+    for _ in range(count):
         yield make_order(
             chance.choice(TRADERS),
             chance.choice((Side.BUY, Side.SELL)),
             chance.randint(1, 20) * COIN,
             chance.randint(240, 260),
-            timestamp=1 + int(time.time() * 1000) + number,
         )
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import time
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -31,7 +32,8 @@ from soliton.matcher.journal.errors import (
     JournalUnavailable,
     LeadershipLost,
 )
-from soliton.matcher.journal.groups import Waiting
+from soliton.matcher.journal.groups import Group, Waiting
+from soliton.matcher.journal.pace import Pace
 from soliton.matcher.journal.segments import (
     IDENTITY_BYTES,
     SEGMENT_HEADER_BYTES,
@@ -106,6 +108,7 @@ class EmbeddedJournal:
         self._clock = clock
         self._settings = settings or EmbeddedSettings()
         self._waiting = Waiting()
+        self._pace = Pace()
         self._writing: asyncio.Task[None] | None = None
         self._syncing: asyncio.Task[None] | None = None
         self._broken: BaseException | None = None
@@ -223,36 +226,63 @@ class EmbeddedJournal:
         self._require_whole()
         future = self._waiting.add(payloads)
         if self._writing is None:
-            self._writing = asyncio.create_task(self._write_groups())
+            started = time.perf_counter()
+            if self._pace.is_quick(started) and self._end < self._settings.segment_bytes:
+                self._write_here(started)
+            else:
+                self._writing = asyncio.create_task(self._write_groups())
         return await future
 
     def _require_whole(self) -> None:
         if self._broken is not None:
             raise LeadershipLost(f"the journal in {self._directory} is closed: {self._broken}")
 
+    def _write_here(self, started: float) -> None:
+        """Store what waits, and wait for the disk on the event loop."""
+        group = self._waiting.take(GROUP_BYTES, GROUP_COUNT)
+        timestamp = self._time_of_step()
+        try:
+            self._store(self._next_offset, timestamp, group.payloads)
+        except JournalProblem as problem:
+            group.refuse(problem)
+            self._end_if_broken()
+        else:
+            self._was_stored(group, timestamp)
+        self._pace.note(started, time.perf_counter())
+
     async def _write_groups(self) -> None:
+        """Store what waits, and whatever comes meanwhile, and wait for the disk in a thread."""
         loop = asyncio.get_running_loop()
         try:
             while self._waiting and self._broken is None:
                 group = self._waiting.take(GROUP_BYTES, GROUP_COUNT)
-                timestamp = max(self._timestamp, self._clock())
-                first, count = self._next_offset, len(group.payloads)
+                timestamp = self._time_of_step()
                 try:
                     await loop.run_in_executor(
-                        self._disk, self._store, first, timestamp, group.payloads
+                        self._disk, self._store, self._next_offset, timestamp, group.payloads
                     )
                 except JournalProblem as problem:
                     group.refuse(problem)
-                    continue
-                self._next_offset, self._timestamp = first + count, timestamp
-                if self._settings.sync is Sync.INTERVAL and self._syncing is None:
-                    self._syncing = asyncio.create_task(self._sync_later())
-                group.stored(range(first, first + count), timestamp)
+                else:
+                    self._was_stored(group, timestamp)
         finally:
             self._writing = None
-            if self._broken is not None:
-                self._ended.set()
-                self._waiting.refuse(LeadershipLost(f"the journal is closed: {self._broken}"))
+            self._end_if_broken()
+
+    def _time_of_step(self) -> int:
+        return max(self._timestamp, self._clock())
+
+    def _was_stored(self, group: Group, timestamp: int) -> None:
+        first, count = self._next_offset, len(group.payloads)
+        self._next_offset, self._timestamp = first + count, timestamp
+        if self._settings.sync is Sync.INTERVAL and self._syncing is None:
+            self._syncing = asyncio.create_task(self._sync_later())
+        group.stored(range(first, first + count), timestamp)
+
+    def _end_if_broken(self) -> None:
+        if self._broken is not None:
+            self._ended.set()
+            self._waiting.refuse(LeadershipLost(f"the journal is closed: {self._broken}"))
 
     def _store(self, first_offset: int, timestamp: int, payloads: Sequence[bytes]) -> None:
         """One step: bytes into the newest file, confirmed if settings ask for it."""
