@@ -91,6 +91,8 @@ class Exchange:
         return self.node.store.get(ASSET_BALANCES, (address, asset))
 
     async def settled(self) -> None:
+        # An exchange that still waits for its signature is not in the settlement.
+        self.matcher.database.complete()
         await eventually(lambda: len(self.matcher.settlement) == 0 and not len(self.node.pool))
 
 

@@ -9,7 +9,7 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import curve25519
 from soliton.matcher.orders_db import OrdersDatabase, PendingRecord
 from soliton.matcher.signing import ExchangeSigner
-from soliton.parallel.signatures import SignatureChecker
+from soliton.parallel.signatures import SIGN_SECONDS, SignatureChecker
 from tests.matcher.kit import CHAIN_ID, MATCHER, unsigned_transfer
 
 
@@ -19,9 +19,8 @@ def is_signed(transaction: AnyTransaction) -> bool:
 
 
 async def until_told() -> None:
-    """Signatures that are made here are told behind what is under way."""
-    for _ in range(3):
-        await asyncio.sleep(0)
+    """Signatures wait a little for others, and are told behind what is under way."""
+    await asyncio.sleep(3 * SIGN_SECONDS)
 
 
 async def test_each_is_told_once_with_its_signature() -> None:

@@ -36,6 +36,8 @@ ANSWER_SECONDS: Final = 5.0
 """A process that has answered nothing for so long is given up."""
 RESTART_SECONDS: Final = 5.0
 """How long nothing is sent beside after the process was lost."""
+SIGN_SECONDS: Final = 0.005
+"""How long what is to be signed may wait for more of it: each message to the process costs."""
 _LEAST: Final = 2
 _STDIN: Final = 0
 _COMMAND: Final = (sys.executable, "-P", "-m", "soliton.parallel._checker")
@@ -71,6 +73,7 @@ class SignatureChecker:
         self._group = group
         self._gathered: list[_Waiting] = []
         self._is_due = False
+        self._signs_later = False
         self._sent: deque[_Waiting] = deque()
         self._heard = b""
         self._awaited = 0
@@ -121,12 +124,13 @@ class SignatureChecker:
             self.ask(item, count)
 
     def sign(self, private_key: bytes, message: bytes, point: bytes, tell: TellSignature) -> None:
-        """``curve25519.sign``, wherever it is done, told later and not by this call; ``point`` is
-        the key's ``curve25519.signing_point``.
+        """``curve25519.sign``, wherever it is done, told later and not by this call: with the next
+        checks, or after ``SIGN_SECONDS``. ``point`` is the key's ``curve25519.signing_point``.
         """
         self._gathered.append(((private_key, message, point), None, tell))
-        if not self._is_due:
-            self._send_soon()
+        if not self._signs_later:
+            self._signs_later = True
+            asyncio.get_running_loop().call_later(SIGN_SECONDS, self._send_signs)
 
     async def close(self) -> None:
         """End the process; what still waits is checked here."""
@@ -150,6 +154,11 @@ class SignatureChecker:
         self._is_due = False
         if self._gathered:
             self._send()
+
+    def _send_signs(self) -> None:
+        self._signs_later = False
+        if not self._is_due:
+            self._send_rest()
 
     def _send(self) -> None:
         batch, self._gathered = self._gathered, []
