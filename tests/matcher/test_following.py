@@ -292,7 +292,9 @@ async def test_whether_a_node_has_events(
         assert await stream.is_there() is there
 
 
-@pytest.mark.parametrize("data", ["x", "[]", "{}", '{"height": 1}', '{"height": 1, "id": "0"}'])
+@pytest.mark.parametrize(
+    "data", ["x", "[]", "{}", '{"height": 1}', '{"height": 1, "id": "0"}', "[" * 100_000]
+)
 async def test_events_that_are_none_end_the_stream(
     data: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

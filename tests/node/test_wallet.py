@@ -223,6 +223,7 @@ def test_damaged_files_are_refused(path: Path, contents: bytes, error: type[Wall
     [
         b"{}",
         b"[1]",
+        b'{"seed":"\xff","accountSeeds":[],"nonce":1}',
         b'{"seed":"1","accountSeeds":[],"nonce":-1}',
         b'{"seed":"0Il","accountSeeds":[],"nonce":1}',
         b'{"seed":"1","accountSeeds":["0"],"nonce":1}',

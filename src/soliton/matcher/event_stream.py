@@ -118,7 +118,7 @@ class EventStream:
     def _take(self, event: bytes, data: bytes) -> None:
         try:
             self._note(event, json.loads(data))
-        except (ValueError, KeyError, TypeError, Base58Error, ChainError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError, Base58Error, ChainError) as error:
             raise NodeUnavailable(f"an event that is none: {error!r}") from error
 
     def _note(self, event: bytes, data: Any) -> None:  # noqa: ANN401 - a node's JSON

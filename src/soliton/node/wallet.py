@@ -227,7 +227,7 @@ def _decrypt(stored: bytes, key: bytes, path: Path) -> _WalletData:
         raise WalletError(f"The file {path} is not a wallet") from None
     try:
         return msgspec.json.decode(decrypt(key, secret), type=_WalletData)
-    except (CryptoError, msgspec.DecodeError):
+    except (CryptoError, msgspec.DecodeError, UnicodeDecodeError):
         # Without the cause, which may quote what was decrypted.
         raise WrongPasswordError(
             f"The wallet file {path} does not open: wrong wallet.password, or a damaged file"

@@ -29,6 +29,7 @@ from soliton.matcher.rest.answers import Refusal, Rejected, refuse
 from soliton.matcher.rest.requests import (
     MAX_BASE58_CHARS,
     MAX_LONG,
+    NOT_JSON,
     Request,
     check_content_type,
     invalid_json,
@@ -143,7 +144,7 @@ def read_cancel(request: Request) -> tuple[Address, bytes | None]:
     check_content_type(request.headers)
     try:
         wanted = _decode_cancel(request.body)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except NOT_JSON as error:
         raise _cancel_is_malformed(error) from None
     sender = _bytes_of(wanted.sender, "/sender")
     if len(sender) != PUBLIC_KEY_LENGTH:

@@ -21,6 +21,7 @@ from soliton.matcher.rest import auth
 from soliton.matcher.rest.answers import Answer, Refusal, encode_json, flat_error, flat_error_body
 from soliton.matcher.rest.requests import (
     MAX_BASE58_CHARS,
+    NOT_JSON,
     Request,
     check_content_type,
     invalid_json,
@@ -96,7 +97,7 @@ async def cancel_orders_of_address(request: Request) -> Answer:
     try:
         texts = _decode_ids(request.body)
         ids = [base58.decode(text, MAX_BASE58_CHARS) for text in texts[: MAX_BATCH + 1]]
-    except (msgspec.DecodeError, Base58Error, RecursionError):
+    except (*NOT_JSON, Base58Error):
         raise invalid_json() from None
     if len(ids) > MAX_BATCH:
         raise invalid_json(f"({MAX_BATCH})")

@@ -38,7 +38,7 @@ from soliton.chain.values import AssetId
 from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
 from soliton.matcher.rest.answers import Refusal
-from soliton.matcher.rest.requests import MAX_LONG, invalid_json
+from soliton.matcher.rest.requests import MAX_LONG, NOT_JSON, invalid_json
 from soliton.matching.errors import (
     ASSET_NOT_FOUND,
     ORDER_COMMON_VALIDATION_FAILED,
@@ -104,7 +104,7 @@ def read_order(body: bytes, chain_id: int) -> Order:
         form = _decode(body)
     except msgspec.ValidationError:
         raise _malformed(body) from None
-    except (msgspec.DecodeError, RecursionError):
+    except NOT_JSON:
         raise invalid_json() from None
     return _order_of(form, chain_id)
 
@@ -296,7 +296,7 @@ def _malformed(body: bytes) -> Refusal:
     """All members that are missing or of the wrong kind, found one by one."""
     try:
         given = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError):
+    except NOT_JSON:
         return invalid_json()
     if not isinstance(given, dict):
         return invalid_json("")

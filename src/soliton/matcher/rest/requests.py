@@ -39,6 +39,8 @@ from soliton.matching.errors import (
 )
 from soliton.matching.pairs import AssetPair, parse_asset
 
+NOT_JSON: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding JSON raises for a body that is none, or has other members than it should."""
 MAX_QUERY_FIELDS: Final = 32
 MAX_BASE58_CHARS: Final = 128
 """Far above any id or key."""
@@ -257,6 +259,6 @@ def read_json(request: Request) -> object:
     check_content_type(request.headers)
     try:
         value: object = msgspec.json.decode(request.body)
-    except (msgspec.DecodeError, RecursionError):
+    except NOT_JSON:
         raise invalid_json() from None
     return value

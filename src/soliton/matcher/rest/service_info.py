@@ -33,6 +33,7 @@ from soliton.matcher.rest.answers import (
 )
 from soliton.matcher.rest.requests import (
     MAX_LONG,
+    NOT_JSON,
     Request,
     check_content_type,
     invalid_json,
@@ -116,7 +117,7 @@ async def put_rate(request: Request) -> Answer:
     check_content_type(request.headers)
     try:
         value = _decode_rate(request.body)
-    except (msgspec.DecodeError, RecursionError):
+    except NOT_JSON:
         raise invalid_json() from None
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise invalid_json("")
@@ -176,7 +177,7 @@ async def calculate_fee(request: Request) -> Answer:
     core = request.core
     try:
         wanted = _decode_fee_request(request.body)
-    except (msgspec.DecodeError, RecursionError):
+    except NOT_JSON:
         raise invalid_json() from None
     side = _SIDES.get(wanted.orderType)
     wrong = [] if side is not None else ["/orderType"]

@@ -31,6 +31,7 @@ from soliton.matcher.rest.answers import Answer, Refusal, plain
 from soliton.matcher.rest.auth import check_key, check_key_headers, check_signature_of
 from soliton.matcher.rest.requests import (
     MAX_QUERY_FIELDS,
+    NOT_JSON,
     Request,
     check_content_type,
     invalid_json,
@@ -402,7 +403,7 @@ class Hub:
         check_content_type(request.headers)
         try:
             wanted = msgspec.json.decode(request.body, type=_CloseFilter)
-        except msgspec.DecodeError:
+        except NOT_JSON:
             raise invalid_json("/oldest") from None
         for connection in list(self._clients)[: max(wanted.oldest, 0)]:
             connection.close_for(MatcherError(BALANCING))
