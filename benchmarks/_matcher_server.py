@@ -1,4 +1,4 @@
-"""A matcher in a process of its own, for its benchmark: ``python _matcher_server.py DIRECTORY``.
+"""A matcher in a process of its own: ``python _matcher_server.py DIRECTORY WORKERS``.
 
 Its journal waits for the disk, as usual. Its node is one that has much of everything for everybody,
 takes every transaction, and mines it a second later: so what is measured is the matcher, with the
@@ -20,6 +20,7 @@ from soliton.chain.features import Feature
 from soliton.chain.orders import Order
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
+from soliton.cli.matcher_run import listening
 from soliton.cli.run import run_program
 from soliton.crypto.hashes import blake2b256
 from soliton.crypto.keys import key_pair
@@ -123,22 +124,22 @@ class GenerousNode:
         """Nothing to end."""
 
 
-async def serve(directory: Path) -> None:
+async def serve(directory: Path, workers: int) -> None:
     """Until the process is ended."""
     trading = TradingSettings(placement=PlacementSettings(b"", price_assets=(DOLLAR,)))
     settings = MatcherSettings(
         network=NETWORK,
         directory=directory,
         account=MATCHER,
-        rest_api=RestApi(port=0),
+        rest_api=RestApi(port=0, workers=workers),
         trading=trading,
         max_active_orders=MAX_ORDERS,
     )
-    running = await start_matcher(settings, GenerousNode())
+    running = await start_matcher(settings, GenerousNode(), listening(settings))
     await running.matcher.working()
     print(f"port {running.port}", flush=True)
     await running.matcher.ended()
 
 
 if __name__ == "__main__":
-    run_program(lambda: serve(Path(sys.argv[1])))
+    run_program(lambda: serve(Path(sys.argv[1]), int(sys.argv[2])))

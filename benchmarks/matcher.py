@@ -1,15 +1,17 @@
 """How many orders a second the matcher takes: ``python benchmarks/matcher.py``.
 
-A matcher in a process of its own, with its journal on disk, gets orders that were signed before,
+A matcher in a process of its own, with its journal on disk and one worker before it
+(``rest-api.workers``, as ``soliton matcher init`` sets it up), gets orders that were signed before,
 over REST: first over 32 connections, half of them matching what rests, from a load generator on the
 same machine; then over one connection. Then the order book of depth 100 is asked for over and over.
-Prints orders a second, times, and the matcher's CPU for each, beside what the issue asks for; and
-how long the disk takes to confirm a write, below which no order on one connection can be.
+Prints orders a second, times, and the matcher's CPU for each, beside what the issue asks for; how
+long the disk takes to confirm a write, below which no order on one connection can be; and all of it
+once more for a matcher without workers.
 
 The 32 connections get several rounds, each with a new matcher: a host that others use as well makes
 a round slower and never faster, so that the fastest says most about the matcher, and how far apart
 they are says how much the host had to do with it. ``--count N`` for another number of orders,
-``--rounds N`` of rounds.
+``--rounds N`` of rounds, ``--workers N`` of workers.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ from soliton.crypto.keys import key_pair
 
 COUNT = 40_000
 ROUNDS = 3
+WORKERS = 1
 ONE_BY_ONE = 1_000
 DEPTH_SECONDS = 4.0
 ACCOUNTS = 100
@@ -62,16 +65,16 @@ class Server:
     port: int
 
     def cpu_seconds(self) -> float:
-        """CPU that the process and the one beside it have used so far."""
+        """CPU that the process and those around it have used so far."""
         return cpu_seconds(self.process.pid)
 
 
 @contextmanager
-def serving() -> Iterator[Server]:
+def serving(workers: int) -> Iterator[Server]:
     """A matcher with an empty journal, ended afterwards."""
     here = Path(__file__).parent
     with tempfile.TemporaryDirectory(dir=here.parent, prefix=".benchmark-") as directory:
-        program = [sys.executable, str(here / "_matcher_server.py"), directory]
+        program = [sys.executable, str(here / "_matcher_server.py"), directory, str(workers)]
         process = subprocess.Popen(program, stdout=subprocess.PIPE, text=True)
         try:
             assert process.stdout is not None
@@ -161,16 +164,15 @@ def load_many(server: Server, bodies: list[bytes]) -> Load:
     return load
 
 
-def main(count: int, rounds: int) -> None:
-    """Print the figures."""
-    bodies, single = make_bodies(count, "many"), make_bodies(ONE_BY_ONE, "one")
-    print(f"{count} orders, half of them matching, journal on disk, load by {tool()}")
-    print(f"the disk confirms a write in {disk_milliseconds():.2f} ms")
+def measure(workers: int, bodies: list[bytes], rounds: int) -> None:
+    """Print what a matcher with so many workers does."""
+    single = make_bodies(ONE_BY_ONE, "one")
+    print(f"\nwith {workers} workers" if workers else "\nwithout workers")
     loads = []
     for _ in range(rounds - 1):
-        with serving() as server:
+        with serving(workers) as server:
             loads.append(load_many(server, bodies))
-    with serving() as server:
+    with serving(workers) as server:
         loads.append(load_many(server, bodies))
         best = max(loads, key=lambda load: load.per_second)
         good = best.per_second >= BAR_PER_SECOND and best.p99_ms <= BAR_P99_MS
@@ -197,9 +199,19 @@ def main(count: int, rounds: int) -> None:
         )
 
 
+def main(count: int, rounds: int, workers: int) -> None:
+    """Print the figures."""
+    bodies = make_bodies(count, "many")
+    print(f"{count} orders, half of them matching, journal on disk, load by {tool()}")
+    print(f"the disk confirms a write in {disk_milliseconds():.2f} ms")
+    for number in dict.fromkeys((workers, 0)):
+        measure(number, bodies, rounds)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=COUNT)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--workers", type=int, default=WORKERS)
     arguments = parser.parse_args()
-    main(arguments.count, max(1, arguments.rounds))
+    main(arguments.count, max(1, arguments.rounds), arguments.workers)
