@@ -68,6 +68,18 @@ def test_init_makes_a_matcher_that_can_be_used(begun: Begun, tmp_path: Path) -> 
     assert matcher_settings(path, None, None).account == settings.account
 
 
+@pytest.mark.parametrize(("count", "workers"), [(1, 0), (2, 1), (64, 1)])
+def test_init_knows_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, workers: int
+) -> None:
+    monkeypatch.setattr("soliton.cli.matcher_commands.cores", lambda: count)
+    path = tmp_path / "m.conf"
+    assert call("init", "--config", path, "--data-dir", tmp_path).exit_code == 0
+    assert matcher_settings(path, None, None).rest_api.workers == workers
+    more = matcher_settings(path, None, None, {"rest-api.workers": 3})
+    assert more.rest_api.workers == 3
+
+
 def test_init_prints_the_key_once(tmp_path: Path) -> None:
     path = tmp_path / "m.conf"
     text = call("init", "--network", "waves-testnet", "--config", path, "--data-dir", tmp_path)

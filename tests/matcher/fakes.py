@@ -172,10 +172,10 @@ class FakeCore:
         for listener in self._listeners:
             listener.on_events(self._offset, self.time, events)
 
-    async def place(self, order: Order, *, market: bool) -> None:
+    async def place(self, order: Order, *, market: bool, is_signed: bool | None = None) -> None:
         if self.fail_with is not None:
             raise self.fail_with
-        if not orders.signature_is_valid(order):
+        if not (orders.signature_is_valid(order) if is_signed is None else is_signed):
             raise MatcherError(
                 errors.ORDER_INVALID_SIGNATURE, id=base58.encode(order.id), details="wrong"
             )
@@ -442,7 +442,7 @@ class Api:
             "query_string": query.encode(),
             "headers": list(given.items()),
         }
-        return await exchange(self.app, scope, body, breaks_off=breaks_off)
+        return await exchange(self.app.door, scope, body, breaks_off=breaks_off)
 
     async def place(self, order: Order) -> Reply:
         return await self("POST /matcher/orderbook", orders.to_json(order))

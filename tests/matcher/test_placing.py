@@ -63,9 +63,11 @@ async def matcher(tmp_path: Path, node: FakeNode) -> AsyncIterator[Matcher]:
         yield matcher
 
 
-async def refusal(matcher: Matcher, order: Order, *, market: bool = False) -> errors.ErrorKind:
+async def refusal(
+    matcher: Matcher, order: Order, *, market: bool = False, is_signed: bool | None = None
+) -> errors.ErrorKind:
     with pytest.raises(MatcherError) as caught:
-        await matcher.place(order, market=market)
+        await matcher.place(order, market=market, is_signed=is_signed)
     return caught.value.kind
 
 
@@ -169,8 +171,36 @@ async def test_a_price_mode_that_is_not_the_matchers_breaks_the_signature(
     right = make_order(ALICE, Side.SELL, COIN, PRICE, version=4)
     fixed = msgspec.structs.replace(right, price_mode=PriceMode.FIXED_DECIMALS, proofs=())
     fixed = sign(build(fixed), ALICE.private_key)
-    assert await refusal(matcher, fixed) is errors.ORDER_INVALID_SIGNATURE
+    # True as a signature of what was sent, which is not what would be executed.
+    for is_signed in (None, True):
+        kind = await refusal(matcher, fixed, is_signed=is_signed)
+        assert kind is errors.ORDER_INVALID_SIGNATURE
     await matcher.place(right, market=False)
+
+
+async def test_what_somebody_else_says_about_a_signature(matcher: Matcher, node: FakeNode) -> None:
+    """It stands for the check of one signature, and for nothing else."""
+    node.scripted.add(address_of(BOB))
+    right = make_order(ALICE, Side.SELL, COIN, PRICE)
+    forged = msgspec.structs.replace(right, proofs=(bytes(64),))
+    twice = msgspec.structs.replace(right, proofs=right.proofs * 2)
+    of_nobody = build(
+        msgspec.structs.replace(
+            make_order(ALICE, Side.SELL, COIN, PRICE, version=4), eip712_signature=bytes(65)
+        )
+    )
+    assert of_nobody.sender_public_key == b""
+    wrong = [(forged, None), (forged, False), (right, False), (twice, True), (of_nobody, True)]
+    for order, is_signed in wrong:
+        kind = await refusal(matcher, order, is_signed=is_signed)
+        assert kind is errors.ORDER_INVALID_SIGNATURE, is_signed
+    await matcher.place(right, market=False, is_signed=True)
+    scripted = make_order(BOB, Side.SELL, COIN, PRICE + 1)
+    node.script_answer = ScriptAnswer(ScriptFault.DENIED)
+    kind = await refusal(matcher, scripted, is_signed=True)
+    assert kind is errors.ACCOUNT_SCRIPT_DENIED_ORDER
+    node.script_answer = ScriptAnswer()
+    await matcher.place(scripted, market=False, is_signed=False)
 
 
 async def test_versions_follow_the_chain(matcher: Matcher, node: FakeNode) -> None:

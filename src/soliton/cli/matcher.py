@@ -88,6 +88,9 @@ def account_file_command(path: Path, seed_format: str, account_nonce: int | None
 @_NODE_URL
 @click.option("--host", help="Address to listen on.")
 @click.option("--port", type=int, help="Port to listen on.")
+@click.option(
+    "--workers", type=int, help="Processes that read what clients send before the matcher has to."
+)
 def run_command(
     config: Path | None,
     network: str | None,
@@ -95,12 +98,18 @@ def run_command(
     node_url: str | None,
     host: str | None,
     port: int | None,
+    workers: int | None,
 ) -> None:
     """Run the matcher until a signal ends it."""
     from soliton.cli.matcher_commands import matcher_settings
     from soliton.cli.matcher_run import run_matcher
 
-    overrides = {"rest-api.address": host, "rest-api.port": port, "node.url": node_url}
+    overrides = {
+        "rest-api.address": host,
+        "rest-api.port": port,
+        "rest-api.workers": workers,
+        "node.url": node_url,
+    }
     run_matcher(matcher_settings(config, network, data_dir, overrides))
 
 

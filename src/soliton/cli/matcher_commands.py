@@ -25,6 +25,7 @@ from soliton.chain.addresses import address_text, from_public_key
 from soliton.chain.networks.model import Network
 from soliton.chain.networks.sections import Section
 from soliton.crypto import base58
+from soliton.crypto.curve25519 import cores
 from soliton.crypto.errors import Base58Error
 from soliton.crypto.keys import account_seed, key_pair_from_account_seed
 from soliton.errors import InputError
@@ -65,6 +66,9 @@ soliton {{
     rest-api {{
       address = "127.0.0.1"
       port = 6886
+      # Processes that read what clients send, and check the signatures of orders, before the
+      # matcher has to: one, where there is more than one core and there are many clients.
+      workers = {workers}
       # The hash of the API key that `soliton matcher init` printed.
       api-key-hashes = ["{key_hash}"]
     }}
@@ -151,6 +155,7 @@ def run_init(network: str, data_dir: Path | None, config: Path | None, node_url:
         seed=base64.b64encode(seed).decode(),
         node=node_url,
         key_hash=api_key_hash_text(api_key),
+        workers=int(cores() > 1),
     )
     try:
         directory.mkdir(parents=True, exist_ok=True)

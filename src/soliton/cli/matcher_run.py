@@ -10,8 +10,9 @@ import asyncio
 import logging
 
 from soliton.cli.run import call_on_signals, run_program
+from soliton.matcher import run
 from soliton.matcher.http_client import HttpNodeClient
-from soliton.matcher.run import RunningMatcher, start_matcher
+from soliton.matcher.run import Listening, RunningMatcher, start_matcher
 from soliton.matcher.settings import MatcherSettings
 
 _log = logging.getLogger(__name__)
@@ -26,7 +27,7 @@ async def _serve(settings: MatcherSettings) -> None:
     stopped = asyncio.Event()
     call_on_signals(stopped.set)
     node = HttpNodeClient(settings.node, settings.network.chain_id)
-    running = await start_matcher(settings, node)
+    running = await start_matcher(settings, node, listening(settings))
     _log.info("matcher on http://%s:%d, node %s", running.host, running.port, settings.node.url)
     ended = asyncio.create_task(running.matcher.ended())
     waiting = asyncio.create_task(stopped.wait())
@@ -39,6 +40,15 @@ async def _serve(settings: MatcherSettings) -> None:
         waiting.cancel()
         telling.cancel()
         await running.stop()
+
+
+def listening(settings: MatcherSettings) -> Listening:
+    """How a matcher with these settings gets its requests."""
+    if settings.rest_api.workers:
+        from soliton.cli import matcher_workers
+
+        return matcher_workers.listen
+    return run.listen
 
 
 async def _tell_when_working(running: RunningMatcher) -> None:

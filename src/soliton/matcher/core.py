@@ -82,8 +82,12 @@ class MatcherCore(Protocol):
     def now(self) -> int:
         """The time in milliseconds."""
 
-    async def place(self, order: Order, *, market: bool) -> None:
-        """Take an order; returns when the journal has it and the engine has processed it."""
+    async def place(self, order: Order, *, market: bool, is_signed: bool | None = None) -> None:
+        """Take an order; returns when the journal has it and the engine has processed it.
+
+        ``is_signed`` is whether its ``signature_to_verify`` is valid, where somebody has looked
+        already.
+        """
 
     async def cancel(self, order_id: bytes, owner: Address, source: CancelSource) -> None:
         """Cancel an order of an account; returns when the engine has done so."""

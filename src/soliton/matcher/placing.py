@@ -93,17 +93,23 @@ class Placing:
 
     # --- placing ----------------------------------------------------------------------------------
 
-    async def place(self, order: Order, accounts: Accounts, *, market: bool) -> None:
-        """Take an order; returns when the engine has processed it.
+    async def place(
+        self, order: Order, accounts: Accounts, *, market: bool, is_signed: bool | None
+    ) -> None:
+        """Take an order; returns when the engine has processed it. ``is_signed`` as
+        ``MatcherCore.place``.
 
         Raises ``MatcherError`` or ``NodeUnavailable``; then nothing is set aside for it.
         """
-        order = in_asset_decimals(order)
+        given, order = order, in_asset_decimals(order)
+        if order is not given:
+            # What was signed is something else.
+            is_signed = None
         if not self._chain.knows(order):
             await self._learn(order)
         fees = self._check(order)
         owner = from_public_key(order.sender_public_key, order.chain_id)
-        await self._check_sender(order, accounts.get(owner), accounts)
+        await self._check_sender(order, accounts.get(owner), accounts, is_signed)
         # The account may have been let go meanwhile; from here on it is held.
         account = accounts.get(owner)
         check_order_count(len(account.balances.orders) + len(account.queued), self._placement)
@@ -183,7 +189,9 @@ class Placing:
             ),
         )
 
-    async def _check_sender(self, order: Order, account: Account, accounts: Accounts) -> None:
+    async def _check_sender(
+        self, order: Order, account: Account, accounts: Accounts, is_signed: bool | None
+    ) -> None:
         """The signature, or all scripts that have a say."""
         scripted = account.scripted
         if scripted is None:
@@ -192,8 +200,11 @@ class Placing:
             check_script_version(order)
         else:
             claim = signature_to_verify(order)
-            if claim is not None and not await self._signatures.check(*claim):
-                raise forged(order)
+            if claim is not None:
+                if is_signed is None:
+                    is_signed = await self._signatures.check(*claim)
+                if not is_signed:
+                    raise forged(order)
         smart = self._chain.scripted(order)
         if not scripted and not smart:
             return

@@ -6,25 +6,45 @@ programs that have a matcher in them (``soliton.cli``, ``soliton.devnet``).
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from soliton.matcher.node_client import NodeClient
 from soliton.matcher.rest.app import build_app
 from soliton.matcher.rest.application import Application
 from soliton.matcher.service import Matcher
 from soliton.matcher.settings import MatcherSettings
 from soliton.matcher.stores import open_journal, open_snapshots
-from soliton.web.server import RunningServer, ServerLimits, serve
+from soliton.web.server import ServerLimits, serve
 
 CONNECTIONS = 12_000
 """WebSocket connections stay open: so many, and requests besides."""
+SERVER_LIMITS = ServerLimits(connections=CONNECTIONS)
 NOT_DURABLE = "never"
 
 
+class RunningService(Protocol):
+    """What listens for a matcher."""
+
+    host: str
+    port: int
+
+    async def stop(self) -> None:
+        """Take no more requests."""
+
+
+class Listening(Protocol):
+    """How a matcher gets its requests."""
+
+    async def __call__(self, matcher: Matcher) -> tuple[Application, RunningService]:
+        """Listen for a matcher; raises ``EnvironmentProblem``."""
+
+
 class RunningMatcher:
-    """A matcher and its server, until ``stop``."""
+    """A matcher and what listens for it, until ``stop``."""
 
     __slots__ = ("_interface", "_server", "host", "matcher", "port")
 
-    def __init__(self, matcher: Matcher, interface: Application, server: RunningServer) -> None:
+    def __init__(self, matcher: Matcher, interface: Application, server: RunningService) -> None:
         self.matcher = matcher
         self._interface = interface
         self._server = server
@@ -38,7 +58,17 @@ class RunningMatcher:
         await self.matcher.stop()
 
 
-async def start_matcher(settings: MatcherSettings, node: NodeClient) -> RunningMatcher:
+async def listen(matcher: Matcher) -> tuple[Application, RunningService]:
+    """Listen in this process."""
+    interface = build_app(matcher)
+    where = matcher.settings.rest_api
+    server = await serve(interface.door, where.address, where.port, SERVER_LIMITS, websocket=True)
+    return interface, server
+
+
+async def start_matcher(
+    settings: MatcherSettings, node: NodeClient, listen: Listening = listen
+) -> RunningMatcher:
     """Start a matcher; it answers at once, and takes orders as soon as it has recovered.
 
     Raises what its stores raise when they cannot be opened, and ``EnvironmentProblem`` for an
@@ -52,11 +82,8 @@ async def start_matcher(settings: MatcherSettings, node: NodeClient) -> RunningM
     except BaseException:
         await journal.close()
         raise
-    limits = ServerLimits(connections=CONNECTIONS)
-    where = settings.rest_api.address, settings.rest_api.port
-    interface = build_app(matcher)
     try:
-        server = await serve(interface, *where, limits, websocket=True)
+        interface, server = await listen(matcher)
     except BaseException:
         await matcher.stop()
         raise

@@ -370,13 +370,13 @@ class Matcher:
 
     # --- orders -----------------------------------------------------------------------------------
 
-    async def place(self, order: Order, *, market: bool) -> None:
+    async def place(self, order: Order, *, market: bool, is_signed: bool | None = None) -> None:
         """As ``MatcherCore.place``."""
         accounts = self._require_accounts()
         if self.database.unwritten > MAX_UNWRITTEN:
             raise MatcherError(errors.CAN_NOT_PERSIST_EVENT)
         try:
-            await self._placing.place(order, accounts, market=market)
+            await self._placing.place(order, accounts, market=market, is_signed=is_signed)
         except NodeUnavailable as error:
             _log.warning("an order could not be checked: %s", error)
             raise MatcherError(errors.WAVES_NODE_CONNECTION_BROKEN) from error

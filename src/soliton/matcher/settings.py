@@ -33,6 +33,7 @@ from soliton.web.clock import wall_clock
 
 MATCHER_PORT: Final = 6886
 MAX_PORT: Final = 65_535
+MAX_WORKERS: Final = 64
 MAX_SEED_CHARS: Final = 4_096
 MAX_COUNT: Final = 1_000_000_000
 API_KEY_HASH_LENGTH: Final = 32
@@ -82,6 +83,8 @@ class RestApi(msgspec.Struct, frozen=True):
     request_timeout_ms: int = 20_000
     max_body_bytes: int = 100_000
     limits: Limits = Limits()
+    workers: int = 0
+    """Processes that stand before the matcher and read what clients send."""
 
     def check_api_key(self, key: str) -> bool:
         """Whether ``key`` is a configured one, in a time that does not depend on its value."""
@@ -278,6 +281,7 @@ def _rest_api(section: Section) -> RestApi:
         request_timeout_ms=section.duration_ms("request-timeout", 20_000),
         max_body_bytes=section.whole("max-body-bytes", 100_000, 1_000, MAX_COUNT),
         limits=_limits(section.section("limits")),
+        workers=section.whole("workers", 0, 0, MAX_WORKERS),
     )
 
 

@@ -47,8 +47,9 @@ def refusals(world: World, count: int = 20) -> None:
     eventually(lambda: world.notes.refused.total() >= goal, "refused orders")
 
 
-def test_a_matcher_is_killed_under_load(world: World) -> None:
-    world.start_matcher("one")
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_matcher_is_killed_under_load(world: World, workers: int) -> None:
+    world.start_matcher("one", workers=workers)
     with world.trading(1):
         for _ in range(ROUNDS):
             progress(world)
@@ -58,7 +59,20 @@ def test_a_matcher_is_killed_under_load(world: World) -> None:
         progress(world)
     world.settled("one")
     world.matchers["one"].close()
-    print(f"\n{ROUNDS} kills with torn tails: {world.check('one')}")
+    print(f"\n{ROUNDS} kills with torn tails, {workers} workers: {world.check('one')}")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="children of another process")
+def test_a_worker_is_killed_under_load(world: World) -> None:
+    world.start_matcher("one", workers=1)
+    with world.trading(5):
+        for _ in range(ROUNDS):
+            progress(world)
+            world.kill_workers("one")
+        progress(world)
+    world.settled("one")
+    world.matchers["one"].close()
+    print(f"\n{ROUNDS} workers killed: {world.check('one')}")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of another process")
@@ -107,7 +121,7 @@ def test_a_master_is_killed_and_a_standby_goes_on(world: World, broker: Broker) 
         return f"{{ type = kafka, kafka {{ {kafka} }} }}"
 
     world.start_matcher("one", queue("one"))
-    world.start_matcher("two", queue("two"), wait=False)
+    world.start_matcher("two", queue("two"), wait=False, workers=1)
     master, standby = "one", "two"
     with world.trading(3):
         for _ in range(ROUNDS):

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import hashlib
 import json
+import os
 import random
 import resource
 import signal
@@ -69,7 +70,7 @@ soliton {{
     account-storage.in-mem.seed-in-base-64 = "dGhlIG1hdGNoZXIgb2YgdGhlIGZhdWx0IHJ1bnM="
     node {{ url = "{node}", poll-interval = 200ms }}
     price-assets = ["{usd}"]
-    rest-api {{ port = {port}, api-key-hashes = ["{key_hash}"] }}
+    rest-api {{ port = {port}, api-key-hashes = ["{key_hash}"], workers = {workers} }}
     address-actor.max-active-orders = 100000
     snapshots-interval = 1500
     exchange-transaction-broadcast.interval = 1s
@@ -132,6 +133,14 @@ class World:
         node.wait_for("Ready.")
         return node
 
+    def kill_workers(self, name: str) -> None:
+        """End those of a matcher."""
+        process_id = self.matchers[name].process.pid
+        children = Path(f"/proc/{process_id}/task/{process_id}/children").read_text().split()
+        for child in map(int, children):
+            if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
+                os.kill(child, signal.SIGKILL)
+
     def kill_node(self) -> None:
         """End it as a crash would, and start it again."""
         self.node.kill()
@@ -175,8 +184,10 @@ class World:
         found: int = call(f"{self.node_url}/assets/balance/{where}").json()["balance"]
         return found
 
-    def start_matcher(self, name: str, queue: str = "{}", *, wait: bool = True) -> Program:
-        """Start a matcher, or start it again after its end."""
+    def start_matcher(
+        self, name: str, queue: str = "{}", *, wait: bool = True, workers: int = 0
+    ) -> Program:
+        """Start a matcher, or start it again, as the first time, after its end."""
         if name not in self._configs:
             path, port = self._directory / f"{name}.conf", free_port()
             text = _CONFIG.format(
@@ -186,6 +197,7 @@ class World:
                 port=port,
                 key_hash=api_key_hash_text(API_KEY),
                 queue=queue,
+                workers=workers,
             )
             path.write_text(text)
             self._configs[name] = path, port
@@ -297,7 +309,7 @@ class World:
             if told.get("error") == ORDER_DUPLICATE.code:
                 # The client has sent it once more when its connection broke.
                 self.notes.unknown.add(order.id)
-            elif answer.status == 503:
+            elif answer.status >= 500:
                 self.notes.unknown.add(order.id)
                 number = (number + 1) % len(clients)
                 await asyncio.sleep(0.05)

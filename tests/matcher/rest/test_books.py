@@ -73,7 +73,7 @@ def at_once(app: QuickApplication, query: bytes, headers: dict[bytes, bytes]) ->
 
 async def test_an_answer_is_kept_until_the_book_changes() -> None:
     api = await busy()
-    app = api.app
+    app = api.app.door
     assert isinstance(app, QuickApplication)
 
     def kept(query: bytes = b"", headers: dict[bytes, bytes] | None = None) -> WholeAnswer | None:
@@ -98,8 +98,8 @@ async def test_as_many_spellings_as_anybody_likes_are_not_kept() -> None:
     api = await busy()
     for number in range(40):
         await api(f"GET {BOOK}?depth={number}")
-    assert isinstance(api.app, QuickApplication)
-    found = [at_once(api.app, b"depth=%d" % number, {}) for number in range(40)]
+    assert isinstance(api.app.door, QuickApplication)
+    found = [at_once(api.app.door, b"depth=%d" % number, {}) for number in range(40)]
     assert sum(each is not None for each in found) == 16
 
 

@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 
 import pytest
 
-from soliton.matcher.rest.application import Application
+from soliton.matcher.rest.door import OVER_LIMIT, Door
 from soliton.matcher.settings import Limits, RestApi
 from soliton.web.budgets import Budgets
 from soliton.web.tallies import Tallies
@@ -24,18 +24,18 @@ class Clock:
         return self.now
 
 
-def limited(clock: Clock, *, local_clients: bool = False) -> Application:
-    """An application where each client may send one request a second, and save up two."""
+def limited(clock: Clock, *, local_clients: bool = False) -> Door:
+    """A door where each client may send one request a second, and save up two."""
     limits = Limits(requests_per_second=1, burst=BURST, local_clients=local_clients)
-    app = Api(FakeCore(rest_api=RestApi(limits=limits))).app
-    assert app._budgets is not None
-    app._budgets = Budgets(1, BURST, Tallies(), clock)
-    return app
+    door = Api(FakeCore(rest_api=RestApi(limits=limits))).app.door
+    assert door._budgets is not None
+    door._budgets = Budgets(1, BURST, Tallies(), clock)
+    return door
 
 
-def status_of(app: Application, host: str) -> int:
+def status_of(door: Door, host: str) -> int:
     """That of an answer, 200 for one that is not there at once."""
-    answer = app.answer_at_once("GET", b"/matcher", b"", {}, b"", host)
+    answer = door.answer_at_once("GET", b"/matcher", b"", {}, b"", host)
     if isinstance(answer, WholeAnswer):
         return answer.status
     assert isinstance(answer, Coroutine)
@@ -45,27 +45,27 @@ def status_of(app: Application, host: str) -> int:
 
 def test_who_sends_too_much_is_told_when_to_come_again() -> None:
     clock = Clock()
-    app = limited(clock)
-    statuses = [status_of(app, SOMEBODY) for _ in range(5)]
+    door = limited(clock)
+    statuses = [status_of(door, SOMEBODY) for _ in range(5)]
     assert statuses == [200, 200, 200, 429, 429]
-    refused = app.answer_at_once("GET", b"/matcher", b"", {}, b"", SOMEBODY)
+    refused = door.answer_at_once("GET", b"/matcher", b"", {}, b"", SOMEBODY)
     assert isinstance(refused, WholeAnswer)
     assert dict(refused.headers)[b"retry-after"] == b"1"
     assert dict(refused.headers)[b"access-control-allow-origin"] == b"*"
-    assert [status_of(app, ANOTHER), status_of(app, LOCAL)] == [200, 200]
+    assert [status_of(door, ANOTHER), status_of(door, LOCAL)] == [200, 200]
     clock.now += 1
-    assert [status_of(app, SOMEBODY) for _ in range(2)] == [200, 429]
-    assert app.over_limit == 4
+    assert [status_of(door, SOMEBODY) for _ in range(2)] == [200, 429]
+    assert door._tallies.sum(OVER_LIMIT) == 4
 
 
 def test_clients_on_this_machine_count_where_the_operator_wants_it() -> None:
     for local_clients, last in ((False, 200), (True, 429)):
-        app = limited(Clock(), local_clients=local_clients)
-        assert [status_of(app, LOCAL) for _ in range(4)][-1] == last
+        door = limited(Clock(), local_clients=local_clients)
+        assert [status_of(door, LOCAL) for _ in range(4)][-1] == last
 
 
 async def test_the_same_for_requests_that_come_in_pieces() -> None:
-    app = limited(Clock())
+    door = limited(Clock())
     scope: Message = {
         "type": "http",
         "method": "GET",
@@ -75,13 +75,13 @@ async def test_the_same_for_requests_that_come_in_pieces() -> None:
         "headers": [],
         "client": (SOMEBODY, 40_000),
     }
-    replies = [await exchange(app, scope, b"") for _ in range(4)]
+    replies = [await exchange(door, scope, b"") for _ in range(4)]
     assert [reply.status for reply in replies] == [200, 200, 200, 429]
 
 
 async def test_messages_over_websockets_wait_to_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, sent = Clock(), 6
-    app = limited(clock)
+    door = limited(clock)
     coming: list[Message] = [{"type": "websocket.connect"}]
     coming += [{"type": "websocket.receive", "text": "{}"}] * sent
     coming += [{"type": "websocket.disconnect"}]
@@ -101,9 +101,9 @@ async def test_messages_over_websockets_wait_to_be_read(monkeypatch: pytest.Monk
     async def send(_message: Message) -> None:
         raise AssertionError("nothing is sent here")
 
-    monkeypatch.setattr(app, "_sockets", sockets)
-    monkeypatch.setattr("soliton.matcher.rest.application.asyncio.sleep", sleep)
-    await app({"type": "websocket", "client": (SOMEBODY, 40_000)}, receive, send)
+    monkeypatch.setattr(door, "_sockets", sockets)
+    monkeypatch.setattr("soliton.matcher.rest.door.asyncio.sleep", sleep)
+    await door({"type": "websocket", "headers": [], "client": (SOMEBODY, 40_000)}, receive, send)
     assert [at for kind, at in read if kind == "websocket.receive"] == [
         100,
         100,
@@ -113,12 +113,12 @@ async def test_messages_over_websockets_wait_to_be_read(monkeypatch: pytest.Monk
         103,
     ]
     assert (read[0], read[-1]) == (("websocket.connect", 100), ("websocket.disconnect", 103))
-    assert status_of(app, SOMEBODY) == 429
+    assert status_of(door, SOMEBODY) == 429
 
 
 @pytest.mark.parametrize(("per_second", "bounded"), [(0, False), (10_000, True)])
 def test_none_and_the_usual_limit(per_second: int, *, bounded: bool) -> None:
-    app = Api(FakeCore(rest_api=RestApi(limits=Limits(requests_per_second=per_second)))).app
-    assert (app._budgets is not None) is bounded
+    door = Api(FakeCore(rest_api=RestApi(limits=Limits(requests_per_second=per_second)))).app.door
+    assert (door._budgets is not None) is bounded
     # A market maker's four seconds at 4,000 requests, in no time.
-    assert {status_of(app, SOMEBODY) for _ in range(16_000)} == {200}
+    assert {status_of(door, SOMEBODY) for _ in range(16_000)} == {200}

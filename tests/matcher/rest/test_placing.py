@@ -164,7 +164,7 @@ async def test_an_asset_of_another_length_is_unknown() -> None:
 
 
 async def test_a_body_that_never_comes_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("soliton.matcher.rest.application._SLOW_BODY_SECONDS", 0.01)
+    monkeypatch.setattr("soliton.matcher.rest.door._SLOW_BODY_SECONDS", 0.01)
     sent: list[Message] = []
 
     async def receive() -> Message:
@@ -182,7 +182,7 @@ async def test_a_body_that_never_comes_is_not_waited_for(monkeypatch: pytest.Mon
         "headers": [(b"content-length", b"5")],
     }
     async with asyncio.timeout(5):
-        await Api().app(scope, receive, send)
+        await Api().app.door(scope, receive, send)
     assert sent[0]["status"] == 408
 
 

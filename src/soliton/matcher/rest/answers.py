@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from soliton.matching.errors import ErrorKind, MatcherError, Param
+from soliton.matching.errors import UNEXPECTED_ERROR, ErrorKind, MatcherError, Param
 from soliton.web.types import Headers
 
 JSON: Final = b"application/json"
@@ -113,6 +113,10 @@ def error_envelope(error: MatcherError, word: str) -> Answer:
     """A refusal as most routes give it."""
     body = {"success": False, "status": word, "result": None, **error.to_json()}
     return Answer(encode_json(body), error.status)
+
+
+FAULT: Final = error_envelope(MatcherError(UNEXPECTED_ERROR), "WavesNodeUnavailable")
+"""What is said where the fault is ours."""
 
 
 def flat_error(error: MatcherError, word: str) -> Answer:

@@ -22,25 +22,26 @@ from soliton.matcher.rest import (
 )
 from soliton.matcher.rest.application import Application
 from soliton.matcher.rest.books import DEPTH_ROUTE, BookAnswers
+from soliton.matcher.rest.door import FAILURES, OVER_LIMIT, REQUESTS
 from soliton.matcher.rest.history import SIGNED_ORDER_ROUTE
 from soliton.matcher.rest.metrics import figure
 from soliton.matcher.rest.routes import Route
 from soliton.matcher.websocket.hub import Hub
 from soliton.web.exposition import COUNTER, GAUGE, Figure
+from soliton.web.tallies import Tallies
 
 
-def build_app(core: MatcherCore) -> Application:
-    """The application that a server serves; it listens to the matcher from now on."""
+def build_app(
+    core: MatcherCore, tallies: Tallies | None = None, *, behind: bool = False
+) -> Application:
+    """The application of a matcher; it listens to that from now on. ``behind`` as for ``Door``."""
     data, kept, hub = MarketData(core), BookAnswers(), Hub(core)
     for listener in (data, kept, hub):
         core.subscribe(listener)
-    application: Application | None = None
+    shared = tallies or Tallies()
 
     def figures() -> list[Figure]:
-        requests = failures = limited = 0
-        if application is not None:
-            requests, failures = application.requests, application.failures
-            limited = application.over_limit
+        requests, limited, failures = map(shared.sum, (REQUESTS, OVER_LIMIT, FAILURES))
         return [
             figure("soliton_matcher_requests_total", COUNTER, "requests answered", requests),
             figure("soliton_matcher_failures_total", COUNTER, "faults of ours", failures),
@@ -50,8 +51,8 @@ def build_app(core: MatcherCore) -> Application:
         ]
 
     routes = documented_routes(data, hub, metrics.metrics_route(figures))
-    application = Application(core, (*routes, *pages.page_routes(routes)), kept, hub)
-    return application
+    all_routes = (*routes, *pages.page_routes(routes))
+    return Application(core, all_routes, kept, hub, shared, behind=behind)
 
 
 def documented_routes(data: MarketData, hub: Hub, *more: Route) -> tuple[Route, ...]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from soliton.chain.orders import Order
 from soliton.matcher.core import MatcherCore
 from soliton.matcher.rest.answers import Answer, encode_json, flat_error
 from soliton.matcher.rest.order_json import order_json, read_order
@@ -19,20 +20,40 @@ from soliton.matcher.rest.routes import Route
 from soliton.matcher.rest.samples import ORDER, PLACED
 from soliton.matching.errors import CAN_NOT_PERSIST_EVENT, MatcherError
 
+PLACE_PATH: Final = b"/matcher/orderbook"
+"""Where nearly all orders go."""
+
 
 async def place_answer(
     core: MatcherCore, headers: dict[bytes, bytes], body: bytes, *, market: bool
 ) -> Answer:
     """Place the order in a body; the answer comes when the journal has it and the book knows it."""
+    order = posted_order(headers, body, core.settings.network.chain_id)
+    return await refused(core, order, market=market) or placed(order)
+
+
+def posted_order(headers: dict[bytes, bytes], body: bytes, chain_id: int) -> Order:
+    """The order that somebody posts; raises ``Refusal``."""
     check_content_type(headers)
-    order = read_order(body, core.settings.network.chain_id)
+    return read_order(body, chain_id)
+
+
+async def refused(
+    core: MatcherCore, order: Order, *, market: bool, is_signed: bool | None = None
+) -> Answer | None:
+    """Place an order; what is said if it is refused. ``is_signed`` as ``MatcherCore.place``."""
     try:
-        await core.place(order, market=market)
+        await core.place(order, market=market, is_signed=is_signed)
     except MatcherError as error:
         stored = error.kind is not CAN_NOT_PERSIST_EVENT
         return flat_error(error, "OrderRejected" if stored else "WavesNodeUnavailable")
-    placed = {"success": True, "status": "OrderAccepted", "message": order_json(order)}
-    return Answer(encode_json(placed))
+    return None
+
+
+def placed(order: Order) -> Answer:
+    """What is said about an order that was taken."""
+    words = {"success": True, "status": "OrderAccepted", "message": order_json(order)}
+    return Answer(encode_json(words))
 
 
 async def place_limit_order(request: Request) -> Answer:

@@ -1,0 +1,239 @@
+"""The door of a matcher's interface: everything between a connection and the answer of a route.
+
+What lives here: limits on what a client sends and how often, bodies, the headers of all answers.
+What does not: sockets and HTTP parsing (``soliton.web``), answers (``application``, and ``front``
+in a process that stands before the matcher).
+
+Source: wavesplatform/matcher
+``dex/src/main/scala/com/wavesplatform/dex/api/http/CompositeHttpService.scala``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from typing import Final, NamedTuple, Protocol, cast
+
+from soliton.matcher.rest.answers import BODY_TOO_SLOW, TEXT, TOO_LARGE, Answer
+from soliton.matcher.settings import RestApi
+from soliton.web.bodies import BodyTooLongError, ClientGoneError, read_body
+from soliton.web.budgets import Budgets
+from soliton.web.clients import LOCAL, client_key
+from soliton.web.tallies import Tallies
+from soliton.web.types import (
+    AsgiApplication,
+    Headers,
+    LaterAnswer,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    SoonAnswer,
+    WholeAnswer,
+)
+
+REQUESTS, OVER_LIMIT, FAILURES = range(3)
+"""What all processes of a matcher count together, as numbers of their tallies."""
+CLIENT_HEADER: Final = b"x-soliton-client"
+"""Whose request it is. Only the door behind those of other processes believes it."""
+_SLOW_BODY_SECONDS: Final = 20.0
+_LENGTH_DIGITS: Final = 9
+_PREFLIGHT_HEADERS: Final = b"Authorization, Content-Type, X-Requested-With, Timestamp, Signature"
+_TOO_MANY_STATUS: Final = 429
+_TOO_MANY: Final = b"This client has sent more requests than it may; see Retry-After."
+_WITH_BODY: Final = ("POST", "PUT", "DELETE")
+
+SomeAnswer = WholeAnswer | SoonAnswer | LaterAnswer
+
+
+class Asked(NamedTuple):
+    """A request within its limits. Names of headers are in lower case; ``host`` is the address of
+    the client.
+    """
+
+    method: str
+    path: bytes
+    query: bytes
+    headers: dict[bytes, bytes]
+    body: bytes
+    host: str
+
+
+class Responder(Protocol):
+    """What answers requests that have been let in."""
+
+    def respond(self, asked: Asked) -> SomeAnswer:
+        """The answer, or what will give it; raises nothing, and neither does that."""
+
+
+class Door:
+    """An ASGI application around a ``responder``; ``sockets`` takes the WebSocket connections.
+
+    One that is ``behind`` other doors hears from them who its clients are, and leaves to them to
+    count and limit requests.
+    """
+
+    def __init__(
+        self,
+        api: RestApi,
+        server_name: str,
+        responder: Responder,
+        tallies: Tallies,
+        sockets: AsgiApplication | None = None,
+        *,
+        behind: bool = False,
+    ) -> None:
+        self._responder = responder
+        self._sockets = sockets
+        self._tallies = tallies
+        self._behind = behind
+        self._max_body_bytes = api.max_body_bytes
+        self._budgets: Budgets | None = None
+        if api.limits.requests_per_second:
+            per_second, burst = api.limits.requests_per_second, api.limits.burst
+            self._budgets = Budgets(per_second, burst, tallies)
+        self._limits_local = api.limits.local_clients
+        self._common, self._preflight = _headers(api, server_name)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request; nothing but a cancellation ever leaves here."""
+        client = cast("tuple[str, int] | None", scope.get("client"))
+        host = client[0] if client else ""
+        headers = dict(cast("list[tuple[bytes, bytes]]", scope["headers"]))
+        if scope["type"] == "websocket":
+            if self._sockets is not None:
+                if self._behind:
+                    host = headers.get(CLIENT_HEADER, b"").decode("latin-1")
+                await self._sockets(scope, self._in_budget(host, receive), send)
+            return
+        method, path = cast("str", scope["method"]), cast("bytes", scope["raw_path"])
+        query = cast("bytes", scope["query_string"])
+        whole = self._over_limit(host, method)
+        if whole is None:
+            body: bytes | Answer = b""
+            if method in _WITH_BODY:
+                body = await self._body(headers, receive)
+            if isinstance(body, Answer):
+                whole = self.whole(body, method)
+            else:
+                asked = Asked(method, path, query, headers, body, host)
+                whole = await _all_of(self._responder.respond(asked))
+        await _send(whole, send)
+
+    def answer_at_once(
+        self,
+        method: str,
+        path: bytes,
+        query: bytes,
+        headers: dict[bytes, bytes],
+        body: bytes,
+        host: str,
+    ) -> SomeAnswer:
+        """The answer to a request that is all there."""
+        refusal = self._over_limit(host, method)
+        if refusal is not None:
+            return refusal
+        if len(body) > self._max_body_bytes:
+            return self.whole(TOO_LARGE, method)
+        return self._responder.respond(Asked(method, path, query, headers, body, host))
+
+    def whole(self, answer: Answer, method: str) -> WholeAnswer:
+        """The answer with all of its headers."""
+        headers = (
+            (b"content-type", answer.content_type),
+            (b"content-length", b"%d" % len(answer.body)),
+            *answer.headers,
+            *(self._preflight if method == "OPTIONS" else self._common),
+        )
+        return WholeAnswer(answer.status, headers, answer.body)
+
+    def count(self, number: int) -> None:
+        """One more of what is counted."""
+        self._tallies.own[number] += 1
+
+    def _over_limit(self, host: str, method: str) -> WholeAnswer | None:
+        """Count a request; the refusal of a client that has used up its budget, if it has."""
+        if self._behind:
+            return None
+        wait = self._pay(host)
+        self.count(REQUESTS if wait <= 0 else OVER_LIMIT)
+        if wait <= 0:
+            return None
+        later = (b"retry-after", b"%d" % math.ceil(wait))
+        return self.whole(Answer(_TOO_MANY, _TOO_MANY_STATUS, TEXT, (later,)), method)
+
+    def _pay(self, host: str) -> float:
+        """Charge a client for one request; or in how many seconds it may ask again."""
+        budgets, client = self._budgets, client_key(host)
+        if budgets is None or (client == LOCAL and not self._limits_local):
+            return 0.0
+        wait = budgets.wait(client)
+        if wait <= 0:
+            budgets.charge(client, 1)
+        return wait
+
+    def _in_budget(self, host: str, receive: Receive) -> Receive:
+        """What comes over a WebSocket, each message a request: more of it waits to be read."""
+
+        async def receive_in_time() -> Message:
+            message = await receive()
+            if message["type"] == "websocket.receive":
+                while (wait := self._pay(host)) > 0:  # noqa: ASYNC110 - its budget grows with time
+                    await asyncio.sleep(wait)
+            return message
+
+        return receive_in_time
+
+    async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes | Answer:
+        """The whole body, never more than the limit in memory; or why it is not taken."""
+        limit = self._max_body_bytes
+        declared = headers.get(b"content-length", b"0")
+        if len(declared) > _LENGTH_DIGITS or int(declared) > limit:
+            return TOO_LARGE
+        try:
+            async with asyncio.timeout(_SLOW_BODY_SECONDS):
+                return await read_body(receive, limit)
+        except BodyTooLongError:
+            return TOO_LARGE
+        except (TimeoutError, ClientGoneError):
+            return BODY_TOO_SLOW
+
+
+def _headers(api: RestApi, server_name: str) -> tuple[Headers, Headers]:
+    """The headers of every answer, and of those to ``OPTIONS``."""
+    common: Headers = ((b"matcher-http-server", server_name.encode("latin-1", "replace")),)
+    if not api.cors:
+        return common, common
+    common = (*common, (b"access-control-allow-origin", b"*"))
+    names = _PREFLIGHT_HEADERS
+    if api.api_key_different_host:
+        names += b", X-API-Key, api_key, X-User-Public-Key"
+    preflight = (
+        *common,
+        (b"access-control-allow-credentials", b"true"),
+        (b"access-control-allow-headers", names),
+        (b"access-control-allow-methods", b"OPTIONS, POST, PUT, GET, DELETE"),
+    )
+    return common, preflight
+
+
+async def _all_of(answer: SomeAnswer) -> WholeAnswer:
+    """The answer, when it is there."""
+    if isinstance(answer, WholeAnswer):
+        return answer
+    if not isinstance(answer, SoonAnswer):
+        return await answer
+    whole: asyncio.Future[WholeAnswer] = asyncio.get_running_loop().create_future()
+
+    def tell(given: WholeAnswer) -> None:
+        if not whole.done():
+            whole.set_result(given)
+
+    answer.begin(tell)
+    return await whole
+
+
+async def _send(answer: WholeAnswer, send: Send) -> None:
+    headers = list(answer.headers)
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.body", "body": answer.body})
