@@ -124,7 +124,7 @@ class Behind:
             await asyncio.gather(*(server.stop() for server in servers))
             for worker in self.workers:
                 worker.handover.close()
-                await worker.handover.lost.wait()
+                await asyncio.wait_for(worker.handover.lost.wait(), 10)
                 worker.upstream.close()
             self.gate.close()
 

@@ -48,6 +48,11 @@ async def eventually(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.001)
 
 
+async def end_of(worker: Handover) -> None:
+    """Wait until nobody takes its orders any more."""
+    await asyncio.wait_for(worker.lost.wait(), 10)
+
+
 class Desk:
     """Where orders are placed: each is taken at once, or waits for what the test says."""
 
@@ -111,7 +116,7 @@ async def worker(gate: OrderGate, path: str) -> AsyncIterator[Handover]:
     connected = await connect(path, UNKNOWN)
     yield connected
     connected.close()
-    await connected.lost.wait()
+    await end_of(connected)
 
 
 # --- orders ---------------------------------------------------------------------------------------
@@ -143,7 +148,7 @@ async def carried(sent: Sequence[tuple[Order, bool | None]]) -> list[tuple[Order
             told.hand(worker, order, is_signed)
         await told.until(len(sent))
         gate.close()
-        await worker.lost.wait()
+        await end_of(worker)
     assert {refusal for _, refusal in told.all} == {None}
     return desk.seen
 
@@ -240,7 +245,7 @@ async def test_workers_have_numbers_of_their_own(
     assert first.all == [(ORDERS[0].id, None)]
     assert second.all == [(ORDERS[1].id, Answer(b"no", 400))]
     another.close()
-    await another.lost.wait()
+    await end_of(another)
 
 
 # --- frames ---------------------------------------------------------------------------------------
@@ -255,8 +260,10 @@ class Wire:
 
     async def frame(self) -> list[list[object]]:
         """The next frame."""
-        length = int.from_bytes(await self.reader.readexactly(4), "big")
-        items: list[list[object]] = msgspec.msgpack.decode(await self.reader.readexactly(length))
+        async with asyncio.timeout(10):
+            length = int.from_bytes(await self.reader.readexactly(4), "big")
+            data = await self.reader.readexactly(length)
+        items: list[list[object]] = msgspec.msgpack.decode(data)
         return items
 
     async def is_ended(self) -> bool:
@@ -315,7 +322,7 @@ async def test_what_comes_in_one_turn_goes_in_groups(path: str, far: asyncio.Que
     told.hand(worker, ORDERS[-1])
     assert [len(await wire.frame()) for _ in range(2)] == [GROUP, 1]
     worker.close()
-    await worker.lost.wait()
+    await end_of(worker)
 
 
 async def test_one_byte_at_a_time(raw: Wire, desk: Desk) -> None:
@@ -431,7 +438,7 @@ async def test_without_the_matcher_nobody_knows(
     await eventually(lambda: len(desk.seen) == len(ORDERS))
     told.hand(worker, ORDERS[0])
     gate.close()
-    await worker.lost.wait()
+    await end_of(worker)
     assert sorted(told.all) == sorted((order.id, UNKNOWN) for order in [*ORDERS, ORDERS[0]])
     told.hand(worker, ORDERS[1])
     assert len(told.all) == len(ORDERS) + 1, "it was told by the call itself"
@@ -466,13 +473,13 @@ def test_an_end_in_the_same_turn_is_no_fault(
         first.close()
         for order in ORDERS[:count]:
             told.hand(first, order)
-        await first.lost.wait()
+        await end_of(first)
         for order in ORDERS[:count]:
             told.hand(second, order)
         await eventually(lambda: ORDERS[count - 1] in desk.placed)
         # Its outcomes are to be sent at the end of this turn.
         gate.close()
-        await second.lost.wait()
+        await end_of(second)
         await asyncio.sleep(0)
         assert len(told.all) == 2 * count
         return told.all
