@@ -22,7 +22,7 @@ from soliton.errors import EnvironmentProblem
 from soliton.web import workers
 from soliton.web.server import bind
 from soliton.web.tallies import CONNECTIONS
-from soliton.web.workers import Desk, Program, Workers, prepare, tell_ready, told_to_end
+from soliton.web.workers import Desk, Program, Workers, leave, prepare, tell_ready, told_to_end
 from tests.vectors import REPOSITORY
 from tests.web.tunnels import LOOPS, until
 
@@ -312,3 +312,17 @@ def test_a_worker_is_told_to_end_once(loop: str) -> None:
 
     with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
         runner.run(hear())
+
+
+def test_the_directory_of_a_service_that_has_gone_goes_with_its_worker(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "desk", 2, 1, "127.0.0.1", 0, 0)
+    desk.directory.mkdir()
+    desk.new_tallies()
+    service, lifeline = multiprocessing.Pipe()
+    leave(desk, lifeline)
+    assert desk.directory.exists()
+    service.close()
+    leave(desk, lifeline)
+    assert not desk.directory.exists()
+    # The next one finds nothing to do.
+    leave(desk, lifeline)
