@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Coroutine, Sequence
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Final
@@ -39,9 +39,6 @@ from soliton.web.upstream import Answer, Upstream, UpstreamBusy, UpstreamLost, r
 
 HANDOVER_PATH: Final = "/.writer/broadcast"
 """Only the writer's unix socket has it."""
-CLIENT_HEADER: Final = b"x-soliton-client"
-"""Whose request it is, for the limits of the writer. Only on its unix socket that is believed."""
-
 MAX_WAITING: Final = 4_096
 """Transactions that a worker has checked and the writer has not seen; more are refused."""
 MAX_LOT: Final = 64
@@ -49,9 +46,6 @@ MAX_LOT: Final = 64
 MAX_LOT_BYTES: Final = 512 * 1024
 
 _log = logging.getLogger(__name__)
-
-_WITHOUT_EFFECT: Final = frozenset(("GET", "HEAD", "OPTIONS"))
-"""A request by one of these may be sent to the writer again when its answer did not come."""
 
 _VERIFIED: Final = 1
 _PROTOBUF: Final = 2
@@ -147,12 +141,15 @@ def _passing_on(upstream: Upstream) -> Handler:
 
 
 async def _passed_on(request: Request, upstream: Upstream) -> object:
-    method = request.method
-    answer = await _ask(
-        upstream,
-        _as_it_came(request),
-        has_body=method != "HEAD",
-        may_repeat=method in _WITHOUT_EFFECT,
+    answer = await _said(
+        upstream.pass_on(
+            request.method,
+            request.path,
+            request.query_string,
+            request.headers,
+            request.body,
+            request.client,
+        )
     )
     return Relayed(answer.status, answer.headers, answer.chunks())
 
@@ -245,7 +242,7 @@ class Handover:
         try:
             request = request_bytes("POST", HANDOVER_PATH, {b"host": b"writer"}, body)
             # What a transaction does it does once: the pool knows it again by its id.
-            answer = await _ask(self._upstream, request, may_repeat=True)
+            answer = await _said(self._upstream.ask(request, may_repeat=True))
             outcomes = decode_outcomes(await answer.read())
             if len(outcomes) != len(lot):
                 raise UpstreamLost("not as many outcomes as transactions")
@@ -288,18 +285,10 @@ def _refused(error: ApiError) -> Outcome:
     return Outcome(error.kind.status, encode_json(error.body()))
 
 
-def _as_it_came(request: Request) -> bytes:
-    query = request.query_string.decode("latin-1")
-    target = f"{request.path}?{query}" if query else request.path
-    headers = {**request.headers, CLIENT_HEADER: request.client.encode("ascii")}
-    return request_bytes(request.method, target, headers, request.body)
-
-
-async def _ask(
-    upstream: Upstream, data: bytes, *, may_repeat: bool, has_body: bool = True
-) -> Answer:
+async def _said(asking: Awaitable[Answer]) -> Answer:
+    """The writer's answer; raises ``ApiError`` where there is none."""
     try:
-        return await upstream.ask(data, has_body=has_body, may_repeat=may_repeat)
+        return await asking
     except UpstreamBusy as error:
         raise TOO_MANY_LONG_ANSWERS.error() from error
     except UpstreamLost as error:

@@ -13,7 +13,6 @@ from multiprocessing.connection import Connection
 from soliton.cli.run import run_program
 from soliton.matcher.rest.app import build_app
 from soliton.matcher.rest.application import Application
-from soliton.matcher.rest.door import CLIENT_HEADER
 from soliton.matcher.rest.front import UNKNOWN, Front
 from soliton.matcher.rest.handover import OrderGate, connect
 from soliton.matcher.run import CONNECTIONS, SERVER_LIMITS
@@ -21,7 +20,7 @@ from soliton.matcher.service import Matcher
 from soliton.matcher.settings import RestApi
 from soliton.web.server import RunningServer, ServerLimits, serve, serve_locally
 from soliton.web.tunnel import Tunnel
-from soliton.web.upstream import MAX_CONNECTIONS, MAX_IDLE_SECONDS, Upstream
+from soliton.web.upstream import CLIENT_HEADER, MAX_CONNECTIONS, MAX_IDLE_SECONDS, Upstream
 from soliton.web.workers import Desk, Workers, leave, prepare, tell_ready, told_to_end
 
 # --- the matcher's side ---------------------------------------------------------------------------

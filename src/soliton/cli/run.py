@@ -11,7 +11,7 @@ import logging
 import signal
 import sys
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from soliton.api.context import ApiContext
 from soliton.errors import InvariantBroken
@@ -23,7 +23,7 @@ from soliton.node.wallet import Wallet
 from soliton.parallel.signatures import SignatureChecker
 
 if TYPE_CHECKING:
-    from soliton.web.server import ServerLimits
+    from soliton.web.server import RunningService, ServerLimits
 
 _log = logging.getLogger(__name__)
 
@@ -38,16 +38,6 @@ usual 5 ms a matcher's journal is 8 % slower; with a tenth of this, threads take
 CHECKED_TOGETHER: Final = 8
 """Signatures of transactions that go to another core at once, while the next ones are read."""
 _STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
-
-
-class RunningService(Protocol):
-    """Something that listens on a port until it is stopped."""
-
-    host: str
-    port: int
-
-    async def stop(self) -> None:
-        """Stop listening and end what is running."""
 
 
 def run_program(main: Callable[[], Coroutine[None, None, None]]) -> None:

@@ -21,14 +21,14 @@ import msgspec
 
 from soliton.api.app import build_app
 from soliton.api.context import ApiContext
-from soliton.api.readers import CLIENT_HEADER, MAX_LOT_BYTES, reader_routes, writer_routes
+from soliton.api.readers import MAX_LOT_BYTES, reader_routes, writer_routes
 from soliton.api.traffic import LENT, Traffic
 from soliton.cli.run import api_context, run_program, server_limits
 from soliton.node.node import Node
 from soliton.node.settings import Settings, WalletSettings
 from soliton.node.wallet import Wallet
 from soliton.web.server import RunningServer, ServerLimits, serve, serve_locally
-from soliton.web.upstream import MAX_CONNECTIONS, MAX_IDLE_SECONDS, Upstream
+from soliton.web.upstream import CLIENT_HEADER, MAX_CONNECTIONS, MAX_IDLE_SECONDS, Upstream
 from soliton.web.workers import Desk, Workers, leave, prepare, tell_ready, told_to_end
 
 FOLLOW_SECONDS: Final = 1.0

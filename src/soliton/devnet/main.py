@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import click
 
 from soliton.cli.run import (
-    RunningService,
     call_on_signals,
     run_program,
     signature_checker,
@@ -37,6 +36,7 @@ from soliton.parallel.signatures import SignatureChecker
 
 if TYPE_CHECKING:
     from soliton.matcher.run import RunningMatcher
+    from soliton.web.server import RunningService
 
 API_KEY: Final = "waves-private-node"
 

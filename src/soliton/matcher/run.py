@@ -14,22 +14,12 @@ from soliton.matcher.rest.application import Application
 from soliton.matcher.service import Matcher
 from soliton.matcher.settings import MatcherSettings
 from soliton.matcher.stores import open_journal, open_snapshots
-from soliton.web.server import ServerLimits, serve
+from soliton.web.server import RunningService, ServerLimits, serve
 
 CONNECTIONS = 12_000
 """WebSocket connections stay open: so many, and requests besides."""
 SERVER_LIMITS = ServerLimits(connections=CONNECTIONS)
 NOT_DURABLE = "never"
-
-
-class RunningService(Protocol):
-    """What listens for a matcher."""
-
-    host: str
-    port: int
-
-    async def stop(self) -> None:
-        """Take no more requests."""
 
 
 class Listening(Protocol):

@@ -23,7 +23,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Final, cast
+from typing import Final, TypeVar, cast
 
 import msgspec
 
@@ -42,6 +42,7 @@ _LEAST: Final = 2
 _STDIN: Final = 0
 _COMMAND: Final = (sys.executable, "-P", "-m", "soliton.parallel._checker")
 
+T = TypeVar("T")
 Tell = Callable[[bool], None]
 """Is called with a verdict, and raises nothing."""
 TellSignature = Callable[[bytes], None]
@@ -319,13 +320,13 @@ class _Process(asyncio.SubprocessProtocol):
         self._lose(self)
 
 
-async def told(ask: Callable[[Tell], None]) -> bool:
-    """The verdict of whoever tells it to a function."""
-    verdict: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+async def told(ask: Callable[[Callable[[T], None]], None]) -> T:
+    """The verdict, or whatever it is, of somebody who tells it to a function."""
+    verdict: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
-    def tell(is_valid: bool) -> None:
+    def tell(given: T) -> None:
         if not verdict.done():
-            verdict.set_result(is_valid)
+            verdict.set_result(given)
 
     ask(tell)
     return await verdict

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from soliton.errors import EnvironmentProblem
 from soliton.web.tallies import Tallies
@@ -51,6 +51,16 @@ class ServerLimits:
     """How long a client may read nothing of an answer that is too long to be sent in one go."""
     websocket_message_bytes: int = 64 * 1024
     """The longest message that a client may send over a WebSocket."""
+
+
+class RunningService(Protocol):
+    """Something that listens on a port until it is stopped."""
+
+    host: str
+    port: int
+
+    async def stop(self) -> None:
+        """Stop listening and end what is running."""
 
 
 class RunningServer:

@@ -25,6 +25,11 @@ MAX_IDLE_SECONDS: Final = 1_800.0
 server has to keep idle connections for longer than this.
 """
 
+CLIENT_HEADER: Final = b"x-soliton-client"
+"""Whose request it is that is passed on. Only a server that nobody else reaches may believe it."""
+WITHOUT_EFFECT: Final = frozenset(("GET", "HEAD", "OPTIONS"))
+"""A request by one of these may be sent again when its answer did not come."""
+
 _HOP_BY_HOP: Final = frozenset(
     (b"connection", b"date", b"keep-alive", b"transfer-encoding", b"upgrade")
 )
@@ -212,6 +217,24 @@ class Upstream:
             connection.is_done = True
             connection.was_used = False
         return Answer(self, connection)
+
+    async def pass_on(
+        self,
+        method: str,
+        path: str,
+        query: bytes,
+        headers: dict[bytes, bytes],
+        body: bytes,
+        client: str,
+    ) -> Answer:
+        """``ask`` what a client has asked here, and say whose request it is."""
+        target = f"{path}?{query.decode('latin-1')}" if query else path
+        own = {**headers, CLIENT_HEADER: client.encode("ascii")}
+        return await self.ask(
+            request_bytes(method, target, own, body),
+            has_body=method != "HEAD",
+            may_repeat=method in WITHOUT_EFFECT,
+        )
 
     async def _connect(self) -> _Connection:
         loop = asyncio.get_running_loop()

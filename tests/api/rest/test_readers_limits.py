@@ -15,13 +15,13 @@ import pytest_asyncio
 from soliton.api import readers
 from soliton.api.app import build_app
 from soliton.api.fair_limits import FairLimits
-from soliton.api.readers import CLIENT_HEADER, reader_routes, writer_routes
+from soliton.api.readers import reader_routes, writer_routes
 from soliton.api.traffic import Traffic
 from soliton.chain.transactions import codec
 from soliton.node.rest_settings import ApiLimits
 from soliton.web.server import serve_locally
 from soliton.web.tallies import join, share
-from soliton.web.upstream import Upstream
+from soliton.web.upstream import CLIENT_HEADER, Upstream
 from tests.api.chain import PrivateChain, context_of
 from tests.api.client import Answer, call
 

@@ -17,13 +17,12 @@ import msgspec
 from soliton.matcher.core import MatcherCore
 from soliton.matcher.rest.app import build_app
 from soliton.matcher.rest.application import Application
-from soliton.matcher.rest.door import CLIENT_HEADER
 from soliton.matcher.rest.front import UNKNOWN, Front
 from soliton.matcher.rest.handover import Handover, OrderGate, connect
 from soliton.web.server import RunningServer, serve, serve_locally
 from soliton.web.tallies import Tallies, join, share
 from soliton.web.tunnel import Tunnel
-from soliton.web.upstream import Upstream
+from soliton.web.upstream import CLIENT_HEADER, Upstream
 
 Headers = list[tuple[bytes, bytes]]
 

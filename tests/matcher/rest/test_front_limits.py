@@ -18,7 +18,7 @@ from soliton.chain import orders
 from soliton.crypto import base58
 from soliton.matcher.rest import handover
 from soliton.matcher.rest.answers import FAULT, Answer
-from soliton.matcher.rest.door import CLIENT_HEADER, FAILURES, OVER_LIMIT, REQUESTS, Door
+from soliton.matcher.rest.door import FAILURES, OVER_LIMIT, REQUESTS, Door
 from soliton.matcher.rest.front import AWAY, BUSY, UNKNOWN
 from soliton.matcher.settings import Limits, RestApi
 from soliton.web import upstream
@@ -26,6 +26,7 @@ from soliton.web.budgets import Budgets
 from soliton.web.clients import LOCAL
 from soliton.web.tallies import Tallies
 from soliton.web.types import Message, SoonAnswer, WholeAnswer
+from soliton.web.upstream import CLIENT_HEADER
 from tests.matcher.fakes import ALICE, GOLD, KEY, Api, FakeCore, buy
 from tests.matcher.rest.fronts import Behind, ask, request
 from tests.matcher.rest.test_limits import ANOTHER, BURST, SOMEBODY, Clock

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple, Protocol, cast
 
 from soliton.matcher.rest.answers import BODY_TOO_SLOW, TEXT, TOO_LARGE, Answer
 from soliton.matcher.settings import RestApi
+from soliton.parallel.signatures import told
 from soliton.web.bodies import BodyTooLongError, ClientGoneError, read_body
 from soliton.web.budgets import Budgets
 from soliton.web.clients import LOCAL, client_key
@@ -31,11 +32,10 @@ from soliton.web.types import (
     SoonAnswer,
     WholeAnswer,
 )
+from soliton.web.upstream import CLIENT_HEADER
 
 REQUESTS, OVER_LIMIT, FAILURES = range(3)
 """What all processes of a matcher count together, as numbers of their tallies."""
-CLIENT_HEADER: Final = b"x-soliton-client"
-"""Whose request it is. Only the door behind those of other processes believes it."""
 _SLOW_BODY_SECONDS: Final = 20.0
 _LENGTH_DIGITS: Final = 9
 _PREFLIGHT_HEADERS: Final = b"Authorization, Content-Type, X-Requested-With, Timestamp, Signature"
@@ -223,14 +223,7 @@ async def _all_of(answer: SomeAnswer) -> WholeAnswer:
         return answer
     if not isinstance(answer, SoonAnswer):
         return await answer
-    whole: asyncio.Future[WholeAnswer] = asyncio.get_running_loop().create_future()
-
-    def tell(given: WholeAnswer) -> None:
-        if not whole.done():
-            whole.set_result(given)
-
-    answer.begin(tell)
-    return await whole
+    return await told(answer.begin)
 
 
 async def _send(answer: WholeAnswer, send: Send) -> None:

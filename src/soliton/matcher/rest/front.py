@@ -18,7 +18,7 @@ from typing import Final
 from soliton.chain.orders import Order
 from soliton.crypto.curve25519 import verify
 from soliton.matcher.rest.answers import FAULT, TEXT, Answer, Refusal, error_envelope
-from soliton.matcher.rest.door import CLIENT_HEADER, FAILURES, Asked, Door, SomeAnswer
+from soliton.matcher.rest.door import FAILURES, Asked, Door, SomeAnswer
 from soliton.matcher.rest.handover import Handover
 from soliton.matcher.rest.placing import PLACE_PATH, placed, posted_order
 from soliton.matcher.settings import RestApi
@@ -27,7 +27,7 @@ from soliton.matching.errors import MATCHER_IS_STOPPING, REQUEST_TIMEOUT, Matche
 from soliton.web.clients import client_key
 from soliton.web.tallies import Tallies
 from soliton.web.types import SoonAnswer, WholeAnswer
-from soliton.web.upstream import Upstream, UpstreamBusy, UpstreamLost, request_bytes
+from soliton.web.upstream import WITHOUT_EFFECT, Upstream, UpstreamBusy, UpstreamLost
 
 UNKNOWN: Final = error_envelope(MatcherError(REQUEST_TIMEOUT), "TimedOut")
 """Nobody can say whether what was asked for was done."""
@@ -38,9 +38,6 @@ BUSY: Final = Answer(
     TEXT,
     ((b"retry-after", b"1"),),
 )
-_WITHOUT_EFFECT: Final = frozenset(("GET", "HEAD", "OPTIONS"))
-"""A request by one of these may be sent on again when its answer did not come."""
-
 _log = logging.getLogger(__name__)
 
 
@@ -86,20 +83,15 @@ class Front:
 
     async def _pass_on(self, asked: Asked) -> WholeAnswer:
         method, path, query, headers, body, host = asked
-        target = (path + b"?" + query if query else path).decode("latin-1")
-        own = {**headers, CLIENT_HEADER: client_key(host).encode("ascii")}
-        may_repeat = method in _WITHOUT_EFFECT
         try:
-            answer = await self._upstream.ask(
-                request_bytes(method, target, own, body),
-                has_body=method != "HEAD",
-                may_repeat=may_repeat,
+            answer = await self._upstream.pass_on(
+                method, path.decode("latin-1"), query, headers, body, client_key(host)
             )
             return WholeAnswer(answer.status, answer.headers, await answer.read())
         except UpstreamBusy:
             return self.door.whole(BUSY, method)
         except UpstreamLost:
-            return self.door.whole(AWAY if may_repeat else UNKNOWN, method)
+            return self.door.whole(AWAY if method in WITHOUT_EFFECT else UNKNOWN, method)
 
 
 def _is_signed(order: Order) -> bool | None:
