@@ -29,6 +29,7 @@ class Devnet:
         self.process = process
         self.url = urls["node"]
         self.matcher_url = urls["matcher"]
+        self.signer_url = urls["signer"]
         self.ready_seconds = ready_seconds
 
     @property
@@ -83,7 +84,7 @@ def running(*options: str) -> Iterator[Devnet]:
         assert process.stdout is not None
         urls = {}
         for line in process.stdout:
-            if match := re.match(r"\s+(node|matcher) +(http://\S+)", line):
+            if match := re.match(r"\s+(node|signer|matcher) +(http://\S+)", line):
                 urls[match[1]] = match[2]
             if line.startswith("Ready."):
                 break

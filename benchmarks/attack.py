@@ -1,0 +1,568 @@
+"""A mixed attack beside honest traffic: ``python benchmarks/attack.py --seconds 3600``.
+
+A devnet (node, signer and matcher) with a block every two seconds is attacked by many clients at
+once (``--clients``, 200), each of whom draws what it does by chance (``_attacks``; ``--seed``).
+Beside them an honest client asks all three services, sends transfers, and places and cancels
+orders. Where the system lets us, attackers and the honest client come from addresses of their own,
+each out of a network namespace that is made for the run; otherwise, and with ``--local``, all come
+from this machine, where no client has limits.
+
+Printed is what became of the requests by kind, the waits of the honest client beside those at a
+server that does nothing (the floor: what the machine itself makes wait), memory, file descriptors
+and reader slots over time, and the verdict: no wait above 100 ms that the floor does not explain,
+no status 500, nothing that was accepted lost, memory and slots flat.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import base64
+import contextlib
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+from _attacks import DAPP_SOURCE, MATCHER, NODE, SIGNER, Attempt, Manner, Scene, draw
+from _devnet import Devnet, port_of, running
+from _orders import Market
+from devnet_orders import CHAIN_ID, COIN, KEYS, ask, give_gold, now, send
+
+from soliton.chain.addresses import address_text, from_public_key
+from soliton.chain.orders import Side
+from soliton.chain.transactions import codec, set_script, transfer
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.transactions.set_script import SetScript
+from soliton.chain.transactions.transfer import Transfer
+from soliton.crypto import base58
+
+BAR_MS = 100.0
+PATIENCE_SECONDS = 45.0
+"""Whoever has heard nothing by then hangs."""
+LISTENING_SECONDS = 20.0
+HONEST_PAUSE = 0.02
+SETTLE_SECONDS = 60.0
+SAMPLE_SECONDS = 5.0
+MEGABYTE = 1 << 20
+
+NAMESPACE, OUTSIDE, INSIDE = "soliton-attack", "soliton-a0", "soliton-a1"
+HOST_ADDRESS, CLIENT_ADDRESS = "10.213.0.1", "10.213.1.{}"
+MAX_CLIENTS = 250
+
+
+# --- attackers ------------------------------------------------------------------------------------
+
+
+class Attacker:
+    """Many clients that do what they draw until the time is over."""
+
+    def __init__(self, scene: Scene, ports: dict[str, int], host: str, until: float) -> None:
+        self._scene = scene
+        self._ports = ports
+        self._host = host
+        self._until = until
+        self.outcomes: Counter[tuple[str, str]] = Counter()
+        self.examples: dict[str, str] = {}
+
+    async def client(self, seed: int, own: str | None) -> None:
+        """One client after the other, with the same address."""
+        chance = random.Random(seed)
+        while time.time() < self._until:
+            attempt = draw(chance, self._scene)
+            outcome = await self._carry_out(attempt, chance, own)
+            self.outcomes[attempt.kind, outcome] += 1
+            if outcome in ("500", "HANGS"):
+                words = attempt.data[:400].decode("latin-1")
+                self.examples.setdefault(f"{attempt.kind} {outcome}", words)
+            await asyncio.sleep(chance.random() * 0.1)
+
+    async def _carry_out(self, attempt: Attempt, chance: random.Random, own: str | None) -> str:
+        try:
+            reader, writer = await asyncio.open_connection(
+                self._host,
+                self._ports[attempt.service],
+                limit=MEGABYTE,
+                local_addr=None if own is None else (own, 0),
+            )
+        except OSError:
+            return "refused"
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                return await self._talk(attempt, chance, reader, writer)
+        except TimeoutError:
+            return "HANGS"
+        except ConnectionError:
+            return "closed"
+        finally:
+            writer.transport.abort()  # type: ignore[attr-defined]
+
+    async def _talk(
+        self,
+        attempt: Attempt,
+        chance: random.Random,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> str:
+        data = attempt.data
+        if attempt.manner is Manner.BREAK_OFF:
+            data = data[: chance.randint(0, len(data))]
+        writer.write(data)
+        if attempt.manner in (Manner.LEAVE, Manner.BREAK_OFF):
+            await asyncio.sleep(chance.random() * 0.3)
+            return "left"
+        if attempt.manner is Manner.DEAF:
+            writer.transport.pause_reading()  # type: ignore[attr-defined]
+            await asyncio.sleep(chance.random() * LISTENING_SECONDS)
+            return "left"
+        if attempt.manner is Manner.LISTEN:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(chance.random() * LISTENING_SECONDS):
+                    while await reader.read(MEGABYTE):
+                        pass
+            return "left"
+        first = await reader.read(64)
+        while await reader.read(MEGABYTE):
+            pass
+        return first[9:12].decode("latin-1") if first.startswith(b"HTTP/1.1 ") else "closed"
+
+
+async def attack(task: Task) -> dict[str, object]:
+    """Attack until the time is over: how often each kind came to what."""
+    attacker = Attacker(task.scene, task.ports, task.host, task.until)
+    await asyncio.gather(
+        *(
+            attacker.client(task.seed * 1_000 + number, task.address(number))
+            for number in range(task.clients)
+        )
+    )
+    rows = [[*key, count] for key, count in attacker.outcomes.items()]
+    return {"outcomes": rows, "examples": attacker.examples}
+
+
+# --- honest traffic -------------------------------------------------------------------------------
+
+
+@dataclass
+class Waits:
+    """How long each answer of one kind took, in ms, and when the longest came."""
+
+    all: list[float] = field(default_factory=list)
+    long: list[tuple[float, float]] = field(default_factory=list)
+
+    def add(self, started: float) -> None:
+        """Note an answer that has just come."""
+        milliseconds = (time.perf_counter() - started) * 1e3
+        self.all.append(milliseconds)
+        if milliseconds > BAR_MS:
+            self.long.append((time.time(), milliseconds))
+
+
+class Honest:
+    """A client with keep-alive connections, and what it was answered."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._open: dict[int, tuple[asyncio.StreamReader, asyncio.StreamWriter]] = {}
+        self.waits: defaultdict[str, Waits] = defaultdict(Waits)
+        self.statuses: Counter[str] = Counter()
+        self.sent: list[str] = []
+
+    async def ask(
+        self, kind: str, service: str, method: str, path: str, body: bytes = b""
+    ) -> bytes:
+        """Ask and note the wait: the body of the answer, nothing where there was none."""
+        port = self._task.ports[service]
+        started = time.perf_counter()
+        try:
+            if port not in self._open:
+                own = self._task.address(MAX_CLIENTS)
+                self._open[port] = await asyncio.open_connection(
+                    self._task.host, port, local_addr=None if own is None else (own, 0)
+                )
+            reader, writer = self._open[port]
+            head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                answer = await reader.readuntil(b"\r\n\r\n")
+                length = re.search(rb"content-length: (\d+)", answer, re.IGNORECASE)
+                content = await reader.readexactly(int(length[1]) if length else 0)
+        except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
+            self._open.pop(port, None)
+            self.statuses[f"{kind}: {type(error).__name__}"] += 1
+            return b""
+        self.waits[kind].add(started)
+        status = answer[9:12].decode()
+        self.statuses[f"{kind}: {status}"] += 1
+        if b"connection: close" in answer.lower():
+            self._open.pop(port)[1].close()
+        return content if status == "200" else b""
+
+    async def run(self) -> None:
+        """Go on until the time is over."""
+        tick = 0
+        while time.time() < self._task.until:
+            tick += 1
+            await self.ask("floor", "floor", "GET", "/")
+            await self.ask("node height", NODE, "GET", "/blocks/height")
+            address = self._task.scene.addresses[tick % len(self._task.scene.addresses)]
+            await self.ask("node balance", NODE, "GET", f"/addresses/balance/{address}")
+            await self.ask("matcher book", MATCHER, "GET", self._task.book)
+            await self.ask("signer health", SIGNER, "GET", "/health")
+            if tick % 10 == 0:
+                payment = _transfer(tick)
+                text = msgspec.json.encode(codec.to_json(payment))
+                if await self.ask("node broadcast", NODE, "POST", "/transactions/broadcast", text):
+                    self.sent.append(base58.encode(payment.id))
+            if tick % 25 == 0:
+                await self._order(tick)
+            if tick % 50 == 0:
+                body = json.dumps({"seed": SEED, "data": [{"key": "tick", "value": tick}]})
+                found = await self.ask("signer data", SIGNER, "POST", "/data", body.encode())
+                if found:
+                    self.sent.append(json.loads(found)["id"])
+            await asyncio.sleep(HONEST_PAUSE)
+
+    async def _order(self, tick: int) -> None:
+        market = Market(CHAIN_ID, KEYS[-1].public_key, base58.decode(self._task.gold, 50), None)
+        side = Side.BUY if tick % 2 else Side.SELL
+        order = market.order(KEYS[tick % 3], side, COIN, COIN, now=now(), number=tick % 7)
+        await self.ask("matcher order", MATCHER, "POST", "/matcher/orderbook", order)
+
+    async def lost(self) -> list[str]:
+        """Which of the accepted transactions are not on the chain in the end."""
+        end = time.time() + SETTLE_SECONDS
+        left = self.sent
+        while left and time.time() < end:
+            still = []
+            for each in left:
+                found = await self.ask("after", NODE, "GET", f"/transactions/info/{each}")
+                if not found:
+                    still.append(each)
+            left = still
+            await asyncio.sleep(1 if left else 0)
+        return left
+
+
+SEED = "soliton devnet account 6"
+
+
+def _transfer(amount: int) -> AnyTransaction:
+    sender, receiver = KEYS[3], from_public_key(KEYS[4].public_key, CHAIN_ID)
+    draft = codec.build(
+        transfer.TYPE,
+        Transfer(receiver, None, amount, b""),
+        version=3,
+        chain_id=CHAIN_ID,
+        sender_public_key=sender.public_key,
+        fee=10**5,
+        timestamp=now(),
+    )
+    return codec.sign(draft, sender.private_key)
+
+
+async def honest(task: Task) -> dict[str, object]:
+    """Ask until the time is over: waits, statuses, what was lost."""
+    client = Honest(task)
+    await client.run()
+    waits = {kind: {"all": each.all, "long": each.long} for kind, each in client.waits.items()}
+    lost = await client.lost()
+    return {"waits": waits, "statuses": client.statuses, "sent": len(client.sent), "lost": lost}
+
+
+async def floor() -> None:
+    """A server that does nothing, on a port that it prints."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while await reader.readuntil(b"\r\n\r\n"):
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(serve, "0.0.0.0", 0)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
+
+
+# --- the run --------------------------------------------------------------------------------------
+
+
+class Task(msgspec.Struct):
+    """What a process of the run does: whom it asks, as whom, for how long."""
+
+    host: str
+    ports: dict[str, int]
+    scene: Scene
+    clients: int
+    seed: int
+    until: float
+    own_addresses: bool
+    gold: str
+
+    @property
+    def book(self) -> str:
+        """The path of the order book in which there is trade."""
+        return f"/matcher/orderbook/{self.gold}/WAVES?depth=10"
+
+    def address(self, number: int) -> str | None:
+        """The address of a client, where each has its own."""
+        return CLIENT_ADDRESS.format(number + 1) if self.own_addresses else None
+
+
+@contextlib.contextmanager
+def namespace(*, wanted: bool) -> Iterator[bool]:
+    """A network namespace with addresses for all clients; whether there is one."""
+    if not wanted or os.geteuid() != 0:
+        yield False
+        return
+    inside = f"ip -n {NAMESPACE}"
+    commands = [
+        f"ip netns add {NAMESPACE}",
+        f"ip link add {OUTSIDE} type veth peer name {INSIDE} netns {NAMESPACE}",
+        f"ip addr add {HOST_ADDRESS}/16 dev {OUTSIDE}",
+        f"ip link set {OUTSIDE} up",
+        f"{inside} link set {INSIDE} up",
+        *(
+            f"{inside} addr add {CLIENT_ADDRESS.format(number)}/16 dev {INSIDE}"
+            for number in range(1, MAX_CLIENTS + 2)
+        ),
+    ]
+    subprocess.run(["ip", "netns", "del", NAMESPACE], check=False, stderr=subprocess.DEVNULL)
+    made = all(
+        subprocess.run(each.split(), check=False, stderr=subprocess.DEVNULL).returncode == 0
+        for each in commands
+    )
+    try:
+        yield made
+    finally:
+        subprocess.run(["ip", "netns", "del", NAMESPACE], check=False, stderr=subprocess.DEVNULL)
+
+
+def start(name: str, task: Task, directory: Path, *, nice: int = 0) -> subprocess.Popen[str]:
+    """A process of the run, inside the namespace where there is one."""
+    path = directory / f"{name}.json"
+    path.write_bytes(msgspec.json.encode(task))
+    inside = ["ip", "netns", "exec", NAMESPACE] if task.own_addresses else []
+    return subprocess.Popen(
+        [
+            *inside,
+            "nice",
+            "-n",
+            str(nice),
+            sys.executable,
+            __file__,
+            "--role",
+            name,
+            "--task",
+            path,
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def prepare(devnet: Devnet) -> tuple[Scene, str]:
+    """A dApp, an asset that is traded, and what attackers know of both."""
+    gold = give_gold(devnet)
+    compiled = ask(f"{devnet.url}/utils/script/compileCode", DAPP_SOURCE.encode())
+    assert isinstance(compiled, dict)
+    raw = base64.b64decode(compiled["script"].removeprefix("base64:"))
+    send(devnet, set_script.TYPE, SetScript(raw), 2, 10**7)
+    keys = [base58.encode(pair.public_key) for pair in KEYS]
+    addresses = [address_text(from_public_key(pair.public_key, CHAIN_ID)) for pair in KEYS]
+    market = Market(CHAIN_ID, KEYS[-1].public_key, gold, None)
+    orders = [
+        market.order(KEYS[5], side, COIN, COIN * factor, now=now(), number=number)
+        for number in range(20)
+        for side in (Side.BUY, Side.SELL)
+        for factor in (1, 10**7)
+    ]
+    scene = Scene(addresses[0], tuple(keys), tuple(addresses), tuple(orders))
+    return scene, base58.encode(gold)
+
+
+@dataclass
+class Sample:
+    """What the services hold at one time."""
+
+    seconds: float
+    megabytes: float
+    descriptors: int
+    processes: int
+    gauges: dict[str, float]
+
+
+def tree(process_id: int) -> list[int]:
+    """A process and all below it."""
+    found = [process_id]
+    for each in found:
+        for path in Path(f"/proc/{each}/task").glob("*/children"):
+            with contextlib.suppress(OSError):
+                found += map(int, path.read_text().split())
+    return found
+
+
+def sample(devnet: Devnet, started: float) -> Sample:
+    """Look at all processes of the services, and at what the node says of itself."""
+    megabytes, descriptors, processes = 0.0, 0, 0
+    for each in tree(devnet.process.pid):
+        with contextlib.suppress(OSError):
+            text = Path(f"/proc/{each}/smaps_rollup").read_text()
+            found = re.search(r"Pss:\s+(\d+) kB", text)
+            megabytes += int(found[1]) / 1024 if found else 0.0
+            descriptors += len(list(Path(f"/proc/{each}/fd").iterdir()))
+            processes += 1
+    gauges = {}
+    with contextlib.suppress(OSError), urllib.request.urlopen(devnet.url + "/metrics") as answer:
+        for line in answer.read().decode().splitlines():
+            if "reader" in line and not line.startswith("#"):
+                name, _, value = line.rpartition(" ")
+                gauges[name] = float(value)
+    return Sample(time.time() - started, megabytes, descriptors, processes, gauges)
+
+
+def watch(devnet: Devnet, until: float) -> list[Sample]:
+    """Samples until the time is over; a line now and then."""
+    started = time.time()
+    samples = [sample(devnet, started)]
+    while time.time() < until:
+        time.sleep(min(SAMPLE_SECONDS, max(0.1, until - time.time())))
+        samples.append(sample(devnet, started))
+        if devnet.process.poll() is not None:
+            raise SystemExit(f"the devnet ended with {devnet.process.returncode}")
+        if len(samples) % 12 == 0:
+            show_sample(samples[-1])
+    return samples
+
+
+def show_sample(each: Sample) -> None:
+    """A line about one moment."""
+    gauges = ", ".join(f"{name} {value:.0f}" for name, value in sorted(each.gauges.items()))
+    print(
+        f"  after {each.seconds:>5.0f} s: {each.megabytes:>6.0f} MB in {each.processes} processes, "
+        f"{each.descriptors} descriptors, {gauges}",
+        flush=True,
+    )
+
+
+def report(attacked: dict[str, object], asked: dict[str, object], samples: list[Sample]) -> bool:
+    """Print what happened; whether all is well."""
+    rows: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for kind, outcome, count in attacked["outcomes"]:  # type: ignore[attr-defined]
+        rows[kind][outcome] += count
+    print("attack, by kind")
+    for kind, counts in sorted(rows.items()):
+        told = ", ".join(f"{name}: {count}" for name, count in counts.most_common())
+        print(f"  {kind:<12}{sum(counts.values()):>8}  {told}")
+    bad = {name: sum(each[name] for each in rows.values()) for name in ("500", "HANGS")}
+    for name, words in attacked["examples"].items():  # type: ignore[attr-defined]
+        print(f"  {name}: {words!r}")
+    waits = asked["waits"]
+    assert isinstance(waits, dict)
+    print("honest client, ms           count     p50     p95     p99     max   above 100")
+    for kind, each in sorted(waits.items()):
+        ordered = sorted(each["all"])
+        parts = [
+            ordered[min(len(ordered) - 1, int(len(ordered) * part))]
+            for part in (0.5, 0.95, 0.99, 1)
+        ]
+        print(
+            f"  {kind:<20}{len(ordered):>11}" + "".join(f"{part:>8.1f}" for part in parts)
+            + f"{len(each['long']):>12}"
+        )  # fmt: skip
+        if kind not in ("after", "floor"):
+            for at, milliseconds in each["long"][:5]:
+                print(
+                    f"      {milliseconds:.0f} ms at {time.strftime('%H:%M:%S', time.gmtime(at))}"
+                )
+    print("  statuses:", ", ".join(f"{k} x {v}" for k, v in sorted(asked["statuses"].items())))  # type: ignore[attr-defined]
+    lost = asked["lost"]
+    print(f"  accepted transactions {asked['sent']}, not on the chain in the end {len(lost)}")  # type: ignore[arg-type]
+    quarter = max(1, len(samples) // 4)
+    early = sum(each.megabytes for each in samples[quarter : 2 * quarter]) / quarter
+    late = sum(each.megabytes for each in samples[-quarter:]) / quarter
+    most = max(each.megabytes for each in samples)
+    print(f"memory: second quarter {early:.0f} MB, last quarter {late:.0f} MB, most {most:.0f} MB")
+    for each in (samples[0], samples[len(samples) // 2], samples[-1]):
+        show_sample(each)
+    print(f"status 500: {bad['500']}, hung: {bad['HANGS']}")
+    stalls = sum(len(e["long"]) for k, e in waits.items() if k not in ("after", "floor"))
+    return not (any(bad.values()) or lost or stalls)
+
+
+def run(seconds: float, clients: int, seed: int, workers: int, *, local: bool) -> bool:
+    """Attack a devnet and report; whether all is well."""
+    with (
+        namespace(wanted=not local) as own_addresses,
+        tempfile.TemporaryDirectory() as name,
+        running(
+            "--host", "0.0.0.0" if own_addresses else "127.0.0.1", "--block-time", "2",
+            "--workers", str(workers),
+        ) as devnet,
+        subprocess.Popen(
+            [sys.executable, __file__, "--role", "floor"], stdout=subprocess.PIPE, text=True
+        ) as nothing,
+    ):  # fmt: skip
+        try:
+            assert nothing.stdout is not None
+            scene, gold = prepare(devnet)
+            ports = {
+                NODE: devnet.port,
+                MATCHER: port_of(devnet.matcher_url),
+                SIGNER: port_of(devnet.signer_url),
+                "floor": int(nothing.stdout.readline()),
+            }
+            host = HOST_ADDRESS if own_addresses else "127.0.0.1"
+            until = time.time() + seconds
+            task = Task(host, ports, scene, clients, seed, until, own_addresses, gold)
+            come_from = "addresses of their own" if own_addresses else "this machine"
+            print(f"{clients} clients from {come_from}, {seconds:.0f} s, seed {seed}", flush=True)
+            # Attackers have machines of their own: here they must not take the services' turns.
+            attackers = start("attack", task, Path(name), nice=10)
+            other = start("honest", task, Path(name))
+            samples = watch(devnet, until)
+            attacked = json.loads(attackers.communicate()[0])
+            asked = json.loads(other.communicate()[0])
+            samples.append(sample(devnet, until - seconds))
+            devnet.check()
+        finally:
+            nothing.send_signal(signal.SIGTERM)
+        return report(attacked, asked, samples)
+
+
+def main() -> None:
+    """Carry out what the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--clients", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=0)
+    parser.add_argument("--local", action="store_true")
+    parser.add_argument("--role", help=argparse.SUPPRESS)
+    parser.add_argument("--task", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.role == "floor":
+        asyncio.run(floor())
+    elif given.role:
+        task = msgspec.json.decode(Path(given.task).read_bytes(), type=Task)
+        work = attack if given.role == "attack" else honest
+        print(json.dumps(asyncio.run(work(task))))
+    elif not 1 <= given.clients <= MAX_CLIENTS:
+        parser.error(f"1 to {MAX_CLIENTS} clients")
+    elif not run(given.seconds, given.clients, given.seed, given.workers, local=given.local):
+        sys.exit("NOT ALL IS WELL")
+
+
+if __name__ == "__main__":
+    main()
