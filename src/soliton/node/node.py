@@ -25,7 +25,7 @@ from soliton.node.chain import Chain
 from soliton.node.counters import Counters
 from soliton.node.events import ChainEvent, NodeEvents, Stopping
 from soliton.node.miner import Forged, Steps
-from soliton.node.pool import UtxPool
+from soliton.node.pool import Origin, UtxPool
 from soliton.node.settings import Settings
 from soliton.node.versions import agent
 from soliton.node.wallet import Wallet
@@ -93,14 +93,15 @@ class Node:
         traces: Traces | None = None,
         *,
         verified: Collection[SignedMessage] = (),
+        origin: Origin = Origin.CLIENT,
     ) -> bool:
         """Check a transaction and put it into the pool; ``False`` when it is there already.
 
-        What is seen to fail at the cost of its fee is refused. What scripts do is added to
-        ``traces``; ``verified`` are signatures that need not be verified again. Raises the typed
-        errors of the pool and the ledger.
+        What is seen to fail at the cost of its fee is refused; how far scripts are run depends on
+        the ``origin``. What they do is added to ``traces``; ``verified`` are signatures that need
+        not be verified again. Raises the typed errors of the pool and the ledger.
         """
-        return self.pool.add(transaction, verified=verified, may_fail=False, traces=traces)
+        return self.pool.add(transaction, verified=verified, origin=origin, traces=traces)
 
     def minimum_fee(self, transaction: AnyTransaction) -> MinimumFee:
         """The least fee for a transaction in the next block."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 import heapq
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
+from enum import Enum
 from typing import Final, TypeVar
 
 import msgspec
@@ -61,6 +62,18 @@ _SETTING_SCRIPTS: Final = frozenset(
 )
 
 _log = logging.getLogger(__name__)
+
+
+class Origin(Enum):
+    """Whom a transaction comes from.
+
+    What a client sends is run to its end, and refused when it fails: its sender would pay for
+    nothing. What a peer sends has been accepted there, and there is too much of it: scripts by
+    which it may fail are run up to the complexity up to which failing costs nothing.
+    """
+
+    CLIENT = "client"
+    PEER = "peer"
 
 
 class PoolFull(LedgerError):
@@ -130,6 +143,7 @@ class UtxPool:
         "_transactions",
         "_unlimited",
         "_unproven",
+        "_whole",
     )
 
     def __init__(
@@ -146,13 +160,13 @@ class UtxPool:
         """``clock`` gives the time in ms; the limits are a count, a sum of signed bytes and a count
         of those that run scripts; ``tell`` is called for each transaction that comes or goes.
 
-        Unless ``unlimited``, scripts by which a transaction may fail are not run beyond the
-        complexity up to which failing costs nothing: what they come to shows in the block.
+        ``unlimited`` runs what peers send to its end, too.
         """
         self._max_scripted = max_scripted
         self._unlimited = unlimited
         self._scripted: set[bytes] = set()
         self._unproven: set[bytes] = set()
+        self._whole: set[bytes] = set()
         self._chain = chain
         self._clock = clock
         self._max_count = max_count
@@ -244,14 +258,14 @@ class UtxPool:
         *,
         verify_signature: bool = True,
         verified: Collection[SignedMessage] = (),
-        may_fail: bool = True,
+        origin: Origin = Origin.CLIENT,
         traces: Traces | None = None,
     ) -> bool:
         """Check and keep a transaction; ``False`` when the pool has it already.
 
         What is ``verified`` is not verified again. One that is seen to fail at the cost of its fee
-        is refused unless it ``may_fail``. What scripts do is added to ``traces``. Raises
-        ``PoolFull`` or what ``apply_transaction`` raises.
+        is refused. What scripts do is added to ``traces``. Raises ``PoolFull`` or what
+        ``apply_transaction`` raises.
         """
         if transaction.id in self._transactions:
             return False
@@ -259,7 +273,7 @@ class UtxPool:
             transaction,
             verify=verify_signature,
             verified=verified,
-            may_fail=may_fail,
+            origin=origin,
             traces=traces,
         )
         self._tell(accepted)
@@ -271,7 +285,7 @@ class UtxPool:
         *,
         verify: bool,
         verified: Collection[SignedMessage] = (),
-        may_fail: bool = True,
+        origin: Origin = Origin.PEER,
         traces: Traces | None = None,
     ) -> PoolAccepted:
         self._check_room(transaction)
@@ -283,7 +297,12 @@ class UtxPool:
         context = self.context()
         if traces is not None:
             context = msgspec.structs.replace(context, traces=traces)
-        applied = self._apply(transaction, context, verify, may_fail, verified)
+        whole = self._unlimited or origin is Origin.CLIENT
+        applied = self._apply(transaction, context, verify, verified, whole=whole)
+        refuse_failure(applied)
+        self._overlay.merge(applied.changes)
+        if whole:
+            self._whole.add(transaction.id)
         moved = _moved_by(transaction, applied)
         self._moved[transaction.id] = moved
         self._keep(transaction)
@@ -321,11 +340,12 @@ class UtxPool:
         transaction: AnyTransaction,
         context: Context,
         verify: bool,
-        may_fail: bool = True,
         verified: Collection[SignedMessage] = (),
+        *,
+        whole: bool,
     ) -> Applied:
         fails = rules_of(transaction.type_id).may_fail and context.rules.has(Feature.BLOCK_V5)
-        if fails and not self._unlimited:
+        if fails and not whole:
             context = msgspec.structs.replace(context, limit=FAIL_FREE_COMPLEXITY)
         # Estimators before the third one take more steps for the same.
         if transaction.type_id in _SETTING_SCRIPTS and context.rules.has(Feature.BLOCK_V5):
@@ -334,9 +354,6 @@ class UtxPool:
         applied = apply_transaction(transaction, self._overlay, context, verify_signature=at_once)
         if verify and any(message not in verified for message in context.unverified):
             applied = apply_transaction(transaction, self._overlay, context)
-        if not may_fail:
-            refuse_failure(applied)
-        self._overlay.merge(applied.changes)
         # Whoever does not want signatures verified here has done so, or did when they came.
         context.unverified.clear()
         return applied
@@ -384,6 +401,7 @@ class UtxPool:
         self._transactions = {}
         self._scripted.intersection_update(remaining)
         self._unproven.intersection_update(remaining)
+        self._whole.intersection_update(remaining)
         self._bytes = 0
         self._overlay = Overlay(_Remembered(self._chain.store), self._chain.height + 1)
         told += self._take_back(returned)
@@ -414,7 +432,8 @@ class UtxPool:
             self._scripted.discard(name)
             return
         sent_by_script = self._has_script(transaction, transaction.sender_public_key)
-        applied = self._apply(transaction, context, verify=unproven)
+        applied = self._apply(transaction, context, verify=unproven, whole=name in self._whole)
+        self._overlay.merge(applied.changes)
         self._moved[name] = _joined(self._moved[name], _moved_by(transaction, applied))
         if _runs_scripts(transaction, sent_by_script):
             self._scripted.add(name)
@@ -435,6 +454,7 @@ class UtxPool:
         moved = self._moved.pop(transaction.id)
         self._scripted.discard(transaction.id)
         self._unproven.discard(transaction.id)
+        self._whole.discard(transaction.id)
         if isinstance(error, AlreadyInState):
             return PoolDropped(transaction, moved, Departure.MINED)
         _log.info("dropped %s from the pool: %s", transaction.id.hex(), error)

@@ -16,8 +16,10 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.set_script import TYPE as SET_SCRIPT
 from soliton.chain.transactions.set_script import SetScript
 from soliton.crypto import base58
+from soliton.ledger.scripts import InvocationRejected
+from soliton.node.pool import Origin
 from soliton.ride.compiler import compile_source
-from tests.api.chain import RICH_ADDRESS, PrivateChain
+from tests.api.chain import OTHER, RICH_ADDRESS, PrivateChain
 
 CHECKS = " || ".join(f"sigVerify(base58'{number}', base58'', base58'')" for number in range(1, 8))
 SOURCE = f"""{{-# STDLIB_VERSION 6 #-}}
@@ -28,6 +30,9 @@ func keep(value: Int) = [IntegerEntry("kept", value)]
 func fail() = throw("no, thanks")
 @Callable(i)
 func failLate() = if ({CHECKS}) then [] else throw("too late")
+@Callable(i)
+func failWhenKept() = if ({CHECKS} || !isDefined(getInteger(this, "kept"))) then [] else
+  throw("kept")
 @Verifier(tx)
 func verify() = match tx {{
   case t: TransferTransaction => if (t.amount == 1) then throw("odd") else t.amount != 2
@@ -40,6 +45,7 @@ func verify() = match tx {{
 def dapp(chain: PrivateChain) -> PrivateChain:
     script = compile_source(SOURCE).script.source
     chain.send(chain.sign(SET_SCRIPT, SetScript(script), 2, fee=10_000_000))
+    chain.send(chain.transfer())
     chain.mine()
     return chain
 
@@ -63,29 +69,53 @@ async def test_calls_that_break_off_early_are_refused(dapp: PrivateChain) -> Non
     assert len(dapp.node.pool) == 0
 
 
-async def test_calls_that_break_off_late_fail_in_the_block(dapp: PrivateChain) -> None:
-    """The pool runs dApps only as far as failing costs nothing; validation runs them to the end."""
+async def test_calls_that_break_off_late_are_refused_too(dapp: PrivateChain) -> None:
+    """What a client sends is run to its end: it would pay for nothing."""
     transaction = invoke(dapp, "failLate")
     answer = await dapp.post("/debug/validate", codec.to_json(transaction))
     told: Any = answer.json()
     assert not told["valid"] and told["error"] == "Error while executing dApp: too late"
-    answer = await dapp.broadcast(transaction)
-    assert answer.status == 200
+    for target in ("/transactions/broadcast", "/transactions/broadcast?trace=true"):
+        answer = await dapp.post(target, codec.to_json(transaction))
+        error: Any = answer.json()
+        assert (answer.status, error["error"]) == (400, 306)
+        assert error["message"] == "Error while executing dApp: too late"
+    assert len(dapp.node.pool) == 0
+
+
+async def test_calls_fail_in_the_block_when_the_state_has_changed(dapp: PrivateChain) -> None:
+    transaction = invoke(dapp, "failWhenKept")
+    assert (await dapp.broadcast(transaction)).status == 200
+    # Its fee puts it before the other one in the block.
+    kept = dapp.sign(
+        INVOKE, invoke(dapp, "keep", 1).payload, 2, fee=9_000_000, keys=OTHER
+    )  # fmt: skip
+    dapp.node.broadcast(kept)
     dapp.mine()
     shown: Any = (await dapp.get(f"/transactions/info/{base58.encode(transaction.id)}")).json()
     assert shown["applicationStatus"] == "script_execution_failed"
     assert shown["spentComplexity"] > 1_000
-    assert shown["stateChanges"]["error"] == {"code": 1, "text": "too late"}
+    assert shown["stateChanges"]["error"] == {"code": 1, "text": "kept"}
 
 
-async def test_calls_are_run_to_the_end_where_the_settings_say_so(tmp_path: Path) -> None:
+async def test_what_comes_from_peers_is_run_as_far_as_failing_is_free(dapp: PrivateChain) -> None:
+    transaction = invoke(dapp, "failLate")
+    assert dapp.node.broadcast(transaction, origin=Origin.PEER)
+    dapp.mine()
+    shown: Any = (await dapp.get(f"/transactions/info/{base58.encode(transaction.id)}")).json()
+    assert shown["applicationStatus"] == "script_execution_failed"
+    early = invoke(dapp, "fail")
+    with pytest.raises(InvocationRejected, match="no, thanks"):
+        dapp.node.broadcast(early, origin=Origin.PEER)
+
+
+async def test_peers_calls_are_run_to_the_end_where_the_settings_say_so(tmp_path: Path) -> None:
     chain = PrivateChain(tmp_path, always_unlimited_execution=True)
     script = compile_source(SOURCE).script.source
     chain.send(chain.sign(SET_SCRIPT, SetScript(script), 2, fee=10_000_000))
     chain.mine()
-    answer = await chain.broadcast(invoke(chain, "failLate"))
-    error: Any = answer.json()
-    assert (answer.status, error["message"]) == (400, "Error while executing dApp: too late")
+    with pytest.raises(InvocationRejected, match="too late"):
+        chain.node.broadcast(invoke(chain, "failLate"), origin=Origin.PEER)
     chain.node.close()
 
 
