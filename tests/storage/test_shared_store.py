@@ -12,6 +12,7 @@ from typing import Any
 import lmdb
 import pytest
 
+from soliton.storage.environment import NOTHING, Snapshots
 from soliton.storage.store import Store
 from tests.storage.test_store import FOLLOWER, block
 
@@ -67,10 +68,11 @@ def test_a_snapshot_has_the_height_of_what_it_reads(tmp_path: Path, store: Store
         store.append(block(height))
     store.flush()
     copied = copy.copy(store)
-    copied._snapshots = set()
+    copied._snapshots = Snapshots()
     store.rollback(1)
     # What a process sees that has not looked again: it is still at height 3.
-    copied._start_reading()
+    copied._read = copied._views = NOTHING
+    copied._look_anew("read")
     snapshot = copied.snapshot()
     assert snapshot.height == 1
     assert snapshot.meta(3) is None

@@ -30,8 +30,7 @@ from soliton.ledger.state import (
     Changes,
     LeaseBalance,
 )
-from soliton.storage import indexes
-from soliton.storage import store as store_module
+from soliton.storage import environment, indexes
 from soliton.storage.blocks import NewBlock, NewTransaction
 from soliton.storage.directories import stored_network
 from soliton.storage.errors import RollbackTooDeep, StorageProblem, WrongStore
@@ -361,7 +360,7 @@ def test_a_layout_of_another_version(tmp_path: Path) -> None:
 
 
 def test_the_map_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_module, "_FIRST_MAP_SIZE", 65_536)
+    monkeypatch.setattr(environment, "FIRST_MAP_SIZE", 65_536)
     store = Store(tmp_path, "net", durable=False)
     for height in range(1, 30):
         big = {(ADDRESSES[0], "key"): bytes(30_000)}
@@ -375,8 +374,8 @@ def test_the_map_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_map_that_cannot_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_module, "_FIRST_MAP_SIZE", 65_536)
-    monkeypatch.setattr(store_module, "_MAX_MAP_SIZE", 65_536)
+    monkeypatch.setattr(environment, "FIRST_MAP_SIZE", 65_536)
+    monkeypatch.setattr(environment, "MAX_MAP_SIZE", 65_536)
     store = Store(tmp_path, "net", durable=False)
     store.append(block(1))
     store.flush()
@@ -391,7 +390,7 @@ def test_a_map_that_cannot_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(StorageProblem, match="cannot open the store"):
+    with pytest.raises(StorageProblem, match="cannot be opened"):
         Store(tmp_path / "file", "net")
 
 
@@ -441,7 +440,7 @@ def test_a_snapshot_stays_as_it_was(store: Store) -> None:
 def test_the_store_waits_for_snapshots_before_it_grows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_module, "_FIRST_MAP_SIZE", 1 << 18)
+    monkeypatch.setattr(environment, "FIRST_MAP_SIZE", 1 << 18)
     store = Store(tmp_path, "net", durable=False)
     store.append(block(1, {WAVES: {ADDRESSES[0]: 5}}))
     store.flush()
@@ -469,9 +468,9 @@ def test_the_store_waits_for_snapshots_before_it_grows(
 FOLLOWER = """
 import sys
 from pathlib import Path
-from soliton.storage import store as module
-module._FIRST_MAP_SIZE = 65_536
-follower = module.Store(Path(sys.argv[1]), "net", exclusive=False)
+from soliton.storage import environment, store
+environment.FIRST_MAP_SIZE = 65_536
+follower = store.Store(Path(sys.argv[1]), "net", exclusive=False)
 for line in sys.stdin:
     news = follower.follow()
     data = follower.block_data(follower.height)
@@ -483,7 +482,7 @@ follower.close()
 
 
 def test_another_process_follows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_module, "_FIRST_MAP_SIZE", 65_536)
+    monkeypatch.setattr(environment, "FIRST_MAP_SIZE", 65_536)
     store = Store(tmp_path, "net", durable=False)
     store.append(block(1))
     store.flush()

@@ -44,7 +44,9 @@ from soliton.api.scopes import DEBUG
 from soliton.api.significands import with_strings
 from soliton.api.streaming import open_stream, send_stream
 from soliton.api.traffic import Traffic
+from soliton.api.troubles import Troubles
 from soliton.parallel.signatures import told
+from soliton.storage.errors import StorageProblem
 from soliton.web.bodies import BodyTooLongError, ClientGoneError, read_body
 from soliton.web.clients import client_key
 from soliton.web.significands import JSON_WITH_STRINGS, Accepted, accepted
@@ -143,6 +145,7 @@ class Application:
         self._guarded = tuple(guarded)
         self._tags = StateTags()
         self._fair = FairLimits(context.limits, context.traffic.tallies)
+        self._troubles = Troubles()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; nothing but a cancellation ever leaves here."""
@@ -211,7 +214,12 @@ class Application:
         return response
 
     def _failed(self, exchange: _Exchange, fault: Exception) -> Raw:
-        """A fault of ours must not end the connection or the process."""
+        """A fault of ours must not end the connection or the process; nor does a trouble with the
+        disk, which has an error of its own.
+        """
+        trouble = self._troubles.answer(fault)
+        if trouble is not None:
+            return _error_response(trouble, exchange.wish, self.context.traffic)
         logger.error(_FAILED, exchange.request.method, exchange.request.path, exc_info=fault)
         return _error_response(UNKNOWN.error(), exchange.wish, self.context.traffic)
 
@@ -236,7 +244,10 @@ class Application:
 
         Raises ``_BodyWantedError``, and then begins anew when called again.
         """
-        self.context.look()
+        try:
+            self.context.look()
+        except StorageProblem as error:
+            return self._failed(exchange, error)
         client = exchange.request.client
         if not self._fair.counts(client):
             return self._try_to_respond(exchange)

@@ -492,6 +492,45 @@ NODE_NOT_REACHABLE = ErrorKind(
     "with `rest-api.workers`: a worker cannot reach the process that writes",
     retry_after=1,
 )
+STORE_BUSY = ErrorKind(
+    5035,
+    503,
+    "StoreBusy",
+    "Too many requests read the chain at the same time",
+    "the limit on snapshots of the chain, or on those who read its store",
+    retry_after=1,
+)
+STORE_FULL = ErrorKind(
+    5036,
+    503,
+    "NoSpaceLeft",
+    "There is no space left on the node's disk",
+    "what was asked for has to be written, and the disk is full; nothing has changed",
+    retry_after=10,
+)
+STORE_DAMAGED = ErrorKind(
+    5037,
+    503,
+    "StoreDamaged",
+    "The node's store is damaged: its operator has to look at it",
+    "a record on the disk cannot be read; the log says which, and `soliton verify` finds others",
+)
+WALLET_NOT_WRITTEN = ErrorKind(
+    5038,
+    503,
+    "WalletNotWritten",
+    "The wallet's file cannot be written; the wallet is as it was",
+    "an account is made or deleted, and the disk is full or refuses; the log says why",
+    retry_after=10,
+)
+STORE_TROUBLE = ErrorKind(
+    5039,
+    503,
+    "StoreTrouble",
+    "The node cannot use its disk now",
+    "the disk or the database refuses; the log says why",
+    retry_after=10,
+)
 SERVER_REQUEST_TIMEOUT = ErrorKind(
     5031,
     503,

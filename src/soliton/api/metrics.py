@@ -13,6 +13,7 @@ from soliton import __version__
 from soliton.api.context import ApiContext
 from soliton.api.traffic import Resource
 from soliton.node.node import Node
+from soliton.storage.environment import MAX_READERS
 from soliton.web.exposition import COUNTER, GAUGE, Figure, Sample
 
 _MS: Final = 1_000
@@ -104,6 +105,14 @@ METRICS: Final = (
            ("why",)),
     Metric("soliton_store_bytes", GAUGE, "Used bytes of the database file",
            _of(lambda node: node.store.used_bytes())),
+    Metric("soliton_store_reader_slots", GAUGE,
+           "Places in the store's table of readers that are taken, by all processes",
+           _of(lambda node: node.store.reader_slots)),
+    Metric("soliton_store_reader_slots_max", GAUGE, "How many places it has",
+           _of(lambda _node: MAX_READERS)),
+    Metric("soliton_snapshots", GAUGE,
+           "Requests of the node's own process that look at the chain as it was",
+           _of(lambda node: node.store.snapshots)),
     Metric("soliton_http_requests_total", COUNTER, "Requests that a route took", _requests,
            ("methods", "route")),
     Metric("soliton_http_errors_total", COUNTER, "Requests that ended in an error with a code",

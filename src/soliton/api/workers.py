@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from queue import SimpleQueue
-from typing import Final, TypeVar
+from typing import Final, Generic, TypeVar
 
 from soliton.api.errors import SERVER_REQUEST_TIMEOUT
 from soliton.node.chain import Chain
@@ -54,6 +54,37 @@ class Watch:
             raise Interrupted("nobody waits for the result any more")
 
 
+class _Job(Generic[T]):
+    """A piece of work, and what it holds until it has been done or nobody waits for it any more."""
+
+    __slots__ = ("_free", "_lock", "_run")
+
+    def __init__(self, run: Callable[[], T], free: Callable[[], None]) -> None:
+        self._run: Callable[[], T] | None = run
+        self._free = free
+        self._lock = threading.Lock()
+
+    def _take(self) -> Callable[[], T] | None:
+        with self._lock:
+            run, self._run = self._run, None
+        return run
+
+    def do(self) -> T:
+        """Do it, and give back what it holds. Raises what the work raises."""
+        run = self._take()
+        if run is None:
+            raise Interrupted("nobody waits for the result any more")
+        try:
+            return run()
+        finally:
+            self._free()
+
+    def drop(self) -> None:
+        """Nobody waits for it: unless somebody has begun, it gives back what it holds."""
+        if self._take() is not None:
+            self._free()
+
+
 class Workers:
     """A few threads, which begin when they are needed."""
 
@@ -72,18 +103,25 @@ class Workers:
         Raises what the work raises, and ``ApiError`` 5031 when it takes too long or too many wait.
         """
         self._take_place()
-        store = node.store.snapshot()
+        try:
+            store = node.store.snapshot()
+        except BaseException:
+            self._places.release()
+            raise
         network, scripts = node.network, node.chain.scripts
         watch = Watch(store)
 
         def run() -> T:
-            try:
-                watch()
-                return work(Chain(network, store, scripts), watch)
-            finally:
-                store.close()
+            watch()
+            return work(Chain(network, store, scripts), watch)
 
-        return await self._result(run, watch)
+        def free() -> None:
+            try:
+                store.close()
+            finally:
+                self._places.release()
+
+        return await self._result(_Job(run, free), watch)
 
     async def run(self, work: Callable[[Watch], T]) -> T:
         """What work without a chain comes to; raises as ``ask`` does."""
@@ -94,33 +132,32 @@ class Workers:
             watch()
             return work(watch)
 
-        return await self._result(run, watch)
+        return await self._result(_Job(run, self._places.release), watch)
 
     def _take_place(self) -> None:
         if not self._places.acquire(blocking=False):
             raise SERVER_REQUEST_TIMEOUT.error().with_hint(_BUSY)
 
-    async def _result(self, run: Callable[[], T], watch: Watch) -> T:
+    async def _result(self, job: _Job[T], watch: Watch) -> T:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[T] = loop.create_future()
-        self._waiting.put(partial(self._do, run, loop, answer))
-        self._start()
         try:
+            self._start()
+            self._waiting.put(partial(self._do, job, loop, answer))
             async with asyncio.timeout(self._seconds):
                 return await answer
         except (TimeoutError, Interrupted) as error:
             raise SERVER_REQUEST_TIMEOUT.error().with_hint(_TOO_LONG) from error
         finally:
             watch.stopped = True
+            job.drop()
             # It knows the exception, which knows this frame, and those of the work with all they
             # hold: nobody would free them until the collector comes by.
             del answer
 
-    def _do(
-        self, run: Callable[[], T], loop: asyncio.AbstractEventLoop, answer: asyncio.Future[T]
-    ) -> None:
+    def _do(self, job: _Job[T], loop: asyncio.AbstractEventLoop, answer: asyncio.Future[T]) -> None:
         try:
-            value = run()
+            value = job.do()
         except Exception as error:  # noqa: BLE001 - it is raised where somebody waits
             self._tell(loop, answer, answer.set_exception, error)
         else:
@@ -136,8 +173,6 @@ class Workers:
         tell: Callable[[G], None],
         given: G,
     ) -> None:
-        self._places.release()
-
         def settle() -> None:
             if not answer.done():
                 tell(given)
@@ -153,6 +188,11 @@ class Workers:
         try:
             name = f"worker-{self._started}"
             threading.Thread(target=self._serve, name=name, daemon=True).start()
+        except RuntimeError as error:
+            # The system has no thread for it. Where there is one already, that one does the work.
+            if not self._started:
+                raise SERVER_REQUEST_TIMEOUT.error().with_hint(_BUSY) from error
+            return
         finally:
             threading.stack_size(before)
         self._started += 1

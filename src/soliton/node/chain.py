@@ -50,6 +50,7 @@ from soliton.node.accounts import accounts_of
 from soliton.node.called import call_record
 from soliton.node.chain_view import StoredChain
 from soliton.node.events import BlockAppended, BlockExtended, ChainEvent, RolledBack
+from soliton.node.metas import grown_meta, meta_of
 from soliton.storage.blocks import NewBlock, NewTransaction
 from soliton.storage.layout import BlockMeta
 from soliton.storage.store import Store, TransactionLocation
@@ -86,7 +87,6 @@ class Chain:
         """
         self.network = network
         self.scripts: Scripts = RideScripts(network) if scripts is None else scripts
-        self.view = StoredChain(self)
         self.store = store
         self.rules = RuleBook(network, store.approvals())
         settings = network.functionality
@@ -106,6 +106,13 @@ class Chain:
     def height(self) -> int:
         """The height of the last block."""
         return self.store.height
+
+    @property
+    def view(self) -> StoredChain:
+        """The chain as scripts see it. Not kept: a chain that nobody needs any more is freed at
+        once, with what it reads.
+        """
+        return StoredChain(self)
 
     @property
     def last_block(self) -> Block:
@@ -394,34 +401,7 @@ class Chain:
 
     def _record(self, block: Block, applied: AppliedBlock, hit_source: bytes) -> None:
         height, header = applied.height, block.header
-        below = self.meta(height - 1) if height > 1 else None
-        reward = self.next_reward() if below is not None else 0
-        minted = reward * rewards.reward_multiplier(
-            height, self.rules.activations(), self.network.functionality
-        )
-        before = 0 if below is None else below.total_waves
-        start = self.network.genesis.initial_balance if below is None else 0
-        score = pos.block_score(header.base_target)
-        if below is not None:
-            score += int.from_bytes(below.score, "big")
-        meta = BlockMeta(
-            id=block.id,
-            timestamp=header.timestamp,
-            hit_source=hit_source,
-            score=score.to_bytes((score.bit_length() + 7) // 8, "big"),
-            carry=applied.carry,
-            reward=reward,
-            reward_vote=header.reward_vote,
-            feature_votes=header.feature_votes,
-            total_fee=applied.total_fee,
-            total_waves=before + minted + start,
-            generator=header.generator,
-            size=len(block.data),
-            transaction_count=len(block.transactions),
-            snapshot_hash=applied.snapshot_hash,
-            state_hash=applied.state_hash.total,
-            sections=_sections(applied.state_hash),
-        )
+        meta = meta_of(self, block, applied, hit_source)
         approved = self._approved(height, header.feature_votes)
         if approved:
             applied.changes[APPROVALS] = dict.fromkeys(approved, height)
@@ -519,17 +499,7 @@ class Chain:
 
     def _replace(self, total: Block, applied: AppliedBlock, meta: BlockMeta) -> None:
         first = meta.transaction_count
-        meta = msgspec.structs.replace(
-            meta,
-            id=total.id,
-            carry=applied.carry,
-            total_fee=applied.total_fee,
-            size=len(total.data),
-            transaction_count=len(total.transactions),
-            snapshot_hash=applied.snapshot_hash,
-            state_hash=applied.state_hash.total,
-            sections=_sections(applied.state_hash),
-        )
+        meta = grown_meta(meta, total, applied)
         index = self._index(total, applied, first)
         self.store.extend(NewBlock(applied.height, total.data, meta, applied.changes, index, first))
         self._remember(applied.height, meta)
@@ -589,11 +559,6 @@ class Chain:
     def balance(self, address: Address) -> int:
         """An account's balance in wavelets."""
         return self.store.get(WAVES, address)
-
-
-def _sections(state_hash: StateHash) -> dict[int, bytes]:
-    """The section hashes that are not the empty one."""
-    return {index: value for index, value in enumerate(state_hash.sections) if value != EMPTY_HASH}
 
 
 def _optional_address(text: str | None, chain_id: int) -> Address | None:

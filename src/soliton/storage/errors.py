@@ -1,7 +1,7 @@
 """What can go wrong with the store on disk.
 
 What lives here: typed problems that tell an operator what to do. What does not: what the data
-means.
+means, and telling the database's own errors apart (``environment``).
 """
 
 from __future__ import annotations
@@ -11,6 +11,21 @@ from soliton.errors import EnvironmentProblem, InputError
 
 class StorageProblem(EnvironmentProblem):
     """The disk or the database refuses: full, not writable, in use by another process, damaged."""
+
+
+class StoreFull(StorageProblem):
+    """There is no space left for what is to be written; what was written before is all there."""
+
+
+class StoreBusy(StorageProblem):
+    """Too many read the store at the same time; one more may a moment later."""
+
+
+class DamagedStore(StorageProblem):
+    """What is on the disk is not what was written: cut, overwritten, or records are missing."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"the store is damaged: {what}; {WHAT_TO_DO}")
 
 
 class WrongStore(InputError):
@@ -30,3 +45,10 @@ class RollbackTooDeep(InputError):
         super().__init__(f"cannot roll back to height {height}: the lowest possible is {lowest}")
         self.height = height
         self.lowest = lowest
+
+
+WHAT_TO_DO = (
+    "`soliton verify` says where; move its directory away and import the chain anew, or copy the "
+    "directory from a backup"
+)
+"""The end of every message about damage."""

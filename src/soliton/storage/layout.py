@@ -119,6 +119,16 @@ def height_key(prefix: bytes, height: int) -> bytes:
     return prefix + height.to_bytes(4, "big")
 
 
+def history_key(address: Address, height: int) -> bytes:
+    """The key of an account's balance after a block."""
+    return HISTORY + address + height.to_bytes(4, "big")
+
+
+def place_key(height: int, index: int) -> bytes:
+    """A transaction's place, as a part of keys."""
+    return height.to_bytes(4, "big") + index.to_bytes(2, "big")
+
+
 def _bytes_key(key: bytes) -> bytes:
     return key
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import copy
 import os
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -23,13 +22,25 @@ import msgspec
 
 from soliton.chain.addresses import Address
 from soliton.errors import InvariantBroken
-from soliton.ledger.state import APPROVALS, DATA, LEASES, WAVES, Changes, Table
+from soliton.ledger.state import APPROVALS, DATA, Changes, Table
 from soliton.storage import layout
+from soliton.storage.block_records import put_history, put_transactions
 from soliton.storage.blocks import NewBlock
 from soliton.storage.directories import take_ownership
-from soliton.storage.errors import RollbackTooDeep, StorageProblem, WrongStore
+from soliton.storage.environment import (
+    NOTHING,
+    Snapshots,
+    begin_reading,
+    grow,
+    open_environment,
+    problem_of,
+    reader_slots,
+    typed,
+    write,
+)
+from soliton.storage.errors import DamagedStore, RollbackTooDeep, StoreBusy, WrongStore
 from soliton.storage.indexes import index_records
-from soliton.storage.layout import BlockMeta, height_key
+from soliton.storage.layout import BlockMeta, height_key, history_key, place_key
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -38,10 +49,6 @@ UNDO_DEPTH: Final = 10_000
 """Blocks that can be removed again; the network itself never goes back more than 100."""
 ROLLBACK_STEP: Final = 200
 """Blocks that are removed in one atomic step."""
-MAX_READERS: Final = 512
-"""Reads under way at the same time, of all processes: each takes two, and two for a snapshot."""
-_FIRST_MAP_SIZE: Final = 256 * 1024 * 1024
-_MAX_MAP_SIZE: Final = 1 << 42
 
 
 class TransactionLocation(msgspec.Struct, frozen=True, gc=False):
@@ -77,43 +84,37 @@ class Store:
         """Open or make the store of a network in ``directory``.
 
         ``durable`` waits for the disk at each flush. Who does not write opens it without
-        ``exclusive``; of those who do there can be one. Raises ``WrongStore``, ``StoreInUse`` or
-        ``StorageProblem``.
+        ``exclusive``; of those who do there can be one. Raises ``WrongStore``, ``StoreInUse``,
+        ``DamagedStore`` or another ``StorageProblem``.
         """
-        try:
+        self.directory = directory
+        self._durable = durable
+        self._owner: int | None = None
+        # The types of LMDB do not tell which one gives bytes, and which one memory.
+        self._read: Any = NOTHING
+        self._views: Any = NOTHING
+        with typed(directory, "opened"):
             directory.mkdir(parents=True, exist_ok=True)
             self._owner = take_ownership(directory) if exclusive else None
-            self._env = lmdb.open(
-                str(directory),
-                map_size=_FIRST_MAP_SIZE,
-                sync=durable,
-                metasync=durable,
-                max_readers=MAX_READERS,
-                max_spare_txns=4,
-            )
-            # Another process may have let the map grow beyond our first guess.
-            self._env.set_mapsize(max(_FIRST_MAP_SIZE, self._env.info()["map_size"]))
-            if exclusive:
-                self.forget_dead_readers()
-            self._start_reading()
-        except (OSError, lmdb.Error) as error:
-            raise StorageProblem(f"cannot open the store in {directory}: {error}") from error
+            try:
+                self._env = open_environment(directory, durable=durable, exclusive=exclusive)
+            except BaseException:
+                self._release()
+                raise
         self._pending: dict[bytes, bytes | None] = {}
         self._pending_history: dict[Address, list[int]] = {}
         self._undo_depth = undo_depth
         self._steps: list[dict[bytes, bytes | None]] = []
         self.revoked = False
         self._origin: Store | None = None
-        self._snapshots: set[Store] = set()
-        self._closed = threading.Condition()
+        self._snapshots = Snapshots()
         try:
+            self._look_anew("opened")
             self._check_identity(directory, network)
-        except WrongStore:
-            self._stop_reading()
-            self._env.close()
-            self._release()
+            self.height = self._tip()
+        except BaseException:
+            self._let_go()
             raise
-        self.height = self._tip()
 
     def _check_identity(self, directory: Path, network: str) -> None:
         found = self._raw(layout.NETWORK)
@@ -132,16 +133,16 @@ class Store:
         For who opened without ``exclusive``; a snapshot is not followed.
         """
         before = self._read.id()
-        self._stop_reading()
         try:
-            self._start_reading()
+            self._look_anew("read")
         except lmdb.MapResizedError:
-            self._revoke_snapshots()
+            self._snapshots.revoke()
+            self._stop_reading()
             # 0 takes over the size that the other process has given the map.
             self._env.set_mapsize(0)
-            self._start_reading()
+            self._look_anew("read")
         self.height = self._tip()
-        return self._read.id() != before
+        return bool(self._read.id() != before)
 
     def forget_dead_readers(self) -> None:
         """Let go of what processes were reading when they were killed."""
@@ -152,34 +153,35 @@ class Store:
     def snapshot(self) -> Store:
         """What the store holds now, for one other thread to read while this one goes on.
 
-        That thread closes it, soon after ``revoked`` is set: the store cannot grow before.
+        That thread closes it, soon after ``revoked`` is set: the store cannot grow before. Raises
+        ``StoreBusy`` when too many are open.
         """
+        self._snapshots.check_room()
         taken = copy.copy(self)
         taken._pending = dict(self._pending)
         taken._pending_history = {at: heights[:] for at, heights in self._pending_history.items()}
-        taken._start_reading()
+        taken._read = taken._views = NOTHING
+        try:
+            taken._look_anew("read")
+        except lmdb.MapResizedError as error:
+            raise StoreBusy("the store has just grown") from error
         if not taken._pending:
             # Another process may have gone on since this one looked.
             taken.height = taken._tip()
         taken._owner = None
         taken._origin = self
-        with self._closed:
-            self._snapshots.add(taken)
+        self._snapshots.add(taken)
         return taken
 
-    def _close_snapshot(self, origin: Store) -> None:
-        self._stop_reading()
-        with self._closed:
-            origin._snapshots.discard(self)
-            self._closed.notify_all()
+    @property
+    def snapshots(self) -> int:
+        """How many snapshots are open in this process."""
+        return len(self._snapshots)
 
-    def _revoke_snapshots(self) -> None:
-        """Wait until nobody reads any more."""
-        with self._closed:
-            for each in self._snapshots:
-                each.revoked = True
-            while self._snapshots:
-                self._closed.wait()
+    @property
+    def reader_slots(self) -> int:
+        """How many may not begin to read because others do, in all processes."""
+        return reader_slots(self._env)
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -250,24 +252,15 @@ class Store:
         """The smallest effective balance of an account after the blocks ``bottom`` to ``top``, in
         wavelets.
         """
-        smallest: int | None = None
-        for height, _, effective in self.balance_history(address, top):
-            smallest = effective if smallest is None else min(smallest, effective)
-            if height <= bottom:
-                return smallest
-        # Before its first change the account had nothing.
-        return min(0, smallest or 0)
+        history = self.balance_history(address, top)
+        return _smallest(((height, effective) for height, _, effective in history), bottom)
 
     def minimum_balance(self, address: Address, bottom: int, top: int) -> int:
         """The smallest own balance of an account after the blocks ``bottom`` to ``top``, in
         wavelets.
         """
-        smallest: int | None = None
-        for height, balance, _ in self.balance_history(address, top):
-            smallest = balance if smallest is None else min(smallest, balance)
-            if height <= bottom:
-                return smallest
-        return min(0, smallest or 0)
+        history = self.balance_history(address, top)
+        return _smallest(((height, balance) for height, balance, _ in history), bottom)
 
     def balance_history(self, address: Address, top: int) -> Iterator[tuple[int, int, int]]:
         """Height, own balance and effective balance at every change up to ``top``, the newest
@@ -275,12 +268,12 @@ class Store:
         """
         for height in reversed(self._pending_history.get(address, ())):
             if height <= top:
-                raw = self._pending[_history_key(address, height)]
+                raw = self._pending[history_key(address, height)]
                 if raw is not None:
                     yield height, *_history_value(raw)
         prefix = layout.HISTORY + address
         with self._read.cursor() as cursor:
-            found = cursor.set_range(_history_key(address, top + 1))
+            found = cursor.set_range(history_key(address, top + 1))
             found = cursor.prev() if found else cursor.last()
             while found and cursor.key().startswith(prefix):
                 key = cursor.key()
@@ -303,16 +296,18 @@ class Store:
 
     def is_listed(self, address: Address, height: int, index: int) -> bool:
         """Whether a transaction, by its place, is one of the account's."""
-        return self._raw(layout.ADDRESS_TRANSACTION + address + _place(height, index)) is not None
+        return (
+            self._raw(layout.ADDRESS_TRANSACTION + address + place_key(height, index)) is not None
+        )
 
     def transaction_changes(self, location: TransactionLocation) -> Changes | None:
         """What a transaction wrote."""
-        raw = self._raw(layout.SNAPSHOT + _place(location.height, location.index))
+        raw = self._raw(layout.SNAPSHOT + place_key(location.height, location.index))
         return None if raw is None else layout.decode_changes(raw)
 
     def call_record(self, location: TransactionLocation) -> dict[str, object] | None:
         """What clients are told of the dApp that a transaction called; leases by their ids only."""
-        raw = self._raw(layout.CALL + _place(location.height, location.index))
+        raw = self._raw(layout.CALL + place_key(location.height, location.index))
         return None if raw is None else layout.decode_call(raw)
 
     def scan_back(self, prefix: bytes, before: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
@@ -413,45 +408,15 @@ class Store:
             row = layout.ROWS[table]
             for key, value in written.items():
                 put(row.prefix + row.key(key), row.encode(value))
-        self._put_history(block, undo)
-        self._put_transactions(block, undo)
         height = block.height
+        for address in put_history(block, self, pending, undo):
+            self._pending_history.setdefault(address, []).append(height)
+        put_transactions(block, self._raw, pending, undo)
         undo[layout.BLOCK_HEIGHT + block.meta.id] = None
         pending[layout.BLOCK_HEIGHT + block.meta.id] = height.to_bytes(4, "big")
         pending[height_key(layout.BLOCK, height)] = block.data
         pending[height_key(layout.META, height)] = layout.encode(block.meta)
         pending[height_key(layout.UNDO, height)] = layout.encode(list(undo.items()))
-
-    def _put_history(self, block: NewBlock, undo: dict[bytes, bytes | None]) -> None:
-        waves, all_leases = block.changes.get(WAVES, {}), block.changes.get(LEASES, {})
-        for address in waves.keys() | all_leases.keys():
-            balance = waves[address] if address in waves else self.get(WAVES, address)
-            leases = all_leases[address] if address in all_leases else self.get(LEASES, address)
-            key = _history_key(address, block.height)
-            undo[key] = None
-            self._pending[key] = layout.HISTORY_VALUE.pack(balance, *leases)
-            self._pending_history.setdefault(address, []).append(block.height)
-
-    def _put_transactions(self, block: NewBlock, undo: dict[bytes, bytes | None]) -> None:
-        pending, height = self._pending, block.height
-        for index, item in enumerate(block.transactions, block.first_index):
-            key = layout.TRANSACTION + item.id
-            undo.setdefault(key, self._raw(key))
-            pending[key] = layout.LOCATION.pack(
-                height, index, item.offset, item.length, item.status, item.complexity
-            )
-            place = _place(height, index)
-            for address in item.accounts:
-                key = layout.ADDRESS_TRANSACTION + address + place
-                undo[key] = None
-                pending[key] = item.id
-            key = layout.SNAPSHOT + place
-            undo[key] = None
-            pending[key] = layout.encode_changes(item.changes)
-            if item.call is not None:
-                key = layout.CALL + place
-                undo[key] = None
-                pending[key] = layout.encode(item.call)
 
     def flush(self) -> None:
         """Write everything appended so far in one atomic transaction; raises ``StorageProblem``."""
@@ -462,51 +427,65 @@ class Store:
         self._pending_history = {}
 
     def _write(self, items: dict[bytes, bytes | None]) -> None:
+        """All or nothing; whatever happens, what the store holds is read afterwards."""
         if self._origin is not None:
             raise InvariantBroken("a snapshot of the store is not written")
         # Sorted keys let the database append to pages instead of searching for each key.
         deletes = [key for key, value in items.items() if value is None]
         puts = [(key, value) for key in sorted(items) if (value := items[key]) is not None]
-        self._stop_reading()
         try:
             while True:
                 try:
-                    with self._env.begin(write=True) as txn:
-                        with txn.cursor() as cursor:
-                            cursor.putmulti(puts)
-                        for key in deletes:
-                            txn.delete(key)
-                    return
+                    # Reading goes on meanwhile: its slots stay taken, whoever else wants some.
+                    write(self._env, puts, deletes)
+                    break
                 except lmdb.MapFullError:
                     self._grow()
         except (OSError, lmdb.Error) as error:
-            raise StorageProblem(f"the store cannot be written: {error}") from error
-        finally:
-            self._start_reading()
+            self._look_anew("read")
+            raise problem_of(error, self.directory, "written") from error
+        self._look_anew("read")
 
-    def _start_reading(self) -> None:
-        while True:
-            self._read = self._env.begin()
-            try:
-                self._views = self._env.begin(buffers=True)
-            except lmdb.Error:
-                self._read.abort()
-                raise
-            if self._views.id() == self._read.id():
-                return
-            # Another process has written between the two.
-            self._stop_reading()
+    def _look_anew(self, doing: str) -> None:
+        """Read what the store holds now."""
+        self._stop_reading()
+        try:
+            self._read, self._views = begin_reading(self._env)
+        except lmdb.MapResizedError:
+            raise
+        except lmdb.ReadersFullError:
+            # Those of processes that were killed count as well.
+            self._env.reader_check()
+            with typed(self.directory, doing):
+                self._read, self._views = begin_reading(self._env)
+        except lmdb.PanicError:
+            self._open_again(doing)
+        except lmdb.Error as error:
+            raise problem_of(error, self.directory, doing) from error
+
+    def _open_again(self, doing: str) -> None:
+        """After a disk that failed in the middle of a commit LMDB does nothing more."""
+        self._snapshots.revoke()
+        with typed(self.directory, doing):
+            self._env.close()
+            self._env = open_environment(
+                self.directory, durable=self._durable, exclusive=self._owner is not None
+            )
+            self._read, self._views = begin_reading(self._env)
 
     def _stop_reading(self) -> None:
         self._read.abort()
         self._views.abort()
+        # A transaction that has ended holds its slot until nobody knows it.
+        self._read = self._views = NOTHING
 
     def _grow(self) -> None:
-        self._revoke_snapshots()
-        size = self._env.info()["map_size"] * 2
-        if size > _MAX_MAP_SIZE:
-            raise StorageProblem("the store is larger than this program can map")
-        self._env.set_mapsize(size)
+        self._snapshots.revoke()
+        self._stop_reading()
+        try:
+            grow(self._env)
+        finally:
+            self._look_anew("read")
 
     def rollback(self, height: int, on_removed: Callable[[bytes], None] | None = None) -> None:
         """Remove all blocks above ``height``; ``on_removed`` gets their bytes, the highest first.
@@ -544,7 +523,7 @@ class Store:
         data = self._raw(height_key(layout.BLOCK, height))
         undo = self._raw(height_key(layout.UNDO, height))
         if data is None or undo is None:
-            raise StorageProblem(f"the records of block {height} are missing: the store is damaged")
+            raise DamagedStore(f"the records of block {height} are missing")
         items.update(layout.decode_undo(undo))
         for prefix in (layout.BLOCK, layout.META, layout.UNDO):
             items[height_key(prefix, height)] = None
@@ -553,10 +532,16 @@ class Store:
     def close(self) -> None:
         """Write what is pending and close; the object cannot be used afterwards."""
         if self._origin is not None:
-            self._close_snapshot(self._origin)
+            self._stop_reading()
+            self._origin._snapshots.remove(self)
             return
-        self._revoke_snapshots()
-        self.flush()
+        self._snapshots.revoke()
+        try:
+            self.flush()
+        finally:
+            self._let_go()
+
+    def _let_go(self) -> None:
         self._stop_reading()
         self._env.close()
         self._release()
@@ -578,14 +563,17 @@ class Store:
 _MAX_ID_BYTES: Final = 64
 
 
-def _history_key(address: Address, height: int) -> bytes:
-    return layout.HISTORY + address + height.to_bytes(4, "big")
-
-
 def _history_value(raw: bytes) -> tuple[int, int]:
     balance, lease_in, lease_out = layout.HISTORY_VALUE.unpack(raw)
     return balance, balance + lease_in - lease_out
 
 
-def _place(height: int, index: int) -> bytes:
-    return height.to_bytes(4, "big") + index.to_bytes(2, "big")
+def _smallest(balances: Iterator[tuple[int, int]], bottom: int) -> int:
+    """Of balances by height, the newest first, the smallest one since ``bottom``."""
+    smallest: int | None = None
+    for height, balance in balances:
+        smallest = balance if smallest is None else min(smallest, balance)
+        if height <= bottom:
+            return smallest
+    # Before its first change the account had nothing.
+    return min(0, smallest or 0)

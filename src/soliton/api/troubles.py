@@ -1,0 +1,58 @@
+"""What went wrong around the node, as errors of the REST API: the disk, the store, the wallet's
+file. Clients are told what it means for them; the operator finds the details in the log.
+
+What lives here: the table, and how often the log has the same thing. What does not: refusals of
+what clients sent (``translate``).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Final
+
+from soliton.api.errors import (
+    STORE_BUSY,
+    STORE_DAMAGED,
+    STORE_FULL,
+    STORE_TROUBLE,
+    WALLET_NOT_WRITTEN,
+    ApiError,
+    ErrorKind,
+)
+from soliton.errors import SolitonError
+from soliton.node.wallet import WalletFileProblem
+from soliton.storage.errors import DamagedStore, StorageProblem, StoreBusy, StoreFull
+
+LOG_SECONDS: Final = 10.0
+"""How often the log has one kind of trouble."""
+
+_KINDS: Final[tuple[tuple[type[SolitonError], ErrorKind], ...]] = (
+    (StoreBusy, STORE_BUSY),
+    (StoreFull, STORE_FULL),
+    (DamagedStore, STORE_DAMAGED),
+    (StorageProblem, STORE_TROUBLE),
+    (WalletFileProblem, WALLET_NOT_WRITTEN),
+)
+
+_log = logging.getLogger(__name__)
+
+
+class Troubles:
+    """The troubles of one application."""
+
+    __slots__ = ("_told",)
+
+    def __init__(self) -> None:
+        self._told: dict[int, float] = {}
+
+    def answer(self, error: Exception) -> ApiError | None:
+        """The API's form of a trouble, ``None`` for a fault of our own; the log is told as well."""
+        for kind, answer in _KINDS:
+            if isinstance(error, kind):
+                now = time.monotonic()
+                if now - self._told.get(answer.code, -LOG_SECONDS) >= LOG_SECONDS:
+                    self._told[answer.code] = now
+                    _log.error("answered %d: %s", answer.status, error)
+                return answer.error()
+        return None

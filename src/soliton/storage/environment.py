@@ -1,0 +1,223 @@
+"""The database below the store: opening it, reading one moment of it, writing it, and its errors.
+
+LMDB keeps a table of readers in its lock file. Each read transaction has a slot there for as long
+as its object lives: ending it is not enough. Who ends one here also lets go of it.
+
+What lives here: LMDB and its limits. What does not: records and blocks (``store``, ``layout``), the
+pages of the file (``pages``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NoReturn
+
+import lmdb
+
+from soliton.storage.errors import DamagedStore, StorageProblem, StoreBusy, StoreFull
+
+if TYPE_CHECKING:
+    from soliton.storage.store import Store
+
+MAX_READERS: Final = 8_192
+"""Read transactions under way at the same time, of all processes. A store takes two, and two for
+each snapshot; with the most workers that there can be that is half of it.
+"""
+MAX_SNAPSHOTS: Final = 32
+"""Snapshots that one process may have open."""
+SPARE_READERS: Final = 4
+"""Slots that a process keeps at hand, so that to read anew costs little."""
+FIRST_MAP_SIZE: Final = 256 * 1024 * 1024
+MAX_MAP_SIZE: Final = 1 << 42
+
+_SLOT_BYTES: Final = 64
+"""What LMDB takes for each of them; the first ones are its head."""
+_NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_SPACE_WORDS: Final = tuple(os.strerror(number) for number in _NO_SPACE)
+_DAMAGE: Final = (
+    lmdb.CorruptedError,
+    lmdb.PageNotFoundError,
+    lmdb.InvalidError,
+    lmdb.VersionMismatchError,
+    lmdb.BadChecksumError,
+)
+
+
+def open_environment(directory: Path, *, durable: bool, exclusive: bool) -> lmdb.Environment:
+    """The database of a directory, made where there is none; raises as LMDB and the system do."""
+    if exclusive:
+        _reserve(directory / "lock.mdb")
+    environment = lmdb.open(
+        str(directory),
+        map_size=FIRST_MAP_SIZE,
+        sync=durable,
+        metasync=durable,
+        max_readers=MAX_READERS,
+        max_spare_txns=SPARE_READERS,
+    )
+    try:
+        # Another process may have let the map grow beyond our first guess.
+        environment.set_mapsize(max(FIRST_MAP_SIZE, environment.info()["map_size"]))
+        if exclusive:
+            environment.reader_check()
+    except BaseException:
+        environment.close()
+        raise
+    return environment
+
+
+def _reserve(lock_file: Path) -> None:
+    """Give the table of readers its place on the disk. It is written through memory: where a full
+    disk has no page for it the system ends the process.
+
+    Only before the database is opened: closing a file gives up all locks of the process on it.
+    """
+    if not hasattr(os, "posix_fallocate"):
+        return
+    descriptor = os.open(lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        os.posix_fallocate(descriptor, 0, MAX_READERS * _SLOT_BYTES)
+    except OSError as error:
+        # Some systems cannot; those that have no room say so.
+        if error.errno in _NO_SPACE:
+            raise
+    finally:
+        os.close(descriptor)
+
+
+class Nothing:
+    """Stands where a transaction was: whoever reads all the same is told."""
+
+    __slots__ = ()
+
+    def id(self) -> int:
+        """Before every transaction that there is."""
+        return -1
+
+    def abort(self) -> None:
+        """There is nothing to end."""
+
+    def get(self, _key: bytes) -> NoReturn:
+        """There is nothing to read."""
+        raise StoreBusy("the store is not being read: it was closed, or too many read it")
+
+    def cursor(self) -> NoReturn:
+        """There is nothing to read."""
+        self.get(b"")
+
+
+NOTHING: Final = Nothing()
+
+
+def begin_reading(environment: lmdb.Environment) -> tuple[lmdb.Transaction, lmdb.Transaction]:
+    """Two read transactions of the same moment; the second one gives memory in place of bytes."""
+    while True:
+        read = environment.begin()
+        try:
+            views = environment.begin(buffers=True)
+        except lmdb.Error:
+            read.abort()
+            # The frame stays as long as the exception does.
+            del read
+            raise
+        if views.id() == read.id():
+            return read, views
+        # Another process has written between the two.
+        read.abort()
+        views.abort()
+        del read, views
+
+
+def write(
+    environment: lmdb.Environment, puts: list[tuple[bytes, bytes]], deletes: Iterable[bytes]
+) -> None:
+    """Write records, in the order of their keys, and delete others, all or nothing."""
+    with environment.begin(write=True) as transaction:
+        with transaction.cursor() as cursor:
+            cursor.putmulti(puts)
+        for key in deletes:
+            transaction.delete(key)
+
+
+def grow(environment: lmdb.Environment) -> None:
+    """Make room in the map for twice as much; nobody in this process may read meanwhile."""
+    size = environment.info()["map_size"] * 2
+    if size > MAX_MAP_SIZE:
+        raise StorageProblem("the store is larger than this program can map")
+    environment.set_mapsize(size)
+
+
+def reader_slots(environment: lmdb.Environment) -> int:
+    """The slots of the table of readers that are taken, by all processes."""
+    return sum(1 for line in environment.readers().splitlines()[1:] if line.strip())
+
+
+def problem_of(error: Exception, directory: Path, doing: str) -> StorageProblem:
+    """What an error of LMDB or of the system means; ``doing`` is what could not be done."""
+    if isinstance(error, StorageProblem):
+        return error
+    if _is_no_space(error):
+        return StoreFull(f"no space left in {directory}: the store cannot be {doing} ({error})")
+    if isinstance(error, lmdb.ReadersFullError):
+        return StoreBusy(f"too many read the store in {directory} at the same time")
+    if isinstance(error, _DAMAGE):
+        return DamagedStore(f"{directory} cannot be {doing} ({error})")
+    return StorageProblem(f"the store in {directory} cannot be {doing}: {error}")
+
+
+def _is_no_space(error: Exception) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in _NO_SPACE
+    # LMDB has an own class for one of them, and only the words for the others.
+    return isinstance(error, lmdb.DiskError) or str(error).endswith(_NO_SPACE_WORDS)
+
+
+@contextlib.contextmanager
+def typed(directory: Path, doing: str) -> Iterator[None]:
+    """Errors of LMDB and of the system as problems of the store."""
+    try:
+        yield
+    except (OSError, lmdb.Error) as error:
+        raise problem_of(error, directory, doing) from error
+
+
+class Snapshots:
+    """The snapshots of a store that are open."""
+
+    __slots__ = ("_change", "_open")
+
+    def __init__(self) -> None:
+        self._open: set[Store] = set()
+        self._change = threading.Condition()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def check_room(self) -> None:
+        """Raise ``StoreBusy`` where there is no room for another one."""
+        if len(self._open) >= MAX_SNAPSHOTS:
+            raise StoreBusy("too many look at the chain as it was a moment ago")
+
+    def add(self, snapshot: Store) -> None:
+        """One more is open."""
+        with self._change:
+            self._open.add(snapshot)
+
+    def remove(self, snapshot: Store) -> None:
+        """It is closed."""
+        with self._change:
+            self._open.discard(snapshot)
+            self._change.notify_all()
+
+    def revoke(self) -> None:
+        """Ask all to be closed, and wait until they are."""
+        with self._change:
+            for each in self._open:
+                each.revoked = True
+            while self._open:
+                self._change.wait()
