@@ -17,6 +17,10 @@ from soliton.chain.transactions.json_reader import read_signed
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58
 from soliton.errors import SolitonError
+from soliton.wire.connection import Connection, Said
+from soliton.wire.handshake import Handshake
+from soliton.wire.kinds import BY_RECORD
+from soliton.wire.versions import Version
 
 CHAIN_ID: Final = ord("W")
 
@@ -64,6 +68,19 @@ def _text(data: bytes) -> None:
     addresses.parse_recipient(text, CHAIN_ID)
 
 
+def _conversation(data: bytes) -> None:
+    """Handshake and frames, in pieces of a length that the first byte says."""
+    own = Handshake("wavesW", Version(1, 5, 7), "", 1, None, 0)
+    talking = Connection(own, "waves", CHAIN_ID)
+    step = 1 + (data[0] if data else 0)
+    for start in range(1, len(data), step):
+        for event in talking.receive(data[start : start + step]):
+            if isinstance(event, Said):
+                kind = BY_RECORD[type(event.message)]
+                assert kind.record.decode(event.message.encode()) == event.message
+        assert talking.buffered <= len(data)
+
+
 DECODERS: Final[tuple[Callable[[bytes], object], ...]] = (
     _legacy_transaction,
     _protobuf_transaction,
@@ -73,6 +90,7 @@ DECODERS: Final[tuple[Callable[[bytes], object], ...]] = (
     lambda data: snapshots.decode_block(data, CHAIN_ID),
     lambda data: snapshots.decode(data, CHAIN_ID),
     _text,
+    _conversation,
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import IPv4Address
 
 import msgspec
 
@@ -13,6 +14,9 @@ from soliton.chain.transactions import codec, data, payment, transfer
 from soliton.chain.transactions.model import AnyTransaction, TransactionType
 from soliton.chain.values import DataEntry
 from soliton.crypto.keys import key_pair
+from soliton.wire import frames, handshake, messages
+from soliton.wire.handshake import Handshake, PeerAddress
+from soliton.wire.versions import Version
 from tests.fuzzing.decoders import CHAIN_ID, DECODERS
 from tests.vectors import shared_root
 
@@ -74,9 +78,27 @@ def seeds() -> Iterator[bytes]:
     pieces.append(blocks.sign(header, tuple(made), SENDER.private_key, bytes(64)).data)
     pieces += [TO, b"3PAWwWa6GbwcJaFzwqXQN5KQm7H96Y7SHTQ", b"alias:W:alice"]
     pieces += _recorded()
+    pieces.append(_conversation(pieces))
     for piece in pieces:
         for number in range(len(DECODERS)):
             yield bytes((number,)) + piece
+
+
+def _conversation(pieces: list[bytes]) -> bytes:
+    """A handshake, a message of each simple form, and some that carry pieces; a step before."""
+    own = Handshake("wavesW", Version(1, 5, 7), "node", 7, None, 0)
+    ids = (bytes(64), bytes(64))
+    said: list[messages.Message] = [
+        messages.GetPeers(),
+        messages.Peers((PeerAddress(IPv4Address(1), 6868),)),
+        messages.GetSignatures(ids),
+        messages.GetBlockIds(ids),
+        messages.Score(2**70),
+        messages.GetBlock(bytes(32)),
+        messages.MicroblockInv(SENDER.public_key, bytes(32), bytes(32), bytes(64)),
+        *(messages.ProtobufTransaction(piece) for piece in pieces[1:4]),
+    ]
+    return b"\x10" + handshake.encode(own) + b"".join(map(frames.encode, said))
 
 
 def _recorded() -> list[bytes]:

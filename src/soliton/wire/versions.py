@@ -1,0 +1,55 @@
+"""Versions that peers announce: which of them are accepted, and what they understand.
+
+What lives here: the rules by family of networks. What does not: the handshake that carries the
+version (``handshake``).
+
+Sources: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/network/{HandshakeHandler,package}.scala``; 0bsnetwork/Zbs
+and xucito/TurtleNetwork, the same file.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class Version(NamedTuple):
+    """A version of a node's program."""
+
+    major: int
+    minor: int
+    patch: int
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}.{self.patch}"
+
+
+BLOCK_IDS_FROM: Final = Version(1, 2, 0)
+"""From here on peers ask for block ids, and not for signatures; they read protobuf messages."""
+SNAPSHOTS_FROM: Final = Version(1, 5, 0)
+"""From here on peers have snapshots for light nodes."""
+ENDORSEMENTS_FROM: Final = Version(1, 6, 0)
+"""From here on peers may know the endorsements of deterministic finality."""
+
+ANNOUNCED: Final[dict[str, Version]] = {
+    "waves": Version(1, 5, 7),
+    "zbs": Version(0, 16, 3),
+    "tn": Version(1, 2, 6),
+}
+"""What we announce in each family. Some nodes of Waves refuse a minor version that is more than one
+away from 1.5; those of the other families take anything from their own version on.
+"""
+_APPLICATION_NAMES: Final[dict[str, str]] = {"waves": "waves", "zbs": "zbs", "tn": "TN"}
+
+
+def application_name(family: str, chain_id: int) -> str:
+    """What nodes of a network call themselves: the family's word and the chain's letter."""
+    return _APPLICATION_NAMES[family] + chr(chain_id)
+
+
+def is_accepted(family: str, version: Version) -> bool:
+    """Whether nodes of a family talk to this version."""
+    major, minor, patch = version
+    if family == "tn":
+        return major == 1 and (minor >= 2 or (minor >= 1 and patch >= 10))
+    return major == 1 or (major == 0 and minor >= 13)
