@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from decimal import Decimal
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from soliton.api.errors import ApiError
 from soliton.api.json_reader import MAX_JSON_DEPTH, ObjectReader, parse_json, parse_object
+from tests.growth import MAX_GROWTH, growth
 
 HOSTILE = [
     b"",
@@ -56,6 +58,50 @@ def test_what_looks_like_a_duplicate_is_none() -> None:
     assert parse_json(b'{"a":"\\":","b":{"a":1}}') == {"a": '":', "b": {"a": 1}}
     deep = b"[" * MAX_JSON_DEPTH + b"]" * MAX_JSON_DEPTH
     assert isinstance(parse_json(deep), list)
+
+
+@given(
+    st.recursive(
+        st.text('a"\\\\: ', max_size=4),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text('a"\\\\:{', max_size=3), inner),
+    )
+)
+def test_colons_in_texts_are_no_members(value: object) -> None:
+    assert parse_json(json.dumps(value).encode()) == value
+
+
+@given(st.lists(st.text('a"\\\\:', max_size=2), min_size=1), st.text('":\\\\'))
+def test_a_member_that_is_there_twice_is_found_among_any(names: list[str], value: str) -> None:
+    members = [f"{json.dumps(name)} : {json.dumps(value)}" for name in names]
+    text = f"{{{','.join(members)}}}".encode()
+    if len(set(names)) == len(names):
+        assert parse_json(text) == dict.fromkeys(names, value)
+    else:
+        with pytest.raises(ApiError):
+            parse_json(text)
+
+
+MEGABYTE = {
+    "colons": lambda n: '{"a":"' + ":" * n + '"}',
+    "colons after quotation marks": lambda n: '{"a":"' + '\\":' * (n // 3) + '"}',
+    "blanks after quotation marks": lambda n: '{"a":"' + '\\"' * 100 + " " * n + ':"}',
+    "members with colons": lambda n: "{" + ",".join(f'"a{i}":"\\":"' for i in range(n // 16)) + "}",
+    "members that are there twice": lambda n: "{" + '"a":"b",' * (n // 8) + '"a":0}',
+    "digits": lambda n: '{"a":' + "9" * n + "}",
+    "decimals": lambda n: '{"a":0.' + "9" * n + "}",
+    "an exponent": lambda n: '{"a":1e' + "9" * n + "}",
+    "objects": lambda n: "[" + "{}," * (n // 3) + "{}]",
+    "brackets": lambda n: "[" * n,
+}
+
+
+@pytest.mark.parametrize("name", MEGABYTE)
+def test_a_megabyte_takes_as_long_as_it_is(name: str) -> None:
+    def work(text: str) -> None:
+        with contextlib.suppress(ApiError):
+            ObjectReader(parse_object(text.encode())).integer("a")
+
+    assert growth(work, MEGABYTE[name], 250_000) <= MAX_GROWTH
 
 
 @given(st.binary(max_size=60))

@@ -7,6 +7,7 @@ return, query and form parsing. What does not: choosing the handler (``routes``)
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -24,6 +25,22 @@ from soliton.web.types import Headers
 TEXT_PLAIN = b"text/plain; charset=UTF-8"
 APPLICATION_JSON = b"application/json"
 FORM_URLENCODED = b"application/x-www-form-urlencoded"
+
+_UTF_16 = "utf-16"
+_CODECS = {
+    b"utf-8": "utf-8",
+    b"utf8": "utf-8",
+    b"us-ascii": "ascii",
+    b"ascii": "ascii",
+    b"iso-8859-1": "latin-1",
+    b"latin1": "latin-1",
+    b"utf-16": _UTF_16,
+    b"utf-16be": "utf-16-be",
+    b"utf-16le": "utf-16-le",
+}
+"""The charsets that akka-http has names for, which take no longer than a body is. Python knows many
+more: some are quadratic, and it keeps each name that it was ever asked for.
+"""
 
 
 class Raw(msgspec.Struct, frozen=True, gc=False):
@@ -193,12 +210,19 @@ class Request:
         return self.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
 
     def body_text(self) -> str:
-        """The body as text, in the charset it names; bytes that are none become U+FFFD."""
+        """The body as text, in the charset it names; bytes that are none become U+FFFD.
+
+        Any other charset than those below rejects the request.
+        """
         charset = _charset(self.headers.get(b"content-type", b""))
-        try:
-            return self.body.decode(charset, errors="replace")
-        except (LookupError, ValueError) as error:
-            raise RejectionError(f"unknown charset {charset}") from error
+        codec = _CODECS.get(charset)
+        if codec is None:
+            raise RejectionError("unknown charset")
+        if codec == _UTF_16 and not self.body.startswith(
+            (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        ):
+            codec = "utf-16-be"
+        return self.body.decode(codec, errors="replace")
 
     def json(self) -> dict[str, object]:
         """The body as a JSON object, or error 1."""
@@ -257,9 +281,9 @@ def _unescape(text: str) -> str:
     return unquote(text.replace("+", " "), errors="strict")
 
 
-def _charset(content_type: bytes) -> str:
+def _charset(content_type: bytes) -> bytes:
     for parameter in content_type.split(b";")[1:]:
         name, _, value = parameter.partition(b"=")
         if name.strip().lower() == b"charset":
-            return value.strip().strip(b'"').decode("ascii", errors="replace")
-    return "utf-8"
+            return value.strip().strip(b'"').lower()
+    return b"utf-8"

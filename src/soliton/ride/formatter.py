@@ -48,7 +48,6 @@ _TOKEN: Final = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _BLANK: Final = re.compile(r"[ \t\r\n]*")
-_DIRECTIVE: Final = re.compile(r"\{-#\s*(\S+)\s+(.*?)\s*#-\}")
 _TUPLE_NAME: Final = re.compile(r"\$t0[0-9]+")
 _OPENING: Final = {"(": ")", "[": "]", "{": "}"}
 _CLOSING: Final = frozenset(_OPENING.values())
@@ -369,7 +368,8 @@ def _word(token: _Token) -> str:
     if token.kind == "comment":
         return token.text.rstrip()
     if token.kind == "directive":
-        return _DIRECTIVE.sub(r"{-# \1 \2 #-}", token.text)
+        words = token.text[len("{-#") : -len("#-}")].split(maxsplit=1)
+        return f"{{-# {' '.join(words).rstrip()} #-}}"
     return token.text
 
 

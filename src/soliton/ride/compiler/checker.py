@@ -13,13 +13,13 @@ Source: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang/
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from difflib import get_close_matches
+from collections.abc import Callable
 from typing import Final, NamedTuple, TypeVar, cast
 
 from soliton.ride.compiler.errors import CompileError, Source
 from soliton.ride.compiler.library import UTILITY_PREFIX, Library, Signature
 from soliton.ride.compiler.matching import lower_match
+from soliton.ride.compiler.near_names import similar
 from soliton.ride.compiler.syntax import (
     AnyType,
     Apply,
@@ -86,6 +86,8 @@ from soliton.ride.types import (
 )
 
 MAX_NAME_BYTES: Final = 255
+MAX_UNROLLED_STEPS: Final = 50_000
+"""Of all folds of a source: seven times as many as the bytes of the largest script can hold."""
 IS_INSTANCE_OF: Final = f"{UTILITY_PREFIX}isInstanceOf"
 
 _CONSTANT_TYPES: Final = {LongConst: INT, StringConst: STRING}
@@ -112,6 +114,7 @@ class Checker:
         self.variables: Final = dict(library.variables)
         self.functions: Final = dict(library.functions)
         self._folds = 0
+        self._unrolled = 0
         self._matches = 0
         self._handlers: dict[type, Callable[..., Typed]] = {
             Literal: self._literal,
@@ -155,7 +158,7 @@ class Checker:
     def _name(self, node: Name) -> Typed:
         found = self.variables.get(node.name)
         if found is None:
-            advice = _similar(node.name, self.variables)
+            advice = similar(node.name, self.variables)
             if node.name in self.functions:
                 advice = f"{node.name} is a function: call it with brackets"
             raise self.error(node, f"nothing is called {node.name!r} here", advice)
@@ -166,7 +169,7 @@ class Checker:
         found = field_type(subject.type, node.field)
         if found is None or (found is NOTHING and not node.generated):
             known = [name for each in members(subject.type) for name, _ in fields_of(each)]
-            advice = _similar(node.field, known) or (
+            advice = similar(node.field, known) or (
                 f"its fields are {', '.join(dict.fromkeys(known))}" if known else ""
             )
             if len(members(subject.type)) > 1:
@@ -237,7 +240,7 @@ class Checker:
             return self.error(node, f"{name!r} is a value, not a function")
         known = [*self.functions, *self.library.constructors]
         given = ", ".join(argument.type.name for argument in arguments)
-        advice = _similar(name, known) or (
+        advice = similar(name, known) or (
             f"version {self.library.version} does not have it, or it is a callable function"
         )
         return self.error(node, f"there is no function {_shown(name)}({given})", advice)
@@ -370,7 +373,7 @@ class Checker:
         found = self.library.types.get(node.name)
         if found is None:
             whose = f" of {variable!r}" if variable else ""
-            advice = _similar(node.name, self.library.types)
+            advice = similar(node.name, self.library.types)
             if node.name == "List":
                 advice = "write List[Type]"
             raise self.source.error(node.start, f"no type {node.name!r}{whose}", advice)
@@ -425,6 +428,13 @@ class Checker:
                 node,
                 f"no function {node.function}({first.type.name}, {inner.name}) for the FOLD",
                 "it takes what has been gathered, and an element",
+            )
+        self._unrolled += node.limit
+        if self._unrolled > MAX_UNROLLED_STEPS:
+            raise self.error(
+                node,
+                f"all FOLDs together take more than {MAX_UNROLLED_STEPS} steps",
+                "no script has room for them",
             )
         number = self._folds
         self._folds = number + 1
@@ -491,9 +501,3 @@ def _restore(names: dict[str, _Value], name: str, before: _Value | None) -> None
 def _shown(name: str) -> str:
     """A name without the prefix of hidden functions."""
     return name.removeprefix(UTILITY_PREFIX)
-
-
-def _similar(name: str, known: Iterable[str]) -> str:
-    names = [each for each in known if not each.startswith(UTILITY_PREFIX)]
-    near = get_close_matches(name, names, 1, 0.75)
-    return f"did you mean {near[0]}?" if near else ""

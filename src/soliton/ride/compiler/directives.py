@@ -10,8 +10,7 @@ and ``lang/script/ScriptPreprocessor.scala``.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -30,12 +29,14 @@ ACCOUNT: Final = "ACCOUNT"
 ASSET: Final = "ASSET"
 CALL: Final = "CALL"
 
-_LINE: Final = re.compile(r"\s*\{-#.*#-\}\s*")
-_DIRECTIVE: Final = re.compile(
-    r"[ \t\r]*\{-#[ \t\r]*([A-Za-z0-9_]+)[ \t\r]*([A-Za-z0-9_\-/., ]+)[ \t\r]*#-\}[ \t\r]*"
-)
-_IMPORT: Final = re.compile(r"\{-#\s*IMPORT.*#-\}")
-_ANY_DIRECTIVE: Final = re.compile(r"\{-#.*#-\}")
+_OPEN: Final = "{-#"
+_CLOSE: Final = "#-}"
+_IMPORT: Final = "IMPORT"
+_BLANKS: Final = " \t\r"
+_SPACES: Final = " \t\n\x0b\f\r"
+_LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
+_KEY: Final = frozenset(f"{_LETTERS}{_LETTERS.upper()}0123456789_")
+_VALUE: Final = _KEY | frozenset("-/., ")
 _VALUES: Final = {
     "STDLIB_VERSION": tuple(str(version) for version in range(FIRST_VERSION, LAST_VERSION + 1)),
     "CONTENT_TYPE": (EXPRESSION, DAPP, LIBRARY),
@@ -57,12 +58,13 @@ def read_directives(text: str, default_version: int = DEFAULT_VERSION) -> Direct
     """The directives of a source; raises ``CompileError``."""
     found: dict[str, str] = {}
     for number, line in enumerate(text.split("\n"), 1):
-        if not _LINE.fullmatch(line):
+        stripped = line.strip(_SPACES)
+        if not _is_directive(stripped):
             continue
-        directive = _DIRECTIVE.match(line)
+        directive = _key_and_value(line.strip(_BLANKS))
         if directive is None:
             raise CompileError("a directive that cannot be read", "write {-# KEY value #-}", number)
-        key, value = directive.group(1), directive.group(2).replace(" ", "")
+        key, value = directive
         if key not in _VALUES:
             raise CompileError(f"no directive {key}", f"use {', '.join(_VALUES)}", number, 1)
         if _VALUES[key] and value not in _VALUES[key]:
@@ -79,6 +81,66 @@ def read_directives(text: str, default_version: int = DEFAULT_VERSION) -> Direct
     )
     _check(directives)
     return directives
+
+
+def _is_directive(text: str) -> bool:
+    long_enough = len(text) >= len(_OPEN) + len(_CLOSE)
+    return long_enough and text.startswith(_OPEN) and text.endswith(_CLOSE)
+
+
+def _key_and_value(text: str) -> tuple[str, str] | None:
+    """What stands in a directive, read from left to right: no character is looked at again, so that
+    a line takes as long as it is, whatever it holds.
+    """
+    if not _is_directive(text):
+        return None
+    inner = text[len(_OPEN) : -len(_CLOSE)].strip(_BLANKS)
+    end = next((place for place, char in enumerate(inner) if char not in _KEY), len(inner))
+    key, value = inner[:end], inner[end:].lstrip(_BLANKS)
+    if not key or not value or not _VALUE.issuperset(value):
+        return None
+    return key, value.replace(" ", "")
+
+
+def _places(text: str) -> Iterator[tuple[int, int]]:
+    """Begin and end of what stands between the first ``{-#`` of a line and its last ``#-}``."""
+    begin = text.find(_OPEN)
+    while begin >= 0:
+        line_end = text.find("\n", begin)
+        line_end = len(text) if line_end < 0 else line_end
+        close = text.rfind(_CLOSE, begin + len(_OPEN), line_end)
+        if close >= 0:
+            yield begin, close + len(_CLOSE)
+            begin = text.find(_OPEN, close + len(_CLOSE))
+        else:
+            begin = text.find(_OPEN, line_end)
+
+
+def _without_directives(text: str) -> str:
+    parts, rest = [], 0
+    for begin, end in _places(text):
+        parts.append(text[rest:begin])
+        rest = end
+    return "".join((*parts, text[rest:]))
+
+
+def _import_place(text: str) -> tuple[int, int] | None:
+    """Begin and end of the first directive that imports, up to the last ``#-}`` of its line."""
+    word = text.find(_IMPORT)
+    while word >= 0:
+        before = word
+        while before and text[before - 1] in _SPACES:
+            before -= 1
+        if text.endswith(_OPEN, 0, before):
+            line_end = text.find("\n", word)
+            line_end = len(text) if line_end < 0 else line_end
+            close = text.rfind(_CLOSE, word + len(_IMPORT), line_end)
+            if close >= 0:
+                return before - len(_OPEN), close + len(_CLOSE)
+            word = text.find(_IMPORT, line_end)
+        else:
+            word = text.find(_IMPORT, word + len(_IMPORT))
+    return None
 
 
 def _check(directives: Directives) -> None:
@@ -109,11 +171,11 @@ def link(
             raise CompileError(
                 f"the imported {name} is no library", "begin it with {-# CONTENT_TYPE LIBRARY #-}"
             )
-        parts.append(_ANY_DIRECTIVE.sub("", libraries[name]))
+        parts.append(_without_directives(libraries[name]))
     declarations = "\n".join(parts)
-    found = _IMPORT.search(text)
-    if not directives.imports or found is None:
+    found = _import_place(text) if directives.imports else None
+    if found is None:
         return Source(text, watch=watch)
-    linked = text[: found.start()] + declarations + text[found.end() :]
-    length = found.end() - found.start()
-    return Source(linked, (found.start(), found.end(), len(declarations) - length), watch)
+    begin, end = found
+    linked = text[:begin] + declarations + text[end:]
+    return Source(linked, (begin, end, len(declarations) - (end - begin)), watch)

@@ -15,12 +15,17 @@ from soliton.ride.errors import RideError
 from soliton.ride.types import RideTypeError
 
 
+MAX_WORDS: Final = 500
+"""Characters of a problem, and of an advice: both may quote the source."""
+
+
 class CompileError(RideError):
     """A source that cannot be compiled; ``line`` and ``column`` count from 1, 0 means nowhere in
     particular. ``advice`` is a way out where there is one.
     """
 
     def __init__(self, problem: str, advice: str = "", line: int = 0, column: int = 0) -> None:
+        problem, advice = _shortened(problem), _shortened(advice)
         place = f"line {line}, column {column}: " if line else ""
         way_out = f" ({advice})" if advice else ""
         super().__init__(f"{place}{problem}{way_out}")
@@ -28,6 +33,10 @@ class CompileError(RideError):
         self.advice = advice
         self.line = line
         self.column = column
+
+
+def _shortened(words: str) -> str:
+    return words if len(words) <= MAX_WORDS else f"{words[: MAX_WORDS - 3]}..."
 
 
 def _unwatched() -> None:

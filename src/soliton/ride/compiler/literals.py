@@ -48,18 +48,23 @@ _HEX: Final = re.compile(r"(?:[0-9A-Fa-f]{2})*")
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 _MIN_INT: Final = -(2**63)
 _MAX_INT: Final = 2**63 - 1
+_MAX_DIGITS: Final = 19
 
 
 def read_number(source: Source, start: int) -> Literal:
     """The number at an offset where there is one."""
     found = NUMBER.match(source.text, start)
     assert found is not None
-    digits = found.group()
-    if len(digits) > MAX_CONSTANT_BYTES or not _MIN_INT <= int(digits) <= _MAX_INT:
+    digits = found.group().replace("_", "")
+    sign = -1 if digits.startswith("-") else 1
+    # Python reads short numbers only, and zeros may stand before any.
+    digits = digits.lstrip("+-").lstrip("0") or "0"
+    value = sign * int(digits) if len(digits) <= _MAX_DIGITS else None
+    if value is None or not _MIN_INT <= value <= _MAX_INT:
         raise source.error(
             start, "the number does not fit into 64 bits", "use a BigInt: parseBigIntValue(...)"
         )
-    return Literal(start, found.end(), LongConst(int(digits)))
+    return Literal(start, found.end(), LongConst(value))
 
 
 def read_text(source: Source, start: int) -> Literal:

@@ -237,6 +237,7 @@ class Parser(Cursor):
                 break
             if commented:
                 raise self._error(*_HIDDEN)
+            self._next_operand()
             self._place += 1
         result = self._atom(blocks=blocks)
         self._place = self._after_comments()
