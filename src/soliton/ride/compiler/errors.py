@@ -14,7 +14,6 @@ from typing import Final
 from soliton.ride.errors import RideError
 from soliton.ride.types import RideTypeError
 
-
 MAX_WORDS: Final = 500
 """Characters of a problem, and of an advice: both may quote the source."""
 
