@@ -5,7 +5,7 @@ PYTHON ?= $(firstword $(foreach name,python3 python3.13 python3.12 python3.11 py
 	$(if $(shell $(name) -c 'import sys; print("yes" if sys.version_info >= (3, 11) else "")' \
 	2>/dev/null),$(name))))
 VENV := .venv
-PIP := $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
+PIP := $(VENV)/bin/python -m pip --disable-pip-version-check
 RUNTIME := $(VENV)/.runtime-installed
 DEVELOPMENT := $(VENV)/.development-installed
 CLIENTS := tests/clients
@@ -81,18 +81,38 @@ clean:  ## remove everything that these commands made
 
 $(VENV)/bin/python:
 	$(if $(PYTHON),,$(error Python 3.11 or newer is needed; name one: make PYTHON=/path/to/python3))
-	$(PYTHON) -m venv $(VENV)
+	@echo "making $(VENV) with $(PYTHON) ..."
+	@$(PYTHON) -m venv $(VENV)
 
 $(RUNTIME): requirements.lock pyproject.toml hatch_build.py $(PROTOS) | $(VENV)/bin/python
-	@echo "installing into $(VENV) ..."
-	@$(PIP) install --only-binary :all: --require-hashes --requirement requirements.lock
-	@$(PIP) install --no-deps --editable .
+	@echo "installing what the program needs into $(VENV), from wheels ..."
+	@$(call install,requirements.lock)
+	@echo "installing the program as $(VENV)/bin/soliton ..."
+	@$(PIP) --quiet install --no-deps --editable .
+	@$(call compile,src/soliton)
 	@touch $@
 
 $(DEVELOPMENT): requirements-dev.lock $(RUNTIME)
-	@echo "installing tools for tests and checks into $(VENV) ..."
-	@$(PIP) install --only-binary :all: --require-hashes --requirement requirements-dev.lock
+	@echo "installing tools for tests and checks into $(VENV), from wheels ..."
+	@$(call install,requirements-dev.lock)
 	@touch $@
+
+# Installs a lock file, with a line for each package that is fetched: a slow network is no riddle. pip
+# compiles what it installs on one core, after all the rest; all cores do it here.
+define install
+rm -f $(VENV)/.failed; \
+{ $(PIP) install --no-compile --only-binary :all: --require-hashes --requirement $(1) \
+	|| touch $(VENV)/.failed; } | while read -r word name rest; do \
+	if test "$$word" = Collecting; then echo "  $$name"; fi; done; \
+if test -e $(VENV)/.failed; then exit 1; fi; \
+$(call compile,$(VENV)/lib)
+endef
+
+# The first start would do it otherwise, and take seconds longer than any other. Some packages hold
+# files for other versions of Python.
+define compile
+echo "compiling $(1) ..."; $(VENV)/bin/python -m compileall -qq -j 0 $(1) || true
+endef
 
 # The ecosystem's libraries, for the tests that use them as clients. Where the tools of a language (or
 # a way to its registry) are missing, those tests say that they were skipped, and why.

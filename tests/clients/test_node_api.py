@@ -77,7 +77,7 @@ def test_address_calls(read: dict[str, Any]) -> None:
     assert {details[kind] for kind in ("regular", "available", "effective")} == {left}
     assert int(details["generating"]) <= int(left)
     assert read["validate"] == {"address": account, "valid": True}
-    assert read["addresses"] == [RICH]
+    assert read["addresses"][0] == RICH
     assert read["public key"] == {"address": account}
     entries = {"api_a": ("integer", 1), "api_b": ("string", "x"), "c": ("boolean", True)}
     assert by_key(read["data"]) == entries

@@ -86,7 +86,7 @@ def test_accounts_are_funded_and_the_last_block_is_of_today(chain: Program) -> N
 
 def test_image_of_the_ecosystem_can_be_replaced(chain: Program) -> None:
     """What its users rely on: key, chain id, rich account with its seed in the wallet."""
-    assert call(f"{chain.node_url}/addresses").json() == [RICH]
+    assert call(f"{chain.node_url}/addresses").json()[0] == RICH
     seed = call(f"{chain.node_url}/wallet/seed", key=API_KEY)
     assert seed.status == 200
     assert call(f"{chain.node_url}/wallet/seed", key="other").status == 403
@@ -100,6 +100,58 @@ def test_each_transaction_is_mined_at_once(chain: Program) -> None:
         mined(url, send(url, to, number * COIN))
         assert height(url) == top + 1
     assert balance(url, to) == before + 15 * COIN
+
+
+def test_every_account_signs_with_the_wallet(chain: Program) -> None:
+    url = chain.node_url
+    assert call(f"{url}/addresses").json()[1:11] == [each.address for each in ACCOUNTS]
+    for account in ACCOUNTS:
+        signed = signed_transfer(url, account.address, RICH, COIN)
+        assert signed["senderPublicKey"] == account.public_key
+        answer = call(f"{url}/transactions/broadcast", signed)
+        assert answer.status == 200, answer.body
+        mined(url, answer.json()["id"])
+    new = call(f"{url}/addresses", "", key=API_KEY).json()["address"]
+    assert new not in {RICH, *(each.address for each in ACCOUNTS)}
+
+
+def test_blocks_come_without_transactions_for_those_who_count_confirmations() -> None:
+    with devnet(heartbeat=0.3) as program:
+        assert "a block for each transaction, and after 0.3 s without one" in program.output
+        url = program.node_url
+        mined(url, send(url, RICH, COIN))
+        top = height(url)
+        eventually(lambda: height(url) >= top + 3, "three blocks after that of the transaction")
+
+
+def test_heartbeat_is_on_unless_it_is_switched_off() -> None:
+    with devnet(heartbeat=None) as program:
+        assert "after 10 s without one" in program.output
+
+
+def test_transactions_that_come_before_it_is_ready_are_mined() -> None:
+    """Nothing else comes after it, so a transaction that is passed over would wait for ever."""
+    port, sender = free_port(), ACCOUNTS[0]
+    ports = ("--port", port, "--signer-port", 0, "--matcher-port", 0)
+    url = f"http://127.0.0.1:{port}"
+    program = Program(("devnet", *ports, "--heartbeat", 0), {})
+    try:
+        eventually(lambda: answers(url), "an answer of the node")
+        early = "Ready." not in program.output
+        signed = signed_transfer(url, RICH, sender.address, COIN)
+        assert call(f"{url}/transactions/broadcast", signed).status == 200
+        program.wait_for("Ready.")
+        mined(url, signed["id"])
+        assert early, "the node did not answer before everything else was ready"
+    finally:
+        program.close()
+
+
+def answers(url: str) -> bool:
+    try:
+        return call(f"{url}/blocks/height").status == 200
+    except OSError:
+        return False
 
 
 def test_no_blocks_without_transactions(chain: Program) -> None:

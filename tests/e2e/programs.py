@@ -127,9 +127,16 @@ def started(
 
 
 @contextlib.contextmanager
-def devnet(*options: object, environment: Mapping[str, str] | None = None) -> Iterator[Program]:
-    """A private chain on free ports."""
-    arguments = ("devnet", "--port", 0, "--signer-port", 0, "--matcher-port", 0, *options)
+def devnet(
+    *options: object,
+    heartbeat: float | None = 0,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[Program]:
+    """A private chain on free ports; its height stays what a test has made it, but for a
+    ``heartbeat`` (``None`` for the usual one).
+    """
+    beats = () if heartbeat is None else ("--heartbeat", heartbeat)
+    arguments = ("devnet", "--port", 0, "--signer-port", 0, "--matcher-port", 0, *beats, *options)
     with started(*arguments, until="Ready.", environment=environment) as program:
         yield program
 

@@ -195,3 +195,28 @@ def test_walk(tmp_path: Path) -> None:
     kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert SEED not in kept, "the seed lies on the disk in clear text"
     assert API_KEY.encode() not in kept
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_a_wallet_that_nobody_has_configured_survives_the_restart(
+    end: signal.Signals, tmp_path: Path
+) -> None:
+    """The specification asks for the address first and for a restart then: funds sent to it must
+    not be lost.
+    """
+    config = tmp_path / "node.conf"
+    config.write_text(
+        f'zbs {{ directory = "{tmp_path}", rest-api {{ port = 0, api-key-hash = "later" }} }}'
+    )
+    with started("run", "--config", config, until="REST API on") as program:
+        before = json.loads(curl(f"{program.node_url}/addresses")[1])
+        assert len(before) == 1
+        assert f"{tmp_path}/wallet/wallet.dat" in program.output
+        program.send(end)
+        program.wait()
+    with started("run", "--config", config, until="REST API on") as program:
+        assert json.loads(curl(f"{program.node_url}/addresses")[1]) == before
+    for path in (tmp_path / "wallet").iterdir():
+        assert path.stat().st_mode & 0o777 == 0o600
+    password = (tmp_path / "wallet" / "wallet.dat.password").read_text()
+    assert password not in program.output

@@ -49,6 +49,24 @@ def load(tmp_path: Path) -> Load:
     return load
 
 
+# The account and the key of the reference matcher's own tests.
+PUBLIC_SEED = "jVXOEAR7WwbmTs4EMmp7jFBgkfiJv+HnzURKLMZiWqk="
+PUBLIC_HASH = "7L6GpLHhA5KyJTAVc8WFHwEcyTY8fC8rRbyMCiFnM4i"
+
+
+@pytest.mark.parametrize(("address", "told"), [("0.0.0.0", 2), ("::", 2), ("127.0.0.1", 0)])
+def test_secrets_that_everybody_knows_are_warned_of(
+    address: str, told: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "matcher.conf"
+    path.write_text(f"""waves.dex {{
+        account-storage.in-mem.seed-in-base-64 = "{PUBLIC_SEED}"
+        rest-api {{ address = "{address}", api-key-hashes = ["{PUBLIC_HASH}"] }}
+    }}""")
+    matcher_settings(path, "devnet", tmp_path)
+    assert [message.startswith("everybody knows") for message in caplog.messages] == [True] * told
+
+
 def test_defaults(load: Load, tmp_path: Path) -> None:
     settings = load("")
     assert settings.account == key_pair_from_account_seed(b"an account seed")

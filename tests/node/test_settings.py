@@ -11,6 +11,8 @@ from soliton.chain import networks
 from soliton.chain.networks import NetworkError
 from soliton.chain.networks.custom import read as read_custom
 from soliton.chain.networks.sections import Section
+from soliton.crypto import base58
+from soliton.crypto.public_secrets import is_public_api_key
 from soliton.errors import InputError
 from soliton.node.rest_settings import ApiLimits
 from soliton.node.settings import (
@@ -258,6 +260,46 @@ def test_unknown_and_idle_keys_are_told_by_full_name(write: Writer) -> None:
         "waves.synchronization.max-rollback has no effect yet",
         "waves.utx.allow-skip-checks has no effect yet",
     ]
+
+
+# What a file says about keys and seeds that stand in documents and images, and what is warned of.
+GIVEN_AWAY = [
+    ('bind-address = 0.0.0.0, api-key-hash = "%s"', "the key of waves.rest-api.api-key-hash"),
+    ('bind-address = "192.168.1.5", api-key-hash = "%s"', "bind-address 192.168.1.5 lets others"),
+    ('bind-address = "::", api-keys = [{ name = a, hash = "%s", scopes = [sign] }]', "API key a"),
+    ('bind-address = node.local, api-key-hash = "%s"', "node.local"),
+    ('bind-address = 127.0.0.1, api-key-hash = "%s"', None),
+    ('bind-address = "::1", api-key-hash = "%s"', None),
+    ('bind-address = localhost, api-key-hash = "%s"', None),
+    ('enable = no, bind-address = 0.0.0.0, api-key-hash = "%s"', None),
+]
+
+
+@pytest.mark.parametrize(
+    "key", ["ridethewaves!", "waves-private-node", "integration-test-rest-api"]
+)
+@pytest.mark.parametrize(("text", "words"), GIVEN_AWAY)
+def test_keys_that_everybody_knows_are_warned_of_where_others_come(
+    write: Writer, text: str, words: str | None, key: str
+) -> None:
+    warnings = write.load(f"waves.rest-api {{ {text % api_key_hash_text(key)} }}").warnings
+    assert [words in each for each in warnings] == ([] if words is None else [True])
+    own = api_key_hash_text(f"a key of my own, not {key}")
+    assert write.load(f"waves.rest-api {{ {text % own} }}").warnings == ()
+
+
+def test_seeds_that_everybody_knows_are_warned_of_where_others_come(write: Writer) -> None:
+    # The wallet's seed in the ecosystem's private-node image.
+    text = 'waves { wallet.seed = "TBXHUUcVx2n3Rgszpu5MCybRaR86JGmqCWp7XKh7czU57ox5dgjdX4K4", %s }'
+    assert write.load(text % "").warnings == ()
+    (warning,) = write.load(text % "rest-api.bind-address = 0.0.0.0").warnings
+    assert "everybody knows waves.wallet.seed" in warning and "TBX" not in warning
+
+
+def test_the_hashes_in_the_reference_open_nothing() -> None:
+    text = REFERENCE.read_text(encoding="utf-8")
+    for word in re.findall(r"[1-9A-HJ-NP-Za-km-z]{40,44}", text):
+        assert not is_public_api_key(base58.decode(word)), word
 
 
 def test_two_families_in_one_file_are_refused(write: Writer) -> None:

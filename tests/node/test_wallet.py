@@ -187,16 +187,57 @@ def test_other_seed_than_that_of_the_file_is_refused(path: Path) -> None:
     assert base58.encode(SEED) not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("seed", "message"), [(None, "random seed is lost"), (SEED, "accounts added are not kept")]
-)
-def test_without_password_nothing_is_written_and_the_operator_is_told(
-    path: Path, seed: bytes | None, message: str
+def test_with_a_seed_and_no_password_nothing_is_written_and_the_operator_is_told(
+    path: Path,
 ) -> None:
-    wallet = Wallet.open(path, None, seed)
+    wallet = Wallet.open(path, None, SEED)
     wallet.generate_account(R)
     assert not path.exists()
-    assert [message in text for text in wallet.warnings] == [True]
+    assert ["accounts added are not kept" in text for text in wallet.warnings] == [True]
+
+
+@pytest.mark.usefixtures("fast_key")
+def test_a_random_seed_is_kept_without_a_password_from_anybody(path: Path) -> None:
+    wallet = Wallet.open(path, None)
+    wallet.generate_account(R)
+    beside = path.with_name("wallet.dat.password")
+    assert {each.name for each in path.parent.iterdir()} == {path.name, beside.name}
+    for each in (path, beside):
+        assert stat.S_IMODE(each.stat().st_mode) == 0o600
+    (warning,) = wallet.warnings
+    password = beside.read_text()
+    assert str(path) in warning and str(beside) in warning
+    assert password not in warning and base58.encode(wallet.seed) not in warning
+    again = Wallet.open(path, None)
+    assert again.seed == wallet.seed and again.accounts(R) == wallet.accounts(R)
+    assert again.warnings == ()
+    assert Wallet.open(path, password).seed == wallet.seed
+    with pytest.raises(WrongPasswordError, match=r"its first password is in .*\.password"):
+        Wallet.open(path, "another")
+
+
+@pytest.mark.usefixtures("fast_key")
+def test_a_start_that_broke_off_between_password_and_wallet_goes_on(path: Path) -> None:
+    Wallet.open(path, None)
+    password = path.with_name("wallet.dat.password").read_text()
+    path.unlink()
+    seed = Wallet.open(path, None).seed
+    assert Wallet.open(path, password).seed == seed
+
+
+@pytest.mark.usefixtures("fast_key")
+@pytest.mark.parametrize(
+    ("contents", "error"), [(b"", WalletError), (b"\xff", WalletError), (b"x", WrongPasswordError)]
+)
+def test_a_kept_password_that_is_lost_is_told(
+    path: Path, contents: bytes, error: type[WalletError]
+) -> None:
+    Wallet.open(path, None)
+    before = path.read_bytes()
+    path.with_name("wallet.dat.password").write_bytes(contents)
+    with pytest.raises(error):
+        Wallet.open(path, None)
+    assert path.read_bytes() == before
 
 
 @pytest.mark.usefixtures("fast_key")

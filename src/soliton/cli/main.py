@@ -146,6 +146,13 @@ def run(config: Path | None, network: str | None, data_dir: Path | None) -> None
     help="Seconds between blocks; without it each transaction is mined at once.",
 )
 @click.option(
+    "--heartbeat",
+    type=click.FloatRange(min=0, max=86_400),
+    default=10.0,
+    show_default=True,
+    help="Seconds without a transaction after which an empty block comes; 0 for none.",
+)
+@click.option(
     "--workers",
     type=click.IntRange(min=0, max=64),
     default=0,
@@ -159,12 +166,14 @@ def devnet(
     signer_port: int,
     matcher_port: int,
     block_time: float | None,
+    heartbeat: float,
     workers: int,
 ) -> None:
     """Run a private chain: node, REST API, signer and matcher in one process."""
-    from soliton.devnet.main import Ports, run_devnet
+    from soliton.devnet.main import Ports, Rhythm, run_devnet
 
-    run_devnet(data_dir, host, Ports(port, signer_port, matcher_port), block_time, workers)
+    ports = Ports(port, signer_port, matcher_port)
+    run_devnet(data_dir, host, ports, Rhythm(block_time, heartbeat), workers)
 
 
 @cli.command()

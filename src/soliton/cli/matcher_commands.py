@@ -14,7 +14,7 @@ import logging
 import os
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +28,7 @@ from soliton.crypto import base58
 from soliton.crypto.curve25519 import cores
 from soliton.crypto.errors import Base58Error
 from soliton.crypto.keys import account_seed, key_pair_from_account_seed
+from soliton.crypto.public_secrets import is_public_account, is_public_api_key
 from soliton.errors import InputError
 from soliton.matcher.account_file import write_account_seed
 from soliton.matcher.assets import ChainKnowledge
@@ -40,6 +41,7 @@ from soliton.matcher.stores import open_snapshots, reading
 from soliton.matching.commands import decode
 from soliton.matching.engine import Engine
 from soliton.matching.rules import MatchingSettings
+from soliton.node.rest_settings import is_local
 from soliton.node.settings import api_key_hash_text, load_settings
 from soliton.node.settings_file import read_file
 
@@ -105,7 +107,22 @@ def matcher_settings(
         raise MatcherSettingsError(f"{config or 'command line'}: {error}") from error
     for key in section.unknown():
         _log.warning("unknown setting %s", key)
+    for warning in _given_away(section, settings):
+        _log.warning("%s", warning)
     return settings
+
+
+def _given_away(section: Section, settings: MatcherSettings) -> Iterator[str]:
+    """What to tell an operator who lets others reach the matcher with a secret that all know."""
+    api = settings.rest_api
+    if is_local(api.address):
+        return
+    place = f"and {section.full('rest-api.address')} {api.address} lets others reach it"
+    if any(map(is_public_api_key, api.api_key_hashes)):
+        key = section.full("rest-api.api-key-hashes")
+        yield f"everybody knows a key of {key}, {place}: choose another"
+    if is_public_account(settings.account.public_key):
+        yield f"everybody knows the seed of the matcher's account, {place}: choose another"
 
 
 def _section_of(tree: Mapping[str, object]) -> tuple[tuple[str, str], dict[str, object]]:

@@ -17,7 +17,7 @@ from soliton.api.context import ApiContext
 from soliton.errors import InvariantBroken
 from soliton.node.mining import mine_by_schedule
 from soliton.node.node import Node
-from soliton.node.rest_settings import ApiLimits
+from soliton.node.rest_settings import ApiLimits, is_local
 from soliton.node.settings import Settings
 from soliton.node.wallet import Wallet
 from soliton.parallel.signatures import SignatureChecker
@@ -174,6 +174,11 @@ async def until_stopped(node: Node, mining: asyncio.Task[None]) -> None:
 
 def run_signer(settings: Settings) -> None:
     """Serve the signer alone until a signal ends it."""
+    if not is_local(settings.signer.bind_address):
+        _log.warning(
+            "listening on %s: seeds come in requests that anybody on the way can read",
+            settings.signer.bind_address,
+        )
     run_program(lambda: _serve_signer(settings))
 
 

@@ -26,10 +26,18 @@ from soliton.cli.run import (
 )
 from soliton.crypto.hashes import secure_hash
 from soliton.crypto.keys import KeyPair, key_pair
-from soliton.devnet.accounts import RICH_SEED, DevnetAccount, describe, funded_accounts
+from soliton.devnet.accounts import (
+    ACCOUNT_COUNT,
+    RICH_SEED,
+    DevnetAccount,
+    account_seed_phrase,
+    describe,
+    funded_accounts,
+)
 from soliton.errors import SolitonError
 from soliton.node.mining import mine_in_rhythm, mine_on_demand
 from soliton.node.node import Node
+from soliton.node.rest_settings import is_local
 from soliton.node.settings import Settings, api_key_hash_text, load_settings
 from soliton.node.wallet import Wallet
 from soliton.parallel.signatures import SignatureChecker
@@ -43,6 +51,15 @@ API_KEY: Final = "waves-private-node"
 _log = logging.getLogger(__name__)
 
 
+class Rhythm(NamedTuple):
+    """When blocks come: every ``block_time`` seconds or, without it, at once for each transaction
+    and after ``heartbeat`` seconds without one (0: only for transactions).
+    """
+
+    block_time: float | None
+    heartbeat: float
+
+
 class Ports(NamedTuple):
     """Where the parts listen; 0 takes a free one."""
 
@@ -52,7 +69,7 @@ class Ports(NamedTuple):
 
 
 def run_devnet(
-    data_dir: Path | None, host: str, ports: Ports, block_time: float | None, workers: int = 0
+    data_dir: Path | None, host: str, ports: Ports, rhythm: Rhythm, workers: int = 0
 ) -> None:
     """Run until Ctrl-C. Without ``data_dir`` the chain is in a temporary directory that is removed
     at the end.
@@ -70,11 +87,18 @@ def run_devnet(
                 "signer.port": ports.signer,
             },
         )
-        wallet = Wallet.open(None, None, RICH_SEED.encode())
+        if not is_local(host):
+            _log.warning(
+                "listening on %s: whoever reaches this machine can use the API key and all "
+                "accounts, which everybody knows; a devnet is for development only",
+                host,
+            )
+        phrases = map(account_seed_phrase, range(1, ACCOUNT_COUNT + 1))
+        wallet = Wallet.in_memory(RICH_SEED.encode(), (each.encode() for each in phrases))
         node = Node(settings, wallet, durable=data_dir is not None)
         try:
             matcher = _MatcherPlan(ports.matcher, durable=data_dir is not None)
-            run_program(lambda: _serve(node, settings, matcher, block_time))
+            run_program(lambda: _serve(node, settings, matcher, rhythm))
         finally:
             node.close()
 
@@ -93,9 +117,7 @@ def _directory(data_dir: Path | None) -> Iterator[Path]:
         yield Path(name)
 
 
-async def _serve(
-    node: Node, settings: Settings, plan: _MatcherPlan, block_time: float | None
-) -> None:
+async def _serve(node: Node, settings: Settings, plan: _MatcherPlan, rhythm: Rhythm) -> None:
     call_on_signals(node.request_stop)
     account = key_pair(RICH_SEED)
     if node.chain.height == 1:
@@ -107,16 +129,17 @@ async def _serve(
         parts.push_async_callback(signatures.close)
         server = await start_api(node, signatures)
         parts.push_async_callback(server.stop)
+        # From here on clients send transactions, whatever else has yet to start.
+        mining = asyncio.create_task(_mining(node, account, rhythm))
+        parts.callback(mining.cancel)
         matcher = await _start_matcher(node, signatures, settings, plan)
         parts.push_async_callback(matcher.stop)
         watching = asyncio.create_task(_stop_without(matcher, node))
         parts.callback(watching.cancel)
         signer = await start_signer(settings, _url(server))
         parts.push_async_callback(signer.stop)
-        mining = asyncio.create_task(_mining(node, account, block_time))
-        parts.callback(mining.cancel)
         addresses = _Addresses(_url(server), _url(signer), _url(matcher))
-        _print_banner(node, block_time, addresses)
+        _print_banner(node, rhythm, addresses)
         await until_stopped(node, mining)
 
 
@@ -146,11 +169,19 @@ def _url(service: RunningService) -> str:
     return f"http://{service.host}:{service.port}"
 
 
-async def _mining(node: Node, account: KeyPair, block_time: float | None) -> None:
-    if block_time is None:
-        await mine_on_demand(node, account)
+async def _mining(node: Node, account: KeyPair, rhythm: Rhythm) -> None:
+    if rhythm.block_time is None:
+        await mine_on_demand(node, account, rhythm.heartbeat)
     else:
-        await mine_in_rhythm(node, account, block_time)
+        await mine_in_rhythm(node, account, rhythm.block_time)
+
+
+def _rhythm_text(rhythm: Rhythm) -> str:
+    if rhythm.block_time is not None:
+        return f"a block every {rhythm.block_time:g} s"
+    if not rhythm.heartbeat:
+        return "a block for each transaction"
+    return f"a block for each transaction, and after {rhythm.heartbeat:g} s without one"
 
 
 class _Addresses(NamedTuple):
@@ -159,24 +190,21 @@ class _Addresses(NamedTuple):
     matcher: str
 
 
-def _print_banner(node: Node, block_time: float | None, addresses: _Addresses) -> None:
+def _print_banner(node: Node, rhythm: Rhythm, addresses: _Addresses) -> None:
     chain_id = node.network.chain_id
-    rhythm = (
-        "a block for each transaction" if block_time is None else f"a block every {block_time} s"
-    )
     lines = [
         "Soliton devnet",
-        f"  chain id      {chr(chain_id)} ({chain_id}), {rhythm}",
+        f"  chain id      {chr(chain_id)} ({chain_id}), {_rhythm_text(rhythm)}",
         f"  node          {addresses.node}  (interactive page and REST API)",
         f"  signer        {addresses.signer}",
         f"  matcher       {addresses.matcher}  (interactive page, REST API and WebSocket)",
         f"  X-API-Key     {API_KEY}",
         f"  data          {node.settings.directory}",
         "",
-        "Rich account (the node's wallet, it mines):",
+        "Rich account (it mines):",
         *_account_lines(describe(RICH_SEED, chain_id)),
         "",
-        "Ten accounts with 1,000,000 coins each:",
+        "Ten accounts with 1,000,000 coins each (the node's wallet signs for all eleven):",
     ]
     for account in funded_accounts(chain_id):
         lines += _account_lines(account)

@@ -13,7 +13,7 @@ from typing import Final
 from soliton.chain.addresses import from_public_key
 from soliton.crypto.keys import KeyPair
 from soliton.errors import SolitonError
-from soliton.node.events import NodeEvent, PoolAccepted
+from soliton.node.events import NodeEvent, PoolAccepted, RolledBack
 from soliton.node.miner import CannotMine, Slot, next_slot
 from soliton.node.node import Node
 
@@ -28,17 +28,27 @@ RETRY_SECONDS: Final = 1.0
 _INTERVAL_SETTING: Final = "miner.interval-after-last-block-then-generation-is-allowed"
 
 
-async def mine_on_demand(node: Node, account: KeyPair) -> None:
-    """Make a block whenever the pool has transactions, for ever."""
+async def mine_on_demand(node: Node, account: KeyPair, heartbeat: float = 0) -> None:
+    """Make a block whenever the pool has transactions, for ever; and an empty one when there were
+    none for ``heartbeat`` seconds, unless that is 0: who waits for confirmations waits for blocks.
+    """
     arrived = asyncio.Event()
 
     def notice(event: NodeEvent) -> None:
-        if isinstance(event, PoolAccepted):
+        # A rollback puts transactions back.
+        if isinstance(event, PoolAccepted | RolledBack):
             arrived.set()
 
     node.events.subscribe(notice)
+    if len(node.pool):
+        arrived.set()
     while True:
-        await arrived.wait()
+        try:
+            async with asyncio.timeout(heartbeat or None):
+                await arrived.wait()
+        except TimeoutError:
+            await _mine(node, account, level=logging.DEBUG)
+            continue
         arrived.clear()
         if len(node.pool) and not await _mine(node, account):
             await asyncio.sleep(RETRY_SECONDS)
@@ -121,11 +131,13 @@ async def mine_in_rhythm(node: Node, account: KeyPair, seconds: float) -> None:
         due = max(due + seconds, loop.time())
 
 
-async def _mine(node: Node, account: KeyPair, *, empty: bool = False) -> bool:
+async def _mine(
+    node: Node, account: KeyPair, *, empty: bool = False, level: int = logging.INFO
+) -> bool:
     try:
         block = await node.mine_in_steps(account, empty=empty)
     except SolitonError as error:
         _log.error("cannot make a block: %s", error)
         return False
-    _log.debug("block %d with %d transactions", node.chain.height, len(block.transactions))
+    _log.log(level, "block %d with %d transactions", node.chain.height, len(block.transactions))
     return True

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import re
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
@@ -19,6 +20,7 @@ from soliton.chain.networks.sections import Section
 from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
 from soliton.crypto.hashes import secure_hash
+from soliton.crypto.public_secrets import is_public_api_key
 
 MAX_PORT: Final = 65_535
 MAX_REQUEST_LIMIT: Final = 1_000_000
@@ -157,6 +159,26 @@ def read(section: Section, network: Network, notes: list[str]) -> RestApi:
             f"{section.full('api-key-hash')} is not the hash of a key: every API key is refused"
         )
     return settings
+
+
+def given_away(section: Section, settings: RestApi) -> Iterator[str]:
+    """What to tell an operator who lets others reach the interface with a key that all know."""
+    if not settings.enable or is_local(settings.bind_address):
+        return
+    where = f"and {section.full('bind-address')} {settings.bind_address} lets others reach it"
+    if settings.api_key_hash is not None and is_public_api_key(settings.api_key_hash):
+        yield f"everybody knows the key of {section.full('api-key-hash')}, {where}: choose another"
+    for key in settings.named_keys:
+        if is_public_api_key(key.key_hash):
+            yield f"everybody knows the API key {key.name}, {where}: choose another"
+
+
+def is_local(host: str) -> bool:
+    """Whether only this machine reaches what listens there."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
 
 
 def _limits(section: Section) -> ApiLimits:

@@ -24,9 +24,16 @@ from soliton.chain.networks.model import Network
 from soliton.chain.networks.sections import Section
 from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
+from soliton.crypto.public_secrets import is_public_seed
 from soliton.errors import InputError
 from soliton.node import rest_settings
-from soliton.node.rest_settings import MAX_PORT, RestApi, api_key_hash_text, bind_address
+from soliton.node.rest_settings import (
+    MAX_PORT,
+    RestApi,
+    api_key_hash_text,
+    bind_address,
+    is_local,
+)
 from soliton.node.settings_file import SettingsError, read_file
 
 __all__ = [
@@ -246,6 +253,7 @@ def _settings(
     rest_api_section = root.section("rest-api")
     rest_api = rest_settings.read(rest_api_section, network, notes)
     notes.extend(_without_effect(rest_api_section, "rest-api"))
+    notes.extend(rest_settings.given_away(rest_api_section, rest_api))
     rewards = root.section("rewards")
     features = root.section("features")
     utx = root.section("utx")
@@ -253,7 +261,7 @@ def _settings(
         network=network,
         directory=directory,
         rest_api=rest_api,
-        wallet=_wallet(root.section("wallet"), directory),
+        wallet=_wallet(root.section("wallet"), directory, rest_api, notes),
         miner=_miner(root.section("miner"), notes),
         db=_database(root, directory, notes),
         features=Features(
@@ -315,7 +323,9 @@ def _network(section: Section, family: str, chosen: Network | None, notes: list[
     return chosen
 
 
-def _wallet(section: Section, directory: Path) -> WalletSettings:
+def _wallet(
+    section: Section, directory: Path, rest_api: RestApi, notes: list[str]
+) -> WalletSettings:
     in_memory = section.has("file") and _path(section, "file") is None
     text = section.secret("seed")
     seed = None
@@ -324,6 +334,10 @@ def _wallet(section: Section, directory: Path) -> WalletSettings:
             seed = base58.decode(text, MAX_SEED_CHARS)
         except Base58Error:
             section.refuse("seed", f"base58 of up to {MAX_SEED_CHARS} characters", show=False)
+    if seed is not None and is_public_seed(seed) and not is_local(rest_api.bind_address):
+        notes.append(
+            f"everybody knows {section.full('seed')}, and others reach this node: choose another"
+        )
     return WalletSettings(
         file=None if in_memory else _path(section, "file") or directory / "wallet" / "wallet.dat",
         password=section.secret("password"),

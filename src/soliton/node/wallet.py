@@ -35,6 +35,7 @@ from soliton.crypto.password_files import decrypt, encrypt, file_key
 from soliton.errors import EnvironmentProblem, InputError
 
 NEW_SEED_BYTES: Final = 64
+PASSWORD_BYTES: Final = 32
 FILE_MODE: Final = 0o600
 DIRECTORY_MODE: Final = 0o700
 MAX_ACCOUNTS: Final = 10_000
@@ -89,30 +90,64 @@ class Wallet:
     def open(cls, path: Path | None, password: str | None, seed: bytes | None = None) -> Wallet:
         """The wallet in ``path``, made with ``seed`` (or a random one) where there is no file.
 
-        Without a path, or without a password for a new file, the wallet is kept in memory only;
-        ``warnings`` says so in the second case. There is at least one account afterwards.
+        A random seed must not be lost with the process: without a ``password`` its file gets a
+        random one, which is kept in a file of its own beside it. Without a path, or with a seed and
+        no password, the wallet is in memory only. ``warnings`` tells of either. There is at least
+        one account afterwards.
 
         Raises ``WalletError`` when an existing file needs a (or another) password or holds another
         seed, ``WalletFileProblem`` when it cannot be read or written.
         """
-        stored = None if path is None else _read(path)
-        if path is not None and stored is not None:
-            if password is None:
-                raise WalletError(f"The wallet file {path} needs a password: set wallet.password")
-            key = file_key(password)
-            wallet = cls._from_data(_decrypt(stored, key, path), path, key)
+        if path is None:
+            wallet = cls._new(seed, None, None)
+        elif (stored := _read(path)) is not None:
+            wallet = cls._stored(path, stored, password)
             if seed is not None and seed != wallet.seed:
                 raise WalletError(f"wallet.seed is not the seed in the wallet file {path}")
+        elif password is not None:
+            wallet = cls._new(seed, path, password)
+        elif seed is not None:
+            wallet = cls._new(seed, None, None, (_in_memory_warning(path),))
         else:
-            new_seed = secrets.token_bytes(NEW_SEED_BYTES) if seed is None else seed
-            if path is not None and password is not None:
-                wallet = cls(new_seed, (), 0, path=path, file_key=file_key(password))
-            else:
-                warnings = () if path is None else (_no_file_warning(path, seed),)
-                wallet = cls(new_seed, (), 0, path=None, file_key=None, warnings=warnings)
+            wallet = cls._new(seed, path, _kept_password(path), (_kept_warning(path),))
         if not wallet._accounts:
             wallet._add_account()
         return wallet
+
+    @classmethod
+    def _new(
+        cls,
+        seed: bytes | None,
+        path: Path | None,
+        password: str | None,
+        warnings: tuple[str, ...] = (),
+    ) -> Wallet:
+        own = secrets.token_bytes(NEW_SEED_BYTES) if seed is None else seed
+        key = None if password is None else file_key(password)
+        return cls(own, (), 0, path=path, file_key=key, warnings=warnings)
+
+    @classmethod
+    def _stored(cls, path: Path, contents: bytes, password: str | None) -> Wallet:
+        beside = password_path(path)
+        kept = _read_password(beside)
+        chosen = kept if password is None else password
+        if chosen is None:
+            raise WalletError(f"The wallet file {path} needs a password: set wallet.password")
+        key = file_key(chosen)
+        try:
+            return cls._from_data(_decrypt(contents, key, path), path, key)
+        except WrongPasswordError as error:
+            if password is None or kept is None:
+                raise
+            raise WrongPasswordError(f"{error}; its first password is in {beside}") from None
+
+    @classmethod
+    def in_memory(cls, seed: bytes, others: Iterable[bytes] = ()) -> Wallet:
+        """A wallet that no file keeps: the first account of ``seed``, and those of other seeds,
+        which are not the wallet's own.
+        """
+        first = (account_seed(each, 0) for each in (seed, *others))
+        return cls(seed, first, 1, path=None, file_key=None)
 
     @classmethod
     def _from_data(cls, data: _WalletData, path: Path, file_key: bytes) -> Wallet:
@@ -197,9 +232,44 @@ class Wallet:
         self._nonce = nonce
 
 
-def _no_file_warning(path: Path, seed: bytes | None) -> str:
-    lost = "its random seed is lost at the end" if seed is None else "accounts added are not kept"
-    return f"wallet.password is not set: {path} is not written, the wallet is in memory and {lost}"
+def password_path(path: Path) -> Path:
+    """Where the password of a wallet file is kept that nobody has given one."""
+    return path.with_name(f"{path.name}.password")
+
+
+def _read_password(beside: Path) -> str | None:
+    contents = _read(beside)
+    try:
+        return None if contents is None else contents.decode().strip()
+    except UnicodeDecodeError:
+        raise WalletError(f"The file {beside} holds no password") from None
+
+
+def _kept_password(path: Path) -> str:
+    """The password for a new wallet file: the one beside it, which is made where there is none.
+
+    It is written before the wallet: one whose password was lost would be worse than none.
+    """
+    beside = password_path(path)
+    password = _read_password(beside)
+    if password is None:
+        password = base58.encode(secrets.token_bytes(PASSWORD_BYTES))
+        _write(beside, password.encode())
+    return password
+
+
+def _kept_warning(path: Path) -> str:
+    return (
+        f"wallet.password is not set: the new wallet is in {path}, with a random seed, and its "
+        f"password in {password_path(path)}. Only you can read them: keep copies of both"
+    )
+
+
+def _in_memory_warning(path: Path) -> str:
+    return (
+        f"wallet.password is not set: {path} is not written, the wallet is in memory and accounts "
+        "added are not kept"
+    )
 
 
 def _by_nonce(seed: bytes, stored: list[bytes], nonce: int) -> list[bytes]:
