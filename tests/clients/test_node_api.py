@@ -184,7 +184,7 @@ def test_calls_of_the_operator(read: dict[str, Any]) -> None:
     history = read["balance history"]
     assert history[0] == {"height": read["height"], "balance": read["balance"]["balance"]}
     assert read["info of node"]["stateHeight"] > read["height"]
-    (miner,) = read["miners"]
+    miner = read["miners"][0]
     assert miner["address"] == RICH
     assert read["state"][account] == read["state at"][account] == read["balance"]["balance"]
     assert read["state hash"]["blockId"] == read["last"]["id"]
