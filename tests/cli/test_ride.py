@@ -48,6 +48,8 @@ def test_compact_and_without_unused(source: Path) -> None:
 
 def test_estimate(source: Path) -> None:
     assert run("estimate", str(source)).output == "pay: 4\nat most: 4\n"
+    declared = run("estimate", "--declarations", str(source)).output
+    assert declared == "two: 1\npay: 4\nat most: 4\n"
 
 
 def test_format(source: Path, tmp_path: Path) -> None:

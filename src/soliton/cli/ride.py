@@ -66,13 +66,18 @@ def decompile_command(script: str) -> None:
 
 @ride.command("estimate")
 @_SOURCE
-def estimate_command(source: Path) -> None:
+@click.option("--declarations", is_flag=True, help="Tell that of all functions and values as well.")
+def estimate_command(source: Path, declarations: bool) -> None:
     """Print how complex SOURCE can get, function by function."""
     from soliton.ride.compiler import compile_source
 
     text = _text(source)
-    numbers = compile_source(text, libraries=_libraries(source, text)).estimate
+    compiled = compile_source(text, libraries=_libraries(source, text))
+    numbers, parts = compiled.estimate, compiled.parts
     assert numbers is not None
+    if declarations and parts is not None:
+        for name, number in (parts.values | parts.functions).items():
+            click.echo(f"{name}: {number}")
     for name, number in numbers.callables.items():
         click.echo(f"{name}: {number}")
     if numbers.verifier:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from soliton.api.rest import examples
 from tests.api.chain import PrivateChain
 from tests.api.client import call
@@ -130,3 +132,66 @@ async def test_dapps_without_directives(oldest: PrivateChain) -> None:
 async def test_newer_generations_want_directives(chain: PrivateChain) -> None:
     answer = await call(chain.app, "POST /utils/script/compileContract", b"true")
     assert answer.status == 404
+
+
+ORDERED = """{-# STDLIB_VERSION 6 #-}
+{-# CONTENT_TYPE DAPP #-}
+let owner = addressFromStringValue("3P")
+let list = [owner, owner]
+FIVE
+@Callable(i)
+func keep() = [IntegerEntry("n", size([north, south, east, west, up]))]
+"""
+NAMES = ("north", "south", "east", "west", "up")
+
+
+@pytest.mark.parametrize(
+    ("plain", "inside", "complexity"),
+    [("north", "south", 13), ("south", "north", 14), ("east", "west", 14), ("up", "north", 13)],
+)
+async def test_compilers_count_shared_values_as_the_reference_does(
+    chain: PrivateChain, plain: str, inside: str, complexity: int
+) -> None:
+    """The numbers are those of the reference's compiler; the rules of the chain give 13 always."""
+    values = {plain: "owner", inside: "list"}
+    five = "\n".join(f"let {name} = {values.get(name, '1')}" for name in NAMES)
+    status, compiled = await tell(chain, "compileCode", ORDERED.replace("FIVE", five))
+    assert status == 200
+    assert compiled["complexity"] == complexity
+    assert compiled["callableComplexities"] == {"keep": complexity}
+    assert (await tell(chain, "estimate", compiled["script"]))[1]["complexity"] == 13
+
+
+async def test_a_verifier_that_calls_a_dapp_compiles_and_cannot_be_set(
+    chain: PrivateChain,
+) -> None:
+    source = """{-# STDLIB_VERSION 6 #-}
+{-# CONTENT_TYPE DAPP #-}
+func ask() = invoke(this, "keep", [1], [])
+@Callable(i)
+func keep(n: Int) = [IntegerEntry("n", n)]
+@Verifier(tx)
+func verify() = ask() == unit
+"""
+    status, compiled = await tell(chain, "compileCode", source)
+    assert status == 200
+    assert (compiled["complexity"], compiled["verifierComplexity"]) == (77, 77)
+    assert compiled["callableComplexities"] == {"keep": 3}
+    status, error = await tell(chain, "estimate", compiled["script"])
+    assert (status, error["error"]) == (400, 305)
+    assert error["message"] == "DApp-to-dApp invocations are not allowed from verifier"
+
+
+async def test_an_expression_is_estimated_with_every_function_there_is(
+    chain: PrivateChain,
+) -> None:
+    """A script that only a called expression could have is estimated all the same."""
+    source = (
+        "{-# STDLIB_VERSION 6 #-}\n{-# SCRIPT_TYPE CALL #-}\n"
+        'strict a = invoke(this, "keep", [], [])\n[]'
+    )
+    answer = await chain.post("/utils/script/compileWithImports", {"script": source})
+    compiled: Any = answer.json()
+    assert (answer.status, compiled["complexity"]) == (200, 0)
+    status, estimated = await tell(chain, "estimate", compiled["script"])
+    assert status == 200 and estimated["complexity"] == 77

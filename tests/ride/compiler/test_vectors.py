@@ -100,3 +100,21 @@ def test_sources_found_beside_scripts() -> None:
             report.skipped("ride_source_near_base64", 1, GUESSED_PAIR)
     assert ran >= 90
     report.ran("ride_source_near_base64", ran)
+
+
+def test_fields_of_an_object_pattern_are_checked_in_the_order_of_a_hash_map() -> None:
+    """More than four: the expected script is what the reference's compiler gives."""
+    source = """{-# STDLIB_VERSION 6 #-}
+match tx {
+  case TransferTransaction(amount = a, fee = f, timestamp = t, version = v, feeAssetId = i, \
+recipient = r) => a > f && t > v && i == unit && r == this
+  case _ => false
+}
+"""
+    assert compiled(source) == (
+        "BgEEByRtYXRjaDAFAnR4AwMJAAECBQckbWF0Y2gwAhNUcmFuc2ZlclRyYW5zYWN0aW9uBAckbWF0Y2gwBQckbWF0"
+        "Y2gwAwYDBgMGAwYDBgYHBwcHBwcEByRtYXRjaDAFByRtYXRjaDAEAXIIBQckbWF0Y2gwCXJlY2lwaWVudAQBdAgF"
+        "ByRtYXRjaDAJdGltZXN0YW1wBAFpCAUHJG1hdGNoMApmZWVBc3NldElkBAFhCAUHJG1hdGNoMAZhbW91bnQEAXYI"
+        "BQckbWF0Y2gwB3ZlcnNpb24EAWYIBQckbWF0Y2gwA2ZlZQMDAwkAZgIFAWEFAWYJAGYCBQF0BQF2BwkAAAIFAWkF"
+        "BHVuaXQHCQAAAgUBcgUEdGhpcwcHreJoEQ=="
+    )

@@ -4,7 +4,7 @@ reference as Python allows. Slow and not for deep trees; the tests compare with 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
@@ -21,6 +21,7 @@ from soliton.ride.expressions import (
     ObjectConst,
     Ref,
 )
+from soliton.ride.hash_order import hash_order
 
 Costs = Mapping[int | str, int]
 
@@ -173,11 +174,33 @@ class Second:
 
 
 @dataclass(frozen=True)
+class Names:
+    """A set of Scala: in the order of insertion until it once had more than four."""
+
+    listed: tuple[str, ...] = ()
+    hashed: bool = False
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.listed
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.listed)
+
+    def __or__(self, more: Iterable[str]) -> Names:
+        names = list(dict.fromkeys((*self.listed, *more)))
+        hashed = self.hashed or len(names) > 4
+        return Names(tuple(hash_order(names) if hashed else names), hashed)
+
+    def __sub__(self, others: Collection[str] | Names) -> Names:
+        return Names(tuple(name for name in self.listed if name not in others), self.hashed)
+
+
+@dataclass(frozen=True)
 class State3:
     """``v3.EstimatorContext``."""
 
-    functions: dict[int | str, tuple[int, frozenset[str]]]
-    used: frozenset[str] = frozenset()
+    functions: dict[int | str, tuple[int, Names]]
+    used: Names = Names()
     lets: dict[str, Callable[[State3], int]] = field(default_factory=dict)
 
 
@@ -191,7 +214,7 @@ class Third:
     let_fixes: bool
 
     def estimate(self, expression: Expression) -> int:
-        functions = {name: (cost, frozenset[str]()) for name, cost in self.costs.items()}
+        functions = {name: (cost, Names()) for name, cost in self.costs.items()}
         return self._aux(expression, State3(functions), frozenset())[0]
 
     def _sum(self, left: int, right: int) -> int:
@@ -266,7 +289,7 @@ class Third:
             raise Refused
         inner = arguments | frozenset(function.parameters)
         cost, state = self._holding(function.body, start, inner)
-        declared: dict[int | str, tuple[int, frozenset[str]]]
+        declared: dict[int | str, tuple[int, Names]]
         declared = {name: (cost, state.used - start.used)}
         state = replace(state, functions=state.functions | declared, used=start.used)
         return self._aux(body, state, arguments)
@@ -281,7 +304,7 @@ class Third:
         if name not in state.functions:
             raise Refused
         cost, used = state.functions[name]
-        emptied = state.functions | {name: (cost, frozenset[str]())}
+        emptied = state.functions | {name: (cost, Names())}
         state = replace(state, functions=emptied, used=state.used | used)
         total = 0
         for value in values:
@@ -290,7 +313,7 @@ class Third:
         if cost == 0 and not self.overhead:
             cost = 1
             if self.let_fixes and any(
-                state.lets[ref](state) > 0 for ref in sorted(used) if ref in state.lets
+                state.lets[ref](state) > 0 for ref in used if ref in state.lets
             ):
                 cost = 0
         return self._sum(total, cost), state

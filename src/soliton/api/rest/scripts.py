@@ -25,27 +25,27 @@ from soliton.api.errors import (
 )
 from soliton.api.http import Request
 from soliton.api.json_reader import wrong_json
-from soliton.api.json_transactions import Members
+from soliton.api.json_transactions import MIDDLE, Members
 from soliton.api.lookup import is_oldest, node_of
 from soliton.api.rest import examples
 from soliton.api.routes import BOOLEAN, POST, Body, BodyKind, Route, query_parameter
+from soliton.api.translate import OLDEST
 from soliton.api.workers import Watch
 from soliton.chain.features import Feature
 from soliton.chain.json_kinds import encode_base64
 from soliton.ledger.scripts import FREE_VERIFIER_COMPLEXITY
 from soliton.node.node import Node
-from soliton.ride.compiler import compile_source
+from soliton.ride.compiler.compile import compile_source, estimate_source
 from soliton.ride.compiler.directives import (
     ACCOUNT,
     ASSET,
     CALL,
     DAPP,
     EXPRESSION,
-    LIBRARY,
 )
 from soliton.ride.decompiler import decompile
 from soliton.ride.errors import RideError
-from soliton.ride.estimators import Estimate, estimate_by
+from soliton.ride.estimators import Estimate, Place, estimate_by
 from soliton.ride.estimators.choice import EstimationRules, check_limits, rules_at
 from soliton.ride.script import Script, parse_script_text
 
@@ -84,7 +84,7 @@ async def compile_with_imports(request: Request) -> Compiled:
     libraries = {name: text for name, text in imports.items() if isinstance(text, str)}
     if len(libraries) < len(imports):
         raise wrong_json("expected texts in `imports`")
-    script, numbers = await _compile(request, source, libraries)
+    script, numbers = await _compile(request, source, libraries, with_calls=True)
     return Compiled(encode_base64(script.source), numbers.verifier, _full_extra_fee(node))
 
 
@@ -111,14 +111,20 @@ async def _compile(
     libraries: Mapping[str, str] | None = None,
     *,
     compact: bool = False,
+    with_calls: bool = False,
     default_version: int | None = None,
     script_type: str | None = None,
     content_type: str | None = None,
 ) -> tuple[Script, Estimate]:
-    """The script of a source, and its numbers by the estimator that holds now."""
+    """The script of a source, and its numbers by the estimator that holds now.
+
+    ``with_calls`` takes expressions that are called as well, which no chain takes yet.
+    """
     node = node_of(request)
     version = _default_version(node) if default_version is None else default_version
     rules = _estimation_rules(node)
+    # The reference's compiler knew no other limit since it had this one.
+    reduced_limit = rules.reduced_verifier_limit or node.network.family not in (OLDEST, MIDDLE)
 
     def work(watch: Watch) -> tuple[Script, Estimate]:
         compiled = compile_source(
@@ -132,12 +138,11 @@ async def _compile(
             watch=watch,
         )
         said, script = compiled.directives, compiled.script
-        if said.script == CALL:
-            raise RideError("expressions that are called cannot be sent to this chain")
-        numbers = estimate_by(rules.current, script, old_verifier=rules.old_verifier, watch=watch)
-        check_limits(script, numbers, rules.reduced_verifier_limit and said.script != ASSET)
-        if said.content == LIBRARY:
-            numbers = Estimate(numbers.max, 0, {})
+        if said.script == CALL and not with_calls:
+            raise RideError("Invoke Expression Transaction is not activated yet")
+        numbers, _ = estimate_source(
+            script, said, rules.current, watch, reduced_verifier_limit=reduced_limit
+        )
         return script, numbers
 
     try:
@@ -185,7 +190,9 @@ async def estimate(request: Request) -> Members:
 
     def work(watch: Watch) -> Estimate:
         script = parse_script_text(text)
-        numbers = estimate_by(rules.current, script, old_verifier=rules.old_verifier, watch=watch)
+        numbers = estimate_by(
+            rules.current, script, old_verifier=rules.old_verifier, place=Place.ANY, watch=watch
+        )
         check_limits(script, numbers, reduced_verifier_limit=False)
         return numbers
 

@@ -9,7 +9,6 @@ from typing import Final, Union
 
 import msgspec
 
-from soliton.ride.compiler.hash_order import hash_map_order
 from soliton.ride.compiler.library import Library
 from soliton.ride.expressions import (
     FALSE,
@@ -24,6 +23,7 @@ from soliton.ride.expressions import (
     Ref,
     StringConst,
 )
+from soliton.ride.hash_order import hash_map_order
 from soliton.ride.types import Record, members
 
 _EQUAL, _IS_INSTANCE, _THROW, _TUPLE_SIZE = 0, 1, 2, 1350

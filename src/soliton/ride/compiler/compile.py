@@ -25,7 +25,14 @@ from soliton.ride.compiler.library import Library, ScriptKind, library
 from soliton.ride.compiler.parser import parse_contract, parse_expression
 from soliton.ride.compiler.syntax import AnnotatedNode, Annotation, ContractNode, FunctionNode
 from soliton.ride.errors import RideError
-from soliton.ride.estimators import Estimate, Place, estimate
+from soliton.ride.estimators import (
+    Estimate,
+    Estimator,
+    FullEstimate,
+    Place,
+    estimate_compiled,
+    estimator,
+)
 from soliton.ride.estimators.choice import check_limits
 from soliton.ride.expressions import (
     DEFAULT_FUNCTION,
@@ -44,7 +51,7 @@ MAX_SOURCE_CHARS: Final = 1_000_000
 MAX_EXPRESSION_BYTES: Final = 8_192
 MAX_CALL_BYTES: Final = 32_768
 MAX_DAPP_BYTES: Final = 163_840
-LATEST_ESTIMATOR: Final = 4
+LATEST_ESTIMATOR: Final = estimator(4, let_fixes=True)
 FREE_CALL_INVOCATION: Final = "i"
 """The name that an expression that is called has for its invocation."""
 FIRST_VERSION_WITH_FUNCTIONS: Final = 3
@@ -57,11 +64,14 @@ _KINDS: Final = {
 
 
 class Compiled(msgspec.Struct, frozen=True):
-    """A script, what its source said that it is, and its complexity if that was asked for."""
+    """A script, what its source said that it is, and its complexity if that was asked for, with
+    that of every declaration of a dApp in ``parts``.
+    """
 
     script: Script
     directives: Directives
     estimate: Estimate | None = None
+    parts: FullEstimate | None = None
 
 
 def compile_source(
@@ -102,7 +112,34 @@ def compile_source(
             content = _expression(source, said)
     script = make_script(said.version, content)
     _check_size(script, said)
-    return Compiled(script, said, _estimate(script, said, watch) if check_complexity else None)
+    if not check_complexity:
+        return Compiled(script, said)
+    try:
+        numbers, parts = estimate_source(script, said, LATEST_ESTIMATOR, watch)
+    except RideError as error:
+        raise CompileError(str(error), "split it into several functions or calls") from None
+    return Compiled(script, said, numbers, parts)
+
+
+def estimate_source(
+    script: Script,
+    said: Directives,
+    by: Estimator,
+    watch: Callable[[], None] | None = None,
+    *,
+    reduced_verifier_limit: bool = True,
+) -> tuple[Estimate, FullEstimate | None]:
+    """The complexity of what was compiled, as the reference's compiler tells it; raises
+    ``EstimationError`` beyond the limits.
+
+    ``reduced_verifier_limit`` gives verifiers of accounts the limit of their own.
+    """
+    place = Place.FREE_CALL if said.script == heads.CALL else Place.EXPRESSION
+    numbers, parts = estimate_compiled(by, script, place, watch)
+    check_limits(script, numbers, reduced_verifier_limit and said.script != heads.ASSET, place)
+    if said.content == heads.LIBRARY:
+        numbers = Estimate(numbers.max, 0, {})
+    return numbers, parts
 
 
 def compile_value(
@@ -189,16 +226,6 @@ def _has_functions(expression: Expression) -> bool:
             case _:
                 return False
     return False
-
-
-def _estimate(script: Script, said: Directives, watch: Callable[[], None] | None) -> Estimate:
-    place = Place.FREE_CALL if said.script == heads.CALL else Place.EXPRESSION
-    try:
-        numbers = estimate(script, LATEST_ESTIMATOR, let_fixes=True, place=place, watch=watch)
-        check_limits(script, numbers, said.script == heads.ACCOUNT, place)
-    except RideError as error:
-        raise CompileError(str(error), "split it into several functions or calls") from None
-    return numbers
 
 
 def _check_size(script: Script, said: Directives) -> None:

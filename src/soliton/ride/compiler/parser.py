@@ -23,7 +23,6 @@ from typing import Final
 
 from soliton.ride.compiler.cursor import Cursor
 from soliton.ride.compiler.errors import CompileError, Source
-from soliton.ride.compiler.hash_order import hash_map_order
 from soliton.ride.compiler.literals import (
     BLANK,
     GAP,
@@ -69,6 +68,7 @@ from soliton.ride.compiler.syntax import (
     TypeNode,
 )
 from soliton.ride.compiler.type_syntax import parse_type_node
+from soliton.ride.hash_order import hash_map_order
 
 MAX_TUPLE_SIZE: Final = 22
 MAX_FOLD_LIMIT: Final = 1000

@@ -12,6 +12,7 @@ from soliton.ride.estimators.scripts import (
     FullEstimate,
     estimate,
     estimate_by,
+    estimate_compiled,
     estimate_fully,
     estimator,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "Place",
     "estimate",
     "estimate_by",
+    "estimate_compiled",
     "estimate_fully",
     "estimator",
 ]

@@ -37,6 +37,7 @@ from soliton.ride.expressions import (
     Let,
     Ref,
 )
+from soliton.ride.hash_order import hash_map_order
 from soliton.ride.script import Script
 
 VERSIONS: Final = (1, 2, 3, 4)
@@ -91,35 +92,44 @@ def estimate(
 
 class FullEstimate(msgspec.Struct, frozen=True):
     """What the parts of a dApp take: functions with annotations (the verifier among them), named
-    values, and functions without annotations.
+    values, and functions without annotations; ``dearest`` is the function with the maximum.
     """
 
     annotated: dict[str, int]
     values: dict[str, int]
     functions: dict[str, int]
+    dearest: str = ""
 
 
-def estimate_fully(estimator: Estimator, version: int, dapp: DApp) -> FullEstimate:
+def estimate_fully(
+    estimator: Estimator, version: int, dapp: DApp, watch: Callable[[], None] | None = None
+) -> FullEstimate:
     """Estimate all declarations of a dApp, as compilers do: by the third estimator in one go, which
-    can give other numbers than the chain has where names repeat. Raises ``EstimationError``.
+    gives other numbers than the chain has where a verifier calls dApps, names repeat, or several
+    values mention the same. ``watch`` raises to stop it. Raises ``EstimationError``.
     """
     annotated = [each.function for each in dapp.callables]
     if dapp.verifier is not None:
         annotated.append(dapp.verifier.function)
     if estimator.number < 3:
-        return _estimate_fully_by_names(estimator, version, dapp)
-    estimation = third.Estimation(estimator.edition, costs(version, Place.DAPP))
+        return _estimate_fully_by_names(estimator, version, dapp, watch)
+    estimation = third.Estimation(estimator.edition, costs(version, Place.DAPP), watch)
     values, functions = estimation.each((*dapp.declarations, *annotated))
     plain = {each.name for each in dapp.declarations}
+    by_name = {name: cost for name, cost in functions.items() if name not in plain}
+    order = hash_map_order(list(functions))
     return FullEstimate(
-        {name: cost for name, cost in functions.items() if name not in plain},
+        by_name,
         values,
         {name: cost for name, cost in functions.items() if name in plain},
+        _dearest([(name, by_name[name]) for name in order if name in by_name]),
     )
 
 
-def _estimate_fully_by_names(estimator: Estimator, version: int, dapp: DApp) -> FullEstimate:
-    estimation = DAppEstimation(estimator, version, dapp)
+def _estimate_fully_by_names(
+    estimator: Estimator, version: int, dapp: DApp, watch: Callable[[], None] | None
+) -> FullEstimate:
+    estimation = DAppEstimation(estimator, version, dapp, watch=watch)
     numbers = estimation.all()
     annotated = dict(numbers.callables)
     if dapp.verifier is not None:
@@ -132,7 +142,35 @@ def _estimate_fully_by_names(estimator: Estimator, version: int, dapp: DApp) -> 
         else:
             call = Call(each.name, (TRUE,) * len(each.parameters))
             functions[each.name] = estimation.inside(call)
-    return FullEstimate(annotated, values, functions)
+    return FullEstimate(annotated, values, functions, numbers.dearest)
+
+
+def _dearest(numbers: list[tuple[str, int]]) -> str:
+    """The name with the largest number, the last one when several have it."""
+    most = max((number for _, number in numbers), default=0)
+    return next((name for name, number in reversed(numbers) if number == most), "")
+
+
+def estimate_compiled(
+    estimator: Estimator,
+    script: Script,
+    place: Place = Place.EXPRESSION,
+    watch: Callable[[], None] | None = None,
+) -> tuple[Estimate, FullEstimate | None]:
+    """Estimate a script that was compiled, as compilers do; the second is for dApps only.
+
+    ``place`` and ``watch`` are as in ``estimate``. Raises ``EstimationError``.
+    """
+    content = script.content
+    if not isinstance(content, DApp):
+        return estimate_by(estimator, script, place=place, watch=watch), None
+    full = estimate_fully(estimator, script.version, content, watch)
+    callables = dict(full.annotated)
+    verifier = 0
+    if content.verifier is not None:
+        verifier = callables.pop(content.verifier.function.name, 0)
+    most = max(full.annotated.values(), default=0)
+    return Estimate(most, verifier, callables, full.dearest), full
 
 
 def estimator(version: int, *, fix_overflow: bool = True, let_fixes: bool = False) -> Estimator:

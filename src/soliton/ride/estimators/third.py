@@ -47,8 +47,10 @@ from soliton.ride.expressions import (
     Let,
     Ref,
 )
+from soliton.ride.hash_order import IN_ORDER, hash_order
 
-_NO_NAMES: Final[frozenset[str]] = frozenset()
+_NO_ARGUMENTS: Final[frozenset[str]] = frozenset()
+_NO_NAMES: Final = ()
 
 
 CALL_FROM_VERIFIER: Final = "DApp-to-dApp invocations are not allowed from verifier"
@@ -63,11 +65,13 @@ class Edition(msgspec.Struct, frozen=True):
 
 
 class _Function(msgspec.Struct, frozen=True, gc=False):
-    """A script's function: the cost of its body, and the names that its first call mentions."""
+    """A script's function: the cost of its body, and the names that its first call mentions, in the
+    order of the reference.
+    """
 
     name: str
     cost: int
-    mentions: frozenset[str]
+    mentions: tuple[str, ...]
 
 
 class _Version:
@@ -149,7 +153,8 @@ class _State(msgspec.Struct, frozen=True):
     """What an estimation knows at some time."""
 
     functions: _Version
-    mentioned: set[str]
+    mentioned: dict[str, None]
+    hashed: bool
     values: dict[str, _Value]
     arguments: frozenset[str]
 
@@ -170,9 +175,12 @@ class Estimation:
         self._let_fixes = edition.let_fixes
         self._costs = costs
         self._functions = _Functions()
-        self._mentioned: set[str] = set()
+        self._mentioned: dict[str, None] = {}
+        """The names in the order in which they were mentioned first."""
+        self._hashed = False
+        """Whether there were more at a time than the reference keeps in order."""
         self._values: dict[str, _Value] = {}
-        self._arguments = _NO_NAMES
+        self._arguments = _NO_ARGUMENTS
         self._walk = Walk(self._open, MAX_STEPS, watch)
 
     def cost(self, expression: Expression) -> int:
@@ -191,8 +199,8 @@ class Estimation:
         """What every named value and every function takes, with all values that they mention, as
         compilers show it; raises ``EstimationError``.
 
-        Where several values mention the same further values, the reference's numbers depend on the
-        order in which its hash tables give names; here it is the alphabet's.
+        Where several values mention the same further values, a function's number depends on the
+        order in which its names are listed.
         """
         values: dict[str, int] = {}
         functions: dict[str, int] = {}
@@ -217,9 +225,9 @@ class Estimation:
     ) -> int:
         function = self._functions.now[name]
         self.restore(before)
-        self._mentioned |= function.mentions
+        self._mentioned.update(dict.fromkeys(function.mentions))
         cost = function.cost
-        for mention in sorted(function.mentions):
+        for mention in function.mentions:
             if mention in known:
                 cost += self._with_values(known[mention], known)
         return cost
@@ -232,15 +240,17 @@ class Estimation:
         start = functions.version
         cost = 0
         after: _State | None = None
-        pending = [(value, frozenset(self._mentioned))]
+        pending = [(value, self._mentioned)]
         while pending:
             inner, before = pending.pop()
             functions.go(start)
-            self._mentioned = set(before)
+            self._mentioned = before.copy()
             cost += self._walk.cost(inner)
             after = after or self.state()
-            found = frozenset(self._mentioned)
-            pending += ((known[name], found) for name in found - before if name in known)
+            found = self._mentioned
+            pending += (
+                (known[name], found) for name in found if name not in before and name in known
+            )
         assert after is not None, "there was the value itself"
         self.restore(after)
         return cost
@@ -259,6 +269,7 @@ class Estimation:
         return _State(
             self._functions.version,
             self._mentioned.copy(),
+            self._hashed,
             self._values.copy(),
             self._arguments,
         )
@@ -267,6 +278,7 @@ class Estimation:
         """Know no more than at another time."""
         self._functions.go(state.functions)
         self._mentioned = state.mentioned.copy()
+        self._hashed = state.hashed
         self._values = state.values.copy()
         # An estimate that was refused may have ended inside a function.
         self._arguments = state.arguments
@@ -284,7 +296,7 @@ class Estimation:
         if kind is Ref:
             name = node.name  # type: ignore[union-attr]
             if not (self._let_fixes and name in self._arguments):
-                self._mentioned.add(name)
+                self._mentioned[name] = None
             return self._overhead
         if kind is Call:
             return self._call(node)  # type: ignore[arg-type]
@@ -340,9 +352,16 @@ class Estimation:
             name in self._mentioned,
             self._values.get(name),
         )
-        self._mentioned.discard(name)
+        self._forget(name)
         self._values[name] = value
         return value
+
+    def _forget(self, name: str) -> None:
+        """A name is not mentioned: it means something else from here on."""
+        mentioned = self._mentioned
+        if name in mentioned:
+            self._hashed = self._hashed or len(mentioned) > IN_ORDER
+            del mentioned[name]
 
     def _leave(self, values: list[_Value], cost: int) -> Steps:
         """Put named values out of sight, the latest first, and count those that were mentioned."""
@@ -351,9 +370,9 @@ class Estimation:
             name = value.name
             counts = name in mentioned
             if value.mentioned:
-                mentioned.add(name)
+                mentioned[name] = None
             else:
-                mentioned.discard(name)
+                self._forget(name)
             if value.hidden is None:
                 del self._values[name]
             else:
@@ -381,15 +400,23 @@ class Estimation:
             raise EstimationError(f"Function '{name}({parameters})' shadows preceding declaration")
         version = functions.version
         outer = self._arguments
-        before = self._mentioned
+        before, hashed = self._mentioned, self._hashed
         self._mentioned = before.copy()
         self._arguments = outer.union(function.parameters)
         cost = yield function.body
         functions.go(version)
         self._arguments = outer
-        functions.put(_Function(name, cost, frozenset(self._mentioned - before)))
-        self._mentioned = before
+        functions.put(_Function(name, cost, self._mentioned_since(before)))
+        self._mentioned, self._hashed = before, hashed
         return cost
+
+    def _mentioned_since(self, before: Mapping[str, None]) -> tuple[str, ...]:
+        """The names that were mentioned first since then, as the reference's sets list them."""
+        mentioned = self._mentioned
+        found = [name for name in mentioned if name not in before]
+        if self._hashed or len(mentioned) > IN_ORDER:
+            return tuple(hash_order(found))
+        return tuple(found)
 
     def _call(self, node: Call) -> Steps:
         functions = self._functions
@@ -400,7 +427,7 @@ class Estimation:
             cost, mentions = declared.cost, declared.mentions
             if mentions:
                 functions.put(_Function(declared.name, cost, _NO_NAMES))
-                self._mentioned |= mentions
+                self._mentioned.update(dict.fromkeys(mentions))
         elif function in self._costs:
             cost, mentions = self._costs[function], _NO_NAMES
         else:
@@ -417,18 +444,18 @@ class Estimation:
             cost = 0 if worth > 0 else 1
         return self._sum(total, cost)
 
-    def _worth(self, names: frozenset[str]) -> Steps:
+    def _worth(self, names: tuple[str, ...]) -> Steps:
         """The cost of the first of some values that costs anything at all; counts nothing."""
         functions = self._functions
         version = functions.version
-        mentioned = self._mentioned
+        mentioned, hashed = self._mentioned, self._hashed
         cost = 0
-        for name in sorted(names):
+        for name in names:
             value = self._values.get(name)
             if value is not None:
                 self._mentioned = mentioned.copy()
                 cost = yield from self._value(value)
-                self._mentioned = mentioned
+                self._mentioned, self._hashed = mentioned, hashed
                 functions.go(version)
                 if cost > 0:
                     break

@@ -1,25 +1,31 @@
-"""The order in which the reference's hash maps list their keys.
+"""The order in which the reference's hash maps and hash sets list their keys.
 
 What lives here: that order for keys that are texts. It decides in which order the fields of an
-object pattern are checked, when there are more than four.
+object pattern are checked, and in which order compilers add up the values that a function mentions,
+when there are more than four.
 
-Source: scala/scala ``src/library/scala/collection/immutable/{Map,HashMap}.scala`` (2.13).
+Source: scala/scala ``src/library/scala/collection/Hashing.scala`` and, in ``immutable`` beside it,
+``{Map,HashMap,Set,HashSet}.scala`` (2.13).
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-_SMALL: Final = 4
-"""Maps up to this size keep the order of insertion."""
+IN_ORDER: Final = 4
+"""Maps and sets up to this size keep the order of insertion."""
 _BITS: Final = 5
 _MASK: Final = (1 << _BITS) - 1
+_ALL_BITS: Final = 0xFFFF_FFFF
 
 
 def hash_map_order(keys: list[str]) -> list[str]:
     """The distinct keys in the order of the reference."""
-    if len(keys) <= _SMALL:
-        return keys
+    return keys if len(keys) <= IN_ORDER else hash_order(keys)
+
+
+def hash_order(keys: list[str]) -> list[str]:
+    """The distinct keys as a map or set lists them that once had more than ``IN_ORDER``."""
     return _listed([(_improved(_text_hash(key)), key) for key in keys], 0)
 
 
@@ -44,9 +50,12 @@ def _text_hash(text: str) -> int:
     """As Java computes it, over UTF-16 units; names are Latin."""
     value = 0
     for char in text:
-        value = (31 * value + ord(char)) & 0xFFFF_FFFF
+        value = 31 * value + ord(char) & _ALL_BITS
     return value
 
 
 def _improved(value: int) -> int:
-    return (value ^ value >> 16) & 0xFFFF_FFFF
+    value = value + ~(value << 9) & _ALL_BITS
+    value ^= value >> 14
+    value = value + (value << 4) & _ALL_BITS
+    return value ^ value >> 10
