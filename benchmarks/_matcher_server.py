@@ -37,6 +37,7 @@ from soliton.matcher.run import start_matcher
 from soliton.matcher.settings import MatcherSettings, RestApi
 from soliton.matcher.trading_settings import TradingSettings
 from soliton.matching.placement import PlacementSettings
+from soliton.web.clock import wall_clock
 
 NETWORK = networks.load("devnet")
 MATCHER = key_pair("matcher of the benchmark")
@@ -102,9 +103,25 @@ class GenerousNode:
         self._sent[transaction.id] = None
         return BroadcastAnswer(Broadcast.UNCONFIRMED)
 
-    async def confirmed_heights(self, transaction_ids: Sequence[bytes]) -> dict[bytes, int]:
+    async def heights(self, transaction_ids: Sequence[bytes]) -> dict[bytes, int]:
         """What was mined."""
         return {each: self._heights[each] for each in transaction_ids if each in self._heights}
+
+    async def now(self) -> int:
+        """The time of this machine."""
+        return wall_clock()
+
+    async def block_time(self, height: int) -> int:
+        """Long ago: nothing is ever too late."""
+        del height
+        return 0
+
+    async def find_exchange(
+        self, trader: Address, orders: frozenset[bytes], since: int
+    ) -> tuple[AnyTransaction, int] | None:
+        """Nobody asks."""
+        del trader, orders, since
+        return None
 
     async def updates(self) -> AsyncIterator[NodeUpdate]:
         """A block every second, with all that was sent before it."""

@@ -30,6 +30,7 @@ from soliton.matcher.records import (
     OrderInfo,
     ServiceStatus,
     Trade,
+    Unsettled,
     describe,
 )
 from soliton.matcher.rest.app import build_app
@@ -121,6 +122,7 @@ class FakeCore:
         self._trades: dict[AssetPair, list[Trade]] = {}
         self._rates: dict[AssetId | None, float] = {None: 1.0}
         self._listeners: list[Listener] = []
+        self.lost: list[Unsettled] = []
         self.limits: dict[AssetPair, Restrictions] = {}
         self.denied: set[AssetPair] = set()
         self.owned: Balances = {None: 10**12, GOLD: 10**10}
@@ -240,6 +242,13 @@ class FakeCore:
 
     def transactions(self, order_id: bytes) -> list[AnyTransaction]:
         return []
+
+    def unsettled(self, limit: int) -> list[Unsettled]:
+        return self.lost[:limit]
+
+    def unsettled_counts(self) -> tuple[int, int]:
+        given_up = sum(each.given_up for each in self.lost)
+        return len(self.lost) - given_up, given_up
 
     def trades(self, pair: AssetPair, limit: int, since: int | None = None) -> list[Trade]:
         found = self._trades.get(pair, [])

@@ -14,6 +14,8 @@ from soliton.chain.addresses import Address, from_public_key
 from soliton.chain.features import Feature
 from soliton.chain.orders import Order, PriceMode, Side
 from soliton.chain.transactions import codec
+from soliton.chain.transactions.exchange import TYPE as EXCHANGE
+from soliton.chain.transactions.exchange import Exchange
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.transfer import TYPE, Transfer
 from soliton.chain.values import AssetId
@@ -33,6 +35,7 @@ from soliton.matcher.node_client import (
     ScriptAnswer,
 )
 from soliton.matcher.recovery import identity_of
+from soliton.matcher.renewal import order_ids
 from soliton.matcher.service import Matcher
 from soliton.matcher.settings import MatcherSettings
 from soliton.matcher.settings import Settlement as SettlementSettings
@@ -118,6 +121,31 @@ def unsigned_transfer(number: int, timestamp: int = 1) -> AnyTransaction:
     )
 
 
+def exchange_of(
+    number: int, timestamp: int, *, account: KeyPair = MATCHER, lifetime_ms: int = LIFETIME_MS
+) -> AnyTransaction:
+    """A signed exchange of Alice's and Bob's; each number gives another one."""
+    sell, buy = (
+        make_order(
+            *(keys, side, COIN + number, 250),
+            timestamp=timestamp - 1_000,
+            lifetime_ms=lifetime_ms,
+            matcher=account,
+        )
+        for keys, side in ((ALICE, Side.SELL), (BOB, Side.BUY))
+    )
+    draft = codec.build(
+        EXCHANGE,
+        Exchange(buy, sell, COIN + number, 250, FEE, FEE),
+        version=2,
+        chain_id=CHAIN_ID,
+        sender_public_key=account.public_key,
+        fee=FEE,
+        timestamp=timestamp,
+    )
+    return codec.sign(draft, account.private_key)
+
+
 class FakeNode:
     """A ``NodeClient`` that holds what the test says, and keeps what it was sent."""
 
@@ -134,7 +162,9 @@ class FakeNode:
         self.features = set(Feature)
         self.sent: list[AnyTransaction] = []
         self.answer = BroadcastAnswer(Broadcast.UNCONFIRMED)
-        self.heights: dict[bytes, int] = {}
+        self.mined: dict[bytes, int] = {}
+        self.block_times: dict[int, int] = {}
+        self.ahead_ms = 0
         self.height = 1
         self.down = False
         self._news: list[asyncio.Queue[NodeUpdate]] = []
@@ -156,7 +186,7 @@ class FakeNode:
         """A block with transactions; balances change as the test has set them before."""
         self.height += 1
         for transaction in transactions:
-            self.heights[transaction.id] = self.height
+            self.mined[transaction.id] = self.height
         self.update(
             confirmed=tuple((each.id, self.height) for each in transactions),
             vanished=tuple(each.id for each in transactions),
@@ -166,7 +196,7 @@ class FakeNode:
     def roll_back(self, height: int) -> None:
         """Blocks above a height are gone, with their transactions."""
         self.height = height
-        self.heights = {each: at for each, at in self.heights.items() if at <= height}
+        self.mined = {each: at for each, at in self.mined.items() if at <= height}
         self.update(rolled_back_to=height, changed=None)
 
     def _status(self) -> ChainStatus:
@@ -219,9 +249,27 @@ class FakeNode:
             self.update(appeared=(transaction,))
         return self.answer
 
-    async def confirmed_heights(self, transaction_ids: Sequence[bytes]) -> dict[bytes, int]:
+    async def heights(self, transaction_ids: Sequence[bytes]) -> dict[bytes, int]:
         self._answer()
-        return {each: self.heights[each] for each in transaction_ids if each in self.heights}
+        return {each: self.mined[each] for each in transaction_ids if each in self.mined}
+
+    async def now(self) -> int:
+        self._answer()
+        return wall_clock() + self.ahead_ms
+
+    async def block_time(self, height: int) -> int:
+        self._answer()
+        return self.block_times.get(height, 0)
+
+    async def find_exchange(
+        self, trader: Address, orders: frozenset[bytes], since: int
+    ) -> tuple[AnyTransaction, int] | None:
+        self._answer()
+        del trader, since
+        for each in self.sent:
+            if order_ids(each) == orders and each.id in self.mined:
+                return each, self.mined[each.id]
+        return None
 
     async def updates(self) -> AsyncIterator[NodeUpdate]:
         queue: asyncio.Queue[NodeUpdate] = asyncio.Queue()

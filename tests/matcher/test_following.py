@@ -16,9 +16,10 @@ from soliton.crypto import base58
 from soliton.crypto.hashes import blake2b256
 from soliton.matcher.errors import NodeUnavailable
 from soliton.matcher.event_stream import EventStream
-from soliton.matcher.http_client import refusal
+from soliton.matcher.http_client import HttpNodeClient, refusal
 from soliton.matcher.node_client import Broadcast, ChainStatus, NodeUpdate
 from soliton.matcher.polling import Poller
+from soliton.matcher.settings import NodeAccess
 from soliton.web.client import HttpClient
 from tests.matcher.kit import ALICE, CHAIN_ID, address_of, eventually
 from tests.matcher.test_settlement import transaction
@@ -47,17 +48,22 @@ class Chain:
         }
         self.pool: list[AnyTransaction] = []
         self.down = False
+        self.broken: list[str] = []
 
     def _block(self, height: int) -> dict[str, Any]:
         fork, transactions = self.blocks[height]
         return {
             "height": height,
             "id": base58.encode(name_of(height, fork)),
+            "reference": base58.encode(name_of(height - 1, self._fork(height - 1))),
             "transactions": [codec.to_json(each) for each in transactions],
         }
 
+    def _fork(self, height: int) -> str:
+        return self.blocks[height][0] if height in self.blocks else ""
+
     async def get(self, path: str) -> Any:
-        if self.down:
+        if self.down or any(part in path for part in self.broken):
             raise NodeUnavailable("down")
         match path.strip("/").split("/"):
             case ["blocks", "headers", "last"]:
@@ -105,6 +111,70 @@ async def test_polling_sees_blocks_the_pool_and_forks() -> None:
         chain.blocks[5], chain.blocks[6] = ("b", []), ("b", [SECOND])
         update = await following()
         assert (update.rolled_back_to, update.confirmed) == (4, ((SECOND.id, 6),))
+
+
+async def test_polling_sees_a_rollback_below_its_start() -> None:
+    """Blocks from before the start may go as others may."""
+    chain = Chain()
+    async with polled(chain) as following:
+        await following()
+        del chain.blocks[5], chain.blocks[4]
+        update = await following()
+        assert (update.rolled_back_to, update.status) == (3, status(3))
+        # The transactions of block 3 were never read: it may have lost one.
+        chain.blocks[3] = ("b", [])
+        assert (await following()).rolled_back_to == 2
+
+
+async def test_polling_says_when_it_cannot_know_what_happened() -> None:
+    chain = Chain()
+    async with polled(chain) as following:
+        assert not (await following()).missed
+        for height in range(1, 6):
+            chain.blocks[height] = ("another chain", [])
+        update = await following()
+        assert update.missed and update.changed is None
+        chain.blocks |= {height: ("", []) for height in range(6, 300)}
+        assert (await following()).missed
+        chain.blocks[300] = ("", [FIRST])
+        update = await following()
+        assert (update.missed, update.confirmed) == (False, ((FIRST.id, 300),))
+
+
+@pytest.mark.parametrize("broken", ["/blocks/at/5", "/blocks/at/6", "/blocks/headers/seq"])
+async def test_what_polling_could_not_read_is_told_later(broken: str) -> None:
+    """A fork whose blocks come only at the second attempt is a fork all the same."""
+    chain = Chain()
+    chain.blocks[5] = ("", [FIRST])
+    async with polled(chain) as following:
+        await following()
+        chain.broken = [broken]
+        chain.blocks[4], chain.blocks[5], chain.blocks[6] = ("b", []), ("b", []), ("b", [SECOND])
+        waiting = asyncio.create_task(following())
+        await asyncio.sleep(0.02)
+        assert not waiting.done()
+        chain.broken = []
+        update = await waiting
+        assert (update.rolled_back_to, update.confirmed) == (3, ((SECOND.id, 6),))
+
+
+async def test_blocks_of_two_chains_are_not_taken_for_one() -> None:
+    """The chain may become another one between two answers."""
+
+    class Turning(Chain):
+        async def get(self, path: str) -> Any:
+            answer = await super().get(path)
+            if path == "/blocks/at/6" and self.blocks[6][0] == "":
+                self.blocks[6], self.blocks[7] = ("b", []), ("b", [SECOND])
+            return answer
+
+    chain = Turning()
+    async with polled(chain) as following:
+        await following()
+        chain.blocks[6], chain.blocks[7] = ("", [FIRST]), ("", [])
+        update = await following()
+        assert update.status == status(7, "b")
+        assert update.confirmed == ((SECOND.id, 7),)
 
 
 async def test_polling_goes_on_after_an_interruption() -> None:
@@ -234,6 +304,61 @@ async def test_events_become_updates(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {each.id for each in told.appeared} <= {FIRST.id}
 
 
+async def test_an_event_that_was_cut_off_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its id stood before its data, and does not mean that they came."""
+    whole = mined(6, 0, FIRST)
+    for cut in (whole.index(b"event:"), whole.index(b"data:"), len(whole) - 40, len(whole) - 1):
+        node = Node(
+            event("synced", tip(5, 0), "s5") + block(6) + whole[:cut],
+            event("synced", tip(6, 0), "s6") + whole,
+        )
+        async with streamed(node, monkeypatch) as stream:
+            told = await all_of(stream, lambda found: (FIRST.id, 6) in found[-1].confirmed)
+        assert told.confirmed == ((FIRST.id, 6),)
+        assert [each.partition("lastEventId=")[2] for each in node.asked] == ["", "b6"]
+
+
+async def test_one_that_comes_again_and_leaves_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a break the pool is sent anew; what then leaves it at once was known before."""
+    waiting = {"transaction": codec.to_json(FIRST), "balances": []}
+    left = event("left", {"id": base58.encode(FIRST.id), "why": "invalid", "balances": []})
+    node = Node(
+        event("unconfirmed", waiting) + event("synced", tip(5, 0), "s5"),
+        event("unconfirmed", waiting) + left + event("synced", tip(5, 0), "s5"),
+    )
+    async with streamed(node, monkeypatch) as stream:
+        told = await all_of(stream, lambda found: bool(found[-1].vanished))
+    assert told.vanished == (FIRST.id,)
+
+
+async def test_one_that_cannot_be_read_is_left_aside(monkeypatch: pytest.MonkeyPatch) -> None:
+    strange = {"transaction": codec.to_json(FIRST) | {"type": 99}, "balances": []}
+    node = Node(event("unconfirmed", strange) + event("synced", tip(5, 0), "s5") + block(6))
+    async with streamed(node, monkeypatch) as stream:
+        told = await all_of(stream, lambda found: found[-1].status.height == 6)
+    assert told.appeared == ()
+    assert len(node.asked) == 1
+
+
+async def test_a_rollback_into_a_block_from_before_the_stream_has_to_be_asked_about(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    node = Node(
+        event("synced", tip(5, 3), "s5")
+        + mined(5, 3, FIRST)
+        + event("rollback", tip(5, 3, "cut"), "r")
+    )
+    missed: list[bool] = []
+
+    def enough(found: list[NodeUpdate]) -> bool:
+        missed.append(found[-1].missed)
+        return found[-1].rolled_back_to is not None
+
+    async with streamed(node, monkeypatch) as stream:
+        told = await all_of(stream, enough)
+    assert (told.rolled_back_to, missed[-1]) == (4, True)
+
+
 async def test_a_rollback_may_cut_the_last_block(monkeypatch: pytest.MonkeyPatch) -> None:
     node = Node(
         event("synced", tip(5, 0), "s5")
@@ -271,9 +396,16 @@ async def test_a_place_that_is_too_old_is_forgotten(monkeypatch: pytest.MonkeyPa
         gone,
         event("synced", tip(70, 0), "s70"),
     )
+    missed: list[bool] = []
+
+    def enough(found: list[NodeUpdate]) -> bool:
+        missed.append(found[-1].missed)
+        return found[-1].status.height == 70
+
     async with streamed(node, monkeypatch) as stream:
-        told = await all_of(stream, lambda found: found[-1].status.height == 70)
+        told = await all_of(stream, enough)
     assert told.changed is None
+    assert any(missed)
     assert [each.partition("lastEventId=")[2] for each in node.asked] == ["", "s5", ""]
 
 
@@ -314,13 +446,54 @@ async def test_events_that_are_none_end_the_stream(
     ("words", "result"),
     [
         ("Transaction x is already in the state on a height of 5", Broadcast.CONFIRMED),
-        ("Transaction pool size limit is reached", Broadcast.RETRY),
-        ("Too much buy. Already filled volume for the order: 5", Broadcast.RETRY),
-        ("State check failed. Reason: negative asset balance: …", Broadcast.RETRY),
-        ("Not enough connections with peers (1) to accept transaction", Broadcast.RETRY),
-        ("Transaction is not allowed by account-script", Broadcast.REFUSED),
+        ("Transaction pool size limit is reached", Broadcast.LATER),
+        ("Not enough connections with peers (1) to accept transaction", Broadcast.LATER),
+        (
+            "Transaction timestamp 9 is more than 5400000ms in the future relative to block 5",
+            Broadcast.LATER,
+        ),
+        (
+            "Transaction timestamp 5 is more than 7200000ms in the past relative to block 9",
+            Broadcast.TOO_LATE,
+        ),
+        ("Too much buy. Already filled volume for the order: 5", Broadcast.NOT_YET),
+        ("State check failed. Reason: negative asset balance: …", Broadcast.NOT_YET),
+        ("words that nobody here has read before", Broadcast.NOT_YET),
+        ("Transaction is not allowed by account-script", Broadcast.FINAL),
     ],
 )
 def test_what_refusals_mean(words: str, result: Broadcast) -> None:
     assert refusal(words).result is result
-    assert refusal(words, 429).result in (Broadcast.CONFIRMED, Broadcast.RETRY)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "result"),
+    [
+        (200, b"{}", Broadcast.UNCONFIRMED),
+        (400, b'{"error": 112, "message": "not allowed by script"}', Broadcast.FINAL),
+        (400, b"<html>Bad Request</html>", Broadcast.OPERATOR),
+        (301, b"", Broadcast.OPERATOR),
+        (401, b"", Broadcast.OPERATOR),
+        (403, b"<html>Forbidden</html>", Broadcast.OPERATOR),
+        (404, b'{"message": "not allowed by the proxy"}', Broadcast.OPERATOR),
+        (413, b"Request Entity Too Large", Broadcast.OPERATOR),
+        (429, b"", Broadcast.LATER),
+        (502, b"<html>Bad Gateway</html>", Broadcast.LATER),
+        (503, b"", Broadcast.LATER),
+    ],
+)
+async def test_only_the_node_itself_refuses_for_good(
+    status: int, body: bytes, result: Broadcast
+) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n" % (status, len(body)) + body)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    client = HttpNodeClient(NodeAccess(url=url), CHAIN_ID)
+    assert (await client.broadcast(FIRST)).result is result
+    await client.close()
+    server.close()

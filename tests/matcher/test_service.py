@@ -182,7 +182,7 @@ async def test_market_orders(matcher: Matcher) -> None:
 async def test_tradable_does_not_jump_while_the_node_learns(
     matcher: Matcher, node: FakeNode
 ) -> None:
-    node.answer = BroadcastAnswer(Broadcast.RETRY)
+    node.answer = BroadcastAnswer(Broadcast.NOT_YET)
     start = dict(node.balances[address_of(BOB)])
     cost = 4 * PRICE
     await matcher.place(make_order(ALICE, Side.SELL, 4 * COIN, PRICE), market=False)
@@ -201,12 +201,43 @@ async def test_tradable_does_not_jump_while_the_node_learns(
 
 
 async def test_a_refused_settlement_frees_the_volume(matcher: Matcher, node: FakeNode) -> None:
-    node.answer = BroadcastAnswer(Broadcast.REFUSED, "not allowed by script")
+    node.answer = BroadcastAnswer(Broadcast.FINAL, "not allowed by script")
     await matcher.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
     await matcher.place(make_order(BOB, Side.BUY, COIN, PRICE), market=False)
     await eventually(lambda: matcher.settlement.counts.refused == 1)
     all_of_it = node.balances[address_of(BOB)]
     await eventually_equal(lambda: matcher.tradable(address_of(BOB), PAIR), all_of_it)
+
+
+async def test_what_the_node_has_unseen_is_not_held_back(matcher: Matcher, node: FakeNode) -> None:
+    """The answer to a second sending is the only sign that the first one was mined."""
+    node.answer = BroadcastAnswer(Broadcast.LATER, "the pool is full")
+    await matcher.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
+    await matcher.place(make_order(BOB, Side.BUY, COIN, PRICE), market=False)
+    await eventually(lambda: len(node.sent) > 0)
+    own = node.balances[address_of(BOB)]
+    gained = {None: (own[None] or 0) + COIN - FEE, USD: own[USD] - PRICE}
+    node.balances[address_of(BOB)] = gained
+    node.mined[node.sent[0].id] = node.height
+    node.answer = BroadcastAnswer(Broadcast.CONFIRMED, "already in the state")
+    await eventually_equal(lambda: matcher.tradable(address_of(BOB), PAIR), gained)
+    assert matcher.unsettled(10) == []
+
+
+async def test_what_leaves_the_pool_unmined_is_not_free(matcher: Matcher, node: FakeNode) -> None:
+    """It is sent again: until then, nobody may offer once more what it takes."""
+    await matcher.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
+    await matcher.place(make_order(BOB, Side.BUY, COIN, PRICE), market=False)
+    await eventually(lambda: len(node.sent) == 1)
+    own = node.balances[address_of(BOB)]
+    left = {None: (own[None] or 0) - FEE, USD: own[USD] - PRICE}
+    await asyncio.sleep(0.02)
+    assert await matcher.tradable(address_of(BOB), PAIR) == left
+    node.answer = BroadcastAnswer(Broadcast.LATER, "the pool is full")
+    node.update(vanished=(node.sent[0].id,))
+    await eventually(lambda: len(matcher.unsettled(10)) == 1)
+    await asyncio.sleep(0.02)
+    assert await matcher.tradable(address_of(BOB), PAIR) == left
 
 
 async def test_orders_go_when_the_balance_drops_the_youngest_first(

@@ -4,27 +4,44 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 import pytest
 import pytest_asyncio
 
-from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.matcher.node_client import Broadcast, BroadcastAnswer, NodeUpdate
 from soliton.matcher.orders_db import OrdersDatabase
+from soliton.matcher.renewal import Window, renewed
 from soliton.matcher.settings import Settlement as SettlementSettings
 from soliton.matcher.settlement import FINAL_DEPTH, Settlement
 from soliton.matcher.turns import SLICE
-from tests.matcher.kit import CHAIN_ID, MATCHER, FakeNode, eventually, unsigned_transfer
+from tests.matcher.kit import CHAIN_ID, COIN, MATCHER, FakeNode, eventually, exchange_of
 
 NOW = 1_700_000_000_000
 
 
+WINDOW = Window(back_ms=7_200_000, forward_ms=5_400_000)
+
+
 def transaction(number: int, timestamp: int = NOW) -> AnyTransaction:
-    return codec.sign(unsigned_transfer(number, timestamp), MATCHER.private_key)
+    return exchange_of(number, timestamp)
+
+
+class Books:
+    """Who keeps the balances: what it was told."""
+
+    def __init__(self) -> None:
+        self.refused: list[bytes] = []
+        self.gone: list[bytes] = []
+
+    def given_up(self, transaction_id: bytes) -> None:
+        self.refused.append(transaction_id)
+
+    def lost(self, transaction: AnyTransaction) -> None:
+        self.gone.append(transaction.id)
 
 
 @dataclass
@@ -34,8 +51,15 @@ class Setting:
     node: FakeNode
     database: OrdersDatabase
     settlement: Settlement
-    refused: list[tuple[bytes, str]] = field(default_factory=list)
-    lost: list[bytes] = field(default_factory=list)
+    books: Books
+
+    @property
+    def refused(self) -> list[bytes]:
+        return self.books.refused
+
+    @property
+    def lost(self) -> list[bytes]:
+        return self.books.gone
 
     async def follow(self, **parts: object) -> None:
         update = NodeUpdate(self.node._status())
@@ -50,19 +74,12 @@ class Setting:
 async def setting(tmp_path: Path) -> AsyncIterator[Setting]:
     node = FakeNode()
     database = OrdersDatabase(tmp_path, "matcher", CHAIN_ID, 3, durable=False)
-    refused: list[tuple[bytes, str]] = []
-    lost: list[bytes] = []
-    settlement = Settlement(
-        node,
-        database,
-        SettlementSettings(interval_ms=20),
-        lambda: NOW,
-        lambda *both: refused.append(both),
-        lost.append,
-    )
+    books = Books()
+    settings = SettlementSettings(interval_ms=20)
+    settlement = Settlement(node, database, settings, WINDOW, MATCHER, books)
     settlement.load()
     tasks = [asyncio.create_task(each) for each in settlement.tasks()]
-    yield Setting(node, database, settlement, refused, lost)
+    yield Setting(node, database, settlement, books)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
@@ -82,11 +99,7 @@ async def test_one_that_the_node_shows_is_not_sent_again(setting: Setting) -> No
     assert setting.settlement.counts.confirmed == 1
 
 
-async def test_one_that_the_node_does_not_show_is_sent_again(
-    setting: Setting, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    times = iter(range(NOW, NOW + 10**9, 1_000))
-    monkeypatch.setattr(setting.settlement, "_clock", lambda: next(times))
+async def test_one_that_the_node_does_not_show_is_sent_again(setting: Setting) -> None:
     first = transaction(1)
     setting.settlement.add(first)
     await eventually(lambda: len(setting.node.sent) >= 3)
@@ -98,35 +111,19 @@ async def test_one_that_the_node_does_not_show_is_sent_again(
 
 
 async def test_refused_for_now_and_for_good(setting: Setting) -> None:
-    setting.node.answer = BroadcastAnswer(Broadcast.RETRY, "too many")
+    setting.node.answer = BroadcastAnswer(Broadcast.NOT_YET, "too much buy")
     first = transaction(1)
     setting.settlement.add(first)
-    await eventually(lambda: len(setting.node.sent) == 1)
+    await eventually(lambda: len(setting.node.sent) >= 1)
     assert setting.refused == [] and len(setting.settlement) == 1
-    setting.node.answer = BroadcastAnswer(Broadcast.REFUSED, "never")
+    setting.node.answer = BroadcastAnswer(Broadcast.FINAL, "never")
     second = transaction(2)
     setting.settlement.add(second)
-    await eventually(lambda: setting.refused == [(second.id, "never")])
-    assert set(setting.database.pending()) == {first.id}
-
-
-async def test_too_old_ones_are_given_up(setting: Setting) -> None:
-    old = transaction(1, NOW - 7_200_001)
-    setting.settlement.add(old)
-    await asyncio.sleep(0.03)
-    assert setting.node.sent == [] and setting.database.pending() == {}
-    assert setting.database.transaction(old.id) == old
-
-
-async def test_one_that_becomes_too_old_on_its_way_is_refused(
-    setting: Setting, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    setting.node.answer = BroadcastAnswer(Broadcast.RETRY, "not yet")
-    first = transaction(1)
-    setting.settlement.add(first)
-    await eventually(lambda: len(setting.node.sent) == 1)
-    monkeypatch.setattr(setting.settlement, "_clock", lambda: NOW + 7_200_001)
-    await eventually(lambda: setting.refused == [(first.id, "it is too old")])
+    await eventually(lambda: second.id in setting.refused)
+    assert second.id not in setting.database.pending()
+    found = {each.transaction_id: each for each in setting.settlement.unsettled(10)}
+    assert (found[second.id].given_up, found[second.id].words) == (True, "never")
+    assert found[second.id].amount == COIN + 2
 
 
 async def test_a_standby_only_writes_down(setting: Setting) -> None:
@@ -163,7 +160,7 @@ async def test_what_an_earlier_run_left_is_looked_up_and_sent(setting: Setting) 
     mined, lost = transaction(1), transaction(2)
     for each in (mined, lost):
         setting.database.put_transaction(each)
-    setting.node.heights[mined.id] = 1
+    setting.node.mined[mined.id] = 1
     setting.settlement.load()
     await setting.settlement.reconcile()
     await eventually(lambda: [each.id for each in setting.node.sent] == [lost.id])
@@ -174,8 +171,6 @@ async def test_a_node_that_is_down_is_waited_for(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("soliton.matcher.settlement._PAUSE_SECONDS", 0.01)
-    times = iter(range(NOW, NOW + 10**9, 1_000))
-    monkeypatch.setattr(setting.settlement, "_clock", lambda: next(times))
     setting.node.down = True
     first = transaction(1)
     setting.settlement.add(first)
@@ -211,3 +206,113 @@ async def test_others_go_on_while_many_are_confirmed_and_rolled_back(setting: Se
     assert setting.database.pending() == {}
     task.cancel()
     assert min(turns) >= 5
+
+
+# --- whose time is over ---------------------------------------------------------------------------
+
+
+def chain_time(setting: Setting, milliseconds: int) -> None:
+    """The block that nothing can take off any more is of this time."""
+    setting.node.height = FINAL_DEPTH + 7
+    setting.node.block_times[7] = milliseconds
+
+
+async def test_one_that_is_too_late_gets_a_new_time_when_nothing_can_mine_the_old_one(
+    setting: Setting,
+) -> None:
+    setting.node.answer = BroadcastAnswer(Broadcast.TOO_LATE, "in the past relative to")
+    first = transaction(1)
+    chain_time(setting, NOW + WINDOW.back_ms)
+    setting.settlement.add(first)
+    await eventually(lambda: len(setting.node.sent) >= 3)
+    # It may still be mined above a block of this very time.
+    assert {each.id for each in setting.node.sent} == {first.id}
+    chain_time(setting, NOW + WINDOW.back_ms + 1)
+    await eventually(lambda: setting.node.sent[-1].id != first.id)
+    second = setting.node.sent[-1]
+    assert second.timestamp == NOW + WINDOW.back_ms + WINDOW.forward_ms
+    assert second.payload == first.payload
+    assert set(setting.database.pending()) == {second.id}
+    assert (setting.refused, setting.lost) == ([first.id], [second.id])
+    assert setting.settlement.counts.renewed == 1
+
+
+async def test_the_times_of_an_execution_are_the_same_whoever_renews_it() -> None:
+    length = WINDOW.back_ms + WINDOW.forward_ms
+    for late in range(1, 10 * length, length // 7):
+        block = NOW + WINDOW.back_ms + late
+        found = WINDOW.next_time(NOW, block)
+        steps = (found - NOW) // length
+        assert found == NOW + steps * length
+        # The first whose window is not over, and none is passed over.
+        assert not WINDOW.is_over(found, block)
+        assert WINDOW.is_over(found - length, block)
+
+
+async def test_one_that_another_transaction_settled_is_not_settled_again(setting: Setting) -> None:
+    """Another matcher of the account has renewed it."""
+    first = transaction(1)
+    other = renewed(first, NOW + WINDOW.length_ms, MATCHER)
+    setting.node.sent.append(other)
+    setting.node.mined[other.id] = 5
+    setting.node.answer = BroadcastAnswer(Broadcast.TOO_LATE, "in the past relative to")
+    chain_time(setting, NOW + WINDOW.back_ms + 1)
+    setting.settlement.add(first)
+    await eventually(lambda: set(setting.database.pending()) == {other.id})
+    assert len(setting.settlement) == 0
+    assert {each.id for each in setting.node.sent} == {first.id, other.id}
+
+
+async def test_one_that_the_node_refused_for_what_it_says_is_given_up_when_its_time_is_over(
+    setting: Setting,
+) -> None:
+    setting.node.answer = BroadcastAnswer(Broadcast.NOT_YET, "negative asset balance")
+    first = transaction(1)
+    setting.settlement.add(first)
+    await eventually(lambda: len(setting.node.sent) >= 1)
+    assert [each.given_up for each in setting.settlement.unsettled(10)] == [False]
+    chain_time(setting, NOW + WINDOW.back_ms + 1)
+    await eventually(lambda: setting.refused == [first.id])
+    [found] = setting.settlement.unsettled(10)
+    assert found.given_up and "negative asset balance" in found.words
+    # It is on the chain after all.
+    setting.node.mined[first.id] = 6
+    await setting.settlement.reconcile()
+    assert setting.settlement.unsettled(10) == []
+
+
+async def test_one_whose_orders_have_expired_is_given_up(setting: Setting) -> None:
+    setting.node.answer = BroadcastAnswer(Broadcast.LATER, "the pool is full")
+    first = exchange_of(1, NOW, lifetime_ms=WINDOW.length_ms)
+    setting.settlement.add(first)
+    chain_time(setting, NOW + WINDOW.back_ms + 1)
+    await eventually(lambda: setting.refused == [first.id])
+    assert "expired" in setting.settlement.unsettled(10)[0].words
+
+
+# --- what is found by asking ----------------------------------------------------------------------
+
+
+async def test_what_is_found_on_the_chain_is_told(setting: Setting) -> None:
+    """The node says when it is sent once more that it has it: nobody else will say so."""
+    first = transaction(1)
+    setting.node.mined[first.id] = 4
+    setting.node.answer = BroadcastAnswer(Broadcast.CONFIRMED, "already in the state")
+    setting.settlement.add(first)
+    await asyncio.wait_for(setting.settlement.found.wait(), 5)
+    assert setting.settlement.take_found() == ((first.id, 4),)
+    assert not setting.settlement.found.is_set()
+
+
+async def test_when_something_was_missed_the_node_is_asked(setting: Setting) -> None:
+    mined, gone = transaction(1), transaction(2)
+    for each in (mined, gone):
+        setting.settlement.add(each)
+    await eventually(lambda: len(setting.node.sent) == 2)
+    await setting.follow(appeared=(mined, gone))
+    await setting.mine(gone)
+    setting.node.mined = {mined.id: 9}
+    await setting.follow(missed=True)
+    assert setting.settlement.take_found() == ((mined.id, 9),)
+    assert setting.lost == [gone.id]
+    await eventually(lambda: [each.id for each in setting.node.sent][2:] == [gone.id])

@@ -10,10 +10,10 @@ import pytest
 
 from soliton.chain.addresses import address_text
 from soliton.chain.orders import Side
-from soliton.matcher.audit import SETTLEMENT, Audit, RuleBroken
+from soliton.matcher.audit import Audit
 from soliton.matcher.orders_db import OrdersDatabase
 from soliton.matcher.settings import MatcherSettings
-from soliton.matcher.settlement_audit import SettlementAudit, SettlementCounts
+from soliton.matcher.settlement_audit import Fault, SettlementAudit, SettlementCounts
 from soliton.matcher.stores import reading
 from soliton.matching.engine import Engine
 from tests.matcher.kit import (
@@ -56,7 +56,9 @@ async def traded(settings: MatcherSettings) -> FakeNode:
     return node
 
 
-async def audited(settings: MatcherSettings, node: FakeNode | None) -> SettlementCounts:
+async def audited(
+    settings: MatcherSettings, node: FakeNode | None
+) -> tuple[SettlementCounts, list[Fault]]:
     database = database_of(settings)
     try:
         settlement = SettlementAudit(database, node)
@@ -67,36 +69,40 @@ async def audited(settings: MatcherSettings, node: FakeNode | None) -> Settlemen
                 for record in batch:
                     await settlement.take(record.offset, audit.take(record))
         await settlement.finish()
-        return settlement.counts
+        return settlement.counts, settlement.faults
     finally:
         await database.close()
 
 
-async def test_transactions_are_on_the_chain_or_on_their_way(tmp_path: Path) -> None:
+async def test_transactions_are_on_the_chain_or_in_the_pool(tmp_path: Path) -> None:
     settings = settings_in(tmp_path)
     node = await traded(settings)
-    node.heights = {node.sent[0].id: 7}
-    assert await audited(settings, node) == SettlementCounts(confirmed=1, waiting=1)
-    assert await audited(settings, None) == SettlementCounts()
+    node.mined = {node.sent[0].id: 7, node.sent[1].id: 0}
+    assert await audited(settings, node) == (SettlementCounts(confirmed=1, waiting=1), [])
+    assert await audited(settings, None) == (SettlementCounts(), [])
 
 
 async def test_what_the_database_does_not_know_is_not_taken_for_settled(tmp_path: Path) -> None:
     settings = settings_in(tmp_path)
     node = await traded(settings)
     shutil.rmtree(settings.directory / "orders")
-    assert await audited(settings, node) == SettlementCounts(unknown=2)
+    assert await audited(settings, node) == (SettlementCounts(unknown=2), [])
 
 
-async def test_a_transaction_that_was_given_up_is_found(tmp_path: Path) -> None:
+async def test_all_that_is_not_settled_is_found(tmp_path: Path) -> None:
+    """After a rollback, one waits to be sent again and the other one was given up."""
     settings = settings_in(tmp_path)
     node = await traded(settings)
     database = database_of(settings)
     database.settle(node.sent[1].id)
     await database.close()
-    node.heights = {node.sent[0].id: 7}
-    with pytest.raises(RuleBroken, match="given up") as told:
-        await audited(settings, node)
-    assert (told.value.rule, told.value.offset) == (SETTLEMENT, EXECUTING)
+    counts, faults = await audited(settings, node)
+    assert counts == SettlementCounts()
+    assert [(each.offset, each.index, each.amount) for each in faults] == [
+        (EXECUTING, 0, COIN),
+        (EXECUTING, 1, 2 * COIN),
+    ]
+    assert "waits to be sent" in faults[0].why and "given up" in faults[1].why
 
 
 @pytest.mark.parametrize("change", ["amount", "price", "transaction_id", "maker_order_id"])
@@ -109,9 +115,8 @@ async def test_a_database_that_says_something_else_is_found(tmp_path: Path, chan
     other = bytes(32) if change.endswith("id") else 1
     database.put_trade(PAIR, msgspec.structs.replace(trade, **{change: other}))
     await database.close()
-    with pytest.raises(RuleBroken) as told:
-        await audited(settings, None)
-    assert (told.value.rule, told.value.offset) == (SETTLEMENT, EXECUTING)
+    _, faults = await audited(settings, None)
+    assert [(each.offset, each.index) for each in faults] == [(EXECUTING, 1)]
 
 
 async def test_the_transaction_of_another_execution_is_found(tmp_path: Path) -> None:
@@ -123,5 +128,5 @@ async def test_the_transaction_of_another_execution_is_found(tmp_path: Path) -> 
     changed = msgspec.structs.replace(second, transaction_id=first.transaction_id)
     database.put_trade(PAIR, changed)
     await database.close()
-    with pytest.raises(RuleBroken, match="says something else"):
-        await audited(settings, None)
+    _, faults = await audited(settings, None)
+    assert [each.why for each in faults] == ["its transaction is another"]

@@ -33,13 +33,14 @@ from soliton.errors import InputError
 from soliton.matcher.account_file import write_account_seed
 from soliton.matcher.assets import ChainKnowledge
 from soliton.matcher.audit import Audit
-from soliton.matcher.errors import MatcherSettingsError, RecoveryFailed
+from soliton.matcher.errors import ExecutionsUnsettled, MatcherSettingsError, RecoveryFailed
 from soliton.matcher.http_client import HttpNodeClient
 from soliton.matcher.node_client import NodeClient
 from soliton.matcher.settings import MatcherSettings, read
 from soliton.matcher.stores import open_snapshots, reading
 from soliton.matching.commands import decode
 from soliton.matching.engine import Engine
+from soliton.matching.pairs import asset_text
 from soliton.matching.rules import MatchingSettings
 from soliton.node.rest_settings import is_local
 from soliton.node.settings import api_key_hash_text, load_settings
@@ -221,7 +222,11 @@ def run_account_file(
 
 
 def run_verify(settings: MatcherSettings, *, chain: bool, signatures: bool) -> None:
-    """Check the journal, and print what was checked. Raises ``RuleBroken`` at the first fault."""
+    """Check the journal, and print what was checked.
+
+    Raises ``RuleBroken`` at the first command that breaks a rule, and ``ExecutionsUnsettled`` after
+    all executions that are not settled were printed.
+    """
     asyncio.run(_verify(settings, chain=chain, signatures=signatures))
 
 
@@ -271,8 +276,18 @@ async def _verify(settings: MatcherSettings, *, chain: bool, signatures: bool) -
     click.echo(f"cancellations  {counts.cancellations}")
     if settlement is not None:
         found = settlement.counts
-        click.echo(f"transactions   {found.confirmed} on the chain, {found.waiting} on their way")
+        click.echo(f"transactions   {found.confirmed} on the chain, {found.waiting} in the pool")
     click.echo(f"books          {books_hash(engine)}")
+    if settlement is not None and settlement.faults:
+        for fault in settlement.faults:
+            click.echo(
+                f"not settled    offset {fault.offset}, execution {fault.index}: {fault.amount} of "
+                f"{asset_text(fault.pair.amount_asset)} in {fault.pair.key}: {fault.why}"
+            )
+        raise ExecutionsUnsettled(
+            f"priority and conservation hold, but {len(settlement.faults)} of "
+            f"{counts.executions} executions are not settled"
+        )
     if settlement is None:
         click.echo("priority and conservation hold")
     elif not settlement.counts.unknown:

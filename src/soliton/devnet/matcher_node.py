@@ -34,6 +34,7 @@ from soliton.ledger.state import (
     ORDER_FILLS,
     WAVES,
 )
+from soliton.matcher.errors import NodeUnavailable
 from soliton.matcher.gathering import Gathering
 from soliton.matcher.http_client import refusal
 from soliton.matcher.node_client import (
@@ -46,6 +47,7 @@ from soliton.matcher.node_client import (
     NodeUpdate,
     ScriptAnswer,
 )
+from soliton.matcher.renewal import order_ids
 from soliton.matching.account_checks import ScriptFault
 from soliton.node.events import (
     BlockAppended,
@@ -60,7 +62,7 @@ from soliton.node.events import (
 from soliton.node.node import Node
 from soliton.node.signatures import signed_messages
 from soliton.parallel.signatures import SignatureChecker
-from soliton.storage.indexes import asset_balances
+from soliton.storage.indexes import address_transactions, asset_balances
 
 MAX_ASSETS_OF_ACCOUNT: Final = 100_000
 
@@ -156,10 +158,41 @@ class LocalNode:
             return refusal(str(error))
         return BroadcastAnswer(Broadcast.UNCONFIRMED)
 
-    async def confirmed_heights(self, transaction_ids: Sequence[bytes]) -> dict[bytes, int]:
-        """As ``NodeClient.confirmed_heights``."""
-        found = ((each, self._store.transaction_height(each)) for each in transaction_ids)
-        return {each: height for each, height in found if height is not None}
+    async def heights(self, transaction_ids: Sequence[bytes]) -> dict[bytes, int]:
+        """As ``NodeClient.heights``."""
+        found: dict[bytes, int] = {}
+        for each in transaction_ids:
+            height = self._store.transaction_height(each)
+            if height is not None:
+                found[each] = height
+            elif each in self.node.pool:
+                found[each] = 0
+        return found
+
+    async def now(self) -> int:
+        """As ``NodeClient.now``."""
+        return self.node.clock()
+
+    async def block_time(self, height: int) -> int:
+        """As ``NodeClient.block_time``."""
+        try:
+            return self.node.chain.block_at(height).header.timestamp
+        except KeyError as error:
+            raise NodeUnavailable(f"there is no block {height} any more") from error
+
+    async def find_exchange(
+        self, trader: Address, orders: frozenset[bytes], since: int
+    ) -> tuple[AnyTransaction, int] | None:
+        """As ``NodeClient.find_exchange``."""
+        for height, _, transaction_id in address_transactions(self._store, trader):
+            found = self.node.chain.transaction(transaction_id)
+            if found is None:
+                continue
+            if order_ids(found.transaction) == orders:
+                return found.transaction, height
+            if found.transaction.timestamp < since:
+                return None
+        return None
 
     async def updates(self) -> AsyncIterator[NodeUpdate]:
         """As ``NodeClient.updates``; what happens in one turn of the event loop is one update."""

@@ -74,8 +74,11 @@ class Accounts:
         decimals: Decimals,
         on_changed: Callable[[Address, frozenset[AssetId | None]], None],
         on_uncovered: Callable[[Account, tuple[ActiveOrder, ...]], None],
+        outstanding: Callable[[bytes], AnyTransaction | None] = lambda _: None,
     ) -> None:
+        """``outstanding`` gives a transaction that has to come onto the chain and is not there."""
         self._node = node
+        self._outstanding = outstanding
         self._decimals = decimals
         self._on_changed = on_changed
         self._on_uncovered = on_uncovered
@@ -206,6 +209,12 @@ class Accounts:
                 waiting.append(owner)
                 self._tell(owner, self.get(owner).balances.expect(transaction.id, (), amounts))
 
+    def waiting_for(self, transaction_ids: Iterable[bytes]) -> frozenset[Address]:
+        """The accounts of which something is held back until these transactions are seen."""
+        return frozenset(
+            owner for each in transaction_ids for owner in self._unobserved.get(each, ())
+        )
+
     def give_up(self, transaction_id: bytes) -> None:
         """An exchange will never be on the chain."""
         for owner in self._unobserved.pop(transaction_id, ()):
@@ -251,6 +260,10 @@ class Accounts:
         async for transaction_id in in_turns(update.vanished):
             for address, amounts in self._pool.pop(transaction_id, {}).items():
                 self._spend(address, amounts, -1)
+            # One of ours that has left the pool without being mined is sent again.
+            ours = self._outstanding(transaction_id)
+            if ours is not None:
+                self.expect(ours)
 
     def _spend(self, address: Address, amounts: Amounts, sign: int) -> None:
         self._touched.setdefault(address, set()).update(amounts)

@@ -46,13 +46,12 @@ from soliton.matching.pairs import AssetPair
 JOURNAL: Final = "journal"
 PRIORITY: Final = "priority"
 CONSERVATION: Final = "conservation"
-SETTLEMENT: Final = "settlement"
 
 
 class RuleBroken(InputError):
     """A rule of exchanges does not hold at an offset of the journal.
 
-    ``rule`` is one of the four names above; ``offset`` is the first that breaks it.
+    ``rule`` is one of the three names above; ``offset`` is the first that breaks it.
     """
 
     def __init__(self, rule: str, offset: int, detail: str) -> None:
@@ -152,7 +151,7 @@ class Audit:
     def take(self, record: Record) -> list[OrderExecuted]:
         """Apply the next record; its executions. Raises ``RuleBroken``."""
         offset, timestamp, payload = record
-        if offset <= self.engine.last_offset or timestamp < self.engine.last_timestamp:
+        if offset <= self.engine.last_offset:
             raise RuleBroken(JOURNAL, offset, "it is out of order")
         try:
             command = decode(payload)

@@ -21,6 +21,7 @@ from soliton.matcher.records import (
     Place,
     ServiceStatus,
     Trade,
+    Unsettled,
 )
 from soliton.matcher.settings import MatcherSettings
 from soliton.matching.commands import CancelSource
@@ -125,6 +126,12 @@ class MatcherCore(Protocol):
 
     def transactions(self, order_id: bytes) -> list[AnyTransaction]:
         """The exchange transactions of an order, the oldest first."""
+
+    def unsettled(self, limit: int) -> list[Unsettled]:
+        """Executions that are neither on the chain nor in the node's pool, at most so many."""
+
+    def unsettled_counts(self) -> tuple[int, int]:
+        """How many of these wait to be settled, and how many were given up."""
 
     def trades(self, pair: AssetPair, limit: int, since: int | None = None) -> list[Trade]:
         """Executions of a pair, the oldest first: the last ones, or the first ones at or after a

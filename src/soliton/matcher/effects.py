@@ -16,6 +16,7 @@ import logging
 from collections.abc import Callable
 
 from soliton.chain.errors import ChainError
+from soliton.chain.orders import Side
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.matcher.accounts import Accounts
 from soliton.matcher.assets import ChainKnowledge
@@ -23,7 +24,7 @@ from soliton.matcher.core import Listener
 from soliton.matcher.exchanges import make_exchange
 from soliton.matcher.expirations import Expirations
 from soliton.matcher.orders_db import OrdersDatabase
-from soliton.matcher.records import Trade, describe
+from soliton.matcher.records import Trade, Unsettled, describe
 from soliton.matching.commands import Command
 from soliton.matching.engine import Engine
 from soliton.matching.events import (
@@ -141,8 +142,25 @@ class Effects:
             _log.error(
                 "no exchange transaction for the execution at offset %d: %r", event.offset, error
             )
+            self._database.put_unsettled(_without_transaction(event, error))
             return None
 
     def _finalize(self, order: ActiveOrder, status: OrderStatus) -> None:
         self.expirations.remove(order.order.id)
         self._database.finalize(describe(order, status))
+
+
+def _without_transaction(event: OrderExecuted, error: Exception) -> Unsettled:
+    buy, sell = event.taker.order, event.maker.order
+    if buy.side is Side.SELL:
+        buy, sell = sell, buy
+    return Unsettled(
+        pair=AssetPair(buy.amount_asset, buy.price_asset),
+        amount=event.amount,
+        buy_order_id=buy.id,
+        sell_order_id=sell.id,
+        transaction_id=None,
+        timestamp=event.timestamp,
+        given_up=True,
+        words=f"no transaction can be made of it: {error}",
+    )

@@ -23,3 +23,7 @@ class DatabaseProblem(EnvironmentProblem):
 
 class RecoveryFailed(EnvironmentProblem):
     """Snapshot, journal and orders database do not belong together."""
+
+
+class ExecutionsUnsettled(EnvironmentProblem):
+    """Some of what was executed is not on the chain, nor in the node's pool."""

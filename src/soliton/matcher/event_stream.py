@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import quote
@@ -53,6 +53,7 @@ class EventStream:
         self._last_id = ""
         self._tip: ChainStatus | None = None
         self._gathering = Gathering()
+        # The transactions of blocks that this stream has told of from their beginning.
         self._mined: dict[int, list[bytes]] = {}
         self._pool: set[bytes] = set()
         self._seen: set[bytes] | None = None
@@ -95,25 +96,42 @@ class EventStream:
         where = f"&lastEventId={quote(self._last_id)}" if self._last_id else ""
         async with self._http.stream(_PATH + where) as (status, lines):
             if status == HTTPStatus.GONE:
+                # What happened between the last event and the next is not told by any.
                 self._last_id, self._mined = "", {}
+                self._gathering.missed()
             if status != HTTPStatus.OK:
                 raise NodeUnavailable(f"the node answers {status} to /events")
             self._seen = set()
             if self._tip is None:
                 self._tip = await self._status()
-            event = b""
-            while True:
-                async with asyncio.timeout(SILENCE_SECONDS):
-                    line = await anext(lines, None)
-                if line is None:
-                    raise _Ended("the node closed the stream")
-                name, _, value = line.partition(b": ")
-                if name == b"event":
+            await self._read_events(lines)
+
+    async def _read_events(self, lines: AsyncIterator[bytes]) -> None:
+        """Take event after event. One counts as read when it is complete: a stream that breaks in
+        the middle of one goes on before it.
+        """
+        place, event, data = "", b"", b""
+        while True:
+            async with asyncio.timeout(SILENCE_SECONDS):
+                line = await anext(lines, None)
+            if line is None:
+                raise _Ended("the node closed the stream")
+            line = line.removesuffix(b"\r")
+            if not line:
+                if data:
+                    self._take(event, data)
+                    self._last_id = place or self._last_id
+                place, event, data = "", b"", b""
+            name, _, value = line.partition(b": ")
+            match name:
+                case b"event":
                     event = value
-                elif name == b"id":
-                    self._last_id = value.decode("latin-1")
-                elif name == b"data":
-                    self._take(event, value)
+                case b"id":
+                    place = value.decode("latin-1")
+                case b"data":
+                    data = value
+                case _:
+                    pass
 
     def _take(self, event: bytes, data: bytes) -> None:
         try:
@@ -134,18 +152,15 @@ class EventStream:
                 gathering.moved()
             case b"transaction":
                 transaction_id = base58.decode(data["transaction"]["id"])
-                self._mined.setdefault(data["height"], []).append(transaction_id)
+                if (own := self._mined.get(data["height"])) is not None:
+                    own.append(transaction_id)
                 gathering.mined(transaction_id, data["height"])
                 owners = {each["address"] for each in data["balances"]}
                 gathering.changed(parse_address(each, self._chain_id) for each in owners)
             case b"rollback":
                 self._roll_back(data)
             case b"unconfirmed":
-                transaction = read_signed(data["transaction"], self._chain_id)
-                self._pool.add(transaction.id)
-                if self._seen is not None:
-                    self._seen.add(transaction.id)
-                gathering.appeared(transaction)
+                self._note_unconfirmed(data["transaction"])
             case b"left":
                 transaction_id = base58.decode(data["id"])
                 self._pool.discard(transaction_id)
@@ -162,13 +177,29 @@ class EventStream:
             case _:
                 pass
 
+    def _note_unconfirmed(self, shown: Any) -> None:  # noqa: ANN401 - as above
+        transaction_id = base58.decode(shown["id"])
+        self._pool.add(transaction_id)
+        if self._seen is not None:
+            self._seen.add(transaction_id)
+        try:
+            self._gathering.appeared(read_signed(shown, self._chain_id))
+        except ChainError as error:
+            # Its effect is seen when it is mined. The stream must not end here again and again.
+            _log.info("an unconfirmed transaction is left aside: %s", error)
+
     def _roll_back(self, data: Any) -> None:  # noqa: ANN401 - as above
         self._tip = _status_of(data)
         height, count = self._tip.height, int(data["transactionCount"])
-        stayed = self._mined.get(height, [])[:count]
-        cut = len(self._mined.get(height, [])) > count
+        known = self._mined.get(height)
         self._mined = {each: ids for each, ids in self._mined.items() if each < height}
-        self._mined[height] = stayed
+        if known is None:
+            # A block from before this stream: whether it lost something has to be asked.
+            self._gathering.rolled_back(height - 1)
+            self._gathering.missed()
+            return
+        self._mined[height] = stayed = known[:count]
+        cut = len(known) > count
         self._gathering.rolled_back(height - 1 if cut else height)
         for transaction_id in stayed if cut else ():
             self._gathering.mined(transaction_id, height)

@@ -8,7 +8,9 @@ keeping up while another matcher leads. What does not: what is made of it (``set
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Final
 
 import msgspec
@@ -16,7 +18,7 @@ import msgspec
 from soliton.matcher.accounts import Accounts
 from soliton.matcher.assets import ChainKnowledge
 from soliton.matcher.errors import NodeUnavailable
-from soliton.matcher.node_client import NodeClient
+from soliton.matcher.node_client import NodeClient, NodeUpdate
 from soliton.matcher.settlement import Settlement
 
 _RETRY_SECONDS: Final = 1.0
@@ -34,11 +36,11 @@ async def follow_node(
     followed: asyncio.Event,
 ) -> None:
     """Follow for ever; ``followed`` is set after the first update."""
-    async for news in node.updates():
+    async for news in _news(node, settlement, accounts):
         update = news
-        await settlement.follow(update)
         while True:
             try:
+                await settlement.follow(update)
                 await chain.follow(update)
                 await accounts.follow(update)
             except NodeUnavailable as error:
@@ -53,6 +55,54 @@ async def follow_node(
     await asyncio.Event().wait()
 
 
+async def _news(
+    node: NodeClient, settlement: Settlement, accounts: Accounts
+) -> AsyncGenerator[NodeUpdate, None]:
+    """What the node tells, and between that what was found by asking it: both have to be heard in
+    one place, one after the other.
+    """
+    async with contextlib.aclosing(_generated(node.updates())) as updates:
+        told = asyncio.ensure_future(anext(updates, None))
+        found = asyncio.ensure_future(settlement.found.wait())
+        try:
+            while True:
+                await asyncio.wait((told, found), return_when=asyncio.FIRST_COMPLETED)
+                if told.done():
+                    update = told.result()
+                    if update is None:
+                        return
+                    yield update
+                    told = asyncio.ensure_future(anext(updates, None))
+                if found.done():
+                    update = await _found_update(node, settlement, accounts)
+                    if update is not None:
+                        yield update
+                    found = asyncio.ensure_future(settlement.found.wait())
+        finally:
+            told.cancel()
+            found.cancel()
+            await asyncio.gather(told, found, return_exceptions=True)
+
+
+async def _generated(updates: AsyncIterator[NodeUpdate]) -> AsyncGenerator[NodeUpdate, None]:
+    async for update in updates:
+        yield update
+
+
+async def _found_update(
+    node: NodeClient, settlement: Settlement, accounts: Accounts
+) -> NodeUpdate | None:
+    try:
+        status = await node.status()
+    except NodeUnavailable as error:
+        _log.warning("cannot follow the node: %s", error)
+        await asyncio.sleep(_RETRY_SECONDS)
+        return None
+    confirmed = settlement.take_found()
+    changed = accounts.waiting_for(each for each, _ in confirmed)
+    return NodeUpdate(status, confirmed=confirmed, changed=changed)
+
+
 async def keep_up(settlement: Settlement, chain: ChainKnowledge) -> None:
     """Know for ever, while another matcher leads, what is in force on the chain: both have to make
     the same transactions.
@@ -62,5 +112,6 @@ async def keep_up(settlement: Settlement, chain: ChainKnowledge) -> None:
         if not settlement.is_active:
             try:
                 await chain.refresh()
+                await settlement.forget_settled()
             except NodeUnavailable as error:
                 _log.warning("cannot ask the node: %s", error)

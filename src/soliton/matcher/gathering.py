@@ -27,6 +27,7 @@ class Gathering:
         self._vanished: dict[bytes, None] = {}
         self._changed: set[Address] = set()
         self._anybody = False
+        self._missed = False
 
     def moved(self) -> None:
         """The last block is another one."""
@@ -51,9 +52,11 @@ class Gathering:
         self.something.set()
 
     def vanished(self, transaction_id: bytes) -> None:
-        """A transaction is in the pool no more."""
-        if self._appeared.pop(transaction_id, None) is None:
-            self._vanished[transaction_id] = None
+        """A transaction is in the pool no more. This is told even of one that has appeared since
+        the last update: the same one may have appeared before.
+        """
+        self._appeared.pop(transaction_id, None)
+        self._vanished[transaction_id] = None
         self.something.set()
 
     def changed(self, addresses: Iterable[Address]) -> None:
@@ -66,6 +69,11 @@ class Gathering:
         self._anybody = True
         self.something.set()
 
+    def missed(self) -> None:
+        """More may have happened than what was told."""
+        self._missed = True
+        self.anybody()
+
     def take(self, status: ChainStatus) -> NodeUpdate:
         """The update, and begin anew."""
         update = NodeUpdate(
@@ -75,6 +83,7 @@ class Gathering:
             appeared=tuple(self._appeared.values()),
             vanished=tuple(self._vanished),
             changed=None if self._anybody else frozenset(self._changed),
+            missed=self._missed,
         )
         self._reset()
         self.something.clear()

@@ -19,8 +19,11 @@ from http import HTTPStatus
 from typing import Final
 
 from soliton.chain.addresses import Address, address_text
+from soliton.chain.errors import ChainError
 from soliton.chain.orders import Order
 from soliton.chain.transactions import codec
+from soliton.chain.transactions.exchange import TYPE
+from soliton.chain.transactions.json_reader import read_signed
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.crypto import base58
@@ -39,24 +42,37 @@ from soliton.matcher.node_client import (
 from soliton.matcher.polling import Json, Poller, block_status
 from soliton.matcher.settings import NodeAccess
 from soliton.matching.account_checks import ScriptFault
-from soliton.web.client import ClientLimits, HttpClient, HttpTrouble
+from soliton.web.client import Answer, ClientLimits, HttpClient, HttpTrouble
 
 MAX_IDS_PER_REQUEST: Final = 100
 _CONNECTIONS: Final = 32
 _WORDS: Final = 1_000
 """A refusal is quoted up to this length."""
 
-# Refusals that a later moment may lift, by what stands in the node's words.
-_RETRY_WORDS: Final = (
-    "transaction pool",
-    "utx",
-    "not enough connections",
-    "too much",
-    "negative asset balance",
-    "negative waves balance",
-    "accounts balance errors",
+_PAGE: Final = 500
+_MAX_PAGES: Final = 400
+"""An account with more transactions than this in the time in question is not searched through."""
+_SERVER_ERRORS: Final = 500
+
+# What a node's words mean, the first that fit. Sources: wavesplatform/Waves
+# ``state/diffs/{CommonValidation,ExchangeTransactionDiff}.scala``, ``utx/UtxPoolImpl.scala``.
+_REFUSALS: Final = (
+    (Broadcast.CONFIRMED, ("already in the state",)),
+    (Broadcast.LATER, ("in the future relative to",)),
+    (Broadcast.TOO_LATE, ("in the past relative to",)),
+    (Broadcast.LATER, ("transaction pool", "utx", "not enough connections")),
+    (
+        Broadcast.FINAL,
+        (
+            "not allowed by",
+            "error while executing",
+            "proof doesn't validate",
+            "invalid signature",
+            "signature is not valid",
+            "expiration should be",
+        ),
+    ),
 )
-_CONFIRMED_WORDS: Final = "already in the state"
 _ACTIVATED: Final = "ACTIVATED"
 
 _log = logging.getLogger(__name__)
@@ -166,8 +182,8 @@ class HttpNodeClient:
         """
         return False
 
-    async def confirmed_heights(self, transaction_ids: Sequence[bytes]) -> dict[bytes, int]:
-        """As ``NodeClient.confirmed_heights``."""
+    async def heights(self, transaction_ids: Sequence[bytes]) -> dict[bytes, int]:
+        """As ``NodeClient.heights``."""
         heights: dict[bytes, int] = {}
         for start in range(0, len(transaction_ids), MAX_IDS_PER_REQUEST):
             part = transaction_ids[start : start + MAX_IDS_PER_REQUEST]
@@ -178,7 +194,46 @@ class HttpNodeClient:
             for each in answer:
                 if each.get("status") == "confirmed":
                     heights[base58.decode(each["id"])] = int(each["height"])
+                elif each.get("status") == "unconfirmed":
+                    heights[base58.decode(each["id"])] = 0
         return heights
+
+    async def now(self) -> int:
+        """As ``NodeClient.now``."""
+        try:
+            return int((await self.get("/utils/time"))["NTP"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise NodeUnavailable("the node does not tell its time") from error
+
+    async def block_time(self, height: int) -> int:
+        """As ``NodeClient.block_time``."""
+        try:
+            return int((await self.get(f"/blocks/headers/at/{height}"))["timestamp"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise NodeUnavailable("the node does not tell the time of a block") from error
+
+    async def find_exchange(
+        self, trader: Address, orders: frozenset[bytes], since: int
+    ) -> tuple[AnyTransaction, int] | None:
+        """As ``NodeClient.find_exchange``."""
+        path = f"/transactions/address/{address_text(trader)}/limit/{_PAGE}"
+        after = ""
+        for _ in range(_MAX_PAGES):
+            try:
+                [page] = await self.get(path + after)
+                for each in page:
+                    if _orders_of(each) == orders:
+                        return read_signed(each, self._chain_id), int(each["height"])
+                    if int(each["timestamp"]) < since:
+                        return None
+                if len(page) < _PAGE:
+                    return None
+                after = f"?after={page[-1]['id']}"
+            except (AttributeError, KeyError, TypeError, ValueError, ChainError) as error:
+                raise NodeUnavailable("the node does not list an account's history") from error
+        raise NodeUnavailable(
+            f"an account has more than {_PAGE * _MAX_PAGES} transactions to search"
+        )
 
     # --- scripts ----------------------------------------------------------------------------------
 
@@ -206,12 +261,14 @@ class HttpNodeClient:
 
     async def broadcast(self, transaction: AnyTransaction) -> BroadcastAnswer:
         """As ``NodeClient.broadcast``."""
-        status, answer = await self._ask(
-            "POST", "/transactions/broadcast", codec.to_json(transaction)
-        )
-        if status == HTTPStatus.OK:
+        data = json.dumps(codec.to_json(transaction)).encode()
+        try:
+            answer = await self._http.request("POST", "/transactions/broadcast", data)
+        except HttpTrouble as error:
+            raise NodeUnavailable(f"the node at {self._access.url}: {error}") from error
+        if answer.status == HTTPStatus.OK:
             return BroadcastAnswer(Broadcast.UNCONFIRMED)
-        return refusal(_shown(answer.get("message", answer)), status)
+        return _refusal_of(answer)
 
     async def updates(self) -> AsyncIterator[NodeUpdate]:
         """As ``NodeClient.updates``: from the node's stream of events, or by polling where it has
@@ -241,14 +298,37 @@ class HttpNodeClient:
         await self._http.close()
 
 
-def refusal(words: str, status: int = HTTPStatus.BAD_REQUEST) -> BroadcastAnswer:
-    """What a node's words about a transaction mean for sending it again."""
+def _refusal_of(answer: Answer) -> BroadcastAnswer:
+    """What an answer that is no acceptance means. The node's own refusals of a transaction have
+    status 400 and a number of their own; anything else comes from something in between.
+    """
+    try:
+        told = json.loads(answer.body)
+    except (ValueError, RecursionError):
+        told = answer.body.decode(errors="replace")
+    if answer.status == HTTPStatus.TOO_MANY_REQUESTS or answer.status >= _SERVER_ERRORS:
+        return BroadcastAnswer(Broadcast.LATER, f"status {answer.status}: {_shown(told)}")
+    own = isinstance(told, dict) and isinstance(told.get("error"), int)
+    if answer.status != HTTPStatus.BAD_REQUEST or not own:
+        return BroadcastAnswer(Broadcast.OPERATOR, f"status {answer.status}: {_shown(told)}")
+    return refusal(_shown(told.get("message", told)))
+
+
+def refusal(words: str) -> BroadcastAnswer:
+    """What a node's words about a transaction mean for sending it again. Words that nobody here
+    knows are taken for a matter of time: an execution is not given up for them.
+    """
     lowered = words.lower()
-    if _CONFIRMED_WORDS in lowered:
-        return BroadcastAnswer(Broadcast.CONFIRMED, words)
-    if status == HTTPStatus.TOO_MANY_REQUESTS or any(each in lowered for each in _RETRY_WORDS):
-        return BroadcastAnswer(Broadcast.RETRY, words)
-    return BroadcastAnswer(Broadcast.REFUSED, words)
+    for result, parts in _REFUSALS:
+        if any(part in lowered for part in parts):
+            return BroadcastAnswer(result, words)
+    return BroadcastAnswer(Broadcast.NOT_YET, words)
+
+
+def _orders_of(shown: Json) -> frozenset[bytes]:
+    if shown.get("type") != TYPE.type_id:
+        return frozenset()
+    return frozenset(base58.decode(shown[each]["id"]) for each in ("order1", "order2"))
 
 
 def _shown(value: object) -> str:

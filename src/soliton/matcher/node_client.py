@@ -54,12 +54,15 @@ class ScriptAnswer(msgspec.Struct, frozen=True):
 
 
 class Broadcast(Enum):
-    """What became of a transaction that was sent."""
+    """What became of a transaction that was sent, by what is to be done about it."""
 
-    CONFIRMED = "on the chain already"
-    UNCONFIRMED = "in the pool, now or already"
-    RETRY = "refused for now; the same may be taken later"
-    REFUSED = "refused for good"
+    UNCONFIRMED = "it waits for a block"
+    CONFIRMED = "it is on the chain"
+    LATER = "the node cannot take it at this moment, whatever it holds"
+    NOT_YET = "accounts and orders, as they are on the chain, do not allow it"
+    TOO_LATE = "its time is over"
+    OPERATOR = "something on the way to the node, or of its settings, has to be mended"
+    FINAL = "no node will ever take it"
 
 
 class BroadcastAnswer(msgspec.Struct, frozen=True):
@@ -83,7 +86,8 @@ class NodeUpdate(msgspec.Struct, frozen=True):
     ``confirmed`` are the transactions of blocks and microblocks that were added, by id, with the
     height of their block. ``appeared`` are new unconfirmed transactions, ``vanished`` ids that are
     unconfirmed no more, mined or not. ``changed`` are the accounts whose balances may have changed
-    on the chain; ``None`` means anybody's.
+    on the chain; ``None`` means anybody's. ``missed`` says that more may have happened than that:
+    whoever waits for a transaction has to ask what has become of it.
     """
 
     status: ChainStatus
@@ -92,6 +96,7 @@ class NodeUpdate(msgspec.Struct, frozen=True):
     appeared: tuple[AnyTransaction, ...] = ()
     vanished: tuple[bytes, ...] = ()
     changed: frozenset[Address] | None = frozenset()
+    missed: bool = False
 
 
 class NodeClient(Protocol):
@@ -134,8 +139,22 @@ class NodeClient(Protocol):
     async def broadcast(self, transaction: AnyTransaction) -> BroadcastAnswer:
         """Send a transaction."""
 
-    async def confirmed_heights(self, transaction_ids: Sequence[bytes]) -> dict[bytes, int]:
-        """The heights of those of the transactions that are on the chain."""
+    async def heights(self, transaction_ids: Sequence[bytes]) -> dict[bytes, int]:
+        """The heights of those of the transactions that are on the chain; 0 of those in a pool."""
+
+    async def now(self) -> int:
+        """The time of the node's clock, in milliseconds."""
+
+    async def block_time(self, height: int) -> int:
+        """The timestamp of a block, in milliseconds."""
+
+    async def find_exchange(
+        self, trader: Address, orders: frozenset[bytes], since: int
+    ) -> tuple[AnyTransaction, int] | None:
+        """The transaction on the chain that settles two orders of which one is the trader's, with
+        its height. Blocks before the first with a transaction older than ``since`` (ms) are not
+        searched.
+        """
 
     def updates(self) -> AsyncIterator[NodeUpdate]:
         """What changes on the node from now on. The first update describes the whole pool of

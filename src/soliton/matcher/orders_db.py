@@ -14,6 +14,7 @@ prefix    key                                     value
 ``t``     order id, offset, index                 id of an exchange transaction
 ``x``     transaction id                          the transaction
 ``s``     transaction id                          not on the chain for certain: ``PendingRecord``
+``u``     ids of a buying and a selling order     an execution that was given up: ``Unsettled``
 ``d``     pair, offset, index                     an execution, ``Trade``
 ``r``     asset                                   rate, eight bytes
 ``b``     pair                                    time at which the book came to be
@@ -27,7 +28,7 @@ from __future__ import annotations
 import asyncio
 import os
 import struct
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, cast
@@ -37,10 +38,11 @@ import msgspec
 
 from soliton.chain.addresses import Address
 from soliton.chain.transactions import codec
+from soliton.chain.transactions.exchange import Exchange
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.matcher.errors import DatabaseProblem
-from soliton.matcher.records import OrderInfo, Place, Trade
+from soliton.matcher.records import OrderInfo, Place, Trade, Unsettled
 from soliton.matching.pairs import AssetPair, pair_to_bytes, read_pair
 from soliton.storage.directories import lock_file
 
@@ -58,6 +60,7 @@ _PAIR_HISTORY: Final = b"p"
 _ORDER_TRANSACTION: Final = b"t"
 _TRANSACTION: Final = b"x"
 _PENDING: Final = b"s"
+_UNSETTLED: Final = b"u"
 _TRADE: Final = b"d"
 _RATE: Final = b"r"
 _BOOK: Final = b"b"
@@ -68,6 +71,7 @@ _RATE_VALUE: Final = struct.Struct(">d")
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_info = msgspec.msgpack.Decoder(OrderInfo).decode
+_decode_unsettled = msgspec.msgpack.Decoder(Unsettled).decode
 _decode_trade = msgspec.msgpack.Decoder(Trade).decode
 
 
@@ -351,8 +355,47 @@ class OrdersDatabase:
         self._fresh[_PENDING + transaction_id] = _encode(record)
 
     def settle(self, transaction_id: bytes) -> None:
-        """A transaction needs no more attention: it is deep in the chain, or refused for good."""
+        """A transaction needs no more attention: it is deep in the chain, or given up."""
         self._fresh[_PENDING + transaction_id] = None
+
+    def replace_transaction(
+        self, old: AnyTransaction, new: AnyTransaction, order_ids: Iterable[bytes], height: int
+    ) -> None:
+        """An execution is settled by another transaction from now on, which was seen at a height (0
+        if it was not).
+        """
+        for order_id in order_ids:
+            rows = self._scan(_ORDER_TRANSACTION + order_id, limit=MAX_TRANSACTIONS_PER_ORDER)
+            for key, transaction_id in rows:
+                if transaction_id == old.id:
+                    self._fresh[key] = new.id
+                    self._replace_in_trade(key[-_PLACE.size :], old, new)
+        self.settle(old.id)
+        self.put_transaction(new)
+        self.note_seen(new.id, PendingRecord(new.timestamp, height))
+
+    def _replace_in_trade(self, place: bytes, old: AnyTransaction, new: AnyTransaction) -> None:
+        body = old.payload
+        assert isinstance(body, Exchange), "only exchanges have trades"
+        pair = AssetPair(body.order1.amount_asset, body.order1.price_asset)
+        trade = self.trade(pair, *_PLACE.unpack(place))
+        if trade is not None and trade.transaction_id == old.id:
+            changed = msgspec.structs.replace(trade, transaction_id=new.id)
+            self._fresh[_TRADE + pair_to_bytes(pair) + place] = _encode(changed)
+
+    # --- executions that were given up ------------------------------------------------------------
+
+    def unsettled(self) -> list[Unsettled]:
+        """All executions that were given up."""
+        return [_decode_unsettled(value) for _, value in self._scan(_UNSETTLED, limit=1 << 62)]
+
+    def put_unsettled(self, found: Unsettled) -> None:
+        """An execution is given up."""
+        self._fresh[_UNSETTLED + found.buy_order_id + found.sell_order_id] = _encode(found)
+
+    def forget_unsettled(self, found: Unsettled) -> None:
+        """It is on the chain all the same."""
+        self._fresh[_UNSETTLED + found.buy_order_id + found.sell_order_id] = None
 
     # --- rates and books --------------------------------------------------------------------------
 

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
-from typing import Any, Final, Protocol, TypeAlias
+from collections.abc import AsyncGenerator, Mapping
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from soliton.chain.errors import ChainError
 from soliton.chain.transactions.json_reader import read_signed
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58
+from soliton.crypto.errors import Base58Error
 from soliton.matcher.errors import NodeUnavailable
 from soliton.matcher.node_client import ChainStatus, NodeUpdate
 
@@ -38,6 +40,27 @@ class Source(Protocol):
         """The JSON at a path; raises ``NodeUnavailable``."""
 
 
+class _Block(NamedTuple):
+    """A block by its name, with the transactions in it; ``None`` where they were not read."""
+
+    id: bytes
+    transactions: tuple[bytes, ...] | None
+
+
+class _Moves(NamedTuple):
+    """How a chain became another: up to which height it stayed, if any block went; what is in the
+    new blocks; the blocks to know from now on; whether something in between was not seen.
+    """
+
+    rolled_back_to: int | None = None
+    confirmed: tuple[tuple[bytes, int], ...] = ()
+    blocks: Mapping[int, _Block] = MappingProxyType({})
+    missed: bool = False
+
+
+_NO_MOVES: Final = _Moves()
+
+
 class Poller:
     """One watcher of one node. Requests that fail are asked again, ever more slowly."""
 
@@ -45,8 +68,7 @@ class Poller:
         self._source = source
         self._interval = interval
         self._chain_id = chain_id
-        self._ids: dict[int, bytes] = {}
-        self._mined: dict[int, frozenset[bytes]] = {}
+        self._blocks: dict[int, _Block] = {}
         self._pool: frozenset[bytes] = frozenset()
         self._status: ChainStatus | None = None
 
@@ -56,7 +78,7 @@ class Poller:
         interrupted = True
         while True:
             try:
-                update = await self._poll(interrupted)
+                update = await self._ask(interrupted)
             except NodeUnavailable as error:
                 _log.warning("%s", error)
                 interrupted, pause = True, min(pause * 2, _LONGEST_PAUSE)
@@ -66,64 +88,81 @@ class Poller:
                     yield update
             await asyncio.sleep(pause)
 
+    async def _ask(self, interrupted: bool) -> NodeUpdate | None:
+        try:
+            return await self._poll(interrupted)
+        except (AttributeError, KeyError, TypeError, ValueError, Base58Error) as error:
+            raise NodeUnavailable(f"the node answers, but not as a node does: {error!r}") from error
+
     async def _poll(self, interrupted: bool) -> NodeUpdate | None:
         header = await self._source.get("/blocks/headers/last")
         last = block_status(header)
         pool = await self._read_pool()
-        rolled_back_to: int | None = None
-        confirmed: list[tuple[bytes, int]] = []
         moved = self._status is None or last != self._status
-        if moved:
-            rolled_back_to, confirmed = await self._follow(last)
+        moves = await self._follow(last) if moved else _NO_MOVES
+        # Nothing is known to have happened before it is told: a question that failed comes again.
         appeared = [each for key, each in pool.items() if key not in self._pool]
         vanished = self._pool - pool.keys()
         self._pool = frozenset(pool)
         self._status = last
+        self._blocks.update(moves.blocks)
+        self._blocks = {
+            height: block
+            for height, block in self._blocks.items()
+            if last.height - MAX_ROLLBACK <= height <= last.height
+        }
         if not (moved or appeared or vanished or interrupted):
             return None
         return NodeUpdate(
             status=last,
-            rolled_back_to=rolled_back_to,
-            confirmed=tuple(confirmed),
+            rolled_back_to=moves.rolled_back_to,
+            confirmed=moves.confirmed,
             appeared=tuple(each for each in appeared if each is not None),
             vanished=tuple(vanished),
             changed=None if moved or interrupted else frozenset(),
+            missed=moves.missed,
         )
 
-    async def _follow(self, last: ChainStatus) -> tuple[int | None, list[tuple[bytes, int]]]:
-        """Bring the known blocks to the node's: up to which height they stayed, if any went, and
-        the transactions that are new.
-        """
-        before = max(self._ids, default=0)
-        if not before or last.height - before > MAX_ROLLBACK:
-            # Nothing to compare with: what is known starts here.
-            self._ids, self._mined = {last.height: last.block_id}, {}
-            return None, await self._read_blocks(last.height, last.height)
-        stayed = await self._common_height(before, last)
-        gone: set[bytes] = set()
-        for height in [height for height in self._ids if height > stayed]:
-            gone |= self._mined.pop(height, frozenset())
-            del self._ids[height]
-        confirmed = await self._read_blocks(stayed + 1, last.height)
-        for height in [height for height in self._ids if height <= last.height - MAX_ROLLBACK]:
-            self._mined.pop(height, None)
-            del self._ids[height]
+    async def _follow(self, last: ChainStatus) -> _Moves:
+        """How the chain came from the known blocks to the node's; changes nothing here."""
+        before = max(self._blocks, default=0)
+        stayed = await self._common_height(before, last) if before else None
+        if stayed is None or last.height - stayed > MAX_ROLLBACK:
+            # Nothing to compare with: what is known starts here, with all blocks that may go.
+            blocks = await self._known_from(last)
+            return _Moves(confirmed=_mined(blocks), blocks=blocks, missed=bool(before))
+        blocks = await self._read_blocks(stayed, last)
+        confirmed = _mined(blocks)
         # A last block that grew is no rollback; one that lost transactions, or more, is.
-        rolled_back = stayed < before - 1 or not gone <= {each for each, _ in confirmed}
-        return (stayed if rolled_back else None), confirmed
+        kept = {each for each, _ in confirmed}
+        rolled_back = any(
+            height < before or block.transactions is None or not kept.issuperset(block.transactions)
+            for height, block in self._blocks.items()
+            if height > stayed
+        )
+        return _Moves(stayed if rolled_back else None, confirmed, blocks)
 
-    async def _common_height(self, before: int, last: ChainStatus) -> int:
-        """The highest block that is still the same, at most the one below the last known."""
+    async def _common_height(self, before: int, last: ChainStatus) -> int | None:
+        """The highest block that is still the same; ``None`` where no known block is."""
         top = min(before, last.height)
-        if self._ids.get(top) == last.block_id:
+        if top in self._blocks and self._blocks[top].id == last.block_id:
             return top
-        lowest = max(min(self._ids), top - MAX_ROLLBACK)
-        headers = await self._headers(lowest, top)
-        for header in reversed(headers):
+        lowest = max(min(self._blocks), top - MAX_ROLLBACK)
+        for header in reversed(await self._headers(lowest, top)):
             status = block_status(header)
-            if self._ids.get(status.height) == status.block_id:
+            known = self._blocks.get(status.height)
+            if known is not None and known.id == status.block_id:
                 return status.height
-        return lowest - 1
+        return None
+
+    async def _known_from(self, last: ChainStatus) -> dict[int, _Block]:
+        """The last block and the names of those below it that the network might still take off."""
+        lowest = max(1, last.height - MAX_ROLLBACK)
+        headers = await self._headers(lowest, last.height - 1)
+        blocks = {
+            status.height: _Block(status.block_id, None) for status in map(block_status, headers)
+        }
+        return blocks | await self._read_blocks(last.height - 1, last, blocks)
 
     async def _headers(self, first: int, last: int) -> list[Json]:
         found: list[Json] = []
@@ -133,15 +172,23 @@ class Poller:
             found.extend(answer if isinstance(answer, list) else [])
         return found
 
-    async def _read_blocks(self, first: int, last: int) -> list[tuple[bytes, int]]:
-        confirmed: list[tuple[bytes, int]] = []
-        for height in range(first, last + 1):
-            block = await self._source.get(f"/blocks/at/{height}")
-            ids = [_decode(each.get("id")) for each in block.get("transactions", ())]
-            self._ids[height] = block_status(block).block_id
-            self._mined[height] = frozenset(ids)
-            confirmed.extend((each, height) for each in ids)
-        return confirmed
+    async def _read_blocks(
+        self, stayed: int, last: ChainStatus, known: Mapping[int, _Block] | None = None
+    ) -> dict[int, _Block]:
+        """The blocks above one that stayed, each of which must follow on the one below: the chain
+        may become another one between two answers.
+        """
+        below = (self._blocks if known is None else known).get(stayed)
+        found: dict[int, _Block] = {}
+        for height in range(stayed + 1, last.height + 1):
+            answer = await self._source.get(f"/blocks/at/{height}")
+            status = block_status(answer)
+            follows = below is None or _decode(answer.get("reference")) == below.id
+            if status.height != height or not follows:
+                raise NodeUnavailable("the node's chain changed while it was being read")
+            ids = tuple(_decode(each.get("id")) for each in answer.get("transactions", ()))
+            below = found[height] = _Block(status.block_id, ids)
+        return found
 
     async def _read_pool(self) -> dict[bytes, AnyTransaction | None]:
         """The unconfirmed transactions by id; ``None`` for one that was known before, or that
@@ -159,6 +206,11 @@ class Poller:
         return found
 
 
+def _mined(blocks: Mapping[int, _Block]) -> tuple[tuple[bytes, int], ...]:
+    """The transactions that were read, with their heights."""
+    return tuple((each, at) for at, block in blocks.items() for each in block.transactions or ())
+
+
 def block_status(header: Json) -> ChainStatus:
     """Height and id of a block or header; blocks before version 5 are named by their signature.
 
@@ -166,7 +218,7 @@ def block_status(header: Json) -> ChainStatus:
     """
     try:
         return ChainStatus(int(header["height"]), _decode(header.get("id") or header["signature"]))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, Base58Error) as error:
         raise NodeUnavailable("the node describes a block, but not as a node does") from error
 
 

@@ -106,6 +106,22 @@ class Trade(msgspec.Struct, frozen=True, gc=False, array_like=True):
     maker_fee: int = 0
 
 
+class Unsettled(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """An execution that is not on the chain. ``amount`` is of the pair's amount asset,
+    ``timestamp`` (ms) that of its transaction, if it has one. ``given_up`` says that the matcher
+    does nothing about it any more; ``words`` are the last that were said about it.
+    """
+
+    pair: AssetPair
+    amount: int
+    buy_order_id: bytes
+    sell_order_id: bytes
+    transaction_id: bytes | None
+    timestamp: int
+    given_up: bool
+    words: str
+
+
 class Offsets(msgspec.Struct, frozen=True):
     """Positions in the journal: of the last command that was applied, of the last one that is
     stored, and of the newest and the oldest snapshot (-1 where there is none).

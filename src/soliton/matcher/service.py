@@ -34,8 +34,17 @@ from soliton.matcher.journal.snapshots import KEPT, SnapshotStore
 from soliton.matcher.node_client import Asset, Balances, NodeClient
 from soliton.matcher.orders_db import OrdersDatabase
 from soliton.matcher.placing import Placing
-from soliton.matcher.records import AddressReport, Offsets, OrderInfo, Place, ServiceStatus, Trade
+from soliton.matcher.records import (
+    AddressReport,
+    Offsets,
+    OrderInfo,
+    Place,
+    ServiceStatus,
+    Trade,
+    Unsettled,
+)
 from soliton.matcher.recovery import check_ends, recover_engine, resting_assets
+from soliton.matcher.renewal import window_of
 from soliton.matcher.sequencer import Sequencer
 from soliton.matcher.settings import MatcherSettings
 from soliton.matcher.settlement import Settlement
@@ -95,7 +104,8 @@ class Matcher:
         self._rates = Rates(self.database.rates())
         self.engine = Engine(MatchingSettings())
         self.settlement = Settlement(
-            node, self.database, settings.settlement, settings.clock, self._refused, self._lost
+            *(node, self.database, settings.settlement, window_of(settings.network)),
+            *(settings.account, self),
         )
         self._signatures = SignatureChecker()
         signer = ExchangeSigner(settings.account, self._signatures, self.settlement.add)
@@ -163,7 +173,7 @@ class Matcher:
 
     async def _live(self) -> None:
         known = self.settlement, self.chain
-        work = (self._flush(), self._take_snapshots(), self._forget_old(), keep_up(*known))
+        work = (self._flush(), self._take_snapshots(), keep_up(*known))
         jobs = [asyncio.create_task(job) for job in work]
         try:
             await self._until_answered(self._learn_rules)
@@ -220,7 +230,8 @@ class Matcher:
     async def _serve(self) -> None:
         """Take orders until the journal is lost."""
         accounts = Accounts(
-            self.node, self.chain.decimals, self._tell_balances, self._cancel_uncovered
+            *(self.node, self.chain.decimals, self._tell_balances, self._cancel_uncovered),
+            self.settlement.outstanding,
         )
         followed = asyncio.Event()
         self.settlement.load()
@@ -290,13 +301,6 @@ class Matcher:
                 self._submit_cancel(active, CancelSource.EXPIRATION)
             await asyncio.sleep(_EXPIRATION_SECONDS)
 
-    async def _forget_old(self) -> None:
-        """One that only follows a journal hears nothing of the chain."""
-        while True:
-            await asyncio.sleep(_LONGEST_SLEEP)
-            if self._accounts is None:
-                self.settlement.forget_old()
-
     async def _take_snapshots(self) -> None:
         while True:
             await asyncio.sleep(_RETRY_SECONDS)
@@ -352,13 +356,14 @@ class Matcher:
         loop = asyncio.get_running_loop()
         loop.call_later(_RETRY_SECONDS, self._submit_cancel, active, source)
 
-    def _refused(self, transaction_id: bytes, _words: str) -> None:
+    def given_up(self, transaction_id: bytes) -> None:
+        """As ``settlement.Listener.given_up``."""
         if self._accounts is not None:
             self._accounts.give_up(transaction_id)
 
-    def _lost(self, transaction_id: bytes) -> None:
-        transaction = self.database.transaction(transaction_id)
-        if self._accounts is not None and transaction is not None:
+    def lost(self, transaction: AnyTransaction) -> None:
+        """As ``settlement.Listener.lost``."""
+        if self._accounts is not None:
             self._accounts.expect(transaction)
 
     def _require_accounts(self) -> Accounts:
@@ -485,6 +490,14 @@ class Matcher:
     def transactions(self, order_id: bytes) -> list[AnyTransaction]:
         """As ``MatcherCore.transactions``."""
         return self.database.transactions_of(order_id)
+
+    def unsettled(self, limit: int) -> list[Unsettled]:
+        """As ``MatcherCore.unsettled``."""
+        return self.settlement.unsettled(limit)
+
+    def unsettled_counts(self) -> tuple[int, int]:
+        """As ``MatcherCore.unsettled_counts``."""
+        return self.settlement.unsettled_counts()
 
     def trades(self, pair: AssetPair, limit: int, since: int | None = None) -> list[Trade]:
         """As ``MatcherCore.trades``."""

@@ -150,12 +150,11 @@ class Queue(msgspec.Struct, frozen=True):
 
 
 class Settlement(msgspec.Struct, frozen=True):
-    """``exchange-transaction-broadcast``: how often and how long a transaction is sent again, and
-    how many are sent at once.
+    """``exchange-transaction-broadcast``: how often a transaction is sent again, and how many are
+    sent at once.
     """
 
     interval_ms: int = 7_000
-    max_age_ms: int = 7_200_000
     parallelism: int = 16
 
 
@@ -370,11 +369,12 @@ def _one_of(section: Section, key: str, choices: tuple[str, ...]) -> str:
 
 
 def _settlement(section: Section) -> Settlement:
-    # The reference gives up after this time; here a transaction is sent while it may be mined.
+    # The reference gives up after this time; here a transaction is sent while it may be mined, and
+    # then gets a new time. The network says how long that is.
     section.has("max-pending-time")
+    section.has("max-age")
     return Settlement(
         interval_ms=section.duration_ms("interval", 7_000),
-        max_age_ms=section.duration_ms("max-age", 7_200_000),
         parallelism=section.whole("parallelism", 16, 1, 1_024),
     )
 

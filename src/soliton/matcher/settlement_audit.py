@@ -1,5 +1,5 @@
 """Checking that what was executed is settled: every execution has its transaction, and every
-transaction is on the chain or still on its way there.
+transaction is on the chain, or in the node's pool on its way there.
 
 What lives here: the comparison of executions with the orders database and with the node. What does
 not: whether executions are right (``audit``).
@@ -8,23 +8,37 @@ not: whether executions are right (``audit``).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from soliton.chain.orders import Side
 from soliton.chain.transactions.exchange import Exchange
 from soliton.chain.transactions.model import AnyTransaction
-from soliton.matcher.audit import SETTLEMENT, RuleBroken
+from soliton.crypto import base58
 from soliton.matcher.node_client import NodeClient
 from soliton.matcher.orders_db import OrdersDatabase
 from soliton.matching.events import OrderExecuted
+from soliton.matching.pairs import AssetPair
 
 QUESTIONS_AT_ONCE: Final = 100
 
 
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """An execution that is not settled: the offset of its command, its number among that command's
+    executions, what should have changed hands (of the pair's amount asset), and why it did not.
+    """
+
+    offset: int
+    index: int
+    pair: AssetPair
+    amount: int
+    why: str
+
+
 @dataclass(slots=True)
 class SettlementCounts:
-    """What was found."""
+    """What was found. ``waiting`` are in the node's pool."""
 
     confirmed: int = 0
     waiting: int = 0
@@ -32,75 +46,94 @@ class SettlementCounts:
     """Executions behind the last command that the orders database knows."""
 
 
-class SettlementAudit:
-    """Feed it the executions of each command in order."""
+@dataclass(slots=True)
+class _Question:
+    """An execution whose transaction the node is asked about."""
 
-    def __init__(self, database: OrdersDatabase, node: NodeClient | None) -> None:
-        """Without a node it is enough that every execution has its transaction."""
-        self.counts = SettlementCounts()
-        self._database = database
-        self._node = node
-        self._pending = database.pending()
-        self._asked: list[tuple[int, bytes]] = []
+    offset: int
+    index: int
+    event: OrderExecuted
+    transaction_id: bytes
+
+
+@dataclass(slots=True)
+class SettlementAudit:
+    """Feed it the executions of each command in order, then ``finish``. Without a node it is enough
+    that every execution has its transaction.
+    """
+
+    database: OrdersDatabase
+    node: NodeClient | None
+    counts: SettlementCounts = field(default_factory=SettlementCounts)
+    faults: list[Fault] = field(default_factory=list)
+    """All that is not settled, in the order of the journal."""
+    _asked: list[_Question] = field(default_factory=list)
 
     async def take(self, offset: int, executions: Sequence[OrderExecuted]) -> None:
-        """The executions of the command at an offset. Raises ``RuleBroken``, and
-        ``NodeUnavailable``.
-        """
-        if offset > self._database.offset:
+        """The executions of the command at an offset. Raises ``NodeUnavailable``."""
+        if offset > self.database.offset:
             # Written when the matcher starts again; the journal has it.
             self.counts.unknown += len(executions)
             return
         for index, event in enumerate(executions):
-            self._asked.append((offset, self._transaction_of(offset, index, event)))
+            found = self._transaction_of(offset, index, event)
+            if isinstance(found, bytes):
+                self._asked.append(_Question(offset, index, event, found))
+            else:
+                self._note(offset, index, event, found)
         if len(self._asked) >= QUESTIONS_AT_ONCE:
             await self._ask()
 
     async def finish(self) -> None:
         """Ask about the last ones. Raises as ``take``."""
         await self._ask()
+        self.faults.sort(key=lambda each: (each.offset, each.index))
 
-    def _transaction_of(self, offset: int, index: int, event: OrderExecuted) -> bytes:
-        trade = self._database.trade(event.taker.pair, offset, index)
+    def _note(self, offset: int, index: int, event: OrderExecuted, why: str) -> None:
+        self.faults.append(Fault(offset, index, event.taker.pair, event.amount, why))
+
+    def _transaction_of(self, offset: int, index: int, event: OrderExecuted) -> bytes | str:
+        """The id of an execution's transaction, or what is wrong with it."""
+        trade = self.database.trade(event.taker.pair, offset, index)
         if trade is None:
-            raise RuleBroken(SETTLEMENT, offset, f"execution {index} is not in the database")
+            return "it is not in the database"
         told = (trade.taker_order_id, trade.maker_order_id, trade.amount, trade.price)
         if told != (event.taker.id, event.maker.id, event.amount, event.price):
-            raise RuleBroken(SETTLEMENT, offset, f"execution {index} is another in the database")
+            return "it is another in the database"
         if trade.transaction_id is None:
-            raise RuleBroken(SETTLEMENT, offset, f"execution {index} has no transaction")
-        transaction = self._database.transaction(trade.transaction_id)
+            return "no transaction could be made of it"
+        transaction = self.database.transaction(trade.transaction_id)
         if transaction is None or transaction.id != trade.transaction_id:
-            raise RuleBroken(SETTLEMENT, offset, f"the transaction of execution {index} is missing")
-        _compare(offset, event, transaction)
-        return trade.transaction_id
+            return "its transaction is missing"
+        return trade.transaction_id if _says(transaction, event) else "its transaction is another"
 
     async def _ask(self) -> None:
         asked, self._asked = self._asked, []
-        if self._node is None or not asked:
+        if self.node is None or not asked:
             return
-        heights = await self._node.confirmed_heights([each for _, each in asked])
-        for offset, transaction_id in asked:
-            if transaction_id in heights:
+        heights = await self.node.heights([each.transaction_id for each in asked])
+        pending = self.database.pending()
+        for each in asked:
+            height = heights.get(each.transaction_id)
+            if height:
                 self.counts.confirmed += 1
-            elif transaction_id in self._pending:
+            elif height == 0:
                 self.counts.waiting += 1
             else:
-                raise RuleBroken(
-                    *(SETTLEMENT, offset),
-                    f"transaction {transaction_id.hex()} was given up and is not on the chain",
-                )
+                waits = each.transaction_id in pending
+                why = "waits to be sent" if waits else "was given up"
+                name = base58.encode(each.transaction_id)
+                self._note(each.offset, each.index, each.event, f"transaction {name} {why}")
 
 
-def _compare(offset: int, event: OrderExecuted, transaction: AnyTransaction) -> None:
+def _says(transaction: AnyTransaction, event: OrderExecuted) -> bool:
+    """Whether a transaction settles an execution."""
     body = transaction.payload
     if not isinstance(body, Exchange):
-        raise RuleBroken(SETTLEMENT, offset, "the transaction is no exchange")
+        return False
     buyer, seller = event.taker, event.maker
     if event.taker.order.side is Side.SELL:
         buyer, seller = seller, buyer
-    told = (body.order1.id, body.order2.id, body.amount)
+    same_orders = {body.order1.id, body.order2.id} == {buyer.id, seller.id}
     fees = (body.buy_matcher_fee, body.sell_matcher_fee)
-    same_orders = set(told[:2]) == {buyer.id, seller.id} and body.amount == event.amount
-    if not same_orders or fees != (event.buy_fee, event.sell_fee):
-        raise RuleBroken(SETTLEMENT, offset, "the transaction says something else")
+    return same_orders and body.amount == event.amount and fees == (event.buy_fee, event.sell_fee)

@@ -18,14 +18,18 @@ from soliton.chain.addresses import from_public_key
 from soliton.crypto import base58
 from soliton.matcher.core import MatcherCore
 from soliton.matcher.errors import NodeUnavailable
+from soliton.matcher.records import Unsettled
 from soliton.matcher.rest import auth
 from soliton.matcher.rest.answers import Answer, message, plain
 from soliton.matcher.rest.balances import balances_json
 from soliton.matcher.rest.requests import Request, invalid_json, read_address, read_json
 from soliton.matcher.rest.routes import Auth, Route
-from soliton.matcher.rest.samples import ADDRESS_STATE, ASSET
+from soliton.matcher.rest.samples import ADDRESS_STATE, ASSET, UNSETTLED
+from soliton.matching.pairs import asset_text
 
 MAX_MESSAGE_CHARS: Final = 4_096
+MAX_UNSETTLED: Final = 1_000
+"""So many executions are shown at once; the figures of ``/metrics`` count all."""
 HOCON: Final = b"application/hocon"
 
 logger = logging.getLogger("soliton.matcher")
@@ -94,6 +98,27 @@ def settings_json(core: MatcherCore) -> dict[str, Any]:
             "default-depth": told.default_depth,
         },
         "snapshots-interval": told.snapshots_interval,
+    }
+
+
+async def unsettled(request: Request) -> Answer:
+    """The executions that are neither on the chain nor in the node's pool."""
+    auth.check_key(request)
+    return plain([_unsettled_json(each) for each in request.core.unsettled(MAX_UNSETTLED)])
+
+
+def _unsettled_json(found: Unsettled) -> dict[str, Any]:
+    transaction_id = found.transaction_id
+    return {
+        "status": "GivenUp" if found.given_up else "Waiting",
+        "transactionId": None if transaction_id is None else base58.encode(transaction_id),
+        "amountAsset": asset_text(found.pair.amount_asset),
+        "priceAsset": asset_text(found.pair.price_asset),
+        "amount": found.amount,
+        "buyOrderId": base58.encode(found.buy_order_id),
+        "sellOrderId": base58.encode(found.sell_order_id),
+        "timestamp": found.timestamp,
+        "message": found.words,
     }
 
 
@@ -182,6 +207,11 @@ ROUTES: Final = (
     Route(
         "GET", f"{_BASE}/config", config, _TAG, "The settings in force, without secrets", Auth.KEY,
         barrier=False, example="waves { … }", content_type="application/hocon",
+    ),
+    Route(
+        "GET", f"{_BASE}/unsettled", unsettled, _TAG,
+        "Executions that are neither on the chain nor in the node's pool, and why", Auth.KEY,
+        example=[UNSETTLED],
     ),
     Route(
         "GET", f"{_BASE}/currentOffset", current_offset, _TAG, "The last command applied",

@@ -24,6 +24,7 @@ def figure(name: str, kind: str, meaning: str, value: float) -> Figure:
 def core_metrics(core: MatcherCore) -> list[Figure]:
     """What the service itself knows."""
     offsets, books = core.offsets, core.engine.books()
+    waiting, given_up = core.unsettled_counts()
     working = core.status is ServiceStatus.WORKING
     return [
         figure("soliton_matcher_up", GAUGE, "1 while the matcher works", int(working)),
@@ -31,6 +32,14 @@ def core_metrics(core: MatcherCore) -> list[Figure]:
         figure("soliton_matcher_offset_stored", GAUGE, "last command stored", offsets.last),
         figure(
             "soliton_matcher_offset_snapshot", GAUGE, "newest snapshot", offsets.newest_snapshot
+        ),
+        figure(
+            "soliton_matcher_executions_unsettled",
+            *(GAUGE, "executions neither on the chain nor in the node's pool", waiting),
+        ),
+        figure(
+            "soliton_matcher_executions_given_up",
+            *(GAUGE, "executions that will not be settled", given_up),
         ),
         figure("soliton_matcher_books", GAUGE, "order books", len(books)),
         figure("soliton_matcher_orders_resting", GAUGE, "orders in books", sum(map(len, books))),

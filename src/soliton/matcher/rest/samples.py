@@ -51,6 +51,17 @@ CANCELLED: Final[dict[str, Any]] = {
     "success": True,
     "status": "OrderCanceled",
 }
+UNSETTLED: Final[dict[str, Any]] = {
+    "status": "Waiting",
+    "transactionId": ORDER_ID,
+    "amountAsset": ASSET,
+    "priceAsset": "WAVES",
+    "amount": 100_000_000,
+    "buyOrderId": ORDER_ID,
+    "sellOrderId": ORDER_ID,
+    "timestamp": 1_700_000_000_000,
+    "message": "the node was not asked yet, or has not answered",
+}
 CANCELLED_MANY: Final[dict[str, Any]] = {
     "success": True,
     "status": "BatchCancelCompleted",
