@@ -14,9 +14,9 @@ import pytest_asyncio
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.matcher.node_client import Broadcast, BroadcastAnswer, NodeUpdate
 from soliton.matcher.orders_db import OrdersDatabase
-from soliton.matcher.renewal import Window, renewed
+from soliton.matcher.renewal import FINAL_DEPTH, Window, renewed
 from soliton.matcher.settings import Settlement as SettlementSettings
-from soliton.matcher.settlement import FINAL_DEPTH, Settlement
+from soliton.matcher.settlement import Settlement
 from soliton.matcher.turns import SLICE
 from tests.matcher.kit import CHAIN_ID, COIN, MATCHER, FakeNode, eventually, exchange_of
 
