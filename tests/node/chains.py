@@ -119,7 +119,7 @@ def mine(chain: Chain, candidates: Sequence[AnyTransaction] = (), account: KeyPa
     block = forge(chain, candidates, account)
     assert len(block.transactions) == len(candidates)
     chain.append(block, now=now(chain) + 10**12)
-    chain.store.flush()
+    chain.flush()
     return block
 
 

@@ -25,7 +25,7 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import MAX_I64
 from soliton.ledger.state import Status
 from soliton.node.chain import Chain
-from soliton.storage.store import TransactionLocation
+from soliton.storage.layout import TransactionLocation
 
 _HASH_BYTES: Final = 32
 _BLOOM_BYTES: Final = 256

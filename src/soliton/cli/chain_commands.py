@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import click
@@ -17,17 +17,22 @@ import msgspec
 from soliton.chain import networks
 from soliton.cli.progress import progress_reporter
 from soliton.crypto import base58
-from soliton.errors import InputError
+from soliton.errors import EnvironmentProblem, InputError
 from soliton.node.chain import Chain
 from soliton.node.importer import import_blocks
 from soliton.node.settings import Settings, load_settings
 from soliton.node.state_hash_json import state_hash_json
 from soliton.storage.directories import stored_network
+from soliton.storage.errors import StoreFull
 from soliton.storage.store import UNDO_DEPTH, Store
 
 
 class UsageProblem(InputError):
     """A command that cannot be carried out as it was called."""
+
+
+class FileProblem(EnvironmentProblem):
+    """A file that a command was to write."""
 
 
 @contextmanager
@@ -45,8 +50,10 @@ def open_chain(settings: Settings, *, writing: bool) -> Iterator[Chain]:
     try:
         yield Chain(settings.network, store)
     finally:
-        store.discard_pending()
-        store.close()
+        try:
+            store.discard_pending()
+        finally:
+            store.close()
 
 
 def run_import(path: Path, settings: Settings, to_height: int | None) -> None:
@@ -57,6 +64,10 @@ def run_import(path: Path, settings: Settings, to_height: int | None) -> None:
         try:
             with progress_reporter(path, file, first, to_height) as report:
                 import_blocks(chain, file, to_height, report)
+        except StoreFull as error:
+            raise StoreFull(
+                f"{error}; make room and import again: it goes on after height {chain.height}"
+            ) from error
         finally:
             # Ctrl-C comes in the middle of a batch: what is told is what was stored.
             chain.discard_pending()
@@ -85,11 +96,16 @@ def run_export(
     with open_chain(_existing(config, network, data_dir), writing=False) as chain:
         last = chain.height if to_height is None else min(to_height, chain.height)
         unfinished = path.with_name(path.name + ".part")
-        with unfinished.open("wb") as file:
-            for height in range(2, last + 1):
-                data = chain.block_at(height).data
-                file.write(len(data).to_bytes(4, "big") + data)
-        unfinished.replace(path)
+        try:
+            with unfinished.open("wb") as file:
+                for height in range(2, last + 1):
+                    data = chain.block_at(height).data
+                    file.write(len(data).to_bytes(4, "big") + data)
+            unfinished.replace(path)
+        except OSError as error:
+            with suppress(OSError):
+                unfinished.unlink(missing_ok=True)
+            raise FileProblem(f"{path} cannot be written: {error.strerror}") from error
     click.echo(f"{last - 1} blocks, heights 2 to {last}, in {path}")
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Final
 
 from soliton.api.context import ApiContext
-from soliton.errors import InvariantBroken
+from soliton.errors import EnvironmentProblem, InvariantBroken
 from soliton.node.mining import mine_by_schedule
 from soliton.node.node import Node
 from soliton.node.rest_settings import ApiLimits, is_local
@@ -169,7 +169,10 @@ async def until_stopped(node: Node, mining: asyncio.Task[None]) -> None:
     stopped = asyncio.create_task(node.wait_for_stop())
     await asyncio.wait((stopped, mining), return_when=asyncio.FIRST_COMPLETED)
     if mining.done():
-        raise InvariantBroken("mining ended") from mining.exception()
+        error = mining.exception()
+        if isinstance(error, EnvironmentProblem):
+            raise error
+        raise InvariantBroken("mining ended") from error
 
 
 def run_signer(settings: Settings) -> None:

@@ -13,7 +13,7 @@ Source: wavesplatform/Waves
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -43,17 +43,18 @@ from soliton.ledger.errors import BlockRejected, WrongStateHash
 from soliton.ledger.hashes import EMPTY_HASH, SECTIONS, StateHash
 from soliton.ledger.patches import Patches
 from soliton.ledger.ride_scripts import RideScripts
-from soliton.ledger.rules_at import RuleBook, votes_needed, voting_window
+from soliton.ledger.rules_at import RuleBook
 from soliton.ledger.scripts import Scripts
 from soliton.ledger.state import APPROVALS, BANS, WAVES, Overlay
 from soliton.node.accounts import accounts_of
 from soliton.node.called import call_record
 from soliton.node.chain_view import StoredChain
 from soliton.node.events import BlockAppended, BlockExtended, ChainEvent, RolledBack
-from soliton.node.metas import grown_meta, meta_of
+from soliton.node.metas import approved_features, grown_meta, meta_of
 from soliton.storage.blocks import NewBlock, NewTransaction
-from soliton.storage.layout import BlockMeta
-from soliton.storage.store import Store, TransactionLocation
+from soliton.storage.errors import StorageProblem
+from soliton.storage.layout import BlockMeta, TransactionLocation
+from soliton.storage.store import Store
 
 HIT_SOURCE_DEPTH: Final = 100
 _CACHED_METAS: Final = 256
@@ -94,6 +95,7 @@ class Chain:
         self.xtn = _optional_address(settings.xtn_buyback_address, network.chain_id)
         self._metas: OrderedDict[int, BlockMeta] = OrderedDict()
         self._liquid: list[_LiquidStep] = []
+        self._liquid_stored: list[_LiquidStep] | None = None
         self.on_change: Callable[[ChainEvent], None] = lambda _event: None
         if store.height == 0:
             self._begin(genesis_block(network))
@@ -284,7 +286,7 @@ class Chain:
     def append(
         self, block: Block, *, now: int | None = None, verify_signatures: bool = True
     ) -> AppliedBlock:
-        """Check a block completely and put it on top; the caller flushes the store.
+        """Check a block completely and put it on top; the caller flushes the chain.
 
         ``now`` (ms) bounds the block's time; ``None`` for history. Without ``verify_signatures``
         the caller checks those of the block and its transactions before it flushes. Raises
@@ -314,6 +316,8 @@ class Chain:
     def _put(self, block: Block, progress: BlockInProgress, hit_source: bytes) -> AppliedBlock:
         applied = progress.finish()
         self._record(block, applied, hit_source)
+        if self._liquid_stored is None:
+            self._liquid_stored = self._liquid
         self._liquid = [_LiquidStep(block, progress)]
         self.on_change(BlockAppended(self.height, block))
         return applied
@@ -402,7 +406,7 @@ class Chain:
     def _record(self, block: Block, applied: AppliedBlock, hit_source: bytes) -> None:
         height, header = applied.height, block.header
         meta = meta_of(self, block, applied, hit_source)
-        approved = self._approved(height, header.feature_votes)
+        approved = approved_features(self, height, header.feature_votes)
         if approved:
             applied.changes[APPROVALS] = dict.fromkeys(approved, height)
         if header.challenged is not None:
@@ -416,21 +420,6 @@ class Chain:
         self._last = block
         if approved:
             self._read_approvals()
-
-    def _approved(self, height: int, own_votes: tuple[int, ...]) -> list[int]:
-        """The features that the votes up to the block at ``height`` approve."""
-        settings = self.network.functionality
-        window = voting_window(settings, height)
-        if height % window != 0:
-            return []
-        votes = Counter(own_votes)
-        for below in range(max(1, height - window + 1), height):
-            votes.update(self.meta(below).feature_votes)
-        needed = votes_needed(settings, height)
-        known = self.rules.activations()
-        return sorted(
-            feature for feature, count in votes.items() if count >= needed and feature not in known
-        )
 
     def _read_approvals(self) -> None:
         self.rules = RuleBook(self.network, self.store.approvals())
@@ -490,7 +479,10 @@ class Chain:
         return self.extend_own(total, progress)
 
     def extend_own(self, total: Block, progress: BlockInProgress) -> Block:
-        """Let the last block become a longer one that was made here, from ``progress``."""
+        """Let the last block become a longer one that was made here, from ``progress``.
+
+        It is written at once; raises ``StorageProblem``, and the block stays as it was.
+        """
         height, added = self.height, len(total.transactions) - len(self.last_block.transactions)
         self._replace(total, progress.finish(), self.meta(height))
         self._liquid.append(_LiquidStep(total, progress))
@@ -501,7 +493,13 @@ class Chain:
         first = meta.transaction_count
         meta = grown_meta(meta, total, applied)
         index = self._index(total, applied, first)
-        self.store.extend(NewBlock(applied.height, total.data, meta, applied.changes, index, first))
+        try:
+            self.store.extend(
+                NewBlock(applied.height, total.data, meta, applied.changes, index, first)
+            )
+        except StorageProblem:
+            self._go_back()
+            raise
         self._remember(applied.height, meta)
         self._last = total
 
@@ -517,33 +515,62 @@ class Chain:
     def shorten(self, block_id: bytes) -> tuple[AnyTransaction, ...]:
         """Take the last block back to the form with this id; gives the transactions taken off.
 
-        Raises ``KeyError`` when it never had that id.
+        Raises ``KeyError`` when it never had that id, and ``StorageProblem`` after as many steps as
+        were written.
         """
         if not self.knows_liquid(block_id):
             raise KeyError(block_id.hex())
         before = self.last_block.transactions
-        while self.last_block.id != block_id:
-            self._liquid.pop()
-            self.store.shorten()
-            self._last = self._liquid[-1].block
-        self._metas.pop(self.height, None)
-        if len(self.last_block.transactions) < len(before):
-            self.on_change(RolledBack(self.height, self.last_block))
+        try:
+            while self.last_block.id != block_id:
+                self.store.shorten()
+                self._liquid.pop()
+                self._last = self._liquid[-1].block
+        finally:
+            self._metas.pop(self.height, None)
+            if len(self.last_block.transactions) < len(before):
+                self.on_change(RolledBack(self.height, self.last_block))
         return before[len(self.last_block.transactions) :]
 
     def rollback(self, height: int, on_removed: Callable[[Block], None] | None = None) -> None:
         """Remove all blocks above a height; ``on_removed`` gets them, the highest first.
 
-        Raises ``RollbackTooDeep``.
+        Raises ``RollbackTooDeep``, and ``StorageProblem`` when only some of them, or none, could be
+        removed.
         """
         top, chain_id = self.height, self.network.chain_id
-        self.store.rollback(
-            height,
-            None if on_removed is None else lambda data: on_removed(blocks.decode(data, chain_id)),
-        )
+
+        def tell(data: bytes) -> None:
+            if on_removed is not None:
+                on_removed(blocks.decode(data, chain_id))
+
+        try:
+            self.store.rollback(height, tell)
+        finally:
+            if self.height < top:
+                self._forget()
+                self.on_change(RolledBack(self.height, self.last_block))
+
+    def flush(self) -> None:
+        """Write what was put on top since the last time.
+
+        Raises ``StorageProblem``: the chain is then as it is stored, and what is not has not
+        happened.
+        """
+        try:
+            self.store.flush()
+        except StorageProblem:
+            self._go_back()
+            raise
+        self._liquid_stored = None
+
+    def _go_back(self) -> None:
+        """Be again what the store holds; a last block that was growing goes on growing."""
+        steps = self._liquid if self._liquid_stored is None else self._liquid_stored
         self._forget()
-        if self.height < top:
-            self.on_change(RolledBack(self.height, self.last_block))
+        if steps and steps[-1].block.id == self.meta(self.height).id:
+            self._liquid = steps
+            self._last = steps[-1].block
 
     def discard_pending(self) -> None:
         """Go back to what was flushed last."""
@@ -553,6 +580,7 @@ class Chain:
     def _forget(self) -> None:
         self._metas.clear()
         self._liquid = []
+        self._liquid_stored = None
         self._read_approvals()
         self._last = None
 

@@ -61,7 +61,8 @@ def import_blocks(
     added.
 
     ``on_progress`` is told the height after each batch. Raises ``ImportProblem`` for the first bad
-    record, after everything before it has been stored.
+    record, after everything before it has been stored, and ``StorageProblem`` when a batch cannot
+    be: all batches before it are.
     """
     before = chain.height
     with _without_cycle_search():
@@ -96,7 +97,7 @@ def _import_batch(chain: Chain, batch: list[_Record]) -> None:
         chain.discard_pending()
         _apply(chain, decoded[:invalid])
         problem = _problem(decoded[invalid].record, "invalid signature")
-    chain.store.flush()
+    chain.flush()
     if problem is not None:
         raise problem
 

@@ -6,6 +6,7 @@ when blocks are applied (``chain``).
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,6 +15,7 @@ from soliton.chain.blocks import Block
 from soliton.consensus import pos, rewards
 from soliton.ledger.apply import AppliedBlock
 from soliton.ledger.hashes import EMPTY_HASH, StateHash
+from soliton.ledger.rules_at import votes_needed, voting_window
 from soliton.storage.layout import BlockMeta
 
 if TYPE_CHECKING:
@@ -65,6 +67,22 @@ def grown_meta(meta: BlockMeta, total: Block, applied: AppliedBlock) -> BlockMet
         snapshot_hash=applied.snapshot_hash,
         state_hash=applied.state_hash.total,
         sections=_sections(applied.state_hash),
+    )
+
+
+def approved_features(chain: Chain, height: int, own_votes: tuple[int, ...]) -> list[int]:
+    """The features that the votes up to the block at ``height`` approve; its own are given."""
+    settings = chain.network.functionality
+    window = voting_window(settings, height)
+    if height % window != 0:
+        return []
+    votes = Counter(own_votes)
+    for below in range(max(1, height - window + 1), height):
+        votes.update(chain.meta(below).feature_votes)
+    needed = votes_needed(settings, height)
+    known = chain.rules.activations()
+    return sorted(
+        feature for feature, count in votes.items() if count >= needed and feature not in known
     )
 
 

@@ -16,6 +16,7 @@ from soliton.errors import SolitonError
 from soliton.node.events import NodeEvent, PoolAccepted, RolledBack
 from soliton.node.miner import CannotMine, Slot, next_slot
 from soliton.node.node import Node
+from soliton.storage.errors import StorageProblem
 
 _log = logging.getLogger(__name__)
 
@@ -117,6 +118,9 @@ async def _extend(node: Node) -> None:
         return
     try:
         await node.mine_micro_in_steps(account)
+    except StorageProblem:
+        # The node says so, and when it is tried again.
+        return
     except SolitonError as error:
         _log.error("cannot make a microblock: %s", error)
 
@@ -136,6 +140,9 @@ async def _mine(
 ) -> bool:
     try:
         block = await node.mine_in_steps(account, empty=empty)
+    except StorageProblem:
+        # As above.
+        return False
     except SolitonError as error:
         _log.error("cannot make a block: %s", error)
         return False

@@ -7,9 +7,10 @@ stops. What does not: HTTP (``soliton.api``), rules, records on disk.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final, TypeVar
 
 from soliton.chain.blocks import NO_REWARD_VOTE, Block
@@ -23,12 +24,14 @@ from soliton.ledger.traces import Traces
 from soliton.node import miner
 from soliton.node.chain import Chain
 from soliton.node.counters import Counters
-from soliton.node.events import ChainEvent, NodeEvents, Stopping
+from soliton.node.disk import Disk
+from soliton.node.events import ChainEvent, NodeEvents, RolledBack, Stopping
 from soliton.node.miner import Forged, Steps
 from soliton.node.pool import Origin, UtxPool
 from soliton.node.settings import Settings
 from soliton.node.versions import agent
 from soliton.node.wallet import Wallet
+from soliton.storage.errors import StorageProblem
 from soliton.storage.store import Store
 
 MAX_MICRO_TRANSACTIONS: Final = 255
@@ -70,7 +73,12 @@ class Node:
         self.counters = Counters()
         self.events.subscribe(self.counters)
         self._changes: list[ChainEvent] = []
-        self.chain = Chain(settings.network, self.store)
+        try:
+            self.chain = Chain(settings.network, self.store)
+        except BaseException:
+            self.store.close()
+            raise
+        self.disk = Disk()
         self.chain.on_change = self._changes.append
         limits = settings.utx
         self.pool = UtxPool(
@@ -112,7 +120,8 @@ class Node:
         """Make the next block with this account and put it on the chain.
 
         It holds what is in the pool, or nothing (``empty``) where microblocks will bring it.
-        Raises ``CannotMine``, or ``BlockRejected`` when it is too early.
+        Raises ``CannotMine``, ``BlockRejected`` when it is too early, or ``StorageProblem`` when it
+        cannot be written: it has not happened then.
         """
         return self._put(miner.to_the_end(self._forging(account, empty=empty)))
 
@@ -138,6 +147,7 @@ class Node:
                 raise BlockRejected(self.chain.height, "another block came first")
 
     def _forging(self, account: KeyPair, *, empty: bool) -> Steps[Forged]:
+        self.disk.check()
         slot = miner.next_slot(self.chain, account)
         vote = self.settings.rewards_desired
         return miner.forging(
@@ -151,10 +161,12 @@ class Node:
         )
 
     def _put(self, forged: Forged) -> Block:
-        if forged.progress is None:
-            self.chain.append(forged.block, verify_signatures=False)
-        else:
-            self.chain.append_own(forged.block, forged.progress)
+        with self._writing():
+            if forged.progress is None:
+                self.chain.append(forged.block, verify_signatures=False)
+            else:
+                self.chain.append_own(forged.block, forged.progress)
+            self.chain.flush()
         self._follow(forged.block.transactions, forged.invalid)
         return forged.block
 
@@ -170,6 +182,7 @@ class Node:
         return self._put_micro(await self._in_turns(self._forging_micro(account)))
 
     def _forging_micro(self, account: KeyPair) -> Steps[Forged | None]:
+        self.disk.check()
         limit = min(MAX_MICRO_TRANSACTIONS, self.settings.miner.max_transactions_in_micro_block)
         pool = self.pool
         candidates, unproven = pool.in_mining_order(), pool.unproven
@@ -180,18 +193,44 @@ class Node:
             return 0
         assert forged.progress is not None, "microblocks come with NG"
         added = forged.block.transactions[len(self.chain.last_block.transactions) :]
-        self.chain.extend_own(forged.block, forged.progress)
+        with self._writing():
+            self.chain.extend_own(forged.block, forged.progress)
         self._follow(added, forged.invalid)
         return len(added)
 
     def roll_back(self, height: int, *, keep: bool) -> None:
         """Take back all blocks above a height; their transactions go back to the pool if ``keep``.
 
-        Raises ``RollbackTooDeep``.
+        Raises ``RollbackTooDeep``, and ``StorageProblem`` when not all of them could be taken back.
         """
         removed: list[Block] = []
-        self.chain.rollback(height, removed.append if keep else None)
-        self._follow(returned=[each for block in reversed(removed) for each in block.transactions])
+        try:
+            with self._writing():
+                self.chain.rollback(height, removed.append if keep else None)
+        finally:
+            if self._changes:
+                self._follow(
+                    returned=[each for block in reversed(removed) for each in block.transactions]
+                )
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """What is done to the chain here is on the disk afterwards, or has not happened: then
+        nobody is told of it.
+        """
+        try:
+            yield
+        except StorageProblem as problem:
+            self.disk.failed(problem)
+            self._changes[:] = [event for event in self._changes if self._is_stored(event)]
+            raise
+        self.disk.works()
+
+    def _is_stored(self, event: ChainEvent) -> bool:
+        if isinstance(event, RolledBack):
+            return True
+        at = event.height
+        return at <= self.chain.height and self.chain.meta(at).id == event.block.id
 
     def _follow(
         self,
@@ -199,8 +238,7 @@ class Node:
         unminable: Mapping[bytes, str] | None = None,
         returned: Iterable[AnyTransaction] = (),
     ) -> None:
-        """Write what the chain has done, tell it, and let the pool follow."""
-        self.store.flush()
+        """Tell what the chain has done, and the store holds, and let the pool follow."""
         self.last_change = self.clock()
         for event in self._changes:
             self.events.publish(event)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import os
 import secrets
 from collections.abc import Iterable
@@ -338,6 +339,9 @@ def _write(path: Path, contents: bytes) -> None:
         finally:
             os.close(directory)
     except OSError as error:
+        # What there is of it takes room that is missing.
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
         raise WalletFileProblem(
             f"The wallet file {path} cannot be written: {error.strerror}"
         ) from error

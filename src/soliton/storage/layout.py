@@ -301,6 +301,19 @@ class BlockMeta(msgspec.Struct, frozen=True, array_like=True, gc=False):
     sections: dict[int, bytes]
 
 
+class TransactionLocation(msgspec.Struct, frozen=True, gc=False):
+    """Where a transaction is: its block's height, its number and its place in the block's bytes;
+    how it was applied, and the complexity of the scripts that it took.
+    """
+
+    height: int
+    index: int
+    offset: int
+    length: int
+    status: int
+    complexity: int
+
+
 UndoRecord = list[tuple[bytes, bytes | None]]
 
 encode: Final = msgspec.msgpack.Encoder().encode

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import lmdb
-import msgspec
 
 from soliton.chain.addresses import Address
 from soliton.errors import InvariantBroken
@@ -38,9 +37,21 @@ from soliton.storage.environment import (
     typed,
     write,
 )
-from soliton.storage.errors import DamagedStore, RollbackTooDeep, StoreBusy, WrongStore
+from soliton.storage.errors import (
+    DamagedStore,
+    RollbackTooDeep,
+    StorageProblem,
+    StoreBusy,
+    WrongStore,
+)
 from soliton.storage.indexes import index_records
-from soliton.storage.layout import BlockMeta, height_key, history_key, place_key
+from soliton.storage.layout import (
+    BlockMeta,
+    TransactionLocation,
+    height_key,
+    history_key,
+    place_key,
+)
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -49,19 +60,6 @@ UNDO_DEPTH: Final = 10_000
 """Blocks that can be removed again; the network itself never goes back more than 100."""
 ROLLBACK_STEP: Final = 200
 """Blocks that are removed in one atomic step."""
-
-
-class TransactionLocation(msgspec.Struct, frozen=True, gc=False):
-    """Where a transaction is: its block's height, its number and its place in the block's bytes;
-    how it was applied, and the complexity of the scripts that it took.
-    """
-
-    height: int
-    index: int
-    offset: int
-    length: int
-    status: int
-    complexity: int
 
 
 class Store:
@@ -105,6 +103,7 @@ class Store:
         self._pending_history: dict[Address, list[int]] = {}
         self._undo_depth = undo_depth
         self._steps: list[dict[bytes, bytes | None]] = []
+        self._steps_height = 0
         self.revoked = False
         self._origin: Store | None = None
         self._snapshots = Snapshots()
@@ -358,7 +357,6 @@ class Store:
     def append(self, block: NewBlock) -> None:
         """Add a block on top; it is on disk after the next ``flush``."""
         height = block.height
-        self._steps.clear()
         self._put_block(block, {})
         if height > self._undo_depth:
             self._pending[height_key(layout.UNDO, height - self._undo_depth)] = None
@@ -369,7 +367,8 @@ class Store:
         """Replace the last block by a longer form of itself and flush.
 
         ``block`` has the new bytes and results; its changes and transactions are only those that
-        came in addition. ``shorten`` takes the step back.
+        came in addition. ``shorten`` takes the step back. Raises ``StorageProblem``: the block is
+        as it was then.
         """
         self.flush()
         record = self._raw(height_key(layout.UNDO, block.height))
@@ -382,13 +381,16 @@ class Store:
             undo.pop(layout.BLOCK_HEIGHT + before.id, None)
             self._pending[layout.BLOCK_HEIGHT + before.id] = None
         self._put_block(block, undo)
-        self._steps.append({key: self._read.get(key) for key in self._pending})
+        step = {key: self._read.get(key) for key in self._pending}
         self.flush()
+        self._steps.append(step)
+        self._steps_height = block.height
 
     def shorten(self) -> None:
         """Take back the last ``extend``; possible as long as this process has the block on top."""
         self.flush()
-        self._write(self._steps.pop())
+        self._write(self._steps[-1])
+        self._steps.pop()
 
     def _put_block(self, block: NewBlock, undo: dict[bytes, bytes | None]) -> None:
         """Write everything of a block; ``undo`` keeps what each key held before the block."""
@@ -419,12 +421,21 @@ class Store:
         pending[height_key(layout.UNDO, height)] = layout.encode(list(undo.items()))
 
     def flush(self) -> None:
-        """Write everything appended so far in one atomic transaction; raises ``StorageProblem``."""
+        """Write everything appended so far in one atomic transaction.
+
+        Raises ``StorageProblem``, and forgets it: what is not written has not happened.
+        """
         if not self._pending:
             return
-        self._write(self._pending)
+        try:
+            self._write(self._pending)
+        except StorageProblem:
+            self.discard_pending()
+            raise
         self._pending = {}
         self._pending_history = {}
+        if self.height != self._steps_height:
+            self._steps.clear()
 
     def _write(self, items: dict[bytes, bytes | None]) -> None:
         """All or nothing; whatever happens, what the store holds is read afterwards."""
@@ -491,8 +502,8 @@ class Store:
         """Remove all blocks above ``height``; ``on_removed`` gets their bytes, the highest first.
 
         Every atomic step removes some whole blocks, so that an interruption leaves the store at a
-        block boundary. Raises ``RollbackTooDeep`` when undo records do not go back that far
-        (nothing is removed then).
+        block boundary; so does a ``StorageProblem``, after the steps that were written. Raises
+        ``RollbackTooDeep`` when undo records do not go back that far (nothing is removed then).
         """
         self.flush()
         self._steps.clear()
@@ -502,13 +513,13 @@ class Store:
         while self.height > height:
             bottom = max(height, self.height - ROLLBACK_STEP)
             items: dict[bytes, bytes | None] = {}
-            for top in range(self.height, bottom, -1):
-                data = self._take_back(top, items)
-                if on_removed is not None:
-                    on_removed(data)
+            removed = [self._take_back(top, items) for top in range(self.height, bottom, -1)]
             items[layout.TIP] = bottom.to_bytes(4, "big")
             self._write(items)
             self.height = bottom
+            if on_removed is not None:
+                for data in removed:
+                    on_removed(data)
 
     def _lowest_rollback(self) -> int:
         """Blocks that were removed before took their undo records with them: what counts is the

@@ -14,6 +14,7 @@ from soliton.api.http import Json, Raw, Request
 from soliton.api.lookup import node_of
 from soliton.api.metrics import figures
 from soliton.api.routes import GET, NATURAL, Route, query_parameter
+from soliton.storage.errors import StoreFull
 from soliton.web.exposition import CONTENT_TYPE, exposition
 
 _TAG: Final = "health"
@@ -42,13 +43,19 @@ def livez(_request: Request) -> Alive:
 
 
 def readyz(request: Request) -> object:
-    """Whether the node does not stop, has room in its pool and, if asked, is up to date."""
+    """Whether the node does not stop, can write, has room in its pool and, if asked, is up to
+    date.
+    """
     node = node_of(request)
     age = max(0, node.clock() - node.chain.last_block.header.timestamp) // _MS
     limit = request.optional_integer("maxAge")
     reasons = []
     if node.is_stopping:
         reasons.append("the node stops")
+    problem = node.disk.problem
+    if problem is not None:
+        why = "no space left" if isinstance(problem, StoreFull) else "it refuses, the log says why"
+        reasons.append(f"the disk cannot be written, mining pauses: {why}")
     if node.pool.is_full:
         reasons.append("the pool of unconfirmed transactions is full")
     if limit is not None and age > limit:
@@ -77,7 +84,7 @@ ROUTES: tuple[Route, ...] = (
         path="/readyz",
         handler=readyz,
         tag=_TAG,
-        summary="Whether the node wants requests: it does not stop, its pool has room",
+        summary="Whether the node wants requests: it does not stop, its disk and pool have room",
         parameters=(
             query_parameter("maxAge", NATURAL, "How old the last block may be, in seconds", 120),
         ),
