@@ -53,7 +53,7 @@ class Effects:
         base_fee: int,
     ) -> None:
         """``settle`` takes the exchange transactions, which are not signed yet."""
-        self._engine = engine
+        self.engine = engine
         self._chain = chain
         self._database = database
         self._settle = settle
@@ -137,7 +137,7 @@ class Effects:
         """
         try:
             around = self._chain.surroundings(event.taker.order, event.maker.order)
-            return make_exchange(event, self._engine.settings, around, self._sender, self._base_fee)
+            return make_exchange(event, self.engine.settings, around, self._sender, self._base_fee)
         except (ChainError, KeyError) as error:
             _log.error(
                 "no exchange transaction for the execution at offset %d: %r", event.offset, error

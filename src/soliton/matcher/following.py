@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from typing import Final
 
 import msgspec
 
 from soliton.matcher.accounts import Accounts
 from soliton.matcher.assets import ChainKnowledge
+from soliton.matcher.effects import Effects
 from soliton.matcher.errors import NodeUnavailable
 from soliton.matcher.node_client import NodeClient, NodeUpdate
 from soliton.matcher.settlement import Settlement
@@ -115,3 +116,30 @@ async def keep_up(settlement: Settlement, chain: ChainKnowledge) -> None:
                 await settlement.forget_settled()
             except NodeUnavailable as error:
                 _log.warning("cannot ask the node: %s", error)
+
+
+async def until_answered(question: Callable[[], Awaitable[None]]) -> None:
+    """Ask the node until it answers."""
+    while True:
+        try:
+            await question()
+        except NodeUnavailable as error:
+            _log.warning("waiting for the node: %s", error)
+            await asyncio.sleep(_RETRY_SECONDS)
+        else:
+            return
+
+
+async def load_accounts(accounts: Accounts, effects: Effects, settlement: Settlement) -> None:
+    """Know the accounts of all resting orders, and what exchanges that are not on the chain take
+    from anybody; raises ``NodeUnavailable``.
+    """
+    for book in effects.engine.books():
+        for active in book.orders():
+            account = accounts.adopt(active)
+            await accounts.ensure(account, tuple(account.balances.reserved))
+            effects.expirations.add(active)
+    for transaction_id in settlement.unconfirmed():
+        transaction = settlement.outstanding(transaction_id)
+        if transaction is not None:
+            accounts.expect(transaction)

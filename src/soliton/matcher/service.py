@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
-from typing import Any
+from collections.abc import Coroutine, Sequence
 
 import msgspec
 
@@ -24,10 +23,11 @@ from soliton.chain.values import AssetId
 from soliton.matcher import inquiries
 from soliton.matcher.accounts import Account, Accounts
 from soliton.matcher.assets import ChainKnowledge
+from soliton.matcher.clock import compare_clocks, keep_time
 from soliton.matcher.core import Listener
 from soliton.matcher.effects import Effects
 from soliton.matcher.errors import DatabaseProblem, NodeUnavailable
-from soliton.matcher.following import follow_node, keep_up
+from soliton.matcher.following import follow_node, keep_up, load_accounts, until_answered
 from soliton.matcher.journal import Journal
 from soliton.matcher.journal.errors import JournalProblem
 from soliton.matcher.journal.snapshots import KEPT, SnapshotStore
@@ -49,6 +49,7 @@ from soliton.matcher.sequencer import Sequencer
 from soliton.matcher.settings import MatcherSettings
 from soliton.matcher.settlement import Settlement
 from soliton.matcher.signing import ExchangeSigner
+from soliton.matcher.turns import end_all
 from soliton.matching import errors
 from soliton.matching.commands import CancelAllOrders, CancelSource, Command, DeleteOrderBook
 from soliton.matching.engine import Engine
@@ -158,7 +159,7 @@ class Matcher:
         self.status = ServiceStatus.STOPPING
         self._working.clear()
         await self._sequencer.drain()
-        await _end([*self._serving, *([self._life] if self._life is not None else [])])
+        await end_all([*self._serving, *([self._life] if self._life is not None else [])])
         if was_working and self.engine.last_offset > max(self._snapshot_offsets, default=-1):
             try:
                 await self.save_snapshots()
@@ -173,13 +174,19 @@ class Matcher:
 
     async def _live(self) -> None:
         known = self.settlement, self.chain
-        work = (self._flush(), self._take_snapshots(), keep_up(*known))
+        work = (
+            self._flush(),
+            self._take_snapshots(),
+            keep_time(self.settings.clock, self.node),
+            keep_up(*known),
+        )
         jobs = [asyncio.create_task(job) for job in work]
         try:
-            await self._until_answered(self._learn_rules)
+            await until_answered(self._learn_rules)
+            await compare_clocks(*clocks)
             self._recover_engine()
             while True:
-                await self._until_answered(self._learn_assets)
+                await until_answered(self._learn_assets)
                 count = await self._sequencer.replay(self.engine.last_offset + 1)
                 _log.log(
                     logging.INFO if count else logging.DEBUG,
@@ -191,18 +198,7 @@ class Matcher:
                 # Another master's commands may follow ours: the books have to be read anew.
                 self._recover_engine()
         finally:
-            await _end([*self._serving, *jobs])
-
-    async def _until_answered(self, question: Callable[[], Awaitable[None]]) -> None:
-        """Ask the node until it answers."""
-        while True:
-            try:
-                await question()
-            except NodeUnavailable as error:
-                _log.warning("waiting for the node: %s", error)
-                await asyncio.sleep(_RETRY_SECONDS)
-            else:
-                return
+            await end_all([*self._serving, *jobs])
 
     async def _learn_rules(self) -> None:
         trading = self.settings.trading
@@ -225,7 +221,7 @@ class Matcher:
         order = getattr(command, "order", None)
         if isinstance(order, Order) and not self.chain.knows(order):
             wanted = (order.amount_asset, order.price_asset, order.matcher_fee_asset)
-            await self._until_answered(lambda: self.chain.learn(wanted))
+            await until_answered(lambda: self.chain.learn(wanted))
 
     async def _serve(self) -> None:
         """Take orders until the journal is lost."""
@@ -239,8 +235,8 @@ class Matcher:
         self._serving = [asyncio.create_task(follower)]
         try:
             await self._serve_until(followed.wait())
-            await self._until_answered(self.settlement.reconcile)
-            await self._until_answered(lambda: self._load_accounts(accounts))
+            await until_answered(self.settlement.reconcile)
+            await until_answered(lambda: load_accounts(accounts, self.effects, self.settlement))
             self._accounts = self.effects.accounts = accounts
             tasks = (self._expire(), *self.settlement.tasks())
             self._serving += [asyncio.create_task(task) for task in tasks]
@@ -257,7 +253,7 @@ class Matcher:
                 self.status = ServiceStatus.STARTING
             self._accounts = self.effects.accounts = None
             self.settlement.rest()
-            await _end(self._serving)
+            await end_all(self._serving)
             self._serving = []
         await self._sequencer.drain()
 
@@ -270,18 +266,7 @@ class Matcher:
                 if task.done():
                     task.result()
         finally:
-            await _end(waits)
-
-    async def _load_accounts(self, accounts: Accounts) -> None:
-        for book in self.engine.books():
-            for active in book.orders():
-                account = accounts.adopt(active)
-                await accounts.ensure(account, tuple(account.balances.reserved))
-                self.effects.expirations.add(active)
-        for transaction_id in self.settlement.unconfirmed():
-            transaction = self.database.transaction(transaction_id)
-            if transaction is not None:
-                accounts.expect(transaction)
+            await end_all(waits)
 
     # --- jobs -------------------------------------------------------------------------------------
 
@@ -423,7 +408,7 @@ class Matcher:
             _, late = await asyncio.wait(
                 tasks, timeout=self.settings.batch_cancel_timeout_ms / 1000
             )
-            await _end(list(late))
+            await end_all(list(late))
         timeout = MatcherError(errors.REQUEST_TIMEOUT)
         answers = [timeout if task.cancelled() else task.result() for task in tasks]
         return list(zip(unique, answers, strict=True))
@@ -602,11 +587,3 @@ class Matcher:
     def unsubscribe(self, listener: Listener) -> None:
         """As ``MatcherCore.unsubscribe``."""
         self.effects.listeners = [each for each in self.effects.listeners if each is not listener]
-
-
-async def _end(tasks: Iterable[asyncio.Task[Any]]) -> None:
-    """Cancel tasks and wait for their end."""
-    running = list(tasks)
-    for task in running:
-        task.cancel()
-    await asyncio.gather(*running, return_exceptions=True)

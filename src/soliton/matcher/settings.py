@@ -26,6 +26,7 @@ from soliton.crypto.errors import Base58Error
 from soliton.crypto.hashes import secure_hash
 from soliton.crypto.keys import KeyPair, key_pair_from_account_seed
 from soliton.matcher.account_file import read_account_seed
+from soliton.matcher.clock import SteadyClock
 from soliton.matcher.errors import MatcherSettingsError
 from soliton.matcher.journal.leadership import MAX_NAME_BYTES
 from soliton.matcher.trading_settings import TradingSettings, read_trading
@@ -222,6 +223,7 @@ def read(section: Section, network: Network, directory: Path) -> MatcherSettings
         depth_ranges=tuple(sorted(ranges)),
         default_depth=book.whole("default-depth", 100, 1, 1_000_000),
         account=_account(section.section("account-storage")),
+        clock=SteadyClock(),
     )
 
 

@@ -1,13 +1,13 @@
 """Long work on the event loop, taken in turns with everybody else's.
 
-What lives here: going through many things with pauses. What does not: the work.
+What lives here: going through many things with pauses, and ending tasks. What does not: the work.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 SLICE: Final = 200
 """Things between two pauses. Each takes some 10 µs at most, so that nobody waits long."""
@@ -23,3 +23,11 @@ async def in_turns(things: Iterable[T]) -> AsyncIterator[T]:
         yield thing
         if count % SLICE == 0:
             await asyncio.sleep(0)
+
+
+async def end_all(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """Cancel tasks and wait for their end."""
+    running = list(tasks)
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)

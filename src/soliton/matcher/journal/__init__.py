@@ -24,6 +24,15 @@ from typing import Final, NamedTuple, Protocol
 
 MAX_PAYLOAD_BYTES: Final = 64 * 1024
 """The longest command; an order with all its proofs takes some 2,000 bytes."""
+MAX_AHEAD_MS: Final = 60_000
+"""How far the last command may be ahead of the clock for the next one to bear the same time."""
+
+
+def time_after(last: int, now: int) -> int:
+    """The time of the next command. A clock that goes back a little is waited for; one command that
+    was stamped far ahead does not decide about all that come after it.
+    """
+    return now if last - now > MAX_AHEAD_MS else max(last, now)
 
 
 class Position(NamedTuple):
@@ -34,8 +43,8 @@ class Position(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A command in the journal. Offsets grow from record to record, not always by one; the
-    timestamps never fall.
+    """A command in the journal. Offsets grow from record to record, not always by one. Timestamps
+    do not fall, but where a clock was found to have been ahead (``time_after``).
     """
 
     offset: int

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from soliton.errors import InvariantBroken
-from soliton.matcher.journal import Position, Record
+from soliton.matcher.journal import Position, Record, time_after
 from soliton.matcher.journal.errors import (
     JournalDamaged,
     JournalGap,
@@ -270,7 +270,7 @@ class EmbeddedJournal:
             self._end_if_broken()
 
     def _time_of_step(self) -> int:
-        return max(self._timestamp, self._clock())
+        return time_after(self._timestamp, self._clock())
 
     def _was_stored(self, group: Group, timestamp: int) -> None:
         first, count = self._next_offset, len(group.payloads)

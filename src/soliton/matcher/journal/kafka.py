@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from soliton.matcher.journal import Position, Record
+from soliton.matcher.journal import Position, Record, time_after
 from soliton.matcher.journal.errors import JournalGap, JournalProblem, LeadershipLost
 from soliton.matcher.journal.groups import Waiting
 from soliton.matcher.journal.leadership import (
@@ -320,7 +320,7 @@ class KafkaJournal:
                     await self._write(term, [beat])
                     continue
                 group = self._waiting.take(WRITE_BYTES, WRITE_COUNT)
-                timestamp = max(term.terms.timestamp, self._clock())
+                timestamp = time_after(term.terms.timestamp, self._clock())
                 number = term.terms.term
                 values = [encode_command(number, timestamp, each) for each in group.payloads]
                 try:
