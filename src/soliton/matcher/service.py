@@ -173,13 +173,8 @@ class Matcher:
             await self.node.close()
 
     async def _live(self) -> None:
-        known = self.settlement, self.chain
-        work = (
-            self._flush(),
-            self._take_snapshots(),
-            keep_time(self.settings.clock, self.node),
-            keep_up(*known),
-        )
+        known, clocks = (self.settlement, self.chain), (self.settings.clock, self.node)
+        work = self._flush(), self._take_snapshots(), keep_time(*clocks), keep_up(*known)
         jobs = [asyncio.create_task(job) for job in work]
         try:
             await until_answered(self._learn_rules)
