@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
-import gc
 import threading
-import weakref
+import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from soliton.api.app import build_app
 from soliton.api.errors import SERVER_REQUEST_TIMEOUT, ApiError
-from soliton.api.rest import scripts
 from soliton.api.workers import Watch, Workers
 from soliton.chain.transactions.set_script import TYPE as SET_SCRIPT
 from soliton.chain.transactions.set_script import SetScript
 from soliton.node.chain import Chain
-from soliton.ride.compiler import CompileError, compile_source
+from soliton.ride.compiler import compile_source
 from soliton.ride.errors import Interrupted
 from tests.api.chain import (
     AMOUNT,
@@ -30,9 +25,7 @@ from tests.api.chain import (
     RICH_ADDRESS,
     PrivateChain,
     address_of,
-    context_of,
 )
-from tests.api.client import call
 
 SOURCE = """{-# STDLIB_VERSION 6 #-}
 {-# CONTENT_TYPE DAPP #-}
@@ -78,6 +71,10 @@ def until_stopped(_chain: Chain, watch: Watch) -> int:
         watch()
 
 
+def free(_seconds: float) -> None:
+    """Nobody pays."""
+
+
 def given(number: int, _watch: Watch) -> int:
     return number
 
@@ -112,7 +109,7 @@ async def test_who_takes_too_long_is_stopped(chain: PrivateChain) -> None:
     for _ in range(3):
         # One thread is enough for all of them: each comes to its end.
         with pytest.raises(ApiError) as caught:
-            await workers.ask(chain.node, until_stopped)
+            await workers.ask(chain.node, until_stopped, free)
         assert caught.value.kind is SERVER_REQUEST_TIMEOUT
     assert await workers.run(lambda _watch: 1) == 1
 
@@ -131,7 +128,7 @@ async def test_more_than_there_are_places_for_are_refused(held: Callable[[Watch]
 
 async def test_places_are_free_again_when_clients_leave(chain: PrivateChain) -> None:
     workers = Workers(threads=1, places=1, seconds=60)
-    running = asyncio.create_task(workers.ask(chain.node, until_stopped))
+    running = asyncio.create_task(workers.ask(chain.node, until_stopped, free))
     await asyncio.sleep(0)
     running.cancel()
     with contextlib.suppress(asyncio.CancelledError):
@@ -154,7 +151,7 @@ async def test_work_sees_the_chain_as_it_was(chain: PrivateChain) -> None:
         changed.wait()
         return [*found, (seen.height, seen.balance(to))]
 
-    running = asyncio.create_task(workers.ask(chain.node, work))
+    running = asyncio.create_task(workers.ask(chain.node, work, free))
     await asyncio.to_thread(begun.wait)
     chain.send(chain.transfer())
     chain.mine()
@@ -174,7 +171,7 @@ async def test_closing_the_store_ends_what_reads_it(tmp_path: Path) -> None:
         while True:
             watch()
 
-    running = asyncio.create_task(workers.ask(chain.node, work))
+    running = asyncio.create_task(workers.ask(chain.node, work, free))
     await asyncio.to_thread(begun.wait)
     chain.node.close()
     with pytest.raises(ApiError) as caught:
@@ -196,56 +193,13 @@ async def test_a_long_source_does_not_hold_others_up(chain: PrivateChain) -> Non
     assert running.result().status == 400
 
 
-@pytest.mark.parametrize(
-    ("route", "worker"), [("compileCode", "compile_source"), ("estimate", "estimate_by")]
-)
-async def test_a_compiler_that_takes_too_long_is_stopped(
-    chain: PrivateChain, monkeypatch: pytest.MonkeyPatch, route: str, worker: str
-) -> None:
-    def endless(*_arguments: object, watch: Watch, **_options: object) -> object:
-        while True:
-            watch()
+async def test_work_of_threads_is_charged(chain: PrivateChain) -> None:
+    def work(_chain: Chain, _watch: Watch) -> None:
+        until = time.thread_time() + 0.2
+        while time.thread_time() < until:
+            pass
 
-    script = compile_source("{-# STDLIB_VERSION 6 #-}\ntrue").script.source
-    body = b"base64:" + base64.b64encode(script)
-    monkeypatch.setattr(scripts, worker, endless)
-    workers = Workers(threads=1, seconds=0.05)
-    app = build_app(replace(context_of(chain.node), workers=workers))
-    for _ in range(3):
-        # One thread is enough for all of them: each comes to its end.
-        answer = await call(
-            app, f"POST /utils/script/{route}", body, {"Content-Type": "text/plain"}
-        )
-        assert (answer.status, answer.json()["error"]) == (503, 5031)  # type: ignore[index]
-    assert await workers.run(lambda _watch: 1) == 1
-
-
-class Tree:
-    """Something large."""
-
-
-async def test_a_refused_source_is_freed_at_once(
-    chain: PrivateChain, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its tree hangs on the frames of the error: the collector comes by too seldom for that."""
-    trees: list[weakref.ref[Tree]] = []
-
-    def refusing(*_arguments: object, **_options: object) -> object:
-        tree = Tree()
-        trees.append(weakref.ref(tree))
-        raise CompileError("no")
-
-    monkeypatch.setattr(scripts, "compile_source", refusing)
-    gc.disable()
-    try:
-        for _ in range(3):
-            answer = await chain.post(
-                "/utils/script/compileCode", b"true", {"content-type": "text/plain"}
-            )
-            assert answer.status == 400
-        # The thread lets go of the last one a moment after it has told of it.
-        async with asyncio.timeout(10):
-            while any(tree() is not None for tree in trees):  # noqa: ASYNC110 - no event tells
-                await asyncio.sleep(0.001)
-    finally:
-        gc.enable()
+    charged: list[float] = []
+    await Workers(seconds=60).ask(chain.node, work, charged.append)
+    assert len(charged) == 1
+    assert 0.2 <= charged[0] < 1

@@ -107,7 +107,7 @@ async def test_whoever_keeps_a_snapshot_keeps_no_slot(chain: PrivateChain) -> No
     before = taken(chain.node.store._env)
     for _ in range(20):
         with pytest.raises(ZeroDivisionError):
-            await workers.ask(chain.node, work)
+            await workers.ask(chain.node, work, free)
     assert taken(chain.node.store._env) <= before + 4
     assert len(kept) == 60
 
@@ -137,7 +137,7 @@ async def test_who_leaves_before_its_turn_holds_nothing(
     running = asyncio.create_task(workers.run(lambda _watch: over.wait()))
     await asyncio.sleep(0)
     for _ in range(5):
-        waiting = [asyncio.create_task(workers.ask(chain.node, nothing)) for _ in range(2)]
+        waiting = [asyncio.create_task(workers.ask(chain.node, nothing, free)) for _ in range(2)]
         await asyncio.sleep(0)
         assert chain.node.store.snapshots == 2
         for each in waiting:
@@ -146,7 +146,11 @@ async def test_who_leaves_before_its_turn_holds_nothing(
         assert chain.node.store.snapshots == 0
     over.set()
     assert await running is True
-    assert await workers.ask(chain.node, nothing) == 0
+    assert await workers.ask(chain.node, nothing, free) == 0
+
+
+def free(_seconds: float) -> None:
+    """Nobody pays."""
 
 
 def nothing(_chain: Chain, _watch: Watch) -> int:

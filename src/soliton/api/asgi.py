@@ -15,7 +15,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import cast
 
@@ -39,6 +39,7 @@ from soliton.api.http import (
     Soon,
     header_text,
 )
+from soliton.api.measuring import measured, measured_items
 from soliton.api.routes import Body, BodyKind, CompiledRoute, Match, Route, Router
 from soliton.api.scopes import DEBUG
 from soliton.api.significands import with_strings
@@ -231,6 +232,7 @@ class Application:
             more += PREFLIGHT_HEADERS
         request = Request(self.context, method, headers, query, path.decode("latin-1"))
         request.client = self._client(headers, host)
+        request.fair = self._fair
         return _Exchange(request, accepted(headers.get(b"accept")), more)
 
     def _client(self, headers: dict[bytes, bytes], host: str) -> str:
@@ -338,6 +340,9 @@ class Application:
         try:
             while isinstance(response, _Later):
                 response = await self._carry_on(exchange, response)
+            if isinstance(response, JsonStream):
+                items = measured_items(response.items, exchange.request.charge)
+                response = replace(response, items=items)
             if not isinstance(response, Raw):
                 response = await open_stream(response, self.context.turns, wish)
         except ApiError as error:
@@ -356,7 +361,7 @@ class Application:
         exchange.request.tag = None
         try:
             async with asyncio.timeout(later.route.seconds or REQUEST_SECONDS):
-                result = await later.coroutine
+                result = await measured(later.coroutine, exchange.request.charge)
         except RejectionError:
             result = self._dispatch(exchange, later.rest)
         return _render(result, exchange.wish)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from soliton.api.block_texts import BlockTexts
 from soliton.api.feeds import Feeds
+from soliton.api.texts import Texts
 from soliton.api.traffic import Traffic
 from soliton.api.turns import Turns
 from soliton.api.waiting import Waiting
@@ -66,6 +67,8 @@ class ApiContext:
     """Who checks signatures on another core, if somebody does."""
     workers: Workers = field(default_factory=Workers)
     """Threads for what takes long."""
+    texts: Texts = field(default_factory=Texts)
+    """Processes for the texts of strangers."""
     turns: Turns = field(default_factory=Turns)
     """Who has long work to do takes turns."""
     block_texts: BlockTexts = field(default_factory=BlockTexts)

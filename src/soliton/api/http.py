@@ -17,6 +17,7 @@ import msgspec
 
 from soliton.api.context import ApiContext
 from soliton.api.errors import RejectionError
+from soliton.api.fair_limits import FairLimits
 from soliton.api.json_reader import ObjectReader, parse_object, wrong_texts
 from soliton.errors import InvariantBroken
 from soliton.web.clients import LOCAL
@@ -127,7 +128,7 @@ class Request:
     """One request: converted parameters, headers, and the body if the route declares one.
 
     ``tag`` is the ``ETag`` of its answer, if that has one; ``client`` is who asks, as
-    ``soliton.web.clients`` tells clients apart.
+    ``soliton.web.clients`` tells clients apart, and ``fair`` are the limits that clients have.
     """
 
     __slots__ = (
@@ -138,6 +139,7 @@ class Request:
         "body_read",
         "client",
         "context",
+        "fair",
         "headers",
         "method",
         "path",
@@ -164,6 +166,7 @@ class Request:
         self.body_read = False
         self.tag: bytes | None = None
         self.client = LOCAL
+        self.fair: FairLimits | None = None
         self._query: dict[str, list[str]] | None = None
         self._json: dict[str, object] | None = None
 
@@ -173,6 +176,13 @@ class Request:
         if self._query is None:
             self._query = parse_query(self.query_string)
         return self._query
+
+    def charge(self, seconds: float) -> None:
+        """Put what others work for this request, in whatever thread or process, on its client's
+        account.
+        """
+        if self.fair is not None:
+            self.fair.charge(self.client, seconds)
 
     def text(self, name: str) -> str:
         """A declared parameter that is a string."""

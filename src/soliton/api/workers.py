@@ -1,7 +1,8 @@
 """Work that takes long, in threads of its own, so that other requests do not wait for it.
 
 What lives here: the threads, how many pieces of work may run and wait, and when one is given up.
-What does not: the work (running scripts for somebody who asks, compiling).
+What does not: the work (running scripts for somebody who asks), and what is done to texts, which
+needs no chain (``texts``).
 
 The event loop stays the only one that writes. Work gets a snapshot of the chain, which nothing
 changes, and a ``Watch`` that it calls now and then; that raises once nobody waits for the answer
@@ -13,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from queue import SimpleQueue
@@ -85,6 +87,18 @@ class _Job(Generic[T]):
             self._free()
 
 
+def _charged(run: Callable[[], T], charge: Callable[[float], None]) -> Callable[[], T]:
+    def measured() -> T:
+        # What others do meanwhile is theirs.
+        started = time.thread_time()
+        try:
+            return run()
+        finally:
+            charge(time.thread_time() - started)
+
+    return measured
+
+
 class Workers:
     """A few threads, which begin when they are needed."""
 
@@ -97,8 +111,11 @@ class Workers:
         self._seconds = seconds
         self._waiting: SimpleQueue[Callable[[], None]] = SimpleQueue()
 
-    async def ask(self, node: Node, work: Callable[[Chain, Watch], T]) -> T:
-        """What work finds out about the chain as it is now.
+    async def ask(
+        self, node: Node, work: Callable[[Chain, Watch], T], charge: Callable[[float], None]
+    ) -> T:
+        """What work finds out about the chain as it is now; ``charge`` is told how long a thread
+        has worked for it.
 
         Raises what the work raises, and ``ApiError`` 5031 when it takes too long or too many wait.
         """
@@ -121,7 +138,7 @@ class Workers:
             finally:
                 self._places.release()
 
-        return await self._result(_Job(run, free), watch)
+        return await self._result(_Job(_charged(run, charge), free), watch)
 
     async def run(self, work: Callable[[Watch], T]) -> T:
         """What work without a chain comes to; raises as ``ask`` does."""

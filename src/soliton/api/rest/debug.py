@@ -148,7 +148,7 @@ async def validate(request: Request) -> Members:
             return _validated(claimed, chain, next_block(chain, now, watch))
 
         shown = to_json(claimed)
-        found = await request.context.workers.ask(node, work)
+        found = await request.context.workers.ask(node, work, request.charge)
     answer: Members = {
         "valid": found.error is None,
         "validationTime": int((time.perf_counter() - started) * 1_000),

@@ -31,6 +31,7 @@ from soliton.api.lookup import ADDRESS, address_argument, node_of
 from soliton.api.rest import examples
 from soliton.api.rest.debug import next_block
 from soliton.api.routes import BOOLEAN, POST, Body, BodyKind, Route, query_parameter
+from soliton.api.text_jobs import CompileFragment
 from soliton.api.translate import refusal
 from soliton.api.workers import Watch
 from soliton.chain.addresses import (
@@ -54,10 +55,9 @@ from soliton.ledger.state_changes import value_json
 from soliton.ledger.trial import Caller, Trials, Tried, try_call, try_expression
 from soliton.node.chain import Chain
 from soliton.ride.bindings import Call
-from soliton.ride.compiler.fragment import compile_fragment
+from soliton.ride.compiler.compile import MAX_DAPP_BYTES
 from soliton.ride.environment import Payment
 from soliton.ride.errors import ComplexityExceeded, EvaluationError, RideError
-from soliton.ride.expressions import DApp
 from soliton.ride.script import BASE64_PREFIX, Script, parse_script
 from soliton.ride.serialization import read_expression
 from soliton.ride.trace import Trace
@@ -74,6 +74,8 @@ _NO_SENDER: Final = Address(bytes(26))
 _RICHES: Final = (2**63 - 1) // 10
 """What somebody who is nobody may pay with."""
 _INVOKE_SCRIPT: Final = 16
+_OF_EXPRESSIONS: Final = frozenset(("expr", "state"))
+"""What a request may say besides an expression."""
 _MAX_LONG: Final = 2**63 - 1
 _MAX_ID_CHARS: Final = 100
 
@@ -89,21 +91,41 @@ async def evaluate(request: Request) -> Members:
     now, traced = node.clock(), request.flag("trace")
     limit = node.settings.rest_api.evaluate_script_complexity_limit
 
+    try:
+        code = await _compiled(request, body, script)
+    except RideError as error:
+        answer = invalid_request(str(error)).body()
+        return answer | body | {"address": address_text(address)}
+
     def work(chain: Chain, watch: Watch) -> Members:
-        asked = _Asked(address, body, limit, Trace() if traced else None)
+        asked = _Asked(address, body, code, limit, Trace() if traced else None)
         return _answer(asked, script, chain, next_block(chain, now, watch))
 
-    answer = await request.context.workers.ask(node, work)
+    answer = await request.context.workers.ask(node, work, request.charge)
     return answer | body | {"address": address_text(address)}
 
 
+async def _compiled(request: Request, body: Members, script: Script) -> bytes | None:
+    """The expression of a request, if it is a source and there is nothing else wrong with it."""
+    source = body.get("expr")
+    if (
+        not isinstance(source, str)
+        or source.startswith(BASE64_PREFIX)
+        or body.keys() - _OF_EXPRESSIONS
+    ):
+        return None
+    work = CompileFragment(source, script.source)
+    return (await request.context.texts.do(work, request.charge)).expression
+
+
 class _Asked(msgspec.Struct, frozen=True):
-    """Which dApp is asked, what, how much complexity it may take, and where its steps go when they
-    are wanted.
+    """Which dApp is asked, what (``code`` is its expression, if that was a source), how much
+    complexity it may take, and where its steps go when they are wanted.
     """
 
     address: Address
     body: Members
+    code: bytes | None
     limit: int
     trace: Trace | None
 
@@ -134,14 +156,14 @@ def _evaluate(asked: _Asked, script: Script, chain: Chain, context: Context) -> 
     expression = body.get("expr")
     if not isinstance(expression, str):
         return try_call(*_invocation(chain, address, body), trials)
-    if body.keys() - {"expr", "state"}:
+    if body.keys() - _OF_EXPRESSIONS:
         raise CONFLICTING_REQUEST_STRUCTURE.error()
-    content = script.content
-    assert isinstance(content, DApp), "checked by the caller"
-    if expression.startswith(BASE64_PREFIX):
-        code = read_expression(_read(decode_base64, expression), script.version)
-    else:
-        code = compile_fragment(expression, script.version, content, context.watch)
+    written = asked.code
+    if written is None:
+        written = _read(decode_base64, expression)
+        if len(written) > MAX_DAPP_BYTES:
+            raise RideError(f"an expression has at most {MAX_DAPP_BYTES} bytes")
+    code = read_expression(written, script.version)
     fee = context.rules.fees.base[_INVOKE_SCRIPT]
     return try_expression(address, code, Caller(nobody, _NO_KEY, b"", fee), trials)
 

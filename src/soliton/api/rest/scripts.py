@@ -10,7 +10,6 @@ Source: wavesplatform/Waves
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -29,25 +28,21 @@ from soliton.api.json_transactions import MIDDLE, Members
 from soliton.api.lookup import is_oldest, node_of
 from soliton.api.rest import examples
 from soliton.api.routes import BOOLEAN, POST, Body, BodyKind, Route, query_parameter
+from soliton.api.text_jobs import Compile, Decompile, EstimateText
 from soliton.api.translate import OLDEST
-from soliton.api.workers import Watch
 from soliton.chain.features import Feature
 from soliton.chain.json_kinds import encode_base64
 from soliton.ledger.scripts import FREE_VERIFIER_COMPLEXITY
 from soliton.node.node import Node
-from soliton.ride.compiler.compile import compile_source, estimate_source
 from soliton.ride.compiler.directives import (
     ACCOUNT,
     ASSET,
-    CALL,
     DAPP,
     EXPRESSION,
 )
-from soliton.ride.decompiler import decompile
 from soliton.ride.errors import RideError
-from soliton.ride.estimators import Estimate, Place, estimate_by
-from soliton.ride.estimators.choice import EstimationRules, check_limits, rules_at
-from soliton.ride.script import Script, parse_script_text
+from soliton.ride.estimators import Estimate
+from soliton.ride.estimators.choice import EstimationRules, rules_at
 
 _TAG: Final = "utils"
 _FIRST_DEFAULT: Final = 3
@@ -72,7 +67,7 @@ async def compile_code(request: Request) -> Members:
     node = node_of(request)
     compact = request.flag("compact")
     script, numbers = await _compile(request, request.body_text(), compact=compact)
-    return {"script": encode_base64(script.source)} | _costs(node, numbers)
+    return {"script": encode_base64(script)} | _costs(node, numbers)
 
 
 async def compile_with_imports(request: Request) -> Compiled:
@@ -85,7 +80,7 @@ async def compile_with_imports(request: Request) -> Compiled:
     if len(libraries) < len(imports):
         raise wrong_json("expected texts in `imports`")
     script, numbers = await _compile(request, source, libraries, with_calls=True)
-    return Compiled(encode_base64(script.source), numbers.verifier, _full_extra_fee(node))
+    return Compiled(encode_base64(script), numbers.verifier, _full_extra_fee(node))
 
 
 async def compile_old(request: Request) -> Compiled:
@@ -95,60 +90,50 @@ async def compile_old(request: Request) -> Compiled:
     script, numbers = await _compile(
         request, source, default_version=_FIRST_DEFAULT, script_type=kind
     )
-    return Compiled(encode_base64(script.source), numbers.verifier, _full_extra_fee(node))
+    return Compiled(encode_base64(script), numbers.verifier, _full_extra_fee(node))
 
 
 async def compile_dapp(request: Request) -> Compiled:
     """Compile the source of a dApp, which needs no directives; nobody estimated these once."""
     node, source = node_of(request), request.body_text()
     script, _ = await _compile(request, source, default_version=_FIRST_DEFAULT, content_type=DAPP)
-    return Compiled(encode_base64(script.source), 0, _full_extra_fee(node))
+    return Compiled(encode_base64(script), 0, _full_extra_fee(node))
 
 
 async def _compile(
     request: Request,
     source: str,
-    libraries: Mapping[str, str] | None = None,
+    libraries: dict[str, str] | None = None,
     *,
     compact: bool = False,
     with_calls: bool = False,
     default_version: int | None = None,
     script_type: str | None = None,
     content_type: str | None = None,
-) -> tuple[Script, Estimate]:
+) -> tuple[bytes, Estimate]:
     """The script of a source, and its numbers by the estimator that holds now.
 
     ``with_calls`` takes expressions that are called as well, which no chain takes yet.
     """
     node = node_of(request)
-    version = _default_version(node) if default_version is None else default_version
     rules = _estimation_rules(node)
-    # The reference's compiler knew no other limit since it had this one.
-    reduced_limit = rules.reduced_verifier_limit or node.network.family not in (OLDEST, MIDDLE)
-
-    def work(watch: Watch) -> tuple[Script, Estimate]:
-        compiled = compile_source(
-            source,
-            libraries=libraries,
-            compact=compact,
-            check_complexity=False,
-            default_version=version,
-            script_type=script_type,
-            content_type=content_type,
-            watch=watch,
-        )
-        said, script = compiled.directives, compiled.script
-        if said.script == CALL and not with_calls:
-            raise RideError("Invoke Expression Transaction is not activated yet")
-        numbers, _ = estimate_source(
-            script, said, rules.current, watch, reduced_verifier_limit=reduced_limit
-        )
-        return script, numbers
-
+    work = Compile(
+        source,
+        rules.current,
+        # The reference's compiler knew no other limit since it had this one.
+        rules.reduced_verifier_limit or node.network.family not in (OLDEST, MIDDLE),
+        _default_version(node) if default_version is None else default_version,
+        libraries or {},
+        compact,
+        with_calls,
+        script_type,
+        content_type,
+    )
     try:
-        return await request.context.workers.run(work)
+        compiled = await request.context.texts.do(work, request.charge)
     except RideError as error:
         raise SCRIPT_COMPILER_ERROR.error(message=str(error)) from error
+    return compiled.script, compiled.numbers
 
 
 def _default_version(node: Node) -> int:
@@ -186,18 +171,9 @@ def _full_extra_fee(node: Node) -> int:
 async def estimate(request: Request) -> Members:
     """What a compiled script costs."""
     node, text = node_of(request), request.body_text()
-    rules = _estimation_rules(node)
-
-    def work(watch: Watch) -> Estimate:
-        script = parse_script_text(text)
-        numbers = estimate_by(
-            rules.current, script, old_verifier=rules.old_verifier, place=Place.ANY, watch=watch
-        )
-        check_limits(script, numbers, reduced_verifier_limit=False)
-        return numbers
-
+    work = EstimateText(text, _estimation_rules(node))
     try:
-        numbers = await request.context.workers.run(work)
+        numbers = (await request.context.texts.do(work, request.charge)).numbers
     except RideError as error:
         raise SCRIPT_COMPILER_ERROR.error(message=str(error)) from error
     # The reference prints how its own program holds the script, which means nothing.
@@ -209,24 +185,19 @@ async def estimate(request: Request) -> Members:
 
 async def decompile_script(request: Request) -> Members:
     """The source of a compiled script."""
-    text = request.body_text().strip()
-
-    def work(_watch: Watch) -> tuple[Script, str]:
-        script = parse_script_text(text)
-        return script, decompile(script)
-
+    work = Decompile(request.body_text().strip())
     try:
-        script, source = await request.context.workers.run(work)
+        found = await request.context.texts.do(work, request.charge)
     except RideError as error:
         raise invalid_request(f"ScriptParseError({error})") from error
     if is_oldest(node_of(request)):
-        return {"script": source}
-    directives: Members = {"STDLIB_VERSION": script.version}
-    if script.is_dapp:
+        return {"script": found.source}
+    directives: Members = {"STDLIB_VERSION": found.version}
+    if found.is_dapp:
         directives |= {"SCRIPT_TYPE": ACCOUNT, "CONTENT_TYPE": DAPP}
     else:
         directives["CONTENT_TYPE"] = EXPRESSION
-    return directives | {"script": source}
+    return directives | {"script": found.source}
 
 
 _SOURCE: Final = Body(BodyKind.TEXT, "The source", examples.RIDE_SOURCE, {"type": "string"})

@@ -76,7 +76,7 @@ async def simulate(request: Request) -> Members:
         context = next_block(chain, now, watch)
         return _tried(transaction, chain, state, context, signed=signed)
 
-    return await request.context.workers.ask(node, work)
+    return await request.context.workers.ask(node, work, request.charge)
 
 
 def _read(node: Node, obj: Members) -> tuple[AnyTransaction, bool]:

@@ -1,0 +1,164 @@
+"""What is done to the texts and scripts of strangers in processes that can be killed.
+
+What lives here: the pieces of work as data, so that they can be sent there, what comes back, and
+doing them. What does not: the processes (``soliton.parallel.killable``), asking them (``texts``),
+and what clients are told (``rest.scripts``, ``rest.evaluation``).
+"""
+
+from __future__ import annotations
+
+from typing import Final, Generic, TypeVar
+
+import msgspec
+
+from soliton.ride.compiler.compile import MAX_DAPP_BYTES, compile_source, estimate_source
+from soliton.ride.compiler.directives import CALL
+from soliton.ride.compiler.fragment import compile_fragment
+from soliton.ride.decompiler import decompile
+from soliton.ride.errors import RideError, ScriptFormatError
+from soliton.ride.estimators import Estimate, Estimator, Place, estimate_by
+from soliton.ride.estimators.choice import EstimationRules, check_limits
+from soliton.ride.expressions import DApp
+from soliton.ride.script import parse_script, parse_script_text
+from soliton.ride.serialization import write_expression
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Refused(msgspec.Struct, frozen=True, tag=True):
+    """The text is wrong: what would be raised as ``RideError``."""
+
+    message: str
+
+
+class Compiled(msgspec.Struct, frozen=True, tag=True):
+    """The bytes of a script and its numbers."""
+
+    script: bytes
+    numbers: Estimate
+
+
+class Estimated(msgspec.Struct, frozen=True, tag=True):
+    """The numbers of a script."""
+
+    numbers: Estimate
+
+
+class Decompiled(msgspec.Struct, frozen=True, tag=True):
+    """The source of a script, and what it is."""
+
+    version: int
+    is_dapp: bool
+    source: str
+
+
+class Fragment(msgspec.Struct, frozen=True, tag=True):
+    """The bytes of an expression."""
+
+    expression: bytes
+
+
+class Work(msgspec.Struct, Generic[T_co], frozen=True, tag=True):
+    """A piece of work that comes to ``T_co``."""
+
+
+class Compile(Work[Compiled], frozen=True, tag=True):
+    """Compile a source, and estimate what comes out. ``with_calls`` takes expressions that are
+    called as well.
+    """
+
+    source: str
+    estimator: Estimator
+    reduced_verifier_limit: bool
+    default_version: int
+    libraries: dict[str, str] = {}
+    compact: bool = False
+    with_calls: bool = False
+    script_type: str | None = None
+    content_type: str | None = None
+
+    def do(self) -> Compiled:
+        """Raises ``RideError``."""
+        compiled = compile_source(
+            self.source,
+            libraries=self.libraries,
+            compact=self.compact,
+            check_complexity=False,
+            default_version=self.default_version,
+            script_type=self.script_type,
+            content_type=self.content_type,
+        )
+        said, script = compiled.directives, compiled.script
+        if said.script == CALL and not self.with_calls:
+            raise RideError("Invoke Expression Transaction is not activated yet")
+        numbers, _ = estimate_source(
+            script, said, self.estimator, reduced_verifier_limit=self.reduced_verifier_limit
+        )
+        return Compiled(script.source, numbers)
+
+
+class EstimateText(Work[Estimated], frozen=True, tag=True):
+    """Estimate a script in base64."""
+
+    text: str
+    rules: EstimationRules
+
+    def do(self) -> Estimated:
+        """Raises ``RideError``."""
+        script, rules = parse_script_text(self.text), self.rules
+        numbers = estimate_by(
+            rules.current, script, old_verifier=rules.old_verifier, place=Place.ANY
+        )
+        check_limits(script, numbers, reduced_verifier_limit=False)
+        return Estimated(numbers)
+
+
+class Decompile(Work[Decompiled], frozen=True, tag=True):
+    """Write a script in base64 as source."""
+
+    text: str
+
+    def do(self) -> Decompiled:
+        """Raises ``RideError``."""
+        script = parse_script_text(self.text)
+        return Decompiled(script.version, script.is_dapp, decompile(script))
+
+
+class CompileFragment(Work[Fragment], frozen=True, tag=True):
+    """Compile an expression that uses the names of a dApp."""
+
+    source: str
+    dapp: bytes
+
+    def do(self) -> Fragment:
+        """Raises ``RideError``."""
+        script = parse_script(self.dapp)
+        if not isinstance(script.content, DApp):
+            raise ScriptFormatError("this is no dApp")
+        code = compile_fragment(self.source, script.version, script.content)
+        written = write_expression(code, script.version)
+        if len(written) > MAX_DAPP_BYTES:
+            raise RideError(f"an expression has at most {MAX_DAPP_BYTES} bytes")
+        return Fragment(written)
+
+
+AnyWork = Compile | EstimateText | Decompile | CompileFragment
+AnyResult = Compiled | Estimated | Decompiled | Fragment | Refused
+encode_work: Final = msgspec.msgpack.Encoder().encode
+decode_result: Final = msgspec.msgpack.Decoder(AnyResult).decode
+_decode_work: Final = msgspec.msgpack.Decoder(AnyWork).decode
+_encode_result: Final = msgspec.msgpack.Encoder().encode
+
+
+def answer(question: bytes) -> bytes:
+    """Do a piece of work that has been sent, and write what it came to."""
+    return _encode_result(_done(_decode_work(question)))
+
+
+def _done(work: AnyWork) -> AnyResult:
+    try:
+        return work.do()
+    except RideError as error:
+        return Refused(str(error))
+    except RecursionError:
+        return Refused("this is nested too deeply")
