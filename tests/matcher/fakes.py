@@ -24,6 +24,7 @@ from soliton.crypto.hashes import blake2b256, secure_hash
 from soliton.crypto.keys import KeyPair, key_pair
 from soliton.matcher.core import Listener
 from soliton.matcher.node_client import Asset, Balances
+from soliton.matcher.quarantine import SetAside
 from soliton.matcher.records import (
     AddressReport,
     Offsets,
@@ -241,6 +242,9 @@ class FakeCore:
         return first + [info for info in mine if closed and info.status.is_final]
 
     def transactions(self, order_id: bytes) -> list[AnyTransaction]:
+        return []
+
+    def set_aside(self) -> list[SetAside]:
         return []
 
     def unsettled(self, limit: int) -> list[Unsettled]:

@@ -14,16 +14,21 @@ import pytest_asyncio
 
 from soliton.chain.orders import Side
 from soliton.matcher import following
-from soliton.matcher.errors import NodeUnavailable, RecoveryFailed
+from soliton.matcher.errors import DatabaseProblem, NodeUnavailable, RecoveryFailed
 from soliton.matcher.following import keep_up
 from soliton.matcher.http_client import HttpNodeClient
 from soliton.matcher.journal import Position
 from soliton.matcher.journal.embedded import EmbeddedJournal, EmbeddedSettings, Sync
 from soliton.matcher.journal.errors import JournalUnavailable
 from soliton.matcher.journal.snapshots import SnapshotStore
+from soliton.matcher.orders_db import OrdersDatabase
+from soliton.matcher.quarantine import Quarantine
+from soliton.matcher.records import OrderInfo, ServiceStatus
 from soliton.matcher.recovery import identity_of
+from soliton.matcher.rest.metrics import core_metrics
 from soliton.matcher.service import Matcher
 from soliton.matcher.settings import NodeAccess
+from soliton.matcher.stores import reading
 from soliton.matching import errors
 from soliton.matching.commands import CancelSource
 from soliton.matching.errors import MatcherError
@@ -351,3 +356,133 @@ async def test_a_node_that_is_busy_does_not_say_that_there_is_no_asset(
             with pytest.raises(answer):
                 await client.asset(USD)
     await client.close()
+
+
+POISON = "beyond all understanding"
+
+
+def _poisoned(monkeypatch: pytest.MonkeyPatch, unlucky: bytes) -> None:
+    """What follows from one order fails half way: its trade is kept, then nothing goes on."""
+    finalize = OrdersDatabase.finalize
+
+    def failing(self: OrdersDatabase, info: OrderInfo) -> None:
+        if info.id == unlucky:
+            raise ValueError(POISON)
+        finalize(self, info)
+
+    monkeypatch.setattr(OrdersDatabase, "finalize", failing)
+
+
+async def _books(matcher: Matcher) -> object:
+    book = matcher.engine.book(PAIR)
+    assert book is not None
+    held = [await matcher.reserved(address_of(keys)) for keys in (ALICE, BOB)]
+    histories = [
+        matcher.history(address_of(keys), None, active=True, closed=True) for keys in (ALICE, BOB)
+    ]
+    trades = [(each.offset, each.transaction_id) for each in matcher.trades(PAIR, 99)]
+    return book.depth(99), held, histories, trades, matcher.engine.last_offset
+
+
+async def test_a_command_that_cannot_be_applied_is_set_aside(
+    tmp_path: Path, node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It counts as if it had not been there, now, after a restart and on another replay; the first
+    half of what it did is gone.
+    """
+    settings = settings_in(tmp_path)
+    sell = make_order(ALICE, Side.SELL, 3 * COIN, PRICE)
+    unlucky = make_order(BOB, Side.BUY, COIN, PRICE)
+    _poisoned(monkeypatch, unlucky.id)
+    async with running(settings, node) as matcher:
+        await matcher.place(sell, market=False)
+        with pytest.raises(MatcherError) as refused:
+            await matcher.place(unlucky, market=False)
+        assert refused.value.kind is errors.CAN_NOT_PERSIST_EVENT
+        await asyncio.wait_for(matcher.working(), 5)
+        await eventually(lambda: matcher.status is ServiceStatus.WORKING)
+        assert [(each.offset, POISON in each.reason) for each in matcher.set_aside()] == [(1, True)]
+        assert matcher.trades(PAIR, 99) == [] and node.sent == []
+        book = matcher.engine.book(PAIR)
+        assert book is not None and [each.amount for each in book.orders()] == [3 * COIN]
+        assert await matcher.reserved(address_of(BOB)) == {}
+        await matcher.place(make_order(BOB, Side.BUY, 2 * COIN, PRICE), market=False)
+        before = await _books(matcher)
+    # A start knows what was passed over, also when it could be applied by now.
+    monkeypatch.undo()
+    for path in (tmp_path / "snapshots").iterdir():
+        path.unlink()
+    async with running(settings, node) as matcher:
+        assert await _books(matcher) == before
+        assert [each.offset for each in matcher.set_aside()] == [1]
+        figures = {each.name: [s.value for s in each.samples] for each in core_metrics(matcher)}
+        assert figures["soliton_matcher_commands_quarantined"] == [1]
+    async with reading(settings) as (_, batches):
+        offsets = [record.offset async for batch in batches for record in batch]
+    assert offsets == [0, 2]
+
+
+async def test_bytes_that_are_no_command_are_passed_over(tmp_path: Path, node: FakeNode) -> None:
+    """Those of a later version, say: the start goes on behind them, and tells."""
+    settings = settings_in(tmp_path)
+    async with running(settings, node) as matcher:
+        await matcher.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
+    for path in (tmp_path / "snapshots").iterdir():
+        path.unlink()
+    journal = EmbeddedJournal(
+        tmp_path / "journal", identity_of(settings), settings.clock, EmbeddedSettings(Sync.NEVER)
+    )
+    await journal.append([b"\x01\x63nonsense", b""])
+    await journal.close()
+    for _ in range(2):
+        async with running(settings, node) as matcher:
+            found = matcher.set_aside()
+            assert [(each.offset, each.payload) for each in found] == [
+                (1, b"\x01\x63nonsense"),
+                (2, b""),
+            ]
+            await matcher.place(make_order(BOB, Side.BUY, COIN, PRICE - 1), market=False)
+
+
+def test_a_line_that_a_crash_has_torn_does_no_harm(tmp_path: Path) -> None:
+    """The command fails again, and is noted again."""
+    first = Quarantine(tmp_path)
+    first.add(3, 1, b"three", "why")
+    first.add(5, 2, b"five", "why")
+    first.path.write_bytes(first.path.read_bytes()[:-9])
+    second = Quarantine(tmp_path)
+    assert second.holds(3, b"three") and not second.holds(5, b"five")
+    assert not second.holds(3, b"another journal's")
+    second.add(5, 2, b"five", "why")
+    assert [each.offset for each in Quarantine(tmp_path).all()] == [3, 5]
+
+
+async def test_a_disk_that_fails_is_no_fault_of_a_command(
+    tmp_path: Path, node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether a command can be applied must be the same everywhere: trouble of this machine is
+    another matter.
+    """
+    settings = settings_in(tmp_path)
+    async with running(settings, node) as matcher:
+        await matcher.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
+        for path in (tmp_path / "snapshots").iterdir():
+            path.unlink()
+    for path in (tmp_path / "snapshots").iterdir():
+        path.unlink()
+    shutil.rmtree(tmp_path / "orders")
+
+    def failing(_self: OrdersDatabase, *_: object) -> None:
+        raise DatabaseProblem("the disk of the test fails")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(OrdersDatabase, "put_book", failing)
+        matcher = make_matcher(settings, node)
+        await matcher.start()
+        with pytest.raises(DatabaseProblem):
+            await matcher.working()
+        await matcher.stop()
+    async with running(settings, node) as matcher:
+        assert matcher.set_aside() == []
+        book = matcher.engine.book(PAIR)
+        assert book is not None and len(book) == 1

@@ -36,6 +36,7 @@ from soliton.matcher.audit import Audit
 from soliton.matcher.errors import ExecutionsUnsettled, MatcherSettingsError, RecoveryFailed
 from soliton.matcher.http_client import HttpNodeClient
 from soliton.matcher.node_client import NodeClient
+from soliton.matcher.quarantine import Quarantine
 from soliton.matcher.settings import MatcherSettings, read
 from soliton.matcher.stores import open_snapshots, reading
 from soliton.matching.commands import decode
@@ -227,6 +228,7 @@ def run_verify(settings: MatcherSettings, *, chain: bool, signatures: bool) -> N
     Raises ``RuleBroken`` at the first command that breaks a rule, and ``ExecutionsUnsettled`` after
     all executions that are not settled were printed.
     """
+    _show_set_aside(settings)
     asyncio.run(_verify(settings, chain=chain, signatures=signatures))
 
 
@@ -297,6 +299,11 @@ async def _verify(settings: MatcherSettings, *, chain: bool, signatures: bool) -
             f"priority and conservation hold; the orders database does not know the last "
             f"{settlement.counts.unknown} executions yet: start the matcher, then verify again"
         )
+
+
+def _show_set_aside(settings: MatcherSettings) -> None:
+    for each in Quarantine(settings.directory).all():
+        click.echo(f"passed over    offset {each.offset}: {each.reason}")
 
 
 # --- replay ---------------------------------------------------------------------------------------

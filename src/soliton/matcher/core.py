@@ -14,6 +14,7 @@ from soliton.chain.orders import Order
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.matcher.node_client import Asset, Balances, NodeClient
+from soliton.matcher.quarantine import SetAside
 from soliton.matcher.records import (
     AddressReport,
     Offsets,
@@ -126,6 +127,9 @@ class MatcherCore(Protocol):
 
     def transactions(self, order_id: bytes) -> list[AnyTransaction]:
         """The exchange transactions of an order, the oldest first."""
+
+    def set_aside(self) -> list[SetAside]:
+        """The commands of the journal that could not be applied, in their order."""
 
     def unsettled(self, limit: int) -> list[Unsettled]:
         """Executions that are neither on the chain nor in the node's pool, at most so many."""

@@ -1,7 +1,8 @@
 """What follows from the engine's events: balances, the orders database, settlement, listeners.
 
 All of it is done before the next command is applied, and in such a way that doing it again, when
-the journal is replayed after a crash, changes nothing.
+the journal is replayed after a crash, changes nothing. What a command leads to is done as a whole
+or, where something raises, not at all.
 
 What lives here: one function per kind of event. What does not: deciding (``soliton.matching``) and
 sending (``settlement``).
@@ -25,7 +26,6 @@ from soliton.matcher.exchanges import make_exchange
 from soliton.matcher.expirations import Expirations
 from soliton.matcher.orders_db import OrdersDatabase
 from soliton.matcher.records import Trade, Unsettled, describe
-from soliton.matching.commands import Command
 from soliton.matching.engine import Engine
 from soliton.matching.events import (
     BookDeleted,
@@ -64,17 +64,44 @@ class Effects:
         self.accounts: Accounts | None = None
         """Set while the matcher serves; before, nobody's balance is followed."""
         self.expirations = Expirations()
+        self._impossible: list[Unsettled] = []
 
-    def apply(self, offset: int, timestamp: int, _command: Command, events: list[Event]) -> None:
-        """All that follows from a command's events."""
+    def apply(self, offset: int, timestamp: int, events: list[Event]) -> None:
+        """All that follows from a command's events. Where it raises, nothing was kept; what is in
+        memory besides (balances) is to be made anew.
+        """
         # When the journal is read again, the database has the first part of it.
         if offset <= self._database.offset:
             return
+        try:
+            made = self._keep(events, timestamp)
+        except BaseException:
+            self._database.drop_step()
+            self.books = self._database.books()
+            raise
+        self._database.mark(offset)
+        for found in self._impossible:
+            self._database.put_unsettled(found)
+        for transaction in made:
+            self._settle(transaction)
+        for listener in self.listeners:
+            try:
+                listener.on_events(offset, timestamp, events)
+            except Exception:  # noqa: BLE001 - whatever it is
+                # The command is applied: whoever only listens does not undo it.
+                _log.exception("a listener failed over the command at offset %d", offset)
+
+    def _keep(self, events: list[Event], timestamp: int) -> list[AnyTransaction]:
+        """All that is kept of a command; the exchange transactions that it leads to."""
+        made: list[AnyTransaction] = []
+        self._impossible = []
         index = 0
         for event in events:
             match event:
                 case OrderExecuted():
-                    self._executed(event, index)
+                    transaction = self._executed(event, index)
+                    if transaction is not None:
+                        made.append(transaction)
                     index += 1
                 case OrderAdded(order=order):
                     self._added(order, timestamp)
@@ -87,9 +114,7 @@ class Effects:
                     self._database.put_book(pair, None)
                 case _:
                     pass
-        self._database.mark(offset)
-        for listener in self.listeners:
-            listener.on_events(offset, timestamp, events)
+        return made
 
     def _added(self, order: ActiveOrder, timestamp: int) -> None:
         signed = order.order
@@ -102,7 +127,7 @@ class Effects:
         if self.accounts is not None:
             self.accounts.adopt(order)
 
-    def _executed(self, event: OrderExecuted, index: int) -> None:
+    def _executed(self, event: OrderExecuted, index: int) -> AnyTransaction | None:
         transaction = self._make(event)
         transaction_id = None if transaction is None else transaction.id
         if self.accounts is not None:
@@ -128,8 +153,7 @@ class Effects:
             self._finalize(taker, OrderStatus.FILLED)
         if event.maker_is_done:
             self._finalize(maker, OrderStatus.FILLED)
-        if transaction is not None:
-            self._settle(transaction)
+        return transaction
 
     def _make(self, event: OrderExecuted) -> AnyTransaction | None:
         """The exchange transaction; ``None``, with a line in the log, where there can be none: the
@@ -142,7 +166,7 @@ class Effects:
             _log.error(
                 "no exchange transaction for the execution at offset %d: %r", event.offset, error
             )
-            self._database.put_unsettled(_without_transaction(event, error))
+            self._impossible.append(_without_transaction(event, error))
             return None
 
     def _finalize(self, order: ActiveOrder, status: OrderStatus) -> None:

@@ -67,6 +67,8 @@ _BOOK: Final = b"b"
 _OFFSET_KEY: Final = b"moffset"
 _OWNER_KEY: Final = b"mowner"
 _PLACE: Final = struct.Struct(">QH")
+_FAR_PLACE: Final = struct.Struct(">QHI")
+_LAST_SHORT_INDEX: Final = 0xFFFF
 _RATE_VALUE: Final = struct.Struct(">d")
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -101,6 +103,8 @@ class OrdersDatabase:
         self._kept = max_finalized * ID_BYTES
         self._fresh: dict[bytes, bytes | None] = {}
         self._writing: dict[bytes, bytes | None] = {}
+        # What the command in hand leads to: it counts as a whole, or not at all.
+        self._step: dict[bytes, bytes | None] = {}
         self._lists: dict[bytes, bytes] = {}
         self._reader: lmdb.Transaction | None = None
         self.before_write: Callable[[], Awaitable[None]] | None = None
@@ -143,8 +147,19 @@ class OrdersDatabase:
 
     def mark(self, offset: int) -> None:
         """All effects of the command at ``offset`` were put."""
+        self._keep_step()
         self.offset = offset
         self._fresh[_OFFSET_KEY] = offset.to_bytes(8, "big", signed=True)
+
+    def _keep_step(self) -> None:
+        if self._step:
+            self._fresh.update(self._step)
+            self._step.clear()
+
+    def drop_step(self) -> None:
+        """Forget what was put of orders, executions and books since the last ``mark``."""
+        self._step.clear()
+        self._lists.clear()
 
     @property
     def unwritten(self) -> int:
@@ -157,6 +172,7 @@ class OrdersDatabase:
         while self._writing:
             await loop.run_in_executor(self._thread, int)
         self.complete()
+        self._keep_step()
         if not self._fresh:
             return
         self._writing, self._fresh = self._fresh, {}
@@ -206,6 +222,8 @@ class OrdersDatabase:
     # --- reading ----------------------------------------------------------------------------------
 
     def _get(self, key: bytes) -> bytes | None:
+        if key in self._step:
+            return self._step[key]
         if key in self._fresh:
             return self._fresh[key]
         if key in self._writing:
@@ -226,14 +244,15 @@ class OrdersDatabase:
         """
         start = prefix if start is None else start
         found: dict[bytes, bytes] = {}
+        newer = (self._writing, self._fresh, self._step)
         with self._env.begin() as txn, txn.cursor() as cursor:
             walk = _last_first(cursor, prefix) if backwards else _from(cursor, prefix, start)
             for key, value in walk:
-                if key not in self._fresh and key not in self._writing:
+                if not any(key in changes for changes in newer):
                     found[key] = value
                     if len(found) == limit:
                         break
-        for changes in (self._writing, self._fresh):
+        for changes in newer:
             for key, changed in changes.items():
                 if key.startswith(prefix) and key >= start:
                     if changed is not None:
@@ -249,14 +268,14 @@ class OrdersDatabase:
         """Keep an order to which nothing can happen any more; again changes nothing."""
         if self.knows(info.id):
             return
-        self._fresh[_INFO + info.id] = _encode(info)
+        self._step[_INFO + info.id] = _encode(info)
         pair = pair_to_bytes(info.pair)
         if len(self._lists) > MAX_CACHED_LISTS:
             self._lists.clear()
         for key in (_HISTORY + info.owner, _PAIR_HISTORY + info.owner + pair):
             known = self._lists.get(key)
             ids = ((self._get(key) or b"") if known is None else known) + info.id
-            self._fresh[key] = self._lists[key] = ids[-self._kept :] if self._kept else b""
+            self._step[key] = self._lists[key] = ids[-self._kept :] if self._kept else b""
 
     def order(self, order_id: bytes) -> OrderInfo | None:
         """A finalised order."""
@@ -282,15 +301,15 @@ class OrdersDatabase:
 
     def put_trade(self, pair: AssetPair, trade: Trade) -> None:
         """Keep an execution, and which transaction belongs to which orders."""
-        place = _PLACE.pack(trade.offset, trade.index)
-        self._fresh[_TRADE + pair_to_bytes(pair) + place] = _encode(trade)
+        place = _place_key(trade.offset, trade.index)
+        self._step[_TRADE + pair_to_bytes(pair) + place] = _encode(trade)
         if trade.transaction_id is not None:
             for order_id in (trade.taker_order_id, trade.maker_order_id):
-                self._fresh[_ORDER_TRANSACTION + order_id + place] = trade.transaction_id
+                self._step[_ORDER_TRANSACTION + order_id + place] = trade.transaction_id
 
     def trade(self, pair: AssetPair, offset: int, index: int) -> Trade | None:
         """One execution: that with a number among those of the command at an offset."""
-        value = self._get(_TRADE + pair_to_bytes(pair) + _PLACE.pack(offset, index))
+        value = self._get(_TRADE + pair_to_bytes(pair) + _place_key(offset, index))
         return None if value is None else _decode_trade(value)
 
     def trades(self, pair: AssetPair, limit: int) -> list[Trade]:
@@ -302,7 +321,7 @@ class OrdersDatabase:
         """The next executions of a pair behind a place, or the first of all, the oldest first."""
         prefix = _TRADE + pair_to_bytes(pair)
         # The least key that is greater than the place's own.
-        start = prefix if place is None else prefix + _PLACE.pack(*place) + b"\0"
+        start = prefix if place is None else prefix + _place_key(*place) + b"\0"
         return [_decode_trade(value) for _, value in self._scan(prefix, start, limit=limit)]
 
     def trades_from(self, pair: AssetPair, timestamp: int, limit: int) -> list[Trade]:
@@ -416,7 +435,16 @@ class OrdersDatabase:
     def put_book(self, pair: AssetPair, created: int | None) -> None:
         """Keep when a book came to be, or forget the book."""
         value = None if created is None else created.to_bytes(8, "big")
-        self._fresh[_BOOK + pair_to_bytes(pair)] = value
+        self._step[_BOOK + pair_to_bytes(pair)] = value
+
+
+def _place_key(offset: int, index: int) -> bytes:
+    """The end of an execution's key. One order may meet more others than a short number counts: the
+    keys of those behind are longer, and come behind.
+    """
+    if index <= _LAST_SHORT_INDEX:
+        return _PLACE.pack(offset, index)
+    return _FAR_PLACE.pack(offset, _LAST_SHORT_INDEX, index)
 
 
 def _nothing() -> None:

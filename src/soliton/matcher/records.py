@@ -9,6 +9,7 @@ Source: wavesplatform/matcher ``dex/src/main/scala/com/wavesplatform/dex/model/O
 from __future__ import annotations
 
 from enum import Enum
+from typing import Final
 
 import msgspec
 
@@ -17,6 +18,8 @@ from soliton.chain.orders import PRICE_CONSTANT, Side
 from soliton.chain.values import AssetId
 from soliton.matching.model import ActiveOrder, OrderStatus
 from soliton.matching.pairs import AssetPair
+
+_WORD: Final = 1 << 64
 
 
 class ServiceStatus(Enum):
@@ -30,7 +33,8 @@ class ServiceStatus(Enum):
 class OrderInfo(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """An order and how far it came; ``timestamp`` is its own, in milliseconds.
 
-    ``price_nominator`` is the sum of executed amounts times their prices.
+    ``price_nominator`` is the sum of executed amounts times their prices. It may leave 64 bits,
+    which is more than a stored number has, and is kept in two words; records of before have one.
     """
 
     id: bytes
@@ -47,7 +51,13 @@ class OrderInfo(msgspec.Struct, frozen=True, gc=False, array_like=True):
     status: OrderStatus
     filled: int
     filled_fee: int
-    price_nominator: int
+    price_nominator_low: int
+    price_nominator_high: int = 0
+
+    @property
+    def price_nominator(self) -> int:
+        """The sum of executed amounts times their prices."""
+        return self.price_nominator_high * _WORD + self.price_nominator_low
 
     @property
     def average_price(self) -> int:
@@ -63,6 +73,7 @@ class OrderInfo(msgspec.Struct, frozen=True, gc=False, array_like=True):
 def describe(order: ActiveOrder, status: OrderStatus) -> OrderInfo:
     """The record of an order as it stands."""
     signed = order.order
+    high, low = divmod(order.price_nominator, _WORD)
     return OrderInfo(
         id=signed.id,
         owner=order.owner,
@@ -78,7 +89,8 @@ def describe(order: ActiveOrder, status: OrderStatus) -> OrderInfo:
         status=status,
         filled=order.filled_amount,
         filled_fee=order.filled_fee,
-        price_nominator=order.price_nominator,
+        price_nominator_low=low,
+        price_nominator_high=high,
     )
 
 

@@ -30,10 +30,11 @@ from soliton.matcher.errors import DatabaseProblem, NodeUnavailable
 from soliton.matcher.following import follow_node, keep_up, load_accounts, until_answered
 from soliton.matcher.journal import Journal
 from soliton.matcher.journal.errors import JournalProblem
-from soliton.matcher.journal.snapshots import KEPT, SnapshotStore
+from soliton.matcher.journal.snapshots import SnapshotStore
 from soliton.matcher.node_client import Asset, Balances, NodeClient
 from soliton.matcher.orders_db import OrdersDatabase
 from soliton.matcher.placing import Placing
+from soliton.matcher.quarantine import Quarantine, SetAside
 from soliton.matcher.records import (
     AddressReport,
     Offsets,
@@ -45,7 +46,8 @@ from soliton.matcher.records import (
 )
 from soliton.matcher.recovery import check_ends, recover_engine, resting_assets
 from soliton.matcher.renewal import window_of
-from soliton.matcher.sequencer import Sequencer
+from soliton.matcher.saving import Saving
+from soliton.matcher.sequencer import CommandSetAside, Sequencer
 from soliton.matcher.settings import MatcherSettings
 from soliton.matcher.settlement import Settlement
 from soliton.matcher.signing import ExchangeSigner
@@ -68,7 +70,6 @@ MAX_UNWRITTEN = 2_000_000
 """Changes that wait for the orders database, at most; beyond, orders are refused."""
 _RETRY_SECONDS = 1.0
 _EXPIRATION_SECONDS = 0.05
-_LONGEST_SLEEP = 60.0
 
 _log = logging.getLogger(__name__)
 
@@ -115,7 +116,10 @@ class Matcher:
             *(self.engine, self.chain, self.database, signer.sign),
             *(settings.account.public_key, settings.trading.exchange_base_fee),
         )
-        self._sequencer = Sequencer(journal, self.engine, self.effects.apply, self._prepare)
+        self.quarantine = Quarantine(settings.directory)
+        self._sequencer = Sequencer(
+            journal, self.engine, self.effects.apply, self._prepare, self.quarantine
+        )
         self.placement = msgspec.structs.replace(
             settings.trading.placement,
             matcher_public_key=settings.account.public_key,
@@ -129,8 +133,10 @@ class Matcher:
         self._life: asyncio.Task[None] | None = None
         self._serving: list[asyncio.Task[None]] = []
         self._working = asyncio.Event()
-        self._snapshot_offsets: tuple[int, ...] = ()
-        self._saving = asyncio.Lock()
+        self._saving = Saving(
+            *(self.engine, snapshots, journal, self.database),
+            lambda: not self._sequencer.lost.is_set(),
+        )
 
     # --- life -------------------------------------------------------------------------------------
 
@@ -160,11 +166,8 @@ class Matcher:
         self._working.clear()
         await self._sequencer.drain()
         await end_all([*self._serving, *([self._life] if self._life is not None else [])])
-        if was_working and self.engine.last_offset > max(self._snapshot_offsets, default=-1):
-            try:
-                await self.save_snapshots()
-            except (JournalProblem, DatabaseProblem) as error:
-                _log.warning("no snapshot at the end: %s", error)
+        if was_working:
+            await self._saving.at_the_end()
         await self._signatures.close()
         try:
             await self.database.close()
@@ -174,7 +177,8 @@ class Matcher:
 
     async def _live(self) -> None:
         known, clocks = (self.settlement, self.chain), (self.settings.clock, self.node)
-        work = self._flush(), self._take_snapshots(), keep_time(*clocks), keep_up(*known)
+        saving = self._saving.every(self.settings.snapshots_interval)
+        work = self._flush(), saving, keep_time(*clocks), keep_up(*known)
         jobs = [asyncio.create_task(job) for job in work]
         try:
             await until_answered(self._learn_rules)
@@ -182,7 +186,11 @@ class Matcher:
             self._recover_engine()
             while True:
                 await until_answered(self._learn_assets)
-                count = await self._sequencer.replay(self.engine.last_offset + 1)
+                try:
+                    count = await self._sequencer.replay(self.engine.last_offset + 1)
+                except CommandSetAside:
+                    self._recover_engine()
+                    continue
                 _log.log(
                     logging.INFO if count else logging.DEBUG,
                     "%d commands replayed, up to offset %d",
@@ -203,7 +211,7 @@ class Matcher:
 
     def _recover_engine(self) -> None:
         """Go back to what is certain."""
-        self._snapshot_offsets = recover_engine(
+        self._saving.offsets = recover_engine(
             self.engine, self._snapshots, self._journal, self.database
         )
 
@@ -281,33 +289,9 @@ class Matcher:
                 self._submit_cancel(active, CancelSource.EXPIRATION)
             await asyncio.sleep(_EXPIRATION_SECONDS)
 
-    async def _take_snapshots(self) -> None:
-        while True:
-            await asyncio.sleep(_RETRY_SECONDS)
-            newest = max(self._snapshot_offsets, default=-1)
-            if self.engine.last_offset - newest >= self.settings.snapshots_interval:
-                try:
-                    await self.save_snapshots()
-                except (JournalProblem, DatabaseProblem) as error:
-                    _log.error("no snapshot: %s", error)
-                    await asyncio.sleep(_LONGEST_SLEEP)
-
     async def save_snapshots(self) -> None:
         """As ``MatcherCore.save_snapshots``; raises ``JournalProblem`` or ``DatabaseProblem``."""
-        async with self._saving:
-            with self.engine.begin_snapshot() as writing:
-                offset = writing.last_offset
-                if offset < 0:
-                    return
-                for _ in writing.slices():
-                    await asyncio.sleep(0)
-            # The books must not be newer than what became of the orders that left them.
-            await self.database.flush()
-            await asyncio.to_thread(self._snapshots.save, offset, writing.pieces)
-            self._snapshot_offsets = tuple(sorted({*self._snapshot_offsets, offset})[-KEPT:])
-            if len(self._snapshot_offsets) == KEPT:
-                # With an older one at hand, so that a damaged file on the disk is not the end.
-                await self._journal.truncate_before(self._snapshot_offsets[0] + 1)
+        await self._saving.save()
 
     # --- what parts tell each other ---------------------------------------------------------------
 
@@ -442,7 +426,7 @@ class Matcher:
     @property
     def offsets(self) -> Offsets:
         """As ``MatcherCore.offsets``."""
-        snapshots = self._snapshot_offsets or (-1,)
+        snapshots = self._saving.offsets or (-1,)
         ends = self.engine.last_offset, self._journal.last_offset
         return Offsets(*ends, snapshots[-1], snapshots[0])
 
@@ -470,6 +454,10 @@ class Matcher:
     def transactions(self, order_id: bytes) -> list[AnyTransaction]:
         """As ``MatcherCore.transactions``."""
         return self.database.transactions_of(order_id)
+
+    def set_aside(self) -> list[SetAside]:
+        """As ``MatcherCore.set_aside``."""
+        return self.quarantine.all()
 
     def unsettled(self, limit: int) -> list[Unsettled]:
         """As ``MatcherCore.unsettled``."""

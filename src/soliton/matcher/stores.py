@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from soliton.matcher.journal import Journal, Record
 from soliton.matcher.journal.embedded import EmbeddedJournal, EmbeddedSettings, Sync, stored
 from soliton.matcher.journal.snapshots import SnapshotStore
+from soliton.matcher.quarantine import Quarantine
 from soliton.matcher.recovery import identity_of
 from soliton.matcher.settings import KAFKA, MatcherSettings
 
@@ -66,19 +67,28 @@ def open_snapshots(settings: MatcherSettings) -> SnapshotStore:
 async def reading(
     settings: MatcherSettings,
 ) -> AsyncIterator[tuple[int, AsyncIterator[list[Record]]]]:
-    """The first offset of a matcher's journal, and all of its commands up to this moment, without
-    changing anything; the matcher may run. Raises ``JournalProblem`` or ``WrongJournal``.
+    """The first offset of a matcher's journal, and all of its commands up to this moment but those
+    in quarantine, without changing anything; the matcher may run. Raises ``JournalProblem``,
+    ``WrongJournal`` or ``DatabaseProblem``.
     """
+    quarantine = Quarantine(settings.directory)
     if settings.queue.type != KAFKA:
         first, batches = stored(settings.directory / JOURNAL_NAME, identity_of(settings))
-        yield first, _one_by_one(batches)
+        yield first, _without(quarantine, _one_by_one(batches))
         return
     journal = _kafka_journal(settings)
     try:
         first = await journal.earliest()
-        yield first, journal.records(first)
+        yield first, _without(quarantine, journal.records(first))
     finally:
         await journal.close()
+
+
+async def _without(
+    quarantine: Quarantine, batches: AsyncIterator[list[Record]]
+) -> AsyncIterator[list[Record]]:
+    async for batch in batches:
+        yield [each for each in batch if not quarantine.holds(each.offset, each.payload)]
 
 
 async def _one_by_one(batches: Iterator[list[Record]]) -> AsyncIterator[list[Record]]:

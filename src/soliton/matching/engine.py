@@ -84,6 +84,12 @@ class Engine:
             case DeleteOrderBook(pair=pair):
                 return self._delete(pair, timestamp)
 
+    def pass_over(self, offset: int, timestamp: int) -> None:
+        """A command that is not applied stands here."""
+        if offset > self.last_offset:
+            self.last_offset = offset
+            self.last_timestamp = timestamp
+
     def _place(self, active: ActiveOrder, offset: int, timestamp: int) -> list[Event]:
         order = active.order
         key = (order.amount_asset, order.price_asset)

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
+from soliton.chain.values import MAX_I64
 from soliton.matching.errors import UNEXPECTED_ERROR, ErrorKind, MatcherError, Param
 from soliton.web.types import Headers
 
@@ -127,6 +128,13 @@ def flat_error(error: MatcherError, word: str) -> Answer:
 def flat_error_body(error: MatcherError, word: str) -> dict[str, Any]:
     """The members of ``flat_error``."""
     return {**error.to_json(), "status": word, "success": False}
+
+
+def bounded(value: int) -> int:
+    """A whole number as JSON: clients read 64 bits with a sign, and what is greater is shown as the
+    greatest. Sums over many orders may be.
+    """
+    return min(value, MAX_I64)
 
 
 def number(value: float) -> float | int:

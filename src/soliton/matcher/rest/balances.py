@@ -13,7 +13,7 @@ from typing import Final
 from soliton.chain.addresses import from_public_key
 from soliton.matcher.node_client import Balances
 from soliton.matcher.rest import auth
-from soliton.matcher.rest.answers import Answer, Rejected, encode_json, plain
+from soliton.matcher.rest.answers import Answer, Rejected, bounded, encode_json, plain
 from soliton.matcher.rest.requests import (
     Request,
     read_address,
@@ -29,7 +29,7 @@ from soliton.matching.pairs import asset_text
 
 def balances_json(balances: Balances) -> dict[str, int]:
     """Amounts by the text of their asset."""
-    return {asset_text(asset): amount for asset, amount in balances.items()}
+    return {asset_text(asset): bounded(amount) for asset, amount in balances.items()}
 
 
 async def tradable_balance(request: Request) -> Answer:

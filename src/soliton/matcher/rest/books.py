@@ -17,11 +17,19 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any, Final
 
 from soliton.chain.addresses import Address
-from soliton.chain.values import AssetId
+from soliton.chain.values import MAX_I64, AssetId
 from soliton.crypto import base58
 from soliton.matcher.core import MatcherCore
 from soliton.matcher.rest import auth
-from soliton.matcher.rest.answers import ACCEPTED, Answer, Refusal, encode_json, envelope, message
+from soliton.matcher.rest.answers import (
+    ACCEPTED,
+    Answer,
+    Refusal,
+    bounded,
+    encode_json,
+    envelope,
+    message,
+)
 from soliton.matcher.rest.requests import (
     Request,
     read_depth,
@@ -129,11 +137,17 @@ async def order_book(request: Request) -> Answer:
             {
                 "timestamp": request.core.now() if book is None else book.changed_at,
                 "pair": pair.to_json(),
-                "bids": bids,
-                "asks": asks,
+                "bids": _shown(bids),
+                "asks": _shown(asks),
             }
         )
     )
+
+
+def _shown(levels: list[LevelTotal]) -> list[LevelTotal]:
+    if all(level.amount <= MAX_I64 for level in levels):
+        return levels
+    return [LevelTotal(level.price, bounded(level.amount)) for level in levels]
 
 
 async def order_book_in_text(request: Request) -> Answer:
@@ -191,9 +205,9 @@ def _status_json(book: OrderBook) -> dict[str, Any]:
         side = trade.side.name.lower()
         body |= {"lastPrice": trade.price, "lastAmount": trade.amount, "lastSide": side}
     if (bid := status.best_bid) is not None:
-        body |= {"bid": bid.price, "bidAmount": bid.amount}
+        body |= {"bid": bid.price, "bidAmount": bounded(bid.amount)}
     if (ask := status.best_ask) is not None:
-        body |= {"ask": ask.price, "askAmount": ask.amount}
+        body |= {"ask": ask.price, "askAmount": bounded(ask.amount)}
     return body
 
 

@@ -9,6 +9,7 @@ Source: wavesplatform/matcher
 from __future__ import annotations
 
 import asyncio
+import base64
 import logging
 from typing import Any, Final
 
@@ -24,12 +25,14 @@ from soliton.matcher.rest.answers import Answer, message, plain
 from soliton.matcher.rest.balances import balances_json
 from soliton.matcher.rest.requests import Request, invalid_json, read_address, read_json
 from soliton.matcher.rest.routes import Auth, Route
-from soliton.matcher.rest.samples import ADDRESS_STATE, ASSET, UNSETTLED
+from soliton.matcher.rest.samples import ADDRESS_STATE, ASSET, SET_ASIDE, UNSETTLED
 from soliton.matching.pairs import asset_text
 
 MAX_MESSAGE_CHARS: Final = 4_096
 MAX_UNSETTLED: Final = 1_000
 """So many executions are shown at once; the figures of ``/metrics`` count all."""
+MAX_QUARANTINED: Final = 1_000
+"""So many commands are shown at once, the last ones; the file has all."""
 HOCON: Final = b"application/hocon"
 
 logger = logging.getLogger("soliton.matcher")
@@ -45,7 +48,9 @@ async def status(request: Request) -> Answer:
         blockchain["height"] = (await core.node.status()).height
     except NodeUnavailable:
         blockchain["status"] = "Unavailable"
-    return plain({"service": core.status.value, "blockchain": blockchain})
+    quarantined = len(core.set_aside())
+    trouble = {"quarantined": quarantined} if quarantined else {}
+    return plain({"service": core.status.value, "blockchain": blockchain} | trouble)
 
 
 async def config(request: Request) -> Answer:
@@ -99,6 +104,23 @@ def settings_json(core: MatcherCore) -> dict[str, Any]:
         },
         "snapshots-interval": told.snapshots_interval,
     }
+
+
+async def quarantine(request: Request) -> Answer:
+    """The commands that could not be applied."""
+    auth.check_key(request)
+    found = request.core.set_aside()
+    return plain(
+        [
+            {
+                "offset": each.offset,
+                "timestamp": each.timestamp,
+                "reason": each.reason,
+                "command": base64.b64encode(each.payload).decode(),
+            }
+            for each in found[-MAX_QUARANTINED:]
+        ]
+    )
 
 
 async def unsettled(request: Request) -> Answer:
@@ -207,6 +229,11 @@ ROUTES: Final = (
     Route(
         "GET", f"{_BASE}/config", config, _TAG, "The settings in force, without secrets", Auth.KEY,
         barrier=False, example="waves { … }", content_type="application/hocon",
+    ),
+    Route(
+        "GET", f"{_BASE}/quarantine", quarantine, _TAG,
+        "Commands of the journal that could not be applied and were passed over, and why", Auth.KEY,
+        barrier=False, example=[SET_ASIDE],
     ),
     Route(
         "GET", f"{_BASE}/unsettled", unsettled, _TAG,

@@ -23,6 +23,7 @@ from soliton.matcher.rest import auth
 from soliton.matcher.rest.answers import (
     METHOD_NOT_ALLOWED,
     Answer,
+    bounded,
     encode_json,
     envelope,
     plain,
@@ -74,7 +75,7 @@ def item_json(info: OrderInfo) -> dict[str, Any]:
         "assetPair": info.pair.to_json(),
         "avgWeighedPrice": info.average_price,
         "version": info.version,
-        "totalExecutedPriceAssets": info.executed_price_assets,
+        "totalExecutedPriceAssets": bounded(info.executed_price_assets),
     }
 
 

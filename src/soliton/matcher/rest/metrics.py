@@ -34,6 +34,11 @@ def core_metrics(core: MatcherCore) -> list[Figure]:
             "soliton_matcher_offset_snapshot", GAUGE, "newest snapshot", offsets.newest_snapshot
         ),
         figure(
+            "soliton_matcher_commands_quarantined",
+            *(GAUGE, "commands that could not be applied and were passed over"),
+            len(core.set_aside()),
+        ),
+        figure(
             "soliton_matcher_executions_unsettled",
             *(GAUGE, "executions neither on the chain nor in the node's pool", waiting),
         ),

@@ -51,6 +51,12 @@ CANCELLED: Final[dict[str, Any]] = {
     "success": True,
     "status": "OrderCanceled",
 }
+SET_ASIDE: Final[dict[str, Any]] = {
+    "offset": 1024,
+    "timestamp": 1_700_000_000_000,
+    "reason": "it is no command: a command of kind 9",
+    "command": "AQk=",
+}
 UNSETTLED: Final[dict[str, Any]] = {
     "status": "Waiting",
     "transactionId": ORDER_ID,

@@ -24,6 +24,7 @@ from soliton.matcher.rest.answers import (
     CREATED,
     Answer,
     Refusal,
+    bounded,
     encode_json,
     envelope,
     message,
@@ -210,7 +211,7 @@ async def calculate_fee(request: Request) -> Answer:
 
 def _fee_of(fee: tuple[AssetId | None, int]) -> dict[str, Any]:
     asset, amount = fee
-    return {"feeAssetId": asset_text(asset), "matcherFee": amount}
+    return {"feeAssetId": asset_text(asset), "matcherFee": bounded(amount)}
 
 
 ROUTES: Final = (
