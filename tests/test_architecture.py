@@ -17,7 +17,7 @@ from tests.vectors import REPOSITORY
 
 SOURCE = REPOSITORY / "src" / "soliton"
 
-RULES = {"ride", "consensus", "ledger", "matching", "wire"}
+RULES = {"ride", "consensus", "ledger", "matching", "wire", "sync"}
 SHELL = {"web", "parallel", "storage", "api", "node", "signer", "matcher"}
 PROGRAMS = {"cli", "devnet", "testing", "explorer"}
 CORE = {"crypto", "chain", *RULES}
@@ -32,6 +32,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ledger": {"ride", "consensus", "chain", "crypto"},
     "matching": {"chain", "crypto"},
     "wire": {"chain", "crypto"},
+    "sync": {"wire", "chain", "crypto"},
     "storage": {"ledger", "consensus", "chain", "crypto"},
     "parallel": {"crypto"},
     "node": {*CORE, "storage", "parallel"},

@@ -1,0 +1,324 @@
+"""The book of peers: who may connect, whom to dial next, who is kept away and for how long.
+
+An address is a *candidate* when a peer has named it, *known* when a connection to it has worked.
+Addresses are kept away by IP: *suspended* ones are not dialled for a minute, *blacklisted* ones are
+refused as well, for longer.
+
+Sources: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/network/{PeerDatabaseImpl,PeerSynchronizer,NetworkServer,
+InboundConnectionFilter,HandshakeHandler}.scala``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from soliton.sync.model import Action, Blame, Heard, Joined, Left, PeerId, Send, Tick
+from soliton.wire.errors import PeerFault, Verdict
+from soliton.wire.handshake import Handshake, IpAddress, PeerAddress
+from soliton.wire.messages import GetPeers, Peers
+
+MAX_KNOWN: Final = 10_000
+"""Known addresses: those not seen for the longest time are forgotten above it."""
+MAX_KEPT_AWAY: Final = 100_000
+"""Addresses that are blacklisted or suspended; the oldest are forgotten above it."""
+
+
+class PeerSettings(msgspec.Struct, frozen=True):
+    """The section ``network``; times in ms."""
+
+    known_peers: tuple[PeerAddress, ...] = ()
+    own_addresses: frozenset[PeerAddress] = frozenset()
+    max_inbound: int = 100
+    max_outbound: int = 100
+    max_of_host: int = 3
+    min_connections: int = 0
+    max_candidates: int = 100
+    residence: int = 86_400_000
+    blacklist: int = 900_000
+    suspension: int = 60_000
+    exchange: bool = True
+    blacklisting: bool = True
+    ask_every: int = 120_000
+    dial_every: int = 5_000
+    dial_every_when_few: int = 1_000
+    dial_jitter: int = 500
+
+
+class Dial(msgspec.Struct, frozen=True):
+    """Connect to an address."""
+
+    address: PeerAddress
+
+
+class KeptAway(msgspec.Struct, frozen=True):
+    """Why an address is kept away, since when and until when."""
+
+    reason: str
+    since: int
+    until: int
+
+
+class Connected(msgspec.Struct):
+    """A connection: whom it goes to, who began it, and what the peer has said of itself."""
+
+    address: PeerAddress
+    inbound: bool
+    handshake: Handshake | None = None
+    last_heard: int = 0
+    ask_at: int | None = None
+    asked: bool = False
+
+    @property
+    def verified(self) -> PeerAddress | None:
+        """Where the peer can be dialled: it says so, and its connection comes from there."""
+        declared = None if self.handshake is None else self.handshake.declared
+        return declared if declared == self.address else None
+
+
+class PeerBook:
+    """Everything that is known about peers."""
+
+    def __init__(
+        self,
+        settings: PeerSettings,
+        choose: Callable[[Sequence[PeerAddress]], PeerAddress],
+        jitter: Callable[[int], int],
+    ) -> None:
+        """``choose`` picks an address by chance, ``jitter`` a number from 0 to its argument."""
+        self.settings = settings
+        self._choose = choose
+        self._jitter = jitter
+        self._known: dict[PeerAddress, int] = {}
+        self._candidates: dict[PeerAddress, None] = {}
+        self._suspended: dict[IpAddress, KeptAway] = {}
+        self._blacklisted: dict[IpAddress, KeptAway] = {}
+        self._connections: dict[PeerId, Connected] = {}
+        self._dialled: set[PeerAddress] = set()
+        self._dial_at = 0
+
+    # --- what is known ----------------------------------------------------------------------------
+
+    @property
+    def connections(self) -> dict[PeerId, Connected]:
+        """All connections, those without a handshake as well."""
+        return self._connections
+
+    @property
+    def talking(self) -> int:
+        """Connections with a handshake."""
+        return sum(each.handshake is not None for each in self._connections.values())
+
+    def known(self, now: int) -> dict[PeerAddress, int]:
+        """Addresses that have worked and are not kept away: when they were last heard."""
+        oldest = now - self.settings.residence
+        return {
+            address: at
+            for address, at in self._known.items()
+            if at > oldest and not self.is_blacklisted(address.ip, now)
+        }
+
+    def blacklisted(self, now: int) -> dict[IpAddress, KeptAway]:
+        """Who is refused."""
+        return {ip: each for ip, each in self._blacklisted.items() if each.until > now}
+
+    def suspended(self, now: int) -> dict[IpAddress, KeptAway]:
+        """Who is not dialled."""
+        return {ip: each for ip, each in self._suspended.items() if each.until > now}
+
+    def is_blacklisted(self, ip: IpAddress, now: int) -> bool:
+        """Whether connections of this address are refused."""
+        found = self._blacklisted.get(ip)
+        return found is not None and found.until > now
+
+    def clear_blacklist(self) -> None:
+        """Forgive all."""
+        self._blacklisted.clear()
+
+    def remember(self, addresses: Iterable[PeerAddress]) -> None:
+        """Take over addresses of an earlier run, or of whom the operator names, as candidates."""
+        for address in addresses:
+            self._add_candidate(address)
+
+    # --- connections ------------------------------------------------------------------------------
+
+    def admit(self, ip: IpAddress, now: int) -> str | None:
+        """Why somebody who connects is sent away at once; ``None`` if he may stay."""
+        if self.is_blacklisted(ip, now):
+            return "it is blacklisted"
+        inbound = [each for each in self._connections.values() if each.inbound]
+        if len(inbound) >= self.settings.max_inbound:
+            return "there are too many connections"
+        if sum(each.address.ip == ip for each in inbound) >= self.settings.max_of_host:
+            return "there are too many connections from its address"
+        return None
+
+    def opened(self, peer: PeerId, address: PeerAddress, *, inbound: bool) -> None:
+        """There is a connection; the handshake comes later."""
+        self._dialled.discard(address)
+        self._connections[peer] = Connected(address, inbound)
+
+    def not_opened(self, address: PeerAddress, now: int) -> None:
+        """Nobody answered there."""
+        self._dialled.discard(address)
+        self._known.pop(address, None)
+        self._keep_away(
+            self._suspended, address.ip, "nobody answers", self.settings.suspension, now
+        )
+
+    def introduced(self, peer: PeerId, handshake: Handshake, now: int) -> None:
+        """A peer has said who it is; raises ``PeerFault`` when it is connected already."""
+        connection = self._connections[peer]
+        key = (connection.address.ip, handshake.nonce)
+        for each in self._connections.values():
+            other = each.handshake
+            if other is not None and (each.address.ip, other.nonce) == key:
+                raise PeerFault("it is connected already", Verdict.CLOSE)
+        connection.handshake = handshake
+        connection.last_heard = now
+        if connection.verified is not None:
+            self._candidates.pop(connection.verified, None)
+            self._touch(connection.verified, now)
+        elif not connection.inbound:
+            self._candidates.pop(connection.address, None)
+
+    def _touch(self, address: PeerAddress, now: int) -> None:
+        self._known.pop(address, None)
+        self._known[address] = now
+        if len(self._known) > MAX_KNOWN:
+            del self._known[next(iter(self._known))]
+
+    # --- events -----------------------------------------------------------------------------------
+
+    @property
+    def wake_at(self) -> int:
+        """When somebody is to be dialled or asked."""
+        asks = [e.ask_at for e in self._connections.values() if e.ask_at is not None]
+        return min((self._dial_at, *asks))
+
+    def handle(self, event: Joined | Left | Heard | Blame | Tick, now: int) -> list[Action | Dial]:
+        """What follows from an event. A ``Blame`` is noted; others close the connection."""
+        match event:
+            case Joined(peer=peer) if self.settings.exchange:
+                return self._ask(peer, now)
+            case Left(peer=peer):
+                self._closed(peer, now)
+            case Heard(peer=peer, message=message):
+                return self._hear(peer, message, now)
+            case Blame(peer=peer, reason=reason, verdict=verdict):
+                self._blame(peer, reason, verdict, now)
+            case Tick():
+                return self._pass(now)
+            case _:
+                pass
+        return []
+
+    def _hear(self, peer: PeerId, message: object, now: int) -> list[Action | Dial]:
+        connection = self._connections[peer]
+        connection.last_heard = now
+        if connection.verified is not None:
+            self._touch(connection.verified, now)
+        if not self.settings.exchange:
+            return []
+        match message:
+            case GetPeers():
+                return [Send(peer, Peers(tuple(self.known(now))))]
+            case Peers(addresses=addresses) if connection.asked:
+                connection.asked = False
+                for address in addresses:
+                    self._add_candidate(address)
+            case _:
+                pass
+        return []
+
+    def _add_candidate(self, address: PeerAddress) -> None:
+        settings = self.settings
+        odd = address.ip.is_unspecified or address.ip.is_multicast or not address.port
+        if odd or address in settings.own_addresses or address in self._known:
+            return
+        self._candidates.pop(address, None)
+        self._candidates[address] = None
+        if len(self._candidates) > settings.max_candidates:
+            del self._candidates[next(iter(self._candidates))]
+
+    def _ask(self, peer: PeerId, now: int) -> list[Action | Dial]:
+        connection = self._connections[peer]
+        connection.asked = True
+        connection.ask_at = now + self.settings.ask_every
+        return [Send(peer, GetPeers())]
+
+    def _closed(self, peer: PeerId, now: int) -> None:
+        connection = self._connections.pop(peer, None)
+        if connection is not None and not connection.inbound:
+            reason, time = "its connection has ended", self.settings.suspension
+            self._keep_away(self._suspended, connection.address.ip, reason, time, now)
+
+    def _blame(self, peer: PeerId, reason: str, verdict: Verdict, now: int) -> None:
+        connection = self._connections.get(peer)
+        if connection is None:
+            return
+        ip, settings = connection.address.ip, self.settings
+        if verdict is Verdict.BLACKLIST and settings.blacklisting:
+            self._keep_away(self._blacklisted, ip, reason, settings.blacklist, now)
+            for address in [each for each in self._candidates if each.ip == ip]:
+                del self._candidates[address]
+        elif verdict is not Verdict.CLOSE:
+            self._keep_away(self._suspended, ip, reason, settings.suspension, now)
+
+    def ban(self, ip: IpAddress, reason: str, now: int) -> None:
+        """Blacklist an address because the operator wants it."""
+        self._keep_away(self._blacklisted, ip, reason, self.settings.blacklist, now)
+
+    @staticmethod
+    def _keep_away(
+        where: dict[IpAddress, KeptAway], ip: IpAddress, reason: str, time: int, now: int
+    ) -> None:
+        where.pop(ip, None)
+        where[ip] = KeptAway(reason, now, now + time)
+        if len(where) > MAX_KEPT_AWAY:
+            del where[next(iter(where))]
+
+    # --- dialling ---------------------------------------------------------------------------------
+
+    def _pass(self, now: int) -> list[Action | Dial]:
+        actions: list[Action | Dial] = []
+        for peer, connection in self._connections.items():
+            if connection.ask_at is not None and connection.ask_at <= now:
+                actions += self._ask(peer, now)
+        if self._dial_at <= now:
+            settings, talking = self.settings, self.talking
+            few = talking == 0 or talking < settings.min_connections
+            every = settings.dial_every_when_few if few else settings.dial_every
+            jitter = settings.dial_jitter
+            self._dial_at = now + every - jitter + self._jitter(2 * jitter)
+            address = self._whom_to_dial(now)
+            if address is not None:
+                self._dialled.add(address)
+                actions.append(Dial(address))
+        return actions
+
+    def _whom_to_dial(self, now: int) -> PeerAddress | None:
+        outbound = sum(not each.inbound for each in self._connections.values())
+        if outbound + len(self._dialled) >= self.settings.max_outbound:
+            return None
+        away = {*self.suspended(now), *self.blacklisted(now)}
+        taken = {each.address for each in self._connections.values()} | self._dialled
+        taken |= {each.verified for each in self._connections.values() if each.verified is not None}
+        taken |= self.settings.own_addresses
+
+        def free(addresses: Iterable[PeerAddress]) -> list[PeerAddress]:
+            return [each for each in addresses if each not in taken and each.ip not in away]
+
+        configured = free(self.settings.known_peers)
+        if configured:
+            return configured[0]
+        candidates = free(self._candidates)
+        if candidates:
+            # What was named first; whether it works or not, it has had its turn.
+            del self._candidates[candidates[0]]
+            return candidates[0]
+        known = free(self.known(now))
+        return self._choose(known) if known else None

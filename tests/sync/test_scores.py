@@ -1,0 +1,78 @@
+"""Who has the best chain, and what others hear of ours."""
+
+from __future__ import annotations
+
+from soliton.sync.model import Broadcast, ChainMoved, Heard, Joined, Left, Send, Tick
+from soliton.sync.scores import BestPeer, Scores
+from soliton.wire.messages import Score
+from soliton.wire.versions import Version
+from tests.sync.chains import Ids
+
+V = Version(1, 5, 7)
+
+
+def test_a_new_peer_hears_our_score() -> None:
+    scores = Scores(Ids(3))
+    assert scores.handle(Joined(1, V), 0) == [Send(1, Score(3))]
+
+
+def test_a_score_counts_when_it_has_been_still() -> None:
+    scores = Scores(Ids(3))
+    assert scores.handle(Heard(1, Score(9)), 0) == []
+    assert scores.wake_at == 1_000
+    assert scores.handle(Heard(1, Score(10)), 500) == []
+    assert scores.handle(Tick(), 1_000) == []
+    assert scores.handle(Tick(), 1_500) == [BestPeer(1, 10)]
+    assert scores.best == BestPeer(1, 10)
+
+
+def test_the_best_one_stays_until_another_has_more() -> None:
+    scores = Scores(Ids(3))
+    for peer, score in ((1, 10), (2, 10), (3, 2)):
+        scores.handle(Heard(peer, Score(score)), 0)
+    assert scores.handle(Tick(), 1_000) == [BestPeer(1, 10)]
+    scores.handle(Heard(2, Score(10)), 1_100)
+    assert scores.handle(Tick(), 2_200) == []
+    scores.handle(Heard(2, Score(11)), 2_300)
+    assert scores.handle(Tick(), 3_300) == [BestPeer(2, 11)]
+    assert scores.handle(Left(2), 3_400) == [BestPeer(1, 10)]
+    scores.forget(1)
+    assert scores.handle(Tick(), 3_500) == [BestPeer(None, 0)]
+
+
+def test_nobody_is_best_who_has_no_more_than_we() -> None:
+    history = Ids(3)
+    scores = Scores(history)
+    scores.handle(Heard(1, Score(5)), 0)
+    assert scores.handle(Tick(), 1_000) == [BestPeer(1, 5)]
+    history.extra = 2
+    assert scores.handle(ChainMoved(), 1_100) == [BestPeer(None, 0)]
+
+
+def test_a_score_that_is_not_repeated_is_forgotten() -> None:
+    scores = Scores(Ids(3))
+    scores.handle(Heard(1, Score(9)), 0)
+    scores.handle(Tick(), 1_000)
+    scores.handle(Heard(1, Score(9)), 60_000)
+    assert scores.handle(Tick(), 91_000) == []
+    assert scores.score_of(1) == 9
+    assert scores.handle(Tick(), 150_000) == [BestPeer(None, 0)]
+    assert scores.score_of(1) is None
+    # It may be said again.
+    scores.handle(Heard(1, Score(9)), 150_001)
+    assert scores.handle(Tick(), 151_001) == [BestPeer(1, 9)]
+
+
+def test_our_score_is_said_once_it_is_still_and_again_each_minute() -> None:
+    history = Ids(3)
+    scores = Scores(history)
+    scores.handle(Joined(1, V), 0)
+    history.extra = 1
+    assert scores.handle(ChainMoved(), 100) == []
+    history.extra = 2
+    assert scores.handle(ChainMoved(), 900) == []
+    assert scores.handle(Tick(), 1_100) == []
+    assert scores.handle(Tick(), 1_900) == [Broadcast(Score(5))]
+    assert scores.handle(ChainMoved(), 2_000) == []
+    assert scores.handle(Tick(), 61_899) == []
+    assert scores.handle(Tick(), 61_900) == [Broadcast(Score(5))]
