@@ -14,6 +14,8 @@ REST_FUZZING := tests/fuzzing/rest
 PROTOS := $(wildcard src/soliton/chain/proto/*.proto)
 CHECKED := src tests benchmarks hatch_build.py
 ARGS ?=
+# The tests of a file share what they set up, so a file stays in one process. ARGS='-n 0' has but one.
+PARALLEL := -n auto --dist loadfile
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev clients clients-js clients-python clients-java kafka fuzzing-rest fuzz-rest devnet test check lint format types bench lock clean
@@ -31,10 +33,10 @@ devnet: $(RUNTIME)  ## start a private chain with funded accounts
 	@exec $(VENV)/bin/soliton devnet $(ARGS)
 
 test: $(DEVELOPMENT) clients kafka fuzzing-rest  ## run all tests
-	$(VENV)/bin/python -m pytest $(ARGS)
+	$(VENV)/bin/python -m pytest $(PARALLEL) $(ARGS)
 
 check: lint  ## before a commit: format, lint, types and the fast tests
-	$(VENV)/bin/python -m pytest -q -m "not slow" $(ARGS)
+	$(VENV)/bin/python -m pytest -q -m "not slow" $(PARALLEL) $(ARGS)
 
 lint: $(DEVELOPMENT)  ## formatting, lint rules and types, changing nothing
 	$(VENV)/bin/ruff format --check $(CHECKED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -21,6 +22,21 @@ def shared() -> Path:
     if not root.is_dir():
         pytest.skip(f"no test material at {root}; {SHARED_VARIABLE} may name its place")
     return root
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """One of several processes hands over what it has counted."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["report"] = report.take()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """The process that began them adds it up."""
+    noted = getattr(node, "workeroutput", {}).get("report")
+    if noted is not None:
+        report.add(noted)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

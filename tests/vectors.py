@@ -48,6 +48,22 @@ class Report:
         """Note that `count` vectors of a file were left out, and why."""
         self._skipped.setdefault(_base_name(name), Counter())[reason] += count
 
+    def take(self) -> dict[str, Any]:
+        """Everything noted so far, as plain values that can go to another process."""
+        return {
+            "ran": dict(self._ran),
+            "skipped": {name: dict(reasons) for name, reasons in self._skipped.items()},
+            "compared": {name: list(row) for name, row in self._compared.items()},
+        }
+
+    def add(self, noted: dict[str, Any]) -> None:
+        """Add what another process has noted."""
+        self._ran.update(noted["ran"])
+        for name, reasons in noted["skipped"].items():
+            self._skipped.setdefault(name, Counter()).update(reasons)
+        for name, row in noted["compared"].items():
+            self.compared(name, *row)
+
     def rows(self) -> list[tuple[str, int, int, str]]:
         """One row per file: name, how many ran, how many were skipped, and the reasons."""
         rows = []

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pytest
 
+from soliton.devnet.accounts import funded_accounts
 from tests.clients.generations import chain_of
 from tests.clients.scripts import HERE, run_client
 
@@ -99,7 +100,8 @@ def test_what_can_be_read(told: dict[str, Any], family: str) -> None:
 def test_accounts(told: dict[str, Any]) -> None:
     owner, friend, _ = told["addresses"]
     assert (told["chainId"], told["client"]) == (ord("R"), True)
-    assert told["getAddresses"] == told["some addresses"] == [RICH]
+    assert told["getAddresses"] == [RICH, *(each.address for each in funded_accounts(ord("R")))]
+    assert told["some addresses"] == [RICH]
     balance = told["getBalance"]
     assert balance == told["confirmed balance"] == 10**14
     assert balance == told["getEffectiveBalance"] == told["confirmed effective"]
