@@ -17,6 +17,7 @@ import msgspec
 
 from soliton.matcher.accounts import Accounts
 from soliton.matcher.assets import ChainKnowledge
+from soliton.matcher.damping import damped
 from soliton.matcher.effects import Effects
 from soliton.matcher.errors import NodeUnavailable
 from soliton.matcher.node_client import NodeClient, NodeUpdate
@@ -26,7 +27,7 @@ _RETRY_SECONDS: Final = 1.0
 KEEP_UP_SECONDS: Final = 10.0
 """How often a matcher that stands by asks what has become of the chain."""
 
-_log = logging.getLogger(__name__)
+_log = damped(logging.getLogger(__name__))
 
 
 async def follow_node(

@@ -19,6 +19,7 @@ from soliton.chain.transactions.json_reader import read_signed
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
+from soliton.matcher.damping import damped
 from soliton.matcher.errors import NodeUnavailable
 from soliton.matcher.node_client import ChainStatus, NodeUpdate
 
@@ -30,7 +31,7 @@ _LONGEST_PAUSE: Final = 30.0
 Json: TypeAlias = Any
 """What a node has sent: nothing about it is certain."""
 
-_log = logging.getLogger(__name__)
+_log = damped(logging.getLogger(__name__))
 
 
 class Source(Protocol):

@@ -25,6 +25,7 @@ from soliton.matcher.accounts import Account, Accounts
 from soliton.matcher.assets import ChainKnowledge
 from soliton.matcher.clock import compare_clocks, keep_time
 from soliton.matcher.core import Listener
+from soliton.matcher.damping import damped
 from soliton.matcher.effects import Effects
 from soliton.matcher.errors import DatabaseProblem, NodeUnavailable
 from soliton.matcher.following import follow_node, keep_up, load_accounts, until_answered
@@ -71,7 +72,7 @@ MAX_UNWRITTEN = 2_000_000
 _RETRY_SECONDS = 1.0
 _EXPIRATION_SECONDS = 0.05
 
-_log = logging.getLogger(__name__)
+_log = damped(logging.getLogger(__name__))
 
 
 class Matcher:

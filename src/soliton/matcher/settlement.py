@@ -28,6 +28,7 @@ from soliton.chain.transactions.exchange import Exchange
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58
 from soliton.crypto.keys import KeyPair
+from soliton.matcher.damping import damped
 from soliton.matcher.errors import NodeUnavailable
 from soliton.matcher.node_client import Broadcast, BroadcastAnswer, NodeClient, NodeUpdate
 from soliton.matcher.orders_db import OrdersDatabase, PendingRecord
@@ -43,7 +44,7 @@ _PAUSE_SECONDS: Final = 1.0
 """How long sending rests when the node is not there."""
 _UNANSWERED: Final = "the node was not asked yet, or has not answered"
 
-_log = logging.getLogger(__name__)
+_log = damped(logging.getLogger(__name__))
 
 
 class _Sent(msgspec.Struct):

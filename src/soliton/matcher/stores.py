@@ -15,6 +15,7 @@ from soliton.matcher.journal.embedded import EmbeddedJournal, EmbeddedSettings, 
 from soliton.matcher.journal.snapshots import SnapshotStore
 from soliton.matcher.quarantine import Quarantine
 from soliton.matcher.recovery import identity_of
+from soliton.matcher.rules_hash import rules_hash
 from soliton.matcher.settings import KAFKA, MatcherSettings
 
 if TYPE_CHECKING:
@@ -54,7 +55,10 @@ def _kafka_journal(settings: MatcherSettings) -> KafkaJournal:
         replicas=queue.replicas,
         security=Security(told.protocol, told.mechanism, told.user, told.password, told.ca_file),
     )
-    kafka = KafkaSettings(address, queue.group, Role(queue.role), queue.lease_ms / 1000)
+    kafka = KafkaSettings(
+        *(address, queue.group, Role(queue.role), queue.lease_ms / 1000),
+        rules=rules_hash(settings.trading),
+    )
     return KafkaJournal(kafka, identity_of(settings), settings.clock)
 
 

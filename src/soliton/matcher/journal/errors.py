@@ -22,7 +22,12 @@ class JournalUnavailable(JournalProblem):
 class LeadershipLost(JournalProblem):
     """Another process leads now (appending is not allowed here), or the outcome of an attempt
     is unknown. Following the journal tells what is in it, and leads to the next term.
+    ``nothing_stored`` says that it is known, and what was to be appended never went out.
     """
+
+    def __init__(self, message: str, *, nothing_stored: bool = False) -> None:
+        super().__init__(message)
+        self.nothing_stored = nothing_stored
 
 
 class JournalInUse(JournalProblem):
@@ -55,3 +60,9 @@ class JournalGap(JournalProblem):
 
 class WrongJournal(InputError):
     """Files or a topic of something else: another matcher, another network, another version."""
+
+
+class UnequalRules(WrongJournal):
+    """The matcher that leads has other rules of trading than this one: both would make different
+    books of the same commands.
+    """

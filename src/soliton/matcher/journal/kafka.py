@@ -20,7 +20,7 @@ from enum import Enum
 from typing import Final
 
 from soliton.matcher.journal import Position, Record, time_after
-from soliton.matcher.journal.errors import JournalGap, JournalProblem, LeadershipLost
+from soliton.matcher.journal.errors import JournalGap, JournalProblem, LeadershipLost, UnequalRules
 from soliton.matcher.journal.groups import Waiting
 from soliton.matcher.journal.leadership import (
     AUTHOR_BYTES,
@@ -28,6 +28,7 @@ from soliton.matcher.journal.leadership import (
     Beat,
     Claim,
     Command,
+    Entry,
     Resignation,
     Terms,
     Verdict,
@@ -77,6 +78,8 @@ class KafkaSettings:
     drop_old: bool = False
     """Whether ``truncate_before`` deletes entries, which may be needed by a standby that is late.
     """
+    rules: bytes = b""
+    """What stands for its rules of trading; without, nobody's are compared."""
 
 
 @dataclass(slots=True)
@@ -209,19 +212,35 @@ class KafkaJournal:
         topic.seek(from_offset)
         return terms
 
-    def _judge(self, terms: Terms, entries: Sequence[tuple[int, bytes]]) -> list[Record]:
-        """The commands among entries, those that happened."""
+    def _judge(
+        self, terms: Terms, entries: Sequence[tuple[int, bytes]], now: int | None = None
+    ) -> list[Record]:
+        """The commands among entries, those that happened. From the offset ``now`` on they are
+        news: then whoever leads must have the same rules. Raises ``UnequalRules``.
+        """
         commands = []
         for offset, value in entries:
             entry = decode(value)
             verdict = terms.take(offset, entry)
             if verdict is not Verdict.VOID:
+                if now is not None and offset >= now:
+                    self._check_rules(entry)
                 self._heard = asyncio.get_running_loop().time()
             if verdict is Verdict.COMMAND and isinstance(entry, Command):
                 commands.append(Record(offset, entry.timestamp, entry.payload))
             elif verdict is Verdict.TERM_BEGAN and terms.master is not None:
                 _log.info("term %d: %s leads", terms.term, terms.master.name)
         return commands
+
+    def _check_rules(self, entry: Entry) -> None:
+        own = self._settings
+        if not isinstance(entry, Claim | Beat) or not (entry.rules and own.rules):
+            return
+        if entry.rules != own.rules:
+            raise UnequalRules(
+                f"{entry.name} leads on this topic with other settings of trading than {own.name} "
+                "has (order fees, matching rules, offsets, restrictions): they must be the same"
+            )
 
     # --- standing by and claiming -----------------------------------------------------------------
 
@@ -230,14 +249,14 @@ class KafkaJournal:
         terms = await self._enter(topic, from_offset)
         self._author = secrets.token_bytes(AUTHOR_BYTES)
         self._heard = asyncio.get_running_loop().time()
-        claimed = NOBODY
+        claimed, now = NOBODY, await topic.end()
         while True:
             try:
                 entries = await topic.read(LOOK_SECONDS)
             except OutOfRange as error:
                 ends = (await topic.start(), await topic.end())
                 raise JournalGap(topic.position, *ends) from error
-            commands = self._judge(terms, entries)
+            commands = self._judge(terms, entries, now)
             if commands:
                 self._last_offset = commands[-1].offset
                 yield commands
@@ -272,7 +291,10 @@ class KafkaJournal:
         if not (ordered or terms.vacant or own_place or silent >= lease):
             return None
         self._started_anew = False
-        return Claim(terms.term + 1, terms.last_valid, ordered, self._identity, self._author, name)
+        return Claim(
+            *(terms.term + 1, terms.last_valid, ordered, self._identity, self._author, name),
+            self._settings.rules,
+        )
 
     async def _all_is_read(self, topic: Topic) -> bool:
         """Whether the broker says soon that there is nothing left to read."""
@@ -293,14 +315,22 @@ class KafkaJournal:
     async def append(self, payloads: Sequence[bytes]) -> list[Position]:
         """As ``Journal.append``."""
         if self._term is None or self._stopping:
-            raise LeadershipLost("this matcher does not lead")
+            raise LeadershipLost("this matcher does not lead", nothing_stored=True)
         if not payloads:
             return []
         answers = [self._waiting.add(part) for part in _parts(payloads)]
         self._arrived.set()
-        positions = []
-        for part in await asyncio.gather(*answers):
-            positions += part
+        positions: list[Position] = []
+        lost: list[BaseException] = []
+        for part in await asyncio.gather(*answers, return_exceptions=True):
+            if isinstance(part, BaseException):
+                lost.append(part)
+            else:
+                positions += part
+        if lost:
+            # Nothing of it went out only if that is so of every part.
+            uncertain = (each for each in lost if not getattr(each, "nothing_stored", False))
+            raise next(uncertain, _lost(lost[0]) if positions else lost[0])
         return positions
 
     async def confirm(self) -> None:
@@ -308,7 +338,7 @@ class KafkaJournal:
 
     async def _lead(self, term: _Term) -> None:
         """Write what waits, and beats, until the term ends."""
-        beat = encode(Beat(term.terms.term, self._settings.name))
+        beat = encode(Beat(term.terms.term, self._settings.name, self._settings.rules))
         loop = asyncio.get_running_loop()
         pause = self._settings.lease_seconds / BEATS_PER_LEASE
         next_beat = loop.time() + pause
@@ -389,7 +419,7 @@ class KafkaJournal:
     def _end_term(self, problem: JournalProblem | None) -> None:
         """Answer all who wait, and let go of the connection."""
         self._term = None
-        self._waiting.refuse(_lost(problem))
+        self._waiting.refuse(_lost(problem, nothing_stored=True))
         self._let_go()
         self._ended.set()
 
@@ -434,5 +464,6 @@ def _parts(payloads: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
     yield payloads[start:]
 
 
-def _lost(cause: BaseException | None) -> LeadershipLost:
-    return LeadershipLost(f"this matcher does not lead any more: {cause or 'it stopped'}")
+def _lost(cause: BaseException | None, *, nothing_stored: bool = False) -> LeadershipLost:
+    words = f"this matcher does not lead any more: {cause or 'it stopped'}"
+    return LeadershipLost(words, nothing_stored=nothing_stored)

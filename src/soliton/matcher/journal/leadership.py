@@ -12,9 +12,12 @@ An entry, all integers big-endian:
 
     kind 1 | term 8 | then, of a
     command: timestamp 8 | payload
-    claim:   last valid offset 8, signed | ordered 1 | identity 32 | author 16 | name, UTF-8
-    beat:    name, UTF-8
+    claim:   last valid offset 8, signed | ordered 1 | identity 32 | author 16 | rules 32 | name
+    beat:    rules 32 | name
     resignation: nothing
+
+A name is UTF-8. ``rules`` stands for those by which a matcher trades: all that share a log need the
+same. Claims and beats of former versions have kinds of their own, and no rules.
 
 What lives here: entries as bytes, and the verdicts. What does not: when somebody claims, and the
 log itself (``kafka``).
@@ -38,7 +41,9 @@ _HEAD: Final = struct.Struct(">BQ")
 _TIMESTAMP: Final = struct.Struct(">Q")
 _CLAIM: Final = struct.Struct(">q?32s16s")
 COMMAND_HEADER_BYTES: Final = _HEAD.size + _TIMESTAMP.size
-_COMMAND_KIND, _CLAIM_KIND, _BEAT_KIND, _RESIGNATION_KIND = 1, 2, 3, 4
+RULES_BYTES: Final = 32
+_COMMAND_KIND, _PLAIN_CLAIM_KIND, _PLAIN_BEAT_KIND, _RESIGNATION_KIND = 1, 2, 3, 4
+_CLAIM_KIND, _BEAT_KIND = 5, 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +70,7 @@ class Claim:
     identity: bytes
     author: bytes
     name: str
+    rules: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +79,7 @@ class Beat:
 
     term: int
     name: str
+    rules: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +104,11 @@ def encode(entry: Entry) -> bytes:
             return encode_command(term, timestamp, payload)
         case Claim():
             body = _CLAIM.pack(entry.after, entry.ordered, entry.identity, entry.author)
-            return _HEAD.pack(_CLAIM_KIND, entry.term) + body + entry.name.encode()
-        case Beat(term, name):
-            return _HEAD.pack(_BEAT_KIND, term) + name.encode()
+            kind = _CLAIM_KIND if entry.rules else _PLAIN_CLAIM_KIND
+            return _HEAD.pack(kind, entry.term) + body + entry.rules + entry.name.encode()
+        case Beat(term, name, rules):
+            kind = _BEAT_KIND if rules else _PLAIN_BEAT_KIND
+            return _HEAD.pack(kind, term) + rules + name.encode()
         case Resignation(term):
             return _HEAD.pack(_RESIGNATION_KIND, term)
 
@@ -112,17 +121,26 @@ def decode(data: bytes) -> Entry:
         rest = data[_HEAD.size :]
         if kind == _COMMAND_KIND:
             return Command(term, _TIMESTAMP.unpack_from(rest)[0], rest[_TIMESTAMP.size :])
-        if kind == _CLAIM_KIND and len(rest) <= _CLAIM.size + MAX_NAME_BYTES:
+        if kind in (_CLAIM_KIND, _PLAIN_CLAIM_KIND):
             after, ordered, identity, author = _CLAIM.unpack_from(rest)
-            name = rest[_CLAIM.size :].decode()
-            return Claim(term, after, ordered, identity, author, name)
-        if kind == _BEAT_KIND and len(rest) <= MAX_NAME_BYTES:
-            return Beat(term, rest.decode())
-    except (struct.error, UnicodeDecodeError):
+            rules, name = _rules_and_name(rest[_CLAIM.size :], plain=kind == _PLAIN_CLAIM_KIND)
+            return Claim(term, after, ordered, identity, author, name, rules)
+        if kind in (_BEAT_KIND, _PLAIN_BEAT_KIND):
+            rules, name = _rules_and_name(rest, plain=kind == _PLAIN_BEAT_KIND)
+            return Beat(term, name, rules)
+    except (struct.error, ValueError):
         kind = 0
     if kind == _RESIGNATION_KIND and not rest:
         return Resignation(term)
     raise WrongJournal("the topic holds something else than the journal of a matcher")
+
+
+def _rules_and_name(data: bytes, *, plain: bool) -> tuple[bytes, str]:
+    """The end of a claim or a beat. Raises ``ValueError``."""
+    rules, name = (b"", data) if plain else (data[:RULES_BYTES], data[RULES_BYTES:])
+    if len(name) > MAX_NAME_BYTES or (not plain and len(rules) < RULES_BYTES):
+        raise ValueError("no entry is so long, or so short")
+    return rules, name.decode()
 
 
 class Verdict(Enum):

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from soliton.errors import InvariantBroken
+from soliton.matcher.damping import damp
 from soliton.matcher.journal.errors import JournalProblem, WrongJournal
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ class Security:
 @dataclass(frozen=True, slots=True)
 class TopicAddress:
     """Where the topic is: ``servers`` are host:port with commas between, ``delivery_seconds`` is
-    how long a write is tried, and ``replicas`` how many copies a topic that has to be made gets.
+    how long a command may be on its way, and ``replicas`` how many copies a topic that has to be
+    made gets.
     """
 
     servers: str
@@ -85,6 +87,11 @@ class TopicAddress:
     delivery_seconds: float = 15.0
     replicas: int = 1
     security: Security = Security()
+
+    @property
+    def write_seconds(self) -> float:
+        """How long one write is tried: whoever comes while one is under way waits for the next."""
+        return self.delivery_seconds / 2
 
     def options(self) -> dict[str, object]:
         """What all clients of the library are told."""
@@ -116,6 +123,7 @@ class Topic:
         from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
         from aiokafka.errors import KafkaError
 
+        damp("aiokafka")
         started: list[AIOKafkaConsumer | AIOKafkaProducer] = []
         try:
             await _prepare(address)
@@ -138,7 +146,7 @@ class Topic:
                     acks="all",
                     enable_idempotence=True,
                     max_batch_size=_CLIENT_BYTES,
-                    request_timeout_ms=int(address.delivery_seconds * 1000),
+                    request_timeout_ms=int(address.write_seconds * 1000),
                     retry_backoff_ms=100,
                 )
                 started.append(producer)
@@ -221,9 +229,12 @@ class Topic:
                 raise InvariantBroken("more than one write can hold")
         batch.close()
         try:
-            sent = await self._producer.send_batch(batch, self._address.topic, partition=_PARTITION)
-            stored = await sent
-        except (KafkaError, OSError) as error:
+            async with asyncio.timeout(self._address.write_seconds):
+                sent = await self._producer.send_batch(
+                    batch, self._address.topic, partition=_PARTITION
+                )
+                stored = await sent
+        except (KafkaError, OSError, TimeoutError) as error:
             reason = str(error) or type(error).__name__
             raise BrokerProblem(f"Kafka did not confirm a write: {reason}") from error
         if stored.offset < 0:
