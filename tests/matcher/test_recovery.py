@@ -223,7 +223,7 @@ async def test_a_fault_in_applying_leads_back_to_the_journal(
         lost = make_order(ALICE, Side.SELL, COIN, 900)
         with pytest.raises(MatcherError) as caught:
             await matcher.place(lost, market=False)
-        assert caught.value.kind is errors.CAN_NOT_PERSIST_EVENT
+        assert caught.value.kind is errors.COMMAND_OUTCOME_UNKNOWN
         monkeypatch.setattr(Engine, "apply", sound)
         await eventually(lambda: matcher.engine.last_offset == 20)
         await asyncio.wait_for(matcher.working(), 5)

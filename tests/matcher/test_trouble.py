@@ -127,7 +127,7 @@ async def test_a_command_that_cannot_be_stored_is_refused(
     order = make_order(ALICE, Side.SELL, COIN, PRICE)
     with pytest.raises(MatcherError) as caught:
         await asyncio.wait_for(matcher.place(order, market=False), 3)
-    assert caught.value.kind is errors.CAN_NOT_PERSIST_EVENT
+    assert caught.value.kind is errors.COMMAND_OUTCOME_UNKNOWN
     monkeypatch.undo()
     await eventually_equal(lambda: _reserved(matcher), {})
 
@@ -398,7 +398,7 @@ async def test_a_command_that_cannot_be_applied_is_set_aside(
         await matcher.place(sell, market=False)
         with pytest.raises(MatcherError) as refused:
             await matcher.place(unlucky, market=False)
-        assert refused.value.kind is errors.CAN_NOT_PERSIST_EVENT
+        assert refused.value.kind is errors.COMMAND_OUTCOME_UNKNOWN
         await asyncio.wait_for(matcher.working(), 5)
         await eventually(lambda: matcher.status is ServiceStatus.WORKING)
         assert [(each.offset, POISON in each.reason) for each in matcher.set_aside()] == [(1, True)]

@@ -30,7 +30,7 @@ from soliton.matcher.assets import ChainKnowledge
 from soliton.matcher.exchanges import exchange_version, transaction_fee, transaction_price
 from soliton.matcher.node_client import NodeClient
 from soliton.matcher.orders_db import OrdersDatabase
-from soliton.matcher.sequencer import Sequencer, tell_future
+from soliton.matcher.sequencer import Outcome, Sequencer, tell_future
 from soliton.matcher.settings import MatcherSettings
 from soliton.matching import errors
 from soliton.matching.account_checks import (
@@ -145,11 +145,11 @@ class Placing:
         command = self._reserve(order, account, fees, market=market)
         applied: asyncio.Future[list[Event]] = asyncio.get_running_loop().create_future()
 
-        def tell(events: list[Event] | None) -> None:
+        def tell(outcome: Outcome) -> None:
             account.placing.discard(order.id)
-            if events is None:
+            if isinstance(outcome, MatcherError):
                 account.balances.release(order.id)
-            tell_future(applied, events)
+            tell_future(applied, outcome)
 
         try:
             self._sequencer.give(command, tell)

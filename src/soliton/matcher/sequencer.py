@@ -20,6 +20,7 @@ from typing import Final
 
 from soliton.chain.errors import ChainError
 from soliton.errors import EnvironmentProblem
+from soliton.matcher.damping import damped
 from soliton.matcher.journal import Journal, Position, Record
 from soliton.matcher.journal.errors import JournalProblem, LeadershipLost
 from soliton.matcher.quarantine import Quarantine
@@ -35,15 +36,17 @@ MAX_WAITING: Final = 50_000
 Applied = Callable[[int, int, list[Event]], None]
 """Offset and timestamp (ms) of a command, and what it did."""
 Prepare = Callable[[Command], Awaitable[None]]
-Told = Callable[[list[Event] | None], None]
-"""Called once, with what a command did; ``None`` for one that was not stored. May not raise."""
+Outcome = list[Event] | MatcherError
+"""What a command did; or why it was refused, or that nobody knows yet what becomes of it."""
+Told = Callable[[Outcome], None]
+"""Called once. May not raise."""
 _Given = tuple[Command, bytes, Told]
 """A command, the bytes that the journal keeps of it, and whom to tell."""
 
 _MACHINE_TROUBLE: Final = (EnvironmentProblem, OSError, MemoryError)
 """No command's fault: the same may be applied another time."""
 
-_log = logging.getLogger(__name__)
+_log = damped(logging.getLogger(__name__))
 
 
 class CommandSetAside(Exception):
@@ -82,8 +85,8 @@ class Sequencer:
     def submit(self, command: Command) -> asyncio.Future[list[Event]]:
         """Store and apply a command; the order of calls is the order in the journal.
 
-        The future raises ``MatcherError`` for a command that was not stored. Raises the same at
-        once when too many wait.
+        The future raises ``MatcherError`` for a command that was not stored, and another one where
+        that is not known. Raises the first at once when too many wait.
         """
         future: asyncio.Future[list[Event]] = asyncio.get_running_loop().create_future()
         self.give(command, partial(tell_future, future))
@@ -114,16 +117,19 @@ class Sequencer:
             positions = await self._journal.append([payload for _, payload, _ in batch])
         except JournalProblem as error:
             await _until_done(before)
+            refusal = _not_stored()
             if isinstance(error, LeadershipLost):
                 self.lost.set()
+                if not error.nothing_stored:
+                    refusal = _unknown()
             _log.error("the journal did not take %d commands: %s", len(batch), error)
-            _refuse_all(batch)
+            _tell_all(batch, refusal)
         except Exception:  # noqa: BLE001 - whatever it is, nobody may wait for ever
             await _until_done(before)
             _log.exception("%d commands could not be stored", len(batch))
             # The journal may have them or not: it is read again.
             self.lost.set()
-            _refuse_all(batch)
+            _tell_all(batch, _unknown())
         else:
             await _until_done(before)
             self._apply(batch, positions)
@@ -137,7 +143,8 @@ class Sequencer:
     ) -> None:
         for (command, _, told), (offset, timestamp) in zip(batch, positions, strict=True):
             if self.lost.is_set():
-                told(None)
+                # The journal has it: it is applied when that is read again.
+                told(_unknown())
                 continue
             try:
                 events = self._engine.apply(offset, timestamp, command)
@@ -146,7 +153,7 @@ class Sequencer:
                 # What is in memory cannot be trusted any more; the journal can, and is read again.
                 _log.exception("the command at offset %d could not be applied", offset)
                 self.lost.set()
-                told(None)
+                told(_unknown())
             else:
                 told(events)
 
@@ -200,14 +207,14 @@ class Sequencer:
             await asyncio.sleep(0)
 
 
-def tell_future(future: asyncio.Future[list[Event]], events: list[Event] | None) -> None:
-    """Let whoever waits for a future know what a command did, if somebody still does."""
+def tell_future(future: asyncio.Future[list[Event]], outcome: Outcome) -> None:
+    """Let whoever waits for a future know what became of a command, if somebody still does."""
     if future.done():
         return
-    if events is None:
-        future.set_exception(_not_stored())
+    if isinstance(outcome, MatcherError):
+        future.set_exception(outcome)
     else:
-        future.set_result(events)
+        future.set_result(outcome)
 
 
 def _encoded(command: Command) -> bytes:
@@ -231,9 +238,14 @@ def _not_stored() -> MatcherError:
     return MatcherError(errors.CAN_NOT_PERSIST_EVENT)
 
 
-def _refuse_all(batch: Sequence[_Given]) -> None:
+def _unknown() -> MatcherError:
+    """What is said about a command that the journal may have, or will have."""
+    return MatcherError(errors.COMMAND_OUTCOME_UNKNOWN)
+
+
+def _tell_all(batch: Sequence[_Given], refusal: MatcherError) -> None:
     for _, _, told in batch:
-        told(None)
+        told(refusal)
 
 
 async def _until_done(task: asyncio.Task[None] | None) -> None:

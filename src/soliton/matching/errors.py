@@ -146,6 +146,13 @@ CAN_NOT_PERSIST_EVENT: Final = _kind(
     "CanNotPersistEvent",
     "Can not persist command, please retry later or contact with the administrator",
 )
+COMMAND_OUTCOME_UNKNOWN: Final = _kind(
+    25_612,
+    503,
+    "CommandOutcomeUnknown",
+    "It is not known yet whether the command was stored: ask for the status of the order before "
+    "you send it again",
+)
 REQUEST_ARGUMENT_INVALID: Final = _kind(
     1_048_576, 400, "RequestArgumentInvalid", "The request argument '{{name}}' is invalid"
 )
@@ -535,3 +542,6 @@ TOKEN_NETWORK_UNEXPECTED: Final = _kind(
 JWT_PAYLOAD_BROKEN: Final = _kind(
     110_127_617, 400, "JwtPayloadBroken", "JWT payload has not expected fields"
 )
+
+NOT_KNOWN_TO_BE_STORED: Final = frozenset((CAN_NOT_PERSIST_EVENT, COMMAND_OUTCOME_UNKNOWN))
+"""Said of commands, whatever is in them: the trouble is the journal's."""

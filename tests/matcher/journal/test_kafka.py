@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from soliton.matcher.journal import Journal, Record
-from soliton.matcher.journal.errors import JournalGap, LeadershipLost, WrongJournal
+from soliton.matcher.journal.errors import JournalGap, LeadershipLost, UnequalRules, WrongJournal
 from soliton.matcher.journal.kafka import KafkaJournal, KafkaSettings, Role
 from soliton.matcher.journal.leadership import Command, encode
 from soliton.matcher.journal.topic import BrokerProblem, Security, Topic, TopicAddress
@@ -21,6 +21,7 @@ pytestmark = pytest.mark.slow
 
 IDENTITY = bytes(range(32))
 LEASE = 1.2
+RULES = bytes(range(100, 132))
 
 Opener = Callable[..., KafkaJournal]
 
@@ -32,11 +33,17 @@ async def opened(broker: Broker) -> AsyncIterator[Opener]:
     journals: list[KafkaJournal] = []
 
     def make(
-        name: str, role: Role = Role.AUTO, *, drop_old: bool = False, lease: float = LEASE
+        name: str,
+        role: Role = Role.AUTO,
+        *,
+        drop_old: bool = False,
+        lease: float = LEASE,
+        rules: bytes = RULES,
+        delivery: float = 15.0,
     ) -> KafkaJournal:
         ticks = itertools.count(1_000)
-        address = TopicAddress(broker.servers, topic)
-        settings = KafkaSettings(address, name, role, lease, drop_old)
+        address = TopicAddress(broker.servers, topic, delivery_seconds=delivery)
+        settings = KafkaSettings(address, name, role, lease, drop_old, rules)
         journals.append(KafkaJournal(settings, IDENTITY, lambda: next(ticks)))
         return journals[-1]
 
@@ -207,6 +214,61 @@ async def test_a_topic_of_somebody_else(opened: Opener, broker: Broker) -> None:
     with pytest.raises(WrongJournal):
         await lead(other)
     await other.close()
+
+
+async def test_whoever_has_other_rules_than_the_master_stops(opened: Opener) -> None:
+    master, other = opened("a"), opened("b", lease=60, rules=bytes(32))
+    await lead(master)
+    await master.append([b"one"])
+    with pytest.raises(UnequalRules, match="a leads on this topic"):
+        await lead(other)
+    # The master of another time may have had others.
+    await master.close()
+    later = opened("b", rules=bytes(32))
+    assert [record.payload for record in await lead(later)] == [b"one"]
+
+
+async def test_whoever_is_deposed_by_other_rules_stops(opened: Opener) -> None:
+    before = opened("a")
+    await lead(before)
+    await lead(opened("b", Role.MASTER, rules=bytes(32)))
+    await asyncio.wait_for(before.term_ended(), 10)
+    with pytest.raises(UnequalRules):
+        await lead(before)
+
+
+async def test_a_broker_that_hangs_is_waited_for_until_the_delivery_timeout(
+    opened: Opener, broker: Broker
+) -> None:
+    """What was sent is uncertain; what waited behind it never goes out, and stays refused."""
+    delivery = 4.0
+    journal = opened("a", delivery=delivery)
+    await lead(journal)
+    (first,) = await journal.append([b"before"])
+    loop = asyncio.get_running_loop()
+
+    async def refusal(payload: bytes) -> tuple[float, LeadershipLost]:
+        began = loop.time()
+        with pytest.raises(LeadershipLost) as told:
+            await journal.append([payload])
+        return loop.time() - began, told.value
+
+    broker.pause()
+    try:
+        sent = asyncio.create_task(refusal(b"sent"))
+        await asyncio.sleep(0.5)
+        waiting = asyncio.create_task(refusal(b"waiting"))
+        answers = await asyncio.gather(sent, waiting)
+    finally:
+        broker.go_on()
+    assert [problem.nothing_stored for _, problem in answers] == [False, True]
+    # The machine is shared: what matters is that the broker has said nothing at all until then.
+    assert max(seconds for seconds, _ in answers) < 3 * delivery
+    await lead(journal, first.offset + 1)
+    await journal.append([b"after"])
+    payloads = [record.payload for record in await read(journal)]
+    assert [each for each in payloads if each != b"sent"] == [b"before", b"after"]
+    assert payloads.count(b"sent") <= 1
 
 
 async def test_a_write_at_an_unknown_place_ends_the_term(

@@ -33,7 +33,7 @@ from soliton.matcher.rest.requests import (
 from soliton.matcher.rest.routes import Auth, Route
 from soliton.matcher.rest.samples import CANCEL_REQUEST, CANCELLED, CANCELLED_MANY, ORDER_ID
 from soliton.matching.commands import CancelSource
-from soliton.matching.errors import CAN_NOT_PERSIST_EVENT, ORDER_NOT_FOUND, MatcherError
+from soliton.matching.errors import NOT_KNOWN_TO_BE_STORED, ORDER_NOT_FOUND, MatcherError
 from soliton.matching.pairs import AssetPair
 
 MAX_BATCH: Final = 1_000
@@ -70,7 +70,7 @@ async def _cancel_one(core: MatcherCore, order_id: bytes, owner: Address) -> Ans
     try:
         await core.cancel(order_id, owner, CancelSource.REQUEST)
     except MatcherError as error:
-        stored = error.kind is not CAN_NOT_PERSIST_EVENT
+        stored = error.kind not in NOT_KNOWN_TO_BE_STORED
         return flat_error(error, "OrderCancelRejected" if stored else "WavesNodeUnavailable")
     return Answer(encode_json(_success(order_id)))
 

@@ -18,7 +18,7 @@ from soliton.matcher.rest.order_json import order_json, read_order
 from soliton.matcher.rest.requests import Request, check_content_type
 from soliton.matcher.rest.routes import Route
 from soliton.matcher.rest.samples import ORDER, PLACED
-from soliton.matching.errors import CAN_NOT_PERSIST_EVENT, MatcherError
+from soliton.matching.errors import NOT_KNOWN_TO_BE_STORED, MatcherError
 
 PLACE_PATH: Final = b"/matcher/orderbook"
 """Where nearly all orders go."""
@@ -45,7 +45,7 @@ async def refused(
     try:
         await core.place(order, market=market, is_signed=is_signed)
     except MatcherError as error:
-        stored = error.kind is not CAN_NOT_PERSIST_EVENT
+        stored = error.kind not in NOT_KNOWN_TO_BE_STORED
         return flat_error(error, "OrderRejected" if stored else "WavesNodeUnavailable")
     return None
 
