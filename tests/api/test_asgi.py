@@ -29,6 +29,7 @@ from soliton.api.routes import (
 )
 from soliton.errors import InvariantBroken
 from soliton.node.rest_settings import ApiLimits
+from soliton.web.cors import CLOSED, Cors
 from tests.api.client import KEY, call, call_at_once, make_context
 
 
@@ -326,17 +327,41 @@ async def test_large_numbers_as_strings() -> None:
 
 async def test_cors_only_for_browsers_and_only_when_on() -> None:
     origin = {"Origin": "https://wallet.example"}
-    assert b"access-control-allow-origin" not in (await call(APP, "GET /any")).headers
-    answer = await call(APP, "GET /any", headers=origin)
-    assert answer.headers[b"access-control-allow-origin"] == b"*"
+    plain = (await call(APP, "GET /any")).headers
+    assert b"access-control-allow-origin" not in plain
+    # A cache must not give this answer to a page.
+    assert plain[b"vary"] == b"Origin"
     preflight = await call(APP, "OPTIONS /any", headers=origin)
     assert (preflight.status, preflight.body) == (200, b"OK")
-    assert b"X-API-Key" in preflight.headers[b"access-control-allow-headers"]
-    assert b"access-control-allow-origin" in (await call(APP, "GET /x", headers=origin)).headers
-    closed = Application(make_context(cors=False), ())
+    assert preflight.headers[b"access-control-allow-headers"] == (
+        b"Authorization, Content-Type, X-Requested-With, Timestamp, Signature"
+    )
+    assert preflight.headers[b"access-control-allow-methods"] == b"OPTIONS, POST, PUT, GET, DELETE"
+    closed = Application(make_context(cors=CLOSED), ())
     answer = await call(closed, "OPTIONS /any", headers=origin)
     assert answer.status == 200
     assert not any(name.startswith(b"access-control") for name in answer.headers)
+
+
+@pytest.mark.parametrize("line", ["GET /any", "GET /x", "OPTIONS /any", "GET /stream/9", "POST /"])
+async def test_an_origin_is_echoed(line: str) -> None:
+    """Clients of the ecosystem send credentials: browsers then take no ``*``."""
+    for origin in ("https://wallet.example", "http://localhost:3000", "chrome-extension://abc"):
+        found = (await call(APP, line, headers={"Origin": origin})).headers
+        assert found[b"access-control-allow-origin"] == origin.encode()
+        assert found[b"access-control-allow-credentials"] == b"true"
+        assert found[b"vary"] == b"Origin"
+        assert b"Retry-After" in found[b"access-control-expose-headers"]
+    for origin in ("null", "", "wallet", "://x", "https://\u00e9", "https://" + "a" * 600):
+        found = (await call(APP, line, headers={"Origin": origin})).headers
+        assert b"access-control-allow-origin" not in found and found[b"vary"] == b"Origin"
+
+
+async def test_an_origin_that_the_settings_name() -> None:
+    app = Application(make_context(cors=Cors(origin="https://w.example", credentials=False)), ())
+    found = (await call(app, "GET /", headers={"Origin": "https://other.example"})).headers
+    assert found[b"access-control-allow-origin"] == b"https://w.example"
+    assert b"access-control-allow-credentials" not in found
 
 
 async def test_streams_come_in_chunks() -> None:

@@ -127,6 +127,10 @@ rest-api.bind-address = node.local                rest_api.bind_address         
 rest-api.port = "7000"                            rest_api.port                             7000
 rest-api.cors = no                                rest_api.cors                             False
 rest-api.api-key-different-host = yes             rest_api.api_key_different_host           True
+rest-api.cors-headers.access-control-allow-origin = "https://a.b:1"  rest_api.cors_headers.origin  'https://a.b:1'
+rest-api.cors-headers.access-control-allow-headers = [a, B-c]  rest_api.cors_headers.headers  ('a', 'B-c')
+rest-api.cors-headers.access-control-allow-methods = [GET]  rest_api.cors_headers.methods  ('GET',)
+rest-api.cors-headers.access-control-allow-credentials = no  rest_api.cors_headers.credentials  False
 rest-api.minimum-peers = 3                        rest_api.minimum_peers                    3
 rest-api.transactions-by-address-limit = 5        rest_api.transactions_by_address_limit    5
 rest-api.distribution-address-limit = 6           rest_api.distribution_address_limit       6
@@ -180,6 +184,8 @@ rest-api.port = [7]                       zbs.rest-api.port is [7]
 rest-api.enable = maybe                   zbs.rest-api.enable is 'maybe': expected yes or no
 rest-api.enable = 1                       zbs.rest-api.enable is 1: expected yes or no
 rest-api.bind-address = "300.1.1.1"       zbs.rest-api.bind-address is '300.1.1.1': expected an IP address
+rest-api.cors-headers.access-control-allow-origin = wallet  zbs.rest-api.cors-headers.access-control-allow-origin is 'wallet': expected origin-from-request, *
+rest-api.cors-headers.access-control-allow-headers = ["a b"]  zbs.rest-api.cors-headers.access-control-allow-headers is ['a b']: expected a list of up to 64 names
 rest-api.bind-address = "a b"             zbs.rest-api.bind-address is 'a b'
 rest-api.blocks-request-limit = 0         zbs.rest-api.blocks-request-limit is 0
 rest-api = 5                              zbs.rest-api is 5: expected a section
@@ -233,7 +239,7 @@ def test_unknown_and_idle_keys_are_told_by_full_name(write: Writer) -> None:
     settings = write.load(
         """
         waves {
-          rest-api { prot = 1, cors-headers { } }
+          rest-api { prot = 1 }
           network { port = 6868, known-peers = [], nodename = x }
           synchronization.max-rollback = 100
           utx.allow-skip-checks = false
@@ -256,7 +262,6 @@ def test_unknown_and_idle_keys_are_told_by_full_name(write: Writer) -> None:
         "unknown setting waves.signer",
         "waves.network.known-peers has no effect yet",
         "waves.network.port has no effect yet",
-        "waves.rest-api.cors-headers has no effect yet",
         "waves.synchronization.max-rollback has no effect yet",
         "waves.utx.allow-skip-checks has no effect yet",
     ]

@@ -238,10 +238,19 @@ async def test_browsers_may_call() -> None:
     async with signer(settings(FakeNode())) as client:
         response = await client.options("/data", headers=preflight)
         assert response.status_code == 200
-        assert response.headers["access-control-allow-origin"] == "*"
-        for body in (BODY, b""):
-            response = await client.post("/data", content=body, headers=origin)
-            assert response.headers["access-control-allow-origin"] == "*"
+        assert "POST" in response.headers["access-control-allow-methods"]
+        assert "Content-Type" in response.headers["access-control-allow-headers"]
+        answers = [response]
+        answers += [
+            await client.post("/data", content=body, headers=origin)
+            for body in (BODY, b"", b"x" * 2_000_000)
+        ]
+        answers.append(await client.get("/nowhere", headers=origin))
+        assert [each.status_code for each in answers] == [200, 200, 400, 413, 404]
+        for response in answers:
+            assert response.headers["access-control-allow-origin"] == origin["origin"]
+            assert response.headers["access-control-allow-credentials"] == "true"
+            assert response.headers["vary"] == "Origin"
     async with signer(settings(FakeNode(), cors=False)) as client:
         response = await client.post("/data", content=BODY, headers=origin)
         assert "access-control-allow-origin" not in response.headers

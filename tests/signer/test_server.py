@@ -9,16 +9,16 @@ import time
 
 import httpx
 import pytest
-from starlette.applications import Starlette
 
 from soliton.errors import EnvironmentProblem
 from soliton.signer.app import SignerSettings, build_app
 from soliton.signer.settings import SERVER_LIMITS
 from soliton.web.server import RunningServer, serve
+from soliton.web.types import AsgiApplication
 from tests.signer.fakes import FakeNode, body_of, settings
 
 
-async def start(app: Starlette, port: int = 0) -> RunningServer:
+async def start(app: AsgiApplication, port: int = 0) -> RunningServer:
     return await serve(app, "127.0.0.1", port, SERVER_LIMITS, lifespan=True)
 
 

@@ -277,8 +277,11 @@ async def test_too_many_connections_are_told_so() -> None:
     running = await serve(build_app(make_context()), "127.0.0.1", 0, ServerLimits(connections=3))
     idle = [socket.create_connection(("127.0.0.1", running.port)) for _ in range(3)]
     await asyncio.sleep(0.05)
-    refused = await aside(lambda: exchange(running, b"GET /utils/time HTTP/1.1\r\nHost: x\r\n\r\n"))
+    request = b"GET /utils/time HTTP/1.1\r\nHost: x\r\nOrigin: http://a.b\r\n\r\n"
+    refused = await aside(lambda: exchange(running, request))
     assert refused.startswith(b"HTTP/1.1 503 ") and b"\r\nretry-after: 1\r\n" in refused
+    # A page of another origin may read that, too.
+    assert b"\r\naccess-control-allow-origin: http://a.b\r\n" in refused
     for plug in idle:
         plug.close()
     await asyncio.sleep(0.05)

@@ -91,19 +91,6 @@ TIMED_OUT = Raw(
 OPTIONS_OK = Raw(b"OK")
 NOT_MODIFIED = Raw(b"", APPLICATION_JSON, 304)
 
-CORS_HEADERS = (
-    (b"access-control-allow-origin", b"*"),
-    (b"access-control-allow-credentials", b"true"),
-    (b"access-control-expose-headers", b"ETag, Link, Retry-After, X-Hint"),
-)
-PREFLIGHT_HEADERS = (
-    (
-        b"access-control-allow-headers",
-        b"Authorization, Content-Type, X-Requested-With, Timestamp, Signature, X-API-Key, api_key",
-    ),
-    (b"access-control-allow-methods", b"OPTIONS, POST, PUT, GET, DELETE"),
-)
-
 logger = logging.getLogger("soliton.api")
 _FAILED = "%s %s failed"
 encode_json = msgspec.json.Encoder().encode
@@ -138,6 +125,7 @@ class Application:
     ) -> None:
         """``guarded`` are path prefixes under which nothing is said without the API key."""
         self.context = context
+        self.cors = context.cors
         self.routes = tuple(routes)
         compiled = [CompiledRoute(route, number) for number, route in enumerate(routes)]
         context.traffic.count_routes(compiled)
@@ -227,9 +215,7 @@ class Application:
     def _exchange(
         self, method: str, path: bytes, query: bytes, headers: dict[bytes, bytes], host: str
     ) -> _Exchange:
-        more: Headers = CORS_HEADERS if b"origin" in headers and self.context.cors else ()
-        if method == "OPTIONS" and more:
-            more += PREFLIGHT_HEADERS
+        more = self.cors.headers(method, headers.get(b"origin"))
         request = Request(self.context, method, headers, query, path.decode("latin-1"))
         request.client = self._client(headers, host)
         request.fair = self._fair
@@ -336,13 +322,16 @@ class Application:
         self, exchange: _Exchange, response: object, receive: Receive, send: Send
     ) -> None:
         """Wait for what is not there yet, and send it."""
-        wish, traffic = exchange.wish, self.context.traffic
+        wish, traffic, more = exchange.wish, self.context.traffic, exchange.more
         try:
             while isinstance(response, _Later):
                 response = await self._carry_on(exchange, response)
             if isinstance(response, JsonStream):
                 items = measured_items(response.items, exchange.request.charge)
                 response = replace(response, items=items)
+            if isinstance(response, Relayed):
+                # The other process has been told the origin, and has answered it.
+                more = ()
             if not isinstance(response, Raw):
                 response = await open_stream(response, self.context.turns, wish)
         except ApiError as error:
@@ -354,7 +343,7 @@ class Application:
         if isinstance(response, Raw):
             await _send_whole(response, exchange, send)
         else:
-            await send_stream(response, exchange.more, receive, send)
+            await send_stream(response, more, receive, send)
 
     async def _carry_on(self, exchange: _Exchange, later: _Later) -> object:
         # The chain may go on while the answer is made.

@@ -20,6 +20,7 @@ from soliton.api.workers import Workers
 from soliton.node.node import Node, system_clock
 from soliton.node.rest_settings import ApiLimits
 from soliton.parallel.signatures import SignatureChecker
+from soliton.web.cors import Cors
 
 
 def no_api_key(_key: str) -> bool:
@@ -36,6 +37,10 @@ def nothing_to_see() -> None:
     """For a node that writes itself."""
 
 
+EXPOSED_HEADERS = ("ETag", "Link", "Retry-After", "X-Hint")
+"""Headers of our own that pages of other origins may read."""
+OPEN = Cors(exposed=EXPOSED_HEADERS)
+"""All of them may read, and none may send an API key."""
 NO_LIMITS = ApiLimits(client_percent=0)
 """No client has a limit of its own on its requests."""
 
@@ -53,7 +58,8 @@ class ApiContext:
     """What one client may take."""
     is_api_key_hash: Callable[[str], bool] = no_api_key
     """Whether a text is the hash of the key that is in the settings."""
-    cors: bool = True
+    cors: Cors = OPEN
+    """Which pages of other origins may read the answers."""
     clock: Callable[[], int] = system_clock
     """Milliseconds of the machine's clock."""
     network_clock: Callable[[], int] = system_clock

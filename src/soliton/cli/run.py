@@ -13,14 +13,15 @@ import sys
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Final
 
-from soliton.api.context import ApiContext
+from soliton.api.context import EXPOSED_HEADERS, ApiContext
 from soliton.errors import EnvironmentProblem, InvariantBroken
 from soliton.node.mining import mine_by_schedule
 from soliton.node.node import Node
-from soliton.node.rest_settings import ApiLimits, is_local
+from soliton.node.rest_settings import ApiLimits, RestApi, is_local
 from soliton.node.settings import Settings
 from soliton.node.wallet import Wallet
 from soliton.parallel.signatures import SignatureChecker
+from soliton.web.cors import KEY_HEADERS, Cors
 
 if TYPE_CHECKING:
     from soliton.web.server import RunningService, ServerLimits
@@ -69,11 +70,27 @@ def api_context(node: Node, signatures: SignatureChecker | None = None) -> ApiCo
         is_api_key_hash=node.settings.rest_api.is_key_hash,
         scopes_of_key=node.settings.rest_api.scopes_of,
         limits=node.settings.rest_api.limits,
-        cors=node.settings.rest_api.cors,
+        cors=cors_of(node.settings.rest_api),
         clock=node.clock,
         network_clock=node.clock,
         node=node,
         signatures=signatures,
+    )
+
+
+def cors_of(settings: RestApi) -> Cors:
+    """Which pages of other origins may read a node's answers."""
+    told = settings.cors_headers
+    headers = told.headers
+    if settings.api_key_different_host:
+        headers += tuple(name for name in KEY_HEADERS if name not in headers)
+    return Cors(
+        allows=settings.cors,
+        origin=told.origin,
+        request_headers=headers,
+        methods=told.methods,
+        credentials=told.credentials,
+        exposed=EXPOSED_HEADERS,
     )
 
 

@@ -34,6 +34,11 @@ MAX_WORKERS: Final = 64
 SCOPES: Final = ("accounts", "debug", "operate", "seeds", "sign")
 """What a named key may be good for; ``docs/reference/settings.md`` says what each lets do."""
 
+ORIGIN_FROM_REQUEST: Final = "origin-from-request"
+MAX_CORS_NAMES: Final = 64
+
+_ORIGIN: Final = re.compile(r"\*|origin-from-request|[a-z][a-z0-9+.-]{0,31}://[!-~]{1,255}")
+_HEADER_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _HOST_NAME: Final = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9.-]{1,253}")
 _KEY_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _MIB: Final = 1024 * 1024
@@ -57,6 +62,23 @@ class ApiLimits(msgspec.Struct, frozen=True):
     connections_per_client: int = 128
 
 
+class CorsHeaders(msgspec.Struct, frozen=True):
+    """``rest-api.cors-headers``: what pages of other origins are told, with the reference node's
+    defaults. ``origin`` is that of the pages which may read; ``origin-from-request`` is any.
+    """
+
+    origin: str = ORIGIN_FROM_REQUEST
+    headers: tuple[str, ...] = (
+        "Authorization",
+        "Content-Type",
+        "X-Requested-With",
+        "Timestamp",
+        "Signature",
+    )
+    methods: tuple[str, ...] = ("OPTIONS", "POST", "PUT", "GET", "DELETE")
+    credentials: bool = True
+
+
 class NamedKey(msgspec.Struct, frozen=True):
     """An item of ``rest-api.api-keys``: the hash of a further key, and what it is good for."""
 
@@ -74,6 +96,7 @@ class RestApi(msgspec.Struct, frozen=True):
     api_key_hash_text: str
     cors: bool
     api_key_different_host: bool
+    cors_headers: CorsHeaders
     minimum_peers: int
     transactions_by_address_limit: int
     distribution_address_limit: int
@@ -135,6 +158,7 @@ def read(section: Section, network: Network, notes: list[str]) -> RestApi:
         api_key_hash_text=section.text("api-key-hash", ""),
         cors=section.truth("cors", True),
         api_key_different_host=section.truth("api-key-different-host", False),
+        cors_headers=_cors_headers(section.section("cors-headers")),
         minimum_peers=section.whole("minimum-peers", 0, 0, MAX_INT),
         transactions_by_address_limit=limit(
             "transactions-by-address-limit", 10_000 if network.family == "zbs" else 1_000
@@ -179,6 +203,27 @@ def is_local(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host.lower() == "localhost"
+
+
+def _cors_headers(section: Section) -> CorsHeaders:
+    default = CorsHeaders()
+    origin = section.text("access-control-allow-origin", default.origin)
+    if _ORIGIN.fullmatch(origin) is None:
+        expected = f"{ORIGIN_FROM_REQUEST}, * or an origin such as https://wallet.example"
+        section.refuse("access-control-allow-origin", expected)
+
+    def names(key: str, otherwise: tuple[str, ...]) -> tuple[str, ...]:
+        found = section.texts(key) if section.has(key) else otherwise
+        if len(found) > MAX_CORS_NAMES or not all(map(_HEADER_NAME.fullmatch, found)):
+            section.refuse(key, f"a list of up to {MAX_CORS_NAMES} names, [ … ]")
+        return found
+
+    return CorsHeaders(
+        origin=origin,
+        headers=names("access-control-allow-headers", default.headers),
+        methods=names("access-control-allow-methods", default.methods),
+        credentials=section.truth("access-control-allow-credentials", default.credentials),
+    )
 
 
 def _limits(section: Section) -> ApiLimits:

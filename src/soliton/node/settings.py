@@ -91,7 +91,6 @@ _NOT_USED_YET: Final = {
         "node-name", "nonce", "peers-broadcast-interval", "peers-data-residence-time", "port",
         "received-txs-cache-timeout", "suspension-residence-time", "traffic-logger", "upnp",
     ),
-    "rest-api": ("cors-headers",),
     "synchronization": (
         "history-replier", "invalid-blocks-storage", "max-base-target", "max-chain-length",
         "max-rollback", "micro-block-synchronizer", "processed-blocks-cache-timeout", "score-ttl",

@@ -18,8 +18,6 @@ from collections.abc import AsyncIterator
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
-from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -43,13 +41,16 @@ from soliton.signer.page import page_routes
 from soliton.signer.request import read_request
 from soliton.signer.settings import Limits, SignerSettings
 from soliton.signer.signing import sign_data, to_json
+from soliton.web.cors import CLOSED, Cors, WithCors
 
 __all__ = ["Limits", "SignerSettings", "build_app"]
 
 logger = logging.getLogger("soliton.signer")
+_METHODS = ("OPTIONS", "POST", "GET")
+_EXPOSED = ("Retry-After",)
 
 
-def build_app(settings: SignerSettings) -> Starlette:
+def build_app(settings: SignerSettings) -> WithCors:
     """The application; raises ``InputError`` for a node address that is none."""
     service = _Service(settings)
 
@@ -65,15 +66,10 @@ def build_app(settings: SignerSettings) -> Starlette:
         Route("/openapi.json", service.openapi),
         *page_routes(settings),
     ]
-    cors = Middleware(
-        CORSMiddleware, allow_origins=["*"], allow_methods=["GET", "POST"], allow_headers=["*"]
+    app = Starlette(
+        routes=routes, exception_handlers={HTTPException: _http_error}, lifespan=lifespan
     )
-    return Starlette(
-        routes=routes,
-        middleware=[cors] if settings.cors else [],
-        exception_handlers={HTTPException: _http_error},
-        lifespan=lifespan,
-    )
+    return WithCors(app, Cors(methods=_METHODS, exposed=_EXPOSED) if settings.cors else CLOSED)
 
 
 class _Service:

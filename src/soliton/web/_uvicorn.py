@@ -26,6 +26,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from soliton.errors import InvariantBroken
 from soliton.web._websockets import LimitedWebSocket
 from soliton.web.clients import LOCAL, client_key
+from soliton.web.cors import CLOSED, AnswersPages
 from soliton.web.server import BACKLOG, MAX_HEADERS, RETRY_AFTER_SECONDS, ServerLimits
 from soliton.web.tallies import CONNECTIONS, Tallies
 from soliton.web.tunnel import Tunnel, TunnelledWebSocket
@@ -71,12 +72,13 @@ _FAULTS_OF_CLIENTS = frozenset(
 class _Shared:
     """What all connections of one server share."""
 
-    __slots__ = ("_common", "_lines", "_open", "limits", "quick")
+    __slots__ = ("_common", "_cors", "_lines", "_open", "limits", "quick")
 
     def __init__(self, limits: ServerLimits, app: AsgiApplication, tallies: Tallies) -> None:
         self.limits = limits
         known: object = app
         self.quick = known.answer_at_once if isinstance(known, QuickApplication) else None
+        self._cors = known.cors if isinstance(known, AnswersPages) else CLOSED
         self._common: list[tuple[bytes, bytes]] = []
         self._lines = b""
         self._open = tallies.counts(CONNECTIONS)
@@ -104,12 +106,14 @@ class _Shared:
             self._lines = b"".join(b"%s: %s\r\n" % header for header in common)
         return self._lines
 
-
-async def _overloaded(_scope: Scope, _receive: Receive, send: Send) -> None:
-    """The answer while there are too many connections."""
-    headers = [*_OVERLOADED.headers, (b"connection", b"close")]
-    await send({"type": "http.response.start", "status": _OVERLOADED.status, "headers": headers})
-    await send({"type": "http.response.body", "body": _OVERLOADED.body})
+    async def overloaded(self, scope: Scope, _receive: Receive, send: Send) -> None:
+        """The answer while there are too many connections."""
+        origin = dict(cast("list[tuple[bytes, bytes]]", scope["headers"])).get(b"origin")
+        pages = self._cors.headers(cast("str", scope["method"]), origin)
+        headers = [*_OVERLOADED.headers, *pages, (b"connection", b"close")]
+        status = _OVERLOADED.status
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": _OVERLOADED.body})
 
 
 class _Pending:
@@ -356,7 +360,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_message_begin()
         self.url, self.headers, self.expect_100_continue = url, headers, expects
         self.scope["headers"] = headers
-        chosen = _overloaded if self._is_too_many() else app
+        chosen = self._shared.overloaded if self._is_too_many() else app
         usual, self.app = self.app, cast("ASGI3Application", chosen)
         try:
             super().on_headers_complete()

@@ -324,6 +324,37 @@ async def test_headers_of_all_answers(tmp_path: Path, cors: bool) -> None:
     assert {reply.header(b"matcher-http-server") for reply in replies} == {b"ours, the best"}
 
 
+@pytest.mark.parametrize("different_host", [False, True])
+async def test_pages_of_other_origins(tmp_path: Path, different_host: bool) -> None:
+    """Each header once, whichever way an answer came; kept answers, too, are for who asks now."""
+    api = RestApi(api_key_different_host=different_host, max_body_bytes=1_000)
+    async with pair(FakeCore(rest_api=api), FakeCore(rest_api=api), tmp_path) as both:
+        await both.same(place(sell(BOB, 10**8, 10**8)))
+        for origin in ("https://wallet.example", "http://localhost:3000"):
+            page = {"origin": origin}
+            asked = [
+                *(request(f"GET {line}", page) for line in (BOOK, BOOK, "/matcher", "/nowhere")),
+                request("OPTIONS /matcher", page),
+                placing(b"x", page),
+                placing(b"x" * 2_000, page),
+            ]
+            replies = [await both.same(each) for each in asked]
+            assert [each.status for each in replies] == [200, 200, 200, 404, 200, 400, 413]
+            for reply in replies:
+                told = sorted(each for each in reply.headers if each[0].startswith(b"access-co"))
+                assert told[0] == (b"access-control-allow-credentials", b"true")
+                assert [value for name, value in told if name.endswith(b"-origin")] == [
+                    origin.encode()
+                ]
+                assert len({name for name, _ in told}) == len(told)
+                assert reply.header(b"vary") == b"Origin"
+            names = replies[4].header(b"access-control-allow-headers")
+            assert names is not None and (b"X-API-Key" in names) is different_host
+        # Others are answered as by the reference.
+        plain = await both.same(request(f"GET {BOOK}"))
+        assert plain.header(b"access-control-allow-origin") == b"*"
+
+
 async def test_answers_stay_in_the_order_of_requests(both: Pair) -> None:
     """One connection, nothing waited for: orders go one way and the rest another."""
     line = request("GET /matcher/orderbook", {"connection": "close"})

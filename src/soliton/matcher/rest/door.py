@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol, cast
 
 from soliton.matcher.rest.answers import BODY_TOO_SLOW, TEXT, TOO_LARGE, Answer
@@ -20,6 +21,7 @@ from soliton.parallel.signatures import told
 from soliton.web.bodies import BodyTooLongError, ClientGoneError, read_body
 from soliton.web.budgets import Budgets
 from soliton.web.clients import LOCAL, client_key
+from soliton.web.cors import CLOSED, KEY_HEADERS, REQUEST_HEADERS, Cors, with_cors
 from soliton.web.tallies import Tallies
 from soliton.web.types import (
     AsgiApplication,
@@ -38,7 +40,7 @@ REQUESTS, OVER_LIMIT, FAILURES = range(3)
 """What all processes of a matcher count together, as numbers of their tallies."""
 _SLOW_BODY_SECONDS: Final = 20.0
 _LENGTH_DIGITS: Final = 9
-_PREFLIGHT_HEADERS: Final = b"Authorization, Content-Type, X-Requested-With, Timestamp, Signature"
+_EXPOSED: Final = ("Retry-After", "matcher-http-server")
 _TOO_MANY_STATUS: Final = 429
 _TOO_MANY: Final = b"This client has sent more requests than it may; see Retry-After."
 _WITH_BODY: Final = ("POST", "PUT", "DELETE")
@@ -93,7 +95,8 @@ class Door:
             per_second, burst = api.limits.requests_per_second, api.limits.burst
             self._budgets = Budgets(per_second, burst, tallies)
         self._limits_local = api.limits.local_clients
-        self._common, self._preflight = _headers(api, server_name)
+        self.cors = _cors(api)
+        self._common, self._preflight = _headers(self.cors, server_name)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; nothing but a cancellation ever leaves here."""
@@ -118,7 +121,7 @@ class Door:
             else:
                 asked = Asked(method, path, query, headers, body, host)
                 whole = await _all_of(self._responder.respond(asked))
-        await _send(whole, send)
+        await _send(self._for_page(whole, method, headers.get(b"origin")), send)
 
     def answer_at_once(
         self,
@@ -130,12 +133,40 @@ class Door:
         host: str,
     ) -> SomeAnswer:
         """The answer to a request that is all there."""
-        refusal = self._over_limit(host, method)
-        if refusal is not None:
-            return refusal
-        if len(body) > self._max_body_bytes:
-            return self.whole(TOO_LARGE, method)
-        return self._responder.respond(Asked(method, path, query, headers, body, host))
+        answer: SomeAnswer | None = self._over_limit(host, method)
+        if answer is None and len(body) > self._max_body_bytes:
+            answer = self.whole(TOO_LARGE, method)
+        if answer is None:
+            answer = self._responder.respond(Asked(method, path, query, headers, body, host))
+        origin = headers.get(b"origin")
+        if origin is None:
+            return answer
+        if isinstance(answer, WholeAnswer):
+            return self._for_page(answer, method, origin)
+        return self._later_for_page(answer, method, origin)
+
+    def _later_for_page(
+        self, answer: SoonAnswer | LaterAnswer, method: str, origin: bytes
+    ) -> SomeAnswer:
+        """The same, once it is there."""
+        if isinstance(answer, SoonAnswer):
+            begin = answer.begin
+
+            def told(tell: Callable[[WholeAnswer], None]) -> None:
+                begin(lambda whole: tell(self._for_page(whole, method, origin)))
+
+            return SoonAnswer(told)
+
+        async def later() -> WholeAnswer:
+            return self._for_page(await answer, method, origin)
+
+        return later()
+
+    def _for_page(self, answer: WholeAnswer, method: str, origin: bytes | None) -> WholeAnswer:
+        """The answer as a page of this origin may read it. An answer may be kept for many."""
+        if origin is None or not self.cors.allows:
+            return answer
+        return answer._replace(headers=with_cors(answer.headers, self.cors, method, origin))
 
     def whole(self, answer: Answer, method: str) -> WholeAnswer:
         """The answer with all of its headers."""
@@ -199,22 +230,21 @@ class Door:
             return BODY_TOO_SLOW
 
 
-def _headers(api: RestApi, server_name: str) -> tuple[Headers, Headers]:
-    """The headers of every answer, and of those to ``OPTIONS``."""
-    common: Headers = ((b"matcher-http-server", server_name.encode("latin-1", "replace")),)
+def _cors(api: RestApi) -> Cors:
+    """Which pages of other origins may read answers."""
     if not api.cors:
+        return CLOSED
+    more = (*KEY_HEADERS, "X-User-Public-Key") if api.api_key_different_host else ()
+    return Cors(request_headers=REQUEST_HEADERS + more, exposed=_EXPOSED)
+
+
+def _headers(cors: Cors, server_name: str) -> tuple[Headers, Headers]:
+    """The headers of every answer, and of those to ``OPTIONS``; who names an origin hears it."""
+    common: Headers = ((b"matcher-http-server", server_name.encode("latin-1", "replace")),)
+    if not cors.allows:
         return common, common
-    common = (*common, (b"access-control-allow-origin", b"*"))
-    names = _PREFLIGHT_HEADERS
-    if api.api_key_different_host:
-        names += b", X-API-Key, api_key, X-User-Public-Key"
-    preflight = (
-        *common,
-        (b"access-control-allow-credentials", b"true"),
-        (b"access-control-allow-headers", names),
-        (b"access-control-allow-methods", b"OPTIONS, POST, PUT, GET, DELETE"),
-    )
-    return common, preflight
+    common = (*common, (b"access-control-allow-origin", b"*"), *cors.always)
+    return common, (*common, (b"access-control-allow-credentials", b"true"), *cors.preflight)
 
 
 async def _all_of(answer: SomeAnswer) -> WholeAnswer:

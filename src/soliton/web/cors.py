@@ -1,0 +1,148 @@
+"""What browsers are told about pages of other origins (CORS).
+
+What lives here: the headers that let such a page read an answer, for all services alike. What does
+not: reading settings, and who adds them to which answers (the applications; ``WithCors`` for those
+that have no way of their own).
+
+An origin is echoed rather than answered with ``*``: clients of the ecosystem send every request
+with credentials, and browsers then take no ``*``. So answers differ by origin, and say so to caches
+(``Vary``). ``null``, the origin of files and sandboxes, is no origin that one could trust: those
+get no headers, as from the reference node.
+
+Source: the Fetch standard, ``fetch.spec.whatwg.org``, "CORS protocol"; wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/api/http/CompositeHttpService.scala``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Final, Protocol, cast, runtime_checkable
+
+from soliton.web.types import AsgiApplication, Headers, Message, Receive, Scope, Send
+
+FROM_REQUEST: Final = "origin-from-request"
+"""As an allowed origin: any page's."""
+ANY: Final = "*"
+"""The same for requests without credentials only."""
+KEY_HEADERS: Final = ("X-API-Key", "api_key")
+"""Pages of other origins may send these only where the settings let them."""
+REQUEST_HEADERS: Final = (
+    "Authorization",
+    "Content-Type",
+    "X-Requested-With",
+    "Timestamp",
+    "Signature",
+)
+METHODS: Final = ("OPTIONS", "POST", "PUT", "GET", "DELETE")
+MAX_ORIGIN_BYTES: Final = 512
+"""A host name has at most 253 characters."""
+
+_ORIGIN: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://[!-~]+")
+VARY: Final = (b"vary", b"Origin")
+_ORIGIN_NAME: Final = b"access-control-allow-origin"
+_CREDENTIALS: Final = (b"access-control-allow-credentials", b"true")
+_OPTIONS: Final = "OPTIONS"
+
+
+def _listed(names: tuple[str, ...]) -> bytes:
+    return ", ".join(names).encode("latin-1", "replace")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cors:
+    """Which pages may read answers, and what they may send; ``exposed`` are headers of answers."""
+
+    allows: bool = True
+    origin: str = FROM_REQUEST
+    request_headers: tuple[str, ...] = REQUEST_HEADERS
+    methods: tuple[str, ...] = METHODS
+    credentials: bool = True
+    exposed: tuple[str, ...] = ()
+    always: Headers = field(init=False)
+    """The headers of answers to requests without an origin, too: caches may keep those."""
+    preflight: Headers = field(init=False)
+    """What a page may send."""
+    _more: Headers = field(init=False)
+
+    def __post_init__(self) -> None:
+        more: Headers = (_CREDENTIALS,) if self.credentials else ()
+        if self.exposed:
+            more += ((b"access-control-expose-headers", _listed(self.exposed)),)
+        preflight = (
+            (b"access-control-allow-headers", _listed(self.request_headers)),
+            (b"access-control-allow-methods", _listed(self.methods)),
+        )
+        object.__setattr__(self, "always", (VARY,) if self.allows else ())
+        object.__setattr__(self, "_more", more)
+        object.__setattr__(self, "preflight", preflight)
+
+    def headers(self, method: str, origin: bytes | None) -> Headers:
+        """What an answer says to a request by this method from this origin."""
+        if origin is None or not self.allows:
+            return self.always
+        allowed = self._allowed(origin)
+        if allowed is None:
+            return self.always
+        found = ((_ORIGIN_NAME, allowed), *self._more, VARY)
+        return found + self.preflight if method == _OPTIONS else found
+
+    def _allowed(self, origin: bytes) -> bytes | None:
+        origin = origin.partition(b" ")[0]
+        if len(origin) > MAX_ORIGIN_BYTES or _ORIGIN.fullmatch(origin) is None:
+            return None
+        return origin if self.origin == FROM_REQUEST else self.origin.encode("latin-1", "replace")
+
+
+CLOSED: Final = Cors(allows=False)
+"""Pages of other origins read nothing."""
+
+
+def with_cors(headers: Headers, cors: Cors, method: str, origin: bytes | None) -> Headers:
+    """The headers of an answer with these; what the answer said itself about them is left out."""
+    told = (*headers, *cors.headers(method, origin))
+    own = {name for name, _ in told[len(headers) :]}
+    return (*(each for each in headers if each[0] not in own), *told[len(headers) :])
+
+
+@runtime_checkable
+class AnswersPages(Protocol):
+    """An application that says what pages of other origins may do; its server, which refuses some
+    requests itself, then says the same.
+    """
+
+    cors: Cors
+
+
+class WithCors:
+    """An ASGI application whose answers all carry these headers, and that answers preflights."""
+
+    def __init__(self, app: AsgiApplication, cors: Cors) -> None:
+        self._app = app
+        self.cors = cors
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        method = cast("str", scope["method"])
+        origin = dict(cast("list[tuple[bytes, bytes]]", scope["headers"])).get(b"origin")
+
+        async def told(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                own = tuple(cast("list[tuple[bytes, bytes]]", message["headers"]))
+                message["headers"] = list(with_cors(own, self.cors, method, origin))
+            await send(message)
+
+        if method == _OPTIONS and self.cors.allows:
+            start = {"type": "http.response.start", "status": 200, "headers": [_TEXT, _OK_LENGTH]}
+            await told(start)
+            await told({"type": "http.response.body", "body": _OK})
+            return
+        await self._app(scope, receive, told)
+
+
+_OK: Final = b"OK"
+_OK_LENGTH: Final = (b"content-length", b"%d" % len(_OK))
+_TEXT: Final = (b"content-type", b"text/plain")
