@@ -34,6 +34,7 @@ from soliton.storage import environment, indexes
 from soliton.storage.blocks import NewBlock, NewTransaction
 from soliton.storage.directories import stored_network
 from soliton.storage.errors import RollbackTooDeep, StorageProblem, WrongStore
+from soliton.storage.indexes import minimum_balance, minimum_effective_balance
 from soliton.storage.layout import BlockMeta
 from soliton.storage.store import Store
 from tests.chain.strategies import data_values, unicode_texts
@@ -247,8 +248,8 @@ def check_histories(store: Store, items: list[NewBlock]) -> None:
         for bottom in range(1, 6):
             for top in range(bottom, 6):
                 heights = slice(bottom - 1, top)
-                assert store.minimum_balance(address, bottom, top) == min(own[heights])
-                found = store.minimum_effective_balance(address, bottom, top)
+                assert minimum_balance(store, address, bottom, top) == min(own[heights])
+                found = minimum_effective_balance(store, address, bottom, top)
                 assert found == min(effective[heights])
 
 

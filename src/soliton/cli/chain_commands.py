@@ -93,7 +93,7 @@ def run_export(
     to_height: int | None,
 ) -> None:
     """Write blocks to a file that takes its name only when it is complete."""
-    with open_chain(_existing(config, network, data_dir), writing=False) as chain:
+    with open_chain(existing(config, network, data_dir), writing=False) as chain:
         last = chain.height if to_height is None else min(to_height, chain.height)
         unfinished = path.with_name(path.name + ".part")
         try:
@@ -113,7 +113,7 @@ def run_rollback(
     config: Path | None, network: str | None, data_dir: Path | None, to_height: int
 ) -> None:
     """Remove blocks and print where the chain stands then."""
-    with open_chain(_existing(config, network, data_dir), writing=True) as chain:
+    with open_chain(existing(config, network, data_dir), writing=True) as chain:
         if to_height > chain.height:
             raise UsageProblem(f"the chain is at height {chain.height}, below {to_height}")
         chain.rollback(to_height)
@@ -124,14 +124,14 @@ def run_state_hash(
     config: Path | None, network: str | None, data_dir: Path | None, height: int
 ) -> None:
     """Print the state hashes of a block as the REST interface gives them."""
-    with open_chain(_existing(config, network, data_dir), writing=False) as chain:
+    with open_chain(existing(config, network, data_dir), writing=False) as chain:
         if height > chain.height:
             raise UsageProblem(f"the chain is at height {chain.height}, below {height}")
         answer = state_hash_json(chain, height)
         click.echo(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())
 
 
-def _existing(config: Path | None, network: str | None, data_dir: Path | None) -> Settings:
+def existing(config: Path | None, network: str | None, data_dir: Path | None) -> Settings:
     """The settings for a chain that exists: its store tells the network where nobody else does."""
     settings = load_settings(config, network, data_dir=data_dir)
     found = stored_network(settings.data_directory)

@@ -118,6 +118,20 @@ def state_hash(
 
 
 @cli.command()
+@_NETWORK
+@_CONFIG
+@_DATA_DIR
+def verify(network: str | None, config: Path | None, data_dir: Path | None) -> None:
+    """Check the store in the data directory: every block, every record.
+
+    Ends with code 1 at the first damage, and says what to do. A node may run meanwhile.
+    """
+    from soliton.cli.verify import run_verify
+
+    run_verify(config, network, data_dir)
+
+
+@cli.command()
 @_CONFIG
 @_NETWORK
 @_DATA_DIR

@@ -30,7 +30,6 @@ from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.consensus import pos, rewards
 from soliton.consensus.header_check import ConsensusError, HeaderRules, Parent, check_header
-from soliton.errors import InvariantBroken
 from soliton.ledger import patches
 from soliton.ledger.apply import (
     AppliedBlock,
@@ -52,8 +51,10 @@ from soliton.node.chain_view import StoredChain
 from soliton.node.events import BlockAppended, BlockExtended, ChainEvent, RolledBack
 from soliton.node.metas import approved_features, grown_meta, meta_of
 from soliton.storage.blocks import NewBlock, NewTransaction
-from soliton.storage.errors import StorageProblem
-from soliton.storage.layout import BlockMeta, TransactionLocation
+from soliton.storage.damage import UNREADABLE, unreadable
+from soliton.storage.errors import DamagedStore, StorageProblem
+from soliton.storage.indexes import minimum_effective_balance
+from soliton.storage.layout import BLOCK, BlockMeta, TransactionLocation, height_key
 from soliton.storage.store import Store
 
 HIT_SOURCE_DEPTH: Final = 100
@@ -133,7 +134,10 @@ class Chain:
         data = self.store.block_data(height)
         if data is None:
             raise KeyError(height)
-        return blocks.decode(data, self.network.chain_id)
+        try:
+            return blocks.decode(data, self.network.chain_id)
+        except UNREADABLE as error:
+            raise unreadable(height_key(BLOCK, height), error) from error
 
     def height_of(self, block_id: bytes) -> int | None:
         """The height of the block with this id, which may be that of an earlier form of the last
@@ -171,16 +175,15 @@ class Chain:
         height, offset, length = location.height, location.offset, location.length
         found = self.store.block_piece(height, offset, length)
         if found is None:
-            raise InvariantBroken(f"block {height} of an indexed transaction is missing")
+            raise DamagedStore(f"block {height} of an indexed transaction is missing")
         first_byte, piece = found
         legacy = first_byte < blocks.PROTOBUF_VERSION
         decode = codec.decode_legacy if legacy else codec.decode_own
-        return FoundTransaction(
-            decode(piece, self.network.chain_id),
-            location.height,
-            location.status,
-            location.complexity,
-        )
+        try:
+            transaction = decode(piece, self.network.chain_id)
+        except UNREADABLE as error:
+            raise unreadable(height_key(BLOCK, height), error) from error
+        return FoundTransaction(transaction, height, location.status, location.complexity)
 
     def generating_balance(self, address: Address, height: int | None = None) -> int:
         """The balance in wavelets with which an account mines on top of the block at ``height``.
@@ -194,7 +197,7 @@ class Chain:
             bottom <= banned <= at for banned in self.store.get(BANS, address)
         ):
             return 0
-        return self.store.minimum_effective_balance(address, bottom, at)
+        return minimum_effective_balance(self.store, address, bottom, at)
 
     # --- what the rules need to know --------------------------------------------------------------
 

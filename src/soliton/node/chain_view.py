@@ -19,6 +19,7 @@ from soliton.consensus.rewards import Shares, shares
 from soliton.ledger.context import PastTransaction
 from soliton.ledger.state import BANS, Status
 from soliton.ride.environment import BlockInfo
+from soliton.storage.indexes import minimum_effective_balance
 
 if TYPE_CHECKING:
     from soliton.node.chain import Chain
@@ -94,7 +95,7 @@ class StoredChain:
         ):
             return 0
         top = max(bottom, height - 1)
-        return chain.store.minimum_effective_balance(address, bottom, top)
+        return minimum_effective_balance(chain.store, address, bottom, top)
 
     def has_data(self, address: Address, /) -> bool:
         """Whether an account ever had an entry in its data storage."""

@@ -13,7 +13,10 @@ from pathlib import Path
 import lmdb
 
 from soliton.storage import layout
-from soliton.storage.errors import StorageProblem, StoreInUse
+from soliton.storage.damage import unreadable
+from soliton.storage.environment import typed
+from soliton.storage.errors import StoreInUse
+from soliton.storage.pages import DATA_NAME, check_length
 
 
 def lock_file(path: Path) -> int | None:
@@ -37,16 +40,23 @@ def take_ownership(directory: Path) -> int:
     return descriptor
 
 
+def decode_network(name: bytes) -> str:
+    """The network's name that a store has of itself; raises ``DamagedStore``."""
+    try:
+        return name.decode()
+    except UnicodeDecodeError as error:
+        raise unreadable(layout.NETWORK, error) from error
+
+
 def stored_network(directory: Path) -> str | None:
     """The network whose chain is in a directory, ``None`` where there is none."""
-    if not (directory / "data.mdb").exists():
-        return None
-    try:
+    with typed(directory, "read"):
+        if not (directory / DATA_NAME).exists():
+            return None
+        check_length(directory, mend=False)
         with (
             lmdb.open(str(directory), readonly=True, lock=False) as environment,
             environment.begin() as transaction,
         ):
             name: bytes | None = transaction.get(layout.NETWORK)
-    except lmdb.Error as error:
-        raise StorageProblem(f"cannot read the store in {directory}: {error}") from error
-    return None if name is None else name.decode()
+    return None if name is None else decode_network(name)

@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 import lmdb
 
+from soliton.storage.damage import DATABASE_DAMAGE
 from soliton.storage.errors import DamagedStore, StorageProblem, StoreBusy, StoreFull
+from soliton.storage.pages import check_length
 
 if TYPE_CHECKING:
     from soliton.storage.store import Store
@@ -39,17 +41,11 @@ _SLOT_BYTES: Final = 64
 """What LMDB takes for each of them; the first ones are its head."""
 _NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NO_SPACE_WORDS: Final = tuple(os.strerror(number) for number in _NO_SPACE)
-_DAMAGE: Final = (
-    lmdb.CorruptedError,
-    lmdb.PageNotFoundError,
-    lmdb.InvalidError,
-    lmdb.VersionMismatchError,
-    lmdb.BadChecksumError,
-)
 
 
 def open_environment(directory: Path, *, durable: bool, exclusive: bool) -> lmdb.Environment:
     """The database of a directory, made where there is none; raises as LMDB and the system do."""
+    check_length(directory, mend=exclusive)
     if exclusive:
         _reserve(directory / "lock.mdb")
     environment = lmdb.open(
@@ -165,7 +161,7 @@ def problem_of(error: Exception, directory: Path, doing: str) -> StorageProblem:
         return StoreFull(f"no space left in {directory}: the store cannot be {doing} ({error})")
     if isinstance(error, lmdb.ReadersFullError):
         return StoreBusy(f"too many read the store in {directory} at the same time")
-    if isinstance(error, _DAMAGE):
+    if isinstance(error, DATABASE_DAMAGE):
         return DamagedStore(f"{directory} cannot be {doing} ({error})")
     return StorageProblem(f"the store in {directory} cannot be {doing}: {error}")
 

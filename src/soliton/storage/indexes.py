@@ -15,6 +15,7 @@ from soliton.chain.values import AssetId
 from soliton.ledger.state import ALIASES, ASSET_BALANCES, ASSETS, LEASE_INFO, Table
 from soliton.storage import layout
 from soliton.storage.blocks import NewBlock
+from soliton.storage.damage import readable
 from soliton.storage.layout import height_key
 
 K = TypeVar("K")
@@ -40,6 +41,15 @@ class Records(Protocol):
 
     def scan_back(self, prefix: bytes, before: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         """Keys and values under a prefix, in falling key order, from below ``before`` on."""
+
+
+class Histories(Protocol):
+    """Read access to the histories of balances."""
+
+    def balance_history(self, address: Address, top: int) -> Iterator[tuple[int, int, int]]:
+        """Height, own balance and effective balance at every change up to ``top``, the newest
+        first.
+        """
 
 
 def index_records(block: NewBlock, state: Records) -> Iterator[tuple[bytes, bytes]]:
@@ -82,6 +92,7 @@ def _asset_records(block: NewBlock, state: Records) -> Iterator[tuple[bytes, byt
                 yield layout.ADDRESS_NFT + address + place + asset_id, b""
 
 
+@readable(layout.ADDRESS_ALIAS)
 def aliases_of(store: Records, address: Address) -> Iterator[str]:
     """The aliases of an account, the newest first; sees what is flushed."""
     for _, name in store.scan_back(layout.ADDRESS_ALIAS + address):
@@ -102,6 +113,7 @@ def leases_of(
         yield key[len(prefix) :], lease_id
 
 
+@readable(layout.ROWS[ASSET_BALANCES].prefix)
 def asset_balances(
     store: Records, address: Address, after: AssetId | None = None
 ) -> Iterator[tuple[AssetId, int]]:
@@ -116,6 +128,7 @@ def asset_balances(
         yield layout.decode_asset_balance_key(key)[1], decode(raw)
 
 
+@readable(layout.ADDRESS_TRANSACTION)
 def address_transactions(
     store: Records,
     address: Address,
@@ -136,6 +149,7 @@ def address_transactions(
         yield *_PLACE.unpack_from(key, len(prefix)), name
 
 
+@readable(layout.ADDRESS_NFT)
 def nfts(
     store: Records,
     address: Address,
@@ -170,6 +184,7 @@ def asset_distribution(
             yield address, balance
 
 
+@readable(layout.HISTORY)
 def distribution(
     store: Records, height: int, after: Address | None = None
 ) -> Iterator[tuple[Address, int]]:
@@ -189,6 +204,33 @@ def asset_balance_at(store: Records, address: Address, asset_id: AssetId, height
     for _, raw in store.scan_back(prefix, end[len(prefix) :]):
         return int.from_bytes(raw, "big", signed=True)
     return 0
+
+
+def minimum_effective_balance(store: Histories, address: Address, bottom: int, top: int) -> int:
+    """The smallest effective balance of an account after the blocks ``bottom`` to ``top``, in
+    wavelets.
+    """
+    history = store.balance_history(address, top)
+    return _smallest(((height, effective) for height, _, effective in history), bottom)
+
+
+def minimum_balance(store: Histories, address: Address, bottom: int, top: int) -> int:
+    """The smallest own balance of an account after the blocks ``bottom`` to ``top``, in
+    wavelets.
+    """
+    history = store.balance_history(address, top)
+    return _smallest(((height, balance) for height, balance, _ in history), bottom)
+
+
+def _smallest(balances: Iterator[tuple[int, int]], bottom: int) -> int:
+    """Of balances by height, the newest first, the smallest one since ``bottom``."""
+    smallest: int | None = None
+    for height, balance in balances:
+        smallest = balance if smallest is None else min(smallest, balance)
+        if height <= bottom:
+            return smallest
+    # Before its first change the account had nothing.
+    return min(0, smallest or 0)
 
 
 def _last_values(

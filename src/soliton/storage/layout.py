@@ -98,6 +98,41 @@ TIP: Final = b"!tip"
 NETWORK: Final = b"!network"
 VERSION: Final = b"!layout"
 
+KINDS: Final = {
+    b"W": "a balance",
+    b"A": "a balance of an asset",
+    b"L": "an account's leases",
+    b"D": "an entry of an account's data",
+    b"I": "an asset",
+    b"S": "a sponsorship",
+    b"N": "an alias",
+    b"V": "an asset's quantity",
+    b"M": "an asset's name",
+    b"C": "an asset's script",
+    b"E": "the short id of an asset",
+    b"P": "an account's script",
+    b"l": "a lease",
+    b"s": "the state of a lease",
+    b"O": "the fills of an order",
+    b"F": "an approved feature",
+    b"X": "the challenges of an account",
+    b"h": "the history of a balance",
+    b"b": "the bytes of a block",
+    b"m": "what is known about a block",
+    b"i": "the height of a block",
+    b"t": "the place of a transaction",
+    b"a": "an account's transaction",
+    b"z": "what a transaction wrote",
+    b"r": "what a called dApp did",
+    b"n": "an account's alias",
+    b"k": "an account's lease",
+    b"f": "an account's NFT",
+    b"d": "the history of an asset's balance",
+    b"u": "what a block replaced",
+    b"!": "a fact about the store itself",
+}
+"""What the kinds of records are, for messages: by prefix."""
+
 LOCATION: Final = struct.Struct(">IHIIBI")
 HISTORY_VALUE: Final = struct.Struct(">qqq")
 _I64: Final = struct.Struct(">q")
@@ -312,6 +347,11 @@ class TransactionLocation(msgspec.Struct, frozen=True, gc=False):
     length: int
     status: int
     complexity: int
+
+
+def decode_location(raw: bytes) -> TransactionLocation:
+    """The place of a transaction from its record."""
+    return TransactionLocation(*LOCATION.unpack(raw))
 
 
 UndoRecord = list[tuple[bytes, bytes | None]]

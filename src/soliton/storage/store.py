@@ -25,7 +25,8 @@ from soliton.ledger.state import APPROVALS, DATA, Changes, Table
 from soliton.storage import layout
 from soliton.storage.block_records import put_history, put_transactions
 from soliton.storage.blocks import NewBlock
-from soliton.storage.directories import take_ownership
+from soliton.storage.damage import UNREADABLE, kind_of, readable, unreadable
+from soliton.storage.directories import decode_network, take_ownership
 from soliton.storage.environment import (
     NOTHING,
     Snapshots,
@@ -121,8 +122,9 @@ class Store:
             self._pending[layout.NETWORK] = network.encode()
             self._pending[layout.VERSION] = bytes((layout.LAYOUT_VERSION,))
             return
-        if found.decode() != network:
-            raise WrongStore(f"{directory} holds the chain {found.decode()}, not {network}")
+        name = decode_network(found)
+        if name != network:
+            raise WrongStore(f"{directory} holds the chain {name}, not {network}")
         if self._raw(layout.VERSION) != bytes((layout.LAYOUT_VERSION,)):
             raise WrongStore(f"{directory} was written by another version; import the chain anew")
 
@@ -187,8 +189,29 @@ class Store:
     def _raw(self, key: bytes) -> bytes | None:
         if key in self._pending:
             return self._pending[key]
-        value: bytes | None = self._read.get(key)
+        try:
+            value: bytes | None = self._read.get(key)
+        except lmdb.Error as error:
+            raise unreadable(key, error) from error
         return value
+
+    def _decoded(self, key: bytes, decode: Callable[[bytes], V]) -> V | None:
+        raw = self._raw(key)
+        if raw is None:
+            return None
+        try:
+            return decode(raw)
+        except UNREADABLE as error:
+            raise unreadable(key, error) from error
+
+    def _needed(self, prefix: bytes, height: int) -> bytes | None:
+        """A record that there has to be at each height of the chain; ``None`` beyond it."""
+        if not 0 < height <= self.height:
+            return None
+        raw = self._raw(height_key(prefix, height))
+        if raw is None:
+            raise DamagedStore(f"{kind_of(prefix)} at height {height} is missing")
+        return raw
 
     def _tip(self) -> int:
         return int.from_bytes(self._raw(layout.TIP) or b"", "big")
@@ -199,7 +222,10 @@ class Store:
         raw = self._raw(row.prefix + row.key(key))
         if raw is None:
             return table.default
-        value: V = row.decode(raw)
+        try:
+            value: V = row.decode(raw)
+        except UNREADABLE as error:
+            raise unreadable(row.prefix + row.key(key), error) from error
         return value
 
     def used_bytes(self) -> int:
@@ -217,12 +243,11 @@ class Store:
         """Where a transaction is on the chain."""
         if len(transaction_id) > _MAX_ID_BYTES:
             return None
-        raw = self._raw(layout.TRANSACTION + transaction_id)
-        return None if raw is None else TransactionLocation(*layout.LOCATION.unpack(raw))
+        return self._decoded(layout.TRANSACTION + transaction_id, layout.decode_location)
 
     def block_data(self, height: int) -> bytes | None:
         """The bytes of the block at a height."""
-        return self._raw(height_key(layout.BLOCK, height)) if 0 < height <= self.height else None
+        return self._needed(layout.BLOCK, height)
 
     def block_piece(self, height: int, offset: int, length: int) -> tuple[int, bytes] | None:
         """The first byte of the block at a height, and ``length`` bytes from ``offset`` on.
@@ -230,15 +255,17 @@ class Store:
         Of a long block a short piece costs no more than of a short one.
         """
         key = height_key(layout.BLOCK, height)
-        found = self._pending[key] if key in self._pending else self._views.get(key)
+        try:
+            found = self._pending[key] if key in self._pending else self._views.get(key)
+        except lmdb.Error as error:
+            raise unreadable(key, error) from error
         return None if found is None else (found[0], bytes(found[offset : offset + length]))
 
     def meta(self, height: int) -> BlockMeta | None:
         """What is known about the block at a height."""
-        if not 0 < height <= self.height:
+        if self._needed(layout.META, height) is None:
             return None
-        raw = self._raw(height_key(layout.META, height))
-        return None if raw is None else layout.decode_meta(raw)
+        return self._decoded(height_key(layout.META, height), layout.decode_meta)
 
     def height_of(self, block_id: bytes) -> int | None:
         """The height of the block with this id."""
@@ -247,20 +274,7 @@ class Store:
         raw = self._raw(layout.BLOCK_HEIGHT + block_id)
         return None if raw is None else int.from_bytes(raw, "big")
 
-    def minimum_effective_balance(self, address: Address, bottom: int, top: int) -> int:
-        """The smallest effective balance of an account after the blocks ``bottom`` to ``top``, in
-        wavelets.
-        """
-        history = self.balance_history(address, top)
-        return _smallest(((height, effective) for height, _, effective in history), bottom)
-
-    def minimum_balance(self, address: Address, bottom: int, top: int) -> int:
-        """The smallest own balance of an account after the blocks ``bottom`` to ``top``, in
-        wavelets.
-        """
-        history = self.balance_history(address, top)
-        return _smallest(((height, balance) for height, balance, _ in history), bottom)
-
+    @readable(layout.HISTORY)
     def balance_history(self, address: Address, top: int) -> Iterator[tuple[int, int, int]]:
         """Height, own balance and effective balance at every change up to ``top``, the newest
         first.
@@ -271,15 +285,11 @@ class Store:
                 if raw is not None:
                     yield height, *_history_value(raw)
         prefix = layout.HISTORY + address
-        with self._read.cursor() as cursor:
-            found = cursor.set_range(history_key(address, top + 1))
-            found = cursor.prev() if found else cursor.last()
-            while found and cursor.key().startswith(prefix):
-                key = cursor.key()
-                if key not in self._pending:
-                    yield int.from_bytes(key[len(prefix) :], "big"), *_history_value(cursor.value())
-                found = cursor.prev()
+        for key, raw in self.scan_back(prefix, (top + 1).to_bytes(4, "big")):
+            if key not in self._pending:
+                yield int.from_bytes(key[len(prefix) :], "big"), *_history_value(raw)
 
+    @readable(layout.ROWS[DATA].prefix)
     def data_entries(self, address: Address, after: str | None = None) -> Iterator[tuple[str, Any]]:
         """An account's data entries in key order, deleted ones left out; sees what is flushed.
 
@@ -301,24 +311,27 @@ class Store:
 
     def transaction_changes(self, location: TransactionLocation) -> Changes | None:
         """What a transaction wrote."""
-        raw = self._raw(layout.SNAPSHOT + place_key(location.height, location.index))
-        return None if raw is None else layout.decode_changes(raw)
+        key = layout.SNAPSHOT + place_key(location.height, location.index)
+        return self._decoded(key, layout.decode_changes)
 
     def call_record(self, location: TransactionLocation) -> dict[str, object] | None:
         """What clients are told of the dApp that a transaction called; leases by their ids only."""
-        raw = self._raw(layout.CALL + place_key(location.height, location.index))
-        return None if raw is None else layout.decode_call(raw)
+        key = layout.CALL + place_key(location.height, location.index)
+        return self._decoded(key, layout.decode_call)
 
     def scan_back(self, prefix: bytes, before: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         """Keys and values under a prefix, in falling key order, from below ``prefix + before`` on,
         or from the last where nothing is given.
         """
-        with self._read.cursor() as cursor:
-            found = cursor.set_range(prefix + (before or b"\xff" * 33))
-            found = cursor.prev() if found else cursor.last()
-            while found and cursor.key().startswith(prefix):
-                yield cursor.key(), cursor.value()
-                found = cursor.prev()
+        try:
+            with self._read.cursor() as cursor:
+                found = cursor.set_range(prefix + (before or b"\xff" * 33))
+                found = cursor.prev() if found else cursor.last()
+                while found and cursor.key().startswith(prefix):
+                    yield cursor.key(), cursor.value()
+                    found = cursor.prev()
+        except lmdb.Error as error:
+            raise unreadable(prefix, error) from error
 
     def approvals(self) -> dict[int, int]:
         """The features that votes have approved, with the height at which they did."""
@@ -335,11 +348,14 @@ class Store:
 
     def scan(self, prefix: bytes, start: bytes) -> Iterator[tuple[bytes, bytes]]:
         """Keys and values under a prefix, in key order, from ``start`` on."""
-        with self._read.cursor() as cursor:
-            found = cursor.set_range(start)
-            while found and cursor.key().startswith(prefix):
-                yield cursor.key(), cursor.value()
-                found = cursor.next()
+        try:
+            with self._read.cursor() as cursor:
+                found = cursor.set_range(start)
+                while found and cursor.key().startswith(prefix):
+                    yield cursor.key(), cursor.value()
+                    found = cursor.next()
+        except lmdb.Error as error:
+            raise unreadable(prefix, error) from error
 
     def had_data(self, address: Address) -> bool:
         """Whether an account ever had an entry in its data storage, deleted ones count too."""
@@ -371,10 +387,10 @@ class Store:
         as it was then.
         """
         self.flush()
-        record = self._raw(height_key(layout.UNDO, block.height))
+        record = self._decoded(height_key(layout.UNDO, block.height), layout.decode_undo)
         if record is None or block.height != self.height:
             raise InvariantBroken(f"block {block.height} is not the last one, {self.height}")
-        undo: dict[bytes, bytes | None] = dict(layout.decode_undo(record))
+        undo: dict[bytes, bytes | None] = dict(record)
         # What grows keeps one name: that of its last form.
         before = self.meta(block.height)
         if before is not None:
@@ -532,10 +548,10 @@ class Store:
     def _take_back(self, height: int, items: dict[bytes, bytes | None]) -> bytes:
         """Add to ``items`` what undoes the block at a height, after those above; its bytes."""
         data = self._raw(height_key(layout.BLOCK, height))
-        undo = self._raw(height_key(layout.UNDO, height))
+        undo = self._decoded(height_key(layout.UNDO, height), layout.decode_undo)
         if data is None or undo is None:
             raise DamagedStore(f"the records of block {height} are missing")
-        items.update(layout.decode_undo(undo))
+        items.update(undo)
         for prefix in (layout.BLOCK, layout.META, layout.UNDO):
             items[height_key(prefix, height)] = None
         return data
@@ -577,14 +593,3 @@ _MAX_ID_BYTES: Final = 64
 def _history_value(raw: bytes) -> tuple[int, int]:
     balance, lease_in, lease_out = layout.HISTORY_VALUE.unpack(raw)
     return balance, balance + lease_in - lease_out
-
-
-def _smallest(balances: Iterator[tuple[int, int]], bottom: int) -> int:
-    """Of balances by height, the newest first, the smallest one since ``bottom``."""
-    smallest: int | None = None
-    for height, balance in balances:
-        smallest = balance if smallest is None else min(smallest, balance)
-        if height <= bottom:
-            return smallest
-    # Before its first change the account had nothing.
-    return min(0, smallest or 0)

@@ -61,6 +61,7 @@ from soliton.ledger.state import (
 from soliton.node.node import Node
 from soliton.node.wallet import WalletError
 from soliton.storage import indexes
+from soliton.storage.indexes import minimum_balance, minimum_effective_balance
 
 MAX_WALLET_ADDRESSES: Final = 1_000
 MAX_PUBLIC_KEY_TEXT_CHARS: Final = 256
@@ -217,7 +218,7 @@ def confirmed_balance(request: Request) -> Balance:
     node, address = node_of(request), address_argument(request)
     confirmations = _confirmations(request, node)
     top = node.chain.height
-    least = node.chain.store.minimum_balance(address, _bottom(top, confirmations), top)
+    least = minimum_balance(node.chain.store, address, _bottom(top, confirmations), top)
     return Balance(address_text(address), confirmations, least)
 
 
@@ -225,7 +226,7 @@ def effective(request: Request) -> Balance:
     """An account's balance with leases."""
     node, address = node_of(request), address_argument(request)
     top = node.chain.height
-    found = node.chain.store.minimum_effective_balance(address, top, top)
+    found = minimum_effective_balance(node.chain.store, address, top, top)
     return Balance(address_text(address), 0, found)
 
 
@@ -234,7 +235,7 @@ def confirmed_effective(request: Request) -> Balance:
     node, address = node_of(request), address_argument(request)
     confirmations = _confirmations(request, node)
     top = node.chain.height
-    least = node.chain.store.minimum_effective_balance(address, _bottom(top, confirmations), top)
+    least = minimum_effective_balance(node.chain.store, address, _bottom(top, confirmations), top)
     return Balance(address_text(address), confirmations, least)
 
 
@@ -323,7 +324,7 @@ def _balance_at(node: Node, address: Address, height: int, asset_id: bytes | Non
         return indexes.asset_balance_at(node.chain.store, address, AssetId(asset_id), height)
     if height == node.chain.height:
         return node.chain.store.get(WAVES, address)
-    return node.chain.store.minimum_balance(address, height, height)
+    return minimum_balance(node.chain.store, address, height, height)
 
 
 _CONFIRMATIONS: Final = Parameter("confirmations", NATURAL, "Number of blocks", 2)

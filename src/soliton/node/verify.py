@@ -1,0 +1,269 @@
+"""Whether everything that a store holds is there, can be read, and fits together.
+
+What can be computed again is: ids, signatures, roots and links of the blocks, their scores, the
+chain of state hashes, what is said of each block, the places of its transactions. What cannot (the
+state, without applying everything anew) is compared with what is kept of it elsewhere: balances
+with their histories, indexes with what they point at. Every record of every kind is read.
+
+What lives here: the checks, the first damage ends them. What does not: showing progress, and what
+happens when the process is ended by what it reads (``soliton.cli``).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import msgspec
+
+from soliton.chain import blocks
+from soliton.chain.addresses import ADDRESS_LENGTH, Address
+from soliton.chain.blocks import Block
+from soliton.consensus import pos
+from soliton.crypto.hashes import blake2b256
+from soliton.ledger.hashes import EMPTY_HASH, SECTIONS
+from soliton.ledger.state import ASSET_BALANCES, LEASES, WAVES
+from soliton.node.chain import Chain
+from soliton.storage import layout
+from soliton.storage.damage import UNREADABLE, kind_of, unreadable
+from soliton.storage.errors import DamagedStore
+from soliton.storage.indexes import asset_balance_at
+from soliton.storage.layout import BlockMeta, height_key, place_key
+
+REPORT_EVERY: Final = 1_000
+"""Progress is told after so many blocks."""
+REPORT_RECORDS: Final = 200_000
+
+_HEIGHT_BYTES: Final = 4
+_PLACE_BYTES: Final = 6
+
+
+class Verified(msgspec.Struct, frozen=True):
+    """What was read."""
+
+    blocks: int
+    transactions: int
+    records: int
+
+
+def verify(chain: Chain, on_progress: Callable[[str], None] = lambda _text: None) -> Verified:
+    """Read and check everything; raises ``DamagedStore`` for the first damage."""
+    transactions = 0
+    before: BlockMeta | None = None
+    for height in range(1, chain.height + 1):
+        before = _check_block(chain, height, before)
+        transactions += before.transaction_count
+        if height % REPORT_EVERY == 0:
+            on_progress(f"{height} of {chain.height} blocks")
+    records = _Records(chain)
+    for _ in records.check():
+        on_progress(f"{records.count} records")
+    records.compare(transactions)
+    return Verified(chain.height, transactions, records.count)
+
+
+# --- blocks ---------------------------------------------------------------------------------------
+
+
+def _check_block(chain: Chain, height: int, before: BlockMeta | None) -> BlockMeta:
+    meta = chain.store.meta(height)
+    assert meta is not None, "the store says itself when it has none"
+    block = chain.block_at(height)
+    header = block.header
+
+    def same(name: str, found: object, expected: object) -> None:
+        if found != expected:
+            raise DamagedStore(f"block {height}: {name} is {found!r}, and should be {expected!r}")
+
+    same("its id", meta.id, block.id)
+    same("its height by its id", chain.store.height_of(block.id), height)
+    same("its time", meta.timestamp, header.timestamp)
+    same("its generator", meta.generator, header.generator)
+    same("its vote on the reward", meta.reward_vote, header.reward_vote)
+    same("its votes on features", tuple(meta.feature_votes), tuple(header.feature_votes))
+    same("its size", meta.size, len(block.data))
+    same("the number of its transactions", meta.transaction_count, len(block.transactions))
+    score = pos.block_score(header.base_target)
+    total = b""
+    if before is not None:
+        same("its parent", header.reference, before.id)
+        same("its signature", blocks.signature_is_valid(block), True)
+        score += int.from_bytes(before.score, "big")
+        total = before.state_hash
+    same("the chain's score", int.from_bytes(meta.score, "big"), score)
+    if header.version >= blocks.PROTOBUF_VERSION:
+        root = blocks.transactions_root(block.transactions)
+        same("the root of its transactions", header.transactions_root, root)
+    if header.state_hash is not None:
+        same("its state hash", header.state_hash, meta.snapshot_hash)
+    sections = b"".join(meta.sections.get(index, EMPTY_HASH) for index in range(len(SECTIONS)))
+    same("its legacy state hash", meta.state_hash, blake2b256(total + sections))
+    _check_transactions(chain, height, block)
+    return meta
+
+
+def _check_transactions(chain: Chain, height: int, block: Block) -> None:
+    store = chain.store
+    spans = blocks.transaction_spans(block.data) if block.transactions else []
+    for index, (transaction, span) in enumerate(zip(block.transactions, spans, strict=True)):
+        name = f"transaction {transaction.id.hex()} at height {height}"
+        location = store.transaction_location(transaction.id)
+        if location is None:
+            raise DamagedStore(f"{name} is not in the index")
+        at = location.height, location.index, location.offset, location.length
+        # One transaction may be in two blocks of old chains: the index has the last one.
+        if location.height <= height and at != (height, index, *span):
+            raise DamagedStore(f"{name} is said to be at {at}, and is at {(height, index, *span)}")
+        place = msgspec.structs.replace(location, height=height, index=index)
+        if store.transaction_changes(place) is None:
+            raise DamagedStore(f"{name}: {kind_of(layout.SNAPSHOT)} is missing")
+        store.call_record(place)
+
+
+# --- records --------------------------------------------------------------------------------------
+
+
+class _Records:
+    """All records, kind by kind."""
+
+    def __init__(self, chain: Chain) -> None:
+        self._chain = chain
+        self._store = chain.store
+        self._counts: Counter[bytes] = Counter()
+        self._undo: list[int] = []
+        self.count = 0
+
+    def check(self) -> Iterator[None]:
+        """Read each record; stops now and then, to be asked how many it were."""
+        checks: dict[bytes, Callable[[bytes, bytes], None]] = {
+            row.prefix: self._decode_with(row.decode) for row in layout.ROWS.values()
+        }
+        checks[layout.ROWS[WAVES].prefix] = self._balance
+        checks[layout.ROWS[LEASES].prefix] = self._leases
+        checks[layout.ROWS[ASSET_BALANCES].prefix] = self._asset_balance
+        checks |= {
+            layout.HISTORY: self._of_account(layout.HISTORY_VALUE.size),
+            layout.BLOCK: self._of_height,
+            layout.META: self._of_height,
+            layout.UNDO: self._undo_record,
+            layout.BLOCK_HEIGHT: self._block_height,
+            layout.TRANSACTION: self._decode_with(layout.decode_location),
+            layout.ADDRESS_TRANSACTION: self._account_transaction,
+            layout.SNAPSHOT: self._of_transaction,
+            layout.CALL: self._of_transaction,
+            layout.ADDRESS_ALIAS: self._decode_with(bytes.decode),
+            layout.ADDRESS_LEASE: self._anything,
+            layout.ADDRESS_NFT: self._anything,
+            layout.ASSET_HISTORY: self._anything,
+            layout.TIP[:1]: self._anything,
+        }
+        for key, value in self._store.scan(b"", b""):
+            check = checks.get(key[:1])
+            if check is None:
+                raise DamagedStore(f"the record {key[:80].hex()} is of no kind that is known")
+            try:
+                check(key, value)
+            except UNREADABLE as error:
+                raise unreadable(key, error) from error
+            self._counts[key[:1]] += 1
+            self.count += 1
+            if self.count % REPORT_RECORDS == 0:
+                yield
+
+    def compare(self, transactions: int) -> None:
+        """Check that there are as many of each kind as there should be."""
+        height = self._chain.height
+        expected = {
+            layout.BLOCK: height,
+            layout.META: height,
+            layout.BLOCK_HEIGHT: height,
+            layout.SNAPSHOT: transactions,
+        }
+        for prefix, count in expected.items():
+            if self._counts[prefix] != count:
+                raise DamagedStore(
+                    f"of {kind_of(prefix)} there are {self._counts[prefix]} records, not {count}"
+                )
+        lowest = self._undo[0] if self._undo else height + 1
+        if self._undo != list(range(lowest, height + 1)):
+            raise DamagedStore(f"of {kind_of(layout.UNDO)} records are missing")
+
+    def _fail(self, key: bytes, what: str) -> DamagedStore:
+        return DamagedStore(f"{kind_of(key)} ({key[:80].hex()}) {what}")
+
+    def _anything(self, key: bytes, value: bytes) -> None:
+        """What is read elsewhere, or says nothing that could be compared."""
+
+    def _decode_with(self, decode: Callable[[bytes], object]) -> Callable[[bytes, bytes], None]:
+        def check(_key: bytes, value: bytes) -> None:
+            decode(value)
+
+        return check
+
+    def _of_account(self, size: int) -> Callable[[bytes, bytes], None]:
+        def check(key: bytes, value: bytes) -> None:
+            if len(value) != size or len(key) != 1 + ADDRESS_LENGTH + _HEIGHT_BYTES:
+                raise self._fail(key, "has a wrong length")
+
+        return check
+
+    def _of_height(self, key: bytes, _value: bytes) -> None:
+        if key != height_key(key[:1], self._height(key)):
+            raise self._fail(key, "has a wrong length")
+
+    def _height(self, key: bytes) -> int:
+        height = int.from_bytes(key[1 : 1 + _HEIGHT_BYTES], "big")
+        if not 0 < height <= self._chain.height:
+            raise self._fail(key, f"is of height {height}, which the chain has not")
+        return height
+
+    def _undo_record(self, key: bytes, value: bytes) -> None:
+        layout.decode_undo(value)
+        self._undo.append(self._height(key))
+
+    def _block_height(self, key: bytes, value: bytes) -> None:
+        height = int.from_bytes(value, "big")
+        meta = self._store.meta(height)
+        if meta is None or meta.id != key[1:]:
+            raise self._fail(key, f"is {height}, where another block is")
+
+    def _of_transaction(self, key: bytes, _value: bytes) -> None:
+        meta = self._store.meta(self._height(key))
+        index = int.from_bytes(key[1 + _HEIGHT_BYTES :], "big")
+        if len(key) != 1 + _PLACE_BYTES or meta is None or index >= meta.transaction_count:
+            raise self._fail(key, "is of no transaction of its block")
+
+    def _account_transaction(self, key: bytes, value: bytes) -> None:
+        place = key[1 + ADDRESS_LENGTH :]
+        location = self._store.transaction_location(value)
+        if location is None:
+            raise self._fail(key, f"names {value[:64].hex()}, which is not on the chain")
+        own = place_key(location.height, location.index)
+        # As above: of two blocks the index has the last one.
+        if own != place and own < place:
+            raise self._fail(key, f"names {value.hex()}, which is elsewhere")
+
+    def _balance(self, key: bytes, value: bytes) -> None:
+        balance = layout.ROWS[WAVES].decode(value)
+        own = self._last(Address(key[1:]))
+        if own is None or own[0] != balance:
+            raise self._fail(key, f"is {balance}, and its history ends with {own and own[0]}")
+
+    def _leases(self, key: bytes, value: bytes) -> None:
+        leases = layout.ROWS[LEASES].decode(value)
+        own = self._last(Address(key[1:]))
+        effective = leases.lease_in - leases.lease_out
+        if own is None or own[1] - own[0] != effective:
+            raise self._fail(key, "are not those at the end of the balance's history")
+
+    def _last(self, address: Address) -> tuple[int, int] | None:
+        found = next(self._store.balance_history(address, self._chain.height), None)
+        return None if found is None else (found[1], found[2])
+
+    def _asset_balance(self, key: bytes, value: bytes) -> None:
+        balance = layout.ROWS[ASSET_BALANCES].decode(value)
+        address, asset_id = layout.decode_asset_balance_key(key)
+        last = asset_balance_at(self._store, address, asset_id, self._chain.height)
+        if last != balance:
+            raise self._fail(key, f"is {balance}, and its history ends with {last}")

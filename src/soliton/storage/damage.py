@@ -1,0 +1,73 @@
+"""Records that cannot be read: which kind, and what to do.
+
+What lives here: turning whatever a decoder or the database stumbles over into ``DamagedStore``.
+What does not: the decoders (``layout``, ``soliton.chain``), the length of the file (``pages``).
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+from collections.abc import Callable, Iterator
+from typing import Final, ParamSpec, TypeVar
+
+import lmdb
+import msgspec
+
+from soliton.errors import InputError
+from soliton.storage import layout
+from soliton.storage.errors import DamagedStore, StorageProblem
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+UNREADABLE: Final = (
+    struct.error,
+    msgspec.MsgspecError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    InputError,
+)
+"""What decoders raise at bytes that they have not written."""
+
+DATABASE_DAMAGE: Final = (
+    lmdb.CorruptedError,
+    lmdb.PageNotFoundError,
+    lmdb.InvalidError,
+    lmdb.VersionMismatchError,
+    lmdb.BadChecksumError,
+)
+
+
+def unreadable(key: bytes, error: Exception) -> StorageProblem:
+    """A record that cannot be read, by its key."""
+    name = f"{kind_of(key)} ({key[:80].hex()}) cannot be read: {type(error).__name__} {error}"
+    if isinstance(error, lmdb.Error) and not isinstance(error, DATABASE_DAMAGE):
+        return StorageProblem(f"the store cannot be read: {error}")
+    return DamagedStore(name)
+
+
+def kind_of(key: bytes) -> str:
+    """What a record is about, in words."""
+    return layout.KINDS.get(key[:1], "a record of no kind that is known")
+
+
+def readable(
+    prefix: bytes,
+) -> Callable[[Callable[P, Iterator[T]]], Callable[P, Iterator[T]]]:
+    """For functions that read records under a prefix one after the other."""
+
+    def decorate(read: Callable[P, Iterator[T]]) -> Callable[P, Iterator[T]]:
+        @functools.wraps(read)
+        def reading(*args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+            try:
+                yield from read(*args, **kwargs)
+            except UNREADABLE as error:
+                raise unreadable(prefix, error) from error
+
+        return reading
+
+    return decorate
