@@ -22,8 +22,9 @@ SHELL = {"web", "parallel", "storage", "api", "node", "signer", "matcher"}
 PROGRAMS = {"cli", "devnet", "testing", "explorer"}
 CORE = {"crypto", "chain", *RULES}
 
-# For each package the packages of ours that it may import, besides itself. `soliton.errors` and
-# the root (`soliton`, for its version) are open to all. A package missing here is refused.
+# For each package the packages of ours that it may import, besides itself. `soliton.errors`,
+# `soliton.caching` and the root (`soliton`, for its version) are open to all. A package missing
+# here is refused.
 MAY_IMPORT: dict[str, set[str]] = {
     "crypto": set(),
     "chain": {"crypto"},
@@ -77,7 +78,7 @@ def fault_of(package: str, target: str) -> str | None:
     if names[0] != "soliton":
         impure = names[0] in IMPURE and names[0] not in PURE_ENOUGH.get(package, set())
         return "the core has no I/O, clock or chance" if package in CORE and impure else None
-    if len(names) == 1 or names[1] in {"errors", "__version__", package}:
+    if len(names) == 1 or names[1] in {"errors", "caching", "__version__", package}:
         return None
     if names[1] in MAY_IMPORT[package]:
         return None

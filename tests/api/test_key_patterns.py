@@ -10,7 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from soliton.api.key_patterns import MAX_PATTERN_CHARS, KeyPattern, PatternError
+from soliton.api.key_patterns import (
+    MAX_PATTERN_CHARS,
+    KeyPattern,
+    PatternError,
+)
 
 KEYS = ["", "a", "b", "ab", "aab", "abcc", "foo", "foobar", "12_x", "a.b", "a-]b", "\n", "é%s"]
 PATTERNS = [

@@ -68,6 +68,9 @@ REQUEST_SECONDS = 20.0
 PIECE_BYTES = 64 * 1024
 """A longer answer is sent in pieces of this size, as fast as the client takes them."""
 
+MAX_CLIENT_BYTES = 256
+"""Of the name that a client has with whoever passes its requests on: longer than any address."""
+
 MAX_LENGTH_DIGITS = 18
 """A longer number of bytes is too long, whatever it is."""
 
@@ -225,7 +228,7 @@ class Application:
         name = self.context.client_header
         if name is None:
             return client_key(host)
-        return header_text(headers[name]) if name in headers else UNCOUNTED
+        return header_text(headers[name][:MAX_CLIENT_BYTES]) if name in headers else UNCOUNTED
 
     def _respond(self, exchange: _Exchange) -> object:
         """The answer, as far as it can be given without waiting: ``Raw``, a stream or ``_Later``.

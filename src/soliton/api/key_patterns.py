@@ -1,7 +1,7 @@
 r"""Regular expressions for data keys, matched in linear time whatever a stranger writes.
 
 The reference takes Java's regular expressions, whose matcher can need exponential time; so can
-Python's. Here a pattern becomes an automaton whose deterministic states are made when needed.
+Python's. Here a pattern becomes an automaton, and a key goes through all of its states at once.
 Supported is what has meaning for a whole key: characters, ``.``, classes, ``\d \w \s`` and their
 opposites, groups, ``|``, the quantifiers (lazy ones are the same for whole matches), ``^`` and
 ``$``. Back references, look-around, flags and possessive quantifiers are refused.
@@ -14,7 +14,7 @@ Source of the syntax: ``java.util.regex.Pattern``; of the use: wavesplatform/Wav
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from soliton.errors import InputError
@@ -23,12 +23,12 @@ MAX_PATTERN_CHARS: Final = 1_000
 MAX_STATES: Final = 500
 MAX_REPETITIONS: Final = 1_000
 MAX_GROUP_DEPTH: Final = 50
-MAX_CACHED_STEPS: Final = 20_000
+MAX_CACHED_CHARACTERS: Final = 1_000
+_STATE_BYTES: Final = (MAX_STATES + 7) // 8
 
 Predicate = Callable[[str], bool]
 # Given the state that comes after, a part adds its states and names its first one.
 Part = Callable[[int], int]
-States = frozenset[int]
 
 _LINE_ENDS: Final = "\n\r\u0085\u2028\u2029"
 _CLASSES: Final[dict[str, frozenset[str]]] = {
@@ -45,45 +45,106 @@ class PatternError(InputError):
 
 
 class KeyPattern:
-    """A pattern that a whole key has to match."""
+    """A pattern that a whole key has to match.
 
-    __slots__ = ("_accepting", "_edges", "_predicates", "_start", "_steps")
+    The states that a key may be in are the bits of a number. From eight of them at a time one comes
+    to the next ones by a table, which is filled when it is asked for: a character takes so many
+    steps as the pattern has bytes of states, whatever key and pattern are.
+    """
+
+    __slots__ = (
+        "_accepting",
+        "_edges",
+        "_ends",
+        "_next",
+        "_predicates",
+        "_start",
+        "_states_of",
+        "_taking",
+    )
 
     def __init__(self, text: str) -> None:
         """Raises ``PatternError``."""
         self._predicates: list[Predicate | None] = []
         self._edges: list[list[tuple[int, int]]] = []
         self._accepting = self._add()
-        first = _Parser(text, self).parse()(self._accepting)
-        self._start = self._closure({first}, _START)
-        self._steps: dict[tuple[States, str], States] = {}
+        self._start = _Parser(text, self).parse()(self._accepting)
+        # A part that is repeated has one predicate in many states: it is asked once.
+        self._states_of: dict[Predicate, int] = {}
+        for state, predicate in enumerate(self._predicates):
+            if predicate is not None:
+                self._states_of[predicate] = self._states_of.get(predicate, 0) | 1 << state
+        # For a place among the bytes and a byte: the states that come after these eight.
+        self._next: dict[tuple[int, int], int] = {}
+        # The states that take a character.
+        self._taking: dict[str, int] = {}
+        # The states after whose character the key may end.
+        self._ends: dict[int, bool] = {}
 
     def matches(self, key: str) -> bool:
         """Whether the whole key matches."""
-        states = self._start
-        for character in key:
-            following = self._steps.get((states, character))
-            if following is None:
-                following = self._step(states, character)
-            states = following
-        at_start = _START if not key else _ANYWHERE
-        return self._accepting in self._closure(set(states), at_start, _END)
+        if not key:
+            return self._accepting in self._closure(self._start, _START, _END)
+        states, taken = self._bits(self._closure(self._start, _START)), 0
+        last = len(key) - 1
+        for place, character in enumerate(key):
+            taken = states & self._takers(character)
+            if not taken:
+                return False
+            if place < last:
+                states = self._after(taken)
+        return any(self._may_end(state) for state in _set_bits(taken))
 
-    def _step(self, states: States, character: str) -> States:
-        reached = set()
+    def _takers(self, character: str) -> int:
+        found = self._taking.get(character)
+        if found is None:
+            found = 0
+            for predicate, states in self._states_of.items():
+                if predicate(character):
+                    found |= states
+            if len(self._taking) >= MAX_CACHED_CHARACTERS:
+                self._taking.clear()
+            self._taking[character] = found
+        return found
+
+    def _after(self, taken: int) -> int:
+        states = 0
+        for place, byte in enumerate(taken.to_bytes(_STATE_BYTES, "little")):
+            if byte:
+                known = self._next.get((place, byte))
+                states |= self._of_byte(place, byte) if known is None else known
+        return states
+
+    def _of_byte(self, place: int, byte: int) -> int:
+        """The states after some eight that have taken a character."""
+        states = 0
+        for bit in _set_bits(byte):
+            alone = (place, 1 << bit)
+            if alone not in self._next:
+                target = self._edges[8 * place + bit][0][1]
+                self._next[alone] = self._bits(self._closure(target))
+            states |= self._next[alone]
+        self._next[place, byte] = states
+        return states
+
+    def _may_end(self, state: int) -> bool:
+        known = self._ends.get(state)
+        if known is None:
+            after = self._closure(self._edges[state][0][1], _END)
+            known = self._ends[state] = self._accepting in after
+        return known
+
+    def _bits(self, states: Iterable[int]) -> int:
+        """Those of the states that take characters."""
+        found = 0
         for state in states:
-            predicate = self._predicates[state]
-            if predicate is not None and predicate(character):
-                reached.add(self._edges[state][0][1])
-        following = self._closure(reached)
-        if len(self._steps) >= MAX_CACHED_STEPS:
-            self._steps.clear()
-        self._steps[states, character] = following
-        return following
+            if self._predicates[state] is not None:
+                found |= 1 << state
+        return found
 
-    def _closure(self, states: set[int], *places: int) -> States:
+    def _closure(self, first: int, *places: int) -> set[int]:
         """The states reachable without a character, where conditions on the place hold."""
-        pending = list(states)
+        states, pending = {first}, [first]
         while pending:
             state = pending.pop()
             if self._predicates[state] is not None:
@@ -92,7 +153,7 @@ class KeyPattern:
                 if (condition == _ANYWHERE or condition in places) and target not in states:
                     states.add(target)
                     pending.append(target)
-        return frozenset(states)
+        return states
 
     def _add(self, predicate: Predicate | None = None, *edges: tuple[int, int]) -> int:
         if len(self._edges) >= MAX_STATES:
@@ -130,6 +191,13 @@ class KeyPattern:
             return after
 
         return build
+
+
+def _set_bits(number: int) -> Iterator[int]:
+    while number:
+        lowest = number & -number
+        yield lowest.bit_length() - 1
+        number ^= lowest
 
 
 def _in_order(parts: list[Part]) -> Part:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -35,6 +36,8 @@ PLACES: Final = 32
 """Pieces of work that run or wait; more are refused."""
 SECONDS: Final = 10.0
 """How long one may wait and run."""
+SWITCH_SECONDS: Final = 0.001
+"""A thread that works holds the interpreter for so long while others want it."""
 STACK_BYTES: Final = 16 * 1024 * 1024
 """Some systems give threads very little."""
 _BUSY: Final = "too many of these requests are being answered: ask again later"
@@ -212,6 +215,9 @@ class Workers:
             return
         finally:
             threading.stack_size(before)
+        if not self._started:
+            # Whoever serves gets the interpreter back five times as soon as Python would give it.
+            sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_SECONDS))
         self._started += 1
 
     def _serve(self) -> None:

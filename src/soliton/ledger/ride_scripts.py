@@ -11,9 +11,9 @@ Sources: wavesplatform/Waves
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Final
 
+from soliton.caching import kept
 from soliton.chain.addresses import Address, address_text, from_public_key
 from soliton.chain.errors import FormatError
 from soliton.chain.ethereum_encoding import SELECTOR_LENGTH, selector
@@ -77,7 +77,6 @@ from soliton.ride.estimators.choice import (
 from soliton.ride.expressions import DApp
 from soliton.ride.meta import ArgumentType, argument_types, read_meta
 from soliton.ride.script import (
-    CACHED_SCRIPTS,
     Script,
     has_later_blocks,
     has_lists,
@@ -85,7 +84,13 @@ from soliton.ride.script import (
 )
 from soliton.ride.values import MAX_LIST_LENGTH, RideList, type_name
 
-_CACHED_INTERFACES: Final = 64
+_MAX_KEPT_BYTES: Final = 16 * 1024**2
+"""What is kept of the heads of scripts, and of the interfaces of dApps, each with the scripts."""
+_HEAD_BYTES: Final = 512
+_INTERFACE_FACTOR: Final = 8
+"""The names of functions and arguments, taken apart, and the script itself, take so many times its
+bytes at most.
+"""
 _FIRST_WITHOUT_UNIONS: Final = 6
 _ABI_TYPES: Final = {
     "Int": "int64",
@@ -265,7 +270,11 @@ class RideScripts:
         return payload
 
 
-@lru_cache(CACHED_SCRIPTS)
+def _weight_of_head(script: bytes) -> int:
+    return _HEAD_BYTES + len(script)
+
+
+@kept(_MAX_KEPT_BYTES, _weight_of_head)
 def _head(script: bytes) -> ScriptHead:
     parsed = _parsed(script)
     content = parsed.content
@@ -354,7 +363,11 @@ def wallet_call(action: EthereumCall, state: State) -> InvokeScript | None:
         return None
 
 
-@lru_cache(_CACHED_INTERFACES)
+def _weight_of_interface(source: bytes) -> int:
+    return _HEAD_BYTES + _INTERFACE_FACTOR * len(source)
+
+
+@kept(_MAX_KEPT_BYTES, _weight_of_interface)
 def _functions_by_selector(source: bytes) -> dict[bytes, tuple[str, tuple[str, ...]]]:
     """The functions that wallets can call: their names and the types of their arguments."""
     content = _parsed(source).content

@@ -22,11 +22,11 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Final
 
 import msgspec
 
+from soliton.caching import kept
 from soliton.ride.environment import CURRENT_SWITCHES, CallContext, Environment, Switches
 from soliton.ride.errors import EvaluationError
 from soliton.ride.evaluator_compiler import Entry, Program, TooDeep
@@ -43,13 +43,23 @@ from soliton.ride.expressions import (
     If,
     Let,
 )
-from soliton.ride.script import Script, expressions, nodes, parse_script
+from soliton.ride.script import (
+    TREE_FACTOR,
+    TREE_OVERHEAD,
+    Script,
+    expressions,
+    nodes,
+    parse_script,
+)
 from soliton.ride.trace import INVOKED_FUNCTION, Trace
 from soliton.ride.values import Value
 
 NO_LIMIT: Final = 2**31 - 1
 """What the reference takes where nothing limits a run."""
-CACHED_PROGRAMS: Final = 512
+MAX_KEPT_BYTES: Final = 192 * 1024**2
+"""What programs that are kept take, with the trees that they are made of."""
+PROGRAM_FACTOR: Final = 26
+"""The program of a script takes so many times its bytes, at most, once all of it has run."""
 MAX_FRAMES: Final = 15_000
 """Frames that runs within one another may take; each level of nested calls takes a few more."""
 RECURSION_LIMIT: Final = 60_000
@@ -342,7 +352,12 @@ class _Compiled:
                 return None
 
 
-@lru_cache(CACHED_PROGRAMS)
+def _weight(source: bytes, library_key: tuple[int, Kind, int], new: bool) -> int:
+    del library_key, new  # they choose, and take no room
+    return TREE_OVERHEAD + (TREE_FACTOR + PROGRAM_FACTOR) * len(source)
+
+
+@kept(MAX_KEPT_BYTES, _weight)
 def _compiled(source: bytes, library_key: tuple[int, Kind, int], new: bool) -> _Compiled:
     return _Compiled(parse_script(source).content, load_library(*library_key), new)
 

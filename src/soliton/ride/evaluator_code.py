@@ -282,9 +282,13 @@ def frame_maker(codes: tuple[Code, ...], size: int, hops: int) -> FrameMaker:
 
 
 def free_call(frames: FrameMaker, body: Code) -> Code:
-    """The older way of counting: calls are free."""
+    """The older way of counting: calls are free. Whoever watches the run can stop it at each: what
+    costs nothing goes on for as long as one body is.
+    """
 
     def call(frame: Frame, context: CallContext) -> Value:
+        if context.watch is not None:
+            context.watch()
         inner = frames(frame, context)
         context.calls += 1
         if context.calls > MAX_FREE_CALLS:
@@ -295,9 +299,11 @@ def free_call(frames: FrameMaker, body: Code) -> Code:
 
 
 def script_call(frames: FrameMaker, body: Code) -> Code:
-    """The newer way of counting: a call that costs nothing costs one."""
+    """The newer way of counting: a call that costs nothing costs one. It is watched as well."""
 
     def call(frame: Frame, context: CallContext) -> Value:
+        if context.watch is not None:
+            context.watch()
         inner = frames(frame, context)
         before = context.remaining
         value = body(inner, context)

@@ -12,11 +12,11 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Final
 
 import msgspec
 
+from soliton.caching import kept
 from soliton.ride.errors import ScriptFormatError
 from soliton.ride.expressions import (
     Block,
@@ -31,8 +31,12 @@ from soliton.ride.expressions import (
 )
 from soliton.ride.serialization import read_script, write_script
 
-CACHED_SCRIPTS: Final = 1_024
-"""Parsed scripts kept; the busy dApps of a chain come again in every block."""
+MAX_KEPT_BYTES: Final = 128 * 1024**2
+"""What parsed scripts that are kept take; the busy dApps of a chain come again in every block."""
+TREE_FACTOR: Final = 26
+"""The tree of a script takes so many times its bytes, at most."""
+TREE_OVERHEAD: Final = 1_024
+"""And so much however short it is."""
 BASE64_PREFIX: Final = "base64:"
 
 
@@ -49,7 +53,11 @@ class Script(msgspec.Struct, frozen=True):
         return isinstance(self.content, DApp)
 
 
-@lru_cache(CACHED_SCRIPTS)
+def _weight(source: bytes) -> int:
+    return TREE_OVERHEAD + TREE_FACTOR * len(source)
+
+
+@kept(MAX_KEPT_BYTES, _weight)
 def parse_script(source: bytes) -> Script:
     """The script that bytes stand for; raises ``ScriptFormatError``."""
     version, content = read_script(source)

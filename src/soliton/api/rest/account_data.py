@@ -7,6 +7,7 @@ AddressApiRoute.scala`` (``getData``, ``scriptInfo``).
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from itertools import islice
 from typing import Final
@@ -35,6 +36,7 @@ from soliton.api.routes import (
     Route,
     query_parameter,
 )
+from soliton.api.turns import SLICE_SECONDS
 from soliton.chain.addresses import Address, address_text
 from soliton.chain.json_kinds import data_entry_json, encode_base64
 from soliton.chain.values import DataEntry, DataValue
@@ -51,8 +53,6 @@ from soliton.ride.script import parse_script
 _TAG: Final = "addresses"
 _PAGE: Final = 1_000
 """So many data entries are read before others get their turn."""
-_MATCHED: Final = 20
-"""So many keys are matched before others get their turn."""
 
 
 class NamedType(msgspec.Struct, frozen=True, gc=False):
@@ -125,7 +125,7 @@ def data(request: Request) -> object:
             pattern = KeyPattern(patterns[0])
         except PatternError as error:
             raise invalid_request("Cannot compile regex").with_hint(str(error)) from error
-        return JsonStream(_entries(node, address, pattern))
+        return JsonStream(_matching(node, address, pattern))
     keys = request.listed("key", "keys")
     limit = node.settings.rest_api.data_keys_request_limit
     if len(keys) > limit:
@@ -135,25 +135,37 @@ def data(request: Request) -> object:
         return [entry for entry in found if entry is not None]
     if request.method != "GET":
         raise DATA_KEYS_NOT_SPECIFIED.error()
-    return JsonStream(_entries(node, address, None))
+    return JsonStream(_entries(node, address))
 
 
-async def _entries(
-    node: Node, address: Address, pattern: KeyPattern | None
-) -> AsyncIterator[object]:
+async def _entries(node: Node, address: Address) -> AsyncIterator[object]:
     """Piece by piece: the store may be written between two pieces, not within one."""
     after: str | None = None
     while True:
         page = list(islice(node.chain.store.data_entries(address, after), _PAGE))
-        for number, (key, value) in enumerate(page):
-            if pattern is not None and number % _MATCHED == 0:
-                await asyncio.sleep(0)
-            if pattern is None or pattern.matches(key):
-                yield _shown(key, value)
+        for key, value in page:
+            yield _shown(key, value)
         if len(page) < _PAGE:
             return
         after = page[-1][0]
         await asyncio.sleep(0)
+
+
+async def _matching(node: Node, address: Address, pattern: KeyPattern) -> AsyncIterator[object]:
+    """The same for the keys that match, of which there may be none for long."""
+    after: str | None = None
+    until = time.perf_counter() + SLICE_SECONDS
+    while True:
+        page = list(islice(node.chain.store.data_entries(address, after), _PAGE))
+        for key, value in page:
+            if pattern.matches(key):
+                yield _shown(key, value)
+            if time.perf_counter() > until:
+                await asyncio.sleep(0)
+                until = time.perf_counter() + SLICE_SECONDS
+        if len(page) < _PAGE:
+            return
+        after = page[-1][0]
 
 
 # --- scripts --------------------------------------------------------------------------------------
