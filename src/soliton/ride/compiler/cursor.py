@@ -9,7 +9,7 @@ import re
 from typing import Final
 
 from soliton.ride.compiler.errors import CompileError, Source
-from soliton.ride.compiler.literals import GAP, KEYWORDS, KEYWORDS_SINCE_V8, NAME
+from soliton.ride.compiler.literals import BLANK, GAP, KEYWORDS, KEYWORDS_SINCE_V8, NAME
 
 MAX_OPERANDS: Final = 200_000
 """Constants, names, fields and calls in a source: nearly twice as many as the bytes of the largest
@@ -17,6 +17,11 @@ script can hold. The trees of a megabyte of them took hundreds of megabytes.
 """
 MAX_NESTING: Final = 100
 """Brackets, branches and blocks inside of each other; each takes a few frames of the stack."""
+
+HIDDEN: Final = (
+    "a comment hides this from the reference's compiler",
+    "put the comment in front of what this belongs to",
+)
 
 _DIRECTIVES: Final = re.compile(r"(?:[ \t\r\n]+|#[^\n]*|\{-#[^#]*#-\})*")
 
@@ -62,6 +67,12 @@ class Cursor:
         assert found is not None
         self._place = found.end()
 
+    def _blank(self) -> None:
+        """Pass spaces and line ends, where the reference does not expect a comment."""
+        found = BLANK.match(self._text, self._place)
+        assert found is not None
+        self._place = found.end()
+
     def _commented_gap(self) -> bool:
         """Whether there are comments in a gap, which is passed."""
         start = self._place
@@ -75,15 +86,28 @@ class Cursor:
         self._gap()
         return self._next_is(sign)
 
-    def _accept(self, sign: str) -> bool:
-        self._gap()
+    def _accept(self, sign: str, *, comments: bool = True) -> bool:
+        """Pass a sign if it comes next; ``comments`` may stand before it."""
+        if comments:
+            self._gap()
+        else:
+            self._blank()
         if self._next_is(sign):
             self._place += len(sign)
             return True
         return False
 
-    def _expect(self, sign: str) -> None:
-        if not self._accept(sign):
+    def _accept_comma(self) -> bool:
+        """Pass a comma with comments around it; stay where there is none."""
+        before = self._place
+        if self._accept(","):
+            self._gap()
+            return True
+        self._place = before
+        return False
+
+    def _expect(self, sign: str, *, comments: bool = True) -> None:
+        if not self._accept(sign, comments=comments):
             raise self._unexpected(f"expected {sign}")
 
     def _word_ahead(self, word: str, border: str = " \t\n\r") -> bool:
@@ -99,12 +123,19 @@ class Cursor:
         self._place += len(word)
 
     def _positioned_name(self, what: str) -> tuple[str, int]:
-        self._gap()
+        self._blank()
         start = self._place
         return self._name(what), start
 
+    def _declared_name(self, what: str) -> str:
+        """The name of something new: the reference takes a sign right behind it for part of it."""
+        name = self._name(what)
+        if self._next_is("#") and self._text[self._place + 1 : self._place + 2].isalnum():
+            raise self._error(*HIDDEN)
+        return name
+
     def _name(self, what: str) -> str:
-        self._gap()
+        self._blank()
         found = NAME.match(self._text, self._place)
         if found is None:
             raise self._unexpected(f"expected {what}")
@@ -125,7 +156,9 @@ class Cursor:
         return self._source.error(self._place, problem, advice)
 
     def _unexpected(self, expected: str, advice: str = "") -> CompileError:
-        self._gap()
+        self._blank()
+        if self._next_is("#"):
+            return self._error(*HIDDEN)
         if self._place >= self._size:
             return self._error(f"{expected}, found the end of the source", advice)
         line = self._text[self._place :].split("\n", 1)[0].strip()

@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from soliton.ride.compiler.cursor import Cursor
+from soliton.ride.compiler.cursor import HIDDEN, Cursor
 from soliton.ride.compiler.errors import CompileError, Source
 from soliton.ride.compiler.literals import (
     BLANK,
@@ -84,11 +84,6 @@ _OBJECT_PATTERN: Final = re.compile(
 )
 _UNARY_MINUS: Final = re.compile(r"-[ \t\r\n]*(?![ \t\r\n0-9])")
 
-_HIDDEN: Final = (
-    "a comment hides this from the reference's compiler",
-    "put the comment in front of what this belongs to",
-)
-
 _Pending = tuple[str, int, list[LetNode | FunctionNode]]
 
 
@@ -145,11 +140,12 @@ class Parser(Cursor):
             names = []
             if not self._ahead(")"):
                 names = [self._positioned_name("a parameter")]
-                while self._accept(","):
+                while self._accept(",", comments=False):
                     names.append(self._positioned_name("a parameter"))
             self._expect(")")
             annotations.append(Annotation(start, self._place, name, tuple(names)))
-            self._gap()
+            self._blank()
+        self._gap()
         if self._declaration_word() != "func":
             raise self._unexpected("expected func after the annotation")
         return AnnotatedNode(tuple(annotations), self._function())
@@ -170,7 +166,7 @@ class Parser(Cursor):
             start = self._place
             if self._word_ahead("strict"):
                 if commented:
-                    raise self._error(*_HIDDEN)
+                    raise self._error(*HIDDEN)
                 pending.append(("strict", start, [*self._definition("strict")]))
             elif self._declaration_word() is not None:
                 pending.append(("let", start, self._declarations(required=True)))
@@ -236,7 +232,7 @@ class Parser(Cursor):
             else:
                 break
             if commented:
-                raise self._error(*_HIDDEN)
+                raise self._error(*HIDDEN)
             self._next_operand()
             self._place += 1
         result = self._atom(blocks=blocks)
@@ -339,8 +335,7 @@ class Parser(Cursor):
         items: list[Node] = []
         if not self._ahead(closing):
             items.append(self._expression())
-            while self._accept(","):
-                self._gap()
+            while self._accept_comma():
                 items.append(self._expression())
         self._expect(closing)
         return items
@@ -376,7 +371,7 @@ class Parser(Cursor):
                 raise self._unexpected("expected a type", f"write .{name}[Type]")
             self._place += 1
             type_ = self._type()
-            self._expect("]")
+            self._expect("]", comments=False)
             return Cast(start, self._place, subject, name == "exactAs", type_)
         if not self._next_is("("):
             return Field(start, self._place, subject, name)
@@ -395,8 +390,10 @@ class Parser(Cursor):
             then = self._expression()
             self._expect_word("else")
             branches.append((begin, condition, then))
+            behind = self._place
             self._gap()
             if not self._word_ahead("if", _BORDER):
+                self._place = behind
                 break
         result = self._expression()
         for begin, condition, then in reversed(branches):
@@ -414,7 +411,7 @@ class Parser(Cursor):
         first = self._expression()
         self._expect(",")
         function = self._name("the name of a function")
-        self._expect(")")
+        self._expect(")", comments=False)
         return Fold(start, self._place, limit, items, first, function)
 
     # --- match ---
@@ -436,6 +433,7 @@ class Parser(Cursor):
     def _case(self) -> Case:
         start = self._place
         self._place += len("case")
+        self._gap()
         pattern = self._pattern()
         self._gap()
         if not self._text.startswith("=>", self._place):
@@ -445,7 +443,8 @@ class Parser(Cursor):
         return Case(start, self._place, pattern, body)
 
     def _pattern(self) -> PatternNode:
-        self._gap()
+        """A pattern; behind a comment the reference sees a value to compare with."""
+        self._blank()
         start = self._place
         found = NAME.match(self._text, start)
         if found is not None and self._text[found.end() : found.end() + 1] not in ("'", "("):
@@ -461,13 +460,10 @@ class Parser(Cursor):
         return self._constants(start)
 
     def _pattern_type(self) -> TypeNode | None:
-        end = self._place
+        if not self._accept(":"):
+            return None
         self._gap()
-        if self._next_is(":"):
-            self._place += 1
-            return self._type()
-        self._place = end
-        return None
+        return self._type()
 
     def _is_object_pattern(self, place: int) -> bool:
         found = _OBJECT_PATTERN.match(self._text, place)
@@ -478,9 +474,9 @@ class Parser(Cursor):
         self._place += 1
         try:
             items = [self._pattern()]
-            while self._accept(","):
+            while self._accept(",", comments=False):
                 items.append(self._pattern())
-            self._expect(")")
+            self._expect(")", comments=False)
         except CompileError:
             items = []
         self._depth -= 1
@@ -494,14 +490,15 @@ class Parser(Cursor):
         name = self._name("a type")
         self._expect("(")
         fields: dict[str, PatternNode] = {}
-        if not self._ahead(")"):
+        self._blank()
+        if not self._next_is(")"):
             while True:
                 field = self._name("a field")
-                self._expect("=")
+                self._expect("=", comments=False)
                 fields[field] = self._pattern()
-                if not self._accept(","):
+                if not self._accept(",", comments=False):
                     break
-        self._expect(")")
+        self._expect(")", comments=False)
         self._depth -= 1
         ordered = tuple((field, fields[field]) for field in hash_map_order(list(fields)))
         return ObjectPattern(start, self._place, name, ordered)
@@ -546,14 +543,14 @@ class Parser(Cursor):
         self._gap()
         names = []
         if self._accept("("):
-            names.append(self._name("a name"))
-            while self._accept(","):
-                names.append(self._name("a name"))
-            self._expect(")")
+            names.append(self._declared_name("a name"))
+            while self._accept_comma():
+                names.append(self._declared_name("a name"))
+            self._expect(")", comments=False)
             if not 2 <= len(names) <= MAX_TUPLE_SIZE:
                 raise self._error(f"a tuple has 2 to {MAX_TUPLE_SIZE} elements, not {len(names)}")
         else:
-            names.append(self._name("a name"))
+            names.append(self._declared_name("a name"))
         self._expect("=")
         value = self._expression()
         end = self._place
@@ -572,16 +569,17 @@ class Parser(Cursor):
     def _function(self) -> FunctionNode:
         start = self._place
         self._place += len("func")
-        name = self._name("the name of the function")
+        name = self._declared_name("the name of the function")
         self._expect("(")
         parameters: list[tuple[str, int, TypeNode]] = []
         if not self._ahead(")"):
             while True:
-                parameter, place = self._positioned_name("a parameter")
-                if not self._accept(":"):
+                place = self._place
+                parameter = self._declared_name("a parameter")
+                if not self._accept(":", comments=False):
                     raise self._unexpected("expected :", f"write {parameter}: Type")
                 parameters.append((parameter, place, self._type()))
-                if not self._accept(","):
+                if not self._accept_comma():
                     break
         self._expect(")")
         self._expect("=")

@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 
 from soliton.ride.compiler.errors import Source
-from soliton.ride.compiler.literals import GAP, NAME
+from soliton.ride.compiler.literals import BLANK, GAP, NAME
 from soliton.ride.compiler.syntax import AnyType, NamedType, TupleType, TypeNode, UnionType
 
 MAX_TYPE_NESTING: Final = 50
@@ -22,10 +22,12 @@ _MAX_TUPLE_SIZE: Final = 22
 def parse_type_node(
     source: Source, place: int, keywords: AbstractSet[str], depth: int = 0
 ) -> tuple[TypeNode, int]:
-    """The type at an offset, and the offset after it."""
+    """The type at an offset or the spaces there, and the offset after it."""
     if depth > MAX_TYPE_NESTING:
         raise source.error(place, f"a type nested more than {MAX_TYPE_NESTING} levels deep")
-    place = _after_gap(source, place)
+    blank = BLANK.match(source.text, place)
+    assert blank is not None
+    place = blank.end()
     start = place
     if source.text.startswith("Any", place):
         return AnyType(start, place + 3), place + 3
@@ -63,7 +65,7 @@ def _tuple(
     items = []
     place = start + 1
     while True:
-        item, place = parse_type_node(source, place, keywords, depth + 1)
+        item, place = parse_type_node(source, _after_gap(source, place), keywords, depth + 1)
         items.append(item)
         place = _after_gap(source, place)
         if not source.text.startswith(",", place):
