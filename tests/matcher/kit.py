@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -236,10 +244,10 @@ class FakeNode:
         return order_id in self.executed
 
     async def run_scripts(
-        self, trial: AnyTransaction, order: Order, assets: Collection[AssetId]
+        self, trials: Iterable[AnyTransaction], order: Order, assets: Collection[AssetId]
     ) -> ScriptAnswer:
         self._answer()
-        del trial, order, assets
+        del trials, order, assets
         return self.script_answer
 
     async def broadcast(self, transaction: AnyTransaction) -> BroadcastAnswer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -113,14 +113,16 @@ async def test_scripts_are_asked_about_an_exchange_with_the_matcher(
 ) -> None:
     asked = []
 
-    async def keep(trial: AnyTransaction, order: Order, assets: object) -> ScriptAnswer:
-        asked.append((trial, order, assets))
+    async def keep(trials: Iterator[AnyTransaction], order: Order, assets: object) -> ScriptAnswer:
+        asked.append((list(trials), order, assets))
         return ScriptAnswer()
 
     monkeypatch.setattr(node, "run_scripts", keep)
     order = make_order(BOB, Side.BUY, COIN, PRICE, pair=AssetPair(SMART, USD), fee=FEE + 400_000)
     await matcher.place(order, market=False)
-    (trial, about, assets) = asked[0]
+    (trial, least), about, assets = asked[0]
+    assert (trial.payload.amount, least.payload.amount) == (COIN, COIN // PRICE)
+    assert (least.payload.buy_matcher_fee, least.payload.sell_matcher_fee) == (0, 0)
     payload: Exchange = trial.payload
     assert (about, assets) == (order, {SMART})
     assert payload.buy_order == order

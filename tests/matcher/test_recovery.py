@@ -93,7 +93,9 @@ async def test_a_restart_changes_nothing(tmp_path: Path, *, with_snapshot: bool)
         if with_snapshot:
             await matcher.save_snapshots()
         await place_all(matcher, random_orders(2, 60))
-        await eventually(lambda: len(node.sent) == len(matcher.trades(PAIR, 999)))
+        await eventually(
+            lambda: len({each.id for each in node.sent}) == len(matcher.trades(PAIR, 999))
+        )
         before, held = state_of(matcher), await reserved_of(matcher)
         sent = {each.id for each in node.sent}
     if not with_snapshot:

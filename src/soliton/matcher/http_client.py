@@ -14,7 +14,7 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from http import HTTPStatus
 from typing import Final
 
@@ -72,6 +72,10 @@ _REFUSALS: Final = (
             "expiration should be",
         ),
     ),
+)
+_UNASKED: Final = (
+    "it could not be asked, because the node refuses the trial exchange with the matcher's account "
+    "for another reason"
 )
 _ACTIVATED: Final = "ACTIVATED"
 
@@ -238,24 +242,32 @@ class HttpNodeClient:
     # --- scripts ----------------------------------------------------------------------------------
 
     async def run_scripts(
-        self, trial: AnyTransaction, order: Order, assets: Collection[AssetId]
+        self, trials: Iterable[AnyTransaction], order: Order, assets: Collection[AssetId]
     ) -> ScriptAnswer:
         """As ``NodeClient.run_scripts``: the node says what would become of the exchange.
 
-        Its refusals for other reasons than a script (balances above all) are no answer of one.
+        A node looks at balances before it asks scripts. Whatever else it refuses a trial for says
+        nothing about these, and who was not asked has not agreed.
         """
         del order
-        status, answer = await self._ask("POST", "/debug/validate", codec.to_json(trial))
-        if status != HTTPStatus.OK or answer.get("valid", False):
-            return ScriptAnswer()
-        words = _shown(answer.get("error", ""))
-        lowered = words.lower()
-        blamed = next((each for each in assets if base58.encode(each) in words), None)
-        if "not allowed by" in lowered:
-            return ScriptAnswer(ScriptFault.DENIED, blamed, words)
-        if "error while executing" in lowered:
-            return ScriptAnswer(ScriptFault.RETURNED_ERROR, blamed, words)
-        return ScriptAnswer()
+        words = "there was no trial"
+        for trial in trials:
+            status, answer = await self._ask("POST", "/debug/validate", codec.to_json(trial))
+            if status == HTTPStatus.TOO_MANY_REQUESTS:
+                raise NodeUnavailable(f"the node answers {status} about scripts: {_shown(answer)}")
+            if status != HTTPStatus.OK or not isinstance(answer, dict):
+                words = f"the node answers {status} to /debug/validate: {_shown(answer)}"
+                break
+            if answer.get("valid") is True:
+                return ScriptAnswer()
+            words = _shown(answer.get("error", ""))
+            lowered = words.lower()
+            blamed = next((each for each in assets if base58.encode(each) in words), None)
+            if "not allowed by" in lowered:
+                return ScriptAnswer(ScriptFault.DENIED, blamed, words)
+            if "error while executing" in lowered:
+                return ScriptAnswer(ScriptFault.RETURNED_ERROR, blamed, words)
+        return ScriptAnswer(ScriptFault.EXCEPTION, None, f"{_UNASKED}: {words}")
 
     # --- transactions -----------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ a matcher needs to know.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from enum import Enum
 from typing import Protocol
 
@@ -44,8 +44,8 @@ class AccountState(msgspec.Struct, frozen=True):
 
 
 class ScriptAnswer(msgspec.Struct, frozen=True):
-    """What scripts said about an order: ``fault`` is ``None`` when none objected. Of the first that
-    did: whose it was (``None``: the account's), and the words of the script or of the node.
+    """What scripts said about an order: ``fault`` is ``None`` when all were asked and agreed. Of
+    the first that did not: whose it was (``None``: the account's), and its words or the node's.
     """
 
     fault: ScriptFault | None = None
@@ -130,10 +130,13 @@ class NodeClient(Protocol):
         """Whether any part of an order was executed on the chain, as far as the node can tell."""
 
     async def run_scripts(
-        self, trial: AnyTransaction, order: Order, assets: Collection[AssetId]
+        self, trials: Iterable[AnyTransaction], order: Order, assets: Collection[AssetId]
     ) -> ScriptAnswer:
         """What the script of an order's sender, if there is one, and the scripts of ``assets`` say;
-        the first that objects. ``trial`` is an exchange of the order with another one.
+        the first that objects. Where they could not be asked, that is a fault as well.
+
+        ``trials`` are exchanges of the order with another one, the largest first: what asks them
+        for balances may find enough for a small one only.
         """
 
     async def broadcast(self, transaction: AnyTransaction) -> BroadcastAnswer:

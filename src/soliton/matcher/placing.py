@@ -15,12 +15,13 @@ Sources: wavesplatform/matcher
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 
 import msgspec
 
 from soliton.chain import orders
 from soliton.chain.addresses import Address, from_public_key
-from soliton.chain.orders import Order, PriceMode, Side
+from soliton.chain.orders import PRICE_CONSTANT, Order, PriceMode, Side
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.exchange import TYPE, Exchange
 from soliton.chain.transactions.model import AnyTransaction
@@ -34,6 +35,7 @@ from soliton.matcher.sequencer import Outcome, Sequencer, tell_future
 from soliton.matcher.settings import MatcherSettings
 from soliton.matching import errors
 from soliton.matching.account_checks import (
+    ScriptFault,
     account_script_refusal,
     asset_script_refusal,
     available_for_spending,
@@ -208,14 +210,26 @@ class Placing:
         smart = self._chain.scripted(order)
         if not scripted and not smart:
             return
-        answer = await self._node.run_scripts(self._trial(order), order, smart)
-        if answer.fault is not None:
-            if answer.asset_id is None:
-                raise account_script_refusal(order, answer.fault, answer.words)
-            raise asset_script_refusal(answer.asset_id, answer.fault, answer.words)
+        answer = await self._node.run_scripts(self._trials(order), order, smart)
+        if answer.fault is None:
+            return
+        blamed = answer.asset_id
+        if blamed is None and answer.fault is ScriptFault.EXCEPTION and not scripted:
+            blamed = min(smart)
+        if blamed is None:
+            raise account_script_refusal(order, answer.fault, answer.words)
+        raise asset_script_refusal(blamed, answer.fault, answer.words)
 
-    def _trial(self, order: Order) -> AnyTransaction:
-        """An exchange of the order with one of the matcher's own: what scripts are asked about."""
+    def _trials(self, order: Order) -> Iterator[AnyTransaction]:
+        """Exchanges of the order with one of the matcher's own, which scripts are asked about: of
+        all of it, and of the least that is worth anything, without fees.
+        """
+        yield self._trial(order, order.amount, order.matcher_fee)
+        least = -(-PRICE_CONSTANT // order.price)
+        if least < order.amount:
+            yield self._trial(order, least, 0)
+
+    def _trial(self, order: Order, amount: int, matcher_fee: int) -> AnyTransaction:
         account, now = self._settings.account, self._settings.clock()
         counter = orders.sign(
             orders.build(
@@ -241,10 +255,10 @@ class Placing:
             Exchange(
                 order1=order if buys else counter,
                 order2=counter if buys else order,
-                amount=order.amount,
+                amount=amount,
                 price=transaction_price(order.price, version, around),
-                buy_matcher_fee=order.matcher_fee,
-                sell_matcher_fee=order.matcher_fee,
+                buy_matcher_fee=matcher_fee,
+                sell_matcher_fee=matcher_fee,
             ),
             version=version,
             chain_id=order.chain_id,
