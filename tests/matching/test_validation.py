@@ -157,7 +157,8 @@ without=FEE_ASSET, fee_asset=FEE_ASSET | AssetNotFound The asset
 without=FEE_ASSET | ok
 version=4, wallet=b"s" * 64 | OrderInvalidSignature The signature of order
 version=3, wallet=b"s" * 65 | OrderInvalidSignature The signature of order
-version=4, wallet=b"s" * 65, sender_key=b"k" * 64 | ok
+version=4, wallet=b"s" * 65, sender_key=b"k" * 64 | OrderInvalidSignature The signature of order
+version=4, wallet=b"s" * 64 + b"\x1b", sender_key=b"k" * 64 | ok
 decimals={PRICE_ASSET: 0}, price=2**63 - 1 | OrderCommonValidationFailed The order is invalid: Price
 matcher=b"m" * 32 | UnexpectedMatcherPublicKey The required matcher public key for this DEX is 8NAD
 settings={"blacklisted_addresses": {ALICE}} | AddressIsBlacklisted The account 3F

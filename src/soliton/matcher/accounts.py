@@ -36,7 +36,8 @@ Amounts = dict[AssetId | None, int]
 
 class Account:
     """One account. ``lock`` keeps its placements in sequence; ``queued`` are orders whose turn has
-    not ended, ``placing`` those on their way into the journal, ``canceling`` those with a
+    not ended, ``placing`` those on their way into the journal (and the ``signed_name`` of those
+    that a wallet signed), ``canceling`` those with a
     cancellation on its way. While there are any, this record stays the account's.
     """
 

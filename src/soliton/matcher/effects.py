@@ -26,6 +26,7 @@ from soliton.matcher.exchanges import make_exchange
 from soliton.matcher.expirations import Expirations
 from soliton.matcher.orders_db import OrdersDatabase
 from soliton.matcher.records import Trade, Unsettled, describe
+from soliton.matching.account_checks import signed_name
 from soliton.matching.engine import Engine
 from soliton.matching.events import (
     BookDeleted,
@@ -122,10 +123,24 @@ class Effects:
         if pair not in self.books:
             self.books[pair] = timestamp
             self._database.put_book(pair, timestamp)
+        self._know(order)
         if not order.is_market:
             self.expirations.add(order)
         if self.accounts is not None:
             self.accounts.adopt(order)
+
+    def know_resting(self) -> None:
+        """What wallets have signed of the orders in the books, for those that came here before that
+        was noted.
+        """
+        for book in self.engine.books():
+            for order in book.orders():
+                self._know(order)
+
+    def _know(self, order: ActiveOrder) -> None:
+        name = signed_name(order.order)
+        if name is not None:
+            self._database.put_signed(name, order.id)
 
     def _executed(self, event: OrderExecuted, index: int) -> AnyTransaction | None:
         transaction = self._make(event)

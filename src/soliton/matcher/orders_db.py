@@ -11,6 +11,7 @@ prefix    key                                     value
 ``i``     order id                                the finalised order, ``OrderInfo``
 ``h``     address                                 ids of its last finalised orders, oldest first
 ``p``     address, pair                           the same of one pair
+``e``     who signed what, for wallets' orders    id of the order
 ``t``     order id, offset, index                 id of an exchange transaction
 ``x``     transaction id                          the transaction
 ``s``     transaction id                          not on the chain for certain: ``PendingRecord``
@@ -57,6 +58,7 @@ MAX_TRANSACTIONS_PER_ORDER: Final = 10_000
 _INFO: Final = b"i"
 _HISTORY: Final = b"h"
 _PAIR_HISTORY: Final = b"p"
+_SIGNED: Final = b"e"
 _ORDER_TRANSACTION: Final = b"t"
 _TRANSACTION: Final = b"x"
 _PENDING: Final = b"s"
@@ -287,6 +289,14 @@ class OrdersDatabase:
     def knows(self, order_id: bytes) -> bool:
         """Whether an order is finalised."""
         return self._get(_INFO + order_id) is not None
+
+    def put_signed(self, name: bytes, order_id: bytes) -> None:
+        """An order of a wallet came here; ``name`` is its ``signed_name``."""
+        self._step[_SIGNED + name] = order_id
+
+    def knows_signed(self, name: bytes) -> bool:
+        """Whether an order with a ``signed_name`` ever came here."""
+        return self._get(_SIGNED + name) is not None
 
     def history(self, owner: Address, pair: AssetPair | None) -> list[OrderInfo]:
         """The last finalised orders of an account (of one pair), the oldest first."""

@@ -45,6 +45,7 @@ from soliton.matching.account_checks import (
     duplicate,
     forged,
     signature_to_verify,
+    signed_name,
 )
 from soliton.matching.commands import (
     CancelOrder,
@@ -147,8 +148,10 @@ class Placing:
         command = self._reserve(order, account, fees, market=market)
         applied: asyncio.Future[list[Event]] = asyncio.get_running_loop().create_future()
 
+        names = {order.id, signed_name(order) or order.id}
+
         def tell(outcome: Outcome) -> None:
-            account.placing.discard(order.id)
+            account.placing -= names
             if isinstance(outcome, MatcherError):
                 account.balances.release(order.id)
             tell_future(applied, outcome)
@@ -158,7 +161,7 @@ class Placing:
         except MatcherError:
             account.balances.release(order.id)
             raise
-        account.placing.add(order.id)
+        account.placing |= names
         return applied
 
     async def _learn(self, order: Order) -> None:
@@ -271,6 +274,9 @@ class Placing:
     async def _check_new(self, order: Order, account: Account) -> None:
         known = account.balances.orders
         if order.id in known or order.id in account.placing or self._database.knows(order.id):
+            raise duplicate(order)
+        name = signed_name(order)
+        if name is not None and (name in account.placing or self._database.knows_signed(name)):
             raise duplicate(order)
         if await self._node.was_executed(order.id):
             raise duplicate(order)

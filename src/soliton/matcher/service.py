@@ -198,6 +198,7 @@ class Matcher:
                     *(count, self.engine.last_offset),
                 )
                 check_ends(self.engine, self.database)
+                self.effects.know_resting()
                 await self._serve()
                 # Another master's commands may follow ours: the books have to be read anew.
                 self._recover_engine()

@@ -16,9 +16,10 @@ from enum import Enum
 from typing import Final
 
 from soliton.chain.addresses import from_public_key
-from soliton.chain.orders import Order, Side, signature_claim
+from soliton.chain.orders import Order, Side, signature_claim, typed_data_hash
 from soliton.crypto import base58
 from soliton.crypto.curve25519 import SignedMessage
+from soliton.crypto.hashes import blake2b256
 from soliton.matching import errors
 from soliton.matching.book import LevelTotal
 from soliton.matching.errors import ErrorKind, MatcherError
@@ -52,6 +53,16 @@ def signature_to_verify(order: Order) -> SignedMessage | None:
     if claim is False:
         raise forged(order)
     return None if claim is True else claim
+
+
+def signed_name(order: Order) -> bytes | None:
+    """What stands for an order that a wallet signed, whatever its signature looks like: who signed,
+    and what. Such an order's id depends on the signature, and there are many of the same. ``None``
+    for other orders, whose id says it already.
+    """
+    if order.eip712_signature is None:
+        return None
+    return blake2b256(order.sender_public_key + typed_data_hash(order))
 
 
 def forged(order: Order) -> MatcherError:

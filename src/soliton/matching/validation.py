@@ -61,7 +61,7 @@ from soliton.matching.placement import (
     description,
     price_param,
 )
-from soliton.matching.validity import order_fault, wallet_fault
+from soliton.matching.validity import form_fault, order_fault, wallet_fault
 
 MIN_EXPIRATION_MS: Final = 60_000
 """An order has to live at least so long."""
@@ -149,7 +149,7 @@ def check_order(order: Order, context: PlacementContext) -> AcceptedFees:
 
 
 def _check_executable(order: Order, amount_decimals: int, price_decimals: int) -> None:
-    fault = wallet_fault(order)
+    fault = wallet_fault(order) or form_fault(order)
     if fault is not None:
         raise invalid_signature(order, f"Ethereum signature is invalid: {fault}")
     if fixed_price(order.price, amount_decimals, price_decimals) > MAX_I64:

@@ -20,8 +20,12 @@ from soliton.chain.orders import (
     Side,
 )
 from soliton.chain.values import MAX_I64
+from soliton.crypto.secp256k1 import ORDER
 
 _FIRST_WALLET_VERSION: Final = 4
+_CANONICAL_LENGTH: Final = 65
+_CANONICAL_V: Final = (27, 28)
+_NUMBER_BYTES: Final = 32
 _SAFE_VOLUME: Final = MAX_I64 - MAX_AMOUNT
 
 
@@ -77,6 +81,29 @@ def _volume_fault(order: Order) -> str | None:
         return f"{words} should be > 0"
     fee = order.matcher_fee if buys and order.price_asset is None else 0
     return f"{words} too large" if volume + fee > MAX_I64 else None
+
+
+def form_fault(order: Order) -> str | None:
+    """What keeps a wallet's signature from being in the one form that a matcher takes; the chain
+    takes others too, each of which would give the order another id.
+
+    Orders of a journal are not held against it: some were taken before.
+    """
+    signature = order.eip712_signature
+    if signature is None:
+        return None
+    s = int.from_bytes(signature[_NUMBER_BYTES : 2 * _NUMBER_BYTES], "big")
+    if (
+        len(signature) == _CANONICAL_LENGTH
+        and 0 < int.from_bytes(signature[:_NUMBER_BYTES], "big") < ORDER
+        and 0 < s <= ORDER // 2
+        and signature[-1] in _CANONICAL_V
+    ):
+        return None
+    return (
+        "a matcher takes 65 bytes, r, s and v, where s is at most half the order of the curve and "
+        f"v is 27 or 28; given are {len(signature)} bytes with v {signature[-1]}"
+    )
 
 
 def wallet_fault(order: Order) -> str | None:
