@@ -177,7 +177,9 @@ class Sequencer:
             return
         try:
             command = decode(payload)
-        except ChainError as error:
+        except _MACHINE_TROUBLE:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever bytes can lead to
             self._quarantine.add(*record, f"it is no command: {error}")
             self._pass_over(offset, timestamp)
             return
