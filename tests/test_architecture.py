@@ -48,7 +48,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 IMPURE = {
     *("asyncio", "http", "logging", "multiprocessing", "random", "secrets", "select", "selectors"),
     *("socket", "socketserver", "sqlite3", "ssl", "subprocess", "tempfile", "time", "urllib"),
-    *("click", "httptools", "httpx", "lmdb", "pyhocon", "rich", "starlette", "uvicorn", "uvloop"),
+    *("click", "httptools", "httpx", "lmdb", "rich", "starlette", "uvicorn", "uvloop"),
     "websockets",
 }
 # What one package of the core may use all the same, each with its reason.

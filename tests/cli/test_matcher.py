@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from soliton.chain.orders import Side
 from soliton.cli.main import cli
-from soliton.cli.matcher_commands import matcher_settings
+from soliton.cli.matcher_config import matcher_settings
 from soliton.matcher.audit import RuleBroken
 from soliton.matcher.errors import MatcherSettingsError
 from soliton.matcher.journal.errors import JournalProblem

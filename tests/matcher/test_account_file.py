@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from soliton.cli.main import cli
-from soliton.cli.matcher_commands import matcher_settings
+from soliton.cli.matcher_config import matcher_settings
 from soliton.crypto import base58, password_files
 from soliton.crypto.keys import account_seed, key_pair_from_account_seed
 from soliton.matcher.account_file import MAX_FILE_BYTES, read_account_seed, write_account_seed

@@ -12,7 +12,7 @@ import pytest
 
 from soliton.chain import networks
 from soliton.chain.networks.sections import Section
-from soliton.cli.matcher_commands import matcher_settings
+from soliton.cli.matcher_config import matcher_settings
 from soliton.crypto import base58
 from soliton.crypto.keys import key_pair_from_account_seed
 from soliton.errors import InputError

@@ -95,5 +95,5 @@ def go_network(name: str, settings: JsonObject) -> Network:
 
 def configured_network(path: Path) -> Network:
     """The network of a configuration file with a ``waves.blockchain.custom`` section."""
-    tree: Any = read_file(path)
+    tree: Any = read_file(path).tree
     return networks.custom(tree["waves"]["blockchain"]["custom"])

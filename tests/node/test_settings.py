@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -209,7 +210,10 @@ def test_wrong_values_name_file_key_and_value(write: Writer, line: str) -> None:
     text, message = re.split(r"\s{2,}", line.strip())
     with pytest.raises(SettingsError) as caught:
         write.load(f"zbs {{\n{text}\n}}")
-    assert str(caught.value).startswith(f"{write.path}: {message}")
+    # A required key that nobody wrote is told with the place of its section.
+    assert re.sub(r":[12]: ", ": ", str(caught.value), count=1).startswith(
+        f"{write.path}: {message}"
+    )
 
 
 def test_wrong_signer_settings_are_told_below_their_own_root(write: Writer) -> None:
@@ -219,7 +223,7 @@ def test_wrong_signer_settings_are_told_below_their_own_root(write: Writer) -> N
 
 @pytest.mark.parametrize(
     "text",
-    ['seed = "0Il-not-base58"', "seed = 12345678901", "password = 12345678901", "password = 77s"],
+    ['seed = "0Il-not-base58"', "seed = 12345678901", "password = 12345678901", "password = [77]"],
 )
 def test_wrong_secrets_are_not_shown(write: Writer, text: str) -> None:
     with pytest.raises(SettingsError, match=r"wallet.(seed|password) is \(not shown\)") as caught:
@@ -235,36 +239,67 @@ def test_settings_do_not_show_secrets(write: Writer) -> None:
     assert "Hello" not in repr(settings)
 
 
-def test_unknown_and_idle_keys_are_told_by_full_name(write: Writer) -> None:
+def test_idle_keys_are_told_by_full_name(write: Writer) -> None:
     settings = write.load(
         """
         waves {
-          rest-api { prot = 1 }
-          network { port = 6868, known-peers = [], nodename = x }
+          network { port = 6868, known-peers = [] }
           synchronization.max-rollback = 100
           utx.allow-skip-checks = false
-          colour = red
           db.rocksdb.main-cache-size = 512M
-          extensions = []
-          signer.port = 1
+          extensions += com.wavesplatform.events.BlockchainUpdates
         }
-        soliton.explorer.port = 2
+        waves.extensions += "com.wavesplatform.api.grpc.GRPCServerExtension"
         kamon.enable = no
-        wave { }
+        akka { loglevel = INFO }
         """
     )
     assert sorted(settings.warnings) == [
-        "unknown setting soliton.explorer",
-        "unknown setting wave",
-        "unknown setting waves.colour",
-        "unknown setting waves.network.nodename",
-        "unknown setting waves.rest-api.prot",
-        "unknown setting waves.signer",
         "waves.network.known-peers has no effect yet",
         "waves.network.port has no effect yet",
         "waves.synchronization.max-rollback has no effect yet",
         "waves.utx.allow-skip-checks has no effect yet",
     ]
+
+
+# What a file says, and what the refusal says after its name.
+UNKNOWN = [
+    ("waves {\n rest-api { prot = 1 }\n}",
+     "2: unknown setting waves.rest-api.prot (did you mean waves.rest-api.port?)"),
+    ("waves.network.nodename = x",
+     "1: unknown setting waves.network.nodename (did you mean waves.network.node-name?)"),
+    ("waves {\n colour = red }", "2: unknown setting waves.colour"),
+    ("waves {\n quorum = 0 }",
+     "2: unknown setting waves.quorum (did you mean waves.miner.quorum?)"),
+    ("waves { }\nsoliton.explorer.port = 2", "2: unknown setting soliton.explorer"),
+    ("waves.signer.port = 1", "1: unknown setting waves.signer"),
+    ("waves { }\nwave { x = 1 }", "2: unknown setting wave (did you mean waves?)"),
+    ("waves { a = 1\n b = 2 }", "1: unknown setting waves.a; 1 more: soliton config check"),
+    ("rest-api.port = 1", " has none of the roots soliton, waves, zbs, TN"),
+    ("", " has none of the roots"),
+    ("kamon.enable = no", " has none of the roots"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "message"), UNKNOWN)
+def test_unknown_keys_and_roots_stop_the_start(write: Writer, text: str, message: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        write.load(text)
+    assert str(caught.value).startswith(f"{write.path}:{message}")
+
+
+def test_a_value_of_the_operators_own_may_stand_beside_the_root(write: Writer) -> None:
+    settings = write.load("ports { api = 7000 }\nwaves.rest-api.port = ${ports.api}")
+    assert settings.rest_api.port == 7000
+
+
+def test_near_names_are_looked_for_in_little_time_however_many_are_unknown(write: Writer) -> None:
+    lines = "\n".join(f"{'rest-apj' * 500}{number} = 1" for number in range(1_000))
+    started = time.process_time()
+    with pytest.raises(SettingsError, match="999 more"):
+        write.load(f"waves {{\n{lines}\n}}")
+    # A search over whole names takes minutes.
+    assert time.process_time() - started < 30
 
 
 # What a file says about keys and seeds that stand in documents and images, and what is warned of.
@@ -320,11 +355,17 @@ def test_two_families_in_one_file_are_refused(write: Writer) -> None:
 
 # Files that are no configuration, and what is said after the file's name.
 BROKEN = [
-    (b"waves {", "line 1, column"),
-    (b"waves {\n  a = ]\n}", "line"),
-    (b"\xff\xfe", "is not UTF-8 text"),
-    (b"waves.directory = ${nowhere}", "Cannot resolve variable ${nowhere}"),
-    (b"waves.a = ${waves.a}", "Cannot resolve"),
+    (b"waves {\n  a = 1\n", "3: column 1: the { of line 1 is not closed"),
+    (b"waves {\n  a = ]\n}", "2: column 7: expected a value"),
+    (b"waves { }\n}", "2: column 1: there is no { that this } closes"),
+    (b"waves {\n a { b = [1, 2\n }\n}", "3: column 2: expected a value"),
+    (b'waves.a = "x\n', '1: column 11: this text has no closing "'),
+    (b"waves.a = 1 b = 2", "1: column 15: a new line or a comma is missing before this"),
+    (b"waves.a\nwaves.b = 1", "1: a key without a value: expected = or { after it"),
+    (b"waves.a = 1\nwaves.x = a^b$", "2: column 14: '$' needs quotes here"),
+    (b"\xff\xfe", " is not UTF-8 text"),
+    (b"waves.x = ${nowhere}", "1: ${nowhere} is neither in the file nor in the environment"),
+    (b"waves.a = ${waves.a}", "1: ${waves.a} is neither in the file nor in the environment"),
 ]
 
 
@@ -334,7 +375,7 @@ def test_broken_files(tmp_path: Path, contents: bytes, message: str) -> None:
     path.write_bytes(contents)
     with pytest.raises(SettingsError) as caught:
         load_settings(path)
-    assert str(caught.value).startswith(f"{path}: {message}")
+    assert str(caught.value).startswith(f"{path}:{message}")
 
 
 def test_parse_errors_do_not_quote_the_file(write: Writer) -> None:

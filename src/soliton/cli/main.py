@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from soliton import __version__
+from soliton.cli.config import config
 from soliton.cli.matcher import matcher
 from soliton.cli.ride import ride
 from soliton.errors import SolitonError
@@ -216,6 +217,7 @@ def signer(
     )
 
 
+cli.add_command(config)
 cli.add_command(matcher)
 cli.add_command(ride)
 

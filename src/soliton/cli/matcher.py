@@ -101,7 +101,7 @@ def run_command(
     workers: int | None,
 ) -> None:
     """Run the matcher until a signal ends it."""
-    from soliton.cli.matcher_commands import matcher_settings
+    from soliton.cli.matcher_config import matcher_settings
     from soliton.cli.matcher_run import run_matcher
 
     overrides = {
@@ -166,6 +166,6 @@ def replay_command(
 def _settings(
     config: Path | None, network: str | None, data_dir: Path | None, node_url: str | None
 ) -> MatcherSettings:
-    from soliton.cli.matcher_commands import matcher_settings
+    from soliton.cli.matcher_config import matcher_settings
 
     return matcher_settings(config, network, data_dir, {"node.url": node_url})

@@ -1,7 +1,7 @@
 """The work of ``soliton matcher init``, ``verify`` and ``replay``.
 
-What lives here: finding a matcher's settings in a file, making a new one, and putting together what
-checks a journal. What does not: the checks (``soliton.matcher``), and the running service.
+What lives here: making a new matcher, and putting together what checks a journal. What does not:
+finding its settings (``matcher_config``), the checks (``soliton.matcher``), the running service.
 """
 
 from __future__ import annotations
@@ -10,11 +10,9 @@ import asyncio
 import base64
 import binascii
 import hashlib
-import logging
 import os
 import secrets
 import time
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -22,14 +20,11 @@ import click
 
 from soliton.chain import networks
 from soliton.chain.addresses import address_text, from_public_key
-from soliton.chain.networks.model import Network
-from soliton.chain.networks.sections import Section
+from soliton.cli.matcher_config import matcher_settings
 from soliton.crypto import base58
 from soliton.crypto.curve25519 import cores
 from soliton.crypto.errors import Base58Error
 from soliton.crypto.keys import account_seed, key_pair_from_account_seed
-from soliton.crypto.public_secrets import is_public_account, is_public_api_key
-from soliton.errors import InputError
 from soliton.matcher.account_file import write_account_seed
 from soliton.matcher.assets import ChainKnowledge
 from soliton.matcher.audit import Audit
@@ -37,23 +32,16 @@ from soliton.matcher.errors import ExecutionsUnsettled, MatcherSettingsError, Re
 from soliton.matcher.http_client import HttpNodeClient
 from soliton.matcher.node_client import NodeClient
 from soliton.matcher.quarantine import Quarantine
-from soliton.matcher.settings import MatcherSettings, read
+from soliton.matcher.settings import MatcherSettings
 from soliton.matcher.stores import open_snapshots, reading
 from soliton.matching.commands import decode
 from soliton.matching.engine import Engine
 from soliton.matching.pairs import asset_text
 from soliton.matching.rules import MatchingSettings
-from soliton.node.rest_settings import is_local
-from soliton.node.settings import api_key_hash_text, load_settings
-from soliton.node.settings_file import read_file
+from soliton.node.settings import api_key_hash_text
 
 SEED_BYTES: Final = 32
 API_KEY_BYTES: Final = 24
-_PLACES: Final = (("waves", "dex"), ("soliton", "matcher"))
-_CHAIN_LETTER: Final = "address-scheme-character"
-
-_log = logging.getLogger(__name__)
-
 _NEW_FILE: Final = """\
 # A matcher: start it with `soliton matcher run --config {path}`.
 # The seed below is the matcher's account: it pays the fees of exchange transactions and gets those
@@ -82,79 +70,6 @@ soliton {{
   }}
 }}
 """
-
-
-def matcher_settings(
-    config: Path | None,
-    network: str | None,
-    data_dir: Path | None,
-    overrides: Mapping[str, object] | None = None,
-) -> MatcherSettings:
-    """The settings of a matcher: the section ``waves.dex`` or ``soliton.matcher`` of a file.
-
-    ``overrides`` win, by key below the section; ``None`` leaves a setting alone. Raises
-    ``MatcherSettingsError``, ``SettingsError`` or ``NetworkError``.
-    """
-    tree = {} if config is None else read_file(config)
-    place, section_tree = _section_of(tree)
-    for key, value in (overrides or {}).items():
-        if value is not None:
-            _put(section_tree, key, value)
-    section = Section(section_tree, ".".join(place), MatcherSettingsError)
-    chosen = _network_of(config, network, section)
-    directory = data_dir or Path.home() / ".soliton" / chosen.name
-    try:
-        settings = read(section, chosen, directory)
-    except InputError as error:
-        raise MatcherSettingsError(f"{config or 'command line'}: {error}") from error
-    for key in section.unknown():
-        _log.warning("unknown setting %s", key)
-    for warning in _given_away(section, settings):
-        _log.warning("%s", warning)
-    return settings
-
-
-def _given_away(section: Section, settings: MatcherSettings) -> Iterator[str]:
-    """What to tell an operator who lets others reach the matcher with a secret that all know."""
-    api = settings.rest_api
-    if is_local(api.address):
-        return
-    place = f"and {section.full('rest-api.address')} {api.address} lets others reach it"
-    if any(map(is_public_api_key, api.api_key_hashes)):
-        key = section.full("rest-api.api-key-hashes")
-        yield f"everybody knows a key of {key}, {place}: choose another"
-    if is_public_account(settings.account.public_key):
-        yield f"everybody knows the seed of the matcher's account, {place}: choose another"
-
-
-def _section_of(tree: Mapping[str, object]) -> tuple[tuple[str, str], dict[str, object]]:
-    for place in _PLACES:
-        outer = tree.get(place[0])
-        inner = outer.get(place[1]) if isinstance(outer, dict) else None
-        if isinstance(inner, dict):
-            return place, dict(inner)
-    return _PLACES[-1], {}
-
-
-def _put(tree: dict[str, object], key: str, value: object) -> None:
-    *path, last = key.split(".")
-    for name in path:
-        inner = tree.get(name)
-        tree[name] = tree = dict(inner) if isinstance(inner, dict) else {}
-    tree[last] = value
-
-
-def _network_of(config: Path | None, network: str | None, section: Section) -> Network:
-    """The network: as asked for, or by the letter in the section, or as a node would see it."""
-    if network is None and section.has(_CHAIN_LETTER):
-        letter = section.text(_CHAIN_LETTER, "")
-        found = [
-            each for each in map(networks.load, networks.names()) if chr(each.chain_id) == letter
-        ]
-        if not found:
-            section.refuse(_CHAIN_LETTER, "the letter of a known network")
-        return found[0]
-    return load_settings(config, network).network
 
 
 # --- init -----------------------------------------------------------------------------------------

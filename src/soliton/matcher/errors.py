@@ -6,14 +6,15 @@ does not: the table of codes that clients see (``soliton.matching.errors``).
 
 from __future__ import annotations
 
-from soliton.errors import EnvironmentProblem, InputError
+from soliton.chain.networks.sections import SettingRefused
+from soliton.errors import EnvironmentProblem
 
 
 class NodeUnavailable(EnvironmentProblem):
     """The node did not answer, or not as a node does; the question may be asked again later."""
 
 
-class MatcherSettingsError(InputError):
+class MatcherSettingsError(SettingRefused):
     """A setting of the matcher with a wrong value, or one that is missing."""
 
 

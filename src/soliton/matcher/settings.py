@@ -49,14 +49,21 @@ ROLES: Final = ("auto", "standby", "master")
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
-# Sections about the reference's own machinery: nothing here answers to them.
+# Sections about the reference's own machinery, and what older versions of it had: nothing here
+# answers to them.
 _FOREIGN: Final = (
-    "actor-response-timeout", "cli", "comparison-tool", "event-queue", "grpc", "kamon", "limits",
-    "lp-accounts", "ntp-server", "order-books-recovering-timeout", "order-events-coordinator-actor",
-    "order-history", "order-script-validation", "pass-execution-parameters", "postgres",
-    "process-consumed-timeout", "redis", "redis-internal-client-handler-actor", "root-directory",
-    "secure-keys", "snapshots-loading-timeout", "start-events-processing-timeout",
-    "waiting-offset-tool", "waves-blockchain-client",
+    "actor-response-timeout", "balance-watching-buffer-interval",
+    "cli", "cli-settings", "comparison-tool", "disable-extra-fee-for-script",
+    "event-queue", "grpc", "kamon", "limits", "load",
+    "ntp-server", "order-book-snapshot-http-cache", "order-books-recovering-timeout",
+    "order-events-coordinator-actor", "order-history", "order-script-validation",
+    "pass-execution-parameters", "postgres", "process-consumed-timeout", "redis",
+    "redis-internal-client-handler-actor", "rest-order-limit", "root-directory", "secure-keys",
+    "snapshot-store", "snapshots-loading-timeout",
+    "start-events-processing-timeout", "unchecking-configs", "waiting-offset-tool",
+    "waiting-offset-tool-settings", "waiting-queue", "waiting-queue-settings",
+    "waves-blockchain-client", "waves-node-extension-address", "waves-node-grpc",
+
 )  # fmt: skip
 
 
@@ -250,7 +257,8 @@ def _account(section: Section) -> KeyPair:
 
 def _seed_in_memory(memory: Section) -> bytes:
     # The second spelling is the one that people write; the first is what the reference reads.
-    text = memory.secret("seed-in-base-64") or memory.secret("seed-in-base64")
+    read, written = memory.secret("seed-in-base-64"), memory.secret("seed-in-base64")
+    text = read or written
     if text is None:
         raise MatcherSettingsError(
             f"{memory.full('seed-in-base-64')} is missing: expected the account seed of the "
@@ -263,6 +271,8 @@ def _seed_in_memory(memory: Section) -> bytes:
 
 
 def _rest_api(section: Section) -> RestApi:
+    # Today's reference reads the list alone, though its sample has the older key, empty.
+    section.has("api-key-hash")
     hashes = []
     for text in section.texts("api-key-hashes"):
         try:
@@ -321,10 +331,13 @@ def _queue(section: Section) -> Queue:
         section.refuse("type", " or ".join(QUEUE_TYPES))
     section.has("circuit-breaker")
     local, kafka = section.section("local"), section.section("kafka")
+    producer = kafka.section("producer")
     for foreign in ("enable-storing", "polling-interval", "max-elements-per-poll"):
         local.has(foreign)
     local.has("clean-before-consume")
     kafka.has("consumer")
+    for foreign in ("buffer-size", "client"):
+        producer.has(foreign)
     servers = kafka.text("servers", "")
     if kind == KAFKA and not servers:
         kafka.refuse("servers", "host:port of one broker or more, with commas between")
@@ -332,7 +345,7 @@ def _queue(section: Section) -> Queue:
     if not 0 < len(group.encode()) <= MAX_NAME_BYTES:
         kafka.refuse("group", f"a name of at most {MAX_NAME_BYTES} bytes")
     # The reference's way to have a matcher that only reads.
-    standby = not kafka.section("producer").truth("enable", True)
+    standby = not producer.truth("enable", True)
     return Queue(
         type=kind,
         sync=_one_of(local, "sync", SYNCS),
@@ -374,7 +387,8 @@ def _settlement(section: Section) -> Settlement:
     # The reference gives up after this time; here a transaction is sent while it may be mined, and
     # then gets a new time. The network says how long that is.
     section.has("max-pending-time")
-    section.has("max-age")
+    for foreign in ("broadcast-until-confirmed", "max-age"):
+        section.has(foreign)
     return Settlement(
         interval_ms=section.duration_ms("interval", 7_000),
         parallelism=section.whole("parallelism", 16, 1, 1_024),

@@ -98,13 +98,18 @@ def read_trading(section: Section, chain_id: int) -> TradingSettings:
     """The settings in a section such as ``waves.dex``; refuses what it cannot mean."""
     price_assets = tuple(_assets(section, "price-assets"))
     parameters = section.section("pass-execution-parameters")
+    parameters.has("for-accounts")
+    pools = section.section("lp-accounts")
+    # Keys of the reference's machinery, or of older versions of it.
+    for foreign in ("custom", "file-path", "num", "seed"):
+        pools.has(foreign)
     return TradingSettings(
         order_fees=_order_fees(section.section("order-fee"), price_assets),
         tick_sizes=_tick_sizes(section.section("matching-rules")),
         order_v4_start_offset=_offset(section, "order-v-4-start-offset", -1),
         distinct_timestamps_start_offset=_offset(section, "exchange-tx-ts-start-offset", NEVER),
         pass_execution_parameters_start_offset=_offset(parameters, "since-offset", NEVER),
-        lp_accounts=_keys(section.section("lp-accounts"), "public-keys"),
+        lp_accounts=_keys(pools, "public-keys"),
         exchange_base_fee=section.whole("exchange-tx-base-fee", BASE_FEE, BASE_FEE, MAX_I64),
         placement=_placement(section, price_assets, chain_id),
     )

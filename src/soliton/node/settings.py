@@ -11,9 +11,10 @@ application.conf``, so that existing files work. Every setting is described in
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from copy import deepcopy
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -21,11 +22,10 @@ from soliton.chain import networks
 from soliton.chain.networks.custom import MAX_FEATURE_ID, MAX_INT, MAX_LONG
 from soliton.chain.networks.custom import read as read_custom
 from soliton.chain.networks.model import Network
-from soliton.chain.networks.sections import Section
+from soliton.chain.networks.sections import Section, SettingRefused, near
 from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
 from soliton.crypto.public_secrets import is_public_seed
-from soliton.errors import InputError
 from soliton.node import rest_settings
 from soliton.node.rest_settings import (
     MAX_PORT,
@@ -34,12 +34,13 @@ from soliton.node.rest_settings import (
     bind_address,
     is_local,
 )
-from soliton.node.settings_file import SettingsError, read_file
+from soliton.node.settings_file import ConfigFile, SettingsError, read_file
 
 __all__ = [
     "Database",
     "Features",
     "Miner",
+    "Reading",
     "RestApi",
     "Settings",
     "SettingsError",
@@ -49,11 +50,18 @@ __all__ = [
     "api_key_hash_text",
     "known_keys",
     "load_settings",
+    "read_settings",
+    "read_tree",
+    "refuse_unknown",
 ]
 
 DEFAULT_NETWORK: Final = "zbs-testnet"
 SIGNER_PORT: Final = 6888
 MAX_SEED_CHARS: Final = 2_048
+MAX_KEY_CHARS: Final = 200
+"""An unknown key is quoted up to this length."""
+MAX_SUGGESTIONS: Final = 20
+"""For how many unknown keys a near one is looked for."""
 
 _OWN_ROOT: Final = "soliton"
 _FAMILIES: Final = {"waves": "waves", "zbs": "zbs", "TN": "tn"}
@@ -64,16 +72,52 @@ _TYPES: Final = {
 }
 
 # Sections of the ecosystem's files about the JVM and its libraries, to which nothing here answers,
-# and those of the matcher, which reads them itself (``soliton.matcher.settings``).
-_FOREIGN_ROOTS: Final = ("akka", "kamon", "logback", "matcher", "metrics", "pekko")
+# those of the matcher, which reads them itself (``soliton.matcher.settings``), and keys that older
+# nodes had: whatever was in a file of the reference, at whatever time, does not stop a start.
+_FOREIGN_ROOTS: Final = ("akka", "kamon", "kanela", "logback", "matcher", "metrics", "pekko")
 _FOREIGN: Final = {
     "": (
-        "checkpoints", "defaults", "dex", "extensions", "extensions-shutdown-timeout", "kamon",
-        "logging-level", "matcher", "max-cache-size", "metrics", "mvstore-page-split-size",
-        "ntp-server", "remember-blocks-interval-in-cache",
+        "checkpoints", "database", "defaults", "dex", "extensions", "extensions-shutdown-timeout",
+        "fees", "kamon", "leveldb-cache-size", "logging-level", "matcher", "max-cache-size",
+        "metrics", "mvstore-page-split-size", "network-name", "ntp-server",
+        "remember-blocks-interval-in-cache", "reward", "utx-synchronizer",
     ),
-    "db": ("cleanup-interval", "max-cache-size", "remember-blocks", "rocksdb"),
-    "rest-api": ("heavy-request-processor-pool-threads", "limited-pool-threads"),
+    "blockchain": (
+        "blockchain-file", "checkpoint-file", "file", "in-mem-chunks-amount",
+        "in-memory-chunk-size", "max-blocks-in-memory", "max-transactions-per-block-diff",
+        "min-blocks-in-memory", "minimum-in-memory-diff-blocks", "state-file",
+        "store-transactions-in-state",
+    ),
+    "db": (
+        "cleanup-interval", "in-memory", "max-cache-size", "remember-blocks", "rocksdb",
+        "rocksdb-cache-size", "store-miners-balance-info", "tx-bloom-filter", "use-bloom-filter",
+    ),
+    "features": ("auto-activate", "auto-stop"),
+    "miner": (
+        "generation-delay", "max-challenge-block-wait", "max-complexity-in-micro-block", "offline",
+        "tf-like-scheduling",
+    ),
+    "network": (
+        "black-list-threshold", "blockchain-readiness-cache-time", "blockchain-updates-address",
+        "blockchain-updates-port", "local-only", "max-connections", "min-connections",
+        "min-ephemeral-port-number", "outbound-buffer-size", "path", "state-update-address",
+        "state-update-port", "unrequested-packets-threshold",
+    ),
+    "rest-api": (
+        "allow-tx-rebroadcasting", "distribution-by-address-limit", "enable-deprecated-routes",
+        "heavy-request-processor-pool-threads", "limited-pool-threads",
+        "transactions-snapshots-limit", "utils-threads-limit",
+    ),
+    "synchronization": (
+        "load-entire-chain", "operation-retires", "pin-to-initial-peer", "remote-score-debounce",
+        "retries-before-blacklisting", "score-broadcast-interval",
+    ),
+    "utx": (
+        "allow-rebroadcasting", "approx-block-time", "blacklist-src-addresses",
+        "blacklisted-sender-addresses", "broadcast-interval", "max-pack-time",
+        "max-transaction-age", "priority-pool-size", "reject-transactions-when-blockchain-is-stale",
+        "reject-txs-when-blockchain-is-stale", "size",
+    ),
 }  # fmt: skip
 
 # Understood, and told of when written, because they have no effect yet.
@@ -160,7 +204,7 @@ class Signer(msgspec.Struct, frozen=True):
 class Settings(msgspec.Struct, frozen=True):
     """Everything that a node is told at its start, checked.
 
-    ``warnings`` are for the operator: unknown keys, keys without effect, keys that contradict.
+    ``warnings`` are for the operator: keys without effect, keys that contradict each other.
     """
 
     network: Network
@@ -181,6 +225,18 @@ class Settings(msgspec.Struct, frozen=True):
         return self.db.directory
 
 
+class Reading(NamedTuple):
+    """Settings as they were read: from ``file``, if there was one, ``given`` on the command line
+    (full names), and the ``unknown`` keys with what may have been meant.
+    """
+
+    settings: Settings
+    sections: tuple[Section, ...]
+    file: ConfigFile | None
+    given: frozenset[str]
+    unknown: tuple[tuple[str, str], ...]
+
+
 def load_settings(
     config: Path | None = None,
     network: str | None = None,
@@ -194,15 +250,41 @@ def load_settings(
     the file, and so do ``overrides``: values by key without the root (``{"rest-api.port": 7000}``;
     ``None`` leaves a setting alone).
 
-    Raises ``SettingsError`` (``NetworkError`` for ``network``), naming file, key and value.
+    Raises ``SettingsError`` (``NetworkError`` for ``network``), naming file, line, key and value.
     """
+    reading = read_settings(config, network, data_dir=data_dir, overrides=overrides)
+    refuse_unknown(reading.file, reading.unknown)
+    return reading.settings
+
+
+def read_settings(
+    config: Path | None = None,
+    network: str | None = None,
+    *,
+    data_dir: Path | None = None,
+    overrides: Mapping[str, object] | None = None,
+) -> Reading:
+    """The same with where everything comes from; unknown keys are not refused."""
     chosen = None if network is None else networks.load(network)
-    tree: dict[str, object] = {} if config is None else read_file(config)
-    source = "command line" if config is None else str(config)
+    file = None if config is None else read_file(config)
     try:
-        return _read(tree, chosen, data_dir, overrides or {})
-    except InputError as error:
-        raise SettingsError(f"{source}: {error}") from error
+        return read_tree(file, chosen, data_dir, overrides or {})
+    except SettingRefused as error:
+        raise SettingsError(f"{_source(file, config, error.key)}: {error}") from error
+
+
+def refuse_unknown(file: ConfigFile | None, unknown: Collection[tuple[str, str]]) -> None:
+    """Raise ``SettingsError`` for the first of the unknown keys, if there are any."""
+    for key, meant in unknown:
+        more = f"; {len(unknown) - 1} more: soliton config check" if len(unknown) > 1 else ""
+        place = "command line" if file is None else file.place(key)
+        raise SettingsError(f"{place}: unknown setting {key[:MAX_KEY_CHARS]}{meant}{more}")
+
+
+def _source(file: ConfigFile | None, config: Path | None, key: str) -> object:
+    if config is None or file is None:
+        return "command line"
+    return file.place(key) or config
 
 
 def known_keys() -> tuple[str, ...]:
@@ -212,35 +294,63 @@ def known_keys() -> tuple[str, ...]:
     return tuple(sorted(root.asked()))
 
 
-def _read(
-    tree: dict[str, object],
+def read_tree(
+    file: ConfigFile | None,
     network: Network | None,
     data_dir: Path | None,
     overrides: Mapping[str, object],
-) -> Settings:
+) -> Reading:
+    """The settings in a file that was read; raises ``SettingRefused``."""
+    tree = {} if file is None else deepcopy(file.tree)
     roots = [root for root in _FAMILIES if root in tree]
     if len(roots) > 1:
         raise SettingsError(f"has several roots, {' and '.join(roots)}: expected one of them")
+    if file is not None and not roots and _OWN_ROOT not in tree:
+        raise SettingsError(
+            f"has none of the roots {', '.join((_OWN_ROOT, *_FAMILIES))}: expected "
+            f"{_OWN_ROOT} {{ … }} around the settings"
+        )
     root_name = roots[0] if roots else _OWN_ROOT
     root_tree, own_tree = _as_tree(tree, root_name), _as_tree(tree, _OWN_ROOT)
     if not roots:
         own_tree = root_tree
+    given = set()
     for key, value in overrides.items():
         if value is not None:
-            _put(own_tree if key.startswith("signer.") else root_tree, key, value)
+            is_own = key.startswith("signer.")
+            _put(own_tree if is_own else root_tree, key, value)
+            given.add(f"{_OWN_ROOT if is_own else root_name}.{key}")
     if data_dir is not None:
         _move_to(root_tree, data_dir)
+        given.add(f"{root_name}.directory")
     root = Section(root_tree, root_name, SettingsError)
     own = Section(own_tree, _OWN_ROOT, SettingsError) if roots else root
     notes: list[str] = []
     settings = _settings(root, own, _FAMILIES.get(root_name, "waves"), network, notes)
-    known_roots = {*_FAMILIES, _OWN_ROOT, *_FOREIGN_ROOTS}
-    unknown = [name for name in tree if name not in known_roots]
-    unknown += root.unknown()
-    if own is not root:
-        unknown += own.unknown()
-    notes += [f"unknown setting {key}" for key in unknown]
-    return msgspec.structs.replace(settings, warnings=tuple(notes))
+    sections = (root, own) if own is not root else (root,)
+    return Reading(
+        settings=msgspec.structs.replace(settings, warnings=tuple(notes)),
+        sections=sections,
+        file=file,
+        given=frozenset(given),
+        unknown=tuple(_unknown(tree, file, sections)),
+    )
+
+
+def _unknown(
+    tree: Mapping[str, object], file: ConfigFile | None, sections: tuple[Section, ...]
+) -> Iterator[tuple[str, str]]:
+    """The keys that nobody knows, with what may have been meant by the first of them."""
+    roots = (*_FAMILIES, _OWN_ROOT, *_FOREIGN_ROOTS)
+    # What others refer to is a value of the operator's own.
+    own = {path.split(".")[0] for path in file.asked} if file is not None else set()
+    for name in tree:
+        if name not in roots and name not in own:
+            yield name, near(name, roots)
+    known = {key for section in sections for key in section.asked()}
+    names = (name for section in sections for name in section.unknown())
+    for number, name in enumerate(names):
+        yield name, near(name, known) if number < MAX_SUGGESTIONS else ""
 
 
 def _settings(
@@ -282,6 +392,7 @@ def _settings(
     )
     notes.extend(_without_effect(root, ""))
     notes.extend(_without_effect(utx, "utx"))
+    notes.extend(_without_effect(features, "features"))
     for name in ("network", "synchronization"):
         notes.extend(_without_effect(root.section(name), name))
     return settings
@@ -289,6 +400,7 @@ def _settings(
 
 def _network(section: Section, family: str, chosen: Network | None, notes: list[str]) -> Network:
     """The network that the file names, unless the command line has chosen one."""
+    notes.extend(_without_effect(section, "blockchain"))
     written = section.text("type", "")
     if section.has("custom") and written.upper() == "CUSTOM" and chosen is None:
         return read_custom(section.section("custom"), family, notes)

@@ -1,63 +1,82 @@
-"""Reading a configuration file: HOCON text to a plain tree.
+"""Reading a configuration file: HOCON text to a plain tree, and where everything in it was written.
 
-What lives here: the one place that knows the HOCON library, and its errors as ours. What does not:
-what the keys mean (``settings``).
+What lives here: finding files and reading them. What does not: the format (``hocon``), and what the
+keys mean (``settings``).
 
-Source: lightbend/config ``HOCON.md``. ``${user.home}``, a system property in the ecosystem's
-files, is offered here too; other substitutions are looked up in the file, then in the environment.
+``${user.home}`` and ``${user.dir}``, system properties in the ecosystem's files, are offered here
+too; other substitutions are looked up in the file, then in the environment.
 """
 
 from __future__ import annotations
 
-import logging
-import warnings
+import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from soliton.errors import InputError
+import msgspec
+
+from soliton.chain.networks.sections import SettingRefused
+from soliton.node.hocon import HoconError, Place, parse
+from soliton.node.hocon_resolving import resolve
 
 MAX_FILE_BYTES: Final = 4 * 1024 * 1024
 """Far more than any configuration needs; a path to something else is told at once."""
+_ENDINGS: Final = ("", ".conf", ".json")
 
 
-class SettingsError(InputError):
+class SettingsError(SettingRefused):
     """A configuration file that cannot be read, or a setting with a wrong value."""
 
 
-def read_file(path: Path) -> dict[str, object]:
-    """The tree of a configuration file, with includes and substitutions done.
-
-    Raises ``SettingsError``, naming the file and where possible the line.
+class ConfigFile(msgspec.Struct, frozen=True):
+    """A configuration that was read: its ``tree``, the ``places`` of its keys by full name, and the
+    paths that are ``asked`` for by ``${…}``.
     """
-    # Imported here: the parser takes a tenth of a second, and most commands need no file.
-    from pyhocon import ConfigFactory
-    from pyhocon.exceptions import ConfigException
-    from pyparsing import ParseBaseException
 
-    # A missing include is allowed (the packaged files end with one); not worth a line each start.
-    logging.getLogger("pyhocon").setLevel(logging.ERROR)
+    tree: dict[str, object]
+    places: Mapping[str, Place]
+    asked: frozenset[str]
+
+    def place(self, key: str) -> Place | None:
+        """Where a key was written or, if it was not, the nearest section above it."""
+        while key not in self.places:
+            key, _, _ = key.rpartition(".")
+            if not key:
+                return None
+        return self.places[key]
+
+
+def read_file(path: Path) -> ConfigFile:
+    """A configuration file, with includes and substitutions done.
+
+    Raises ``SettingsError``, naming the file and where possible line and column.
+    """
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise SettingsError(f"{path}: larger than {MAX_FILE_BYTES} bytes")
-        with warnings.catch_warnings():
-            # The library uses names that its own dependency calls outdated.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            written = ConfigFactory.parse_file(str(path), resolve=False)
-            known = {"user": {"home": str(Path.home())}}
-            resolved = written.with_fallback(ConfigFactory.from_dict(known), resolve=True)
-        tree: dict[str, object] = resolved.as_plain_ordered_dict()
+        document = parse(_text(path), str(path), _included)
+        properties = {**os.environ, "user.home": str(Path.home()), "user.dir": str(Path.cwd())}
+        tree, asked = resolve(document, properties)
+    except HoconError as error:
+        text = str(error)
+        raise SettingsError(text if text.startswith(str(path)) else f"{path}: {text}") from None
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from None
+    return ConfigFile(tree, document.places, frozenset(asked))
+
+
+def _text(path: Path) -> str:
+    if path.stat().st_size > MAX_FILE_BYTES:
+        raise SettingsError(f"{path}: larger than {MAX_FILE_BYTES} bytes")
+    try:
+        return path.read_bytes().decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError:
         raise SettingsError(f"{path}: is not UTF-8 text") from None
-    except ParseBaseException as error:
-        # Its own message quotes the text around, which may be a password.
-        place = f"line {error.lineno}, column {error.col}"
-        raise SettingsError(f"{path}: {place}: cannot be understood here") from None
-    except ConfigException as error:
-        raise SettingsError(f"{path}: {error}") from None
-    except RecursionError:
-        raise SettingsError(f"{path}: too deeply nested") from None
-    if "user" not in written:
-        del tree["user"]
-    return tree
+
+
+def _included(name: str, beside: str) -> tuple[str, str] | None:
+    """A file that another one includes, looked for beside that one."""
+    for ending in _ENDINGS:
+        path = Path(beside).parent / f"{name}{ending}"
+        if path.is_file():
+            return str(path), _text(path)
+    return None

@@ -32,7 +32,7 @@ from soliton.chain.transactions.issue import Issue
 from soliton.chain.transactions.model import AnyTransaction, TransactionType
 from soliton.chain.transactions.transfer import TYPE as TRANSFER
 from soliton.chain.transactions.transfer import Transfer
-from soliton.cli.matcher_commands import matcher_settings
+from soliton.cli.matcher_config import matcher_settings
 from soliton.crypto import base58
 from soliton.crypto.keys import KeyPair, key_pair, key_pair_from_account_seed
 from soliton.devnet.accounts import RICH_SEED

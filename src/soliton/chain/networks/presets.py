@@ -13,7 +13,7 @@ from importlib import resources
 import msgspec
 
 from soliton.chain.networks.model import Fees, Network
-from soliton.errors import InputError
+from soliton.chain.networks.sections import SettingRefused, near
 
 _NAMES = (
     "waves-mainnet",
@@ -27,7 +27,7 @@ _NAMES = (
 )
 
 
-class NetworkError(InputError):
+class NetworkError(SettingRefused):
     """No such network, or a description of one that cannot be a chain."""
 
 
@@ -40,7 +40,9 @@ def names() -> tuple[str, ...]:
 def load(name: str) -> Network:
     """The preset called ``name``; the same object every time."""
     if name not in _NAMES:
-        raise NetworkError(f"unknown network {name!r}: there are {', '.join(_NAMES)}")
+        raise NetworkError(
+            f"unknown network {name!r}{near(name, _NAMES)}: there are {', '.join(_NAMES)}"
+        )
     tree = _read_table(f"{name}.toml")
     fee_table = tree.pop("fee_table")
     assert isinstance(fee_table, str)

@@ -1,0 +1,255 @@
+"""The work of ``soliton config check`` and ``explain``.
+
+What lives here: finding one problem after the other, and the two reports. What does not: reading
+settings (``soliton.node.settings``, ``matcher_config``).
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from copy import deepcopy
+from importlib import resources
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import click
+import msgspec
+
+from soliton.chain import networks
+from soliton.chain.networks.sections import Answer, SettingRefused
+from soliton.cli.matcher_config import has_matcher, read_matcher
+from soliton.errors import InputError
+from soliton.node.settings import (
+    MAX_KEY_CHARS,
+    Reading,
+    Settings,
+    load_settings,
+    read_settings,
+    read_tree,
+)
+from soliton.node.settings_file import ConfigFile, SettingsError, read_file
+
+MAX_PROBLEMS: Final = 100
+"""More are not looked for: the file is not what it should be."""
+MAX_SHOWN_CHARS: Final = 120
+"""A value is shown up to this length."""
+# Defaults that the network decides.
+_OF_THE_NETWORK: Final = (
+    "rest-api.evaluate-script-complexity-limit", "rest-api.port",
+    "rest-api.transactions-by-address-limit",
+)  # fmt: skip
+# Older names, shown only if they are written.
+_OLDER: Final = ("data-directory", "max-rollback-depth")
+
+
+class UnknownKey(InputError):
+    """A setting that was asked for, and that nobody knows."""
+
+
+class Problem(NamedTuple):
+    """What is wrong with a setting; without ``key`` with the file, or all that was not read."""
+
+    key: str
+    text: str
+
+
+# --- check ----------------------------------------------------------------------------------------
+
+
+def check(path: Path, network: str | None) -> int:
+    """Print the problems of a file; the exit code."""
+    try:
+        file = read_file(path)
+    except SettingsError as error:
+        # It names the place itself.
+        click.echo(error)
+        return 1
+    chosen = None if network is None else networks.load(network)
+    around: list[Settings] = []
+
+    def node(tried: ConfigFile, again: bool) -> Iterable[tuple[str, str]]:
+        # What misses a part of its network is read on with another one.
+        reading = read_tree(tried, networks.load("devnet") if again else chosen, None, {})
+        around[:] = [reading.settings]
+        return reading.unknown
+
+    problems = list(_problems(file, node))
+    notes = list(around[0].warnings) if around else []
+    if has_matcher(file) and around:
+        beside = around[0]
+        problems += _problems(file, lambda tried, _: _of_matcher(tried, beside, network))
+    places = [(file.place(problem.key), problem.text) for problem in problems]
+    # In the order of the lines, and what has none first.
+    places.sort(key=lambda each: ("", 0) if each[0] is None else each[0])
+    for place, text in places:
+        click.echo(f"{place or path}: {text}")
+    for note in notes:
+        key = next((each for each in _words(note) if each in file.places), "")
+        click.echo(f"{file.place(key) or path}: note: {note}")
+    if not problems:
+        (settings,) = around
+        kinds = "a node and a matcher" if has_matcher(file) else "a node"
+        click.echo(f"{path}: no problems; the settings of {kinds} on {settings.network.name}")
+    return int(bool(problems))
+
+
+def _of_matcher(
+    file: ConfigFile, around: Settings, network: str | None
+) -> Iterable[tuple[str, str]]:
+    return read_matcher(file, around, network, None, {}).unknown
+
+
+def _problems(
+    file: ConfigFile, read: Callable[[ConfigFile, bool], Iterable[tuple[str, str]]]
+) -> Iterator[Problem]:
+    """One wrong setting after the other, each taken out before the rest is read again."""
+    tried = msgspec.structs.replace(file, tree=deepcopy(file.tree))
+    seen: set[str] = set()
+    again = False
+    for _ in range(MAX_PROBLEMS):
+        try:
+            unknown = read(tried, again)
+        except SettingRefused as error:
+            if error.key not in seen:
+                yield Problem(error.key, str(error))
+            if _take_out(tried.tree, error.key):
+                seen.add(error.key)
+            elif "blockchain" in error.key.split(".") and not again:
+                again = True
+            else:
+                if error.key:
+                    yield Problem("", "what comes after this was not checked")
+                return
+        else:
+            for key, meant in unknown:
+                yield Problem(key, f"unknown setting {key[:MAX_KEY_CHARS]}{meant}")
+            return
+    yield Problem("", f"more than {MAX_PROBLEMS} problems")
+
+
+def _take_out(tree: dict[str, object], key: str) -> bool:
+    """Take a setting out of the tree, of a list the whole of it; whether it was there."""
+    *above, last = key.partition("[")[0].split(".")
+    for name in above:
+        below = tree.get(name)
+        if not isinstance(below, dict):
+            return False
+        tree = below
+    return tree.pop(last, _NOTHING) is not _NOTHING
+
+
+_NOTHING: Final = object()
+
+
+def _words(text: str) -> Iterator[str]:
+    return (word.strip(",:") for word in text.split())
+
+
+# --- explain --------------------------------------------------------------------------------------
+
+
+def explain(
+    keys: Collection[str], config: Path | None, network: str | None, data_dir: Path | None
+) -> None:
+    """Print settings with their origins and meanings."""
+    # What stops a start stops this, too.
+    settings = load_settings(config, network, data_dir=data_dir)
+    reading = read_settings(config, network, data_dir=data_dir)
+    meanings = _meanings()
+    rows = list(_node_rows(reading, meanings["node"], network))
+    if reading.file is not None and has_matcher(reading.file):
+        rows += _matcher_rows(reading.file, settings, network, data_dir, meanings["matcher"])
+    chosen = [row for row in rows if not keys or any(_is_below(row.key, key) for key in keys)]
+    if not chosen:
+        raise UnknownKey(f"no setting is called {' or '.join(keys)}")
+    for row in chosen:
+        click.echo(f"{row.key} = {row.value}")
+        click.echo(f"    {row.origin}" + (f"; {row.meaning}" if row.meaning else ""))
+
+
+class _Row(NamedTuple):
+    key: str
+    value: str
+    origin: str
+    meaning: str
+
+
+def _is_below(key: str, asked: str) -> bool:
+    names, wanted = key.split("."), asked.split(".")
+    return any(names[skip : skip + len(wanted)] == wanted for skip in (0, 1, 2))
+
+
+def _node_rows(
+    reading: Reading, meanings: Mapping[str, str], network: str | None
+) -> Iterator[_Row]:
+    settings = reading.settings
+    worked_out = {
+        "blockchain.type": settings.network.name,
+        "directory": str(settings.directory),
+        "db.directory": str(settings.db.directory),
+        "wallet.file": None if settings.wallet.file is None else str(settings.wallet.file),
+    }
+    answers = [answer for section in reading.sections for answer in section.answers()]
+    if all(not answer.key.endswith("blockchain.type") for answer in answers):
+        root = reading.sections[0].path
+        answers.insert(0, Answer(f"{root}.blockchain.type", "", False))
+    for answer in answers:
+        name = answer.key.partition(".")[2]
+        if name in _OLDER and not answer.written:
+            continue
+        value = answer.value
+        if name in worked_out and (not answer.written or name == "blockchain.type"):
+            value = worked_out[name]
+        origin = _origin(answer, reading.file, reading.given)
+        if name == "blockchain.type" and network is not None:
+            origin = "command line"
+        if origin == _DEFAULT and name in _OF_THE_NETWORK:
+            origin = f"preset {settings.network.name}"
+        yield _Row(answer.key, _shown(value), origin, meanings.get(name, ""))
+
+
+def _matcher_rows(
+    file: ConfigFile,
+    around: Settings,
+    network: str | None,
+    data_dir: Path | None,
+    meanings: Mapping[str, str],
+) -> Iterator[_Row]:
+    reading = read_matcher(file, around, network, data_dir, {})
+    for answer in reading.section.answers():
+        name = answer.key.removeprefix(f"{reading.section.path}.")
+        value = answer.value
+        if name == "data-directory":
+            value = str(reading.settings.directory)
+        origin = _origin(answer, file, reading.given)
+        yield _Row(answer.key, _shown(value), origin, meanings.get(name, ""))
+
+
+_DEFAULT: Final = "default"
+
+
+def _origin(answer: Answer, file: ConfigFile | None, given: Collection[str]) -> str:
+    if answer.key in given:
+        return "command line"
+    place = file.places.get(answer.key) if file is not None and answer.written else None
+    return _DEFAULT if place is None else str(place)
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        text = f"[{', '.join(_shown(each) for each in value)}]"
+    elif isinstance(value, str):
+        text = value if value and " " not in value else f'"{value}"'
+    else:
+        text = str(value)
+    return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}…"
+
+
+def _meanings() -> Mapping[str, Mapping[str, str]]:
+    text = (resources.files("soliton.cli") / "meanings.toml").read_text(encoding="utf-8")
+    return msgspec.convert(tomllib.loads(text), dict[str, dict[str, str]])

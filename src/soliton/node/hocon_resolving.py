@@ -1,0 +1,198 @@
+"""Substitutions of a configuration: ``${path}`` takes a value from elsewhere.
+
+It is looked up in the document first, then among ``properties`` (the environment). A path that
+leads to the value being made takes what that value hides. What is made counts against a budget, so
+that references to references cannot grow without end.
+
+What lives here: resolving a document into plain values. What does not: its syntax (``hocon``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from soliton.node.hocon import (
+    Document,
+    HoconError,
+    Items,
+    Joined,
+    Layers,
+    Leaf,
+    Node,
+    Reference,
+    Tree,
+)
+
+MAX_WORK: Final = 500_000
+"""Values made, and characters of text joined: far more than any configuration has."""
+MAX_NESTED: Final = 30
+"""References that lead to references."""
+
+
+class _Missing:
+    """The value of an optional reference that leads nowhere."""
+
+
+_MISSING: Final = _Missing()
+
+
+def resolve(
+    document: Document, properties: Mapping[str, str]
+) -> tuple[dict[str, object], set[str]]:
+    """The plain tree, and the paths that references lead to; raises ``HoconError``."""
+    resolver = _Resolver(document.root, properties)
+    tree = resolver.section(document.root, "")
+    return tree, resolver.asked
+
+
+class _Resolver:
+    def __init__(self, root: Tree, properties: Mapping[str, str]) -> None:
+        self._root = root
+        self._properties = properties
+        self._work = 0
+        self._nested = 0
+        # What each value being made hides, by its path: the older layers, the oldest first.
+        self._hidden: dict[str, list[Node]] = {}
+        self.asked: set[str] = set()
+
+    def section(self, tree: Tree, path: str) -> dict[str, object]:
+        found = {}
+        for key, node in tree.entries.items():
+            value = self._value(node, f"{path}.{key}" if path else key)
+            if not isinstance(value, _Missing):
+                found[key] = value
+        return found
+
+    def _value(self, node: Node, path: str) -> object:
+        self._spend(1)
+        match node:
+            case Leaf(value):
+                return value
+            case Tree():
+                return self.section(node, path)
+            case Items(items):
+                made = [self._value(each, f"{path}[{n}]") for n, each in enumerate(items)]
+                return [each for each in made if not isinstance(each, _Missing)]
+            case Layers(nodes):
+                return self._layers(nodes, path)
+            case _:
+                return self._layers([node], path)
+
+    def _layers(self, nodes: list[Node], path: str) -> object:
+        """The newest of what was written for one key, merged with what it hides."""
+        *older, newest = nodes
+        before = self._hidden.get(path)
+        self._hidden[path] = older
+        try:
+            match newest:
+                case Reference():
+                    value = self._referred(newest)
+                case Joined():
+                    value = self._joined(newest, path)
+                case _:
+                    value = self._value(newest, path)
+        finally:
+            if before is None:
+                del self._hidden[path]
+            else:
+                self._hidden[path] = before
+        if older and (isinstance(value, dict | _Missing)):
+            hidden = self._layers(older, path)
+            if isinstance(value, _Missing):
+                return hidden
+            if isinstance(hidden, dict):
+                return _merged(hidden, value)
+        return value
+
+    def _joined(self, node: Joined, path: str) -> object:
+        values = [
+            self._referred(part) if isinstance(part, Reference) else self._value(part, path)
+            for part in node.parts
+        ]
+        there = [each for each in values if not isinstance(each, _Missing)]
+        if not there:
+            return _MISSING
+        if all(isinstance(each, dict) for each in there):
+            whole: dict[str, object] = {}
+            for each in there:
+                assert isinstance(each, dict)
+                whole = _merged(whole, each)
+            return whole
+        if all(isinstance(each, list) for each in there):
+            return [item for each in there if isinstance(each, list) for item in each]
+        if any(isinstance(each, dict | list) for each in there):
+            raise HoconError(f"{node.place}: a text, a section or a list cannot be joined")
+        text = ""
+        for number, (value, space) in enumerate(zip(values, node.spaces, strict=True)):
+            text += space if number else ""
+            text += "" if isinstance(value, _Missing) else _as_text(value)
+        self._spend(len(text))
+        return text.strip()
+
+    def _referred(self, reference: Reference) -> object:
+        if self._nested >= MAX_NESTED:
+            raise HoconError(f"{reference.place}: references to references without end")
+        self._nested += 1
+        try:
+            prefix = reference.prefix
+            for path in ([f"{prefix}.{reference.path}"] if prefix else []) + [reference.path]:
+                self.asked.add(path)
+                value = self._at(path)
+                if not isinstance(value, _Missing):
+                    return value
+        finally:
+            self._nested -= 1
+        found = self._properties.get(reference.path)
+        if found is not None:
+            return found
+        if reference.optional:
+            return _MISSING
+        raise HoconError(
+            f"{reference.place}: ${{{reference.path}}} is neither in the file nor in the "
+            "environment"
+        )
+
+    def _at(self, path: str) -> object:
+        """The value at a full path of the document."""
+        if path in self._hidden:
+            hidden = self._hidden[path]
+            return self._layers(hidden, path) if hidden else _MISSING
+        node: Node | None = self._root
+        names = path.split(".")
+        for number, name in enumerate(names):
+            if isinstance(node, Tree):
+                node = node.entries.get(name)
+                continue
+            if node is None:
+                return _MISSING
+            above = ".".join(names[:number])
+            if above in self._hidden:
+                hidden = self._hidden[above]
+                value = self._layers(hidden, above) if hidden else _MISSING
+            else:
+                value = self._value(node, above)
+            for rest in names[number:]:
+                value = value.get(rest, _MISSING) if isinstance(value, dict) else _MISSING
+            return value
+        return _MISSING if node is None else self._value(node, path)
+
+    def _spend(self, work: int) -> None:
+        self._work += work
+        if self._work > MAX_WORK:
+            raise HoconError("too large when all ${…} in it are written out")
+
+
+def _merged(older: dict[str, object], newer: dict[str, object]) -> dict[str, object]:
+    whole = dict(older)
+    for key, value in newer.items():
+        before = whole.get(key)
+        both = isinstance(before, dict) and isinstance(value, dict)
+        whole[key] = _merged(before, value) if both else value  # type: ignore[arg-type]
+    return whole
+
+
+def _as_text(value: object) -> str:
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else str(value)
