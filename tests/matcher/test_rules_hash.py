@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from soliton.cli.matcher_commands import matcher_settings
+from soliton.cli.matcher_config import matcher_settings
 from soliton.matcher.rules_hash import rules_hash
 
 BASE = """
