@@ -205,14 +205,14 @@ def test_the_same_as_a_pool_that_begins_anew(chain: Chain, story: list[tuple[
                 candidates.append(rival)
         block = forge(chain, candidates)
         try:
-            chain.append(block, now=now(chain) + 10**12)
+            applied = chain.append(block, now=now(chain) + 10**12)
         except SolitonError:
             # The miner of these tests believes all signatures: nobody else takes that block.
             assert any(item.proofs == (bytes(64),) for item in block.transactions)
             continue
         chain.store.flush()
         mined = {item.id for item in block.transactions}
-        pool.refresh(mined)
+        pool.refresh(mined, changes=applied.changes)
         assert_like_new(chain, pool, [item for item in before if item.id not in mined])
         if back:
             before = pool.transactions()

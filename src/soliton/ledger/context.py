@@ -7,7 +7,7 @@ Source of the split: wavesplatform/Waves
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -18,7 +18,7 @@ from soliton.crypto.curve25519 import SignedMessage
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules_at import Rules
 from soliton.ledger.scripts import NO_SCRIPTS, Scripts
-from soliton.ledger.state import Overlay, State, Status
+from soliton.ledger.state import Overlay, State, Status, Table
 from soliton.ledger.state_changes import StateChanges
 from soliton.ledger.traces import Traces
 from soliton.ride.environment import BlockInfo
@@ -50,6 +50,19 @@ class ChainView(Protocol):
         """Whether an account ever had an entry in its data storage."""
 
 
+class Witness(Protocol):
+    """Is told what scripts ask for that whoever keeps an eye on the state does not see."""
+
+    def of_balance(self, table: Table[Any, Any], key: object) -> None:
+        """For the very amount of a balance: to rules it has to suffice."""
+
+    def of_blocks(self) -> None:
+        """For the height or for a block."""
+
+    def of_chain(self) -> None:
+        """For something else that the chain holds, but its state."""
+
+
 class Context(msgspec.Struct, frozen=True):
     """The block in which a transaction is applied: its height, its time and its parent's (ms), its
     rules, and who runs scripts.
@@ -62,7 +75,8 @@ class Context(msgspec.Struct, frozen=True):
 
     With a ``limit`` of complexity only so much of what a transaction may fail by is run, and what
     would come after it counts as done well: this is how the pool looks at transactions. What
-    scripts do is added to ``traces`` where these are wanted.
+    scripts do is added to ``traces`` where these are wanted, and a ``witness`` is told what they
+    ask for.
     """
 
     height: int
@@ -78,6 +92,7 @@ class Context(msgspec.Struct, frozen=True):
     watch: Callable[[], None] | None = None
     limit: int | None = None
     traces: Traces | None = None
+    witness: Witness | None = None
 
     def left_after(self, complexity: int) -> Context:
         """The same where so much has been run."""

@@ -91,6 +91,7 @@ class LedgerEnvironment:
 
     @property
     def height(self) -> int:
+        self._tell_of_blocks()
         block = self._context.block
         return self._context.height if block is None else block.height
 
@@ -114,7 +115,16 @@ class LedgerEnvironment:
             raise EvaluationEscaped("there is no last block")
         return found
 
+    def _tell_of_blocks(self) -> None:
+        if self._context.witness is not None:
+            self._context.witness.of_blocks()
+
+    def _tell_of_chain(self) -> None:
+        if self._context.witness is not None:
+            self._context.witness.of_chain()
+
     def block_info(self, height: int, /) -> BlockInfo | None:
+        self._tell_of_blocks()
         block, chain = self._context.block, self._context.chain
         if block is not None and height >= block.height:
             return block if height == block.height else None
@@ -129,6 +139,7 @@ class LedgerEnvironment:
         return None if found is None else found.height
 
     def _find(self, transaction_id: bytes) -> PastTransaction | None:
+        self._tell_of_chain()
         context = self._context
         found = context.applied.get(transaction_id)
         if found is None and context.chain is not None:
@@ -175,6 +186,7 @@ class LedgerEnvironment:
         return None if isinstance(value, Missing) else value
 
     def has_data(self, address: bytes, /) -> bool:
+        self._tell_of_chain()
         state = self._state
         if isinstance(state, Overlay) and any(owner == address for owner, _ in state.written(DATA)):
             return True
@@ -182,12 +194,20 @@ class LedgerEnvironment:
         return chain is not None and chain.has_data(Address(address))
 
     def balance(self, address: bytes, asset_id: bytes | None, /) -> int:
+        owner, witness = Address(address), self._context.witness
         if asset_id is None:
-            return self._state.get(WAVES, Address(address))
-        return self._state.get(ASSET_BALANCES, (Address(address), asset_id))
+            if witness is not None:
+                witness.of_balance(WAVES, owner)
+            return self._state.get(WAVES, owner)
+        if witness is not None:
+            witness.of_balance(ASSET_BALANCES, (owner, asset_id))
+        return self._state.get(ASSET_BALANCES, (owner, asset_id))
 
     def balance_details(self, address: bytes, /) -> BalanceDetails:
         context, owner = self._context, Address(address)
+        self._tell_of_chain()
+        if context.witness is not None:
+            context.witness.of_balance(WAVES, owner)
         balance, leases = self._state.get(WAVES, owner), self._state.get(LEASES, owner)
         effective = effective_balance(balance, leases)
         seen = (

@@ -12,7 +12,7 @@ Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/mining/Miner
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterable, Mapping
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from time import perf_counter
 from typing import Final, TypeVar
 
@@ -172,30 +172,32 @@ def _take(
 ) -> Steps[tuple[tuple[AnyTransaction, ...], Mapping[bytes, str]]]:
     """Apply candidates until the block is full: those that went in, and why others cannot."""
     taken: list[AnyTransaction] = []
-    waiting = list(candidates)
+    # Asked when each is reached: what leaves the pool meanwhile is not among the unproven any more.
+    waiting: Iterator[tuple[AnyTransaction, bool]]
+    waiting = ((transaction, transaction.id in unproven) for transaction in candidates)
     reasons: dict[bytes, str] = {}
     for _ in range(_MAX_PASSES):
-        failed: list[AnyTransaction] = []
+        failed: list[tuple[AnyTransaction, bool]] = []
         reasons.clear()
-        since = perf_counter()
-        for number, transaction in enumerate(waiting, 1):
+        since, number = perf_counter(), 0
+        for number, (transaction, verify) in enumerate(waiting, 1):
             if number % _STEP_TRANSACTIONS == 0 or perf_counter() - since > _STEP_SECONDS:
                 yield
                 since = perf_counter()
             if len(taken) >= max_count:
                 return tuple(taken), {}
             try:
-                progress.add(transaction, verify_signature=transaction.id in unproven)
+                progress.add(transaction, verify_signature=verify)
             except BlockFull:
                 return tuple(taken), {}
             except InputError as error:
-                failed.append(transaction)
+                failed.append((transaction, verify))
                 reasons[transaction.id] = str(error)
             else:
                 taken.append(transaction)
-        if len(failed) in (0, len(waiting)):
+        if len(failed) in (0, number):
             break
-        waiting = failed
+        waiting = iter(failed)
     return tuple(taken), reasons
 
 

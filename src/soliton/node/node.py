@@ -20,6 +20,7 @@ from soliton.crypto.keys import KeyPair
 from soliton.ledger import fees
 from soliton.ledger.errors import BlockRejected
 from soliton.ledger.fees import MinimumFee
+from soliton.ledger.state import Changes
 from soliton.ledger.traces import Traces
 from soliton.node import miner
 from soliton.node.chain import Chain
@@ -36,6 +37,9 @@ from soliton.storage.store import Store
 
 MAX_MICRO_TRANSACTIONS: Final = 255
 """No microblock may hold more."""
+SETTLING_SECONDS: Final = 0.002
+PAUSE_SECONDS: Final = 0.004
+"""In pieces of this length, with pauses of that one, the pool follows the chain."""
 
 T = TypeVar("T")
 
@@ -94,6 +98,7 @@ class Node:
         self.started_at = clock()
         self.last_change = self.started_at
         self._stop = asyncio.Event()
+        self._settling: asyncio.Task[None] | None = None
 
     def broadcast(
         self,
@@ -123,14 +128,18 @@ class Node:
         Raises ``CannotMine``, ``BlockRejected`` when it is too early, or ``StorageProblem`` when it
         cannot be written: it has not happened then.
         """
-        return self._put(miner.to_the_end(self._forging(account, empty=empty)))
+        block = self._put(miner.to_the_end(self._forging(account, empty=empty)))
+        self.pool.settle()
+        return block
 
     async def mine_in_steps(self, account: KeyPair, *, empty: bool = False) -> Block:
         """The same, while others get their turn between some transactions and the next.
 
         Raises ``BlockRejected`` also when another block came meanwhile.
         """
-        return self._put(await self._in_turns(self._forging(account, empty=empty)))
+        block = self._put(await self._in_turns(self._forging(account, empty=empty)))
+        self._settle_in_turns()
+        return block
 
     async def _in_turns(self, steps: Steps[T]) -> T:
         """Do all steps as long as the chain stays as it is, with others in between."""
@@ -150,43 +159,77 @@ class Node:
         self.disk.check()
         slot = miner.next_slot(self.chain, account)
         vote = self.settings.rewards_desired
-        return miner.forging(
-            self.chain,
-            slot,
-            () if empty else self.pool.in_mining_order(),
-            self.clock(),
-            NO_REWARD_VOTE if vote is None else vote,
-            self._feature_votes(),
-            unproven=self.pool.unproven,
+        candidates: Iterable[AnyTransaction] = ()
+        if not empty:
+            candidates = yield from self.pool.mining_order()
+        return (
+            yield from miner.forging(
+                self.chain,
+                slot,
+                candidates,
+                self.clock(),
+                NO_REWARD_VOTE if vote is None else vote,
+                self._feature_votes(),
+                unproven=self.pool.unproven,
+            )
         )
 
     def _put(self, forged: Forged) -> Block:
         with self._writing():
             if forged.progress is None:
-                self.chain.append(forged.block, verify_signatures=False)
+                applied = self.chain.append(forged.block, verify_signatures=False)
             else:
-                self.chain.append_own(forged.block, forged.progress)
+                applied = self.chain.append_own(forged.block, forged.progress)
             self.chain.flush()
-        self._follow(forged.block.transactions, forged.invalid)
+        self._follow(forged.block.transactions, forged.invalid, changes=applied.changes)
         return forged.block
 
     def mine_micro(self, account: KeyPair) -> int:
         """Add transactions of the pool to the last block, which this account made: how many."""
-        return self._put_micro(miner.to_the_end(self._forging_micro(account)))
+        added = self._put_micro(miner.to_the_end(self._forging_micro(account)))
+        self.pool.settle()
+        return added
 
     async def mine_micro_in_steps(self, account: KeyPair) -> int:
         """The same, while others get their turn between some transactions and the next.
 
         Raises ``BlockRejected`` when another block came meanwhile.
         """
-        return self._put_micro(await self._in_turns(self._forging_micro(account)))
+        added = self._put_micro(await self._in_turns(self._forging_micro(account)))
+        self._settle_in_turns()
+        return added
+
+    def _settle_in_turns(self) -> None:
+        """Let the pool check again what the chain gives cause to, while others get their turn."""
+        if self._settling is None and not self.pool.settle(SETTLING_SECONDS):
+            self._settling = asyncio.create_task(self._settle())
+
+    async def _settle(self) -> None:
+        try:
+            while True:
+                # Blocks and requests do not wait for this: they have more of the time.
+                await asyncio.sleep(PAUSE_SECONDS)
+                if self.pool.settle(SETTLING_SECONDS):
+                    return
+        finally:
+            self._settling = None
+
+    async def settled(self) -> None:
+        """Return when the pool has followed the chain to its end."""
+        self._settle_in_turns()
+        while self._settling is not None:
+            await asyncio.wait((self._settling,))
 
     def _forging_micro(self, account: KeyPair) -> Steps[Forged | None]:
         self.disk.check()
         limit = min(MAX_MICRO_TRANSACTIONS, self.settings.miner.max_transactions_in_micro_block)
-        pool = self.pool
-        candidates, unproven = pool.in_mining_order(), pool.unproven
-        return miner.forging_micro(self.chain, account, candidates, limit, unproven=unproven)
+        unproven = self.pool.unproven
+        candidates = yield from self.pool.mining_order()
+        return (
+            yield from miner.forging_micro(
+                self.chain, account, candidates, limit, unproven=unproven
+            )
+        )
 
     def _put_micro(self, forged: Forged | None) -> int:
         if forged is None:
@@ -195,7 +238,8 @@ class Node:
         added = forged.block.transactions[len(self.chain.last_block.transactions) :]
         with self._writing():
             self.chain.extend_own(forged.block, forged.progress)
-        self._follow(added, forged.invalid)
+        # Those of the whole block: it is as good to look at more.
+        self._follow(added, forged.invalid, changes=forged.progress.overlay.changes)
         return len(added)
 
     def roll_back(self, height: int, *, keep: bool) -> None:
@@ -203,6 +247,19 @@ class Node:
 
         Raises ``RollbackTooDeep``, and ``StorageProblem`` when not all of them could be taken back.
         """
+        try:
+            self._roll_back(height, keep=keep)
+        finally:
+            self.pool.settle()
+
+    async def roll_back_in_steps(self, height: int, *, keep: bool) -> None:
+        """The same, while others get their turn as the pool follows."""
+        try:
+            self._roll_back(height, keep=keep)
+        finally:
+            await self.settled()
+
+    def _roll_back(self, height: int, *, keep: bool) -> None:
         removed: list[Block] = []
         try:
             with self._writing():
@@ -237,13 +294,17 @@ class Node:
         mined: tuple[AnyTransaction, ...] = (),
         unminable: Mapping[bytes, str] | None = None,
         returned: Iterable[AnyTransaction] = (),
+        changes: Changes | None = None,
     ) -> None:
-        """Tell what the chain has done, and the store holds, and let the pool follow."""
+        """Tell what the chain has done, and the store holds, and let the pool follow.
+
+        What the pool has to check again then is left to ``settled``.
+        """
         self.last_change = self.clock()
         for event in self._changes:
             self.events.publish(event)
         self._changes.clear()
-        self.pool.refresh((transaction.id for transaction in mined), unminable, returned)
+        self.pool.follow((transaction.id for transaction in mined), unminable, returned, changes)
 
     def _feature_votes(self) -> tuple[int, ...]:
         """The features that the settings support and the chain has not decided about."""

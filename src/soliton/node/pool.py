@@ -1,8 +1,11 @@
 """The pool of unconfirmed transactions (UTX): what is valid now and waits for a block.
 
 Every transaction is checked against the chain *and* everything that came before it in the pool, so
-that the pool can become a block as it stands. After each block the rest is checked again; what no
-longer holds is dropped.
+that the pool can become a block as it stands. After each block those whose grounds have changed are
+checked again (``waiting_state`` knows whose); what no longer holds is dropped. This may take longer
+than others want to wait: it is done piece by piece (``settle``). Until it is done the pool may hold
+what no block takes, and its state may have what such a transaction would bring. Blocks do not rest
+on that: whoever makes one applies each transaction anew.
 
 What lives here: adding, looking up, re-checking, limits. What does not: choosing the time of a
 block (``miner``), the rules of transactions (``soliton.ledger``).
@@ -14,18 +17,17 @@ from __future__ import annotations
 
 import heapq
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import Enum
-from typing import Final, TypeVar
+from time import perf_counter
+from typing import Final
 
 import msgspec
 
-from soliton.chain.addresses import from_public_key
 from soliton.chain.blocks import Block
 from soliton.chain.features import Feature
 from soliton.chain.transactions import (
-    exchange,
-    invoke_script,
     issue,
     set_asset_script,
     set_script,
@@ -36,23 +38,38 @@ from soliton.errors import InputError
 from soliton.ledger.context import Context
 from soliton.ledger.errors import AlreadyInState, LedgerError
 from soliton.ledger.rules import rules_of
-from soliton.ledger.scripts import FAIL_FREE_COMPLEXITY, account_script
-from soliton.ledger.state import ASSET_BALANCES, WAVES, Changes, Overlay, State, Table
+from soliton.ledger.scripts import FAIL_FREE_COMPLEXITY
+from soliton.ledger.state import (
+    ASSET_NAMES,
+    ASSETS,
+    LEASE_INFO,
+    LEASE_STATES,
+    Changes,
+    Overlay,
+    State,
+    Status,
+)
 from soliton.ledger.traces import Traces
 from soliton.ledger.transactions import Applied, apply_transaction, refuse_failure
-from soliton.node import plain_transfers
-from soliton.node.accounts import accounts_of_pending
 from soliton.node.chain import Chain
 from soliton.node.events import Departure, Moved, PoolAccepted, PoolDropped, PoolEvent
+from soliton.node.miner import Steps, to_the_end
+from soliton.node.waiting import (
+    Places,
+    Times,
+    Waiting,
+    asks_of_orders,
+    fee_rate,
+    has_script,
+    joined,
+    moved_by,
+    only_receive,
+    runs_scripts,
+)
+from soliton.node.waiting_state import Reading, WaitingState
 from soliton.ride.estimators.machine import WATCHED_STEPS, EstimationTooLong
 
-K = TypeVar("K")
-V = TypeVar("V")
-
 MAX_SCRIPTED: Final = 5_000
-MAX_REMEMBERED: Final = 200_000
-"""Values of the chain's state that are kept at hand; a full pool needs fewer."""
-
 MAX_ESTIMATION_STEPS: Final = 500_000
 """What estimating a new script may take here, some 0.3 s; the largest dApps known take a tenth. A
 block may bring one that takes ten times as much; but who is refused here has paid no fee for it.
@@ -60,6 +77,12 @@ block may bring one that takes ten times as much; but who is refused here has pa
 _SETTING_SCRIPTS: Final = frozenset(
     kind.TYPE.type_id for kind in (issue, set_script, set_asset_script)
 )
+
+_WITH_HEIGHTS: Final = frozenset((ASSETS, ASSET_NAMES, LEASE_INFO, LEASE_STATES))
+"""What is written there tells the height of the block."""
+_MANY_TIMES: Final = 1_024
+_STEP_SENDERS: Final = 2_048
+"""To look at their first transactions takes about two milliseconds."""
 
 _log = logging.getLogger(__name__)
 
@@ -96,54 +119,33 @@ class _Patience:
             )
 
 
-class _Remembered:
-    """The chain's state, of which each value is read once: until the next block it stays so."""
-
-    __slots__ = ("_count", "_state", "_values")
-
-    def __init__(self, state: State) -> None:
-        self._state = state
-        self._values: Changes = {}
-        self._count = 0
-
-    def get(self, table: Table[K, V], key: K) -> V:
-        values = self._values.setdefault(table, {})
-        if key in values:
-            known: V = values[key]
-            return known
-        value = self._state.get(table, key)
-        self._count += 1
-        if self._count > MAX_REMEMBERED:
-            self._values.clear()
-            self._count = 0
-        else:
-            values[key] = value
-        return value
-
-    def transaction_height(self, transaction_id: bytes) -> int | None:
-        return self._state.transaction_height(transaction_id)
-
-
 class UtxPool:
     """Unconfirmed transactions in the order of their arrival."""
 
     __slots__ = (
+        "_by_chain",
+        "_by_height",
+        "_by_place",
+        "_by_sender",
         "_bytes",
         "_chain",
         "_checked_by",
         "_clock",
         "_context_after",
+        "_dirty",
+        "_first",
+        "_last",
         "_max_bytes",
         "_max_count",
         "_max_scripted",
-        "_moved",
-        "_overlay",
+        "_returning",
         "_scripted",
+        "_state",
         "_tell",
+        "_times",
         "_transactions",
         "_unlimited",
         "_unproven",
-        "_whole",
     )
 
     def __init__(
@@ -162,22 +164,26 @@ class UtxPool:
 
         ``unlimited`` runs what peers send to its end, too.
         """
-        self._max_scripted = max_scripted
-        self._unlimited = unlimited
+        self._max_scripted, self._unlimited = max_scripted, unlimited
+        self._chain, self._clock = chain, clock
+        self._max_count, self._max_bytes = max_count, max_bytes
+        self._tell = tell
+        self._transactions: dict[bytes, Waiting] = {}
+        self._by_place: dict[int, Waiting] = {}
+        self._by_sender: dict[bytes, dict[int, Waiting]] = {}
         self._scripted: set[bytes] = set()
         self._unproven: set[bytes] = set()
-        self._whole: set[bytes] = set()
-        self._chain = chain
-        self._clock = clock
-        self._max_count = max_count
-        self._max_bytes = max_bytes
-        self._tell = tell
-        self._transactions: dict[bytes, AnyTransaction] = {}
-        self._moved: dict[bytes, Moved] = {}
         self._bytes = 0
+        self._first = self._last = 0
+        # To be looked at again when there is another block, and whenever the chain changes.
+        self._by_height: set[int] = set()
+        self._by_chain: set[int] = set()
+        self._times = Times()
+        self._dirty = Places()
+        self._returning: deque[tuple[int, AnyTransaction]] = deque()
         self._context_after: tuple[Block, Context] | None = None
-        self._checked_by = chain.rules.at(chain.height + 1)
-        self._overlay = Overlay(_Remembered(chain.store), chain.height + 1)
+        self._state = WaitingState(chain.store)
+        self._checked_by = self.context()
 
     def __len__(self) -> int:
         return len(self._transactions)
@@ -197,11 +203,12 @@ class UtxPool:
 
     def get(self, transaction_id: bytes) -> AnyTransaction | None:
         """The pool's transaction with this id."""
-        return self._transactions.get(transaction_id)
+        found = self._transactions.get(transaction_id)
+        return None if found is None else found.transaction
 
     def transactions(self) -> list[AnyTransaction]:
         """All transactions, the oldest first."""
-        return list(self._transactions.values())
+        return [each.transaction for each in self._transactions.values()]
 
     @property
     def unproven(self) -> Collection[bytes]:
@@ -215,41 +222,54 @@ class UtxPool:
         """What a transaction of the pool does to balances, or has done since it came: who was told
         of it is told of its end. Raises ``KeyError`` for others.
         """
-        return self._moved[transaction_id]
+        return self._transactions[transaction_id].moved
 
     def in_mining_order(self) -> list[AnyTransaction]:
-        """All transactions in the order in which a block takes them.
+        """All transactions in the order in which a block takes them."""
+        return list(to_the_end(self.mining_order()))
 
-        Higher fees per byte first, but what one account has sent stays in the order of arrival:
-        later transactions may need what earlier ones brought.
+    def mining_order(self) -> Steps[Iterator[AnyTransaction]]:
+        """The transactions of the pool in the order in which a block takes them, those that leave
+        it meanwhile left out. In steps: there may be many senders.
+
+        Higher fees per byte first, those that came first among equal ones, but what one account has
+        sent stays in the order of arrival: later transactions may need what earlier ones brought.
         """
-        by_sender: dict[bytes, list[AnyTransaction]] = {}
-        for transaction in self._transactions.values():
-            by_sender.setdefault(transaction.sender_public_key, []).append(transaction)
-        if len(by_sender) == 1:
-            return self.transactions()
-        queues = [
-            (-_fee_rate(queue[0]), number, 0, queue)
-            for number, queue in enumerate(by_sender.values())
-        ]
+        queues: list[tuple[float, int, dict[int, Waiting]]] = []
+        for number, sent in enumerate(list(self._by_sender.values()), 1):
+            if sent:
+                first = next(iter(sent.values()))
+                queues.append((-fee_rate(first.transaction), first.place, sent))
+            if number % _STEP_SENDERS == 0:
+                yield
         heapq.heapify(queues)
-        ordered = []
+        return self._in_order(queues)
+
+    def _in_order(
+        self, queues: list[tuple[float, int, dict[int, Waiting]]]
+    ) -> Iterator[AnyTransaction]:
+        waiting: dict[int, deque[Waiting]] = {}
         while queues:
-            _, number, index, queue = heapq.heappop(queues)
-            ordered.append(queue[index])
-            index += 1
-            if index < len(queue):
-                heapq.heappush(queues, (-_fee_rate(queue[index]), number, index, queue))
-        return ordered
+            _, _, sent = heapq.heappop(queues)
+            # What comes while a block is made waits for the next one.
+            queue = waiting.get(id(sent))
+            if queue is None:
+                queue = waiting[id(sent)] = deque(sent.values())
+            one = queue.popleft() if queue else None
+            if one is not None and self._by_place.get(one.place) is one:
+                yield one.transaction
+            if queue:
+                head = queue[0]
+                heapq.heappush(queues, (-fee_rate(head.transaction), head.place, sent))
 
     def state(self) -> State:
         """The state as if the whole pool were in the next block."""
-        return self._overlay
+        return self._state.latest
 
     def kept_state(self) -> Overlay:
         """The same as it is now, and stays whatever comes into the pool or leaves it."""
         kept = Overlay(self._chain.store, self._chain.height + 1)
-        kept.merge(self._overlay)
+        kept.merge(self._state.latest)
         return kept
 
     def add(
@@ -269,8 +289,12 @@ class UtxPool:
         """
         if transaction.id in self._transactions:
             return False
+        reading = Reading(self._state, None, transaction.id)
+        self._last += 1
         accepted = self._admit(
             transaction,
+            self._last,
+            reading,
             verify=verify_signature,
             verified=verified,
             origin=origin,
@@ -282,78 +306,101 @@ class UtxPool:
     def _admit(
         self,
         transaction: AnyTransaction,
+        place: int,
+        reading: Reading,
         *,
         verify: bool,
         verified: Collection[SignedMessage] = (),
         origin: Origin = Origin.PEER,
         traces: Traces | None = None,
     ) -> PoolAccepted:
-        self._check_room(transaction)
-        sent_by_script = self._has_script(transaction, transaction.sender_public_key)
-        scripted = _runs_scripts(transaction, sent_by_script)
+        self._check_room(transaction, place)
+        sent_by_script = has_script(transaction, transaction.sender_public_key, reading)
+        scripted = runs_scripts(transaction, sent_by_script)
         if scripted and len(self._scripted) >= self._max_scripted:
             raise PoolFull("Transaction pool scripted txs size limit is reached")
-        unproven = sent_by_script or self._asks_of_orders(transaction)
-        context = self.context()
-        if traces is not None:
-            context = msgspec.structs.replace(context, traces=traces)
-        whole = self._unlimited or origin is Origin.CLIENT
-        applied = self._apply(transaction, context, verify, verified, whole=whole)
+        waiting = Waiting(
+            transaction,
+            place,
+            unproven=sent_by_script or asks_of_orders(transaction, reading),
+            whole=self._unlimited or origin is Origin.CLIENT,
+        )
+        applied = self._apply(waiting, reading, verify, verified, traces)
         refuse_failure(applied)
-        self._overlay.merge(applied.changes)
-        if whole:
-            self._whole.add(transaction.id)
-        moved = _moved_by(transaction, applied)
-        self._moved[transaction.id] = moved
-        self._keep(transaction)
-        if scripted:
-            self._scripted.add(transaction.id)
-        if unproven:
-            self._unproven.add(transaction.id)
-        return PoolAccepted(transaction, moved)
+        waiting.moved = moved_by(transaction, applied)
+        waiting.scripted = scripted
+        self._keep(waiting)
+        self._attach(waiting, reading, applied, last=place == self._last)
+        return PoolAccepted(transaction, waiting.moved)
 
-    def _check_room(self, transaction: AnyTransaction) -> None:
+    def _check_room(self, transaction: AnyTransaction, place: int) -> None:
         size = self._bytes + len(transaction.body)
-        if len(self._transactions) >= self._max_count or size > self._max_bytes:
+        full = len(self._transactions) >= self._max_count or size > self._max_bytes
+        # What comes back takes the room of those behind it (``_make_room``).
+        if full and (place == self._last or place > max(self._by_place, default=place)):
             raise PoolFull("Transaction pool size limit is reached")
 
-    def _keep(self, transaction: AnyTransaction) -> None:
-        self._transactions[transaction.id] = transaction
+    def _make_room(self) -> None:
+        while len(self._transactions) > self._max_count or self._bytes > self._max_bytes:
+            last = self._by_place[max(self._by_place)]
+            self._drop(last, PoolFull("Transaction pool size limit is reached"))
+
+    def _keep(self, waiting: Waiting) -> None:
+        transaction, place = waiting.transaction, waiting.place
+        self._transactions[transaction.id] = waiting
+        self._by_place[place] = waiting
+        self._by_sender.setdefault(transaction.sender_public_key, {})[place] = waiting
         self._bytes += len(transaction.body)
+        self._state.latest.transaction_ids[transaction.id] = self._chain.height + 1
+        self._times.add(waiting)
+        if len(self._times) > 2 * len(self._by_place) + _MANY_TIMES:
+            # Most of these have gone.
+            self._times = Times(self._by_place.values())
+        if waiting.unproven:
+            self._unproven.add(transaction.id)
+        if waiting.scripted:
+            self._scripted.add(transaction.id)
 
-    def _has_script(self, transaction: AnyTransaction, public_key: bytes) -> bool:
-        """Whether an account has a script that says, in place of a signature, who signed."""
-        if not public_key:
-            return False
-        address = from_public_key(public_key, transaction.chain_id)
-        return account_script(address, self._overlay) is not None
-
-    def _asks_of_orders(self, transaction: AnyTransaction) -> bool:
-        """Whether that is so of an account behind an order."""
-        return transaction.type_id == exchange.TYPE.type_id and any(
-            self._has_script(transaction, order.sender_public_key)
-            for order in transaction.payload.orders
+    def _attach(self, waiting: Waiting, reading: Reading, applied: Applied, *, last: bool) -> None:
+        place, changes = waiting.place, applied.changes.changes
+        waiting.entries = self._state.attach(
+            place,
+            reading,
+            changes,
+            exactly=applied.status is not Status.SUCCEEDED,
+            only_receive=only_receive(waiting.transaction, changes),
+            last=last,
         )
+        waiting.issued = len(changes.get(ASSETS, ()))
+        if reading.asked_chain:
+            self._by_chain.add(place)
+        if reading.asked_blocks or not _WITH_HEIGHTS.isdisjoint(changes):
+            self._by_height.add(place)
 
     def _apply(
         self,
-        transaction: AnyTransaction,
-        context: Context,
+        waiting: Waiting,
+        reading: Reading,
         verify: bool,
         verified: Collection[SignedMessage] = (),
-        *,
-        whole: bool,
+        traces: Traces | None = None,
     ) -> Applied:
-        fails = rules_of(transaction.type_id).may_fail and context.rules.has(Feature.BLOCK_V5)
-        if fails and not whole:
-            context = msgspec.structs.replace(context, limit=FAIL_FREE_COMPLEXITY)
+        transaction, context = waiting.transaction, self.context()
+        version_5 = context.rules.has(Feature.BLOCK_V5)
+        fails = version_5 and rules_of(transaction.type_id).may_fail
         # Estimators before the third one take more steps for the same.
-        if transaction.type_id in _SETTING_SCRIPTS and context.rules.has(Feature.BLOCK_V5):
-            context = msgspec.structs.replace(context, watch=_Patience())
+        sets_script = version_5 and transaction.type_id in _SETTING_SCRIPTS
+        context = msgspec.structs.replace(
+            context,
+            limit=FAIL_FREE_COMPLEXITY if fails and not waiting.whole else None,
+            watch=_Patience() if sets_script else None,
+            traces=traces,
+            witness=reading,
+        )
         at_once = verify and not verified
-        applied = apply_transaction(transaction, self._overlay, context, verify_signature=at_once)
+        applied = apply_transaction(transaction, reading, context, verify_signature=at_once)
         if verify and any(message not in verified for message in context.unverified):
-            applied = apply_transaction(transaction, self._overlay, context)
+            applied = apply_transaction(transaction, reading, context)
         # Whoever does not want signatures verified here has done so, or did when they came.
         context.unverified.clear()
         return applied
@@ -377,120 +424,175 @@ class UtxPool:
             chain=self._chain.view,
         )
 
+    # --- following the chain ----------------------------------------------------------------------
+
     def refresh(
         self,
         mined: Iterable[bytes] = (),
         unminable: Mapping[bytes, str] | None = None,
         returned: Iterable[AnyTransaction] = (),
+        changes: Changes | None = None,
+    ) -> None:
+        """Follow the chain (``follow``), and do all that is to be done then."""
+        self.follow(mined, unminable, returned, changes)
+        self.settle()
+
+    def follow(
+        self,
+        mined: Iterable[bytes] = (),
+        unminable: Mapping[bytes, str] | None = None,
+        returned: Iterable[AnyTransaction] = (),
+        changes: Changes | None = None,
     ) -> None:
         """Follow the chain after a block or a rollback: forget what was mined and what the miner
-        found to be invalid (with its reason), check the rest again.
+        found to be invalid (with its reason), and find out what to check again.
 
         What has ``returned`` from blocks that were taken off comes before the rest, which may need
-        it.
+        it. Without the ``changes`` of the state everything is checked again.
         """
-        gone: list[tuple[bytes, Departure, str | None]]
-        gone = [(name, Departure.MINED, None) for name in mined]
+        gone: list[tuple[bytes, Departure, str | None]] = [
+            (name, Departure.MINED, None) for name in mined
+        ]
         gone += [(name, Departure.INVALID, why) for name, why in (unminable or {}).items()]
         told: list[PoolEvent] = []
         for name, departure, reason in gone:
-            transaction = self._transactions.pop(name, None)
-            if transaction is not None:
-                told.append(PoolDropped(transaction, self._moved.pop(name), departure, reason))
-        remaining = self._transactions
-        self._transactions = {}
-        self._scripted.intersection_update(remaining)
-        self._unproven.intersection_update(remaining)
-        self._whole.intersection_update(remaining)
-        self._bytes = 0
-        self._overlay = Overlay(_Remembered(self._chain.store), self._chain.height + 1)
-        told += self._take_back(returned)
-        context = self.context()
-        same_rules = context.rules is self._checked_by
-        self._checked_by = context.rules
-        for transaction in remaining.values():
-            try:
-                if transaction.id in self._transactions:
-                    continue
-                self._check_room(transaction)
-                self._apply_again(transaction, context, same_rules=same_rules)
-            except InputError as error:
-                told.append(self._leaves(transaction, error))
-            else:
-                self._keep(transaction)
+            waiting = self._transactions.get(name)
+            if waiting is not None:
+                self._remove(waiting)
+                told.append(PoolDropped(waiting.transaction, waiting.moved, departure, reason))
+        self._state.rebase(changes)
+        self._look_at_block(everything=changes is None)
+        back = list(returned)
+        self._first -= len(back)
+        self._returning.extendleft(reversed(list(enumerate(back, self._first))))
         for event in told:
             self._tell(event)
 
-    def _apply_again(
-        self, transaction: AnyTransaction, context: Context, *, same_rules: bool
-    ) -> None:
-        """Apply what was accepted before; what depends on the state may be otherwise now."""
-        name = transaction.id
-        unproven = name in self._unproven
-        shortcut = same_rules and not unproven
-        if shortcut and plain_transfers.apply_again(transaction, self._overlay, context):
-            self._scripted.discard(name)
+    def _look_at_block(self, *, everything: bool) -> None:
+        """Note what depends on the block itself: on its height, rules and time."""
+        before, now = self._checked_by, self.context()
+        self._checked_by = now
+        if now.height != before.height:
+            ids = dict.fromkeys(self._transactions, now.height)
+            self._state.latest.transaction_ids = ids
+        if everything or now.rules is not before.rules:
+            self._times = Times(self._by_place.values())
+            self._check_again(self._by_place)
             return
-        sent_by_script = self._has_script(transaction, transaction.sender_public_key)
-        applied = self._apply(transaction, context, verify=unproven, whole=name in self._whole)
-        self._overlay.merge(applied.changes)
-        self._moved[name] = _joined(self._moved[name], _moved_by(transaction, applied))
-        if _runs_scripts(transaction, sent_by_script):
-            self._scripted.add(name)
-        else:
-            self._scripted.discard(name)
+        if now.block != before.block:
+            self._check_again(self._by_height)
+        self._check_again(self._by_chain)
+        oldest = self._chain.last_block.header.timestamp - now.rules.max_time_back_ms
+        self._check_again(self._times.over(oldest, now.timestamp))
 
-    def _take_back(self, returned: Iterable[AnyTransaction]) -> list[PoolAccepted]:
-        back = []
-        for transaction in returned:
-            try:
-                # With its signature: a script that stood for it in the block may be missing here.
-                back.append(self._admit(transaction, verify=True))
-            except InputError as error:
-                _log.info("not back in the pool: %s: %s", transaction.id.hex(), error)
-        return back
+    def _check_again(self, places: Iterable[int]) -> None:
+        for place in places:
+            waiting = self._by_place.get(place)
+            if waiting is not None:
+                self._dirty.add(place, scripted=waiting.scripted)
 
-    def _leaves(self, transaction: AnyTransaction, error: InputError) -> PoolDropped:
-        moved = self._moved.pop(transaction.id)
-        self._scripted.discard(transaction.id)
-        self._unproven.discard(transaction.id)
-        self._whole.discard(transaction.id)
-        if isinstance(error, AlreadyInState):
-            return PoolDropped(transaction, moved, Departure.MINED)
-        _log.info("dropped %s from the pool: %s", transaction.id.hex(), error)
-        return PoolDropped(transaction, moved, Departure.INVALID, str(error))
+    def _remove(self, waiting: Waiting) -> None:
+        transaction, place = waiting.transaction, waiting.place
+        name, sender = transaction.id, transaction.sender_public_key
+        del self._transactions[name], self._by_place[place]
+        sent = self._by_sender[sender]
+        del sent[place]
+        if not sent:
+            del self._by_sender[sender]
+        self._bytes -= len(transaction.body)
+        self._state.latest.transaction_ids.pop(name, None)
+        self._scripted.discard(name)
+        self._unproven.discard(name)
+        self._by_height.discard(place)
+        self._by_chain.discard(place)
+        self._dirty.discard(place)
+        self._state.detach(place, waiting.entries)
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether everything is checked against the chain as it is."""
+        return not self._returning and not self._dirty and self._state.is_settled
 
-def _runs_scripts(transaction: AnyTransaction, sent_by_script: bool) -> bool:
-    """Whether it counts as one that does: calls of dApps, and all that scripted accounts send but
-    exchanges.
-    """
-    if transaction.type_id == invoke_script.TYPE.type_id:
+    def settle(self, seconds: float | None = None) -> bool:
+        """Check again what the last blocks give cause to, for so long or to the end: whether that
+        is reached. One transaction is not divided.
+        """
+        until = None if seconds is None else perf_counter() + seconds
+        while self._settle_some():
+            if until is not None and perf_counter() >= until:
+                return self.is_settled
         return True
-    return sent_by_script and transaction.type_id != exchange.TYPE.type_id
 
+    def _settle_some(self) -> bool:
+        if self._returning:
+            self._take_back(*self._returning.popleft())
+            if not self._returning:
+                self._put_in_order()
+            return True
+        places = self._state.look()
+        if places is not None:
+            self._check_again(places)
+            return True
+        place = self._dirty.next()
+        if place is None:
+            return False
+        self._apply_again(self._by_place[place])
+        return True
 
-def _moved_by(transaction: AnyTransaction, applied: Applied) -> Moved:
-    changes = applied.changes.changes
-    return Moved(
-        tuple(changes.get(WAVES, ())),
-        tuple(changes.get(ASSET_BALANCES, ())),
-        accounts_of_pending(transaction, applied),
-    )
+    def _take_back(self, place: int, transaction: AnyTransaction) -> None:
+        if transaction.id in self._transactions:
+            return
+        try:
+            # With its signature: a script that stood for it in the block may be missing here.
+            reading = Reading(self._state, place, transaction.id)
+            accepted = self._admit(transaction, place, reading, verify=True)
+        except InputError as error:
+            _log.info("not back in the pool: %s: %s", transaction.id.hex(), error)
+        else:
+            self._count_again(place)
+            self._tell(accepted)
+            self._make_room()
 
+    def _put_in_order(self) -> None:
+        """What has come back stands before the rest, which may need it."""
+        in_order = [self._by_place[place] for place in sorted(self._by_place)]
+        self._transactions = {each.transaction.id: each for each in in_order}
+        self._by_sender = {}
+        for each in in_order:
+            sent = self._by_sender.setdefault(each.transaction.sender_public_key, {})
+            sent[each.place] = each
 
-def _joined(one: Moved, other: Moved) -> Moved:
-    if one == other:
-        return one
-    return Moved(
-        tuple(dict.fromkeys(one.waves + other.waves)),
-        tuple(dict.fromkeys(one.assets + other.assets)),
-        tuple(dict.fromkeys(one.accounts + other.accounts)),
-    )
+    def _apply_again(self, waiting: Waiting) -> None:
+        """Apply what was accepted before; what depends on the state may be otherwise now."""
+        transaction, place = waiting.transaction, waiting.place
+        reading = Reading(self._state, place, transaction.id)
+        sent_by_script = has_script(transaction, transaction.sender_public_key, reading)
+        try:
+            applied = self._apply(waiting, reading, verify=waiting.unproven)
+        except InputError as error:
+            self._drop(waiting, error)
+            return
+        waiting.moved = joined(waiting.moved, moved_by(transaction, applied))
+        waiting.scripted = runs_scripts(transaction, sent_by_script)
+        (self._scripted.add if waiting.scripted else self._scripted.discard)(transaction.id)
+        self._by_height.discard(place)
+        self._by_chain.discard(place)
+        self._state.detach(place, waiting.entries)
+        issued = waiting.issued
+        self._attach(waiting, reading, applied, last=False)
+        if waiting.issued != issued:
+            self._count_again(place)
 
+    def _count_again(self, place: int) -> None:
+        """Who counts what came before counts something else now."""
+        self._check_again([other for other in self._by_chain if other > place])
 
-def _fee_rate(transaction: AnyTransaction) -> float:
-    """Wavelets per signed byte; a fee in an asset counts last: its worth is not known here."""
-    if transaction.fee_asset_id is not None:
-        return 0.0
-    return transaction.fee / len(transaction.body)
+    def _drop(self, waiting: Waiting, error: InputError) -> None:
+        transaction = waiting.transaction
+        self._remove(waiting)
+        self._count_again(waiting.place)
+        if isinstance(error, AlreadyInState):
+            self._tell(PoolDropped(transaction, waiting.moved, Departure.MINED))
+            return
+        _log.info("dropped %s from the pool: %s", transaction.id.hex(), error)
+        self._tell(PoolDropped(transaction, waiting.moved, Departure.INVALID, str(error)))

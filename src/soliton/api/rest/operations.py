@@ -237,7 +237,7 @@ def history_info(request: Request) -> Members:
 # --- taking blocks back ---------------------------------------------------------------------------
 
 
-def rollback(request: Request) -> object:
+async def rollback(request: Request) -> object:
     """Take blocks back down to a height."""
     node, reader = node_of(request), request.reader()
     height = reader.int32("rollbackTo")
@@ -246,10 +246,10 @@ def rollback(request: Request) -> object:
     reader.finish()
     if not 1 <= height <= node.chain.height:
         return Raw(b"Block at height not found", status=400)
-    return _roll_back(node, height, keep=keep)
+    return await _roll_back(node, height, keep=keep)
 
 
-def rollback_to(request: Request) -> RolledBack:
+async def rollback_to(request: Request) -> RolledBack:
     """Take blocks back down to the one with an id."""
     node = node_of(request)
     name = decode_id(request.text("id"))
@@ -258,12 +258,12 @@ def rollback_to(request: Request) -> RolledBack:
     height = node.chain.store.height_of(name)
     if height is None:
         raise BLOCK_DOES_NOT_EXIST.error()
-    return _roll_back(node, height, keep=False)
+    return await _roll_back(node, height, keep=False)
 
 
-def _roll_back(node: Node, height: int, *, keep: bool) -> RolledBack:
+async def _roll_back(node: Node, height: int, *, keep: bool) -> RolledBack:
     try:
-        node.roll_back(height, keep=keep)
+        await node.roll_back_in_steps(height, keep=keep)
     except RollbackTooDeep as error:
         raise invalid_request(str(error)) from error
     return RolledBack(base58.encode(node.chain.last_block.id))

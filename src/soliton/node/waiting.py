@@ -1,0 +1,177 @@
+"""A transaction that waits in the pool: its place, what it moves, and how it is looked at.
+
+What lives here: the record of one transaction, what can be said of it alone, and a queue of places.
+What does not: the pool (``pool``), the state that all of them make (``waiting_state``).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Collection, Iterable
+from typing import Final
+
+from soliton.chain.addresses import from_public_key
+from soliton.chain.transactions import exchange, invoke_script, mass_transfer, transfer
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.ledger.scripts import account_script
+from soliton.ledger.state import ASSET_BALANCES, WAVES, Changes, State
+from soliton.ledger.transactions import Applied
+from soliton.node.accounts import accounts_of_pending
+from soliton.node.events import Moved
+from soliton.node.waiting_state import Balance, Name, Value
+
+_TRANSFERS: Final = frozenset((transfer.TYPE.type_id, mass_transfer.TYPE.type_id))
+_NOTHING_MOVED: Final = Moved((), (), ())
+
+
+class Waiting:
+    """A transaction of the pool: its place, what it moves and rests on, and how it was checked."""
+
+    __slots__ = (
+        "entries",
+        "issued",
+        "moved",
+        "place",
+        "scripted",
+        "transaction",
+        "unproven",
+        "whole",
+    )
+
+    def __init__(
+        self, transaction: AnyTransaction, place: int, *, unproven: bool, whole: bool
+    ) -> None:
+        self.transaction = transaction
+        self.place = place
+        self.unproven = unproven
+        self.whole = whole
+        self.scripted = False
+        self.issued = 0
+        self.moved = _NOTHING_MOVED
+        self.entries: tuple[Value | Balance, ...] = ()
+
+
+class Places:
+    """Places to be looked at: those without scripts first, otherwise in their order."""
+
+    __slots__ = ("_heap", "_places")
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[bool, int]] = []
+        self._places: set[int] = set()
+
+    def __bool__(self) -> bool:
+        return bool(self._places)
+
+    def add(self, place: int, *, scripted: bool) -> None:
+        """One more, unless it is there."""
+        if place not in self._places:
+            self._places.add(place)
+            heapq.heappush(self._heap, (scripted, place))
+
+    def discard(self, place: int) -> None:
+        """Look at it no more."""
+        self._places.discard(place)
+
+    def next(self) -> int | None:
+        """The next place, which is taken out."""
+        while self._heap:
+            _, place = heapq.heappop(self._heap)
+            if place in self._places:
+                self._places.remove(place)
+                return place
+        return None
+
+
+class Times:
+    """Until when they are valid: by the time of the last block, and by the clock."""
+
+    __slots__ = ("_ends", "_old")
+
+    def __init__(self, waiting: Iterable[Waiting] = ()) -> None:
+        self._old: list[tuple[int, int]] = []
+        self._ends: list[tuple[int, int]] = []
+        for each in waiting:
+            self.add(each)
+
+    def __len__(self) -> int:
+        return len(self._old)
+
+    def add(self, waiting: Waiting) -> None:
+        """One more; nobody takes one out."""
+        transaction, place = waiting.transaction, waiting.place
+        heapq.heappush(self._old, (transaction.timestamp, place))
+        if transaction.type_id == exchange.TYPE.type_id:
+            ends = min(order.expiration for order in transaction.payload.orders)
+            heapq.heappush(self._ends, (ends, place))
+
+    def over(self, oldest: int, now: int) -> list[int]:
+        """The places of those that are older, or whose orders have ended by now: told once."""
+        places = []
+        for times, least in ((self._old, oldest), (self._ends, now)):
+            while times and times[0][0] < least:
+                places.append(heapq.heappop(times)[1])
+        return places
+
+
+def has_script(transaction: AnyTransaction, public_key: bytes, state: State) -> bool:
+    """Whether an account has a script that says, in place of a signature, who signed."""
+    if not public_key:
+        return False
+    address = from_public_key(public_key, transaction.chain_id)
+    return account_script(address, state) is not None
+
+
+def asks_of_orders(transaction: AnyTransaction, state: State) -> bool:
+    """Whether that is so of an account behind an order."""
+    return transaction.type_id == exchange.TYPE.type_id and any(
+        has_script(transaction, order.sender_public_key, state)
+        for order in transaction.payload.orders
+    )
+
+
+def only_receive(transaction: AnyTransaction, changes: Changes) -> Collection[Name]:
+    """The balances that a transfer adds to: how much there was before is nothing to it."""
+    if transaction.type_id not in _TRANSFERS or transaction.fee_asset_id is not None:
+        return ()
+    sender = from_public_key(transaction.sender_public_key, transaction.chain_id)
+    names: set[Name] = {(WAVES, owner) for owner in changes.get(WAVES, ()) if owner != sender}
+    for key in changes.get(ASSET_BALANCES, ()):
+        if key[0] != sender:
+            names.add((ASSET_BALANCES, key))
+    return names
+
+
+def runs_scripts(transaction: AnyTransaction, sent_by_script: bool) -> bool:
+    """Whether it counts as one that does: calls of dApps, and all that scripted accounts send but
+    exchanges.
+    """
+    if transaction.type_id == invoke_script.TYPE.type_id:
+        return True
+    return sent_by_script and transaction.type_id != exchange.TYPE.type_id
+
+
+def moved_by(transaction: AnyTransaction, applied: Applied) -> Moved:
+    changes = applied.changes.changes
+    return Moved(
+        tuple(changes.get(WAVES, ())),
+        tuple(changes.get(ASSET_BALANCES, ())),
+        accounts_of_pending(transaction, applied),
+    )
+
+
+def joined(one: Moved, other: Moved) -> Moved:
+    if one == other:
+        return one
+    return Moved(
+        tuple(dict.fromkeys(one.waves + other.waves)),
+        tuple(dict.fromkeys(one.assets + other.assets)),
+        tuple(dict.fromkeys(one.accounts + other.accounts)),
+    )
+
+
+def fee_rate(transaction: AnyTransaction) -> float:
+    """Wavelets per signed byte; a fee in an asset counts last: its worth is not known here."""
+    if transaction.fee_asset_id is not None:
+        return 0.0
+    return transaction.fee / len(transaction.body)
