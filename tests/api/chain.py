@@ -46,6 +46,8 @@ class PrivateChain:
         network: str = "devnet",
         config: Path | None = None,
         family: str | None = None,
+        functionality: dict[str, object] | None = None,
+        supported: tuple[int, ...] = (),
         **utx: object,
     ) -> None:
         self.now = START
@@ -53,6 +55,13 @@ class PrivateChain:
         if family is not None:
             speaking = msgspec.structs.replace(settings.network, family=family)
             settings = msgspec.structs.replace(settings, network=speaking)
+        if functionality is not None:
+            changed = msgspec.structs.replace(settings.network.functionality, **functionality)
+            network_then = msgspec.structs.replace(settings.network, functionality=changed)
+            settings = msgspec.structs.replace(settings, network=network_then)
+        if supported:
+            features = msgspec.structs.replace(settings.features, supported=supported)
+            settings = msgspec.structs.replace(settings, features=features)
         pool = msgspec.structs.replace(settings.utx, **utx)
         settings = msgspec.structs.replace(settings, utx=pool)
         self.node = make_node(settings, self)

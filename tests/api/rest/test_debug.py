@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -68,10 +69,43 @@ async def test_features(oldest: PrivateChain) -> None:
     assert features[15] == {
         "id": 15,
         "description": "Ride V4, VRF, Protobuf, Failed transactions",
-        "blockchainStatus": "UNDEFINED",
+        "blockchainStatus": "VOTING",
         "nodeStatus": "IMPLEMENTED",
         "supportingBlocks": 0,
     }
+
+
+async def test_how_far_features_are(tmp_path: Path) -> None:
+    """Decided by votes, by the network for later, not at all; known to this node or not."""
+    decided = dict.fromkeys(range(1, 16), 0)
+    functionality = {
+        "feature_check_blocks_period": 4,
+        "blocks_for_feature_activation": 3,
+        "pre_activated_features": decided | {16: 50, 18: 60},
+    }
+    chain = PrivateChain(tmp_path, functionality=functionality, supported=(15, 16, 17, 900))
+
+    async def seen() -> dict[int, list[object]]:
+        found: Any = (await chain.get("/activation/status")).json()
+        assert (found["votingInterval"], found["votingThreshold"]) == (4, 3)
+        names = ("blockchainStatus", "nodeStatus", "activationHeight", "supportingBlocks")
+        return {item["id"]: [item.get(name) for name in names] for item in found["features"]}
+
+    chain.mine()
+    first = await seen()
+    assert first[15] == ["ACTIVATED", "IMPLEMENTED", 0, None]
+    assert first[16] == ["VOTING", "IMPLEMENTED", 50, 0]
+    assert first[17] == ["VOTING", "VOTED", None, 1]
+    assert first[18] == ["VOTING", "IMPLEMENTED", 60, 0]
+    assert first[900] == ["VOTING", "NOT_IMPLEMENTED", None, 1]
+    chain.mine()
+    chain.mine()
+    approved = await seen()
+    assert chain.node.chain.height == 4
+    assert approved[17] == ["APPROVED", "VOTED", 8, None]
+    assert approved[900] == ["APPROVED", "NOT_IMPLEMENTED", 8, None]
+    assert approved[16] == ["VOTING", "IMPLEMENTED", 50, 0]
+    chain.node.close()
 
 
 REWARD_ERRORS = [

@@ -24,6 +24,7 @@ from soliton.ledger.rules_at import voting_window
 from soliton.node.chain import Chain
 from soliton.node.node import Node
 
+_VOTING, _APPROVED, _ACTIVATED = "VOTING", "APPROVED", "ACTIVATED"
 _PAGE: Final = 200
 """So many headers are read before others get their turn."""
 
@@ -84,7 +85,8 @@ async def activation_status(request: Request) -> ActivationStatus:
     activations = chain.rules.activations()
     undecided = [item for item in Feature if activations.get(item, height + 1) > height]
     votes = await _votes(chain, range(start, height + 1)) if undecided else Counter[int]()
-    numbers = sorted({*Feature, *activations, *votes})
+    given = settings.pre_activated_features
+    numbers = sorted({*Feature, *(each for each in activations if each not in given), *votes})
     return ActivationStatus(
         height=height,
         voting_interval=window,
@@ -107,17 +109,21 @@ async def _votes(chain: Chain, heights: range) -> Counter[int]:
 
 def _feature(node: Node, number: int, height: int, votes: Counter[int]) -> FeatureStatus:
     start = node.chain.rules.activations().get(number)
-    decided = "ACTIVATED" if start is not None and start <= height else "APPROVED"
-    status = "UNDEFINED" if start is None else decided
+    # Those that the network activates by itself are never approved, and nobody votes on them.
+    given = number in node.network.functionality.pre_activated_features
+    if start is not None and start <= height:
+        status = _ACTIVATED
+    else:
+        status = _VOTING if start is None or given else _APPROVED
     known = number in DESCRIPTIONS
-    voted = status != "ACTIVATED" and number in node.settings.features.supported
+    voted = status != _ACTIVATED and not given and number in node.settings.features.supported
     return FeatureStatus(
         id=number,
         description=DESCRIPTIONS.get(number, "Unknown feature"),
         blockchain_status=status,
         node_status=("VOTED" if voted else "IMPLEMENTED") if known else "NOT_IMPLEMENTED",
         activation_height=start,
-        supporting_blocks=votes[number] if status == "UNDEFINED" else None,
+        supporting_blocks=votes[number] if status == _VOTING else None,
     )
 
 
