@@ -37,6 +37,8 @@ SPARE_READERS: Final = 4
 FIRST_MAP_SIZE: Final = 256 * 1024 * 1024
 MAX_MAP_SIZE: Final = 1 << 42
 
+LITTLE_BYTES: Final = 1024 * 1024
+"""A disk with less room is full; what could not be written may have taken the rest of it."""
 _SLOT_BYTES: Final = 64
 """What LMDB takes for each of them; the first ones are its head."""
 _NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -157,7 +159,7 @@ def problem_of(error: Exception, directory: Path, doing: str) -> StorageProblem:
     """What an error of LMDB or of the system means; ``doing`` is what could not be done."""
     if isinstance(error, StorageProblem):
         return error
-    if _is_no_space(error):
+    if _is_no_space(error, directory):
         return StoreFull(f"no space left in {directory}: the store cannot be {doing} ({error})")
     if isinstance(error, lmdb.ReadersFullError):
         return StoreBusy(f"too many read the store in {directory} at the same time")
@@ -166,11 +168,22 @@ def problem_of(error: Exception, directory: Path, doing: str) -> StorageProblem:
     return StorageProblem(f"the store in {directory} cannot be {doing}: {error}")
 
 
-def _is_no_space(error: Exception) -> bool:
+def _is_no_space(error: Exception, directory: Path) -> bool:
     if isinstance(error, OSError):
         return error.errno in _NO_SPACE
     # LMDB has an own class for one of them, and only the words for the others.
-    return isinstance(error, lmdb.DiskError) or str(error).endswith(_NO_SPACE_WORDS)
+    if isinstance(error, lmdb.DiskError) or str(error).endswith(_NO_SPACE_WORDS):
+        return True
+    # Where a part of what is to be written finds room it speaks of a fault of the disk.
+    return str(error).endswith(os.strerror(errno.EIO)) and _free_bytes(directory) < LITTLE_BYTES
+
+
+def _free_bytes(directory: Path) -> int:
+    try:
+        found = os.statvfs(directory)
+    except OSError:
+        return LITTLE_BYTES
+    return found.f_bavail * found.f_frsize
 
 
 @contextlib.contextmanager
