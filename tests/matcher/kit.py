@@ -38,6 +38,7 @@ from soliton.matcher.node_client import (
     Balances,
     Broadcast,
     BroadcastAnswer,
+    ChainIdentity,
     ChainStatus,
     NodeUpdate,
     ScriptAnswer,
@@ -175,6 +176,8 @@ class FakeNode:
         self.ahead_ms = 0
         self.height = 1
         self.down = False
+        self.hangs = False
+        self.chain = ChainIdentity(CHAIN_ID, "the first block of the tests")
         self._news: list[asyncio.Queue[NodeUpdate]] = []
 
     def fund(self, keys: KeyPair, **_: int) -> None:
@@ -214,8 +217,18 @@ class FakeNode:
         if self.down:
             raise NodeUnavailable("the node of the test is down")
 
+    async def identity(self) -> ChainIdentity:
+        self._answer()
+        await self.hanging()
+        return self.chain
+
+    async def hanging(self) -> None:
+        if self.hangs:
+            await asyncio.Event().wait()
+
     async def status(self) -> ChainStatus:
         self._answer()
+        await self.hanging()
         return self._status()
 
     async def feature_active(self, feature: int) -> bool:

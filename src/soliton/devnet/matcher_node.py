@@ -12,9 +12,11 @@ from typing import Final
 from soliton.chain.addresses import Address, from_public_key
 from soliton.chain.errors import OrderInvalid
 from soliton.chain.features import Feature
+from soliton.chain.genesis import genesis_block
 from soliton.chain.orders import Order
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
+from soliton.crypto import base58
 from soliton.errors import InputError
 from soliton.ledger import orders
 from soliton.ledger.errors import TransactionRejected
@@ -43,6 +45,7 @@ from soliton.matcher.node_client import (
     Balances,
     Broadcast,
     BroadcastAnswer,
+    ChainIdentity,
     ChainStatus,
     NodeUpdate,
     ScriptAnswer,
@@ -79,6 +82,12 @@ class LocalNode:
         self.node = node
         self._store = node.store
         self._signatures = signatures
+        first = genesis_block(node.network)
+        self._identity = ChainIdentity(node.network.chain_id, base58.encode(first.signature))
+
+    async def identity(self) -> ChainIdentity:
+        """As ``NodeClient.identity``."""
+        return self._identity
 
     async def status(self) -> ChainStatus:
         """As ``NodeClient.status``."""

@@ -22,6 +22,10 @@ class DatabaseProblem(EnvironmentProblem):
     """The orders database cannot be opened, read or written."""
 
 
+class WrongChain(EnvironmentProblem):
+    """The node belongs to another chain than the settings say, or than the data does."""
+
+
 class RecoveryFailed(EnvironmentProblem):
     """Snapshot, journal and orders database do not belong together."""
 

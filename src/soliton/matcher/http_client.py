@@ -27,6 +27,7 @@ from soliton.chain.transactions.json_reader import read_signed
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.crypto import base58
+from soliton.crypto.errors import Base58Error
 from soliton.matcher.errors import NodeUnavailable
 from soliton.matcher.event_stream import EventStream
 from soliton.matcher.node_client import (
@@ -35,6 +36,7 @@ from soliton.matcher.node_client import (
     Balances,
     Broadcast,
     BroadcastAnswer,
+    ChainIdentity,
     ChainStatus,
     NodeUpdate,
     ScriptAnswer,
@@ -119,6 +121,15 @@ class HttpNodeClient:
             ) from error
 
     # --- the chain --------------------------------------------------------------------------------
+
+    async def identity(self) -> ChainIdentity:
+        """As ``NodeClient.identity``: the first block tells, and who generated it."""
+        first = await self.get("/blocks/headers/at/1")
+        try:
+            generator = base58.decode(first["generator"])
+            return ChainIdentity(generator[1], str(first["signature"]))
+        except (KeyError, TypeError, IndexError, Base58Error) as error:
+            raise NodeUnavailable("the node does not tell its first block") from error
 
     async def status(self) -> ChainStatus:
         """As ``NodeClient.status``."""

@@ -79,6 +79,15 @@ class ChainStatus(msgspec.Struct, frozen=True):
     block_id: bytes
 
 
+class ChainIdentity(msgspec.Struct, frozen=True):
+    """Which chain a node has: the letter of its addresses as a number, and the signature of its
+    first block in base58.
+    """
+
+    chain_id: int
+    genesis: str
+
+
 class NodeUpdate(msgspec.Struct, frozen=True):
     """A change on the node since the update before; parts that did not change are empty.
 
@@ -108,6 +117,9 @@ class NodeClient(Protocol):
 
     parallel_questions: int
     parallel_broadcasts: int
+
+    async def identity(self) -> ChainIdentity:
+        """Which chain it has."""
 
     async def status(self) -> ChainStatus:
         """The last block."""

@@ -7,7 +7,8 @@ memory is made again from the journal, so the database needs no log of its own.
 ========  ======================================  ==============================================
 prefix    key                                     value
 ========  ======================================  ==============================================
-``m``     a name                                  ``offset``: of the last command; ``owner``: whose
+``m``     a name                                  ``offset``: of the last command; ``owner``: whose;
+                                                  ``genesis``: the chain's first block
 ``i``     order id                                the finalised order, ``OrderInfo``
 ``h``     address                                 ids of its last finalised orders, oldest first
 ``p``     address, pair                           the same of one pair
@@ -68,6 +69,7 @@ _RATE: Final = b"r"
 _BOOK: Final = b"b"
 _OFFSET_KEY: Final = b"moffset"
 _OWNER_KEY: Final = b"mowner"
+_GENESIS_KEY: Final = b"mgenesis"
 _PLACE: Final = struct.Struct(">QH")
 _FAR_PLACE: Final = struct.Struct(">QHI")
 _LAST_SHORT_INDEX: Final = 0xFFFF
@@ -144,6 +146,15 @@ class OrdersDatabase:
             raise DatabaseProblem(
                 f"{directory} holds orders of the matcher {found.decode()}, not {owner}"
             )
+
+    def genesis(self) -> str | None:
+        """The signature of the first block of the chain that all this belongs to, where known."""
+        found = self._get(_GENESIS_KEY)
+        return None if found is None else found.decode()
+
+    def put_genesis(self, signature: str) -> None:
+        """Remember the chain."""
+        self._fresh[_GENESIS_KEY] = signature.encode()
 
     # --- the writer -------------------------------------------------------------------------------
 

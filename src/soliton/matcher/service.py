@@ -33,6 +33,7 @@ from soliton.matcher.journal import Journal
 from soliton.matcher.journal.errors import JournalProblem
 from soliton.matcher.journal.snapshots import SnapshotStore
 from soliton.matcher.node_client import Asset, Balances, NodeClient
+from soliton.matcher.node_watch import NodeWatch
 from soliton.matcher.orders_db import OrdersDatabase
 from soliton.matcher.placing import Placing
 from soliton.matcher.quarantine import Quarantine, SetAside
@@ -130,6 +131,9 @@ class Matcher:
             *(settings, self.placement, self.engine, node, self.chain, self.database),
             *(self._sequencer, self._rates, self._signatures),
         )
+        self._watch = NodeWatch(
+            node, settings.network, self.database, settings.node.max_silence_ms / 1_000
+        )
         self._accounts: Accounts | None = None
         self._life: asyncio.Task[None] | None = None
         self._serving: list[asyncio.Task[None]] = []
@@ -182,6 +186,7 @@ class Matcher:
         work = self._flush(), saving, keep_time(*clocks), keep_up(*known)
         jobs = [asyncio.create_task(job) for job in work]
         try:
+            await until_answered(self._watch.check_chain)
             await until_answered(self._learn_rules)
             await compare_clocks(*clocks)
             self._recover_engine()
@@ -237,7 +242,7 @@ class Matcher:
         followed = asyncio.Event()
         self.settlement.load()
         follower = follow_node(self.node, self.settlement, self.chain, accounts, followed)
-        self._serving = [asyncio.create_task(follower)]
+        self._serving = [asyncio.create_task(each) for each in (follower, self._watch.run())]
         try:
             await self._serve_until(followed.wait())
             await until_answered(self.settlement.reconcile)
@@ -344,6 +349,8 @@ class Matcher:
     async def place(self, order: Order, *, market: bool, is_signed: bool | None = None) -> None:
         """As ``MatcherCore.place``."""
         accounts = self._require_accounts()
+        if self._watch.is_silent:
+            raise MatcherError(errors.WAVES_NODE_CONNECTION_BROKEN)
         if self.database.unwritten > MAX_UNWRITTEN:
             raise MatcherError(errors.CAN_NOT_PERSIST_EVENT)
         try:

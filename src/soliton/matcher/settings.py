@@ -33,6 +33,7 @@ from soliton.matcher.trading_settings import TradingSettings, read_trading
 from soliton.web.clock import wall_clock
 
 MATCHER_PORT: Final = 6886
+MIN_SILENCE_MS: Final = 1_000
 MAX_PORT: Final = 65_535
 MAX_WORKERS: Final = 64
 MAX_SEED_CHARS: Final = 4_096
@@ -172,6 +173,8 @@ class NodeAccess(msgspec.Struct, frozen=True):
     url: str = "http://127.0.0.1:6869"
     poll_interval_ms: int = 1_000
     timeout_ms: int = 15_000
+    max_silence_ms: int = 10_000
+    """Orders are not taken when nothing was heard of the node for so long."""
     api_key: str = ""
 
     def __repr__(self) -> str:
@@ -399,7 +402,11 @@ def _node(section: Section) -> NodeAccess:
     url = section.text("url", "http://127.0.0.1:6869")
     if not url.startswith(("http://", "https://")):
         section.refuse("url", "an address that begins with http:// or https://")
+    max_silence_ms = section.duration_ms("max-silence", 10_000)
+    if max_silence_ms < MIN_SILENCE_MS:
+        section.refuse("max-silence", "a second or more")
     return NodeAccess(
+        max_silence_ms=max_silence_ms,
         url=url.rstrip("/"),
         poll_interval_ms=section.duration_ms("poll-interval", 1_000),
         timeout_ms=section.duration_ms("timeout", 15_000),

@@ -18,7 +18,14 @@ from typing import Any, Final
 import msgspec
 
 from soliton.chain.values import MAX_I64
-from soliton.matching.errors import UNEXPECTED_ERROR, ErrorKind, MatcherError, Param
+from soliton.matching.errors import (
+    MATCHER_IS_STARTING,
+    UNEXPECTED_ERROR,
+    WAVES_NODE_CONNECTION_BROKEN,
+    ErrorKind,
+    MatcherError,
+    Param,
+)
 from soliton.web.types import Headers
 
 JSON: Final = b"application/json"
@@ -110,10 +117,19 @@ def message(words: str, status: int = OK) -> Answer:
     return envelope({"message": words}, status)
 
 
+RETRY_AFTER: Final[Headers] = ((b"retry-after", b"5"),)
+_PASSING: Final = frozenset((MATCHER_IS_STARTING, WAVES_NODE_CONNECTION_BROKEN))
+"""What is over by itself, sooner or later."""
+
+
+def _headers(error: MatcherError) -> Headers:
+    return RETRY_AFTER if error.kind in _PASSING else ()
+
+
 def error_envelope(error: MatcherError, word: str) -> Answer:
     """A refusal as most routes give it."""
     body = {"success": False, "status": word, "result": None, **error.to_json()}
-    return Answer(encode_json(body), error.status)
+    return Answer(encode_json(body), error.status, headers=_headers(error))
 
 
 FAULT: Final = error_envelope(MatcherError(UNEXPECTED_ERROR), "WavesNodeUnavailable")
@@ -122,7 +138,8 @@ FAULT: Final = error_envelope(MatcherError(UNEXPECTED_ERROR), "WavesNodeUnavaila
 
 def flat_error(error: MatcherError, word: str) -> Answer:
     """A refusal as placing and cancelling give it."""
-    return Answer(encode_json(flat_error_body(error, word)), error.status)
+    body = flat_error_body(error, word)
+    return Answer(encode_json(body), error.status, headers=_headers(error))
 
 
 def flat_error_body(error: MatcherError, word: str) -> dict[str, Any]:
