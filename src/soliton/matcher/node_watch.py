@@ -67,7 +67,7 @@ class NodeWatch:
             self._database.put_genesis(found.genesis)
         elif known != found.genesis:
             raise WrongChain(
-                f"the node's chain begins with the block {found.genesis}, but the orders here are of "
+                f"the node's chain begins with the block {found.genesis}, but the orders are of "
                 f"one that begins with {known}: change node.url, or data-directory"
             )
 
