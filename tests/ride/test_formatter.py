@@ -119,6 +119,11 @@ KEPT = (
     "a\n  .b(1)\n  .c\n",
     "let x = [\n  if a\n    then 1\n    else 2,\n  3\n]\nx\n",
     "# nothing follows\n1 # here\n# the end\n",
+    "strict a = 1\nstrict b = a\nlet c = b\nstrict (d, e) = (1, 2)\nstrict f = d\na == f\n",
+    "func f(n: Int) = {\n  strict a = n\n  strict (b, c) = (a +\n    1, 2)\n  if a > b\n    then\n"
+    "      strict d = 1\n      d\n    else\n      strict e = 2\n      # why\n      e\n}\nf(1) == 1\n",
+    "match tx {\n  case t: Order =>\n    strict a = 1\n    strict b = [\n      a\n    ]\n    true\n"
+    "  case _ =>\n    false\n}\n",
 )
 HIDDEN = re.compile(rb".\$t0[0-9]+", re.DOTALL)
 """With the byte that tells the length."""
@@ -172,6 +177,20 @@ def test_sources_of_vectors() -> None:
     assert compiled > 900
     report.ran("sources formatted", ran)
     report.skipped("sources formatted", unreadable, "the reference cannot read them either")
+
+
+def test_strict_is_laid_out_as_let() -> None:
+    ran = 0
+    for vector in load_vectors("ride_compile"):
+        source = vector["source"]
+        if "strict" in source:
+            lines = format_source(source).split("\n")
+            others = format_source(re.sub(r"\bstrict\b", "let", source)).split("\n")
+            assert [len(line) - len(line.lstrip()) for line in lines] == [
+                len(line) - len(line.lstrip()) for line in others
+            ], source
+            ran += 1
+    assert ran > 20
 
 
 SPACES = (" ", "  ", "\t", " \t ")

@@ -267,8 +267,10 @@ class _Layout:
             match node:
                 case LetNode(start, end) | FunctionNode(start, end) | Case(start, end):
                     yield self._region(start, end)
-                case Declared(_, end, _, body) if not isinstance(body, Declared):
-                    yield self._region(body.start, end)
+                case Declared(_, end):
+                    rest = _rest(node)
+                    if not isinstance(rest, Declared):
+                        yield self._region(rest.start, end)
                 case _:
                     pass
 
@@ -300,6 +302,16 @@ class _Bracket:
         if self._part is not None:
             yield _Region(self._part.start + 1, token.start, self._part.line)
         self._part = None
+
+
+def _rest(node: Declared) -> Node:
+    """What follows a declaration in the source, without the check that ``strict`` puts before it."""
+    rest = node.body
+    if isinstance(rest, Choice) and rest.start == node.start:
+        rest = rest.then
+        while isinstance(rest, Declared) and rest.start == node.start:
+            rest = rest.body
+    return rest
 
 
 def _nodes(tree: object) -> Iterator[object]:
