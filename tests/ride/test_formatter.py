@@ -120,10 +120,32 @@ KEPT = (
     "let x = [\n  if a\n    then 1\n    else 2,\n  3\n]\nx\n",
     "# nothing follows\n1 # here\n# the end\n",
     "strict a = 1\nstrict b = a\nlet c = b\nstrict (d, e) = (1, 2)\nstrict f = d\na == f\n",
-    "func f(n: Int) = {\n  strict a = n\n  strict (b, c) = (a +\n    1, 2)\n  if a > b\n    then\n"
-    "      strict d = 1\n      d\n    else\n      strict e = 2\n      # why\n      e\n}\nf(1) == 1\n",
-    "match tx {\n  case t: Order =>\n    strict a = 1\n    strict b = [\n      a\n    ]\n    true\n"
-    "  case _ =>\n    false\n}\n",
+    """func f(n: Int) = {
+  strict a = n
+  strict (b, c) = (a +
+    1, 2)
+  if a > b
+    then
+      strict d = 1
+      d
+    else
+      strict e = 2
+      # why
+      e
+}
+f(1) == 1
+""",
+    """match tx {
+  case t: Order =>
+    strict a = 1
+    strict b = [
+      a
+    ]
+    true
+  case _ =>
+    false
+}
+""",
 )
 HIDDEN = re.compile(rb".\$t0[0-9]+", re.DOTALL)
 """With the byte that tells the length."""

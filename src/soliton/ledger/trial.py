@@ -38,20 +38,41 @@ from soliton.ledger.script_results import Reader, Result, read_result
 from soliton.ledger.script_runs import switches_at
 from soliton.ledger.state import Overlay, State
 from soliton.ledger.state_changes import StateChanges
-from soliton.ride.bindings import Call, Invocation, invocation_object
+from soliton.ride.bindings import Call as Invoked
+from soliton.ride.bindings import Invocation, invocation_object
 from soliton.ride.compiler.compaction import with_original_names
 from soliton.ride.errors import EvaluationError
 from soliton.ride.evaluator import Invocation as Function
-from soliton.ride.evaluator import Setting, invoke
-from soliton.ride.expressions import AnnotatedFunction, Block, DApp, Expression, Func, Let, Ref
+from soliton.ride.evaluator import Setting, check_callable, invoke
+from soliton.ride.expressions import (
+    TRUE,
+    AnnotatedFunction,
+    Block,
+    Call,
+    DApp,
+    Expression,
+    Func,
+    If,
+    Let,
+    Ref,
+)
 from soliton.ride.script import Script, make_script
 from soliton.ride.trace import Trace
 from soliton.ride.values import Value
 
 _FUNCTION: Final = "$evaluate"
 _INVOCATION: Final = "$invocation"
+_ASKED: Final = Call(0, (TRUE, TRUE))
+"""A condition that costs something. A function that costs nothing counts 1, an expression does not:
+that there is a function at all is our own doing.
+"""
+_COST_OF_ASKING: Final = 1
+_COST_OF_CHOICES_ONCE: Final = 1
+"""Before version 6 of the language a choice cost something too."""
 _STEPS_OF_CALLS: Final = 2
 """A trace begins with the function and its invocation."""
+_STEPS_OF_ASKING: Final = 3
+"""What the condition was given, what it cost, and what is left."""
 
 
 class Caller(msgspec.Struct, frozen=True):
@@ -98,23 +119,31 @@ def try_expression(dapp: Address, expression: Expression, caller: Caller, trials
     invocation = next(iter(names)) if len(names) == 1 else _INVOCATION
     for name in names if len(names) > 1 else ():
         body = Block(Let(name, Ref(_INVOCATION)), body)
+    body = If(_ASKED, body, TRUE)
     asked = AnnotatedFunction(invocation, Func(_FUNCTION, (), body))
     whole = make_script(script.version, DApp(b"", content.declarations, (asked,)))
-    tried = _try(whole, Call(dapp, _FUNCTION, (), ()), caller, trials)
+    cost = _COST_OF_ASKING
+    if not switches_at(trials.context, trials.settings).new_complexity:
+        cost += _COST_OF_CHOICES_ONCE
+    tried = _try(whole, Invoked(dapp, _FUNCTION, (), ()), caller, trials, cost)
     if trials.trace is not None:
-        # That there is a call at all is our own doing.
         steps = trials.trace.steps
-        steps[:] = [each for each in steps[_STEPS_OF_CALLS:] if not each.name.startswith(_FUNCTION)]
+        found = [each for each in steps[_STEPS_OF_CALLS:] if not each.name.startswith(_FUNCTION)]
+        steps[:] = found[_STEPS_OF_ASKING:]
     return tried
 
 
-def try_call(call: Call, caller: Caller, trials: Trials) -> Tried:
-    """Call a function of a dApp; raises ``EvaluationError`` or ``TransactionRejected``."""
+def try_call(call: Invoked, caller: Caller, trials: Trials) -> Tried:
+    """Call a function of a dApp; raises ``EvaluationError`` or ``TransactionRejected``, and
+    ``NotCallable`` where the dApp has no such function.
+    """
     assert isinstance(call.dapp, bytes), "an alias has been resolved"
     return _try(dapp_at(Address(call.dapp), trials.state)[1], call, caller, trials)
 
 
-def _try(script: Script, call: Call, caller: Caller, trials: Trials) -> Tried:
+def _try(
+    script: Script, call: Invoked, caller: Caller, trials: Trials, cost_of_asking: int = 0
+) -> Tried:
     context, address = trials.context, call.dapp
     assert isinstance(address, bytes), "an alias has been resolved"
     dapp = Address(address)
@@ -156,8 +185,11 @@ def _try(script: Script, call: Call, caller: Caller, trials: Trials) -> Tried:
     )
     function = Function(call.function, call.arguments, invocation_object(told, script.version))
     switches = switches_at(context, trials.settings)
-    setting = Setting(trials.limit, switches, trace=trials.trace, watch=context.watch)
+    limit = trials.limit + cost_of_asking
+    setting = Setting(limit, switches, trace=trials.trace, watch=context.watch)
+    check_callable(script, function)
     outcome = invoke(script, environment, function, setting)
+    spent = outcome.spent - cost_of_asking
     aliases = context.rules.has(Feature.BLOCK_V5)
     reader = Reader(script.version, environment, root.id, aliases)
     try:
@@ -165,9 +197,9 @@ def _try(script: Script, call: Call, caller: Caller, trials: Trials) -> Tried:
     except EvaluationError:
         # A value that stands for no actions is an answer as well.
         result = Result(())
-    _do(run, result, outcome.spent)
+    _do(run, result, spent)
     changes = StateChanges(result.actions, tuple(run.done))
-    return Tried(outcome.value, outcome.spent, changes)
+    return Tried(outcome.value, spent, changes)
 
 
 def _do(run: Run, result: Result, spent: int) -> None:

@@ -38,6 +38,10 @@ class EvaluationError(RideError):
         return str(self)
 
 
+class NotCallable(EvaluationError):
+    """A call of a function that a dApp does not have, or that takes other arguments."""
+
+
 class ThrownError(EvaluationError):
     """A failure inside of a few functions (Merkle roots, arguments of invocations) that before the
     light-node feature used up the whole limit, or nothing of it.

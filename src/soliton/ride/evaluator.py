@@ -28,7 +28,7 @@ import msgspec
 
 from soliton.caching import kept
 from soliton.ride.environment import CURRENT_SWITCHES, CallContext, Environment, Switches
-from soliton.ride.errors import EvaluationError
+from soliton.ride.errors import EvaluationError, NotCallable
 from soliton.ride.evaluator_compiler import Entry, Program, TooDeep
 from soliton.ride.evaluator_library import Kind, Library, load_library
 from soliton.ride.evaluator_machine import EXTENDED, Machine
@@ -136,6 +136,11 @@ def invoke(
     return _run_annotated(script, annotated, invocation, environment, setting)
 
 
+def check_callable(script: Script, invocation: Invocation) -> None:
+    """Raise ``NotCallable`` for a function that a dApp does not have, as ``invoke`` would."""
+    _find_callable(script, invocation)
+
+
 def _find_callable(script: Script, invocation: Invocation) -> AnnotatedFunction:
     content = script.content
     name = invocation.function
@@ -145,17 +150,15 @@ def _find_callable(script: Script, invocation: Invocation) -> AnnotatedFunction:
             wanted, given = len(each.function.parameters), len(invocation.arguments)
             if wanted == given:
                 return each
-            raise EvaluationError(
-                f"function '{name} takes {wanted} args but {given} were(was) given"
-            )
+            raise NotCallable(f"function '{name} takes {wanted} args but {given} were(was) given")
     if isinstance(content, DApp) and any(
         isinstance(each, Func) and each.name == name for each in content.declarations
     ):
-        raise EvaluationError(
+        raise NotCallable(
             f"function '{name} exists in the script but is not marked as @Callable, "
             "therefore cannot not be invoked"
         )
-    raise EvaluationError(f"@Callable function '{name}' doesn't exist in the script")
+    raise NotCallable(f"@Callable function '{name}' doesn't exist in the script")
 
 
 def _run_annotated(

@@ -305,7 +305,7 @@ class _Bracket:
 
 
 def _rest(node: Declared) -> Node:
-    """What follows a declaration in the source, without the check that ``strict`` puts before it."""
+    """What follows a declaration in the source, without the check of a ``strict``."""
     rest = node.body
     if isinstance(rest, Choice) and rest.start == node.start:
         rest = rest.then

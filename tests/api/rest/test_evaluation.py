@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from soliton.chain.addresses import address_text, from_public_key
 from soliton.chain.transactions.set_script import TYPE as SET_SCRIPT
 from soliton.chain.transactions.set_script import SetScript
 from soliton.ride.compiler import compile_source
@@ -26,6 +27,8 @@ func pay(to: String) = [
   ScriptTransfer(addressFromStringValue(to), i.payments[0].amount, unit), Lease(i.caller, 7)
 ]
 @Callable(i)
+func refund() = [ScriptTransfer(i.caller, 3, unit)]
+@Callable(i)
 func fail() = throw("no, thanks")
 @Callable(i)
 func back(to: String) = {
@@ -33,6 +36,10 @@ func back(to: String) = {
   ([], size(to))
 }
 """
+UNMARKED = (
+    "function 'twice exists in the script but is not marked as @Callable, "
+    "therefore cannot not be invoked"
+)
 KEPT = {"type": "integer", "value": 4}
 URL = f"/utils/script/evaluate/{RICH_ADDRESS}"
 
@@ -111,6 +118,63 @@ async def test_payments_and_other_balances(dapp: PrivateChain) -> None:
     assert lease["recipient"] == OTHER_ADDRESS and lease["amount"] == 7
 
 
+async def test_a_dapp_may_pay_who_is_nobody(dapp: PrivateChain) -> None:
+    """Without a sender the caller is the account of the key of zeros, as in the reference."""
+    nobody = address_text(from_public_key(bytes(32), dapp.node.network.chain_id))
+    call = {"function": "refund", "args": []}
+    keys: tuple[dict[str, object], ...] = ({}, {"senderPublicKey": "1" * 32})
+    for key in keys:
+        found = await ask(dapp, {"call": call} | key)
+        transfer = {"address": nobody, "asset": None, "amount": 3}
+        assert found["stateChanges"]["transfers"] == [transfer], found
+
+
+async def test_unknown_names_show_when_they_are_evaluated(dapp: PrivateChain) -> None:
+    """Error 306, as in the reference's UtilsRouteEvaluateSpec ("testNone()")."""
+    for expression, words in (
+        ("nobody()", "Function or type 'nobody' not found"),
+        ("nobody(1, greeting)", "Function or type 'nobody' not found"),
+        ("nothing", "A definition of 'nothing' not found"),
+        ("1 + nothing", "A definition of 'nothing' not found"),
+    ):
+        found = await ask(dapp, {"expr": expression})
+        assert found["error"] == 306, found
+        assert found["message"].startswith(f"InvokeRejectError(error = {words}")
+    found = await ask(dapp, {"expr": "let a = nothing\n[nobody()] == nil || true"})
+    assert found["error"] == 306
+    assert (await ask(dapp, {"expr": "if true then 1 else nothing"}))["result"]["value"] == 1
+
+
+async def test_functions_that_a_dapp_does_not_have(dapp: PrivateChain) -> None:
+    """Error 199 with the words alone: the reference finds that out before it evaluates."""
+    for function, given, words in (
+        ("nobody", [], "@Callable function 'nobody' doesn't exist in the script"),
+        ("keep", [], "function 'keep takes 1 args but 0 were(was) given"),
+        (
+            "twice",
+            [KEPT],
+            UNMARKED,
+        ),
+    ):
+        found = await ask(dapp, {"call": {"function": function, "args": given}})
+        assert (found["error"], found["message"]) == (199, words)
+    assert (await ask(dapp, {}))["error"] == 199
+
+
+@pytest.mark.parametrize(
+    ("expression", "complexity"),
+    [("unit", 0), ("greeting", 0), ("1", 0), ("1 + 1", 1), ("twice(1)", 1), ("1 + 2 - 3", 2)],
+)
+async def test_an_expression_costs_what_is_in_it(
+    dapp: PrivateChain, expression: str, complexity: int
+) -> None:
+    assert (await ask(dapp, {"expr": expression}))["complexity"] == complexity
+    traced = await ask(dapp, {"expr": expression}, "?trace=true")
+    assert traced["complexity"] == complexity
+    left = [each["value"] for each in traced["vars"] if each["name"] == "@complexityLimit"]
+    assert left[-1:] == ([52_000 - complexity] if complexity else [])
+
+
 async def test_traces(dapp: PrivateChain) -> None:
     found = await ask(dapp, {"expr": "twice(2)"}, "?trace=true")
     names = [step["name"] for step in found["vars"]]
@@ -121,7 +185,7 @@ async def test_traces(dapp: PrivateChain) -> None:
 async def test_faults(dapp: PrivateChain) -> None:
     found = await ask(dapp, {"call": {"function": "fail", "args": []}})
     assert found["error"] == 306 and "no, thanks" in found["message"]
-    for expression in ("nobody()", "1 +", "base64:AAAA", "base64:////"):
+    for expression in ("1 +", "base64:AAAA", "base64:////"):
         assert (await ask(dapp, {"expr": expression}))["error"] == 199
     found = await ask(dapp, {"expr": "1", "call": {"function": "fail"}})
     assert found["error"] == 198
@@ -132,7 +196,6 @@ async def test_faults(dapp: PrivateChain) -> None:
     ]
     for body in bodies:
         assert (await ask(dapp, body))["error"] == 1
-    assert (await ask(dapp, {}))["error"] == 306
     answer = await dapp.post(f"/utils/script/evaluate/{OTHER_ADDRESS}", {"expr": "1"})
     error: Any = answer.json()
     assert answer.status == 400 and error["error"] == 199

@@ -57,7 +57,7 @@ from soliton.node.chain import Chain
 from soliton.ride.bindings import Call
 from soliton.ride.compiler.compile import MAX_DAPP_BYTES
 from soliton.ride.environment import Payment
-from soliton.ride.errors import ComplexityExceeded, EvaluationError, RideError
+from soliton.ride.errors import ComplexityExceeded, EvaluationError, NotCallable, RideError
 from soliton.ride.script import BASE64_PREFIX, Script, parse_script
 from soliton.ride.serialization import read_expression
 from soliton.ride.trace import Trace
@@ -70,7 +70,6 @@ FAMILIES: Final = {"/utils/script/evaluate/{address}": ("waves", "tn")}
 
 _TAG: Final = "utils"
 _NO_KEY: Final = bytes(32)
-_NO_SENDER: Final = Address(bytes(26))
 _RICHES: Final = (2**63 - 1) // 10
 """What somebody who is nobody may pay with."""
 _INVOKE_SCRIPT: Final = 16
@@ -135,6 +134,8 @@ def _answer(asked: _Asked, script: Script, chain: Chain, context: Context) -> Me
         return _success(_evaluate(asked, script, chain, context), asked.trace, chain)
     except ApiError as error:
         return error.body()
+    except NotCallable as error:
+        return invalid_request(error.message).body()
     except EvaluationError as error:
         return _broken_off(error)
     except FailedTransaction as error:
@@ -150,8 +151,7 @@ def _evaluate(asked: _Asked, script: Script, chain: Chain, context: Context) -> 
     state = Overlay(chain.store, chain.height + 1)
     trials = Trials(state, context, chain.network.functionality, asked.limit, asked.trace)
     nobody = from_public_key(_NO_KEY, chain.network.chain_id)
-    for each in (nobody, _NO_SENDER):
-        state.put(WAVES, each, max(state.get(WAVES, each), _RICHES))
+    state.put(WAVES, nobody, max(state.get(WAVES, nobody), _RICHES))
     _override(state, body.get("state", {}), chain)
     expression = body.get("expr")
     if not isinstance(expression, str):
@@ -184,7 +184,7 @@ def _invocation(chain: Chain, address: Address, body: Members) -> tuple[Call, Ca
         if isinstance(sender, str):
             caller = parse_address(sender, chain_id)
         else:
-            caller = _NO_SENDER if key == _NO_KEY else from_public_key(key, chain_id)
+            caller = from_public_key(key, chain_id)
         arguments = tuple(map(argument_value, function.args))
     except InputError as error:
         raise refusal(error, chain.network.family) from error

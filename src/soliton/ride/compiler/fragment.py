@@ -12,12 +12,13 @@ from collections.abc import Callable
 
 import msgspec
 
-from soliton.ride.compiler.checker import Checker
+from soliton.ride.compiler.checker import Checker, Typed
 from soliton.ride.compiler.compile import MAX_SOURCE_CHARS
 from soliton.ride.compiler.errors import CompileError, Source, bounded
-from soliton.ride.compiler.library import ScriptKind, Signature, library
+from soliton.ride.compiler.library import UTILITY_PREFIX, ScriptKind, Signature, library
 from soliton.ride.compiler.parser import parse_expression
-from soliton.ride.expressions import DApp, Expression, Func, Let
+from soliton.ride.compiler.syntax import Name, Node
+from soliton.ride.expressions import Call, DApp, Expression, Func, Let, Ref
 from soliton.ride.types import ANY, NOTHING
 
 
@@ -26,7 +27,8 @@ def compile_fragment(
 ) -> Expression:
     """The expression of a source; raises ``CompileError``.
 
-    A compiled dApp does not tell types: its names fit everywhere. ``watch`` raises to stop this.
+    A compiled dApp does not tell types: its names fit everywhere. Whether there is a name at all
+    shows when it is evaluated, as in the reference. ``watch`` raises to stop this.
     """
     if len(text) > MAX_SOURCE_CHARS:
         raise CompileError(f"the source has more than {MAX_SOURCE_CHARS} characters")
@@ -42,4 +44,22 @@ def compile_fragment(
     source = Source(text, watch=watch)
     extended = msgspec.structs.replace(known, variables=variables, functions=functions)
     with bounded():
-        return Checker(source, extended).expression(parse_expression(source, version)).expression
+        tree = parse_expression(source, version)
+        return _OpenChecker(source, extended).expression(tree).expression
+
+
+class _OpenChecker(Checker):
+    """Takes unknown names for those of values and functions that are declared elsewhere."""
+
+    def _name(self, node: Name) -> Typed:
+        if node.name not in self.variables:
+            return Typed(Ref(node.name), NOTHING)
+        return super()._name(node)
+
+    def call(self, node: Node, name: str, arguments: list[Typed]) -> Typed:
+        """The call of whatever the name means, or of a function that nobody knows yet."""
+        known = name in self.functions or name in self.library.constructors
+        if known or name.startswith(UTILITY_PREFIX):
+            return super().call(node, name, arguments)
+        given = tuple(argument.expression for argument in arguments)
+        return Typed(Call(name, given), NOTHING)
