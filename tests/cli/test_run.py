@@ -130,3 +130,11 @@ def test_every_command_and_option_is_explained(name: str) -> None:
         if isinstance(parameter, click.Option):
             assert parameter.opts[0] in ended.stdout
             assert parameter.help, f"{name} {parameter.opts[0]} has no help"
+
+
+@pytest.mark.parametrize("words", [(), ("matcher",), ("ride",), ("config",)])
+def test_summaries_are_whole(words: tuple[str, ...]) -> None:
+    ended = run(*words, "-h")
+    assert ended.returncode == 0
+    assert "..." not in ended.stdout.replace("[ARGS]...", "")
+    assert ended.stdout == run(*words, "--help").stdout

@@ -27,9 +27,9 @@ API_KEY = "waves-private-node"
 WAIT_SECONDS = 60.0
 """Far more than anything here takes: it only ends a test that hangs."""
 
-_NODE_URL = re.compile(r"(?:node +|REST API on )(http://[^ ]+:\d+)")
-_MATCHER_URL = re.compile(r"matcher (?: *|on )(http://[^ ,]+:\d+)")
-_SIGNER_URL = re.compile(r"signer (?: *|on )(http://[^ ,]+:\d+)")
+_NODE_URL = re.compile(r"(?:node +|REST API on )(http://[^ \n]+:\d+)")
+_MATCHER_URL = re.compile(r"matcher (?: *|on )(http://[^ ,\n]+:\d+)")
+_SIGNER_URL = re.compile(r"signer (?: *|on )(http://[^ ,\n]+:\d+)")
 
 
 class Program:

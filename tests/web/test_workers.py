@@ -36,7 +36,7 @@ CLIENT = "10.0.0.1"
 
 def serve(desk: Desk, lifeline: Connection) -> None:
     """Have the port, and count that it is there, until it is told to end."""
-    prepare(desk)
+    prepare()
 
     async def stay() -> None:
         told = told_to_end(lifeline)
@@ -60,13 +60,13 @@ def give_up(desk: Desk, lifeline: Connection) -> None:
 
 
 def wait_for_signal(desk: Desk, lifeline: Connection) -> None:
-    prepare(desk)
+    prepare()
     tell_ready(lifeline)
     signal.pause()
 
 
 def stay_for_ever(desk: Desk, lifeline: Connection) -> None:
-    prepare(desk)
+    prepare()
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     tell_ready(lifeline)
     while True:
@@ -315,7 +315,7 @@ def test_a_worker_is_told_to_end_once(loop: str) -> None:
 
 
 def test_the_directory_of_a_service_that_has_gone_goes_with_its_worker(tmp_path: Path) -> None:
-    desk = Desk(tmp_path / "desk", 2, 1, "127.0.0.1", 0, 0)
+    desk = Desk(tmp_path / "desk", 2, 1, "127.0.0.1", 0)
     desk.directory.mkdir()
     desk.new_tallies()
     service, lifeline = multiprocessing.Pipe()

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import click
 
+from soliton.cli.helping import Commands
+
 _NETWORK = click.option("--network", help="A preset such as waves-mainnet; wins over the file.")
 
 
-@click.group()
+@click.group(cls=Commands)
 def config() -> None:
     """Check a configuration file, or explain the settings in force."""
 

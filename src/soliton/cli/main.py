@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ import click
 
 from soliton import __version__
 from soliton.cli.config import config
+from soliton.cli.helping import CONTEXT, Commands
+from soliton.cli.logs import choose_level, in_force, log_options, use
 from soliton.cli.matcher import matcher
 from soliton.cli.ride import ride
 from soliton.errors import SolitonError
@@ -35,19 +38,15 @@ _CONFIG = click.option(
 )
 
 
-@click.group()
+@click.group(cls=Commands, context_settings=CONTEXT)
 @click.version_option(__version__, prog_name="soliton")
-@click.option("--verbose", "-v", is_flag=True, help="Log details.")
+@click.option("--verbose", "-v", is_flag=True, help="Log details: --log-level debug.")
+@log_options
 def cli(verbose: bool) -> None:
     """A node, signer and matcher of the Waves protocol family."""
-    logging.basicConfig(
-        level=logging.DEBUG if verbose else logging.INFO,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-        stream=sys.stderr,
-    )
-    # These libraries log every request and query at levels that only their authors need.
-    for library in ("aiokafka", "httpx", "httpcore", "uvicorn", "asyncio"):
-        logging.getLogger(library).setLevel(logging.WARNING)
+    use(in_force())
+    if verbose:
+        choose_level("debug")
 
 
 @cli.command("import")
@@ -136,11 +135,21 @@ def verify(network: str | None, config: Path | None, data_dir: Path | None) -> N
 @_CONFIG
 @_NETWORK
 @_DATA_DIR
-def run(config: Path | None, network: str | None, data_dir: Path | None) -> None:
+@click.option("--host", help="Address that the REST API listens on.")
+@click.option("--port", type=int, help="Port of the REST API; 0 takes a free one.")
+@log_options
+def run(
+    config: Path | None,
+    network: str | None,
+    data_dir: Path | None,
+    host: str | None,
+    port: int | None,
+) -> None:
     """Run a node with its REST API until it is stopped."""
     from soliton.cli.run import run_node
 
-    run_node(_settings(config, network, data_dir))
+    given = {"rest-api.bind-address": host, "rest-api.port": port}
+    run_node(_settings(config, network, data_dir, given))
 
 
 @cli.command()
@@ -174,6 +183,7 @@ def run(config: Path | None, network: str | None, data_dir: Path | None) -> None
     show_default=True,
     help="Further processes that serve the REST API.",
 )
+@log_options
 def devnet(
     data_dir: Path | None,
     host: str,
@@ -195,8 +205,9 @@ def devnet(
 @_CONFIG
 @_NETWORK
 @click.option("--host", help="Address to listen on.")
-@click.option("--port", type=int, help="Port to listen on.")
+@click.option("--port", type=int, help="Port to listen on; 0 takes a free one.")
 @click.option("--node-url", help="The node that transactions are sent to.")
+@log_options
 def signer(
     config: Path | None,
     network: str | None,
@@ -226,11 +237,12 @@ def _settings(
     config: Path | None,
     network: str | None,
     data_dir: Path | None,
-    overrides: dict[str, object] | None = None,
+    overrides: Mapping[str, object] | None = None,
 ) -> Settings:
     from soliton.node.settings import load_settings
 
     settings = load_settings(config, network, data_dir=data_dir, overrides=overrides)
+    use(settings.logging)
     for warning in settings.warnings:
         logging.getLogger("soliton.settings").warning("%s", warning)
     return settings

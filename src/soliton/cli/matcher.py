@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from soliton.cli.helping import Commands
+from soliton.cli.logs import log_options, use
+
 if TYPE_CHECKING:
     from soliton.matcher.settings import MatcherSettings
 
@@ -28,7 +31,7 @@ _DATA_DIR = click.option(
 _NODE_URL = click.option("--node-url", help="The node that the matcher works with.")
 
 
-@click.group()
+@click.group(cls=Commands)
 def matcher() -> None:
     """Set up a matcher, run it, and check what it did."""
 
@@ -87,10 +90,11 @@ def account_file_command(path: Path, seed_format: str, account_nonce: int | None
 @_DATA_DIR
 @_NODE_URL
 @click.option("--host", help="Address to listen on.")
-@click.option("--port", type=int, help="Port to listen on.")
+@click.option("--port", type=int, help="Port to listen on; 0 takes a free one.")
 @click.option(
     "--workers", type=int, help="Processes that read what clients send before the matcher has to."
 )
+@log_options
 def run_command(
     config: Path | None,
     network: str | None,
@@ -103,6 +107,7 @@ def run_command(
     """Run the matcher until a signal ends it."""
     from soliton.cli.matcher_config import matcher_settings
     from soliton.cli.matcher_run import run_matcher
+    from soliton.node.settings import load_settings
 
     overrides = {
         "rest-api.address": host,
@@ -110,7 +115,9 @@ def run_command(
         "rest-api.workers": workers,
         "node.url": node_url,
     }
-    run_matcher(matcher_settings(config, network, data_dir, overrides))
+    log = load_settings(config, network).logging
+    use(log)
+    run_matcher(matcher_settings(config, network, data_dir, overrides), log.heartbeat_ms)
 
 
 @matcher.command("verify")

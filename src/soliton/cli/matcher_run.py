@@ -18,12 +18,14 @@ from soliton.matcher.settings import MatcherSettings
 _log = logging.getLogger(__name__)
 
 
-def run_matcher(settings: MatcherSettings) -> None:
-    """Serve until a signal; raises what ended the matcher before."""
-    run_program(lambda: _serve(settings))
+def run_matcher(settings: MatcherSettings, heartbeat_ms: int = 0) -> None:
+    """Serve until a signal; raises what ended the matcher before. How it is, is told every
+    ``heartbeat_ms``, unless that is 0.
+    """
+    run_program(lambda: _serve(settings, heartbeat_ms))
 
 
-async def _serve(settings: MatcherSettings) -> None:
+async def _serve(settings: MatcherSettings, heartbeat_ms: int) -> None:
     stopped = asyncio.Event()
     call_on_signals(stopped.set)
     node = HttpNodeClient(settings.node, settings.network.chain_id)
@@ -31,7 +33,7 @@ async def _serve(settings: MatcherSettings) -> None:
     _log.info("matcher on http://%s:%d, node %s", running.host, running.port, settings.node.url)
     ended = asyncio.create_task(running.matcher.ended())
     waiting = asyncio.create_task(stopped.wait())
-    telling = asyncio.create_task(_tell_when_working(running))
+    telling = asyncio.create_task(_tell(running, heartbeat_ms))
     try:
         await asyncio.wait([ended, waiting], return_when=asyncio.FIRST_COMPLETED)
         if ended.done():
@@ -51,6 +53,11 @@ def listening(settings: MatcherSettings) -> Listening:
     return run.listen
 
 
-async def _tell_when_working(running: RunningMatcher) -> None:
-    await running.matcher.working()
-    _log.info("the matcher takes orders; its journal ends at %d", running.matcher.offsets.last)
+async def _tell(running: RunningMatcher, heartbeat_ms: int) -> None:
+    """Say when it takes orders, and then, again and again, that it does."""
+    matcher = running.matcher
+    await matcher.working()
+    _log.info("the matcher takes orders; its journal ends at %d", matcher.offsets.last)
+    while heartbeat_ms:
+        await asyncio.sleep(heartbeat_ms / 1_000)
+        _log.info("alive: the journal ends at %d", matcher.offsets.last)

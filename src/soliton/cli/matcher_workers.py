@@ -10,6 +10,7 @@ import asyncio
 from functools import partial
 from multiprocessing.connection import Connection
 
+from soliton.cli.logs import in_force, use
 from soliton.cli.run import run_program
 from soliton.matcher.rest.app import build_app
 from soliton.matcher.rest.application import Application
@@ -18,6 +19,7 @@ from soliton.matcher.rest.handover import OrderGate, connect
 from soliton.matcher.run import CONNECTIONS, SERVER_LIMITS
 from soliton.matcher.service import Matcher
 from soliton.matcher.settings import RestApi
+from soliton.node.log_settings import LogSettings
 from soliton.web.server import RunningServer, ServerLimits, serve, serve_locally
 from soliton.web.tunnel import Tunnel
 from soliton.web.upstream import CLIENT_HEADER, MAX_CONNECTIONS, MAX_IDLE_SECONDS, Upstream
@@ -51,7 +53,7 @@ class MatcherWorkers:
             self.interface.door, desk.socket_path, limits, websocket=True
         )
         chain_id = self._settings.network.chain_id
-        program = partial(run_worker, api, self._settings.id, chain_id)
+        program = partial(run_worker, in_force(), api, self._settings.id, chain_id)
         await self._workers.start(program)
 
     def process_ids(self) -> list[int]:
@@ -86,10 +88,16 @@ def _orders_path(desk: Desk) -> str:
 
 
 def run_worker(
-    api: RestApi, server_name: str, chain_id: int, desk: Desk, lifeline: Connection
+    log: LogSettings,
+    api: RestApi,
+    server_name: str,
+    chain_id: int,
+    desk: Desk,
+    lifeline: Connection,
 ) -> None:
     """Serve until the matcher ends or asks for it. The program of a worker process."""
-    prepare(desk)
+    prepare()
+    use(log)
     run_program(lambda: _serve(api, server_name, chain_id, desk, lifeline))
 
 

@@ -14,6 +14,7 @@ from typing import Final, NoReturn
 
 import click
 
+from soliton.cli.helping import Commands
 from soliton.errors import InputError
 
 LIBRARY_BYTES_LIMIT: Final = 1_000_000
@@ -29,7 +30,7 @@ _VERSION = click.option(
 )
 
 
-@click.group()
+@click.group(cls=Commands)
 def ride() -> None:
     """Compile, decompile, estimate, evaluate and format scripts."""
 

@@ -161,11 +161,12 @@ async def _serve_node(node: Node) -> None:
     if node.settings.rest_api.enable:
         server = await start_api(node, signatures)
         _log.info("REST API on http://%s:%d", server.host, server.port)
-    mining = asyncio.create_task(_mining(node))
+    mining, telling = asyncio.create_task(_mining(node)), asyncio.create_task(tell_state(node))
     try:
         await until_stopped(node, mining)
     finally:
         mining.cancel()
+        telling.cancel()
         if server is not None:
             await server.stop()
         await signatures.close()
@@ -179,6 +180,19 @@ async def _mining(node: Node) -> None:
     elif settings.enable:
         _log.info("no mining: miner.quorum asks for %d peers, there are none", settings.quorum)
     await asyncio.Event().wait()
+
+
+async def tell_state(node: Node) -> None:
+    """Log how the node is, as often as its settings say, for ever."""
+    while pause := node.settings.logging.heartbeat_ms:
+        await asyncio.sleep(pause / 1_000)
+        chain = node.chain
+        _log.info(
+            "alive: height %d, the last block is %d s old, %d transactions wait",
+            chain.height,
+            max(0, node.clock() - chain.last_block.header.timestamp) // 1_000,
+            len(node.pool),
+        )
 
 
 async def until_stopped(node: Node, mining: asyncio.Task[None]) -> None:

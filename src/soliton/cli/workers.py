@@ -23,6 +23,7 @@ from soliton.api.app import build_app
 from soliton.api.context import ApiContext
 from soliton.api.readers import MAX_LOT_BYTES, reader_routes, writer_routes
 from soliton.api.traffic import LENT, Traffic
+from soliton.cli.logs import in_force, use
 from soliton.cli.run import api_context, run_program, server_limits
 from soliton.node.node import Node
 from soliton.node.settings import Settings, WalletSettings
@@ -46,7 +47,9 @@ class NodeWorkers:
         where = settings.rest_api
         self._workers = Workers(where.bind_address, where.port, where.workers)
         self._node = node
-        self._settings = msgspec.structs.replace(settings, wallet=WalletSettings(None, None, None))
+        self._settings = msgspec.structs.replace(
+            settings, wallet=WalletSettings(None, None, None), logging=in_force()
+        )
         self._server: RunningServer | None = None
         self.host = self._workers.host
         self.port = self._workers.port
@@ -99,7 +102,8 @@ async def start_workers(node: Node, context: ApiContext) -> NodeWorkers:
 
 def run_worker(settings: Settings, desk: Desk, lifeline: Connection) -> None:
     """Serve until the node ends or asks for it. The program of a worker process."""
-    prepare(desk)
+    prepare()
+    use(settings.logging)
     logging.getLogger("soliton.node.node").setLevel(logging.WARNING)
     node = Node(settings, Wallet.open(None, None), durable=False, writes=False)
     try:

@@ -22,6 +22,7 @@ from soliton.cli.run import (
     signature_checker,
     start_api,
     start_signer,
+    tell_state,
     until_stopped,
 )
 from soliton.crypto.hashes import secure_hash
@@ -82,6 +83,8 @@ def run_devnet(
                 "rest-api.bind-address": host,
                 "rest-api.port": ports.node,
                 "rest-api.workers": workers,
+                # It makes its blocks itself: an old one is no sign that others come.
+                "rest-api.max-block-age": 0,
                 "rest-api.api-key-hash": api_key_hash_text(API_KEY),
                 "signer.bind-address": host,
                 "signer.port": ports.signer,
@@ -131,7 +134,9 @@ async def _serve(node: Node, settings: Settings, plan: _MatcherPlan, rhythm: Rhy
         parts.push_async_callback(server.stop)
         # From here on clients send transactions, whatever else has yet to start.
         mining = asyncio.create_task(_mining(node, account, rhythm))
+        telling = asyncio.create_task(tell_state(node))
         parts.callback(mining.cancel)
+        parts.callback(telling.cancel)
         matcher = await _start_matcher(node, signatures, settings, plan)
         parts.push_async_callback(matcher.stop)
         watching = asyncio.create_task(_stop_without(matcher, node))

@@ -31,6 +31,8 @@ MAX_API_KEY_HASH_CHARS: Final = 44
 MAX_NAMED_KEYS: Final = 64
 """All of them are compared with each key that a client sends."""
 MAX_WORKERS: Final = 64
+DEFAULT_BLOCK_AGE_MS: Final = 600_000
+"""Blocks come every minute; ten of them do not fail to come by chance (e^-10)."""
 SCOPES: Final = ("accounts", "debug", "operate", "seeds", "sign")
 """What a named key may be good for; ``docs/reference/settings.md`` says what each lets do."""
 
@@ -98,6 +100,7 @@ class RestApi(msgspec.Struct, frozen=True):
     api_key_different_host: bool
     cors_headers: CorsHeaders
     minimum_peers: int
+    max_block_age_ms: int
     transactions_by_address_limit: int
     distribution_address_limit: int
     blocks_request_limit: int
@@ -160,6 +163,7 @@ def read(section: Section, network: Network, notes: list[str]) -> RestApi:
         api_key_different_host=section.truth("api-key-different-host", False),
         cors_headers=_cors_headers(section.section("cors-headers")),
         minimum_peers=section.whole("minimum-peers", 0, 0, MAX_INT),
+        max_block_age_ms=section.duration_ms("max-block-age", DEFAULT_BLOCK_AGE_MS),
         transactions_by_address_limit=limit(
             "transactions-by-address-limit", 10_000 if network.family == "zbs" else 1_000
         ),

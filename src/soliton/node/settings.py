@@ -26,7 +26,8 @@ from soliton.chain.networks.sections import Section, SettingRefused, near
 from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
 from soliton.crypto.public_secrets import is_public_seed
-from soliton.node import rest_settings
+from soliton.node import log_settings, rest_settings
+from soliton.node.log_settings import LogSettings
 from soliton.node.rest_settings import (
     MAX_PORT,
     RestApi,
@@ -217,6 +218,7 @@ class Settings(msgspec.Struct, frozen=True):
     rewards_desired: int | None
     utx: Utx
     signer: Signer
+    logging: LogSettings
     warnings: tuple[str, ...] = ()
 
     @property
@@ -317,7 +319,7 @@ def read_tree(
     given = set()
     for key, value in overrides.items():
         if value is not None:
-            is_own = key.startswith("signer.")
+            is_own = key.startswith(("signer.", "logging."))
             _put(own_tree if is_own else root_tree, key, value)
             given.add(f"{_OWN_ROOT if is_own else root_name}.{key}")
     if data_dir is not None:
@@ -389,6 +391,7 @@ def _settings(
             always_unlimited_execution=utx.truth("always-unlimited-execution", False),
         ),
         signer=_signer(own.section("signer"), rest_api),
+        logging=log_settings.read(own.section("logging")),
     )
     notes.extend(_without_effect(root, ""))
     notes.extend(_without_effect(utx, "utx"))

@@ -57,7 +57,6 @@ class Desk:
     lane: int
     host: str
     port: int
-    log_level: int
 
     @property
     def socket_path(self) -> str:
@@ -103,9 +102,8 @@ class Workers:
         self._tasks: list[asyncio.Task[None]] = []
 
     def _desk(self, lane: int) -> Desk:
-        level = logging.getLogger().getEffectiveLevel()
         directory = Path(self._directory.name)
-        return Desk(directory, self._count + 1, lane, self.host, self.port, level)
+        return Desk(directory, self._count + 1, lane, self.host, self.port)
 
     async def start(
         self,
@@ -276,15 +274,10 @@ def _readable(descriptor: int) -> Coroutine[None, None, None]:
 # --- the worker's side ----------------------------------------------------------------------------
 
 
-def prepare(desk: Desk) -> None:
+def prepare() -> None:
     """What a worker does first."""
     # Ctrl-C reaches all processes of a terminal; the service decides when its workers end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    logging.basicConfig(
-        level=desk.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
-    for library in ("uvicorn", "asyncio"):
-        logging.getLogger(library).setLevel(logging.WARNING)
 
 
 def told_to_end(lifeline: Connection) -> asyncio.Event:

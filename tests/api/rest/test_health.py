@@ -95,6 +95,16 @@ async def test_readiness(chain: PrivateChain, monkeypatch: pytest.MonkeyPatch) -
     assert (old.status, old.json()) == (503, {
         "status": "unready", "reasons": ["the last block is 5 s old"], "height": 2,
         "lastBlockAge": 5})  # fmt: skip
+    chain.tick(594_001)
+    assert (await chain.get("/readyz")).status == 200
+    chain.tick(1_000)
+    behind = await chain.get("/readyz")
+    assert behind.status == 503
+    answer: Any = behind.json()
+    (reason,) = answer["reasons"]
+    assert reason.startswith("the last block is 601 s old, and rest-api.max-block-age is 600 s")
+    assert (await chain.get("/readyz?maxAge=700")).status == 200
+    chain.mine()
     monkeypatch.setattr(chain.node.pool, "_max_count", 1)
     chain.send(chain.transfer())
     full: Any = (await chain.get("/readyz")).json()

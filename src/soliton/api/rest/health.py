@@ -43,8 +43,8 @@ def livez(_request: Request) -> Alive:
 
 
 def readyz(request: Request) -> object:
-    """Whether the node does not stop, can write, has room in its pool and, if asked, is up to
-    date.
+    """Whether the node does not stop, can write, has room in its pool and is up to date: its last
+    block not older than asked for or, without that, than ``rest-api.max-block-age``.
     """
     node = node_of(request)
     age = max(0, node.clock() - node.chain.last_block.header.timestamp) // _MS
@@ -58,8 +58,14 @@ def readyz(request: Request) -> object:
         reasons.append(f"the disk cannot be written, mining pauses: {why}")
     if node.pool.is_full:
         reasons.append("the pool of unconfirmed transactions is full")
+    usual = node.settings.rest_api.max_block_age_ms // _MS
     if limit is not None and age > limit:
         reasons.append(f"the last block is {age} s old")
+    elif limit is None and 0 < usual < age:
+        reasons.append(
+            f"the last block is {age} s old, and rest-api.max-block-age is {usual} s: the node is "
+            "behind its network, or nobody makes blocks"
+        )
     answer = Readiness("unready" if reasons else "ready", reasons, node.chain.height, age)
     return Json(answer, _UNAVAILABLE) if reasons else answer
 
@@ -84,7 +90,8 @@ ROUTES: tuple[Route, ...] = (
         path="/readyz",
         handler=readyz,
         tag=_TAG,
-        summary="Whether the node wants requests: it does not stop, its disk and pool have room",
+        summary="Whether the node wants requests: it does not stop, its disk and pool have room, "
+        "its last block is not old",
         parameters=(
             query_parameter("maxAge", NATURAL, "How old the last block may be, in seconds", 120),
         ),

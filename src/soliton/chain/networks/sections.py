@@ -92,6 +92,10 @@ class Section:
         self._asked.add(key)
         return key in self._tree
 
+    def is_section(self, key: str) -> bool:
+        """Whether a section was written at the key."""
+        return isinstance(self._tree.get(key), Mapping)
+
     def keys(self) -> tuple[str, ...]:
         """The keys that were written."""
         return tuple(self._tree)
