@@ -1,8 +1,8 @@
 """A private chain, matchers against it, and traders who never stop: all as processes of their own,
-so that each can be killed.
+so that each can be killed. Clocks, money, disks and connections turn against them.
 
 What lives here: starting, load, and what has to be true afterwards. What does not: which faults
-happen (``test_faults``).
+happen (``test_faults``), and the network between them (``proxy``).
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from soliton.chain import networks, orders
-from soliton.chain.orders import Side
+from soliton.chain.orders import Order, Side
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.exchange import TYPE as EXCHANGE
 from soliton.chain.transactions.issue import TYPE as ISSUE
@@ -41,13 +42,13 @@ from soliton.matcher.settings import MatcherSettings
 from soliton.matcher.stores import open_snapshots, reading
 from soliton.matching.commands import PlaceMarketOrder, PlaceOrder, decode
 from soliton.matching.engine import Engine
-from soliton.matching.errors import ORDER_DUPLICATE
+from soliton.matching.errors import COMMAND_OUTCOME_UNKNOWN, REQUEST_TIMEOUT
 from soliton.matching.events import OrderExecuted
 from soliton.matching.pairs import AssetPair
 from soliton.node.settings import api_key_hash_text
-from soliton.web.client import ClientLimits, HttpClient, HttpTrouble
 from soliton.web.clock import wall_clock
 from tests.e2e.programs import API_KEY, Program, call, eventually, free_port, height, run
+from tests.matcher.faults.proxy import Proxy
 from tests.matcher.kit import address_of, make_order
 
 CHAIN_ID: Final = networks.load("devnet").chain_id
@@ -57,9 +58,16 @@ ACCOUNT: Final = key_pair_from_account_seed(SEED)
 TRADERS: Final = tuple(key_pair(f"trader {number}") for number in range(6))
 COIN: Final = 10**8
 FUNDS: Final = 10**13
+BIG: Final = 2 * 10**11
+BIG_PRICE: Final = 10**8
+"""``BIG`` times this is more than 64 bits hold."""
 LANES: Final = 12
 PAUSE: Final = 0.04
 PAGE: Final = 1_000
+UNCERTAIN: Final = {-1, COMMAND_OUTCOME_UNKNOWN.code, REQUEST_TIMEOUT.code}
+"""Answers after which nobody knows whether an order was placed without asking: no number at all,
+or one that says so.
+"""
 READY: Final = "the matcher takes orders"
 
 _CONFIG: Final = """
@@ -69,7 +77,7 @@ soliton {{
     data-directory = "{directory}"
     account-storage.in-mem.seed-in-base-64 = "dGhlIG1hdGNoZXIgb2YgdGhlIGZhdWx0IHJ1bnM="
     node {{ url = "{node}", poll-interval = 200ms }}
-    price-assets = ["{usd}"]
+    price-assets = ["{usd}", "{eur}"]
     rest-api {{ port = {port}, api-key-hashes = ["{key_hash}"], workers = {workers} }}
     address-actor.max-active-orders = 100000
     snapshots-interval = 1500
@@ -80,18 +88,20 @@ soliton {{
 """
 
 
-def transaction(kind: TransactionType, payload: object, fee: int) -> AnyTransaction:
-    """One by the rich account, signed."""
+def transaction(
+    kind: TransactionType, payload: object, fee: int, timestamp: int, keys: KeyPair = RICH
+) -> AnyTransaction:
+    """One by an account, signed."""
     draft = codec.build(
         kind,
         payload,
         version=2,
         chain_id=CHAIN_ID,
-        sender_public_key=RICH.public_key,
+        sender_public_key=keys.public_key,
         fee=fee,
-        timestamp=wall_clock(),
+        timestamp=timestamp,
     )
-    return codec.sign(draft, RICH.private_key)
+    return codec.sign(draft, keys.private_key)
 
 
 @dataclass
@@ -100,6 +110,8 @@ class Notes:
 
     accepted: set[bytes] = field(default_factory=set)
     refused: Counter[str] = field(default_factory=Counter)
+    denied: set[bytes] = field(default_factory=set)
+    """Orders that were refused: they may never be executed."""
     unknown: set[bytes] = field(default_factory=set)
     cancelled: set[bytes] = field(default_factory=set)
 
@@ -111,12 +123,14 @@ class World:
         self._directory = directory
         self._port = free_port()
         self._block_seconds = block_seconds
+        self._clocks: dict[str, int] = {}
+        self.proxy = Proxy(self._port)
         self.node_url = f"http://127.0.0.1:{self._port}"
         self.node = self._start_node()
         self.matchers: dict[str, Program] = {}
         self._configs: dict[str, tuple[Path, int]] = {}
-        self.usd = self._prepare()
-        self.pair = AssetPair(None, self.usd)
+        self.usd, self.eur = self._prepare()
+        self.pair, self.big = AssetPair(None, self.usd), AssetPair(None, self.eur)
         self.notes = Notes()
         self._stopping = False
 
@@ -128,10 +142,25 @@ class World:
                 *("devnet", "--port", self._port, "--signer-port", 0, "--matcher-port", 0),
                 *("--data-dir", self._directory / "chain", "--block-time", self._block_seconds),
             ],
-            {},
+            self._clock_of("node"),
         )
         node.wait_for("Ready.")
         return node
+
+    def _clock_of(self, name: str) -> dict[str, str]:
+        path = self._directory / f"{name}.clock"
+        return {"PYTHONPATH": str(Path(__file__).parent / "clock"), "SOLITON_TEST_CLOCK": str(path)}
+
+    def turn_clock(self, name: str, ahead_ms: int) -> None:
+        """Turn the clock of a matcher, or of the ``node``."""
+        self._clocks[name] = ahead_ms
+        path = self._directory / f"{name}.clock"
+        path.with_suffix(".new").write_text(str(ahead_ms))
+        path.with_suffix(".new").replace(path)
+
+    def now(self) -> int:
+        """The time by which the chain goes."""
+        return wall_clock() + self._clocks.get("node", 0)
 
     def kill_workers(self, name: str) -> None:
         """End those of a matcher."""
@@ -165,15 +194,35 @@ class World:
         assert answer.status == 200, answer.body
         return blocks
 
-    def _prepare(self) -> bytes:
-        issued = transaction(ISSUE, Issue(b"Dollar", b"", 10**17, 2, False, None), COIN)
-        self._send(issued)
+    def _prepare(self) -> tuple[bytes, bytes]:
+        issues = [
+            transaction(ISSUE, Issue(name, b"", 10**17, 2, False, None), COIN, self.now())
+            for name in (b"Dollar", b"Euro")
+        ]
+        for issued in issues:
+            self._send(issued)
         for keys in (*TRADERS, ACCOUNT):
-            for asset in (None, issued.id):
-                transfer = Transfer(address_of(keys), asset, FUNDS, b"")
-                self._send(transaction(TRANSFER, transfer, 100_000))
-        eventually(lambda: self._balance(ACCOUNT, issued.id) == FUNDS, "funds")
-        return issued.id
+            for asset in (None, *(issued.id for issued in issues)):
+                self.pay(RICH, keys, asset, FUNDS)
+        eventually(lambda: self._balance(ACCOUNT, issues[-1].id) == FUNDS, "funds")
+        return issues[0].id, issues[1].id
+
+    def pay(self, sender: KeyPair, recipient: KeyPair, asset: bytes | None, amount: int) -> None:
+        """Send an amount from one account to another."""
+        transfer = Transfer(address_of(recipient), asset, amount, b"")
+        self._send(transaction(TRANSFER, transfer, 100_000, self.now(), sender))
+
+    def take_money(self, keys: KeyPair, asset: bytes | None) -> int:
+        """Take nearly all that an account has of an asset: how much."""
+        text = _text(address_of(keys))
+        if asset is None:
+            told = call(f"{self.node_url}/addresses/balance/details/{text}").json()
+            left = int(told["available"]) - 100_000
+        else:
+            left = self._balance(keys, asset)
+        amount = left * 9 // 10
+        self.pay(keys, RICH, asset, amount)
+        return amount
 
     def _send(self, made: AnyTransaction) -> None:
         answer = call(f"{self.node_url}/transactions/broadcast", codec.to_json(made))
@@ -181,8 +230,7 @@ class World:
 
     def _balance(self, keys: KeyPair, asset: bytes) -> int:
         where = f"{_text(address_of(keys))}/{_text(asset)}"
-        found: int = call(f"{self.node_url}/assets/balance/{where}").json()["balance"]
-        return found
+        return int(call(f"{self.node_url}/assets/balance/{where}").json()["balance"])
 
     def start_matcher(
         self, name: str, queue: str = "{}", *, wait: bool = True, workers: int = 0
@@ -192,8 +240,9 @@ class World:
             path, port = self._directory / f"{name}.conf", free_port()
             text = _CONFIG.format(
                 directory=self._directory / name,
-                node=self.node_url,
+                node=self.proxy.url,
                 usd=_text(self.usd),
+                eur=_text(self.eur),
                 port=port,
                 key_hash=api_key_hash_text(API_KEY),
                 queue=queue,
@@ -205,7 +254,7 @@ class World:
         if before is not None:
             before.close()
         path, _ = self._configs[name]
-        program = Program(["matcher", "run", "--config", path], {})
+        program = Program(["matcher", "run", "--config", path], self._clock_of(name))
         self.matchers[name] = program
         if wait:
             program.wait_for(READY)
@@ -248,6 +297,7 @@ class World:
         for program in (*self.matchers.values(), self.node):
             program.send(signal.SIGCONT)
             program.close()
+        self.proxy.close()
 
     # --- load -------------------------------------------------------------------------------------
 
@@ -264,78 +314,118 @@ class World:
                 traders.result()
 
     async def _trade(self, seed: int) -> None:
-        headers = {"X-API-Key": API_KEY}
-        limits = ClientLimits(LANES, answer_seconds=60)
-        clients = [HttpClient(url, limits, headers) for url in self.urls()]
-        try:
-            await asyncio.gather(
-                *(self._lane(clients, random.Random(seed * 100 + lane)) for lane in range(LANES))
-            )
-        finally:
-            for client in clients:
-                await client.close()
+        chances = (random.Random(seed * 100 + lane) for lane in range(LANES))
+        await asyncio.gather(*(self._lane(chance) for chance in chances))
 
-    async def _lane(self, clients: list[HttpClient], chance: random.Random) -> None:
-        number = 0
+    def _order(self, chance: random.Random) -> Order:
+        big = chance.random() < 0.1
+        amount = chance.randint(1, 50) * COIN // 10
+        price = chance.randint(230, 270) * 100
+        if big:
+            amount, price = chance.randint(BIG, 2 * BIG), BIG_PRICE + chance.randint(-1000, 1000)
+        return make_order(
+            chance.choice(TRADERS),
+            chance.choice((Side.BUY, Side.SELL)),
+            amount,
+            price,
+            pair=self.big if big else self.pair,
+            timestamp=self.now() - chance.randrange(10**6),
+            matcher=ACCOUNT,
+        )
+
+    async def _lane(self, chance: random.Random) -> None:
+        urls, number = self.urls(), 0
         own: list[bytes] = []
         while not self._stopping:
             await asyncio.sleep(PAUSE)
             if own and chance.random() < 0.15:
-                await self._cancel(clients[number], own.pop(chance.randrange(len(own))))
+                await self._cancel(urls[number], own.pop(chance.randrange(len(own))))
                 continue
-            order = make_order(
-                chance.choice(TRADERS),
-                chance.choice((Side.BUY, Side.SELL)),
-                chance.randint(1, 50) * COIN // 10,
-                chance.randint(230, 270) * 100,
-                pair=self.pair,
-                timestamp=wall_clock() - chance.randrange(10**6),
-                matcher=ACCOUNT,
-            )
+            order = self._order(chance)
             body = json.dumps(orders.to_json(order)).encode()
             try:
-                answer = await clients[number].request("POST", "/matcher/orderbook", body)
-            except HttpTrouble:
+                status, told = await post(f"{urls[number]}/matcher/orderbook", body)
+            except (OSError, ValueError, TimeoutError):
                 self.notes.unknown.add(order.id)
-                number = (number + 1) % len(clients)
+                number = (number + 1) % len(urls)
                 await asyncio.sleep(0.05)
                 continue
-            if answer.status == 200:
+            if status == 200:
                 self.notes.accepted.add(order.id)
                 own.append(order.id)
                 continue
-            told = json.loads(answer.body)
-            self.notes.refused[f"{answer.status} {told.get('error')}"] += 1
-            if told.get("error") == ORDER_DUPLICATE.code:
-                # The client has sent it once more when its connection broke.
-                self.notes.unknown.add(order.id)
-            elif answer.status >= 500:
-                self.notes.unknown.add(order.id)
-                number = (number + 1) % len(clients)
+            self.notes.refused[f"{status} {told.get('error')}"] += 1
+            uncertain = told.get("error", -1) in UNCERTAIN
+            (self.notes.unknown if uncertain else self.notes.denied).add(order.id)
+            if status >= 500:
+                number = (number + 1) % len(urls)
                 await asyncio.sleep(0.05)
 
-    async def _cancel(self, client: HttpClient, order_id: bytes) -> None:
-        path = f"/matcher/orders/cancel/{base58.encode(order_id)}"
-        with contextlib.suppress(HttpTrouble):
-            answer = await client.request("POST", path, b"{}")
-            if answer.status == 200:
+    async def _cancel(self, url: str, order_id: bytes) -> None:
+        with contextlib.suppress(OSError, ValueError, TimeoutError):
+            status, _ = await post(f"{url}/matcher/orders/cancel/{base58.encode(order_id)}", b"{}")
+            if status == 200:
                 self.notes.cancelled.add(order_id)
 
     # --- what has to be true ----------------------------------------------------------------------
 
     def settled(self, name: str) -> None:
-        """Wait until all executions are on the chain; nobody trades any more."""
+        """Wait until all executions are on the chain or given up; nobody trades any more."""
         executions = len(self.replayed(name).executions)
         before = -1
 
+        def done() -> int:
+            given_up = sum(each["status"] == "GivenUp" for each in self.unsettled(name))
+            return int(given_up) + len(self.exchanges())
+
         def further() -> bool:
             time.sleep(0.5)
-            return len(self.exchanges()) > before
+            return done() > before
 
         # However slow the machine is: what matters is that it goes on.
         while before < executions:
-            eventually(further, f"more than {before} of {executions} executions on the chain")
-            before = len(self.exchanges())
+            eventually(further, f"more than {before} of {executions} executions settled")
+            before = done()
+
+    def unsettled(self, name: str) -> list[dict[str, Any]]:
+        """What a matcher shows as not settled."""
+        url = f"http://127.0.0.1:{self._configs[name][1]}/matcher/debug/unsettled"
+        answer = call(url, key=API_KEY)
+        found: list[dict[str, Any]] = answer.json() if answer.status == 200 else []
+        return found
+
+    def balances(self, name: str) -> dict[str, dict[str, Any]]:
+        """What a matcher thinks that the traders have."""
+        url = f"http://127.0.0.1:{self._configs[name][1]}/matcher/debug/address"
+        found = {}
+        for keys in TRADERS:
+            text = _text(address_of(keys))
+            told = call(f"{url}/{text}", key=API_KEY).json()
+            # What others of the same account have made is remembered only by whoever saw it.
+            del told["notCreatedTxs"]
+            told["unconfirmed"] = {each: n for each, n in told["unconfirmed"].items() if n}
+            found[text] = told
+        return found
+
+    def check_balances(self, name: str) -> None:
+        """They are what a fresh start computes. Nobody trades, and all is settled."""
+
+        def caught_up() -> bool:
+            told = self.balances(name).values()
+            return not any(each["notObservedTxs"] or each["unconfirmed"] for each in told)
+
+        eventually(caught_up, "balances of which nothing is held back any more")
+        live = self.balances(name)
+        self.matchers[name].close()
+        self.start_matcher(name)
+        fresh = self.balances(name)
+        wrong = {
+            (account, part): (known, fresh[account][part])
+            for account, parts in live.items()
+            for part, known in parts.items()
+            if known != fresh[account][part]
+        }
+        assert wrong == {}, f"live, and after a fresh start: {wrong}"
 
     def book(self, name: str) -> Any:
         """The order book as a matcher shows it."""
@@ -354,17 +444,19 @@ class World:
         eventually(some, "a matcher that takes orders")
         return found[0]
 
-    def exchanges(self) -> set[str]:
-        """The ids of all exchange transactions on the chain."""
+    def exchanges(self) -> dict[str, frozenset[str]]:
+        """The ids of all exchange transactions on the chain, with the orders that each settles."""
         # The matcher's own list leaves out those whose fees leave its balance as it was.
-        return {each for keys in TRADERS for each in self._exchanges_of(keys)}
+        return {each: ids for keys in TRADERS for each, ids in self._exchanges_of(keys)}
 
-    def _exchanges_of(self, keys: KeyPair) -> Iterator[str]:
+    def _exchanges_of(self, keys: KeyPair) -> Iterator[tuple[str, frozenset[str]]]:
         path = f"{self.node_url}/transactions/address/{_text(address_of(keys))}/limit/{PAGE}"
         after = ""
         while True:
             page: list[dict[str, Any]] = call(path + after).json()[0]
-            yield from (each["id"] for each in page if each["type"] == EXCHANGE.type_id)
+            for each in page:
+                if each["type"] == EXCHANGE.type_id:
+                    yield each["id"], frozenset((each["order1"]["id"], each["order2"]["id"]))
             if len(page) < PAGE:
                 return
             after = f"?after={page[-1]['id']}"
@@ -373,14 +465,29 @@ class World:
         """The journal of a matcher, applied to empty books."""
         return asyncio.run(_replayed(self.settings(name)))
 
-    def check(self, name: str) -> str:
-        """Lost 0, doubled 0, books identical, for a matcher that has ended in order."""
+    def finish(self, name: str, what: str) -> None:
+        """Settle, compare balances with those of a fresh start, end in order, check everything."""
+        self.settled(name)
+        self.check_balances(name)
+        self.end(name, what)
+
+    def end(self, name: str, what: str) -> None:
+        """End in order and check all but the balances."""
+        shown = self.unsettled(name)
+        self.matchers[name].close()
+        print(f"\n{what}: {self.check(name, shown)}")
+
+    def check(self, name: str, shown: list[dict[str, Any]]) -> str:
+        """Lost 0, doubled 0, books identical, for a matcher that has ended in order and has
+        ``shown`` what is not settled.
+        """
         found = self.replayed(name)
         notes = self.notes
         lost = notes.accepted - found.placed.keys()
         doubled = {order_id for order_id, count in found.placed.items() if count > 1}
         assert (lost, doubled) == (set(), set())
         assert found.placed.keys() <= notes.accepted | notes.unknown
+        assert not found.placed.keys() & notes.denied, f"refused, and executed: {notes.refused}"
         assert not found.waiting & notes.cancelled, "a cancelled order is in the books"
         executed: Counter[bytes] = Counter()
         for event in found.executions:
@@ -388,19 +495,47 @@ class World:
             executed[event.maker.id] += event.amount
         over = [i for i, amount in executed.items() if amount > found.amounts[i]]
         assert over == []
-        assert len(self.exchanges()) == len(found.executions)
+        settled = Counter(self.exchanges().values())
+        given_up = {frozenset((each["buyOrderId"], each["sellOrderId"])) for each in shown}
+        fills = {frozenset((_text(e.taker.id), _text(e.maker.id))) for e in found.executions}
+        assert len(fills) == len(found.executions), "two orders met twice"
+        unsettled = fills - settled.keys() - given_up
+        twice = {each for each, count in settled.items() if count > 1}
+        assert (unsettled, twice, settled.keys() - fills) == (set(), set(), set())
         snapshot = open_snapshots(self.settings(name)).newest()
         assert snapshot is not None and snapshot.offset == found.engine.last_offset
         assert snapshot.body == found.engine.snapshot(), "the books are not what the journal says"
         proof = run("matcher", "verify", "--config", self._configs[name][0])
-        assert proof.returncode == 0, proof.stderr
+        assert (proof.returncode == 0) == (not given_up), proof.stdout + proof.stderr
+        assert proof.stdout.count("not settled ") == len(given_up), proof.stdout
         return (
-            f"{len(notes.accepted)} accepted, {len(found.executions)} executions, "
+            f"{len(notes.accepted)} accepted, {len(fills)} fills, {len(settled)} settled, "
+            f"{len(given_up)} shown as not, lost {len(unsettled)}, doubled {len(twice)}; "
             f"{len(notes.cancelled)} cancelled, {len(notes.unknown)} unanswered "
             f"({len(notes.unknown & found.placed.keys())} of them stored), "
-            f"refused {dict(notes.refused)}; lost {len(lost)}, doubled {len(doubled)}, books "
+            f"refused {dict(notes.refused)}, books "
             f"{hashlib.sha256(snapshot.body).hexdigest()[:16]} from live and from the journal"
         )
+
+
+async def post(url: str, body: bytes) -> tuple[int, dict[str, Any]]:
+    """One request over a connection of its own, sent once: status and body."""
+    parts = urlsplit(url)
+    head = (
+        f"POST {parts.path} HTTP/1.1\r\nHost: {parts.netloc}\r\nX-API-Key: {API_KEY}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+        "Connection: close\r\n\r\n"
+    )
+    async with asyncio.timeout(60):
+        reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
+        try:
+            writer.write(head.encode() + body)
+            answer = await reader.read()
+        finally:
+            writer.transport.abort()
+    first, _, rest = answer.partition(b"\r\n\r\n")
+    told = json.loads(rest)
+    return int(first.split(b" ", 2)[1]), told if isinstance(told, dict) else {}
 
 
 @dataclass
