@@ -39,8 +39,8 @@ pytestmark = [
 ]
 
 ROUNDS: Final = int(os.environ.get("SOLITON_KILLS", "2"))
-DISK_BYTES: Final = 96 * 1024 * 1024
-FILL_BYTES: Final = 64 * 1024
+DISK_BYTES: Final = (64 + 12 * ROUNDS) * 1024 * 1024
+FILL_BYTES: Final = 256 * 1024
 VALUE_BYTES: Final = 4_000
 BROKEN: Final = (OSError, http.client.HTTPException, urllib.error.URLError, ValueError)
 """What a request meets while its server is killed."""
