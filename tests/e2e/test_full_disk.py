@@ -12,6 +12,7 @@ import http.client
 import json
 import os
 import random
+import resource
 import secrets
 import subprocess
 import sys
@@ -29,13 +30,21 @@ import pytest
 from soliton.devnet.accounts import RICH_SEED
 from soliton.node.settings import api_key_hash_text
 from tests.api.chain import RICH_ADDRESS
-from tests.e2e.programs import API_KEY, Program, call, eventually, free_port, run
+from tests.e2e.programs import (
+    API_KEY,
+    Program,
+    call,
+    devnet,
+    eventually,
+    free_port,
+    height,
+    is_mined,
+    run,
+)
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(
-        os.geteuid() != 0 or sys.platform != "linux", reason="only root may mount a small disk"
-    ),
+    pytest.mark.skipif(sys.platform != "linux", reason="small disks and limits of other processes"),
 ]
 
 ROUNDS: Final = int(os.environ.get("SOLITON_KILLS", "2"))
@@ -49,6 +58,8 @@ BROKEN: Final = (OSError, http.client.HTTPException, urllib.error.URLError, Valu
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A small disk."""
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount a small disk")
     place = tmp_path / "disk"
     place.mkdir()
     size = f"size={DISK_BYTES}"
@@ -245,9 +256,9 @@ def test_nothing_that_was_told_is_lost(disk: Path, tmp_path: Path, workers: int)
             if number % 2:
                 # It goes on by itself, and is killed at some time after that.
                 programs.free()
-                height = before["height"]
+                stood = before["height"]
                 eventually(
-                    lambda: call(f"{programs.url(0)}/blocks/height").json()["height"] > height,  # noqa: B023
+                    lambda: height(programs.url(0)) > stood,  # noqa: B023
                     "a block after there was room",
                 )
                 eventually(lambda: programs.reasons() == "[]", "a ready node")
@@ -283,11 +294,11 @@ def test_nothing_that_was_told_is_lost(disk: Path, tmp_path: Path, workers: int)
 def _lost(programs: Programs, notes: Notes) -> list[str]:
     """What somebody was told and is not so."""
     url, lost = programs.url(0), []
-    for height, name in notes.blocks.items():
-        if call(f"{url}/blocks/headers/at/{height}").json().get("id") != name:
-            lost.append(f"block {height}")
-    for name, height in (notes.events | notes.transactions).items():
-        if call(f"{url}/transactions/info/{name}").json().get("height") != height:
+    for at, name in notes.blocks.items():
+        if call(f"{url}/blocks/headers/at/{at}").json().get("id") != name:
+            lost.append(f"block {at}")
+    for name, at in (notes.events | notes.transactions).items():
+        if call(f"{url}/transactions/info/{name}").json().get("height") != at:
             lost.append(f"transaction {name}")
     known = set(call(f"{programs.url(3)}/addresses").json())
     return lost + sorted(notes.addresses - known)
@@ -318,3 +329,42 @@ def test_an_import_ends_and_goes_on(shared: Path, disk: Path) -> None:
     found = dict(line.rsplit(" ", 1) for line in ended.stdout.splitlines())
     assert found["height"] == "4500"
     assert any(row.split("\t")[0] == "4500" and found["state hash"] in row for row in rows)
+
+
+def test_files_that_may_not_grow(tmp_path: Path) -> None:
+    """The same without a disk of its own: the system lets no file of the node grow."""
+    with devnet("--data-dir", tmp_path / "node") as program:
+        url = program.node_url
+        entry = {"key": "k", "type": "binary", "value": "base64:" + "A" * 8_000}
+        unsigned = {"type": 12, "version": 2, "sender": RICH_ADDRESS, "data": [entry]}
+
+        def send() -> str:
+            signed = call(f"{url}/transactions/sign", unsigned | {"fee": 10_000_000}, key=API_KEY)
+            answer = call(f"{url}/transactions/broadcast", signed.json())
+            assert answer.status == 200, answer.body
+            return str(answer.json()["id"])
+
+        def limit(size: int) -> None:
+            infinite = resource.RLIM_INFINITY
+            resource.prlimit(program.process.pid, resource.RLIMIT_FSIZE, (size, infinite))
+
+        first = send()
+        eventually(lambda: is_mined(url, first), "a block")
+        limit((tmp_path / "node" / "data" / "data.mdb").stat().st_size)
+        sent: list[str] = []
+
+        def paused() -> bool:
+            # Pages that are free take some more.
+            sent.append(send())
+            return call(f"{url}/readyz").status == 503
+
+        eventually(paused, "a node that cannot write")
+        assert not is_mined(url, sent[-1])
+        stands = height(url)
+        assert call(f"{url}/readyz").json()["height"] == stands
+        limit(resource.RLIM_INFINITY)
+        eventually(lambda: all(is_mined(url, each) for each in sent), "all of them in blocks")
+        assert height(url) > stands
+        assert program.output.count("mining pauses until this is mended") == 1
+        assert "the disk can be written again: mining goes on" in program.output
+        assert "Traceback" not in program.output

@@ -13,6 +13,7 @@ from soliton.ledger.script_results import Lease
 from soliton.ledger.state_changes import to_json
 from soliton.node.chain import Chain
 from soliton.node.importer import import_blocks
+from soliton.node.verify import verify
 from soliton.storage.store import Store
 from tests.node import recorded
 from tests.node.recorded import JsonObject
@@ -34,6 +35,8 @@ def replay_go(directory: Path, network: Network, rows: list[JsonObject], name: s
             chain.append(blocks.decode(bytes.fromhex(row["block_hex"]), network.chain_id))
         check_hashes(chain, row["height"], row["state_hash"])
     report.ran(name, chain.height)
+    chain.flush()
+    assert verify(chain).blocks == chain.height
     chain.store.close()
     return chain
 
@@ -86,6 +89,8 @@ def test_chain_with_all_features(shared: Path, tmp_path: Path) -> None:
     assert chain.height == 82
     assert statuses[1] > 0
     report.ran("golden/waves-r", chain.height)
+    chain.flush()
+    assert verify(chain).transactions == len(told)
     chain.store.close()
 
 

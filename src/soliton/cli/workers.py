@@ -28,6 +28,7 @@ from soliton.cli.run import api_context, run_program, server_limits
 from soliton.node.node import Node
 from soliton.node.settings import Settings, WalletSettings
 from soliton.node.wallet import Wallet
+from soliton.storage.errors import StoreBusy
 from soliton.web.server import RunningServer, ServerLimits, serve, serve_locally
 from soliton.web.upstream import CLIENT_HEADER, MAX_CONNECTIONS, MAX_IDLE_SECONDS, Upstream
 from soliton.web.workers import Desk, Workers, leave, prepare, tell_ready, told_to_end
@@ -128,7 +129,8 @@ async def _serve(node: Node, desk: Desk, lifeline: Connection) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(FOLLOW_SECONDS):
                 await stopped.wait()
-        node.chain.follow()
+        with contextlib.suppress(StoreBusy):
+            node.chain.follow()
         traffic.note_use()
     await server.stop()
     upstream.close()
