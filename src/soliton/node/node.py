@@ -17,6 +17,7 @@ from soliton.chain.blocks import NO_REWARD_VOTE, Block
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto.curve25519 import SignedMessage
 from soliton.crypto.keys import KeyPair
+from soliton.errors import SolitonError
 from soliton.ledger import fees
 from soliton.ledger.errors import BlockRejected
 from soliton.ledger.fees import MinimumFee
@@ -38,8 +39,9 @@ from soliton.storage.store import Store
 MAX_MICRO_TRANSACTIONS: Final = 255
 """No microblock may hold more."""
 SETTLING_SECONDS: Final = 0.002
-PAUSE_SECONDS: Final = 0.004
-"""In pieces of this length, with pauses of that one, the pool follows the chain."""
+"""In pieces of this length, or of one transaction that takes longer, the pool follows the chain."""
+PAUSES: Final = 2
+"""How much longer than such a piece the pause behind it is."""
 
 T = TypeVar("T")
 
@@ -205,19 +207,24 @@ class Node:
             self._settling = asyncio.create_task(self._settle())
 
     async def _settle(self) -> None:
+        pause = SETTLING_SECONDS
         try:
             while True:
                 # Blocks and requests do not wait for this: they have more of the time.
-                await asyncio.sleep(PAUSE_SECONDS)
+                await asyncio.sleep(PAUSES * pause)
+                since = time.perf_counter()
                 if self.pool.settle(SETTLING_SECONDS):
                     return
+                pause = time.perf_counter() - since
+        except SolitonError as error:
+            _log.error("the pool does not follow the chain: %s", error)
         finally:
             self._settling = None
 
     async def settled(self) -> None:
         """Return when the pool has followed the chain to its end."""
         self._settle_in_turns()
-        while self._settling is not None:
+        if self._settling is not None:
             await asyncio.wait((self._settling,))
 
     def _forging_micro(self, account: KeyPair) -> Steps[Forged | None]:
@@ -328,5 +335,7 @@ class Node:
 
     def close(self) -> None:
         """Write what is pending and release the store."""
+        if self._settling is not None:
+            self._settling.cancel()
         self.store.close()
         _log.info("stopped at height %d", self.chain.height)

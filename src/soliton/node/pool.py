@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import heapq
 import logging
+import math
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import Enum
@@ -55,6 +56,7 @@ from soliton.node.chain import Chain
 from soliton.node.events import Departure, Moved, PoolAccepted, PoolDropped, PoolEvent
 from soliton.node.miner import Steps, to_the_end
 from soliton.node.waiting import (
+    Patience,
     Places,
     Times,
     Waiting,
@@ -67,7 +69,6 @@ from soliton.node.waiting import (
     runs_scripts,
 )
 from soliton.node.waiting_state import Reading, WaitingState
-from soliton.ride.estimators.machine import WATCHED_STEPS, EstimationTooLong
 
 MAX_SCRIPTED: Final = 5_000
 MAX_ESTIMATION_STEPS: Final = 500_000
@@ -101,22 +102,6 @@ class Origin(Enum):
 
 class PoolFull(LedgerError):
     """The pool is at a limit; the transaction may come again later."""
-
-
-class _Patience:
-    """Ends the estimation of a script that takes too long for a transaction without a block."""
-
-    __slots__ = ("_left",)
-
-    def __init__(self) -> None:
-        self._left = MAX_ESTIMATION_STEPS // WATCHED_STEPS
-
-    def __call__(self) -> None:
-        self._left -= 1
-        if self._left < 0:
-            raise EstimationTooLong(
-                f"Script estimation takes more than {MAX_ESTIMATION_STEPS} steps"
-            )
 
 
 class UtxPool:
@@ -393,7 +378,7 @@ class UtxPool:
         context = msgspec.structs.replace(
             context,
             limit=FAIL_FREE_COMPLEXITY if fails and not waiting.whole else None,
-            watch=_Patience() if sets_script else None,
+            watch=Patience(MAX_ESTIMATION_STEPS) if sets_script else None,
             traces=traces,
             witness=reading,
         )
@@ -450,21 +435,22 @@ class UtxPool:
         What has ``returned`` from blocks that were taken off comes before the rest, which may need
         it. Without the ``changes`` of the state everything is checked again.
         """
-        gone: list[tuple[bytes, Departure, str | None]] = [
-            (name, Departure.MINED, None) for name in mined
-        ]
+        gone: list[tuple[bytes, Departure, str | None]]
+        gone = [(name, Departure.MINED, None) for name in mined]
         gone += [(name, Departure.INVALID, why) for name, why in (unminable or {}).items()]
-        told: list[PoolEvent] = []
+        told, left = list[PoolEvent](), list[Waiting]()
         for name, departure, reason in gone:
             waiting = self._transactions.get(name)
             if waiting is not None:
-                self._remove(waiting)
+                self._forget(waiting)
+                left.append(waiting)
                 told.append(PoolDropped(waiting.transaction, waiting.moved, departure, reason))
+        self._state.detach((each.place, each.entries) for each in left)
         self._state.rebase(changes)
         self._look_at_block(everything=changes is None)
         back = list(returned)
         self._first -= len(back)
-        self._returning.extendleft(reversed(list(enumerate(back, self._first))))
+        self._returning.extendleft(reversed([*enumerate(back, self._first)]))
         for event in told:
             self._tell(event)
 
@@ -491,7 +477,7 @@ class UtxPool:
             if waiting is not None:
                 self._dirty.add(place, scripted=waiting.scripted)
 
-    def _remove(self, waiting: Waiting) -> None:
+    def _forget(self, waiting: Waiting) -> None:
         transaction, place = waiting.transaction, waiting.place
         name, sender = transaction.id, transaction.sender_public_key
         del self._transactions[name], self._by_place[place]
@@ -506,7 +492,6 @@ class UtxPool:
         self._by_height.discard(place)
         self._by_chain.discard(place)
         self._dirty.discard(place)
-        self._state.detach(place, waiting.entries)
 
     @property
     def is_settled(self) -> bool:
@@ -517,9 +502,9 @@ class UtxPool:
         """Check again what the last blocks give cause to, for so long or to the end: whether that
         is reached. One transaction is not divided.
         """
-        until = None if seconds is None else perf_counter() + seconds
+        until = math.inf if seconds is None else perf_counter() + seconds
         while self._settle_some():
-            if until is not None and perf_counter() >= until:
+            if perf_counter() >= until:
                 return self.is_settled
         return True
 
@@ -572,12 +557,15 @@ class UtxPool:
         except InputError as error:
             self._drop(waiting, error)
             return
+        except Exception:
+            self._check_again((place,))
+            raise
         waiting.moved = joined(waiting.moved, moved_by(transaction, applied))
         waiting.scripted = runs_scripts(transaction, sent_by_script)
         (self._scripted.add if waiting.scripted else self._scripted.discard)(transaction.id)
-        self._by_height.discard(place)
-        self._by_chain.discard(place)
-        self._state.detach(place, waiting.entries)
+        for places in (self._by_height, self._by_chain):
+            places.discard(place)
+        self._state.detach(((place, waiting.entries),))
         issued = waiting.issued
         self._attach(waiting, reading, applied, last=False)
         if waiting.issued != issued:
@@ -588,9 +576,10 @@ class UtxPool:
         self._check_again([other for other in self._by_chain if other > place])
 
     def _drop(self, waiting: Waiting, error: InputError) -> None:
-        transaction = waiting.transaction
-        self._remove(waiting)
-        self._count_again(waiting.place)
+        transaction, place = waiting.transaction, waiting.place
+        self._forget(waiting)
+        self._state.detach(((place, waiting.entries),))
+        self._count_again(place)
         if isinstance(error, AlreadyInState):
             self._tell(PoolDropped(transaction, waiting.moved, Departure.MINED))
             return

@@ -19,6 +19,7 @@ from soliton.ledger.transactions import Applied
 from soliton.node.accounts import accounts_of_pending
 from soliton.node.events import Moved
 from soliton.node.waiting_state import Balance, Name, Value
+from soliton.ride.estimators.machine import WATCHED_STEPS, EstimationTooLong
 
 _TRANSFERS: Final = frozenset((transfer.TYPE.type_id, mass_transfer.TYPE.type_id))
 _NOTHING_MOVED: Final = Moved((), (), ())
@@ -81,6 +82,21 @@ class Places:
                 self._places.remove(place)
                 return place
         return None
+
+
+class Patience:
+    """Ends the estimation of a script that takes too long for a transaction without a block."""
+
+    __slots__ = ("_left", "_steps")
+
+    def __init__(self, steps: int) -> None:
+        self._steps = steps
+        self._left = steps // WATCHED_STEPS
+
+    def __call__(self) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise EstimationTooLong(f"Script estimation takes more than {self._steps} steps")
 
 
 class Times:

@@ -15,7 +15,7 @@ What lives here: entries with their readers and writers. What does not: transact
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import accumulate
 from typing import Any, Final, TypeVar
 
@@ -122,8 +122,9 @@ class Value(Entry):
         if not last:
             self._note(place, _ABSENT, value)
 
-    def erase(self, place: int) -> None:
-        """Forget what it wrote, if it did."""
+    def leave(self, place: int) -> None:
+        """Forget what a transaction has read and wrote here, if it did."""
+        self.readers.pop(place, None)
         index = bisect_left(self.places, place)
         if index < len(self.places) and self.places[index] == place:
             del self.places[index]
@@ -144,10 +145,6 @@ class Value(Entry):
         self.readers[place] = seen
         if self._before:
             self._late.append(place)
-
-    def unread(self, place: int) -> None:
-        """Forget it, if it has."""
-        self.readers.pop(place, None)
 
     def is_unused(self) -> bool:
         """Whether nobody reads or writes it."""
@@ -205,8 +202,10 @@ class Balance(Entry):
         if not last:
             self._note(place, step)
 
-    def erase(self, place: int) -> None:
-        """Forget what it added, if it did."""
+    def leave(self, place: int) -> None:
+        """Forget what a transaction has read and added here, if it did."""
+        if self.at_least.pop(place, None) is None:
+            self.exactly.pop(place, None)
         index = bisect_left(self.places, place)
         if index < len(self.places) and self.places[index] == place:
             del self.places[index]
@@ -227,11 +226,6 @@ class Balance(Entry):
         (self.exactly if exactly else self.at_least)[place] = seen
         if self._shifts:
             self._late.append(place)
-
-    def unread(self, place: int) -> None:
-        """Forget it, if it has."""
-        if self.at_least.pop(place, None) is None:
-            self.exactly.pop(place, None)
 
     def is_unused(self) -> bool:
         """Whether nobody reads or writes it."""
@@ -407,11 +401,14 @@ class WaitingState:
             entry = entries[key] = kind(table, key, self.chain.get(table, key))
         return entry
 
-    def detach(self, place: int, entries: Collection[Value | Balance]) -> None:
-        """Forget what a transaction has read and written."""
-        for entry in entries:
-            entry.unread(place)
-            entry.erase(place)
+    def detach(self, gone: Iterable[tuple[int, Collection[Value | Balance]]]) -> None:
+        """Forget what transactions have read and written: their places, and entries."""
+        changed: set[Value | Balance] = set()
+        for place, entries in gone:
+            for entry in entries:
+                entry.leave(place)
+            changed.update(entries)
+        for entry in changed:
             if entry.is_unused():
                 self._entries[entry.table].pop(entry.key, None)
                 self._touched.pop(entry, None)
