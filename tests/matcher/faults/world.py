@@ -149,7 +149,12 @@ class World:
 
     def _clock_of(self, name: str) -> dict[str, str]:
         path = self._directory / f"{name}.clock"
-        return {"PYTHONPATH": str(Path(__file__).parent / "clock"), "SOLITON_TEST_CLOCK": str(path)}
+        before = os.environ.get("PYTHONPATH", "")
+        turned = str(Path(__file__).parent / "clock")
+        return {
+            "PYTHONPATH": f"{turned}{os.pathsep}{before}" if before else turned,
+            "SOLITON_TEST_CLOCK": str(path),
+        }
 
     def turn_clock(self, name: str, ahead_ms: int) -> None:
         """Turn the clock of a matcher, or of the ``node``."""
