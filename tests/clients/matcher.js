@@ -51,11 +51,18 @@ run(async () => {
   tell("market", [...offers, market].map((each) => each.id));
   tell("book", await get(`${matcher}/matcher/orderbook/${issued.id}/WAVES`));
 
-  const fixed = order({ ...pair, orderType: "buy", amount: COIN, price: COIN, version: 4, matcherPublicKey,
-    matcherFee: 300000, chainId: CHAIN_ID, priceMode: "fixedDecimals" }, BUYER);
+  // Every price mode of version 4 as this library signs it; without one it takes fixedDecimals.
+  const modes = {};
+  for (const priceMode of [undefined, "fixedDecimals", "default", "assetDecimals"]) {
+    const wish = order({ ...pair, orderType: "buy", amount: COIN, price: COIN, version: 4, matcherPublicKey,
+      matcherFee: 300000, chainId: CHAIN_ID, ...(priceMode ? { priceMode } : {}) }, BUYER);
+    const { accepted, error, message } = await refusal(submitOrder(wish, matcher));
+    modes[String(priceMode)] = { accepted: Boolean(accepted), error, message };
+    if (accepted) await cancelSubmittedOrder(cancelOrder({ orderId: wish.id }, BUYER), issued.id, "WAVES", matcher);
+  }
+  tell("modes", modes);
   tell("refused", {
     duplicate: await refusal(submitOrder(market, matcher)),
-    fixed: await refusal(submitOrder(fixed, matcher)),
     fee: await refusal(submitOrder(order({ ...pair, orderType: "buy", amount: COIN, price: COIN, version: 3,
       matcherPublicKey, matcherFee: 299999 }, BUYER), matcher)),
     poor: await refusal(submitOrder(make(BUYER, "buy", 1000000 * COIN, 3 * COIN, 3), matcher)),

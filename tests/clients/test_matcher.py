@@ -115,10 +115,15 @@ def test_waves_transactions(chain: Program) -> None:
         2 * COIN: COIN // 2,
         3 * COIN: COIN,
     }
+    modes = told["modes"]
+    assert [name for name, answer in modes.items() if answer["accepted"]] == ["assetDecimals"]
+    for name in ("undefined", "fixedDecimals", "default"):
+        assert modes[name]["error"] == 9440512
+        assert "price mode fixedDecimals" in modes[name]["message"]
+        assert 'set priceMode to "assetDecimals"' in modes[name]["message"]
     codes = {name: answer["error"] for name, answer in told["refused"].items()}
     assert codes == {
         "duplicate": 3148040,
-        "fixed": 9440512,
         "fee": 9441542,
         "poor": 3147270,
         "stranger": 9437193,

@@ -175,8 +175,17 @@ async def test_a_price_mode_that_is_not_the_matchers_breaks_the_signature(
     fixed = sign(build(fixed), ALICE.private_key)
     # True as a signature of what was sent, which is not what would be executed.
     for is_signed in (None, True):
-        kind = await refusal(matcher, fixed, is_signed=is_signed)
-        assert kind is errors.ORDER_INVALID_SIGNATURE
+        with pytest.raises(MatcherError) as refused:
+            await matcher.place(fixed, market=False, is_signed=is_signed)
+        assert refused.value.kind is errors.ORDER_INVALID_SIGNATURE
+        # A price of eight decimals of a pair with 8 and 2 is a millionth of that.
+        words = (
+            'mode fixedDecimals, a matcher takes assetDecimals: set priceMode to "assetDecimals"'
+        )
+        assert words in refused.value.message
+    whole = msgspec.structs.replace(right, price_mode=PriceMode.DEFAULT, price=3 * 10**8, proofs=())
+    with pytest.raises(MatcherError, match=r"mode default.*, and the price 300 before signing"):
+        await matcher.place(sign(build(whole), ALICE.private_key), market=False)
     await matcher.place(right, market=False)
 
 

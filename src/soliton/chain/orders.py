@@ -89,12 +89,13 @@ class PriceMode(IntEnum):
 _SIDE_NUMBERS: Final = {int(side): side for side in Side}
 _SIDE_NAMES: Final = {Side.BUY: "buy", Side.SELL: "sell"}
 _SIDES: Final = {name: side for side, name in _SIDE_NAMES.items()}
-_MODE_NAMES: Final = {
+MODE_NAMES: Final = {
     PriceMode.DEFAULT: None,
     PriceMode.FIXED_DECIMALS: "fixedDecimals",
     PriceMode.ASSET_DECIMALS: "assetDecimals",
 }
-_MODES: Final = {name: mode for mode, name in _MODE_NAMES.items() if name is not None}
+"""The modes by their names in JSON, where the first has none."""
+_MODES: Final = {name: mode for mode, name in MODE_NAMES.items() if name is not None}
 
 
 class Order(msgspec.Struct, frozen=True, gc=False):
@@ -469,7 +470,7 @@ def to_json(order: Order) -> dict[str, Any]:
     if order.version >= _PROTOBUF_VERSION:
         signature = order.eip712_signature
         out["eip712Signature"] = None if signature is None else "0x" + signature.hex()
-        out["priceMode"] = _MODE_NAMES[order.price_mode]
+        out["priceMode"] = MODE_NAMES[order.price_mode]
     if order.attachment is not None:
         out["attachment"] = base58.encode(order.attachment)
     return out

@@ -15,10 +15,10 @@ import logging
 import time
 from typing import Final
 
-from soliton.chain.networks.model import Network
 from soliton.matcher.errors import NodeUnavailable, WrongChain
 from soliton.matcher.node_client import NodeClient
 from soliton.matcher.orders_db import OrdersDatabase
+from soliton.matcher.settings import MatcherSettings
 
 _LONGEST_PAUSE: Final = 2.5
 _PAUSES: Final = 4
@@ -31,15 +31,13 @@ class NodeWatch:
     """Use from one event loop."""
 
     def __init__(
-        self, node: NodeClient, network: Network, database: OrdersDatabase, limit_seconds: float
+        self, node: NodeClient, settings: MatcherSettings, database: OrdersDatabase
     ) -> None:
-        """The database remembers which chain its orders belong to. Silence longer than the limit is
-        too long.
-        """
+        """The database remembers which chain its orders belong to."""
         self._node = node
-        self._network = network
+        self._network = settings.network
         self._database = database
-        self._limit = limit_seconds
+        self._limit = settings.node.max_silence_ms / 1_000
         self._heard = time.monotonic()
         self._told = False
 

@@ -44,6 +44,7 @@ from soliton.matching.account_checks import (
     check_script_version,
     duplicate,
     forged,
+    other_price_mode,
     signature_to_verify,
     signed_name,
 )
@@ -209,7 +210,7 @@ class Placing:
                 if is_signed is None:
                     is_signed = await self._signatures.check(*claim)
                 if not is_signed:
-                    raise forged(order)
+                    raise await self._why_forged(order)
         smart = self._chain.scripted(order)
         if not scripted and not smart:
             return
@@ -222,6 +223,20 @@ class Placing:
         if blamed is None:
             raise account_script_refusal(order, answer.fault, answer.words)
         raise asset_script_refusal(blamed, answer.fault, answer.words)
+
+    async def _why_forged(self, order: Order) -> MatcherError:
+        """The refusal of an order without a valid signature. Libraries sign version 4 with another
+        price mode unless they are told: that is said, with what to set.
+        """
+        for mode in PriceMode if order.version >= _PROTOBUF_VERSION else ():
+            if mode is not order.price_mode:
+                other = orders.build(msgspec.structs.replace(order, price_mode=mode))
+                claim = signature_to_verify(other)
+                if claim is not None and await self._signatures.check(*claim):
+                    decimals = self._chain.decimals
+                    both = decimals(order.amount_asset), decimals(order.price_asset)
+                    return other_price_mode(other, *both)
+        return forged(order)
 
     def _trials(self, order: Order) -> Iterator[AnyTransaction]:
         """Exchanges of the order with one of the matcher's own, which scripts are asked about: of

@@ -131,17 +131,13 @@ class Matcher:
             *(settings, self.placement, self.engine, node, self.chain, self.database),
             *(self._sequencer, self._rates, self._signatures),
         )
-        self._watch = NodeWatch(
-            node, settings.network, self.database, settings.node.max_silence_ms / 1_000
-        )
+        self._watch = NodeWatch(node, settings, self.database)
         self._accounts: Accounts | None = None
         self._life: asyncio.Task[None] | None = None
         self._serving: list[asyncio.Task[None]] = []
         self._working = asyncio.Event()
-        self._saving = Saving(
-            *(self.engine, snapshots, journal, self.database),
-            lambda: not self._sequencer.lost.is_set(),
-        )
+        parts = self.engine, snapshots, journal, self.database
+        self._saving = Saving(*parts, lambda: not self._sequencer.lost.is_set())
 
     # --- life -------------------------------------------------------------------------------------
 

@@ -89,6 +89,10 @@ class RestApi(msgspec.Struct, frozen=True):
     cors: bool = True
     api_key_different_host: bool = False
     signature_window_ms: int = 3_600_000
+    cancel_all_window_ms: int = 300_000
+    """What is signed to see one's orders is also what is signed to cancel them all: as that it
+    holds for this time only.
+    """
     request_timeout_ms: int = 20_000
     max_body_bytes: int = 100_000
     limits: Limits = Limits()
@@ -292,6 +296,7 @@ def _rest_api(section: Section) -> RestApi:
         cors=section.truth("cors", True),
         api_key_different_host=section.truth("api-key-different-host", False),
         signature_window_ms=section.duration_ms("signature-window", 3_600_000),
+        cancel_all_window_ms=section.duration_ms("cancel-all-window", 300_000),
         request_timeout_ms=section.duration_ms("request-timeout", 20_000),
         max_body_bytes=section.whole("max-body-bytes", 100_000, 1_000, MAX_COUNT),
         limits=_limits(section.section("limits")),

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
+from fractions import Fraction
 from typing import Final
 
 from soliton.chain.addresses import from_public_key
-from soliton.chain.orders import Order, Side, signature_claim, typed_data_hash
+from soliton.chain.orders import MODE_NAMES, Order, Side, signature_claim, typed_data_hash
 from soliton.crypto import base58
 from soliton.crypto.curve25519 import SignedMessage
 from soliton.crypto.hashes import blake2b256
@@ -68,6 +69,19 @@ def signed_name(order: Order) -> bytes | None:
 def forged(order: Order) -> MatcherError:
     """The refusal of an order whose signature is not valid."""
     return invalid_signature(order, "Proof doesn't validate as signature")
+
+
+def other_price_mode(order: Order, amount_decimals: int, price_decimals: int) -> MatcherError:
+    """The refusal of an order that is signed with a price mode that a matcher does not take."""
+    shift = price_decimals - amount_decimals
+    price = Fraction(order.price) * Fraction(10) ** shift
+    told = f", and the price {price}" if price.denominator == 1 and shift else ""
+    given = MODE_NAMES[order.price_mode] or "default"
+    return invalid_signature(
+        order,
+        f"it was signed with the price mode {given}, a matcher takes assetDecimals: set priceMode "
+        f'to "assetDecimals"{told} before signing',
+    )
 
 
 def check_script_version(order: Order) -> None:

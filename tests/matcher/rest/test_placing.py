@@ -253,3 +253,15 @@ def test_the_vectors_are_read_with_their_ids() -> None:
         assert order.body == base58.decode(vector["_body"])
         assert orders.signature_is_valid(order)
         assert order_json(order) == {k: v for k, v in vector.items() if k != "_body"}
+
+
+@pytest.mark.parametrize("mode", ["fixedDecimals", "default", 0, 1])
+def test_a_wallet_is_told_which_price_mode_to_sign(mode: object) -> None:
+    """Whoever would be found from a signature of another mode is nobody."""
+    signature = "0x" + "11" * 64 + "1b"
+    form = changed(version=4, eip712Signature=signature, senderPublicKey=None)
+    read(form | {"priceMode": "assetDecimals"})
+    read(form | {"priceMode": None})
+    with pytest.raises(Refusal) as refused:
+        read(form | {"priceMode": mode})
+    assert 'set priceMode to "assetDecimals"' in refused.value.error.message

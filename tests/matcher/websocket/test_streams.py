@@ -90,16 +90,28 @@ async def test_changes_of_one_interval_come_together() -> None:
         assert told["b"] == [["3.0", "1.0"], ["2.0", "1.0"], ["1.0", "2.0"]]
 
 
-async def test_a_book_that_is_opened_or_deleted_begins_anew() -> None:
+async def test_a_book_that_is_opened_or_deleted_goes_on_with_changes() -> None:
+    """One snapshot, whose number is 0, for each subscription; clients count from there."""
     async with served() as place, place.stream() as stream:
         await stream.send(T="obs", S=PAIR, d=1)
         assert "b" not in await stream.next("ob")
         await place.api.place(buy(ALICE, 10**8, 10**8))
         told = await stream.next("ob")
-        assert (told["U"], told["b"]) == (0, [["1.0", "1.0"]])
+        assert (told["U"], told["b"]) == (1, [["1.0", "1.0"]])
         await place.core.delete_book(GOLD_WAVES)
         told = await stream.next("ob")
-        assert told["U"] == 0 and "b" not in told
+        assert (told["U"], told["b"], "s" in told) == (2, [["1.0", "0.0"]], False)
+        await place.api.place(sell(ALICE, 10**8, 3 * 10**8))
+        told = await stream.next("ob")
+        assert (told["U"], told["a"], "b" in told) == (3, [["3.0", "1.0"]], False)
+
+
+async def test_a_book_that_is_asked_for_twice_at_once_is_told_once() -> None:
+    async with served() as place, place.stream() as stream:
+        await asyncio.gather(*(stream.send(T="obs", S=PAIR, d=1) for _ in range(5)))
+        assert (await stream.next("ob"))["U"] == 0
+        await place.api.place(buy(ALICE, 10**8, 10**8))
+        assert (await stream.next("ob"))["U"] == 1
 
 
 async def test_who_comes_back_gets_what_was_missed() -> None:
@@ -293,7 +305,7 @@ async def test_a_subscription_ends_with_its_token() -> None:
 async def test_rates() -> None:
     async with served() as place, place.stream() as stream:
         await stream.send(T="rus", S="ru")
-        assert await stream.next("ru") == {"T": "ru", "_": NOW, "U": 0, "R": {"WAVES": "1.0"}}
+        assert await stream.next("ru") == {"T": "ru", "_": NOW, "U": 0, "R": {"WAVES": "1"}}
         await place.api.keyed(f"PUT /matcher/settings/rates/{GOLD_NAME}", 0.5)
         assert (await stream.next("ru"))["R"] == {GOLD_NAME: "0.5"}
         await place.api.keyed(f"DELETE /matcher/settings/rates/{GOLD_NAME}")

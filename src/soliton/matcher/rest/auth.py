@@ -96,7 +96,7 @@ def check_signature(request: Request, public_key: bytes) -> None:
         raise _bad_signature()
     signature = _signature(request.header(b"signature") or "")
     _check(public_key, timestamp.to_bytes(8, "big"), signature)
-    _check_fresh(request.core, timestamp)
+    _check_fresh(request.core, timestamp, request.core.settings.rest_api.signature_window_ms)
 
 
 def check_signature_of(request: Request, owner: Address) -> None:
@@ -161,7 +161,7 @@ def read_cancel(request: Request) -> tuple[Address, bytes | None]:
         _check(sender, order_id, signature)
     elif timestamp is not None:
         _check(sender, timestamp.to_bytes(8, "big"), signature)
-        _check_fresh(request.core, timestamp)
+        _check_fresh(request.core, timestamp, request.core.settings.rest_api.cancel_all_window_ms)
     return from_public_key(sender, request.core.settings.network.chain_id), order_id
 
 
@@ -194,8 +194,8 @@ def _check(public_key: bytes, signed: bytes, signature: bytes) -> None:
         raise _bad_signature()
 
 
-def _check_fresh(core: MatcherCore, timestamp: int) -> None:
-    if abs(core.now() - timestamp) > core.settings.rest_api.signature_window_ms:
+def _check_fresh(core: MatcherCore, timestamp: int, window_ms: int) -> None:
+    if abs(core.now() - timestamp) > window_ms:
         raise _bad_signature()
 
 

@@ -74,6 +74,7 @@ def settings_json(core: MatcherCore) -> dict[str, Any]:
             "cors": api.cors,
             "api-key-different-host": api.api_key_different_host,
             "signature-window": f"{api.signature_window_ms}ms",
+            "cancel-all-window": f"{api.cancel_all_window_ms}ms",
             "request-timeout": f"{api.request_timeout_ms}ms",
             "max-body-bytes": api.max_body_bytes,
         },

@@ -29,6 +29,7 @@ from soliton.chain.layouts import DIGEST_LENGTH, SIGNATURE_LENGTH
 from soliton.chain.orders import (
     MAX_READ_VERSION,
     MAX_VERSION,
+    MODE_NAMES,
     Order,
     PriceMode,
     Side,
@@ -65,6 +66,11 @@ _FEE_ASSET_VERSION: Final = 3
 _PLAIN_VERSIONS: Final = (2, 3)
 """Those with proofs whose signed bytes hold nothing but numbers, keys and assets."""
 _WALLET_VERSION: Final = 4
+_PRICE_MODE: Final = MODE_NAMES[PriceMode.ASSET_DECIMALS]
+_OTHER_MODE: Final = (
+    f"a matcher takes orders with the price mode {_PRICE_MODE} only: set priceMode to "
+    f'"{_PRICE_MODE}" before signing'
+)
 
 
 class _Pair(msgspec.Struct):
@@ -88,6 +94,7 @@ class _Form(msgspec.Struct):
     matcherFeeAssetId: str | None = None  # noqa: N815
     eip712Signature: str | None = None  # noqa: N815
     attachment: str | None = None
+    priceMode: Any = None  # noqa: N815
 
 
 _decode: Final = msgspec.json.Decoder(_Form).decode
@@ -169,6 +176,9 @@ def _order_of(form: _Form, chain_id: int) -> Order:
     proofs = _proofs(form, wrong)
     version = _version(form, proofs, wrong)
     wallet = form.eip712Signature if version >= _WALLET_VERSION else None
+    if wallet is not None and form.priceMode not in (None, _PRICE_MODE):
+        # Another mode was signed: whoever is found from the signature is somebody else.
+        raise _refused(ORDER_COMMON_VALIDATION_FAILED, details=_OTHER_MODE)
     signature = None if wallet is None else _take(wallet, "/eip712Signature", _hexadecimal, wrong)
     attachment = None
     if form.attachment and version >= _WALLET_VERSION:

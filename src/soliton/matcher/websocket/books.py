@@ -82,7 +82,7 @@ class BookFeed:
         """Send what changed since the last time."""
         book = self._core.engine.book(self._pair)
         if book is not self._book:
-            self._restart()
+            self._change_book()
             return
         if book is None:
             return
@@ -118,16 +118,26 @@ class BookFeed:
         missed = [body for _, last, body in self._remembered if last > number]
         return missed if len(missed) <= MAX_AT_ONCE else None
 
-    def _restart(self) -> None:
-        """The book is another one (deleted, or made by its first order): all begin anew."""
+    def _change_book(self) -> None:
+        """The book is another one: deleted, made by its first order, or read anew. To subscribers
+        that is one change more: what the one had is gone, what the other has is there.
+        """
+        before = _empty_levels(self._book)
         self._watch()
-        self._remembered.clear()
-        self._sent_to = self._core.engine.last_offset
-        self._kept_snapshot = None
-        snapshot = self._encoded_snapshot()
-        for connection in self._updates:
-            self._updates[connection] = 0
-            connection.push(numbered(0, snapshot))
+        book = self._book
+        after = ([], []) if book is None else book.depth(len(book))
+        bids, asks = (
+            gone | {level.price: level for level in levels}
+            for gone, levels in zip(before, after, strict=True)
+        )
+        self._send(
+            self._body(
+                self._core.now() if book is None else book.changed_at,
+                [bids[price] for price in sorted(bids, reverse=True)],
+                [asks[price] for price in sorted(asks)],
+                None if book is None else book.last_trade,
+            )
+        )
 
     def _watch(self) -> None:
         self._book = self._core.engine.book(self._pair)
@@ -191,6 +201,18 @@ class BookFeed:
 
     def _amount(self, units: int) -> str:
         return amount_text(units, self._amount_decimals)
+
+
+def _empty_levels(book: OrderBook | None) -> tuple[dict[int, LevelTotal], dict[int, LevelTotal]]:
+    """All bids and asks that a book has, or had when it was looked at last, as gone."""
+    if book is None:
+        return {}, {}
+    bids, asks = book.bids.take_changes(), book.asks.take_changes()
+    now_bids, now_asks = book.depth(len(book))
+    return (
+        {level.price: LevelTotal(level.price, 0) for level in (*bids, *now_bids)},
+        {level.price: LevelTotal(level.price, 0) for level in (*asks, *now_asks)},
+    )
 
 
 def _texts(*values: Decimal) -> list[str]:

@@ -16,6 +16,7 @@ import logging
 import uuid
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from decimal import Decimal
 from typing import Final, cast
 from urllib.parse import parse_qs
 
@@ -54,8 +55,8 @@ from soliton.matcher.websocket.messages import (
     numbered,
     read_message,
 )
-from soliton.matcher.websocket.numbers import double_text
 from soliton.matcher.websocket.tokens import SIGNATURE, check_token
+from soliton.matching.arithmetic import decimal_text
 from soliton.matching.errors import (
     BALANCING,
     INVALID_ADDRESS,
@@ -207,7 +208,7 @@ class Hub:
                 await self._subscribe_address(message, client)
             case SubscribeRates() if client.rates is None:
                 client.rates = 0
-                rates = {asset_text(a): double_text(r) for a, r in self._core.rates().items()}
+                rates = {asset_text(a): _rate_text(r) for a, r in self._core.rates().items()}
                 client.connection.push(numbered(0, self._rates_body(rates)))
             case Unsubscribe(key=key):
                 self._unsubscribe(key, client)
@@ -233,6 +234,9 @@ class Hub:
         self._core.check_pair(pair)
         amount = await self._decimals.of(pair.amount_asset)
         price = await self._decimals.of(pair.price_asset)
+        if pair in client.pairs or client.connection not in self._clients:
+            # Asked for twice at once, or gone meanwhile.
+            return
         feed = self._books.get(pair)
         if feed is None:
             feed = self._books[pair] = BookFeed(self._core, pair, amount, price)
@@ -351,7 +355,7 @@ class Hub:
     def on_rates(self, changed: dict[AssetId | None, float | None]) -> None:
         """Send changed rates at once."""
         rates = {
-            asset_text(asset): _DELETED_RATE if rate is None else double_text(rate)
+            asset_text(asset): _DELETED_RATE if rate is None else _rate_text(rate)
             for asset, rate in changed.items()
         }
         body = self._rates_body(rates)
@@ -483,3 +487,10 @@ def _fields(query_string: bytes) -> dict[str, list[str]]:
 
 def _number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS else None
+
+
+def _rate_text(rate: float) -> str:
+    """A rate as the reference writes those, unlike other numbers of its streams: without an
+    exponent, and whole ones without a point.
+    """
+    return decimal_text(Decimal(repr(rate)))
