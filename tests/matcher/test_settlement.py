@@ -316,3 +316,16 @@ async def test_when_something_was_missed_the_node_is_asked(setting: Setting) -> 
     assert setting.settlement.take_found() == ((mined.id, 9),)
     assert setting.lost == [gone.id]
     await eventually(lambda: [each.id for each in setting.node.sent][2:] == [gone.id])
+
+
+async def test_a_standby_forgets_what_is_old_and_deep_and_nothing_else(setting: Setting) -> None:
+    """The one that leads has settled it; what it has not may fall to this one some day."""
+    setting.settlement.rest()
+    deep, shallow, missing = (transaction(number) for number in range(3))
+    new = transaction(4, await setting.node.now())
+    for each in (deep, shallow, missing, new):
+        setting.settlement.add(each)
+    setting.node.height = FINAL_DEPTH + 10
+    setting.node.mined = {deep.id: 10, new.id: 10, shallow.id: 11}
+    await setting.settlement.forget_settled()
+    assert set(setting.database.pending()) == {shallow.id, missing.id, new.id}

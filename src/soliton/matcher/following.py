@@ -24,6 +24,7 @@ from soliton.matcher.node_client import NodeClient, NodeUpdate
 from soliton.matcher.settlement import Settlement
 
 _RETRY_SECONDS: Final = 1.0
+FORGET_SECONDS: Final = 60.0
 KEEP_UP_SECONDS: Final = 10.0
 """How often a matcher that stands by asks what has become of the chain."""
 
@@ -39,10 +40,12 @@ async def follow_node(
 ) -> None:
     """Follow for ever; ``followed`` is set after the first update."""
     async for news in _news(node, settlement, accounts):
-        update = news
+        update, is_noted = news, False
         while True:
             try:
-                await settlement.follow(update)
+                if not is_noted:
+                    await settlement.follow(update)
+                    is_noted = True
                 await chain.follow(update)
                 await accounts.follow(update)
             except NodeUnavailable as error:
@@ -114,6 +117,16 @@ async def keep_up(settlement: Settlement, chain: ChainKnowledge) -> None:
         if not settlement.is_active:
             try:
                 await chain.refresh()
+            except NodeUnavailable as error:
+                _log.warning("cannot ask the node: %s", error)
+
+
+async def forget_settled(settlement: Settlement) -> None:
+    """Let go for ever of what another matcher has settled, while it leads."""
+    while True:
+        await asyncio.sleep(FORGET_SECONDS)
+        if not settlement.is_active:
+            try:
                 await settlement.forget_settled()
             except NodeUnavailable as error:
                 _log.warning("cannot ask the node: %s", error)

@@ -28,7 +28,12 @@ from soliton.matcher.core import Listener
 from soliton.matcher.damping import damped
 from soliton.matcher.effects import Effects
 from soliton.matcher.errors import DatabaseProblem, NodeUnavailable
-from soliton.matcher.following import follow_node, keep_up, load_accounts, until_answered
+from soliton.matcher.following import (
+    follow_node,
+    keep_up,
+    load_accounts,
+    until_answered,
+)
 from soliton.matcher.journal import Journal
 from soliton.matcher.journal.errors import JournalProblem
 from soliton.matcher.journal.snapshots import SnapshotStore

@@ -188,12 +188,14 @@ class Settlement:
             del self._at[sent.height]
 
     async def forget_settled(self) -> None:
-        """Let go of what is deep in the chain, while somebody else sends: what is only old may
-        still have to be settled. Raises ``NodeUnavailable``.
+        """Let go of what is old and deep in the chain, while somebody else sends: what is only old
+        may still have to be settled. Raises ``NodeUnavailable``.
         """
-        pending = self._database.pending()
+        oldest = await self._node.now() - self._window.back_ms
+        pending = self._database.pending().items()
+        old = [transaction_id for transaction_id, record in pending if record.created < oldest]
         final = (await self._node.status()).height - FINAL_DEPTH
-        heights = await self._node.heights(list(pending))
+        heights = await self._node.heights(old)
         if not self.is_active:
             for transaction_id, height in heights.items():
                 if 0 < height <= final:
