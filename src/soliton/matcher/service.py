@@ -30,6 +30,7 @@ from soliton.matcher.effects import Effects
 from soliton.matcher.errors import DatabaseProblem, NodeUnavailable
 from soliton.matcher.following import (
     follow_node,
+    forget_settled,
     keep_up,
     load_accounts,
     until_answered,
@@ -184,7 +185,10 @@ class Matcher:
     async def _live(self) -> None:
         known, clocks = (self.settlement, self.chain), (self.settings.clock, self.node)
         saving = self._saving.every(self.settings.snapshots_interval)
-        work = self._flush(), saving, keep_time(*clocks), keep_up(*known)
+        work = (
+            *(self._flush(), saving, keep_time(*clocks), keep_up(*known)),
+            forget_settled(self.settlement),
+        )
         jobs = [asyncio.create_task(job) for job in work]
         try:
             await until_answered(self._watch.check_chain)
