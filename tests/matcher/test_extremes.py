@@ -5,6 +5,7 @@ through a restart, a snapshot, a replay and the audit. No command ends the match
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -130,7 +131,7 @@ def extreme_order(chance: random.Random, side: Side) -> Order:
     least = -(-PRICE_CONSTANT // amount)
     # Prices of all orders meet around a few values, so that there are executions.
     price = max(least, min(room, MAX_I64, chance.choice((1, 10**9, 9 * 10**8, 10**18, MAX_I64))))
-    fee = chance.choice((300_000, 10**9))
+    fee = chance.choice((300_000, 10**9, MOST // 8, MOST))
     return make_order(
         ALICE if side is Side.SELL else BOB,
         *(side, amount, price),
@@ -161,7 +162,11 @@ async def test_random_extremes_survive_restarts(tmp_path: Path, seed: int) -> No
             _check_numbers(shown.json())
         before = state_of(matcher)
         trades = len(matcher.trades(PAIR, 1_000))
+        # What a killed process leaves, and not even its orders database.
+        shutil.copytree(tmp_path / "journal", tmp_path / "killed" / "journal")
     assert taken > 5
+    async with running(settings_in(tmp_path / "killed"), node) as matcher:
+        assert state_of(matcher) == before
     async with running(settings, node) as matcher:
         assert state_of(matcher) == before
         await matcher.save_snapshots()

@@ -166,3 +166,40 @@ async def test_executions_are_read_on_from_a_place(reopen: Open) -> None:
         assert database.trades_after(PAIR, None, 4) == kept[:4]
         (database,) = await both(reopen, database)
     await database.close()
+
+
+async def test_an_order_that_meets_more_others_than_a_short_number_counts(reopen: Open) -> None:
+    """65,535 was the last that had a place; the executions behind it come behind it."""
+    database = reopen()
+    numbers = [0, 65_534, 65_535, 65_536, 70_000, 10**6]
+    for index in numbers:
+        database.put_trade(PAIR, trade(7, index))
+    database.put_trade(PAIR, trade(8))
+    wanted = [*((7, index) for index in numbers), (8, 0)]
+    for _ in range(2):
+        assert [(each.offset, each.index) for each in database.trades(PAIR, 99)] == wanted
+        found: list[tuple[int, int]] = []
+        while next_one := database.trades_after(PAIR, found[-1] if found else None, 1):
+            found.append((next_one[0].offset, next_one[0].index))
+        assert found == wanted
+        for index in numbers:
+            assert database.trade(PAIR, 7, index) == trade(7, index)
+        [database] = await both(reopen, database)
+    await database.close()
+
+
+async def test_what_a_command_leads_to_counts_as_a_whole(reopen: Open) -> None:
+    database = reopen()
+    kept, dropped = info(1), info(2)
+    database.finalize(kept)
+    database.mark(0)
+    database.finalize(dropped)
+    database.put_trade(PAIR, trade(1))
+    assert database.knows(dropped.id)
+    database.drop_step()
+    for _ in range(2):
+        assert database.order(kept.id) == kept and not database.knows(dropped.id)
+        assert database.trades(PAIR, 9) == []
+        assert database.history(kept.owner, None) == [kept]
+        [database] = await both(reopen, database)
+    await database.close()

@@ -408,6 +408,11 @@ async def test_a_command_that_cannot_be_applied_is_set_aside(
         assert await matcher.reserved(address_of(BOB)) == {}
         await matcher.place(make_order(BOB, Side.BUY, 2 * COIN, PRICE), market=False)
         before = await _books(matcher)
+        shutil.copytree(tmp_path / "journal", tmp_path / "member" / "journal")
+    # Another member of the group, that has only the journal, finds out the same.
+    async with running(settings_in(tmp_path / "member"), node) as member:
+        assert await _books(member) == before
+        assert [each.offset for each in member.set_aside()] == [1]
     # A start knows what was passed over, also when it could be applied by now.
     monkeypatch.undo()
     for path in (tmp_path / "snapshots").iterdir():
