@@ -280,6 +280,8 @@ class Story:
                 assert shown.get(table, key) == state.get(table, key), (table, key)
                 assert self.pool.kept_state().get(table, key) == state.get(table, key)
         assert shown.transaction_ids == state.transaction_ids
+        # Nothing is kept of what has gone.
+        assert self.told or not any(self.pool._state._entries.values())
 
     def full_check(
         self, transactions: list[AnyTransaction], unproven: Collection[bytes]

@@ -38,7 +38,7 @@ from soliton.storage.store import Store
 
 MAX_MICRO_TRANSACTIONS: Final = 255
 """No microblock may hold more."""
-SETTLING_SECONDS: Final = 0.002
+SETTLING_SECONDS: Final = 0.001
 """In pieces of this length, or of one transaction that takes longer, the pool follows the chain."""
 PAUSES: Final = 2
 """How much longer than such a piece the pause behind it is."""

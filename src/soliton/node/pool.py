@@ -82,6 +82,7 @@ _SETTING_SCRIPTS: Final = frozenset(
 _WITH_HEIGHTS: Final = frozenset((ASSETS, ASSET_NAMES, LEASE_INFO, LEASE_STATES))
 """What is written there tells the height of the block."""
 _MANY_TIMES: Final = 1_024
+_STEP_SECONDS: Final = 0.002
 _STEP_SENDERS: Final = 2_048
 """To look at their first transactions takes about two milliseconds."""
 
@@ -215,11 +216,15 @@ class UtxPool:
 
     def mining_order(self) -> Steps[Iterator[AnyTransaction]]:
         """The transactions of the pool in the order in which a block takes them, those that leave
-        it meanwhile left out. In steps: there may be many senders.
+        it meanwhile left out. In steps: there may be many senders; what a rollback returns comes
+        back first, as the rest may need it.
 
         Higher fees per byte first, those that came first among equal ones, but what one account has
         sent stays in the order of arrival: later transactions may need what earlier ones brought.
         """
+        while self._returning:
+            self.settle(_STEP_SECONDS)
+            yield
         queues: list[tuple[float, int, dict[int, Waiting]]] = []
         for number, sent in enumerate(list(self._by_sender.values()), 1):
             if sent:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from soliton.chain.addresses import from_public_key, parse_address
+from soliton.chain.addresses import address_text, from_public_key, parse_address
 from soliton.chain.function_calls import FunctionCall
 from soliton.chain.transactions.invoke_script import TYPE as INVOKE
 from soliton.chain.transactions.invoke_script import InvokeScript
@@ -180,3 +180,25 @@ async def test_what_a_rollback_returns_is_there_when_it_is_answered(
     body = {"rollbackTo": height - 1, "returnTransactionsToUtx": True}
     assert (await dapp.post("/debug/rollback", body, WITH_KEY)).status == 200
     assert dapp.node.pool.transactions() == sent
+
+
+async def test_a_block_waits_for_what_a_rollback_returns(
+    dapp: PrivateChain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that came later may need it."""
+    monkeypatch.setattr(node_module, "SETTLING_SECONDS", 0.0)
+    poor = key_pair("who has nothing yet")
+    to = address_text(from_public_key(poor.public_key, dapp.node.network.chain_id))
+    sent = [dapp.send(dapp.transfer(to=to, amount=number + 1)) for number in range(5)]
+    sent.append(dapp.send(dapp.transfer(to=to, amount=2 * 10**6)))
+    dapp.mine()
+    spends = dapp.send(dapp.transfer(amount=10**6, keys=poor, fee=900_000))
+    height = dapp.node.chain.height
+    body = {"rollbackTo": height - 1, "returnTransactionsToUtx": True}
+    answer = asyncio.create_task(dapp.post("/debug/rollback", body, WITH_KEY))
+    while dapp.node.chain.height == height:  # noqa: ASYNC110 - nothing here could set an event
+        await asyncio.sleep(0)
+    assert not dapp.node.pool.is_settled
+    block = await dapp.node.mine_in_steps(RICH)
+    assert {each.id for each in block.transactions} == {each.id for each in (*sent, spends)}
+    assert (await answer).status == 200
