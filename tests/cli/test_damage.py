@@ -263,7 +263,7 @@ def test_records_that_are_wrong_or_missing(place: Path, prefix: bytes, missing: 
         assert layout.KINDS[prefix] in str(caught.value)
 
 
-async def test_clients_are_told(tmp_path: Path) -> None:
+async def test_clients_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     chain = PrivateChain(tmp_path)
     chain.send(chain.transfer())
     chain.mine()
@@ -284,4 +284,8 @@ async def test_clients_are_told(tmp_path: Path) -> None:
         assert answer.status == 503, (path, answer.body)
         assert msgspec.json.decode(answer.body)["error"] == 5037
     assert (await chain.get("/blocks/height")).status == 200
+    # What has begun breaks off where it meets what is wrong.
+    answer = await chain.get("/events?from=1")
+    assert (answer.status, answer.chunks) == (200, [b"retry: 2000\n\n"])
+    assert "an answer broke off: the store is damaged: the bytes of a block" in caplog.text
     store.close()

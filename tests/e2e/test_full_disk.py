@@ -284,8 +284,8 @@ def test_nothing_that_was_told_is_lost(disk: Path, tmp_path: Path, workers: int)
     assert lost == []
     assert notes.wrong == []
     for output in outputs:
-        # A worker whose node is killed breaks off the streams that it passes on.
-        assert output.count("Traceback") == output.count("UpstreamLost: the connection was lost")
+        # Nor has a worker whose node is killed, which breaks off the streams that it passes on.
+        assert "Traceback" not in output
     assert sum("no space left in " in output for output in outputs) >= ROUNDS
     ended = run("verify", "--data-dir", disk / "node", "--network", "devnet")
     assert ended.returncode == 0, ended.stderr

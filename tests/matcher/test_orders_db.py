@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 from pathlib import Path
 
+import lmdb
 import pytest
 
 from soliton.chain.orders import Side
@@ -203,3 +205,13 @@ async def test_what_a_command_leads_to_counts_as_a_whole(reopen: Open) -> None:
         assert database.history(kept.owner, None) == [kept]
         [database] = await both(reopen, database)
     await database.close()
+
+
+def test_a_file_that_is_cut_is_told(tmp_path: Path) -> None:
+    """Whoever mapped it would be ended by the system."""
+    with lmdb.open(str(tmp_path)) as environment, environment.begin(write=True) as transaction:
+        for number in range(200):
+            transaction.put(b"%d" % number, bytes(400))
+    os.truncate(tmp_path / "data.mdb", 20_000)
+    with pytest.raises(DatabaseProblem, match=r"are damaged: .* is cut: "):
+        OrdersDatabase(tmp_path, "matcher", 82, 100, durable=False)

@@ -46,6 +46,7 @@ from soliton.api.significands import with_strings
 from soliton.api.streaming import open_stream, send_stream
 from soliton.api.traffic import Traffic
 from soliton.api.troubles import Troubles
+from soliton.errors import EnvironmentProblem
 from soliton.parallel.signatures import told
 from soliton.storage.errors import StorageProblem
 from soliton.web.bodies import BodyTooLongError, ClientGoneError, read_body
@@ -345,8 +346,12 @@ class Application:
             response = self._failed(exchange, error)
         if isinstance(response, Raw):
             await _send_whole(response, exchange, send)
-        else:
+            return
+        try:
             await send_stream(response, more, receive, send)
+        except EnvironmentProblem as error:
+            # The answer has begun: that it has no end is all that its client can be told.
+            self._troubles.note(error)
 
     async def _carry_on(self, exchange: _Exchange, later: _Later) -> object:
         # The chain may go on while the answer is made.

@@ -19,6 +19,8 @@ from typing import Final, NamedTuple
 from soliton.chain.blocks import decode_header, transaction_spans
 from soliton.errors import InputError
 from soliton.node.chain import Chain
+from soliton.storage.damage import UNREADABLE, unreadable
+from soliton.storage.layout import BLOCK, height_key
 
 MAX_HISTORY_BLOCKS: Final = 10_000
 """So far back a client can go on; as far as the store can take blocks back by default."""
@@ -57,7 +59,11 @@ class BlockBytes:
         """The block at a height of the chain; raises ``KeyError`` where there is none."""
         self.height = height
         data = _data(chain, height)
-        header, _ = decode_header(data, chain.network.chain_id)
+        try:
+            header, _ = decode_header(data, chain.network.chain_id)
+            self.spans = transaction_spans(data)
+        except UNREADABLE as error:
+            raise unreadable(height_key(BLOCK, height), error) from error
         self._start = blake2b(digest_size=_DIGEST_BYTES)
         for part in (header.reference, header.generator, header.generation_signature):
             self._start.update(part)
@@ -68,7 +74,6 @@ class BlockBytes:
         found = [chain.meta(height - step).id[:_BEGINNING_BYTES] for step in steps]
         self._below = urlsafe_b64encode(b"".join(found)).decode()
         self.data = data
-        self.spans = transaction_spans(data)
 
     def follow(self, chain: Chain) -> None:
         """Take over the block's present form, which is longer or the same."""

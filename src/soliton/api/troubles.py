@@ -20,7 +20,7 @@ from soliton.api.errors import (
     ApiError,
     ErrorKind,
 )
-from soliton.errors import SolitonError
+from soliton.errors import EnvironmentProblem, SolitonError
 from soliton.node.wallet import WalletFileProblem
 from soliton.storage.errors import DamagedStore, StorageProblem, StoreBusy, StoreFull
 
@@ -50,9 +50,16 @@ class Troubles:
         """The API's form of a trouble, ``None`` for a fault of our own; the log is told as well."""
         for kind, answer in _KINDS:
             if isinstance(error, kind):
-                now = time.monotonic()
-                if now - self._told.get(answer.code, -LOG_SECONDS) >= LOG_SECONDS:
-                    self._told[answer.code] = now
-                    _log.error("answered %d: %s", answer.status, error)
+                self._log(answer.code, f"answered {answer.status}: {error}")
                 return answer.error()
         return None
+
+    def note(self, error: EnvironmentProblem) -> None:
+        """An answer that had begun has broken off."""
+        self._log(0, f"an answer broke off: {error}")
+
+    def _log(self, code: int, words: str) -> None:
+        now = time.monotonic()
+        if now - self._told.get(code, -LOG_SECONDS) >= LOG_SECONDS:
+            self._told[code] = now
+            _log.error("%s", words)

@@ -38,6 +38,8 @@ SECONDS: Final = 10.0
 """How long one may wait and run."""
 SWITCH_SECONDS: Final = 0.001
 """A thread that works holds the interpreter for so long while others want it."""
+BUSY_SECONDS: Final = 1
+"""After so long there may be a place."""
 STACK_BYTES: Final = 16 * 1024 * 1024
 """Some systems give threads very little."""
 _BUSY: Final = "too many of these requests are being answered: ask again later"
@@ -156,7 +158,7 @@ class Workers:
 
     def _take_place(self) -> None:
         if not self._places.acquire(blocking=False):
-            raise SERVER_REQUEST_TIMEOUT.error().with_hint(_BUSY)
+            raise SERVER_REQUEST_TIMEOUT.error().with_hint(_BUSY).after(BUSY_SECONDS)
 
     async def _result(self, job: _Job[T], watch: Watch) -> T:
         loop = asyncio.get_running_loop()
@@ -211,7 +213,7 @@ class Workers:
         except RuntimeError as error:
             # The system has no thread for it. Where there is one already, that one does the work.
             if not self._started:
-                raise SERVER_REQUEST_TIMEOUT.error().with_hint(_BUSY) from error
+                raise SERVER_REQUEST_TIMEOUT.error().with_hint(_BUSY).after(BUSY_SECONDS) from error
             return
         finally:
             threading.stack_size(before)

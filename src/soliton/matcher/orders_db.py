@@ -47,6 +47,8 @@ from soliton.matcher.errors import DatabaseProblem
 from soliton.matcher.records import OrderInfo, Place, Trade, Unsettled
 from soliton.matching.pairs import AssetPair, pair_to_bytes, read_pair
 from soliton.storage.directories import lock_file
+from soliton.storage.errors import DamagedStore
+from soliton.storage.pages import check_length
 
 MAP_BYTES: Final = 1 << 36
 """How large the database may become; the address space is reserved, not the disk."""
@@ -123,6 +125,7 @@ class OrdersDatabase:
                 raise DatabaseProblem(f"another matcher has the orders in {directory} open")
             self._lock = lock
             try:
+                check_length(directory, mend=True)
                 self._env = lmdb.open(
                     str(directory),
                     map_size=MAP_BYTES,
@@ -133,6 +136,11 @@ class OrdersDatabase:
             except BaseException:
                 os.close(lock)
                 raise
+        except DamagedStore as error:
+            raise DatabaseProblem(
+                f"the orders in {directory} are damaged: {error.what}; move the directory away: it "
+                "is made again from a journal that reaches back to its beginning; else take a copy"
+            ) from error
         except (OSError, lmdb.Error) as error:
             raise DatabaseProblem(f"cannot open the orders in {directory}: {error}") from error
         marked = self._get(_OFFSET_KEY)

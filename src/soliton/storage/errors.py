@@ -26,6 +26,7 @@ class DamagedStore(StorageProblem):
 
     def __init__(self, what: str) -> None:
         super().__init__(f"the store is damaged: {what}; {WHAT_TO_DO}")
+        self.what = what
 
 
 class WrongStore(InputError):
