@@ -123,7 +123,7 @@ BALANCES = [
         {"asset": GOLD, "amount": 1_001},
         (
             "negative asset balance: {me}, new portfolio: "
-            "Map(7xeSk1y3uibLNKmGvmbdyAVa9MfjNYiTZ2eb19chxKDp -> -1)"
+            "VectorMap(7xeSk1y3uibLNKmGvmbdyAVa9MfjNYiTZ2eb19chxKDp -> -1)"
         ),
     ),
 ]

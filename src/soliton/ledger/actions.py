@@ -120,7 +120,7 @@ def words_of(error: Exception) -> str:
     """What the reference prints for an error inside of another one."""
     if isinstance(error, BalanceErrors):
         details = ", ".join(f"{address} -> {text}" for address, text in error.details.items())
-        return f"AccountBalanceError(Map({details}))"
+        return f"AccountBalanceError(VectorMap({details}))"
     if isinstance(error, AliasDoesNotExist):
         return f"Alias '{error.alias}' does not exist."
     return str(error)

@@ -50,7 +50,7 @@ def check_balances(overlay: Overlay, before: State, rules: Rules) -> None:
             if owner == address and balance < 0
         )
         text = address_text(address)
-        problems[text] = f"negative asset balance: {text}, new portfolio: Map({negative})"
+        problems[text] = f"negative asset balance: {text}, new portfolio: VectorMap({negative})"
     if problems:
         raise BalanceErrors(problems)
 

@@ -22,11 +22,11 @@ light | more=KEY | [StringEntry("k", key(5120))] | refused WriteSet size can't e
 light | more=KEY | [StringEntry("k", key(5119))] | ok 38
 light | | [ScriptTransfer(me, 1, unit)] | ok 3
 light | | [ScriptTransfer(me, 0, gold)] | ok 3
-light | | [ScriptTransfer(me, 1100000000, unit)] | refused AccountBalanceError(Map(3MJEiEvmSM4J43NnH
-light | | heavy; [ScriptTransfer(me, 1100000000, unit)] | failed 1084 1 AccountBalanceError(Map(3MJE
-light | | heavy; [ScriptTransfer(me, 1001, gold)] | failed 1084 1 AccountBalanceError(Map(3MJEiEvmSM
+light | | [ScriptTransfer(me, 1100000000, unit)] | refused AccountBalanceError(VectorMap(3MJEiEvmSM4
+light | | heavy; [ScriptTransfer(me, 1100000000, unit)] | failed 1084 1 AccountBalanceError(VectorMa
+light | | heavy; [ScriptTransfer(me, 1001, gold)] | failed 1084 1 AccountBalanceError(VectorMap(3MJE
 calls | lib=5 | [ScriptTransfer(me, 1100000000, unit)] | BalanceErrors {'3MJEiEvmSM4J43NnHyDkahriCLt
-calls | lib=5 | heavy; [ScriptTransfer(me, 1100000000, unit)] | failed 1214 1 AccountBalanceError(Ma
+calls | lib=5 | heavy; [ScriptTransfer(me, 1100000000, unit)] | failed 1214 1 AccountBalanceError(Ve
 light | | heavy; [ScriptTransfer(you, 1, unit)] | failed 1084 1 DApp self-transfer is forbidden sinc
 dapps | lib=3 | TransferSet([ScriptTransfer(you, 1, unit)]) | ok 5
 light | | heavy; [ScriptTransfer(me, -1, unit)] | failed 1084 1 GenericError(Negative transfer amoun
@@ -51,7 +51,7 @@ light | | [Reissue(own, 5, true)] | ok 2
 light | | [Reissue(own, 9223372036854775807, true)] | refused Asset total value overflow
 light | | heavy; [Reissue(gold, 5, true)] | failed 1083 1 Asset was issued by other address
 light | | [Burn(gold, 1)] | ok 2
-light | | [Burn(own, 1001)] | refused AccountBalanceError(Map(3MJEiEvmSM4J43NnHyDkahriCLta6kauVib ->
+light | | [Burn(own, 1001)] | refused AccountBalanceError(VectorMap(3MJEiEvmSM4J43NnHyDkahriCLta6kau
 light | | [Burn(smart, 1)] | ok 2
 light | smart="false" | [Burn(smart, 1)] | ScriptExecutionError Error while executing token-script:
 light | smart="false" | heavy; [Burn(smart, 1)] | failed 1083 3 Transaction is not allowed by script

@@ -26,8 +26,8 @@ light | | strict x = pay(-5, unit); [] | refused GenericError(DApp 3MJEiEvmSM4J4
 light | | heavy; strict x = pay(-5, unit); [] | failed 1159 1 GenericError(DApp 3MJEiEvmSM4J43NnHyDk
 validated | lib=5, next_lib=5 | heavy; strict x = pay(-5, unit); [] | refused DApp 3MJEiEvmSM4J43NnH
 calls | lib=5, next_lib=5 | heavy; strict x = pay(-5, unit); [] | ok 1303
-light | | strict x = pay(1100000000, unit); [] | refused AccountBalanceError(Map(3MJEiEvmSM4J43NnHyD
-light | | strict x = pay(1001, gold); [] | refused AccountBalanceError(Map(3MJEiEvmSM4J43NnHyDkahriC
+light | | strict x = pay(1100000000, unit); [] | refused AccountBalanceError(VectorMap(3MJEiEvmSM4J4
+light | | strict x = pay(1001, gold); [] | refused AccountBalanceError(VectorMap(3MJEiEvmSM4J43NnHyD
 calls | lib=5, next_lib=5 | strict x = pay(1001, gold); [] | BalanceErrors {'3MJEiEvmSM4J43NnHyDkahr
 validated | lib=5, next_lib=5 | strict x = pay(1001, gold); [] | refused 3MJEiEvmSM4J43NnHyDkahriCLt
 light | | strict x = pay(1, smart); [] | ok 83
@@ -43,8 +43,8 @@ light | | strict x = invoke(next, "give", [5, 5], []); [] | refused function 'gi
 light | | strict x = invoke(next, "give", [unit], []); [] | refused GenericError(All arguments of In
 light | next_lib=5 | strict x = call("nothing"); [] | ok 78
 light | | strict x = call("many"); strict y = call("many"); [] | refused Issue, Reissue, Burn, Spons
-light | | strict x = call("spend"); [] | refused AccountBalanceError(Map(3M31zwqKgR9QhhFE2ChVVAkcHaU
-light | | strict x = call("leave"); [] | refused AccountBalanceError(Map(3M31zw
+light | | strict x = call("spend"); [] | refused AccountBalanceError(VectorMap(3M31zwqKgR9QhhFE2ChVV
+light | | strict x = call("leave"); [] | refused AccountBalanceError(VectorMap(3M31zw
 """
 
 
