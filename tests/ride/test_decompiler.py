@@ -9,9 +9,10 @@ from collections import Counter
 import pytest
 
 from soliton.ride.compiler import CompileError, compile_source
-from soliton.ride.decompiler import DecompileError, decompile
+from soliton.ride.decompiler import NOT_A_SOURCE, DecompileError, decompile
 from soliton.ride.errors import RideError
 from soliton.ride.expressions import (
+    TRUE,
     Block,
     Call,
     DApp,
@@ -36,10 +37,9 @@ HIDDEN_NAMES = "same but for the names of hidden variables, which contain offset
 
 def again(script: Script) -> str:
     """What comes of decompiling and compiling."""
-    try:
-        text = decompile(script)
-    except DecompileError:
-        return "no source has such code"
+    text = decompile(script)
+    if NOT_A_SOURCE in text:
+        return "no source has such code: the nearest text came out"
     compact = isinstance(script.content, DApp) and bool(
         read_meta(script.content.meta).original_names
     )
@@ -137,20 +137,36 @@ func verify () = sigVerify(tx.bodyBytes, getElement(tx.proofs, 0), tx.senderPubl
 
 
 @pytest.mark.parametrize(
-    "expression",
+    ("expression", "reason", "text"),
     [
-        Call(9999, ()),
-        Ref("no name"),
-        Ref("if"),
-        ListConst((LongConst(1),)),
-        Block(Let("@", LongConst(1)), Ref("@")),
-        Block(Let("$l", Ref("nil")), Ref("$l")),
-        Block(Let("$t012", Ref("nil")), Ref("$t012"), True),
+        (Call(9999, (TRUE,)), "no function 9999", "Native<9999>(true)"),
+        (Ref("no name"), "no source can name 'no name'", "no name"),
+        (Ref("if"), "no source can name 'if'", "if"),
+        (ListConst((LongConst(1),)), "a list or object as a constant", "[1]"),
+        (Call(1, (Ref("tx"), TRUE)), "no source calls", "_isInstanceOf(tx, true)"),
+        (Block(Let("@", LongConst(1)), Ref("@")), "a cast", "{\n  let @ = 1\n  @\n}"),
+        (Block(Let("$l", Ref("nil")), Ref("$l")), "a fold", "{\n  let $l = nil\n  $l\n}"),
+        (Block(Let("$match0", TRUE), Call(9999, ())), "", "Native<9999>()"),
+        (Block(Let("$t012", Ref("nil")), Ref("$t012"), True), "tuple", "let $t012 = nil\n$t012"),
     ],
 )
-def test_code_that_no_source_has(expression: object) -> None:
-    with pytest.raises(DecompileError):
-        decompile(make_script(6, expression))  # type: ignore[arg-type]
+def test_code_that_no_source_has_comes_as_the_nearest_text(
+    expression: Expression, reason: str, text: str
+) -> None:
+    found = decompile(make_script(6, expression))
+    head, shown = found.split("\n\n", 1)
+    mark = head.splitlines()[3]
+    assert mark.startswith(f"# {NOT_A_SOURCE}: ") and reason in mark
+    assert text in shown
+    with pytest.raises(CompileError):
+        compile_source(found)
+
+
+def test_a_declaration_of_a_dapp_that_no_source_has() -> None:
+    whole = DApp(b"", (Let("$t01", TRUE), Func("f", (), Call(9999, ()))), ())
+    found = decompile(make_script(6, whole))
+    assert NOT_A_SOURCE in found
+    assert found.endswith("let $t01 = true\n\nfunc f () = Native<9999>()\n")
 
 
 def test_trees_of_any_depth_end_in_text_or_in_an_error() -> None:

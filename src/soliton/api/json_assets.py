@@ -28,6 +28,8 @@ from soliton.ledger.state import (
     Status,
 )
 from soliton.node.chain import Chain
+from soliton.ride.script import parse_script
+from soliton.ride.tree_text import tree_text
 
 
 def asset_json(asset_id: AssetId, chain: Chain, *, full: bool, in_list: bool = False) -> Members:
@@ -70,8 +72,7 @@ def asset_json(asset_id: AssetId, chain: Chain, *, full: bool, in_list: bool = F
         members["scriptDetails"] = {
             "scriptComplexity": script.complexity,
             "script": encode_base64(script.script),
-            # The reference prints how its own program holds the script, which means nothing.
-            "scriptText": "",
+            "scriptText": tree_text(parse_script(script.script)),
         }
     return members
 

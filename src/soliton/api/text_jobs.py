@@ -21,6 +21,7 @@ from soliton.ride.estimators.choice import EstimationRules, check_limits
 from soliton.ride.expressions import DApp
 from soliton.ride.script import parse_script, parse_script_text
 from soliton.ride.serialization import write_expression
+from soliton.ride.tree_text import tree_text
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -39,9 +40,10 @@ class Compiled(msgspec.Struct, frozen=True, tag=True):
 
 
 class Estimated(msgspec.Struct, frozen=True, tag=True):
-    """The numbers of a script."""
+    """The numbers of a script, and its tree as the reference prints it."""
 
     numbers: Estimate
+    tree: str
 
 
 class Decompiled(msgspec.Struct, frozen=True, tag=True):
@@ -110,7 +112,7 @@ class EstimateText(Work[Estimated], frozen=True, tag=True):
             rules.current, script, old_verifier=rules.old_verifier, place=Place.ANY
         )
         check_limits(script, numbers, reduced_verifier_limit=False)
-        return Estimated(numbers)
+        return Estimated(numbers, tree_text(script))
 
 
 class Decompile(Work[Decompiled], frozen=True, tag=True):

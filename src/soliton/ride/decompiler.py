@@ -6,7 +6,8 @@ What lives here: the text. What does not: the types of parameters (``compiler.gu
 Three things that a compiled script no longer tells are put back: what the compiler wrote out
 (``match``, ``FOLD``, ``strict``, casts, tuples that are taken apart), the types of parameters, and
 the names that the script's description keeps. Hidden names contain offsets of the original source;
-they come out different. Code that no source has is refused with ``DecompileError``.
+they come out different. Code that no source has is written as near to a source as can be, and a
+comment at the top says so.
 
 Long chains are written however long they are; scripts nested more than ``MAX_NESTING`` levels deep,
 or longer than ``MAX_TEXT_CHARS`` as text, are refused.
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Callable
 from typing import Final
 
 from soliton.crypto import base58
@@ -27,6 +29,7 @@ from soliton.ride.compiler.literals import KEYWORDS_SINCE_V8, MAX_ENCODED_CHARS,
 from soliton.ride.compiler.operators import LEVEL_OF, NOT_ITSELF
 from soliton.ride.compiler.tasks import Task, run
 from soliton.ride.errors import RideError
+from soliton.ride.evaluator_machine import constant_value
 from soliton.ride.expressions import (
     FALSE,
     TRUE,
@@ -47,10 +50,12 @@ from soliton.ride.expressions import (
     StringConst,
 )
 from soliton.ride.functions.catalogue import functions
+from soliton.ride.functions.printing import plain_text
 from soliton.ride.meta import argument_types, read_meta
 from soliton.ride.script import Script, nodes
 from soliton.ride.types import ANY, BOOLEAN, UNIT, fields_of
 
+NOT_A_SOURCE: Final = "no source compiles to this script, this is the nearest text"
 MAX_TEXT_CHARS: Final = 2_000_000
 MAX_NESTING: Final = 500
 """Far beyond what the compiler takes."""
@@ -63,37 +68,55 @@ _ESCAPES: Final = {
 }  # fmt: skip
 _SPECIAL: Final = re.compile(r'[\\"\b\f\n\r\t]')
 _Text = Task[str, str]
+_Parted = tuple[str, Expression, Expression] | None
+"""Names, value and body."""
 
 
 class DecompileError(RideError):
-    """A script that no source means, or one that is too large as text."""
+    """A script that is too large as text."""
+
+
+class _NoSource(RideError):
+    """A script, or a part of one, that no source means."""
 
 
 def decompile(script: Script) -> str:
-    """The source of a script, with its directives; raises ``DecompileError``."""
+    """The source of a script, with its directives; raises ``DecompileError``.
+
+    What no source means comes as the nearest text, and ``NOT_A_SOURCE`` stands above it.
+    """
+    try:
+        return _decompiled(script)
+    except _NoSource as error:
+        return _decompiled(script, f"{NOT_A_SOURCE}: {error}")
+
+
+def _decompiled(script: Script, mark: str = "") -> str:
+    """The text; with a ``mark``, which goes to its top, it need be no source."""
     content = script.content
     if isinstance(content, DApp):
         content = with_original_names(content)
         guesses = Guesses(content, script.version, ScriptKind.DAPP)
-        writer = _Writer(script.version, guesses)
-        return f"{_head(script.version, 'DAPP', 'ACCOUNT')}{writer.dapp(content)}"
+        writer = _Writer(script.version, guesses, bool(mark))
+        return f"{_head(script.version, 'DAPP', 'ACCOUNT', mark)}{writer.dapp(content)}"
     kind = _kind(script.version, content)
     guesses = Guesses(content, script.version, kind)
-    writer = _Writer(script.version, guesses)
+    writer = _Writer(script.version, guesses, bool(mark))
     if guesses.result.key not in (BOOLEAN.key, ANY.key):
         if guesses.result.key == UNIT.key:
             declarations = writer.declarations(content)
             if declarations is not None:
-                return f"{_head(script.version, 'LIBRARY', 'ACCOUNT')}{declarations}"
+                return f"{_head(script.version, 'LIBRARY', 'ACCOUNT', mark)}{declarations}"
         kind = ScriptKind.CALL
-    return f"{_head(script.version, 'EXPRESSION', kind.name)}{run(writer.block(content, 0))}\n"
+    head = _head(script.version, "EXPRESSION", kind.name, mark)
+    return f"{head}{run(writer.block(content, 0))}\n"
 
 
-def _head(version: int, content: str, script: str) -> str:
+def _head(version: int, content: str, script: str, mark: str) -> str:
     return (
         f"{{-# STDLIB_VERSION {version} #-}}\n"
         f"{{-# CONTENT_TYPE {content} #-}}\n"
-        f"{{-# SCRIPT_TYPE {script} #-}}\n\n"
+        f"{{-# SCRIPT_TYPE {script} #-}}\n" + (f"# {mark}\n\n" if mark else "\n")
     )
 
 
@@ -115,7 +138,10 @@ def _kind(version: int, expression: Expression) -> ScriptKind:
 
 
 class _Writer:
-    def __init__(self, version: int, guesses: Guesses) -> None:
+    """Writes the parts of one script; ``loose`` is for what no source means."""
+
+    def __init__(self, version: int, guesses: Guesses, loose: bool) -> None:
+        self._loose = loose
         self._names = {each.key: each.name for each in functions(version)}
         self._guesses = guesses
         self._depth = 0
@@ -141,7 +167,7 @@ class _Writer:
 
     def _top_declaration(self, waiting: list[Declaration]) -> tuple[int, str]:
         first = waiting[0]
-        if isinstance(first, Let) and first.name.startswith("$t0"):
+        if isinstance(first, Let) and first.name.startswith("$t0") and not self._loose:
             names: list[str] = []
             for other in waiting[1:]:
                 if not (isinstance(other, Let) and _is_part(other, first.name, len(names) + 1)):
@@ -153,7 +179,7 @@ class _Writer:
 
     def _annotated(self, word: str, each: AnnotatedFunction, types: list[str]) -> str:
         function = run(self._function(each.function, 0, types))
-        return f"@{word}({_checked(each.invocation)})\n{function}"
+        return f"@{word}({self._checked(each.invocation)})\n{function}"
 
     def declarations(self, node: Expression) -> str | None:
         """The declarations of a library, if the expression is one."""
@@ -171,17 +197,16 @@ class _Writer:
         if isinstance(declaration, Func):
             return (yield from self._function(declaration, level, []))
         value = yield self.operand(declaration.value, level)
-        return f"let {_checked(declaration.name)} = {value}"
+        return f"let {self._checked(declaration.name)} = {value}"
 
     def _function(self, function: Func, level: int, types: list[str]) -> _Text:
         if len(types) != len(function.parameters):
             guessed = self._guesses.parameter_types(function)
             types = [type_text(each, self._guesses.library) for each in guessed]
-        parameters = ", ".join(
-            f"{_checked(name)}: {of}" for name, of in zip(function.parameters, types, strict=True)
-        )
+        pairs = zip(function.parameters, types, strict=True)
+        parameters = ", ".join(f"{self._checked(name)}: {of}" for name, of in pairs)
         body = yield self.operand(function.body, level)
-        return f"func {_checked(function.name)} ({parameters}) = {body}"
+        return f"func {self._checked(function.name)} ({parameters}) = {body}"
 
     # --- blocks ---
 
@@ -189,12 +214,12 @@ class _Writer:
         """An expression where declarations may begin it."""
         lines: list[str] = []
         while isinstance(node, Block) and not _is_special(node):
-            strict = _strict_parts(node)
+            strict = self._tried(_strict_parts, node)
             if strict is not None:
                 names, value, node = strict
                 lines.append(f"strict {names} = {(yield self.operand(value, level))}")
                 continue
-            apart = _apart(node)
+            apart = self._tried(_apart, node)
             if apart is not None:
                 names, value, node = apart
                 lines.append(f"let {names} = {(yield self.operand(value, level))}")
@@ -227,6 +252,18 @@ class _Writer:
         )
         return text if plain else f"({text})"
 
+    def _checked(self, name: str) -> str:
+        return name if self._loose else _checked(name)
+
+    def _tried(self, parts: Callable[[Block], _Parted], node: Block) -> _Parted:
+        """The parts of a declaration that takes a tuple apart, unless they make no sense."""
+        try:
+            return parts(node)
+        except _NoSource:
+            if self._loose:
+                return None
+            raise
+
     def _grown(self, text: str) -> str:
         if len(text) > MAX_TEXT_CHARS:
             raise DecompileError(f"the source would have more than {MAX_TEXT_CHARS} characters")
@@ -246,7 +283,7 @@ class _Writer:
             case BoolConst(value):
                 return "true" if value else "false"
             case Ref(name):
-                return _checked(name)
+                return self._checked(name)
             case GetField(subject, field):
                 return f"{(yield self.atom(subject, level))}.{field}"
             case If():
@@ -255,8 +292,10 @@ class _Writer:
                 return (yield from self._call(node, level))
             case Block():
                 return (yield from self._special(node, level))
+            case _ if self._loose:
+                return plain_text(constant_value(node))
             case _:
-                raise DecompileError("the script contains a list or object as a constant")
+                raise _NoSource("the script contains a list or object as a constant")
 
     def _choice(self, node: If, level: int) -> _Text:
         sign = _logic(node)
@@ -290,21 +329,23 @@ class _Writer:
             return (yield from self._list(node, level))
         name = self._names.get(function, str(function))
         if isinstance(function, int) and function not in self._names:
-            raise DecompileError(f"this version has no function {function}")
+            if not self._loose:
+                raise _NoSource(f"this version has no function {function}")
+            name = f"Native<{function}>"
         if name.startswith("_Tuple") and isinstance(function, int):
             texts = yield from self._arguments(arguments, level)
             return f"({', '.join(texts)})"
-        if function == _IS_INSTANCE or name.startswith("_"):
-            raise DecompileError(f"no source calls {name} here")
+        if (function == _IS_INSTANCE or name.startswith("_")) and not self._loose:
+            raise _NoSource(f"no source calls {name} here")
         if name in LEVEL_OF and len(arguments) == 2:
             return (yield from self._operators(node, LEVEL_OF[name], level))
         if name in ("-", "!") and len(arguments) == 1:
             return f"{name}({(yield self.operand(arguments[0], level))})"
         if function == _ELEMENT and len(arguments) == 2 and isinstance(arguments[0], Ref):
             index = yield self.operand(arguments[1], level)
-            return f"{_checked(arguments[0].name)}[{index}]"
+            return f"{self._checked(arguments[0].name)}[{index}]"
         texts = yield from self._arguments(arguments, level)
-        return self._grown(f"{_checked(name)}({', '.join(texts)})")
+        return self._grown(f"{self._checked(name)}({', '.join(texts)})")
 
     def _operators(self, node: Call, precedence: int, level: int) -> _Text:
         """Operators of one precedence, which are read from the left."""
@@ -349,6 +390,17 @@ class _Writer:
 
     def _special(self, node: Block, level: int) -> _Text:
         """The text of a block that the compiler wrote out."""
+        try:
+            return (yield from self._form(node, level))
+        except _NoSource:
+            if not self._loose:
+                raise
+        inner = f"\n{_INDENT * (level + 1)}"
+        declaration = yield self._declaration(node.declaration, level + 1)
+        body = yield self.block(node.body, level + 1)
+        return self._grown(f"{{{inner}{declaration}{inner}{body}\n{_INDENT * level}}}")
+
+    def _form(self, node: Block, level: int) -> _Text:
         assert isinstance(node.declaration, Let)
         if node.declaration.name.startswith("$match"):
             return self._match(node, level)
@@ -366,7 +418,7 @@ class _Writer:
                 method = "as" if failure == Ref("unit") else "exactAs"
                 return f"{(yield self.atom(value, level))}.{method}[{type_}]"
             case _:
-                raise DecompileError("a cast of a form that no source has")
+                raise _NoSource("a cast of a form that no source has")
 
     def _fold(self, node: Block, level: int) -> _Text:
         match node:
@@ -383,19 +435,19 @@ class _Writer:
                     ),
                 ),
             ):
-                name = _checked(self._names.get(function, str(function)))
+                name = self._checked(self._names.get(function, str(function)))
                 given = yield self.operand(items, level)
                 begin = yield self.operand(first, level)
                 return f"FOLD<{limit}>({given}, {begin}, {name})"
             case _:
-                raise DecompileError("a fold of a form that no source has")
+                raise _NoSource("a fold of a form that no source has")
 
     def _match(self, node: Block, level: int) -> _Text:
         assert isinstance(node.declaration, Let)
         subject = yield self._side(node.declaration.value, level)
         cases = find_cases(node.declaration.name, node.body, self._guesses.library)
         if cases is None:
-            raise DecompileError("a match of a form that no source has")
+            raise _NoSource("a match of a form that no source has")
         inner = f"\n{_INDENT * (level + 2)}"
         lines = []
         for case in cases:
@@ -408,7 +460,7 @@ class _Writer:
     def _pattern(self, case: FoundCase, level: int) -> _Text:
         match case.pattern:
             case Bound(name, types):
-                text = "_" if name is None else _checked(name)
+                text = "_" if name is None else self._checked(name)
                 return f"{text}: {'|'.join(types)}" if types else text
             case Parts(type_, parts):
                 texts = []
@@ -444,7 +496,7 @@ def _is_hidden(declaration: Declaration) -> bool:
     return declaration.name.startswith("$") or declaration.name == "@"
 
 
-def _strict_parts(node: Block) -> tuple[str, Expression, Expression] | None:
+def _strict_parts(node: Block) -> _Parted:
     """Names, value and body of a ``strict``."""
     match node:
         case Block(
@@ -473,7 +525,7 @@ def _strict_parts(node: Block) -> tuple[str, Expression, Expression] | None:
             return None
 
 
-def _apart(node: Block) -> tuple[str, Expression, Expression] | None:
+def _apart(node: Block) -> _Parted:
     """Names, value and body of a ``let`` that takes a tuple apart."""
     first = node.declaration
     if not (isinstance(first, Let) and first.name.startswith("$t0")):
@@ -496,7 +548,7 @@ def _is_part(let: Let, whole: str, place: int) -> bool:
 
 def _taken_apart(whole: Let, names: list[str]) -> str:
     if len(names) < 2:
-        raise DecompileError(f"not all parts of the tuple {whole.name} have names")
+        raise _NoSource(f"not all parts of the tuple {whole.name} have names")
     return f"({', '.join(_checked(name) for name in names)})"
 
 
@@ -504,7 +556,7 @@ def _checked(name: str) -> str:
     """A name, if a source can write it."""
     found = NAME.fullmatch(name)
     if found is None or name in KEYWORDS_SINCE_V8:
-        raise DecompileError(f"no source can name {name!r}")
+        raise _NoSource(f"no source can name {name!r}")
     return name
 
 

@@ -49,6 +49,7 @@ from soliton.ride.errors import ScriptFormatError
 from soliton.ride.expressions import DApp
 from soliton.ride.meta import ArgumentType, argument_types, read_meta
 from soliton.ride.script import parse_script
+from soliton.ride.tree_text import tree_text
 
 _TAG: Final = "addresses"
 _PAGE: Final = 1_000
@@ -186,8 +187,7 @@ def script_info(request: Request) -> ScriptInfo:
     return ScriptInfo(
         address=text,
         script=encode_base64(found.script),
-        # The reference prints how its own program holds the script, which means nothing.
-        script_text="",
+        script_text=tree_text(parse_script(found.script)),
         version=chain.scripts.inspect(found.script).version,
         complexity=max((found.verifier_complexity, *callables.values())),
         verifier_complexity=found.verifier_complexity,

@@ -173,11 +173,10 @@ async def estimate(request: Request) -> Members:
     node, text = node_of(request), request.body_text()
     work = EstimateText(text, _estimation_rules(node))
     try:
-        numbers = (await request.context.texts.do(work, request.charge)).numbers
+        found = await request.context.texts.do(work, request.charge)
     except RideError as error:
         raise SCRIPT_COMPILER_ERROR.error(message=str(error)) from error
-    # The reference prints how its own program holds the script, which means nothing.
-    return {"script": text, "scriptText": ""} | _costs(node, numbers)
+    return {"script": text, "scriptText": found.tree} | _costs(node, found.numbers)
 
 
 # --- decompiling ----------------------------------------------------------------------------------
@@ -301,7 +300,7 @@ ROUTES: tuple[Route, ...] = (
         summary="What a compiled script costs",
         body=_SCRIPT,
         response=_COSTS_SCHEMA,
-        example={"script": examples.RIDE_SCRIPT, "scriptText": ""} | _COSTS,
+        example={"script": examples.RIDE_SCRIPT, "scriptText": "true"} | _COSTS,
         errors=(SCRIPT_COMPILER_ERROR, SERVER_REQUEST_TIMEOUT),
     ),
     Route(
