@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from soliton.chain.addresses import address_text, from_public_key
 from soliton.chain.orders import Side
 from soliton.cli.main import cli
 from soliton.cli.matcher_config import matcher_settings
 from soliton.matcher.audit import RuleBroken
-from soliton.matcher.errors import MatcherSettingsError
+from soliton.matcher.errors import ExecutionsUnsettled, MatcherSettingsError
 from soliton.matcher.journal.errors import JournalProblem
+from soliton.matcher.orders_db import OrdersDatabase
 from soliton.matcher.settings import MatcherSettings
 from soliton.matcher.stores import open_journal, open_snapshots
 from soliton.matching.commands import CancelOrder, CancelSource, Command, PlaceOrder, encode
@@ -151,3 +153,28 @@ def test_without_its_beginning_a_snapshot_is_needed(begun: Begun) -> None:
 def test_there_is_no_journal(begun: Begun) -> None:
     path, _ = begun
     assert isinstance(call("verify", "--config", path, "--no-chain").exception, JournalProblem)
+
+
+def test_verify_names_every_execution_that_is_not_settled(begun: Begun) -> None:
+    path, settings = begun
+    sell = make_order(ALICE, Side.SELL, 3 * COIN, 200, matcher=settings.account)
+    amounts = (COIN, 2 * COIN)
+    buys = [make_order(BOB, Side.BUY, each, 205, matcher=settings.account) for each in amounts]
+    write(settings, [PlaceOrder(order) for order in (sell, *buys)])
+
+    async def database() -> None:
+        chain_id = settings.network.chain_id
+        owner = address_text(from_public_key(settings.account.public_key, chain_id))
+        kept = OrdersDatabase(settings.directory / "orders", owner, chain_id, 9, durable=False)
+        # As if all that follows from the commands was written, but what they have led to.
+        kept.mark(2)
+        await kept.close()
+
+    asyncio.run(database())
+    result = call("verify", "--config", path)
+    assert isinstance(result.exception, ExecutionsUnsettled)
+    assert str(result.exception).endswith("2 of 2 executions are not settled")
+    lines = [line for line in result.output.splitlines() if line.startswith("not settled")]
+    assert len(lines) == 2
+    assert "offset 1, execution 0: 100000000 of WAVES" in lines[0]
+    assert "offset 2, execution 0: 200000000 of WAVES" in lines[1]

@@ -242,3 +242,11 @@ def test_the_broker_hangs(world: World, broker: Broker) -> None:
             broker.go_on()
         progress(world)
     world.finish("one", f"{ROUNDS} times hung")
+
+
+def test_a_matcher_with_other_settings_stops(world: World, broker: Broker) -> None:
+    world.start_matcher("one", queue(broker, "one"))
+    fees = 'order-fee."-1" { mode = fixed, fixed { asset = WAVES, min-fee = 400000 } }'
+    other = world.start_matcher("two", queue(broker, "two"), wait=False, more=fees)
+    assert other.wait() != 0
+    assert "one leads on this topic with other settings of trading than two has" in other.output

@@ -83,6 +83,7 @@ soliton {{
     snapshots-interval = 1500
     exchange-transaction-broadcast.interval = 1s
     events-queue {queue}
+    {more}
   }}
 }}
 """
@@ -238,9 +239,17 @@ class World:
         return int(call(f"{self.node_url}/assets/balance/{where}").json()["balance"])
 
     def start_matcher(
-        self, name: str, queue: str = "{}", *, wait: bool = True, workers: int = 0
+        self,
+        name: str,
+        queue: str = "{}",
+        *,
+        wait: bool = True,
+        workers: int = 0,
+        more: str = "",
     ) -> Program:
-        """Start a matcher, or start it again, as the first time, after its end."""
+        """Start a matcher, or start it again, as the first time, after its end; ``more`` are
+        further settings.
+        """
         if name not in self._configs:
             path, port = self._directory / f"{name}.conf", free_port()
             text = _CONFIG.format(
@@ -252,6 +261,7 @@ class World:
                 key_hash=api_key_hash_text(API_KEY),
                 queue=queue,
                 workers=workers,
+                more=more,
             )
             path.write_text(text)
             self._configs[name] = path, port

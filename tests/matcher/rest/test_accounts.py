@@ -11,12 +11,14 @@ import pytest
 from soliton import __version__
 from soliton.crypto import base58
 from soliton.crypto.keys import KeyPair
+from soliton.matcher.records import Unsettled
 from soliton.matcher.settings import RestApi
 from tests.matcher.fakes import (
     ALICE,
     BOB,
     CHAIN_ID,
     GOLD,
+    GOLD_WAVES,
     KEY,
     MATCHER,
     NOW,
@@ -166,6 +168,31 @@ async def test_without_configured_keys_nobody_has_one() -> None:
     api = Api(FakeCore(rest_api=RestApi()))
     reply = await api.keyed("GET /matcher/debug/status")
     assert (reply.status, reply.json()["error"]) == (500, 106954769)
+
+
+async def test_the_operator_is_shown_what_is_not_settled() -> None:
+    lost = Unsettled(
+        pair=GOLD_WAVES,
+        amount=5,
+        buy_order_id=bytes(32),
+        sell_order_id=bytes(31) + b"a",
+        transaction_id=None,
+        timestamp=NOW,
+        given_up=True,
+        words="no transaction can be made of it",
+    )
+    core = FakeCore()
+    core.lost = [lost, msgspec.structs.replace(lost, transaction_id=b"t" * 32, given_up=False)]
+    api = Api(core)
+    assert (await api("GET /matcher/debug/unsettled")).status == 403
+    first, second = (await api.keyed("GET /matcher/debug/unsettled")).json()
+    assert (first["status"], first["amount"], first["transactionId"]) == ("GivenUp", 5, None)
+    assert first["message"] == "no transaction can be made of it"
+    assert (second["status"], second["transactionId"]) == ("Waiting", base58.encode(b"t" * 32))
+    assert (second["amountAsset"], second["priceAsset"]) == (base58.encode(GOLD), "WAVES")
+    lines = (await api("GET /metrics")).body.decode().splitlines()
+    for name in ("unsettled", "given_up"):
+        assert f"soliton_matcher_executions_{name} 1" in lines
 
 
 async def test_balances() -> None:
