@@ -138,3 +138,38 @@ def test_summaries_are_whole(words: tuple[str, ...]) -> None:
     assert ended.returncode == 0
     assert "..." not in ended.stdout.replace("[ARGS]...", "")
     assert ended.stdout == run(*words, "--help").stdout
+
+
+def test_a_port_in_use_is_told_with_who_has_it_and_a_way_out(tmp_path: Path) -> None:
+    with started(
+        "run",
+        "--port",
+        0,
+        "--network",
+        "zbs-testnet",
+        until=UP,
+        environment={"HOME": str(tmp_path)},
+    ) as program:
+        port = program.node_url.rpartition(":")[2]
+        for command in ("run", "signer"):
+            ended = run(command, "--port", port, environment={"HOME": str(tmp_path / command)})
+            assert ended.returncode == 1
+            assert ended.stderr.splitlines()[-1] == (
+                f"soliton: cannot listen on 127.0.0.1 port {port}: Address already in use by "
+                f"process {program.process.pid} (soliton run --port 0 --network zbs-testnet)"
+                "; --port 0 takes a free one"
+            )
+
+
+def test_a_default_that_conflicts_is_named(tmp_path: Path) -> None:
+    place = ("--data-dir", tmp_path, "--port", 0)
+    with started("run", "--network", "waves-testnet", *place, until=UP):
+        pass
+    ended = run("run", *place)
+    assert ended.returncode == 1
+    assert ended.stderr == (
+        f"soliton: {tmp_path}/data holds the chain waves-testnet; without --network and --config "
+        "it would be zbs-testnet, the default: give --network waves-testnet, or its --config\n"
+    )
+    with started("run", "--data-dir", tmp_path / "b", "--port", 0, until=UP) as program:
+        assert "no --network and no --config: zbs-testnet" in program.output

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -233,9 +235,65 @@ def test_port_in_use_is_told(chain: Program, which: str) -> None:
     ended = run("devnet", *ports)
     assert ended.returncode == 1
     assert ended.stdout == ""
-    assert f"127.0.0.1 port {taken}" in ended.stderr
-    assert "Address already in use" in ended.stderr
-    assert "Traceback" not in ended.stderr
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith("soliton: cannot listen on 127.0.0.1: Address already in use: ")
+    assert f"{options[which]} {taken} by process {chain.process.pid} (soliton devnet" in line
+    assert line.endswith("take free ones with --port 0 --signer-port 0 --matcher-port 0")
+
+
+def test_all_ports_in_use_are_told_at_once(chain: Program) -> None:
+    ports = re.findall(r"(?:node|signer|matcher) +http://\S+:(\d+)", chain.output)
+    options = ("--port", "--signer-port", "--matcher-port")
+    taken = list(zip(options, ports, strict=True))
+    ended = run("devnet", *(word for each in taken for word in each))
+    assert ended.returncode == 1
+    for option, port in taken:
+        assert f"{option} {port} by process" in ended.stderr
+
+
+def test_what_killed_devnets_left_is_swept(tmp_path: Path) -> None:
+    """And nothing else: not what others use, nor what is not of this making."""
+    place = {"TMPDIR": str(tmp_path)}
+    foreign = tmp_path / "soliton-devnet-notes"
+    foreign.mkdir()
+    (foreign / "todo.txt").write_text("keep")
+    with devnet("--workers", 1, environment=place) as living:
+        with devnet("--workers", 1, environment=place) as program:
+            left = temporary_directory(program)
+            program.kill()
+        assert left.is_dir()
+        before = {each.name for each in tmp_path.iterdir()}
+        with devnet("--workers", 1, environment=place) as program:
+            assert not left.exists()
+            assert temporary_directory(living).is_dir()
+            assert height(living.node_url) == height(program.node_url) == 2
+            now = {each.name for each in tmp_path.iterdir()}
+            assert len([name for name in now if name.startswith("soliton-workers-")]) == 2
+            assert len(before) >= 4
+    assert [each.name for each in tmp_path.iterdir()] == [foreign.name]
+    assert (foreign / "todo.txt").read_text() == "keep"
+
+
+@pytest.mark.parametrize("options", [(), ("--workers", 2)])
+@pytest.mark.parametrize("seconds", [0.4, 0.8, 1.2, 1.6, 2.0])
+def test_ctrl_c_at_the_start_prints_no_traceback(
+    options: tuple[object, ...], seconds: float, tmp_path: Path
+) -> None:
+    """It goes to all processes of the terminal, also to those that have just begun."""
+    ports = ("--port", 0, "--signer-port", 0, "--matcher-port", 0)
+    program = Program(
+        ("devnet", *ports, *options), {"TMPDIR": str(tmp_path)}, start_new_session=True
+    )
+    try:
+        time.sleep(seconds)
+        os.killpg(program.process.pid, signal.SIGINT)
+        program.wait()
+    finally:
+        program.close()
+    # Python itself may still be starting, and has its own way then.
+    if "Traceback" in program.output:
+        assert "soliton/" not in program.output.replace("bin/soliton", ""), program.output
+        assert "multiprocessing" not in program.output, program.output
 
 
 @pytest.mark.parametrize("way", ["Ctrl-C", "SIGTERM", "/node/stop"])

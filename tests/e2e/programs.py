@@ -35,7 +35,13 @@ _SIGNER_URL = re.compile(r"signer (?: *|on )(http://[^ ,\n]+:\d+)")
 class Program:
     """A running ``soliton``; ``output`` has everything that it has printed, in order."""
 
-    def __init__(self, arguments: Sequence[object], environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        arguments: Sequence[object],
+        environment: Mapping[str, str],
+        *,
+        start_new_session: bool = False,
+    ) -> None:
         self.process = subprocess.Popen(
             [str(PROGRAM), *map(str, arguments)],
             stdin=subprocess.DEVNULL,
@@ -43,6 +49,7 @@ class Program:
             stderr=subprocess.STDOUT,
             text=True,
             env={**os.environ, "PYTHONUNBUFFERED": "1", **environment},
+            start_new_session=start_new_session,
         )
         self._lines: list[str] = []
         self._reader = threading.Thread(target=self._read, daemon=True)

@@ -243,9 +243,25 @@ def _settings(
 
     settings = load_settings(config, network, data_dir=data_dir, overrides=overrides)
     use(settings.logging)
+    if config is None and network is None:
+        _tell_default(settings)
     for warning in settings.warnings:
         logging.getLogger("soliton.settings").warning("%s", warning)
     return settings
+
+
+def _tell_default(settings: Settings) -> None:
+    """Nobody has named a network: say which one that is, before its rules surprise."""
+    from soliton.cli.chain_commands import UsageProblem
+    from soliton.storage.directories import stored_network
+
+    name, found = settings.network.name, stored_network(settings.data_directory)
+    if found not in (None, name):
+        raise UsageProblem(
+            f"{settings.data_directory} holds the chain {found}; without --network and --config it "
+            f"would be {name}, the default: give --network {found}, or its --config"
+        )
+    logging.getLogger("soliton.settings").info("no --network and no --config: %s", name)
 
 
 def main() -> None:
@@ -253,5 +269,16 @@ def main() -> None:
     try:
         cli()
     except SolitonError as error:
-        click.echo(f"soliton: {error}", err=True)
+        click.echo(f"soliton: {error}{_way_out(error)}", err=True)
         sys.exit(1)
+
+
+def _way_out(error: SolitonError) -> str:
+    """What to add for a person at a terminal."""
+    from soliton.web.ports import holder
+    from soliton.web.server import PortTaken
+
+    if not isinstance(error, PortTaken):
+        return ""
+    other = holder(error.port)
+    return (f" by {other}" if other else "") + "; --port 0 takes a free one"

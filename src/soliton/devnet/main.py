@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -35,13 +34,17 @@ from soliton.devnet.accounts import (
     describe,
     funded_accounts,
 )
-from soliton.errors import SolitonError
+from soliton.errors import EnvironmentProblem, SolitonError
 from soliton.node.mining import mine_in_rhythm, mine_on_demand
 from soliton.node.node import Node
 from soliton.node.rest_settings import is_local
 from soliton.node.settings import Settings, api_key_hash_text, load_settings
 from soliton.node.wallet import Wallet
 from soliton.parallel.signatures import SignatureChecker
+from soliton.web.ports import holder
+from soliton.web.server import PortTaken, bind
+from soliton.web.temporary import TemporaryPlace
+from soliton.web.workers import wait_until_free
 
 if TYPE_CHECKING:
     from soliton.matcher.run import RunningMatcher
@@ -75,6 +78,7 @@ def run_devnet(
     """Run until Ctrl-C. Without ``data_dir`` the chain is in a temporary directory that is removed
     at the end.
     """
+    _look_at_ports(host, ports, workers)
     with _directory(data_dir) as directory:
         settings = load_settings(
             network="devnet",
@@ -106,6 +110,32 @@ def run_devnet(
             node.close()
 
 
+def _look_at_ports(host: str, ports: Ports, workers: int) -> None:
+    """Raise one error for all ports that are taken, before anything is started."""
+    options = {"--port": ports.node, "--signer-port": ports.signer, "--matcher-port": ports.matcher}
+    taken = []
+    for option, port in options.items():
+        try:
+            # Workers of a devnet that was killed have its port for a moment longer.
+            if workers and port and port == ports.node:
+                wait_until_free(host, port)
+            else:
+                bind(host, port).close()
+        except PortTaken:
+            other = holder(port)
+            taken.append(f"{option} {port}" + (f" by {other}" if other else ""))
+    if taken:
+        free = " ".join(f"{option} 0" for option in options)
+        raise PortsTaken(
+            f"cannot listen on {host}: Address already in use: {', '.join(taken)}; "
+            f"take free ones with {free}"
+        )
+
+
+class PortsTaken(EnvironmentProblem):
+    """Others listen where a devnet was to."""
+
+
 class _MatcherPlan(NamedTuple):
     port: int
     durable: bool
@@ -116,8 +146,11 @@ def _directory(data_dir: Path | None) -> Iterator[Path]:
     if data_dir is not None:
         yield data_dir
         return
-    with tempfile.TemporaryDirectory(prefix="soliton-devnet-") as name:
-        yield Path(name)
+    place = TemporaryPlace("soliton-devnet-")
+    try:
+        yield place.path
+    finally:
+        place.close()
 
 
 async def _serve(node: Node, settings: Settings, plan: _MatcherPlan, rhythm: Rhythm) -> None:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from soliton.chain.networks.sections import Section
+if TYPE_CHECKING:
+    # The log is set up before anything else is imported.
+    from soliton.chain.networks.sections import Section
 
 TEXT: Final = "text"
 FORMATS: Final = (TEXT, "json")

@@ -146,7 +146,10 @@ class _Process:
         try:
             with theirs:
                 end = theirs.fileno()
-                self._process = subprocess.Popen(command, stdin=end, stdout=end)  # noqa: S603
+                # Ctrl-C reaches all of a terminal, maybe before this one can ignore it.
+                self._process = subprocess.Popen(  # noqa: S603
+                    command, stdin=end, stdout=end, start_new_session=True
+                )
         except OSError as error:
             self._socket.close()
             raise ProcessLost(f"{command[0]}: {error}") from error

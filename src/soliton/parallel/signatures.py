@@ -201,6 +201,8 @@ class SignatureChecker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=None,
+                # Ctrl-C reaches all of a terminal, maybe before this one can ignore it.
+                start_new_session=True,
             )
         except OSError as error:
             _log.warning("%s: %s", self._command[0], error)

@@ -8,6 +8,7 @@ uvicorn is imported when the first server starts, so that commands without one s
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -51,6 +52,15 @@ class ServerLimits:
     """How long a client may read nothing of an answer that is too long to be sent in one go."""
     websocket_message_bytes: int = 64 * 1024
     """The longest message that a client may send over a WebSocket."""
+
+
+class PortTaken(EnvironmentProblem):
+    """Somebody else listens there."""
+
+    def __init__(self, host: str, port: int) -> None:
+        super().__init__(f"cannot listen on {host} port {port}: Address already in use")
+        self.host = host
+        self.port = port
 
 
 class RunningService(Protocol):
@@ -181,5 +191,7 @@ def bind(host: str, port: int, *, shares_port: bool = False) -> socket.socket:
         listener.bind((host, port))
     except (OSError, OverflowError) as error:
         listener.close()
+        if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+            raise PortTaken(host, port) from error
         raise EnvironmentProblem(f"cannot listen on {host} port {port}: {error}") from error
     return listener

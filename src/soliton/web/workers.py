@@ -17,11 +17,11 @@ import multiprocessing
 import shutil
 import signal
 import socket
-import tempfile
 import time
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from functools import partial
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -30,6 +30,7 @@ from typing import Final
 from soliton.errors import EnvironmentProblem
 from soliton.web.server import bind
 from soliton.web.tallies import Tallies, join, share
+from soliton.web.temporary import TemporaryPlace
 
 START_SECONDS: Final = 30.0
 """How long a worker may take until it serves."""
@@ -88,11 +89,11 @@ class Workers:
     def __init__(self, host: str, port: int, count: int) -> None:
         """Takes the port (0 for a free one); raises ``EnvironmentProblem``."""
         if port:
-            _wait_until_free(host, port)
+            wait_until_free(host, port)
         # Bound as long as the service lives: a free port stays ours while workers are replaced.
         self._reserved: socket.socket = bind(host, port, shares_port=True)
         # Nobody else may enter it: who can write to the socket is believed.
-        self._directory = tempfile.TemporaryDirectory(prefix="soliton-workers-")
+        self._directory = TemporaryPlace("soliton-workers-")
         self._count = count
         self.host = host
         self.port: int = self._reserved.getsockname()[1]
@@ -102,7 +103,7 @@ class Workers:
         self._tasks: list[asyncio.Task[None]] = []
 
     def _desk(self, lane: int) -> Desk:
-        directory = Path(self._directory.name)
+        directory = self._directory.path
         return Desk(directory, self._count + 1, lane, self.host, self.port)
 
     async def start(
@@ -189,10 +190,10 @@ class Workers:
     def close(self) -> None:
         """Let go of the port and the directory; for the end, when nobody listens there any more."""
         self._reserved.close()
-        self._directory.cleanup()
+        self._directory.close()
 
 
-def _wait_until_free(host: str, port: int) -> None:
+def wait_until_free(host: str, port: int) -> None:
     """Refuse a port that others have, those that share theirs as well: requests would come to one
     or the other. The workers of a service that was killed have theirs for a moment longer.
     """
@@ -233,7 +234,15 @@ def _spawn(program: Program, desk: Desk) -> tuple[BaseProcess, Connection]:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=program, args=(desk, theirs), daemon=True)
-    process.start()
+    # Ctrl-C reaches all processes of a terminal. One that has not come to ``prepare`` yet would end
+    # with a traceback: it inherits that it does not hear of it.
+    # The tracker is started first: that lets the signal through again.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     theirs.close()
     return process, ours
 

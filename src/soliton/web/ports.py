@@ -1,0 +1,66 @@
+"""Who listens on a port: for the operator who finds it taken.
+
+What lives here: asking the operating system, where it tells (Linux, in ``/proc``). What does not:
+listening (``server``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+MAX_COMMAND_CHARS: Final = 80
+MAX_SOCKETS: Final = 100_000
+"""Lines of the kernel's table that are looked at."""
+_PROC: Final = Path("/proc")
+_LISTENS: Final = "0A"
+_FIELDS: Final = 10
+
+
+def holder(port: int) -> str | None:
+    """The process that listens on a port and its command, ``None`` where nobody tells."""
+    sockets = {f"socket:[{number}]" for number in _sockets(port)}
+    if not sockets:
+        return None
+    for process in _PROC.iterdir():
+        if process.name.isdecimal() and not sockets.isdisjoint(_open_files(process)):
+            command = _command(process)
+            return f"process {process.name}" + (f" ({command})" if command else "")
+    return None
+
+
+def _sockets(port: int) -> Iterator[str]:
+    """The numbers of the sockets that listen on a port."""
+    for table in ("tcp", "tcp6"):
+        try:
+            with (_PROC / "net" / table).open(encoding="ascii") as lines:
+                for _, line in zip(range(MAX_SOCKETS), lines, strict=False):
+                    fields = line.split()
+                    if len(fields) < _FIELDS or fields[3] != _LISTENS:
+                        continue
+                    if int(fields[1].rpartition(":")[2], 16) == port:
+                        yield fields[9]
+        except (OSError, ValueError):
+            continue
+
+
+def _open_files(process: Path) -> Iterator[str]:
+    """What the files of a process are; nothing for those of other users."""
+    try:
+        for each in (process / "fd").iterdir():
+            yield str(each.readlink())
+    except OSError:
+        return
+
+
+def _command(process: Path) -> str:
+    try:
+        words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return ""
+    # What was started, and not the interpreter of it.
+    if len(words) > 1 and Path(words[0]).name.startswith("python"):
+        words = words[1:]
+    text = " ".join([Path(words[0]).name, *words[1:]]).strip()
+    return text if len(text) <= MAX_COMMAND_CHARS else f"{text[:MAX_COMMAND_CHARS]}…"
