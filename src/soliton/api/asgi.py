@@ -429,14 +429,16 @@ class Application:
 def _check_declared_body(request: Request, body: Body) -> None:
     kind = body.kind
     content_type = request.content_type()
-    is_form = kind is BodyKind.FORM_OR_JSON and content_type == FORM_URLENCODED
+    is_form = kind is BodyKind.FORM_OR_JSON and content_type in (FORM_URLENCODED, b"")
     if kind is not BodyKind.TEXT and content_type != APPLICATION_JSON and not is_form:
         raise RejectionError("content type")
     if not request.body_read:
         raise _BodyWantedError
     if kind is BodyKind.TEXT:
         return
-    if not request.body:
+    if not content_type and request.body:
+        raise RejectionError("content type")
+    if not request.body and not is_form:
         raise RejectionError("empty body")
     if kind is not BodyKind.JSON and not is_form:
         try:

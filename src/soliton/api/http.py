@@ -251,7 +251,8 @@ class Request:
         """
         if self.method == "GET":
             return self.query.get(name, [])
-        if self.content_type() == FORM_URLENCODED:
+        if self.content_type() in (FORM_URLENCODED, b""):
+            # Without a type there is no body either: a form with nothing in it.
             return parse_query(self.body).get(name, [])
         values = self.json().get(json_name)
         if not isinstance(values, list) or not all(isinstance(value, str) for value in values):

@@ -161,6 +161,9 @@ def _broadcasting(upstream: Upstream, handover: Handover) -> Handler:
             return _passed_on(request, upstream)
         # At once, so that the client is charged for what that takes.
         transaction = broadcasting.claimed_transaction(request.json(), node_of(request))
+        if transaction.version < 1:
+            # It has no form in which it could be handed over.
+            return _passed_on(request, upstream)
         return _hand_over(request, transaction, _checked(transaction), handover)
 
     return broadcast

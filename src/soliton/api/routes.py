@@ -33,6 +33,9 @@ from soliton.errors import InvariantBroken
 MAX_PATH_SEGMENTS = 16
 """No route is half as deep; more is refused before any search."""
 
+WHATEVER = "*"
+"""As the last segment of a route's path: whatever is there, also if it is nothing."""
+
 _MAX_INT = 2**31 - 1
 _MAX_LONG = 2**63 - 1
 _MAX_DIGITS = 19
@@ -270,12 +273,14 @@ Match = tuple[CompiledRoute, tuple[str, ...]]
 
 
 class _Node:
-    __slots__ = ("parameter", "routes", "static")
+    __slots__ = ("below", "parameter", "routes", "static")
 
     def __init__(self) -> None:
         self.static: dict[str, _Node] = {}
         self.parameter: _Node | None = None
         self.routes: list[CompiledRoute] = []
+        self.below: list[CompiledRoute] = []
+        """Those that take whatever else there is in the path."""
 
 
 class Router:
@@ -289,13 +294,16 @@ class Router:
         for route in routes:
             node = self._root
             for segment in route.route.path.split("/")[1:]:
+                if segment == WHATEVER:
+                    break
                 if segment.startswith("{"):
                     if node.parameter is None:
                         node.parameter = _Node()
                     node = node.parameter
                 else:
                     node = node.static.setdefault(segment, _Node())
-            node.routes.append(route)
+            is_open = route.route.path.endswith(f"/{WHATEVER}")
+            (node.below if is_open else node.routes).append(route)
             if "{" not in route.route.path:
                 fixed.append(route.route.path)
         self._fixed: dict[str, list[Match]] = {path: self._search(path) for path in fixed}
@@ -331,3 +339,4 @@ def _walk(
         _walk(child, segments, index + 1, taken, found)
     if node.parameter is not None and segment:
         _walk(node.parameter, segments, index + 1, (*taken, segment), found)
+    found.extend((route, taken) for route in node.below)

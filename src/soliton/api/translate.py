@@ -58,7 +58,7 @@ from soliton.chain.errors import (
 from soliton.chain.orders import Order
 from soliton.chain.orders import to_json as order_json
 from soliton.chain.transactions.codec import ProofsError, to_json
-from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.transactions.model import AnyTransaction, TransactionType, WholeForm
 from soliton.chain.transactions.table import registered
 from soliton.errors import InputError, SolitonError
 from soliton.ledger import errors as ledger_errors
@@ -103,10 +103,14 @@ def _wrong_members(kind: ErrorKind) -> Translation:
 
 def _unsupported(error: UnsupportedTransaction) -> ApiError:
     # Types that exist, but cannot be sent (or signed): genesis and payment, for two.
-    sendable = any(kind.type_id == error.type_id and kind.versioned for kind in registered())
+    sendable = any(kind.type_id == error.type_id and _is_sendable(kind) for kind in registered())
     if 0 < error.type_id <= _LAST_TYPE and not sendable:
         return UNSUPPORTED_TRANSACTION_TYPE.error()
     return invalid_request(str(error))
+
+
+def _is_sendable(kind: TransactionType) -> bool:
+    return kind.versioned and not isinstance(kind.protobuf, WholeForm)
 
 
 def _oldest_amount(error: NegativeAmount | NonPositiveAmount) -> ApiError:

@@ -33,6 +33,7 @@ ALIAS_MIN_LENGTH: Final = 4
 ALIAS_MAX_LENGTH: Final = 30
 ALIAS_ALPHABET: Final = frozenset("-.0123456789@_abcdefghijklmnopqrstuvwxyz")
 ALIAS_PREFIX: Final = "alias:"
+MAX_CHAIN_ID: Final = 255
 MAX_ADDRESS_CHARS: Final = 36
 """26 bytes never need more base58 characters than this."""
 
@@ -121,15 +122,18 @@ def parse_address(text: str, chain_id: int) -> Address:
 
     Raises ``AddressError`` for anything that is no address of the chain.
     """
+    return check_address(_decoded(text), chain_id)
+
+
+def _decoded(text: str) -> bytes:
     if len(text) > MAX_ADDRESS_CHARS:
         raise AddressError(
             f"Wrong address string length: max={MAX_ADDRESS_CHARS}, actual: {len(text)}"
         )
     try:
-        data = base58.decode(text, MAX_ADDRESS_CHARS)
+        return base58.decode(text, MAX_ADDRESS_CHARS)
     except Base58Error as error:
         raise AddressError(f"Unable to decode base58: {error}") from error
-    return check_address(data, chain_id)
 
 
 @lru_cache(maxsize=_CACHED_ADDRESSES)
@@ -174,6 +178,22 @@ def parse_recipient(text: str, chain_id: int) -> Recipient:
     if text.startswith(ALIAS_PREFIX):
         return parse_alias(text, chain_id)
     return parse_address(text, chain_id)
+
+
+def parse_claimed_recipient(text: str, chain_id: int) -> Recipient:
+    """The same for what a client says, who may mean another chain: that is for the rules to say."""
+    if text.startswith(ALIAS_PREFIX):
+        parts = text.split(":", 2)
+        known = len(parts) == 3 and len(parts[1]) == 1 and ord(parts[1]) <= MAX_CHAIN_ID
+        return parse_alias(text, ord(parts[1]) if known else chain_id)
+    return _parse_claimed_address(text, chain_id)
+
+
+@lru_cache(maxsize=_CACHED_ADDRESSES)
+def _parse_claimed_address(text: str, chain_id: int) -> Address:
+    data = _decoded(text)
+    other = len(data) == ADDRESS_LENGTH and data[0] == ADDRESS_VERSION
+    return check_address(data, data[1] if other else chain_id)
 
 
 def recipient_text(recipient: Recipient) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from functools import lru_cache
@@ -19,7 +20,7 @@ from typing import Any, Final, TypeGuard, TypeVar
 
 import msgspec
 
-from soliton.chain.addresses import parse_recipient, recipient_text
+from soliton.chain.addresses import parse_claimed_recipient, recipient_text
 from soliton.chain.errors import JsonFieldError, ValueRuleError
 from soliton.chain.layouts import DIGEST_LENGTH
 from soliton.chain.values import MAX_I64, MIN_I64, DataEntry, DataValue
@@ -35,6 +36,7 @@ input.
 KEPT_ASSETS: Final = 4_096
 """Assets come again and again: their texts are remembered."""
 BASE64_PREFIX: Final = "base64:"
+_NO_BASE64: Final = re.compile(r"[^A-Za-z0-9+/=]")
 MAX_JSON_DATA_ENTRIES: Final = 10_000
 """Reading stops here; the rule on entries (100) is checked on what was read."""
 
@@ -100,10 +102,35 @@ def decode_base58(value: object) -> bytes:
 
 def decode_base64(text: str) -> bytes:
     """Base64 with or without the ``base64:`` prefix, or ``JsonFieldError``."""
+    text = text.removeprefix(BASE64_PREFIX)
     try:
-        return base64.b64decode(text.removeprefix(BASE64_PREFIX), validate=True)
+        return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise JsonFieldError("", f"error.invalid.base64: {error}") from error
+        words = _not_base64(text)
+        if words is None:
+            # The padding may be left out.
+            return base64.b64decode(text + "=" * (-len(text) % 4))
+        raise JsonFieldError("", words) from error
+
+
+def _not_base64(text: str) -> str | None:
+    """Why a text is no base64, in the words of the reference's library; ``None`` if it is some."""
+    if len(text) == 1:
+        return "Input byte[] should at least have 2 bytes for base64 bytes"
+    wrong = _NO_BASE64.search(text)
+    digits, is_padded, padding = text.partition("=")
+    if wrong is not None and (not is_padded or wrong.start() < len(digits)):
+        (byte,) = wrong[0].encode("latin-1", "replace")
+        return f"Illegal base64 character {byte if byte < 128 else byte - 256:x}"
+    rest = len(digits) % 4
+    if is_padded:
+        missing = {2: "=", 3: ""}.get(rest)
+        if missing is None or not padding.startswith(missing):
+            return "Input byte array has wrong 4-byte ending unit"
+        end = len(digits) + 1 + len(missing)
+        if len(text) > end:
+            return f"Input byte array has incorrect ending byte at {end}"
+    return "Last unit does not have enough valid bits" if rest == 1 else None
 
 
 def encode_base64(data: bytes) -> str:
@@ -122,13 +149,17 @@ def _read_boolean(value: object, _chain_id: int) -> bool:
 
 
 def _read_script(value: object, _chain_id: int) -> bytes | None:
-    text = expect_string(value)
-    if not text:
-        return None
+    return _read_some_script(value, _chain_id) if expect_string(value) else None
+
+
+def _read_some_script(value: object, _chain_id: int) -> bytes:
     try:
-        script = decode_base64(text)
+        script = decode_base64(expect_string(value))
     except JsonFieldError as error:
-        raise ValueRuleError(f"ScriptParseError(Unable to decode base64: {text[:80]})") from error
+        if not isinstance(value, str):
+            raise
+        words = f"ScriptParseError(Unable to decode base64: {error.expected})"
+        raise ValueRuleError(words) from error
     if not script:
         raise ValueRuleError("ScriptParseError(Can't parse empty script bytes)")
     return script
@@ -297,7 +328,9 @@ TEXT: Final = JsonKind(
 ASSET: Final = JsonKind(_read_asset, _write_asset)
 ASSET_ID: Final = JsonKind(_read_asset_id, base58.encode)
 SCRIPT: Final = JsonKind(_read_script, _write_script)
+SCRIPT_OF_ISSUE: Final = JsonKind(_read_some_script, _write_script)
+"""The same, but a text of no characters is not that there is none."""
 RECIPIENT: Final = JsonKind(
-    lambda value, chain_id: parse_recipient(expect_string(value), chain_id), recipient_text
+    lambda value, chain_id: parse_claimed_recipient(expect_string(value), chain_id), recipient_text
 )
 DATA_ENTRIES: Final = JsonKind(_read_entries, _write_entries)

@@ -82,10 +82,8 @@ def read_script(data: bytes) -> tuple[int, Expression | DApp]:
     if not data:
         raise ScriptFormatError("Can't parse empty script bytes")
     version, kind, start = _read_header(data)
-    if len(data) < start + CHECKSUM_LENGTH:
-        raise ScriptFormatError(f"Illegal length of script: {len(data)}")
     body = data[:-CHECKSUM_LENGTH]
-    if secure_hash(body)[:CHECKSUM_LENGTH] != data[-CHECKSUM_LENGTH:]:
+    if len(body) < start or secure_hash(body)[:CHECKSUM_LENGTH] != data[-CHECKSUM_LENGTH:]:
         raise ScriptFormatError("Invalid checksum")
     if kind == DAPP:
         if len(data) > MAX_SCRIPT_BYTES:

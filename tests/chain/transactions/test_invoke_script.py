@@ -33,7 +33,7 @@ CASES: list[tuple[dict[str, Any], str]] = [
     ({"proofs": ABSENT}, "JsonFieldErrors obj.proofs: error.path.missing"),
     (
         {"dApp": FOREIGN},
-        "AddressError Data from other network: expected: 84(T), actual: 87(W)",
+        "ValueRuleError Address or alias from other network",
     ),
     ({"call.args": [NUMBER] * 22}, "ok"),
     ({"call.args": [NUMBER] * 23}, "ValueRuleError InvokeScript can't have more than 22 arguments"),

@@ -46,8 +46,8 @@ type        | 128                   | JsonFieldErrors obj.type: error.expected.b
 type        | 99                    | UnsupportedTransaction Bad transaction type (99)
 type        | 1                     | UnsupportedTransaction Bad transaction type (1) and version
 type        | 2                     | UnsupportedTransaction Bad transaction type (2) and version
-version     | 0                     | UnsupportedTransaction Bad transaction type (4) and version
-version     | -1                    | UnsupportedTransaction Bad transaction type (4) and version
+version     | 0                     | ok
+version     | -1                    | ok
 version     | 128                   | JsonFieldErrors obj.version: error.expected.byte
 version     | -                     | ok
 version     | 3                     | ok
@@ -59,7 +59,7 @@ recipient   | None                  | JsonFieldErrors obj.recipient: error.expec
 recipient   | 5                     | JsonFieldErrors obj.recipient: error.expected.jsstring
 recipient   | ""                    | AddressError Wrong addressBytes length
 recipient   | "alias:T:name"        | ok
-recipient   | "alias:W:name"        | AliasError Alias network char
+recipient   | "alias:W:name"        | ValueRuleError Address or alias from other network
 amount      | -                     | JsonFieldErrors obj.amount: error.path.missing
 amount      | "5"                   | JsonFieldErrors obj.amount: error.expected.jsnumber
 amount      | 5.5                   | JsonFieldErrors obj.amount: error.expected.long
@@ -87,7 +87,7 @@ attachment  | "1" * 1025            | JsonFieldErrors obj.attachment: Base58 str
 timestamp   | -                     | ok
 timestamp   | "1"                   | JsonFieldErrors obj.timestamp: error.expected.jsnumber
 senderPublicKey | -                 | ValueRuleError invalid.senderPublicKey
-senderPublicKey | "1"               | PublicKeyError public key of 1 bytes
+senderPublicKey | "1"               | ValueRuleError requirement failed: invalid public key
 senderPublicKey | "0"               | PublicKeyError requirement failed: Wrong char
 senderPublicKey | "1" * 45          | PublicKeyError Base58 string of 45 characters
 senderPublicKey | 5                 | JsonFieldErrors obj.senderPublicKey: error.expected.jsstring
@@ -95,8 +95,8 @@ proofs      | None                  | ok
 proofs      | "11"                  | JsonFieldErrors obj.proofs: invalid.proofs
 proofs      | [5]                   | JsonFieldErrors obj.proofs: expected.string
 proofs      | ["1"] * 8             | ok
-proofs      | ["1"] * 9             | ProofsError Too many proofs (9), only 8 allowed
-proofs      | ["1" * 65]            | ProofsError Too large proof (65), must be max 64 bytes
+proofs      | ["1"] * 9             | JsonFieldErrors obj.proofs: invalid.proofs
+proofs      | ["1" * 65]            | JsonFieldErrors obj.proofs: invalid.proofs
 signature   | ""                    | ok
 signature   | "11"                  | ok
 signature   | "12"                  | ValueRuleError Both proofs and signature are provided
@@ -118,7 +118,7 @@ data        | [E("a", "integer", -(2**63))] | ok
 data        | [E("a", "string", None)]      | JsonFieldErrors obj.data[0]: value is missing or not
 data        | [E("a", "binary", "base64:AA==")] | ok
 data        | [E("a", "binary", "AA==")]    | ok
-data        | [E("a", "binary", "base64:A")] | JsonFieldErrors obj.data[0]: error.invalid.base64
+data        | [E("a", "binary", "base64:A")] | JsonFieldErrors obj.data[0]: Input byte[] should
 data        | [E("a", "number", 1)]         | JsonFieldErrors obj.data[0]: unknown type number
 data        | [E("a", "integer", 1), E("a", "string", "")] | ValueRuleError Duplicate keys found
 data        | [E("k" * 400, "integer", 1)]  | ok

@@ -28,11 +28,11 @@ CASES: list[tuple[dict[str, Any], str]] = [
     ({"recipient": SELF, "amount": MAX}, "AmountOverflow overflow error"),
     (
         {"recipient": FOREIGN},
-        "AddressError Data from other network: expected: 84(T), actual: 87(W)",
+        "ValueRuleError Address or alias from other network",
     ),
     (
         {"recipient": "alias:W:somebody"},
-        "AliasError Alias network char doesn't match current scheme",
+        "ValueRuleError Address or alias from other network",
     ),
 ]
 

@@ -46,7 +46,7 @@ CASES: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"transfers": [{"recipient": FOREIGN, "amount": 1}]},
-        "AddressError Data from other network: expected: 84(T), actual: 87(W)",
+        "ValueRuleError One of chain ids not match: List(87)",
     ),
     (
         {"transfers": [{"recipient": ADDRESS}]},

@@ -27,7 +27,10 @@ CASES: list[tuple[dict[str, Any], str]] = [
         {"script": "base64:"},
         "ValueRuleError ScriptParseError(Can't parse empty script bytes)",
     ),
-    ({"script": "!"}, "ValueRuleError ScriptParseError(Unable to decode base64: !)"),
+    (
+        {"script": "A!=="},
+        "ValueRuleError ScriptParseError(Unable to decode base64: Illegal base64 character 21)",
+    ),
     ({"script": 5}, "JsonFieldErrors obj.script: error.expected.jsstring"),
 ]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from itertools import islice
 from typing import Final
 
@@ -30,6 +31,7 @@ from soliton.api.routes import (
     GET,
     POST,
     TEXT,
+    WHATEVER,
     Body,
     BodyKind,
     Parameter,
@@ -255,7 +257,7 @@ _ENTRY_SCHEMA: Final = {
     },
     "required": ["key", "value"],
 }
-ROUTES: tuple[Route, ...] = (
+_OF_ACCOUNT: Final = (
     Route(
         methods=GET,
         path="/addresses/data/{address}",
@@ -283,6 +285,10 @@ ROUTES: tuple[Route, ...] = (
         example=[examples.DATA_ENTRY],
         errors=(INVALID_ADDRESS, TOO_BIG_SEQUENCE_WITH_LIMIT, DATA_KEYS_NOT_SPECIFIED),
     ),
+)
+
+ROUTES: tuple[Route, ...] = (
+    *_OF_ACCOUNT,
     Route(
         methods=GET,
         path="/addresses/data/{address}/{key}",
@@ -294,6 +300,8 @@ ROUTES: tuple[Route, ...] = (
         example=examples.DATA_ENTRY,
         errors=(INVALID_ADDRESS, DATA_KEY_DOES_NOT_EXIST),
     ),
+    # Only one segment is a key: what else stands behind the address is not looked at.
+    *(replace(each, path=f"{each.path}/{WHATEVER}", documented=False) for each in _OF_ACCOUNT),
     Route(
         methods=GET,
         path="/addresses/scriptInfo/{address}",

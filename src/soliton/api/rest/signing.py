@@ -11,26 +11,37 @@ package.scala`` (``createTransaction``).
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import msgspec
 
-from soliton.api.errors import MISSING_SENDER_PRIVATE_KEY
+from soliton.api.errors import (
+    MISSING_SENDER_PRIVATE_KEY,
+    UNSUPPORTED_TRANSACTION_TYPE,
+    ApiError,
+    invalid_request,
+)
 from soliton.api.http import Request
 from soliton.api.lookup import address_argument, is_oldest, node_of
 from soliton.api.translate import refusal
 from soliton.chain.addresses import parse_address
-from soliton.chain.errors import JsonFieldErrors, UnsupportedTransaction
+from soliton.chain.errors import JsonFieldErrors, UnsupportedTransaction, ValueRuleError
 from soliton.chain.transactions import codec, json_reader
+from soliton.chain.transactions.exchange import TYPE as EXCHANGE
 from soliton.chain.transactions.model import AnyTransaction, TransactionType
 from soliton.chain.transactions.table import type_by_id
 from soliton.crypto import base58
 from soliton.crypto.keys import KeyPair
 from soliton.errors import SolitonError
 from soliton.node.node import Node
+from soliton.ride.errors import ScriptFormatError
+from soliton.ride.script import parse_script
 
 _IGNORED_WHEN_SIGNING: Final = frozenset(("proofs", "signature", "senderPublicKey", "feeAsset"))
-_MAX_VERSION_CHARS: Final = 3
+_BYTE_TEXT: Final = re.compile(r"[-+]?[0-9]{1,9}")
+MIN_BYTE, MAX_BYTE = -128, 127
+MIN_INT, MAX_INT = -(2**31), 2**31 - 1
 FEE_WHEN_PRICING: Final = 1_234_567
 
 JsonObject = dict[str, object]
@@ -51,15 +62,30 @@ class Fee(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 def read_claimed(obj: JsonObject, node: Node) -> AnyTransaction:
     """The transaction that a client says it has signed; raises the chain's typed errors."""
-    if type(obj.get("version")) is str:
-        obj = _with_numeric_version(obj)
+    if is_oldest(node):
+        obj = _with_version_number(obj)
     try:
         transaction = json_reader.read_signed(obj, node.network.chain_id)
     except UnsupportedTransaction as error:
         raise _with_version(error, obj) from error
+    _check_script(transaction)
     if is_oldest(node):
         _check_version(type_by_id(transaction.type_id), transaction.version, node)
     return transaction
+
+
+def _check_script(transaction: AnyTransaction) -> None:
+    """Raise ``ValueRuleError`` for a script that is none.
+
+    The reference reads it together with the rest; the rules would say so only after their own
+    checks.
+    """
+    script = getattr(transaction.payload, "script", None)
+    if isinstance(script, bytes):
+        try:
+            parse_script(script)
+        except ScriptFormatError as error:
+            raise ValueRuleError(f"ScriptParseError({error})") from error
 
 
 def _check_version(kind: TransactionType, version: int, node: Node) -> None:
@@ -90,12 +116,12 @@ def signed_by_wallet(
     """The transaction that a client describes, signed with the sender's key or another one of the
     node's wallet. Raises ``ApiError``.
     """
-    obj = {
-        name: value
-        for name, value in _with_numeric_version(request).items()
-        if name not in _IGNORED_WHEN_SIGNING
-    }
+    obj = {name: value for name, value in request.items() if name not in _IGNORED_WHEN_SIGNING}
     try:
+        obj = _with_version_number(obj)
+        if obj.get("type") == EXCHANGE.type_id:
+            # Of all that can be sent this alone is not for wallets to make.
+            raise _not_for_wallets(node)
         draft = _read_request(obj, node)
         _check_version(draft.kind, draft.version, node)
         if draft.sender is None:
@@ -109,10 +135,17 @@ def signed_by_wallet(
             node.clock() if draft.timestamp is None else draft.timestamp,
         )
         codec.validate(transaction)
+        _check_script(transaction)
     except SolitonError as error:
         raise refusal(error, node.network.family) from error
     signing = keys if signer is None or signer == sender else _keys(node, signer)
     return codec.sign(transaction, signing.private_key)
+
+
+def _not_for_wallets(node: Node) -> ApiError:
+    if is_oldest(node):
+        return invalid_request("UnsupportedTransactionType")
+    return UNSUPPORTED_TRANSACTION_TYPE.error()
 
 
 def _keys(node: Node, address: bytes) -> KeyPair:
@@ -154,7 +187,7 @@ def read_unsigned(node: Node, obj: JsonObject, sender_public_key: object) -> Any
     """The transaction that a client describes, without proofs; raises the chain's typed errors."""
     plain = {
         name: value
-        for name, value in _with_numeric_version(obj).items()
+        for name, value in _with_version_number(obj).items()
         if name not in ("proofs", "signature")
     }
     draft = _read_request(plain, node)
@@ -167,6 +200,7 @@ def read_unsigned(node: Node, obj: JsonObject, sender_public_key: object) -> Any
         draft.timestamp or 0,
     )
     codec.validate(transaction)
+    _check_script(transaction)
     return transaction
 
 
@@ -183,9 +217,19 @@ def _with_version(error: UnsupportedTransaction, obj: JsonObject) -> Unsupported
     return UnsupportedTransaction(error.type_id, version if isinstance(version, int) else 1)
 
 
-def _with_numeric_version(obj: JsonObject) -> JsonObject:
-    """Old clients send the version as a string, which the reference understands."""
+def _with_version_number(obj: JsonObject) -> JsonObject:
+    """The same with its version as a number; raises ``ValueRuleError`` for one that is none.
+
+    Old clients send it as a text. Of a number of up to 32 bits the reference takes the lowest 8.
+    """
     version = obj.get("version")
-    if isinstance(version, str) and version.isdecimal() and len(version) <= _MAX_VERSION_CHARS:
-        return {**obj, "version": int(version)}
-    return obj
+    if version is None:
+        return obj
+    words = "error.expected.jsstring"
+    if isinstance(version, str):
+        words = "Can't parse version"
+        if _BYTE_TEXT.fullmatch(version) and MIN_BYTE <= int(version) <= MAX_BYTE:
+            return {**obj, "version": int(version)}
+    elif type(version) is int and MIN_INT <= version <= MAX_INT:
+        return {**obj, "version": (version - MIN_BYTE) % 256 + MIN_BYTE}
+    raise ValueRuleError(f"Wrong JSON: (,List(JsonValidationError(List({words}),List())))")

@@ -118,7 +118,7 @@ def _written(kind: TransactionType, draft: AnyTransaction) -> bytes:
     form = kind.binary.get(draft.version)
     if form is not None:
         return form.head + form.codec.write(_values(form, draft))
-    if is_protobuf(kind, draft.version):
+    if is_protobuf(kind, draft.version) or is_below_versions(kind, draft.version):
         return protobuf.serialize(_body_message(kind, draft))
     raise UnsupportedTransaction(kind.type_id, draft.version)
 
@@ -146,6 +146,14 @@ def is_protobuf(kind: TransactionType, version: int) -> bool:
     mainnet.
     """
     return kind.protobuf_since is not None and kind.protobuf_since <= version <= MAX_VERSION
+
+
+def is_below_versions(kind: TransactionType, version: int) -> bool:
+    """Whether this is no version, of a type that can be written as if it were one of protobuf.
+
+    Clients may ask for it, and are told by the rules that there is none.
+    """
+    return kind.protobuf_since is not None and version < 1
 
 
 def _make_id(kind: TransactionType, version: int, body: bytes, proofs: tuple[bytes, ...]) -> bytes:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from soliton.chain.errors import InvalidDecimals, NonPositiveAmount, ValueRuleError
-from soliton.chain.json_kinds import BOOLEAN, BYTE, LONG, SCRIPT, TEXT
+from soliton.chain.json_kinds import BOOLEAN, BYTE, LONG, SCRIPT_OF_ISSUE, TEXT
 from soliton.chain.layouts import BOOL, BYTES16, I64, OPTIONAL_SCRIPT, PUBLIC_KEY, U8, Field
 from soliton.chain.proto import transaction_pb2
 from soliton.chain.transactions.checks import check_asset_script, check_asset_texts, check_fee
@@ -115,7 +115,7 @@ TYPE = TransactionType(
         JsonField("reissuable", "reissuable", BOOLEAN),
         JsonField("decimals", "decimals", BYTE),
         JsonField("description", "description", TEXT),
-        JsonField("script", "script", SCRIPT, default=None, since=2),
+        JsonField("script", "script", SCRIPT_OF_ISSUE, default=None, since=2),
     ),
     validate=_validate,
     protobuf_since=3,

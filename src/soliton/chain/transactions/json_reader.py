@@ -102,7 +102,9 @@ def _read_request(obj: JsonObject, chain_id: int, *, signed: bool) -> Request:
     form = kind.request
     version = reader.take("version", _byte, form.default_version if signed else 1)
     reader.finish()
-    if not kind.versioned or not (version in kind.binary or codec.is_protobuf(kind, version)):
+    known = version in kind.binary or codec.is_protobuf(kind, version)
+    # What a client has signed is for the rules to judge; they know no version below 1.
+    if not kind.versioned or not (known or (signed and codec.is_below_versions(kind, version))):
         raise UnsupportedTransaction(type_id, version)
     if signed:
         reader.require(form.required)
@@ -140,13 +142,13 @@ def to_transaction(
 
 @lru_cache(maxsize=4_096)
 def parse_public_key(text: str) -> bytes:
-    """A public key in base58; raises ``PublicKeyError``."""
+    """A public key in base58; raises ``PublicKeyError``, or ``ValueRuleError`` for its length."""
     try:
         key = base58.decode(text, _MAX_PUBLIC_KEY_CHARS)
     except Base58Error as error:
         raise PublicKeyError(str(error)) from error
     if len(key) != PUBLIC_KEY_LENGTH:
-        raise PublicKeyError(f"public key of {len(key)} bytes")
+        raise ValueRuleError(f"requirement failed: invalid public key length: {len(key)}")
     return key
 
 
@@ -233,7 +235,11 @@ def _proof_list(value: object, _chain_id: int) -> tuple[bytes, ...]:
         if not isinstance(item, str):
             raise JsonFieldError("", "expected.string")
         proofs.append(decode_base58(item))
-    codec.check_proofs(tuple(proofs))
+    try:
+        codec.check_proofs(tuple(proofs))
+    except codec.ProofsError as error:
+        # The reference makes its proofs while it reads them.
+        raise JsonFieldError("", "invalid.proofs") from error
     return tuple(proofs)
 
 
