@@ -17,6 +17,8 @@ from soliton.chain.orders import Order, Side
 from soliton.matcher.errors import RecoveryFailed
 from soliton.matcher.journal import Journal
 from soliton.matcher.journal.errors import JournalUnavailable
+from soliton.matcher.journal.snapshots import SnapshotStore
+from soliton.matcher.recovery import identity_of
 from soliton.matcher.service import Matcher
 from soliton.matching import errors
 from soliton.matching.engine import Engine
@@ -316,3 +318,18 @@ async def _recovered(data: Path, noted: set[bytes]) -> tuple[object, ...]:
 
 async def _keep_all(offset: int) -> None:
     del offset
+
+
+async def test_a_snapshot_that_holds_no_books_does_not_stop_a_start(tmp_path: Path) -> None:
+    """Its checksum is right, but what is in it is not understood: the journal has it all."""
+    node, settings = funded_node(), settings_in(tmp_path)
+    async with running(settings, node) as matcher:
+        await place_all(matcher, random_orders(3, 20))
+        before = state_of(matcher)
+        offset = matcher.engine.last_offset
+    for path in (tmp_path / "snapshots").iterdir():
+        path.unlink()
+    store = SnapshotStore(tmp_path / "snapshots", identity_of(settings))
+    store.save(offset, [b"of another version"])
+    async with running(settings, node) as matcher:
+        assert state_of(matcher) == before

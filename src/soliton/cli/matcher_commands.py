@@ -13,8 +13,9 @@ import hashlib
 import os
 import secrets
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -39,6 +40,9 @@ from soliton.matching.engine import Engine
 from soliton.matching.pairs import asset_text
 from soliton.matching.rules import MatchingSettings
 from soliton.node.settings import api_key_hash_text
+
+if TYPE_CHECKING:
+    from soliton.matcher.settlement_audit import Fault, SettlementAudit
 
 SEED_BYTES: Final = 32
 API_KEY_BYTES: Final = 24
@@ -196,15 +200,15 @@ async def _verify(settings: MatcherSettings, *, chain: bool, signatures: bool) -
         click.echo(f"transactions   {found.confirmed} on the chain, {found.waiting} in the pool")
     click.echo(f"books          {books_hash(engine)}")
     if settlement is not None and settlement.faults:
-        for fault in settlement.faults:
-            click.echo(
-                f"not settled    offset {fault.offset}, execution {fault.index}: {fault.amount} of "
-                f"{asset_text(fault.pair.amount_asset)} in {fault.pair.key}: {fault.why}"
-            )
+        _show_unsettled(settlement.faults)
         raise ExecutionsUnsettled(
             f"priority and conservation hold, but {len(settlement.faults)} of "
             f"{counts.executions} executions are not settled"
         )
+    _show_verdict(settlement)
+
+
+def _show_verdict(settlement: SettlementAudit | None) -> None:
     if settlement is None:
         click.echo("priority and conservation hold")
     elif not settlement.counts.unknown:
@@ -213,6 +217,14 @@ async def _verify(settings: MatcherSettings, *, chain: bool, signatures: bool) -
         click.echo(
             f"priority and conservation hold; the orders database does not know the last "
             f"{settlement.counts.unknown} executions yet: start the matcher, then verify again"
+        )
+
+
+def _show_unsettled(faults: Sequence[Fault]) -> None:
+    for fault in faults:
+        click.echo(
+            f"not settled    offset {fault.offset}, execution {fault.index}: {fault.amount} of "
+            f"{asset_text(fault.pair.amount_asset)} in {fault.pair.key}: {fault.why}"
         )
 
 

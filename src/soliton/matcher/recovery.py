@@ -16,6 +16,7 @@ from soliton.matcher.journal.snapshots import SnapshotStore
 from soliton.matcher.orders_db import OrdersDatabase
 from soliton.matcher.settings import MatcherSettings
 from soliton.matching.engine import Engine
+from soliton.matching.snapshots import SnapshotError
 
 _log = logging.getLogger(__name__)
 
@@ -39,8 +40,13 @@ def recover_engine(
     for snapshot in snapshots.all():
         offsets.append(snapshot.offset)
         if not restored and snapshot.offset <= database.offset:
-            engine.restore(snapshot.body)
-            restored = True
+            try:
+                engine.restore(snapshot.body)
+            except SnapshotError as error:
+                # Its file is whole, so it is of no use to anybody: the journal may reach further.
+                _log.error("the books as of offset %d are no use: %s", snapshot.offset, error)
+            else:
+                restored = True
     if not restored:
         if journal.first_offset > 0:
             raise RecoveryFailed(
