@@ -11,7 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from soliton.api.errors import ApiError
-from soliton.api.json_reader import MAX_JSON_DEPTH, ObjectReader, parse_json, parse_object
+from soliton.api.json_reader import (
+    MAX_JSON_DEPTH,
+    MAX_JSON_PARTS,
+    ObjectReader,
+    parse_json,
+    parse_object,
+)
 from tests.growth import MAX_GROWTH, growth
 
 HOSTILE = [
@@ -93,6 +99,17 @@ MEGABYTE = {
     "objects": lambda n: "[" + "{}," * (n // 3) + "{}]",
     "brackets": lambda n: "[" * n,
 }
+
+
+def test_parts_are_counted_before_they_are_made() -> None:
+    for text in (b"[%s]" % b",".join([b"{}"] * MAX_JSON_PARTS), b"[" * MAX_JSON_PARTS + b"{"):
+        with pytest.raises(ApiError) as caught:
+            parse_json(text)
+        assert f"more than {MAX_JSON_PARTS}" in str(caught.value.body()["cause"])
+    assert parse_json(b"[%s]" % b",".join([b"{}"] * (MAX_JSON_PARTS - 1)))
+    # In texts they are no parts.
+    source = "{[:" * MAX_JSON_PARTS
+    assert parse_json(json.dumps({"script": source}).encode()) == {"script": source}
 
 
 @pytest.mark.parametrize("name", MEGABYTE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import re
 import time
 
@@ -11,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from soliton.api.key_patterns import (
+    MAX_CACHED_CHARACTERS,
     MAX_PATTERN_CHARS,
+    MAX_STATES,
     KeyPattern,
     PatternError,
 )
@@ -72,3 +75,23 @@ def test_hostile_patterns_take_no_time(pattern: str) -> None:
     start = time.perf_counter()
     assert not compiled.matches("a" * 400)
     assert time.perf_counter() - start < 0.5
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "[ab]*a[ab]{450}",
+        ".*a.{0,200}c",
+        "(a*b*)*(a*b*)*c",
+        f"[{'b' * 400}a]*[{'b' * 200}a]{{1,240}}c",
+    ],
+)
+def test_keys_that_lead_to_ever_new_states_take_a_bounded_place(pattern: str) -> None:
+    """What is kept of each was a state of its own, of hundreds of others."""
+    compiled, chance = KeyPattern(pattern), random.Random(1)
+    found = [compiled.matches("".join(chance.choices("ab", k=400))) for _ in range(50)]
+    assert len(found) == 50
+    assert len(compiled._next) <= (MAX_STATES + 7) // 8 * 256
+    for character in map(chr, range(0x4E00, 0x4E00 + 3 * MAX_CACHED_CHARACTERS)):
+        compiled.matches(character)
+    assert len(compiled._taking) <= MAX_CACHED_CHARACTERS

@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlencode
 import msgspec
 
 from soliton.api.context import ApiContext
-from soliton.api.errors import RejectionError
+from soliton.api.errors import TOO_BIG_SEQUENCE_WITH_LIMIT, RejectionError
 from soliton.api.fair_limits import FairLimits
 from soliton.api.json_reader import ObjectReader, parse_object, wrong_texts
 from soliton.errors import InvariantBroken
@@ -27,6 +27,8 @@ TEXT_PLAIN = b"text/plain; charset=UTF-8"
 APPLICATION_JSON = b"application/json"
 FORM_URLENCODED = b"application/x-www-form-urlencoded"
 
+MAX_FIELDS = 5_000
+"""Of a query or form: five times as many as any list may have by default."""
 _UTF_16 = "utf-16"
 _CODECS = {
     b"utf-8": "utf-8",
@@ -269,8 +271,11 @@ def header_text(value: bytes) -> str:
 
 
 def parse_query(query: bytes) -> dict[str, list[str]]:
-    """The pairs of a query or form; a malformed escape rejects the request."""
+    """The pairs of a query or form; a malformed escape rejects the request, and more than there may
+    be are error 10.
+    """
     values: dict[str, list[str]] = {}
+    fields = 0
     if not query:
         return values
     try:
@@ -279,6 +284,9 @@ def parse_query(query: bytes) -> dict[str, list[str]]:
         for pair in text.split("&"):
             if not pair:
                 continue
+            fields += 1
+            if fields > MAX_FIELDS:
+                raise TOO_BIG_SEQUENCE_WITH_LIMIT.error(limit=MAX_FIELDS)
             name, _, value = pair.partition("=")
             if escaped:
                 name, value = _unescape(name), _unescape(value)

@@ -24,6 +24,9 @@ from soliton.api.errors import WRONG_JSON, WRONG_JSON_DATA, ApiError
 MAX_JSON_DEPTH = 128
 """Levels of nesting: far above any transaction, far below the interpreter's own stack."""
 
+MAX_JSON_PARTS = 50_000
+"""Objects, arrays and members of a text: a block's worth, and the most that is read in a moment."""
+
 _MAX_LONG_DIGITS = 19
 _LONG = 2**63
 _INT = 2**31
@@ -60,6 +63,9 @@ def parse_json(data: bytes) -> object:
     Numbers with a point or an exponent come as ``Decimal``, so that no digit is lost. An object
     with a member twice is refused: two readers of such a text may see two different payments.
     """
+    parts = data.count(b"{") + data.count(b"[") + data.count(b":")
+    if parts > MAX_JSON_PARTS and _parts_outside_texts(data) > MAX_JSON_PARTS:
+        raise wrong_json(f"JSON has more than {MAX_JSON_PARTS} objects, arrays and members")
     try:
         value: object = _decode(data)
     except UnicodeDecodeError as error:
@@ -70,7 +76,7 @@ def parse_json(data: bytes) -> object:
         raise wrong_json(_too_deep()) from error
     members = _count_members(value, 0)
     # Each member has a colon: only texts with more of them need a closer look.
-    if data.count(b":") > members and _colons_outside_texts(data) > members:
+    if data.count(b":") > members and _outside_texts(data).count(b":") > members:
         raise wrong_json(_said_twice(data))
     return value
 
@@ -107,14 +113,19 @@ def _count_members(value: object, depth: int) -> int:
     return count
 
 
-def _colons_outside_texts(data: bytes) -> int:
-    """How many colons of a valid JSON text are in none of its strings; each of them is a member's.
+def _parts_outside_texts(data: bytes) -> int:
+    outside = _outside_texts(data)
+    return outside.count(b"{") + outside.count(b"[") + outside.count(b":")
+
+
+def _outside_texts(data: bytes) -> bytes:
+    """What of a valid JSON text is in none of its strings. Each colon there is a member's.
 
     What is escaped goes first; then every second part between quotation marks is outside.
     """
     if b"\\" in data:
         data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
-    return b"".join(data.split(b'"')[::2]).count(b":")
+    return b"".join(data.split(b'"')[::2])
 
 
 def _said_twice(data: bytes) -> str:

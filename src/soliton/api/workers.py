@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -36,8 +35,6 @@ PLACES: Final = 32
 """Pieces of work that run or wait; more are refused."""
 SECONDS: Final = 10.0
 """How long one may wait and run."""
-SWITCH_SECONDS: Final = 0.001
-"""A thread that works holds the interpreter for so long while others want it."""
 BUSY_SECONDS: Final = 1
 """After so long there may be a place."""
 STACK_BYTES: Final = 16 * 1024 * 1024
@@ -217,9 +214,6 @@ class Workers:
             return
         finally:
             threading.stack_size(before)
-        if not self._started:
-            # Whoever serves gets the interpreter back five times as soon as Python would give it.
-            sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_SECONDS))
         self._started += 1
 
     def _serve(self) -> None:
