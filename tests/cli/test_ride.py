@@ -88,3 +88,17 @@ def test_what_cannot_be_evaluated(expression: str) -> None:
 
 def test_no_script() -> None:
     assert isinstance(run("decompile", "no base64!").exception, SolitonError)
+
+
+@pytest.mark.parametrize("command", ["compile", "estimate", "format"])
+def test_errors_begin_with_file_line_and_column(tmp_path: Path, command: str) -> None:
+    path = tmp_path / "wrong.ride"
+    path.write_text("{-# STDLIB_VERSION 6 #-}\nlet a = 1\na == 'one'\n")
+    problem = str(run(command, str(path)).exception)
+    assert problem.startswith(f"{path}:3:6: expected an expression, found")
+    assert "double quotes" in problem
+    path.write_text("{-# STDLIB_VERSION 99 #-}\ntrue\n")
+    assert str(run(command, str(path)).exception).startswith(f"{path}:")
+    if command == "format":
+        broken = run(command, "-", input_text="let a = (")
+        assert str(broken.exception).startswith("<stdin>:1:")

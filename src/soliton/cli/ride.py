@@ -9,6 +9,8 @@ from __future__ import annotations
 import base64
 import binascii
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -45,13 +47,14 @@ def compile_command(source: Path, compact: bool, remove_unused: bool, any_comple
     from soliton.ride.compiler import compile_source
 
     text = _text(source)
-    compiled = compile_source(
-        text,
-        libraries=_libraries(source, text),
-        compact=compact,
-        remove_unused=remove_unused,
-        check_complexity=not any_complexity,
-    )
+    with _telling_where(source):
+        compiled = compile_source(
+            text,
+            libraries=_libraries(source, text),
+            compact=compact,
+            remove_unused=remove_unused,
+            check_complexity=not any_complexity,
+        )
     click.echo("base64:" + base64.b64encode(compiled.script.source).decode())
 
 
@@ -73,7 +76,8 @@ def estimate_command(source: Path, declarations: bool) -> None:
     from soliton.ride.compiler import compile_source
 
     text = _text(source)
-    compiled = compile_source(text, libraries=_libraries(source, text))
+    with _telling_where(source):
+        compiled = compile_source(text, libraries=_libraries(source, text))
     numbers, parts = compiled.estimate, compiled.parts
     assert numbers is not None
     if declarations and parts is not None:
@@ -158,7 +162,8 @@ def format_command(
     for source in sources:
         is_input = str(source) == "-"
         text = sys.stdin.read() if is_input else _text(source)
-        formatted = format_source(text)
+        with _telling_where("<stdin>" if is_input else source):
+            formatted = format_source(text)
         if check:
             if formatted != text:
                 click.echo(source)
@@ -180,6 +185,19 @@ def _text(path: Path) -> str:
         return path.read_bytes().decode("utf-8")
     except (OSError, UnicodeError) as error:
         raise InputError(f"cannot read {path}: {error}") from error
+
+
+@contextmanager
+def _telling_where(source: Path | str) -> Iterator[None]:
+    """Errors of a source begin with FILE:LINE:COL, which editors and terminals know."""
+    from soliton.ride.compiler import CompileError
+
+    try:
+        yield
+    except CompileError as error:
+        place = f"{source}:{error.line}:{error.column}" if error.line else f"{source}"
+        advice = f" ({error.advice})" if error.advice else ""
+        raise InputError(f"{place}: {error.problem}{advice}") from error
 
 
 def _replace(path: Path, text: str) -> None:

@@ -17,6 +17,11 @@ let a = 1; b == a                    | 3:12 | nothing is called 'b'           |
 let amount = 1; amuont == 1          | 3:17 | nothing is called 'amuont'      | did you mean amount?
 sise("a") == 1                       | 3:1  | no function sise(String)        | did you mean size?
 "abc                                 | 3:1  | the text has no end             | close it with "
+'abc' == "abc"                       | 3:1  | expected an expression, found   | double quotes
+size('abc') == 3                     | 3:6  | found "'abc'                    | double quotes
+"abc" == 'abc'                       | 3:10 | found "'abc'                    | double quotes
+match 1 { case 'a' => true }         | 3:16 | found "'a'                      | double quotes
+let a = "b"; a 'c'                   | 3:16 | found "'c'                      | double quotes
 "\\q" == ""                          | 3:1  | unknown escape                  | known are
 base58'0' == base58''                | 3:1  | this is no base 58              |
 9223372036854775808 == 1             | 3:1  | does not fit into 64 bits       | BigInt

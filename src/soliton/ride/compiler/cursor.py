@@ -18,6 +18,7 @@ script can hold. The trees of a megabyte of them took hundreds of megabytes.
 MAX_NESTING: Final = 100
 """Brackets, branches and blocks inside of each other; each takes a few frames of the stack."""
 
+QUOTES: Final = 'texts stand in double quotes: "text"'
 HIDDEN: Final = (
     "a comment hides this from the reference's compiler",
     "put the comment in front of what this belongs to",
@@ -161,5 +162,7 @@ class Cursor:
             return self._error(*HIDDEN)
         if self._place >= self._size:
             return self._error(f"{expected}, found the end of the source", advice)
-        line = self._text[self._place :].split("\n", 1)[0].strip()
+        if self._next_is("'"):
+            advice = advice or QUOTES
+        line = self._text[self._place : self._place + 100].split("\n", 1)[0].strip()
         return self._error(f"{expected}, found {line[:20]!r}", advice)
