@@ -36,6 +36,9 @@ _BALANCES: Final = frozenset((WAVES, ASSET_BALANCES))
 
 Stored = Any
 """A key or a value of the state: its table knows of which type."""
+_EMPTY: Final[list[Stored]] = []
+_NOTHING: Final[dict[int, Stored]] = {}
+"""What most entries have of most things: whoever puts something in takes a container of its own."""
 Name = tuple[Table[Stored, Stored], Stored]
 """A table, and a key in it."""
 
@@ -88,9 +91,15 @@ class Entry:
         self.table = table
         self.key = key
         self.base = base
-        self.places: list[int] = []
+        self.places: list[Stored] = _EMPTY
         # Those who have read it after changes at which nobody has looked yet.
-        self._late: list[int] = []
+        self._late: list[Stored] = _EMPTY
+
+    def _come_late(self, place: int) -> None:
+        if self._late:
+            self._late.append(place)
+        else:
+            self._late = [place]
 
 
 class Value(Entry):
@@ -101,9 +110,9 @@ class Value(Entry):
     def __init__(self, table: Table[Stored, Stored], key: Stored, base: Stored) -> None:
         super().__init__(table, key, base)
         self.readers: dict[int, Stored] = {}
-        self._values: list[Stored] = []
+        self._values: list[Stored] = _EMPTY
         # What those that have changed since the last look wrote then.
-        self._before: dict[int, Stored] = {}
+        self._before: dict[int, Stored] = _NOTHING
 
     def before(self, place: int) -> Stored:
         """What a transaction at this place reads."""
@@ -116,6 +125,8 @@ class Value(Entry):
 
     def write(self, place: int, _seen: Stored, value: Stored, *, last: bool) -> None:
         """Note what a transaction writes; nobody is behind the ``last``."""
+        if not self.places:
+            self.places, self._values = [], []
         index = bisect_left(self.places, place)
         self.places.insert(index, place)
         self._values.insert(index, value)
@@ -136,6 +147,8 @@ class Value(Entry):
         self._note(CHAIN, old, value)
 
     def _note(self, place: int, old: Stored, new: Stored) -> None:
+        if not self._before:
+            self._before = {}
         first = self._before.setdefault(place, old)
         if first is new or first == new:
             del self._before[place]
@@ -144,7 +157,7 @@ class Value(Entry):
         """Note what a transaction has read."""
         self.readers[place] = seen
         if self._before:
-            self._late.append(place)
+            self._come_late(place)
 
     def is_unused(self) -> bool:
         """Whether nobody reads or writes it."""
@@ -156,8 +169,7 @@ class Value(Entry):
         if self._before:
             first = min(self._before)
             places |= dict.fromkeys(place for place in self.readers if place > first)
-        self._before.clear()
-        self._late.clear()
+        self._before, self._late = _NOTHING, _EMPTY
         return [place for place in places if self._differs(self.readers[place], self.before(place))]
 
     @staticmethod
@@ -173,11 +185,11 @@ class Balance(Entry):
     def __init__(self, table: Table[Stored, Stored], key: Stored, base: int) -> None:
         super().__init__(table, key, base)
         self.at_least: dict[int, int] = {}
-        self.exactly: dict[int, int] = {}
+        self.exactly: dict[int, int] = _NOTHING
         self.total = 0
-        self._steps: list[int] = []
+        self._steps: list[int] = _EMPTY
         # By how much it has changed at which places since the last look.
-        self._shifts: dict[int, int] = {}
+        self._shifts: dict[int, int] = _NOTHING
 
     def before(self, place: int) -> int:
         """What a transaction at this place reads."""
@@ -195,6 +207,8 @@ class Balance(Entry):
     def write(self, place: int, seen: int, value: int, *, last: bool) -> None:
         """Note what a transaction that has seen a balance leaves."""
         step = value - seen
+        if not self.places:
+            self.places, self._steps = [], []
         index = bisect_left(self.places, place)
         self.places.insert(index, place)
         self._steps.insert(index, step)
@@ -219,13 +233,17 @@ class Balance(Entry):
         self.base = value
 
     def _note(self, place: int, step: int) -> None:
+        if not self._shifts:
+            self._shifts = {}
         self._shifts[place] = self._shifts.get(place, 0) + step
 
     def read(self, place: int, seen: int, *, exactly: bool) -> None:
         """Note what a transaction has read, and whether it was for the very amount."""
+        if exactly and not self.exactly:
+            self.exactly = {}
         (self.exactly if exactly else self.at_least)[place] = seen
         if self._shifts:
-            self._late.append(place)
+            self._come_late(place)
 
     def is_unused(self) -> bool:
         """Whether nobody reads or writes it."""
@@ -237,8 +255,7 @@ class Balance(Entry):
         """
         shifts = sorted(item for item in self._shifts.items() if item[1])
         late = [place for place in self._late if self._is_misled(place, self.before(place))]
-        self._shifts.clear()
-        self._late.clear()
+        self._shifts, self._late = _NOTHING, _EMPTY
         checks_amounts = bool(self.at_least) and not self._only_grows(shifts)
         if not shifts or not (checks_amounts or self.exactly):
             return late
