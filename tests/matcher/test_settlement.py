@@ -78,6 +78,8 @@ async def setting(tmp_path: Path) -> AsyncIterator[Setting]:
     settings = SettlementSettings(interval_ms=20)
     settlement = Settlement(node, database, settings, WINDOW, MATCHER, books)
     settlement.load()
+    node.height = 10
+    await settlement.follow(NodeUpdate(node._status()))
     tasks = [asyncio.create_task(each) for each in settlement.tasks()]
     yield Setting(node, database, settlement, books)
     for task in tasks:
@@ -302,6 +304,25 @@ async def test_what_is_found_on_the_chain_is_told(setting: Setting) -> None:
     await asyncio.wait_for(setting.settlement.found.wait(), 5)
     assert setting.settlement.take_found() == ((first.id, 4),)
     assert not setting.settlement.found.is_set()
+
+
+async def test_what_is_found_above_the_last_block_that_was_told_is_not_relied_on(
+    setting: Setting,
+) -> None:
+    """Such a block may go again, and nobody would tell that: nobody has told that it came."""
+    first = transaction(1)
+    setting.node.mined[first.id] = setting.node.height + 1
+    setting.node.answer = BroadcastAnswer(Broadcast.CONFIRMED, "already in the state")
+    setting.settlement.add(first)
+    await setting.settlement.reconcile()
+    await eventually(lambda: len(setting.node.sent) >= 2)
+    assert setting.settlement.unconfirmed() == [first.id]
+    # It has gone; the next block that is told of is another one.
+    del setting.node.mined[first.id]
+    setting.node.answer = BroadcastAnswer(Broadcast.UNCONFIRMED)
+    await setting.mine()
+    count = len(setting.node.sent)
+    await eventually(lambda: len(setting.node.sent) > count)
 
 
 async def test_when_something_was_missed_the_node_is_asked(setting: Setting) -> None:

@@ -210,24 +210,20 @@ class Settlement:
             heights = await self._node.heights(
                 [*asked, *(each.transaction_id or b"" for each in given_up)]
             )
-            status = await self._node.status()
             if before == self._rollbacks:
                 break
             # What was told may have been rolled back while the answer was on its way.
-        self._height = max(self._height, status.height)
         async for transaction_id in in_turns(asked):
             sent = self._pending.get(transaction_id)
             if sent is None:
                 continue
             height = heights.get(transaction_id, 0)
-            if height and not sent.height:
-                self._note_found(transaction_id, sent, height)
-            elif height and sent.height != height:
-                self._note_height(transaction_id, sent, height)
-            elif not height and sent.height:
+            if not height and sent.height:
                 self._lose(transaction_id, sent)
-            elif not height:
+            elif not sent.height and not self._note_found(transaction_id, sent, height):
                 self._queue(transaction_id, sent)
+            elif sent.height != height and height <= self._height:
+                self._note_height(transaction_id, sent, height)
         for each in given_up:
             if heights.get(each.transaction_id or b"", 0):
                 self._database.forget_unsettled(each)
@@ -299,11 +295,19 @@ class Settlement:
             sent.transaction = None
         self._database.note_seen(transaction_id, PendingRecord(sent.created, height))
 
-    def _note_found(self, transaction_id: bytes, sent: _Sent, height: int) -> None:
-        """It is on the chain, and no update has told or will tell that."""
+    def _note_found(self, transaction_id: bytes, sent: _Sent, height: int) -> bool:
+        """The node said that it is on the chain at a height (0: that it is not): whether that can
+        be relied on.
+
+        Blocks above the last one that was told of may go again without anybody telling that, since
+        nobody has told that they came. What is in them will be told, if they stay.
+        """
+        if not 0 < height <= self._height:
+            return False
         self._note_height(transaction_id, sent, height)
         self._found[transaction_id] = height
         self.found.set()
+        return True
 
     def take_found(self) -> tuple[tuple[bytes, int], ...]:
         """What was found on the chain by asking, with the heights: as ``NodeUpdate.confirmed``."""
@@ -396,9 +400,8 @@ class Settlement:
             heights = await self._node.heights([transaction_id])
         except NodeUnavailable:
             return
-        height = heights.get(transaction_id, 0)
-        if height and not sent.height and before == self._rollbacks:
-            self._note_found(transaction_id, sent, height)
+        if not sent.height and before == self._rollbacks:
+            self._note_found(transaction_id, sent, heights.get(transaction_id, 0))
 
     def _give_up(self, transaction: AnyTransaction, words: str) -> None:
         self._unwatch(transaction.id)
@@ -458,6 +461,7 @@ class Settlement:
         timestamp = self._window.next_time(old.timestamp, final)
         if found is not None:
             new, height = found
+            height = height if height <= self._height else 0
         elif sent.refused:
             self._give_up(old, f"its time is over, and the node said: {sent.words}")
             return
