@@ -70,6 +70,23 @@ def test_init_makes_a_matcher_that_can_be_used(begun: Begun, tmp_path: Path) -> 
     assert matcher_settings(path, None, None).account == settings.account
 
 
+@pytest.mark.parametrize("options", [(), ("--network", "waves-testnet"), ("--data-dir", "x")])
+def test_what_init_has_made_is_found_without_being_named(
+    options: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    missing = call("replay", "--no-chain", *options)
+    assert "seed-in-base-64 is missing" in str(missing.exception)
+    made = call("init", *options)
+    assert made.exit_code == 0
+    assert re.search(
+        r"^start it +soliton matcher run --config \S+matcher\.conf$", made.output, re.MULTILINE
+    )
+    found = call("replay", "--no-chain", *options)
+    assert "there is no journal in" in str(found.exception)
+
+
 @pytest.mark.parametrize(("count", "workers"), [(1, 0), (2, 1), (64, 1)])
 def test_init_knows_the_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, workers: int

@@ -30,6 +30,7 @@ from soliton.crypto import base58
 from soliton.crypto.curve25519 import verify
 from soliton.crypto.keys import key_pair
 from tests.clients.scripts import NEEDS_NODE, by_key, run_script
+from tests.e2e import programs
 
 CHAIN_ID: Final = ord("R")
 RICH: Final = "3M4qwDomRabJKLZxuXhwfqLApQkU592nWxF"
@@ -238,3 +239,10 @@ def test_the_signer(services: dict[str, str]) -> None:
     assert (told["no funds"]["status"], refused["error"], refused["source"]) == (400, 112, "node")
     refused = json.loads(told["too large"]["text"])
     assert (told["too large"]["status"], refused["error"]) == (422, 7003)
+
+
+def test_who_waits_for_confirmations_gets_them_without_further_transactions() -> None:
+    with programs.devnet(heartbeat=0.5) as program:
+        told = run_script("confirmations.js", program.node_url, "3")
+    assert told["confirmations"] >= 3
+    assert told["height"] >= 3 + 3

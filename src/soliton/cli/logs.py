@@ -77,6 +77,13 @@ def _set_up(settings: LogSettings) -> None:
 class _Handler(logging.StreamHandler[Any]):
     """Ours, among those that others may have put beside it."""
 
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write to what is standard error now: where several commands run in one process, each
+        has its own.
+        """
+        self.stream = sys.stderr
+        super().emit(record)
+
 
 def _utc(record: logging.LogRecord) -> str:
     """The record's time: ``2026-11-22T18:55:31.123Z``."""

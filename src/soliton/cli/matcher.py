@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _CONFIG = click.option(
     "--config",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="A HOCON configuration file with a section soliton.matcher or waves.dex.",
+    help="A HOCON file with a section soliton.matcher or waves.dex (default: what init has made).",
 )
 _NETWORK = click.option("--network", help="A preset such as waves-mainnet or devnet.")
 _DATA_DIR = click.option(
@@ -105,7 +105,7 @@ def run_command(
     workers: int | None,
 ) -> None:
     """Run the matcher until a signal ends it."""
-    from soliton.cli.matcher_config import matcher_settings
+    from soliton.cli.matcher_config import made_by_init, matcher_settings
     from soliton.cli.matcher_run import run_matcher
     from soliton.node.settings import load_settings
 
@@ -115,9 +115,10 @@ def run_command(
         "rest-api.workers": workers,
         "node.url": node_url,
     }
-    log = load_settings(config, network).logging
+    chosen = config or made_by_init(network, data_dir)
+    log = load_settings(chosen, network).logging
     use(log)
-    run_matcher(matcher_settings(config, network, data_dir, overrides), log.heartbeat_ms)
+    run_matcher(matcher_settings(chosen, network, data_dir, overrides), log.heartbeat_ms)
 
 
 @matcher.command("verify")
@@ -173,6 +174,7 @@ def replay_command(
 def _settings(
     config: Path | None, network: str | None, data_dir: Path | None, node_url: str | None
 ) -> MatcherSettings:
-    from soliton.cli.matcher_config import matcher_settings
+    from soliton.cli.matcher_config import made_by_init, matcher_settings
 
+    config = config or made_by_init(network, data_dir)
     return matcher_settings(config, network, data_dir, {"node.url": node_url})

@@ -21,7 +21,7 @@ import click
 
 from soliton.chain import networks
 from soliton.chain.addresses import address_text, from_public_key
-from soliton.cli.matcher_config import matcher_settings
+from soliton.cli.matcher_config import INIT_FILE, init_directory, matcher_settings
 from soliton.crypto import base58
 from soliton.crypto.curve25519 import cores
 from soliton.crypto.errors import Base58Error
@@ -82,8 +82,8 @@ soliton {{
 def run_init(network: str, data_dir: Path | None, config: Path | None, node_url: str) -> None:
     """Make the account, the API key and the settings of a new matcher, and print them."""
     chosen = networks.load(network)
-    directory = (data_dir or Path.home() / ".soliton" / chosen.name) / "matcher"
-    path = config or directory / "matcher.conf"
+    directory = init_directory(chosen.name, data_dir)
+    path = config or directory / INIT_FILE
     seed = secrets.token_bytes(SEED_BYTES)
     api_key = base58.encode(secrets.token_bytes(API_KEY_BYTES))
     text = _NEW_FILE.format(
@@ -114,6 +114,7 @@ def run_init(network: str, data_dir: Path | None, config: Path | None, node_url:
     click.echo(f"address     {address_text(from_public_key(public_key, chosen.chain_id))}")
     click.echo(f"public key  {base58.encode(public_key)}")
     click.echo(f"API key     {api_key}   (kept nowhere: write it down)")
+    click.echo(f"start it    soliton matcher run --config {path}")
 
 
 def run_account_file(

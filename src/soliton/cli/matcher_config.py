@@ -24,6 +24,8 @@ from soliton.node.settings_file import ConfigFile, read_file
 
 _PLACES: Final = (("waves", "dex"), ("soliton", "matcher"))
 _OF_THE_EXTENSION: Final = {"grpc", "lp-accounts", "order-script-validation"}
+INIT_NETWORK: Final = "devnet"
+INIT_FILE: Final = "matcher.conf"
 _CHAIN_LETTER: Final = "address-scheme-character"
 
 _log = logging.getLogger(__name__)
@@ -66,6 +68,17 @@ def matcher_settings(
     for warning in _given_away(reading.section, reading.settings):
         _log.warning("%s", warning)
     return reading.settings
+
+
+def made_by_init(network: str | None, data_dir: Path | None) -> Path | None:
+    """The file that ``soliton matcher init`` has made with the same options, if there is one."""
+    path = init_directory(network or INIT_NETWORK, data_dir) / INIT_FILE
+    return path if path.is_file() else None
+
+
+def init_directory(network: str, data_dir: Path | None) -> Path:
+    """Where ``soliton matcher init`` sets a matcher up."""
+    return (data_dir or Path.home() / ".soliton" / network) / "matcher"
 
 
 def has_matcher(file: ConfigFile) -> bool:
