@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from pathlib import Path
 
 from soliton.chain import networks
@@ -29,6 +29,7 @@ from soliton.matcher.node_client import (
     Asset,
     Broadcast,
     BroadcastAnswer,
+    ChainIdentity,
     ChainStatus,
     NodeUpdate,
     ScriptAnswer,
@@ -61,6 +62,10 @@ class GenerousNode:
     def _status(self) -> ChainStatus:
         return ChainStatus(self._height, self._height.to_bytes(32, "big"))
 
+    async def identity(self) -> ChainIdentity:
+        """A chain like the one of the settings."""
+        return ChainIdentity(NETWORK.chain_id, "the first block of the benchmark")
+
     async def status(self) -> ChainStatus:
         """The last block."""
         return self._status()
@@ -92,10 +97,10 @@ class GenerousNode:
         return False
 
     async def run_scripts(
-        self, trial: AnyTransaction, order: Order, assets: Collection[AssetId]
+        self, trials: Iterable[AnyTransaction], order: Order, assets: Collection[AssetId]
     ) -> ScriptAnswer:
         """There are none."""
-        del trial, order, assets
+        del trials, order, assets
         return ScriptAnswer()
 
     async def broadcast(self, transaction: AnyTransaction) -> BroadcastAnswer:
