@@ -1,7 +1,7 @@
 """The disk of a node, its wallet and its signer's node is full at moments of chance: nothing that
 anybody was told is lost, and everything goes on by itself when there is room.
 
-``SOLITON_KILLS`` sets how often it is full in one run; the default keeps the tests short.
+``SOLITON_FAULT_ROUNDS`` sets how often it is full in one run; the default keeps the tests short.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="small disks and limits of other processes"),
 ]
 
-ROUNDS: Final = int(os.environ.get("SOLITON_KILLS", "2"))
+ROUNDS: Final = int(os.environ.get("SOLITON_FAULT_ROUNDS", "2"))
 DISK_BYTES: Final = (64 + 12 * ROUNDS) * 1024 * 1024
 FILL_BYTES: Final = 256 * 1024
 VALUE_BYTES: Final = 4_000
