@@ -193,8 +193,6 @@ GET /created                       | 201 | {"made":true}
 GET /stream/3                      | 200 | [{"amount":0},{"amount":1},{"amount":2}]
 GET /stream/0                      | 200 | []
 GET /broken                        | 400 | {"error":4002,"message":"broken"}
-GET /debug/unknown                 | 403 | {"error":2,"message":"Provided API key is not correct"}
-GET /debug                         | 403 | {"error":2,"message":"Provided API key is not correct"}
 GET /debugger                      | 404 |
 POST /debug/open                   | 200 | {"route":"open"}
 OPTIONS /nowhere                   | 200 | OK
@@ -210,6 +208,20 @@ async def test_table(line: str, status: str, body: str) -> None:
     expected = NOT_FOUND.body.decode() if status == "404" else body
     for answer in (await call(APP, line), await call_at_once(APP, line)):
         assert (answer.status, answer.body.decode()) == (int(status), expected)
+
+
+@pytest.mark.parametrize("line", ["GET /debug/unknown", "GET /debug"])
+async def test_what_is_missing_for_the_key(line: str) -> None:
+    for headers, words in (
+        ({}, "wants the API key in the header X-API-Key"),
+        ({"X-API-Key": "wrong"}, "POST /utils/hash/secure with a key as the body tells its hash"),
+        ({"api_key": "wrong"}, "rest-api.api-key-hash"),
+    ):
+        answer = await call(APP, line, headers=headers)
+        assert (answer.status, answer.content_type) == (403, "application/json")
+        found = answer.json()
+        assert isinstance(found, dict) and words in found.pop("hint")
+        assert found == {"error": 2, "message": "Provided API key is not correct"}
 
 
 JSON = {"Content-Type": "application/json"}

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import time
 import urllib.request
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from soliton.devnet.accounts import RICH_SEED
 from soliton.node.node import Node
 from soliton.node.settings import load_settings
 from soliton.node.wallet import Wallet
+from tests.e2e.programs import Program, eventually
 
 
 async def test_workers_follow_are_replaced_and_end(tmp_path: Path) -> None:
@@ -70,3 +72,20 @@ async def test_workers_follow_are_replaced_and_end(tmp_path: Path) -> None:
     for process_id in {*before, *after}:
         with pytest.raises(ProcessLookupError):
             os.kill(process_id, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [0.0, 0.2, 0.4, 0.7])
+def test_a_node_that_is_killed_at_its_start_leaves_no_traceback(
+    tmp_path: Path, seconds: float
+) -> None:
+    """Its workers find out at different moments of their own start."""
+    ports = ("--port", 0, "--signer-port", 0, "--matcher-port", 0)
+    program = Program(("devnet", "--workers", 2, *ports), {"TMPDIR": str(tmp_path)})
+    try:
+        eventually(lambda: any(tmp_path.glob("soliton-workers-*")), "the workers' directory")
+        time.sleep(seconds)
+        program.kill()
+    finally:
+        program.close()
+    assert "Traceback" not in program.output, program.output

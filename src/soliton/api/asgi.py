@@ -25,7 +25,7 @@ from soliton.api.context import ApiContext
 from soliton.api.errors import API_KEY_NOT_VALID, UNKNOWN, ApiError, RejectionError
 from soliton.api.etags import StateTags, is_known
 from soliton.api.fair_limits import LEAST_COST_SECONDS, SECONDS_PER_BYTE, UNCOUNTED, FairLimits
-from soliton.api.hints import KEY_IS_HASH, about_method, about_request
+from soliton.api.hints import KEY_IS_HASH, NO_KEY, WRONG_KEY, about_method, about_request
 from soliton.api.http import (
     APPLICATION_JSON,
     FORM_URLENCODED,
@@ -420,10 +420,15 @@ class Application:
                 known |= self.context.scopes_of_key(offered)
         if scope in known:
             return
-        error = API_KEY_NOT_VALID.error()
-        if offered and self.context.is_api_key_hash(offered):
-            raise error.with_hint(KEY_IS_HASH)
-        raise error.with_hint(f"this needs a key with the scope {scope}") if known else error
+        raise API_KEY_NOT_VALID.error().with_hint(self._about_key(offered, scope, known))
+
+    def _about_key(self, offered: str, scope: str, known: frozenset[str]) -> str:
+        """What to do about a key that is not enough."""
+        if not offered:
+            return NO_KEY
+        if self.context.is_api_key_hash(offered):
+            return KEY_IS_HASH
+        return f"this needs a key with the scope {scope}" if known else WRONG_KEY
 
 
 def _check_declared_body(request: Request, body: Body) -> None:

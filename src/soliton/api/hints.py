@@ -31,6 +31,11 @@ from soliton.web.types import Headers
 KEY_IS_HASH: Final = (
     "this is the hash of the API key, as it stands in the node's settings: send the key itself"
 )
+NO_KEY: Final = "this wants the API key in the header X-API-Key, and the request has none"
+WRONG_KEY: Final = (
+    "the hash of the key in the header X-API-Key is not the node's setting rest-api.api-key-hash: "
+    "POST /utils/hash/secure with a key as the body tells its hash"
+)
 NO_ASSET: Final = "the chain's own coin has no asset id: ask /addresses/balance/{address}"
 
 _COIN: Final = frozenset((b"", bytes(32)))

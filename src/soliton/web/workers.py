@@ -41,6 +41,8 @@ PORT_SECONDS: Final = 1.5
 PORT_PAUSE_SECONDS: Final = 0.05
 FIRST_PAUSE_SECONDS: Final = 0.1
 LAST_PAUSE_SECONDS: Final = 10.0
+_GONE_SECONDS: Final = 1.0
+"""A process that ends closes one thing after the other."""
 """Before a worker is replaced: twice as long each time, until one lives longer than this."""
 
 _READY: Final = "ready"
@@ -233,7 +235,7 @@ def _say_fault(lane: int, started: asyncio.Future[None], task: asyncio.Task[None
 def _spawn(program: Program, desk: Desk) -> tuple[BaseProcess, Connection]:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=program, args=(desk, theirs), daemon=True)
+    process = context.Process(target=_run, args=(program, desk, theirs), daemon=True)
     # Ctrl-C reaches all processes of a terminal. One that has not come to ``prepare`` yet would end
     # with a traceback: it inherits that it does not hear of it.
     # The tracker is started first: that lets the signal through again.
@@ -281,6 +283,20 @@ def _readable(descriptor: int) -> Coroutine[None, None, None]:
 
 
 # --- the worker's side ----------------------------------------------------------------------------
+
+
+def _run(program: Program, desk: Desk, lifeline: Connection) -> None:
+    """A worker's whole life. Where its service was killed meanwhile, nothing is worth a message."""
+    try:
+        program(desk, lifeline)
+    except Exception:
+        service = multiprocessing.parent_process()
+        if service is None:
+            raise
+        service.join(_GONE_SECONDS)
+        if service.is_alive():
+            raise
+        leave(desk, lifeline)
 
 
 def prepare() -> None:
