@@ -24,7 +24,7 @@ HIDDEN: Final = (
     "put the comment in front of what this belongs to",
 )
 
-_DIRECTIVES: Final = re.compile(r"(?:[ \t\r\n]+|#[^\n]*|\{-#[^#]*#-\})*")
+_DIRECTIVES: Final = re.compile(r"(?:[ \t\r\n]+|#[^\n]*|\{-#[^#]*#-\})*+")
 
 
 class Cursor:

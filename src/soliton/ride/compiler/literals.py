@@ -25,7 +25,7 @@ MAX_ENCODED_CHARS: Final = 12 * 1024
 """Of a literal in base 58 or 64."""
 
 BLANK: Final = re.compile(r"[ \t\r\n]*")
-GAP: Final = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
+GAP: Final = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*+")
 NAME: Final = re.compile(r"_?[A-Za-z](?:[A-Za-z0-9]|_(?!_))*")
 MEMBER: Final = re.compile(r"[A-Za-z_](?:_?[A-Za-z0-9])*")
 NUMBER: Final = re.compile(r"[+-]?[0-9]+(?:_[0-9]+)*")

@@ -73,7 +73,7 @@ from soliton.ride.hash_order import hash_map_order
 MAX_TUPLE_SIZE: Final = 22
 MAX_FOLD_LIMIT: Final = 1000
 
-_COMMENTS: Final = re.compile(r"#[^\n]*(?:[ \t\r\n]*#[^\n]*)*")
+_COMMENTS: Final = re.compile(r"#[^\n]*+(?:[ \t\r\n]*+#[^\n]*+)*+")
 _OPERATOR: Final = re.compile(r"\|\||&&|>=|<=|==|!=|::|:\+|\+\+|[><+\-*/%]")
 _NUMBER_ON_NEW_LINE: Final = re.compile(r"[\n\r]+[ \t]*[+-]?[0-9]")
 _DECLARATION_END: Final = re.compile(r"[ \t\r\n]*;|[ \t\r]*\n")
