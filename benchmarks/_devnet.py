@@ -74,7 +74,7 @@ def running(*options: str) -> Iterator[Devnet]:
     """A devnet on free ports with a temporary directory, stopped afterwards."""
     started = time.perf_counter()
     process = subprocess.Popen(
-        [PROGRAM, "devnet", *FREE_PORTS, *options],
+        [PROGRAM, "devnet", *FREE_PORTS, "--heartbeat", "0", *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
