@@ -48,8 +48,10 @@ def services() -> Iterator[dict[str, str]]:
     """The addresses of a devnet's node and signer, in a process of its own."""
     program = Path(sys.executable).parent / "soliton"
     process = subprocess.Popen(
-        [str(program), "devnet", "--port", "0", "--signer-port", "0", "--matcher-port", "0"]
-        + ["--heartbeat", "0"],
+        [
+            *(str(program), "devnet", "--port", "0", "--signer-port", "0", "--matcher-port", "0"),
+            *("--heartbeat", "0"),
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding="utf-8",
