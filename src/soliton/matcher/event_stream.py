@@ -57,6 +57,7 @@ class EventStream:
         self._mined: dict[int, list[bytes]] = {}
         self._pool: set[bytes] = set()
         self._seen: set[bytes] | None = None
+        self._has_gap = False
         self._synced = asyncio.Event()
 
     async def is_there(self) -> bool:
@@ -98,7 +99,7 @@ class EventStream:
             if status == HTTPStatus.GONE:
                 # What happened between the last event and the next is not told by any.
                 self._last_id, self._mined = "", {}
-                self._gathering.missed()
+                self._has_gap = True
             if status != HTTPStatus.OK:
                 raise NodeUnavailable(f"the node answers {status} to /events")
             self._seen = set()
@@ -171,6 +172,9 @@ class EventStream:
                     gathering.vanished(transaction_id)
                 self._pool, self._seen = self._seen or set(), None
                 gathering.anybody()
+                if self._has_gap:
+                    self._has_gap = False
+                    gathering.missed()
                 self._synced.set()
             case b"closed":
                 raise _Ended(str(data.get("reason", "")))

@@ -218,11 +218,12 @@ class Settlement:
             if sent is None:
                 continue
             height = heights.get(transaction_id, 0)
-            if not height and sent.height:
+            if not sent.height:
+                if not self._note_found(transaction_id, sent, height):
+                    self._queue(transaction_id, sent)
+            elif not 0 < height <= self._height:
                 self._lose(transaction_id, sent)
-            elif not sent.height and not self._note_found(transaction_id, sent, height):
-                self._queue(transaction_id, sent)
-            elif sent.height != height and height <= self._height:
+            elif sent.height != height:
                 self._note_height(transaction_id, sent, height)
         for each in given_up:
             if heights.get(each.transaction_id or b"", 0):
