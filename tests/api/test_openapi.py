@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 import pytest
@@ -71,6 +72,21 @@ def test_the_document_is_well_formed() -> None:
         for step in reference.removeprefix("#/").split("/"):
             assert isinstance(target, dict)
             target = target[step]
+
+
+def test_every_operation_is_described() -> None:
+    """Its summary, who may ask, and when it is refused; the same whichever process answers."""
+    whole: Any = openapi_document(CONTEXT, ROUTES)
+    operations = {
+        (method, path): operation
+        for path, methods in whole["paths"].items()
+        for method, operation in methods.items()
+    }
+    for operation in operations.values():
+        assert operation["description"].startswith(operation["summary"])
+    signing = operations["post", "/transactions/sign"]["description"]
+    assert "the scope `sign`" in signing and "- 115: " in signing
+    assert "65 seconds" in operations["get", "/blocks/wait/{height}"]["description"]
 
 
 def test_no_route_is_missing() -> None:

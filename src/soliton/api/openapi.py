@@ -27,6 +27,7 @@ from soliton.api.errors import (
 from soliton.api.etags import depends_on_chain_alone
 from soliton.api.http import APPLICATION_JSON, Raw, Request
 from soliton.api.routes import GET, Body, BodyKind, Handler, Parameter, Place, Route
+from soliton.api.scopes import scope_of
 from soliton.api.swagger import swagger_routes
 from soliton.errors import InvariantBroken
 
@@ -122,6 +123,7 @@ def _operation(route: Route, method: str, schemas: Schemas) -> dict[str, object]
         "operationId": _operation_id(method, route.path),
         "tags": [route.tag],
         "summary": route.summary,
+        "description": _told(route),
         "responses": _responses(route, schemas),
     }
     if route.parameters:
@@ -131,6 +133,22 @@ def _operation(route: Route, method: str, schemas: Schemas) -> dict[str, object]
     if route.key:
         operation["security"] = [{"ApiKey": []}]
     return operation
+
+
+def _told(route: Route) -> str:
+    """What a reader wants to know besides: what it does, who may ask, how long it may take."""
+    told = [f"{route.summary}."]
+    if route.key:
+        scope = scope_of(route.methods[0], route.path)
+        told.append(f"Needs the API key, or a key with the scope `{scope}`.")
+    if depends_on_chain_alone(route.path) and route.methods == GET:
+        told.append("The answer is the same until the next block: its `ETag` says so.")
+    if route.seconds is not None:
+        told.append(f"The answer may take up to {route.seconds:g} seconds.")
+    refusals = [f"- {kind.code}: {kind.when}" for kind in route.all_errors()]
+    if refusals:
+        told.append("\n".join(("Errors:", "", *refusals)))
+    return "\n\n".join(told)
 
 
 def _operation_id(method: str, path: str) -> str:

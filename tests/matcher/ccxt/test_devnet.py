@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -75,19 +78,26 @@ def test_a_day_at_the_market(chain: Program, asset: str) -> None:
         exchange.session.close()
 
 
-def test_the_document_is_true(
-    chain: Program, asset: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """docs/how-to/trade-with-ccxt.md, run as it stands but for the address and the asset."""
-    open_market(chain, asset)
+def test_the_document_is_true(tmp_path: Path) -> None:
+    """docs/how-to/trade-with-ccxt.md on a fresh chain, as it stands but for the ports."""
     text = (REPOSITORY / "docs/how-to/trade-with-ccxt.md").read_text(encoding="utf-8")
-    (source,) = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    source = source.replace("http://127.0.0.1:6886", chain.matcher_url).replace("Gold", "Silver")
-    names: dict[str, Any] = {}
-    exec(source, names)
-    told = capsys.readouterr().out.splitlines()
-    assert told[0].startswith(f"{SYMBOL} ") and float(told[-1]) == 1
-    names["exchange"].session.close()
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    assert len(blocks) == 2
+    with devnet() as fresh:
+        source = "\n".join(blocks).replace("http://127.0.0.1:6886", fresh.matcher_url)
+        program = tmp_path / "trade.py"
+        source = source.replace("http://127.0.0.1:6869", fresh.node_url)
+        program.write_text(source, encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, str(program)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    told = done.stdout.splitlines()
+    assert told[0].startswith("Gold/WAVES ") and float(told[-1]) == 1
 
 
 async def test_the_same_awaited(chain: Program, asset: str) -> None:
