@@ -288,6 +288,12 @@ def test_unknown_keys_and_roots_stop_the_start(write: Writer, text: str, message
     assert str(caught.value).startswith(f"{write.path}:{message}")
 
 
+def test_a_misspelt_network_is_told_with_the_one_that_was_meant(write: Writer) -> None:
+    for written, meant in (("waves-mainet", "waves-mainnet"), ("TESTNETT", "TESTNET")):
+        with pytest.raises(SettingsError, match=rf"\(did you mean {meant}\?\)$"):
+            write.load(f"waves.blockchain.type = {written}")
+
+
 def test_a_value_of_the_operators_own_may_stand_beside_the_root(write: Writer) -> None:
     settings = write.load("ports { api = 7000 }\nwaves.rest-api.port = ${ports.api}")
     assert settings.rest_api.port == 7000

@@ -427,7 +427,8 @@ def _network(section: Section, family: str, chosen: Network | None, notes: list[
         section.refuse(
             "type",
             f"{', '.join(kinds)}, CUSTOM (with a section custom), "
-            f"or one of {', '.join(networks.names())}",
+            f"or one of {', '.join(networks.names())}"
+            f"{near(written, (*kinds, *networks.names()))}",
         )
     if chosen is None:
         assert network is not None
