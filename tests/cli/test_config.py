@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from importlib import resources
 from pathlib import Path
 
 import pytest
 
+from tests.cli.meanings import meanings
 from tests.e2e.programs import run
-from tests.vectors import REPOSITORY
 
 WRONG = """\
 # a comment
@@ -140,15 +139,6 @@ def test_explain_of_some_keys() -> None:
     assert (ended.returncode, ended.stderr) == (1, "soliton: no setting is called nothing\n")
 
 
-@pytest.mark.parametrize(
-    ("table", "document"), [("node", "settings.md"), ("matcher", "matcher-settings.md")]
-)
-def test_meanings_are_those_of_the_reference(table: str, document: str) -> None:
-    text = (REPOSITORY / "docs" / "reference" / document).read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `([a-z0-9.-]+)` \| .* \| (.*) \|$", text, re.MULTILINE)
-    plain = {
-        key: re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", meaning).replace("`", "")
-        for key, meaning in rows
-    }
+def test_meanings_are_those_of_the_reference() -> None:
     told = (resources.files("soliton.cli") / "meanings.toml").read_text(encoding="utf-8")
-    assert tomllib.loads(told)[table] == plain
+    assert tomllib.loads(told) == meanings(), "run: python -m tests.cli.meanings"
