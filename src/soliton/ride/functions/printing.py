@@ -3,8 +3,7 @@
 What lives here: the two forms of the reference. What does not: values in JSON (the API's business)
 and as source code (``soliton.ride.decompiler``).
 
-Objects print their fields in the order of the hash map that the reference keeps them in, which
-for more than four fields is the order of a hash trie (scala-library 2.13, ``immutable.HashMap``).
+Objects print their fields in the order of the hash map that the reference keeps them in.
 
 Source: wavesplatform/Waves
 ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/compiler/TermPrinter.scala``.
@@ -13,11 +12,11 @@ Source: wavesplatform/Waves
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
 from soliton.crypto import base58
+from soliton.ride.hash_order import hash_map_order
 from soliton.ride.values import BigInt, CaseObject, RideList, Value
 
 MAX_BASE58_IN_OBJECTS: Final = 1024
@@ -25,7 +24,6 @@ MAX_BASE58_IN_OBJECTS: Final = 1024
 MAX_BASE58_ALONE: Final = 1023
 """And on their own up to this one."""
 
-_INSERTION_ORDER_FIELDS: Final = 4
 _ESCAPES: Final = str.maketrans(
     {
         "\\": "\\\\",
@@ -113,31 +111,4 @@ def _object_parts(value: CaseObject, depth: int) -> list[tuple[Value | str, int,
 
 @lru_cache(maxsize=512)
 def _field_order(names: tuple[str, ...]) -> tuple[str, ...]:
-    if len(names) <= _INSERTION_ORDER_FIELDS:
-        return names
-    return tuple(_trie_order([(_improved_hash(name), name) for name in names], 0))
-
-
-def _trie_order(entries: list[tuple[int, str]], shift: int) -> Iterable[str]:
-    """Of each node first the entries that are alone on their branch, then the branches."""
-    branches: dict[int, list[tuple[int, str]]] = {}
-    for entry in entries:
-        branches.setdefault((entry[0] >> shift) & 31, []).append(entry)
-    ordered = [branches[branch] for branch in sorted(branches)]
-    yield from (branch[0][1] for branch in ordered if len(branch) == 1)
-    for branch in ordered:
-        if len(branch) > 1:
-            if shift > 30:
-                yield from (name for _, name in branch)
-            else:
-                yield from _trie_order(branch, shift + 5)
-
-
-def _improved_hash(name: str) -> int:
-    code = 0
-    for character in name:
-        code = (31 * code + ord(character)) & 0xFFFFFFFF
-    code = (code + ~(code << 9)) & 0xFFFFFFFF
-    code ^= code >> 14
-    code = (code + (code << 4)) & 0xFFFFFFFF
-    return code ^ (code >> 10)
+    return tuple(hash_map_order(list(names)))
