@@ -82,8 +82,8 @@ ORDER: Final = {
 }  # fmt: skip
 
 ATTACKS: Final[Mapping[str, Callable[[], Attack]]] = {
-    "directive-1k": lambda: compiling("{-#" + " " * 500 + "A" + " " * 500 + "!#-}"),
-    "directive-2k": lambda: compiling("{-# A" + "a " * 1_000 + "!#-}"),
+    "directive-1k": lambda: compiling("{-#" + "A" * 500 + " " * 500 + "!#-}"),
+    "directive-2k": lambda: compiling("{-#" + "A" * 1_000 + " " * 1_000 + "!#-}"),
     "directive": lambda: compiling("{-# A" + "a " * (SIZE // 2 - 20) + "!#-}"),
     "directives": lambda: compiling("{-#" * (SIZE // 3)),
     "import": lambda: compiling("{-# IMPORT a #-}\n" + "{-#IMPORT" * (SIZE // 9)),
@@ -98,6 +98,9 @@ ATTACKS: Final[Mapping[str, Callable[[], Attack]]] = {
         JSON,
     ),
     "near-name": lambda: compiling(V6 + "ab" * 40_000),
+    "near-long-names": lambda: compiling(
+        V6 + "".join(f"let {'ab' * 110}{n:06} = 1\n" for n in range(330)) + "ab" * 60 + "ba" * 52
+    ),
     "near-names": lambda: compiling(
         V6 + "".join(f"let abcdefgh{n:06} = 1\n" for n in range(SIZE // 24)) + "abcdefgh00000x"
     ),
