@@ -38,7 +38,7 @@ from soliton.matcher.settings import Settlement as SettlementSettings
 from soliton.matcher.turns import in_turns
 from soliton.matching.pairs import AssetPair
 
-MAX_PAUSE: Final = 32
+MAX_PAUSE: Final = 8
 """Intervals, at most, between two attempts at a transaction that is refused again and again."""
 _PAUSE_SECONDS: Final = 1.0
 """How long sending rests when the node is not there."""
@@ -382,7 +382,8 @@ class Settlement:
         twice as many: thousands may wait for the same.
         """
         sent.words = answer.words
-        sent.refusals += 1
+        if answer.result is not Broadcast.LATER:
+            sent.refusals += 1
         if answer.result is not Broadcast.TOO_LATE:
             sent.refused = answer.result is Broadcast.NOT_YET
         count = self._troubles[answer.result] = self._troubles.get(answer.result, 0) + 1

@@ -406,7 +406,11 @@ class World:
 
         # However slow the machine is: what matters is that it goes on.
         while before < executions:
-            eventually(further, f"more than {before} of {executions} executions settled")
+            try:
+                eventually(further, f"more than {before} of {executions} executions settled")
+            except AssertionError as error:
+                told = self.matchers[name].output[-3_000:]
+                raise AssertionError(f"{error}: {self.unsettled(name)[:5]}\n{told}") from error
             before = done()
 
     def unsettled(self, name: str) -> list[dict[str, Any]]:
