@@ -19,7 +19,7 @@ import msgspec
 import pytest
 
 from soliton.ride.compiler import CompileError, compile_source
-from soliton.ride.decompiler import DecompileError, decompile
+from soliton.ride.decompiler import NOT_A_SOURCE, decompile
 from soliton.ride.errors import RideError
 from soliton.ride.expressions import DApp
 from soliton.ride.meta import read_meta
@@ -81,9 +81,8 @@ def _outcome(script: Script) -> str:
     if make_script(script.version, content).source != script.source:
         return OTHER_FORM
     meta = read_meta(content.meta) if isinstance(content, DApp) else None
-    try:
-        text = decompile(script)
-    except DecompileError:
+    text = decompile(script)
+    if NOT_A_SOURCE in text:
         return NO_SOURCE
     compact = meta is not None and bool(meta.original_names)
     try:
