@@ -10,6 +10,7 @@ import gc
 import logging
 import signal
 import sys
+import threading
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Final
 
@@ -36,6 +37,10 @@ SWITCH_SECONDS: Final = 0.0002
 """How long a thread that has heard of the disk waits for an event loop that does not rest. With the
 usual 5 ms a matcher's journal is 8 % slower; with a tenth of this, threads take too many turns.
 """
+STACK_BYTES: Final = 16 * 1024 * 1024
+"""Of each thread. Some systems give threads very little, and recursion has one limit for all of
+them (``soliton.ride.evaluator``).
+"""
 CHECKED_TOGETHER: Final = 8
 """Signatures of transactions that go to another core at once, while the next ones are read."""
 _STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
@@ -50,6 +55,7 @@ def run_program(main: Callable[[], Coroutine[None, None, None]]) -> None:
     gc.freeze()
     gc.set_threshold(*COLLECTOR_THRESHOLDS)
     sys.setswitchinterval(SWITCH_SECONDS)
+    threading.stack_size(STACK_BYTES)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(main())
 

@@ -60,11 +60,14 @@ MAX_KEPT_BYTES: Final = 192 * 1024**2
 """What programs that are kept take, with the trees that they are made of."""
 PROGRAM_FACTOR: Final = 26
 """The program of a script takes so many times its bytes, at most, once all of it has run."""
-MAX_FRAMES: Final = 15_000
+MAX_FRAMES: Final = 6_000
 """Frames that runs within one another may take; each level of nested calls takes a few more."""
-RECURSION_LIMIT: Final = 60_000
-"""Python's own limit while scripts run. Only frames of Python count up to it, and those live on the
-heap; it goes back to what it was when no script runs any more.
+RECURSION_LIMIT: Final = 10_000
+"""Python's own limit while scripts run; it goes back to what it was when none runs any more. The
+frames of scripts live on the heap. But the limit is that of the whole process, and up to Python
+3.11 it is what stops C code that recurses as well: decoders of JSON in other threads, which take up
+to 400 bytes of their stack a level. So it must fit into the smallest stack: 8 MiB, or what programs
+ask for (``soliton.cli.run``).
 """
 _TREE_DEPTH: Final = 400
 """Compilation itself recurses; what is nested deeper than this is not compiled."""
