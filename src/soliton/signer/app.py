@@ -17,6 +17,7 @@ import traceback
 from collections.abc import AsyncIterator
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
@@ -56,6 +57,9 @@ def build_app(settings: SignerSettings) -> WithCors:
 
     @contextlib.asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        # What HTTP clients need of an event loop is loaded by whoever needs it first: not by a
+        # request, for which all others would wait.
+        await run_in_threadpool(_nothing)
         yield
         await service.node.close()
 
@@ -70,6 +74,10 @@ def build_app(settings: SignerSettings) -> WithCors:
         routes=routes, exception_handlers={HTTPException: _http_error}, lifespan=lifespan
     )
     return WithCors(app, Cors(methods=_METHODS, exposed=_EXPOSED) if settings.cors else CLOSED)
+
+
+def _nothing() -> None:
+    pass
 
 
 class _Service:

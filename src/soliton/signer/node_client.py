@@ -1,8 +1,7 @@
 """The signer's HTTP client of the node.
 
 What lives here: broadcasting one transaction, asking for the height, and what every kind of answer
-or silence means. What does not: what is sent. httpx is imported with the first call, so that
-programs with a signer in them start quickly.
+or silence means. What does not: what is sent.
 
 Source of the routes: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/api/http/TransactionsApiRoute.scala``.
@@ -12,9 +11,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlsplit
+
+import httpx
 
 from soliton.errors import InputError
 from soliton.signer.errors import (
@@ -27,9 +29,6 @@ from soliton.signer.errors import (
 )
 from soliton.signer.settings import SignerSettings
 
-if TYPE_CHECKING:
-    import httpx
-
 _MAX_MESSAGE: Final = 4_000
 _MAYBE: Final = "; the transaction may have arrived all the same, look for its id"
 
@@ -37,7 +36,7 @@ _MAYBE: Final = "; the transaction may have arrived all the same, look for its i
 class NodeClient:
     """Connections to one node."""
 
-    __slots__ = ("_client", "_limits", "_transport", "_url")
+    __slots__ = ("_client", "_limits", "_url")
 
     def __init__(self, settings: SignerSettings) -> None:
         parts = urlsplit(settings.node_url)
@@ -45,8 +44,8 @@ class NodeClient:
             raise InputError("the signer's node address should look like http://host:port")
         self._url = settings.node_url.rstrip("/")
         self._limits = settings.limits
-        self._transport = settings.transport
-        self._client: httpx.AsyncClient | None = None
+        # Made here and not by the first request, which others would wait for.
+        self._client = _client(settings, tls=parts.scheme == "https")
 
     async def broadcast(self, transaction: dict[str, object]) -> None:
         """Send a signed transaction; raises ``NodeRefused`` or ``NodeTrouble``."""
@@ -71,22 +70,17 @@ class NodeClient:
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._client is not None:
-            await self._client.aclose()
-            self._client = None
+        await self._client.aclose()
 
     async def _call(
         self, method: str, path: str, body: dict[str, object] | None, transaction_id: str | None
     ) -> tuple[int, dict[str, object]]:
         """Status and JSON object of an answer; an answer that is none counts as empty."""
-        import httpx
-
-        client = self._client or self._open()
         sent = transaction_id is not None
         trouble: tuple[Fault, str]
         try:
             async with asyncio.timeout(self._limits.node_seconds):
-                async with client.stream(method, self._url + path, json=body) as response:
+                async with self._client.stream(method, self._url + path, json=body) as response:
                     text = bytearray()
                     async for chunk in response.aiter_bytes():
                         text += chunk
@@ -101,22 +95,22 @@ class NodeClient:
             trouble = NODE_UNREACHABLE, "the node hung up without an answer" + _MAYBE * sent
         raise NodeTrouble(*trouble, transaction_id)
 
-    def _open(self) -> httpx.AsyncClient:
-        import httpx
 
-        limits = self._limits
-        self._client = httpx.AsyncClient(
-            timeout=httpx.Timeout(limits.node_seconds, connect=limits.connect_seconds),
-            limits=httpx.Limits(
-                max_connections=limits.requests_at_once,
-                keepalive_expiry=limits.keep_alive_seconds,
-            ),
-            headers={"accept": "application/json"},
-            # The node's address is meant as it is written: no proxy of the environment.
-            trust_env=False,
-            transport=self._transport,
-        )
-        return self._client
+def _client(settings: SignerSettings, *, tls: bool) -> httpx.AsyncClient:
+    limits = settings.limits
+    return httpx.AsyncClient(
+        timeout=httpx.Timeout(limits.node_seconds, connect=limits.connect_seconds),
+        limits=httpx.Limits(
+            max_connections=limits.requests_at_once,
+            keepalive_expiry=limits.keep_alive_seconds,
+        ),
+        headers={"accept": "application/json"},
+        # The node's address is meant as it is written: no proxy of the environment.
+        trust_env=False,
+        # Reading the certificates of all authorities takes long: for plain HTTP nobody is trusted.
+        verify=True if tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
+        transport=settings.transport,
+    )
 
 
 def _senseless(status: int, transaction_id: str | None) -> NodeTrouble:
