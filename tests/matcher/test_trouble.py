@@ -462,6 +462,33 @@ def test_a_line_that_a_crash_has_torn_does_no_harm(tmp_path: Path) -> None:
     assert [each.offset for each in Quarantine(tmp_path).all()] == [3, 5]
 
 
+@pytest.mark.parametrize("method", ["flush", "pending"])
+async def test_a_job_that_ends_unforeseen_ends_the_matcher(
+    method: str, tmp_path: Path, node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is written any more, say, while orders go on being taken: whoever runs it has to hear
+    of that, and what was accepted is there after the next start.
+    """
+    monkeypatch.setattr(following, "FORGET_SECONDS", 0.01)
+    settings = settings_in(tmp_path)
+
+    def failing(_self: OrdersDatabase) -> None:
+        raise RuntimeError("nobody has thought of this")
+
+    async with running(settings, node) as matcher:
+        await matcher.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
+        with monkeypatch.context() as patched:
+            patched.setattr(OrdersDatabase, method, failing)
+            # As while another matcher leads.
+            matcher.settlement.is_active = False
+            with pytest.raises(RuntimeError, match="nobody has thought of this"):
+                await asyncio.wait_for(matcher.ended(), 5)
+            assert matcher.status is not ServiceStatus.WORKING
+    async with running(settings, node) as matcher:
+        await matcher.place(make_order(BOB, Side.BUY, COIN, PRICE), market=False)
+        assert [each.amount for each in matcher.trades(PAIR, 9)] == [COIN]
+
+
 async def test_a_disk_that_fails_is_no_fault_of_a_command(
     tmp_path: Path, node: FakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:

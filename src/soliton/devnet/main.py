@@ -199,6 +199,8 @@ async def _stop_without(matcher: RunningMatcher, node: Node) -> None:
         await matcher.matcher.ended()
     except SolitonError as error:
         _log.error("the matcher has ended: %s", error)
+    except Exception:  # noqa: BLE001 - whatever it is, somebody has to read of it
+        _log.exception("the matcher has ended")
     finally:
         node.request_stop()
 

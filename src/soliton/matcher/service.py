@@ -59,7 +59,7 @@ from soliton.matcher.sequencer import CommandSetAside, Sequencer
 from soliton.matcher.settings import MatcherSettings
 from soliton.matcher.settlement import Settlement
 from soliton.matcher.signing import ExchangeSigner
-from soliton.matcher.turns import end_all
+from soliton.matcher.turns import end_all, first_end
 from soliton.matching import errors
 from soliton.matching.commands import CancelAllOrders, CancelSource, Command, DeleteOrderBook
 from soliton.matching.engine import Engine
@@ -191,29 +191,34 @@ class Matcher:
         )
         jobs = [asyncio.create_task(job) for job in work]
         try:
-            await until_answered(self._watch.check_chain)
-            await until_answered(self._learn_rules)
-            await compare_clocks(*clocks)
-            self._recover_engine()
-            while True:
-                await until_answered(self._learn_assets)
-                try:
-                    count = await self._sequencer.replay(self.engine.last_offset + 1)
-                except CommandSetAside:
-                    self._recover_engine()
-                    continue
-                _log.log(
-                    logging.INFO if count else logging.DEBUG,
-                    "%d commands replayed, up to offset %d",
-                    *(count, self.engine.last_offset),
-                )
-                check_ends(self.engine, self.database)
-                self.effects.know_resting()
-                await self._serve()
-                # Another master's commands may follow ours: the books have to be read anew.
-                self._recover_engine()
+            # What has ended a job was not foreseen: nothing says that the rest is as it should be.
+            await first_end(asyncio.create_task(self._take_terms()), jobs)
         finally:
             await end_all([*self._serving, *jobs])
+
+    async def _take_terms(self) -> None:
+        """Recover and take orders, again and again."""
+        await until_answered(self._watch.check_chain)
+        await until_answered(self._learn_rules)
+        await compare_clocks(self.settings.clock, self.node)
+        self._recover_engine()
+        while True:
+            await until_answered(self._learn_assets)
+            try:
+                count = await self._sequencer.replay(self.engine.last_offset + 1)
+            except CommandSetAside:
+                self._recover_engine()
+                continue
+            _log.log(
+                logging.INFO if count else logging.DEBUG,
+                "%d commands replayed, up to offset %d",
+                *(count, self.engine.last_offset),
+            )
+            check_ends(self.engine, self.database)
+            self.effects.know_resting()
+            await self._serve()
+            # Another master's commands may follow ours: the books have to be read anew.
+            self._recover_engine()
 
     async def _learn_rules(self) -> None:
         trading = self.settings.trading

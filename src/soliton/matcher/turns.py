@@ -31,3 +31,16 @@ async def end_all(tasks: Iterable[asyncio.Task[Any]]) -> None:
     for task in running:
         task.cancel()
     await asyncio.gather(*running, return_exceptions=True)
+
+
+async def first_end(work: asyncio.Task[None], jobs: Iterable[asyncio.Task[Any]]) -> None:
+    """Wait for a work, and for the jobs beside it that should run as long: raises what ended one of
+    them. Nothing goes on without a job that has ended; the work is cancelled then.
+    """
+    tasks = [work, *jobs]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        await end_all([work])
