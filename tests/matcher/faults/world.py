@@ -38,6 +38,7 @@ from soliton.crypto import base58
 from soliton.crypto.keys import KeyPair, key_pair, key_pair_from_account_seed
 from soliton.devnet.accounts import RICH_SEED
 from soliton.matcher.journal.segments import encode_records
+from soliton.matcher.renewal import FINAL_DEPTH
 from soliton.matcher.settings import MatcherSettings
 from soliton.matcher.stores import open_snapshots, reading
 from soliton.matching.commands import PlaceMarketOrder, PlaceOrder, decode
@@ -125,6 +126,7 @@ class World:
         self._port = free_port()
         self._block_seconds = block_seconds
         self._clocks: dict[str, int] = {}
+        self._highest = 0
         self.proxy = Proxy(self._port)
         self.node_url = f"http://127.0.0.1:{self._port}"
         self.node = self._start_node()
@@ -194,6 +196,11 @@ class World:
         """Take blocks off the chain: how many. Their transactions go back into the pool if
         ``keep``, and are forgotten otherwise.
         """
+        top = height(self.node_url)
+        self._highest = max(self._highest, top)
+        # Nothing that was once so deep that the network keeps it may go, in several steps neither.
+        keeps = self._highest - FINAL_DEPTH
+        eventually(lambda: height(self.node_url) - blocks > keeps, "blocks that may go")
         top = height(self.node_url)
         body = {"rollbackTo": top - blocks, "returnTransactionsToUtx": keep}
         answer = call(f"{self.node_url}/debug/rollback", body, key=API_KEY)
@@ -312,7 +319,9 @@ class World:
 
     def blocks(self) -> int:
         """How high the chain is."""
-        return height(self.node_url)
+        found = height(self.node_url)
+        self._highest = max(self._highest, found)
+        return found
 
     def close(self) -> None:
         """End all."""
