@@ -15,9 +15,10 @@ from soliton.chain.orders import Side
 from soliton.cli.main import cli
 from soliton.cli.matcher_config import matcher_settings
 from soliton.matcher.audit import RuleBroken
-from soliton.matcher.errors import ExecutionsUnsettled, MatcherSettingsError
+from soliton.matcher.errors import ExecutionsUnsettled, MatcherSettingsError, RecoveryFailed
 from soliton.matcher.journal.errors import JournalProblem
 from soliton.matcher.orders_db import OrdersDatabase
+from soliton.matcher.quarantine import Quarantine
 from soliton.matcher.settings import MatcherSettings
 from soliton.matcher.stores import open_journal, open_snapshots
 from soliton.matching.commands import CancelOrder, CancelSource, Command, PlaceOrder, encode
@@ -172,6 +173,36 @@ def test_there_is_no_journal(begun: Begun) -> None:
     assert isinstance(call("verify", "--config", path, "--no-chain").exception, JournalProblem)
 
 
+def test_verify_tells_that_the_journals_end_is_missing(begun: Begun) -> None:
+    """The matcher refuses to start then: what is left must not be called whole."""
+    path, settings = begun
+    sell = make_order(ALICE, Side.SELL, 3 * COIN, 200, matcher=settings.account)
+    write(settings, [PlaceOrder(sell)])
+    _database_up_to(settings, 0)
+    assert call("verify", "--config", path).exit_code == 0
+    _database_up_to(settings, 2)
+    result = call("verify", "--config", path)
+    assert isinstance(result.exception, RecoveryFailed)
+    assert "the journal ends at 0, but the orders database knows" in str(result.exception)
+    assert "settlement hold" not in result.output
+    # What stands there was set aside, and is not read with the others.
+    Quarantine(settings.directory).add(2, 1, b"", "why")
+    assert call("verify", "--config", path).exit_code == 0
+
+
+def _database_up_to(settings: MatcherSettings, offset: int) -> None:
+    """As if all that follows from the commands was written, but what they have led to."""
+
+    async def write_it() -> None:
+        chain_id = settings.network.chain_id
+        owner = address_text(from_public_key(settings.account.public_key, chain_id))
+        kept = OrdersDatabase(settings.directory / "orders", owner, chain_id, 9, durable=False)
+        kept.mark(offset)
+        await kept.close()
+
+    asyncio.run(write_it())
+
+
 def test_verify_names_every_execution_that_is_not_settled(begun: Begun) -> None:
     path, settings = begun
     sell = make_order(ALICE, Side.SELL, 3 * COIN, 200, matcher=settings.account)
@@ -179,15 +210,7 @@ def test_verify_names_every_execution_that_is_not_settled(begun: Begun) -> None:
     buys = [make_order(BOB, Side.BUY, each, 205, matcher=settings.account) for each in amounts]
     write(settings, [PlaceOrder(order) for order in (sell, *buys)])
 
-    async def database() -> None:
-        chain_id = settings.network.chain_id
-        owner = address_text(from_public_key(settings.account.public_key, chain_id))
-        kept = OrdersDatabase(settings.directory / "orders", owner, chain_id, 9, durable=False)
-        # As if all that follows from the commands was written, but what they have led to.
-        kept.mark(2)
-        await kept.close()
-
-    asyncio.run(database())
+    _database_up_to(settings, 2)
     result = call("verify", "--config", path)
     assert isinstance(result.exception, ExecutionsUnsettled)
     assert str(result.exception).endswith("2 of 2 executions are not settled")

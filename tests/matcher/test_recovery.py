@@ -6,6 +6,7 @@ import asyncio
 import multiprocessing
 import os
 import random
+import shutil
 import signal
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -331,5 +332,38 @@ async def test_a_snapshot_that_holds_no_books_does_not_stop_a_start(tmp_path: Pa
         path.unlink()
     store = SnapshotStore(tmp_path / "snapshots", identity_of(settings))
     store.save(offset, [b"of another version"])
+    async with running(settings, node) as matcher:
+        assert state_of(matcher) == before
+
+
+async def test_a_snapshot_of_what_comes_later_is_never_taken(tmp_path: Path) -> None:
+    """Journal and orders database were brought back from a copy, the snapshots were not: what they
+    hold did not happen here, also when the journal has become as long again.
+    """
+    node, settings = funded_node(), settings_in(tmp_path)
+    async with running(settings, node) as matcher:
+        await place_all(matcher, random_orders(1, 10))
+    copy = tmp_path / "copy"
+    for name in ("journal", "orders"):
+        shutil.copytree(tmp_path / name, copy / name)
+    async with running(settings, node) as matcher:
+        for seed in (2, 3):
+            await place_all(matcher, random_orders(seed, 10))
+            await matcher.save_snapshots()
+    for name in ("journal", "orders"):
+        shutil.rmtree(tmp_path / name)
+        shutil.copytree(copy / name, tmp_path / name)
+    async with running(settings, node) as matcher:
+        assert matcher.engine.last_offset == 9
+        await place_all(matcher, random_orders(4, 15))
+        await matcher.save_snapshots()
+        assert matcher.offsets.newest_snapshot == 24
+        await place_all(matcher, random_orders(5, 15))
+        before = state_of(matcher)
+        await matcher.database.flush()
+        shutil.copytree(tmp_path / "snapshots", copy / "snapshots")
+    # As a crash leaves it.
+    shutil.rmtree(tmp_path / "snapshots")
+    shutil.copytree(copy / "snapshots", tmp_path / "snapshots")
     async with running(settings, node) as matcher:
         assert state_of(matcher) == before

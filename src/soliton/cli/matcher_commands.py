@@ -33,6 +33,7 @@ from soliton.matcher.errors import ExecutionsUnsettled, MatcherSettingsError, Re
 from soliton.matcher.http_client import HttpNodeClient
 from soliton.matcher.node_client import NodeClient
 from soliton.matcher.quarantine import Quarantine
+from soliton.matcher.recovery import check_ends
 from soliton.matcher.settings import MatcherSettings
 from soliton.matcher.stores import open_snapshots, reading
 from soliton.matching.commands import decode
@@ -145,8 +146,9 @@ def run_account_file(
 def run_verify(settings: MatcherSettings, *, chain: bool, signatures: bool) -> None:
     """Check the journal, and print what was checked.
 
-    Raises ``RuleBroken`` at the first command that breaks a rule, and ``ExecutionsUnsettled`` after
-    all executions that are not settled were printed.
+    Raises ``RuleBroken`` at the first command that breaks a rule; after all executions that are not
+    settled were printed, ``RecoveryFailed`` where commands are missing at the journal's end, and
+    ``ExecutionsUnsettled``.
     """
     _show_set_aside(settings)
     asyncio.run(_verify(settings, chain=chain, signatures=signatures))
@@ -202,6 +204,9 @@ async def _verify(settings: MatcherSettings, *, chain: bool, signatures: bool) -
     click.echo(f"books          {books_hash(engine)}")
     if settlement is not None and settlement.faults:
         _show_unsettled(settlement.faults)
+    if database is not None:
+        check_ends(max(engine.last_offset, _last_set_aside(settings)), database)
+    if settlement is not None and settlement.faults:
         raise ExecutionsUnsettled(
             f"priority and conservation hold, but {len(settlement.faults)} of "
             f"{counts.executions} executions are not settled"
@@ -232,6 +237,11 @@ def _show_unsettled(faults: Sequence[Fault]) -> None:
 def _show_set_aside(settings: MatcherSettings) -> None:
     for each in Quarantine(settings.directory).all():
         click.echo(f"passed over    offset {each.offset}: {each.reason}")
+
+
+def _last_set_aside(settings: MatcherSettings) -> int:
+    """The last of the commands that are not read with the others, -1 without any."""
+    return max((each.offset for each in Quarantine(settings.directory).all()), default=-1)
 
 
 # --- replay ---------------------------------------------------------------------------------------

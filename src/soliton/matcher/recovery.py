@@ -59,13 +59,13 @@ def recover_engine(
     return tuple(sorted(offsets))
 
 
-def check_ends(engine: Engine, database: OrdersDatabase) -> None:
+def check_ends(last_offset: int, database: OrdersDatabase) -> None:
     """Raise ``RecoveryFailed`` when the journal ends before the orders database does: commands that
     are still to come would have offsets whose effects it seems to have.
     """
-    if database.offset > engine.last_offset:
+    if database.offset > last_offset:
         raise RecoveryFailed(
-            f"the journal ends at {engine.last_offset}, but the orders database knows what came of "
+            f"the journal ends at {last_offset}, but the orders database knows what came of "
             f"commands up to {database.offset}: bring back the journal that belongs to it"
         )
 

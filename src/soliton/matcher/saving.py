@@ -51,6 +51,14 @@ class Saving:
         """The offset of the newest snapshot, -1 without one."""
         return max(self.offsets, default=-1)
 
+    def set_aside_ahead(self) -> None:
+        """The journal ends here for certain: snapshots of what comes later are of another one.
+        Raises ``JournalProblem``.
+        """
+        end = self._engine.last_offset
+        self._snapshots.set_aside_after(end)
+        self.offsets = tuple(offset for offset in self.offsets if offset <= end)
+
     async def every(self, commands: int) -> None:
         """For ever: one after so many commands."""
         while True:

@@ -214,7 +214,8 @@ class Matcher:
                 "%d commands replayed, up to offset %d",
                 *(count, self.engine.last_offset),
             )
-            check_ends(self.engine, self.database)
+            check_ends(self.engine.last_offset, self.database)
+            self._saving.set_aside_ahead()
             self.effects.know_resting()
             await self._serve()
             # Another master's commands may follow ours: the books have to be read anew.

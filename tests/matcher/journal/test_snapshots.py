@@ -24,6 +24,20 @@ def test_the_newest_counts_and_few_are_kept(tmp_path: Path) -> None:
     ]
 
 
+def test_what_cannot_be_read_takes_nobodys_place(tmp_path: Path) -> None:
+    """The journal is cut behind the older of two: both have to be there, and whole."""
+    store = SnapshotStore(tmp_path, IDENTITY)
+    for offset in (1, 2):
+        store.save(offset, [b"at %d" % offset])
+    (tmp_path / f"{2:020}.snapshot").write_bytes(bytes(100))
+    (tmp_path / f"{9:020}.snapshot").write_bytes(b"")
+    (tmp_path / "zz.snapshot").write_bytes(b"no number")
+    store.save(3, [b"at 3"])
+    assert list(store.all()) == [Snapshot(3, b"at 3"), Snapshot(1, b"at 1")]
+    store.save(4, [b"at 4"])
+    assert list(store.all()) == [Snapshot(4, b"at 4"), Snapshot(3, b"at 3")]
+
+
 def test_a_snapshot_with_any_byte_changed_is_left_aside(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

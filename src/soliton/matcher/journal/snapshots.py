@@ -11,6 +11,7 @@ matcher makes and reads.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import os
@@ -29,6 +30,7 @@ KEPT: Final = 2
 MAX_SNAPSHOT_BYTES: Final = 1 << 34
 _HEADER: Final = struct.Struct(">8sQ32sQ32s")
 _SUFFIX: Final = ".snapshot"
+_AHEAD: Final = ".ahead"
 
 _log = logging.getLogger(__name__)
 
@@ -59,10 +61,10 @@ class SnapshotStore:
             raise JournalProblem(f"cannot use {directory}: {error.strerror}") from error
 
     def save(self, offset: int, pieces: Sequence[bytes]) -> None:
-        """Write a snapshot, whose body are these pieces in a row, then remove all but the newest
-        ``KEPT``. Raises ``JournalProblem``.
+        """Write a snapshot, whose body are these pieces in a row, then remove all that are older
+        than ``KEPT`` whole ones. Raises ``JournalProblem``.
         """
-        path = self._directory / f"{offset:020}{_SUFFIX}"
+        path = self._path_of(offset)
         new = path.with_name(path.name + ".new")
         digest = _digest(offset, self._identity, pieces)
         length = sum(map(len, pieces))
@@ -74,11 +76,43 @@ class SnapshotStore:
                 os.fsync(file.fileno())
             new.replace(path)
             sync_directory(self._directory)
-            for old in self._paths()[KEPT:]:
-                old.unlink(missing_ok=True)
+            self._remove_older(offset)
         except OSError as error:
-            new.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                new.unlink(missing_ok=True)
             raise JournalProblem(f"cannot write a snapshot: {error.strerror}") from error
+
+    def _remove_older(self, newest: int) -> None:
+        """Leave ``KEPT`` that can be read: what cannot takes nobody's place."""
+        kept = 0
+        for path in self._paths():
+            if kept == KEPT:
+                path.unlink(missing_ok=True)
+            else:
+                try:
+                    kept += self._read(path).offset <= newest
+                except (OSError, ValueError) as error:
+                    _log.debug("%s is of no use: %s", path, error)
+
+    def set_aside_after(self, offset: int) -> None:
+        """Rename those of a later state than that after the last command there is: they are of
+        another journal, and must not be taken for this one's when it has become as long. Raises
+        ``JournalProblem``.
+        """
+        for path in self._paths():
+            if path.name > self._path_of(offset).name:
+                _log.error(
+                    "%s is of a journal that goes on behind offset %d, where this one ends: it is "
+                    "set aside",
+                    *(path, offset),
+                )
+                try:
+                    path.replace(path.with_name(path.name + _AHEAD))
+                except OSError as error:
+                    raise JournalProblem(f"cannot rename {path}: {error.strerror}") from error
+
+    def _path_of(self, offset: int) -> Path:
+        return self._directory / f"{offset:020}{_SUFFIX}"
 
     def newest(self) -> Snapshot | None:
         """The newest whole snapshot, None where there is none."""
