@@ -148,7 +148,10 @@ def denormalize_price(price: int, amount_decimals: int, price_decimals: int) -> 
 def decimal_text(value: Decimal) -> str:
     """A number without exponent and trailing zeros, with at most 16 digits behind the point."""
     quantum = Decimal(1).scaleb(-MAX_SHOWN_DECIMALS)
-    text = f"{value.quantize(quantum, decimal.ROUND_HALF_EVEN, _SHOWN):f}"
+    digits = value.adjusted() + 2 + MAX_SHOWN_DECIMALS
+    # What operators and rates lead to may have hundreds of digits.
+    context = _SHOWN if digits <= _SHOWN.prec else decimal.Context(prec=digits)
+    text = f"{value.quantize(quantum, decimal.ROUND_HALF_EVEN, context):f}"
     return text.rstrip("0").rstrip(".") or "0"
 
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from soliton.chain.addresses import Address
 from soliton.crypto import base58
 from soliton.crypto.keys import KeyPair
 from soliton.matcher.errors import NodeUnavailable
-from soliton.matcher.records import ServiceStatus
+from soliton.matcher.records import AddressReport, ServiceStatus
 from soliton.matcher.settings import WebSockets
+from soliton.matcher.websocket import hub
 from soliton.matching.pairs import AssetPair
 from soliton.matching.placement import Restrictions
 from tests.matcher.fakes import (
@@ -317,6 +321,22 @@ async def test_rates() -> None:
         await stream.silent()
 
 
+async def test_a_rate_of_hundreds_of_digits_is_one_like_any_other() -> None:
+    async with served() as place, place.stream() as stream:
+        await stream.send(T="rus", S="ru")
+        await stream.next("ru")
+        for rate in (1.7976931348623157e308, 5e-324):
+            reply = await place.api.keyed(f"PUT /matcher/settings/rates/{GOLD_NAME}", rate)
+            assert reply.status in (200, 201)
+            told = (await stream.next("ru"))["R"][GOLD_NAME]
+            # At most 16 digits are shown behind the point, so the least one is none.
+            assert float(told) == (rate if rate > 1 else 0)
+        await place.api.keyed(f"PUT /matcher/settings/rates/{GOLD_NAME}", 1e308)
+        async with place.stream() as other:
+            await other.send(T="rus", S="ru")
+            assert float((await other.next("ru"))["R"][GOLD_NAME]) == 1e308
+
+
 async def refused_upgrade(place: Place, path: str, headers: dict[str, str] | None = None) -> Any:
     with pytest.raises(InvalidStatus) as caught:
         async with place.stream(path, headers):
@@ -454,6 +474,75 @@ async def test_who_could_not_subscribe_may_try_again(monkeypatch: pytest.MonkeyP
             assert (await stream.next("e"))["c"] == 105906177
         await stream.send(T="aus", S=text_address(ALICE), **signed(ALICE))
         assert (await stream.next("au"))["S"] == text_address(ALICE)
+
+
+@asynccontextmanager
+async def held_back(place: Place, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
+    """The balances of accounts are asked for when this begins, and told when it ends."""
+    asked, told, report = asyncio.Event(), asyncio.Event(), place.core.report
+
+    async def later(owner: Address) -> AddressReport:
+        asked.set()
+        await told.wait()
+        return await report(owner)
+
+    monkeypatch.setattr(place.core, "report", later)
+    yield
+    await asyncio.wait_for(asked.wait(), 5)
+    monkeypatch.setattr(place.core, "report", report)
+    told.set()
+
+
+async def test_who_comes_takes_no_news_from_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with served() as place, place.stream() as stream, place.stream() as newcomer:
+        await stream.send(T="aus", S=text_address(ALICE), **signed(ALICE))
+        await stream.next("au")
+        async with held_back(place, monkeypatch):
+            await newcomer.send(T="aus", S=text_address(ALICE), **signed(ALICE))
+            await asyncio.sleep(0.02)
+            place.core.owned[GOLD] = 7 * 10**8
+            place.hub.on_balances(address_of(ALICE), frozenset([GOLD]))
+        assert (await newcomer.next("au"))["b"][GOLD_NAME] == ["7.0", "0.0"]
+        assert (await stream.next("au"))["b"] == {GOLD_NAME: ["7.0", "0.0"]}
+
+
+async def test_who_comes_when_the_last_one_leaves_hears_what_follows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with served() as place, place.stream() as stream, place.stream() as newcomer:
+        await stream.send(T="aus", S=text_address(ALICE), **signed(ALICE))
+        await stream.next("au")
+        async with held_back(place, monkeypatch):
+            await newcomer.send(T="aus", S=text_address(ALICE), **signed(ALICE))
+            await asyncio.sleep(0.02)
+            await stream.send(T="u", S=text_address(ALICE))
+            await asyncio.sleep(0.02)
+        await newcomer.next("au")
+        await place.api.place(buy(ALICE, 10**8, 10**8))
+        assert len((await newcomer.next("au"))["o"]) == 1
+
+
+async def test_what_could_not_be_told_is_told_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The node was away for a moment: nothing of what happened then is missing."""
+    monkeypatch.setattr(hub, "_RETRY_MS", 10)
+    async with served() as place, place.stream() as stream:
+        await stream.send(T="aus", S=text_address(ALICE), **signed(ALICE))
+        await stream.next("au")
+        resting = buy(ALICE, 10**8, 10**8)
+
+        async def down(_owner: object) -> None:
+            raise NodeUnavailable("the node of the test is down")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(place.core, "report", down)
+            await place.api.place(resting)
+            await asyncio.sleep(0.05)
+            await place.api("POST /matcher/orderbook/cancel", cancel_body(ALICE, resting.id))
+            await asyncio.sleep(0.05)
+        (order,) = (await stream.next("au"))["o"]
+        assert (order["i"], order["s"], order["a"]) == (
+            *(base58.encode(resting.id), "Cancelled", "1.0"),
+        )
 
 
 async def test_who_was_away_for_long_gets_the_whole_book() -> None:

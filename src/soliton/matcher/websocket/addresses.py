@@ -10,6 +10,7 @@ Sources: wavesplatform/matcher
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.crypto import base58
 from soliton.matcher.core import MatcherCore
+from soliton.matcher.errors import NodeUnavailable
 from soliton.matcher.records import OrderInfo, describe
 from soliton.matcher.websocket.connection import Connection
 from soliton.matcher.websocket.messages import encode, next_update_id, numbered
@@ -68,6 +70,14 @@ class _Change:
         self.only_status = True
         self.matches: list[tuple[OrderExecuted, bool]] = []
 
+    def followed_by(self, later: _Change) -> _Change:
+        """Both as one."""
+        both = _Change(later.info)
+        both.is_new = self.is_new or later.is_new
+        both.only_status = self.only_status and later.only_status
+        both.matches = self.matches + later.matches
+        return both
+
 
 class AddressFeed:
     """Everybody who watches one account."""
@@ -82,9 +92,13 @@ class AddressFeed:
         self._balances: Amounts = {}
         self._without_nfts: set[Connection] = set()
         self._exchanges: dict[bytes, list[AnyTransaction]] = {}
+        # Messages are made with pauses: one after the other, or they would not build on each other.
+        self._making = asyncio.Lock()
+        self._coming = 0
 
     def __len__(self) -> int:
-        return len(self._updates)
+        """Those who watch, and those who are about to."""
+        return len(self._updates) + self._coming
 
     @property
     def has_changes(self) -> bool:
@@ -93,14 +107,25 @@ class AddressFeed:
 
     async def add(self, connection: Connection, flags: Collection[str] = ()) -> None:
         """Send a newcomer all balances and active orders."""
-        await self.flush()
+        self._coming += 1
+        try:
+            async with self._making:
+                await self._flush()
+                await self._greet(connection, flags)
+        finally:
+            self._coming -= 1
+
+    async def _greet(self, connection: Connection, flags: Collection[str]) -> None:
         balances = await self._balances_of(None)
+        # What has changed since the last message is news for the others, too.
+        self._tell_changed(balances, [])
         self._balances = dict(balances)
         active = self._core.history(self._address, None, active=True, closed=False)
         if WITHOUT_NFTS in flags:
-            self._without_nfts.add(connection)
             balances = self._ordinary(balances)
         body = self._body(balances, [await self._full(info) for info in active])
+        if WITHOUT_NFTS in flags:
+            self._without_nfts.add(connection)
         self._updates[connection] = 0
         connection.push(numbered(0, encode(body)))
 
@@ -143,18 +168,35 @@ class AddressFeed:
         return change
 
     async def flush(self) -> None:
-        """Send what changed since the last time."""
+        """Send what changed since the last time. Raises ``MatcherError``, and ``NodeUnavailable``:
+        then it is sent the next time.
+        """
+        async with self._making:
+            await self._flush()
+
+    async def _flush(self) -> None:
         if not self.has_changes:
             return
         assets, self._assets = self._assets, set()
         changes, self._changes = self._changes, {}
         if not self._updates:
             return
-        found = await self._balances_of(assets)
+        try:
+            found = await self._balances_of(assets)
+            self._exchanges.clear()
+            orders = [await self._changed(change) for change in changes.values()]
+        except NodeUnavailable:
+            self._assets |= assets
+            for order_id, change in self._changes.items():
+                known = changes.get(order_id)
+                changes[order_id] = change if known is None else known.followed_by(change)
+            self._changes = changes
+            raise
+        self._tell_changed(found, orders)
+
+    def _tell_changed(self, found: Amounts, orders: list[dict[str, Any]]) -> None:
         balances = {key: value for key, value in found.items() if self._balances.get(key) != value}
         self._balances |= balances
-        self._exchanges.clear()
-        orders = [await self._changed(change) for change in changes.values()]
         self._send(balances, orders, self._updates.keys() - self._without_nfts)
         self._send(self._ordinary(balances), orders, self._without_nfts)
 

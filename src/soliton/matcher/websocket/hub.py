@@ -15,7 +15,7 @@ import contextlib
 import logging
 import uuid
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Final, cast
 from urllib.parse import parse_qs
@@ -77,6 +77,7 @@ INTERNAL: Final = "/ws/v0/internal"
 MAX_NAME_CHARS: Final = 64
 _DELETED_RATE: Final = "-1"
 _MAX_DIGITS: Final = 18
+_RETRY_MS: Final = 1_000
 
 logger = logging.getLogger("soliton.matcher")
 
@@ -170,15 +171,15 @@ class Hub:
         self, path: str, query: dict[str, list[str]], connection: Connection, receive: Receive
     ) -> None:
         """Carry out what a client asks for until it goes away."""
-        if path == INTERNAL:
-            self._insiders.add(connection)
-            await self._internal.add(connection, _number(query.get("N", [""])[0]))
-            client = None
-        else:
-            system = query.get("a_os", ["Unknown OS"])[0][:MAX_NAME_CHARS]
-            program = query.get("a_client", ["Unknown Client"])[0][:MAX_NAME_CHARS]
-            client = self._clients[connection] = Client(connection, f"{program}, {system}")
+        client = None
         try:
+            if path == INTERNAL:
+                self._insiders.add(connection)
+                await self._internal.add(connection, _number(query.get("N", [""])[0]))
+            else:
+                system = query.get("a_os", ["Unknown OS"])[0][:MAX_NAME_CHARS]
+                program = query.get("a_client", ["Unknown Client"])[0][:MAX_NAME_CHARS]
+                client = self._clients[connection] = Client(connection, f"{program}, {system}")
             while (message := await receive())["type"] == "websocket.receive":
                 text = message.get("text")
                 if not isinstance(text, str):
@@ -284,7 +285,12 @@ class Hub:
         except BaseException:
             # Not subscribed: the client may try again.
             self._leave_address(address, client)
+            self._leave_feed(address, client)
             raise
+        if client.addresses.get(address) is not timer:
+            # The token has ended meanwhile.
+            self._leave_feed(address, client)
+            return
         limit = settings.max_addresses
         if len(client.addresses) > limit:
             oldest = next(iter(client.addresses))
@@ -302,11 +308,14 @@ class Hub:
         timer = client.addresses.pop(address, None)
         if timer is not None:
             timer.cancel()
-            feed = self._addresses.get(address)
-            if feed is not None:
-                feed.remove(client.connection)
-                if not feed:
-                    del self._addresses[address]
+            self._leave_feed(address, client)
+
+    def _leave_feed(self, address: Address, client: Client) -> None:
+        feed = self._addresses.get(address)
+        if feed is not None:
+            feed.remove(client.connection)
+            if not feed:
+                del self._addresses[address]
 
     def _unsubscribe(self, key: str, client: Client) -> None:
         if key == RATES_KEY:
@@ -378,20 +387,26 @@ class Hub:
 
     def _start_flush(self, what: str) -> None:
         self._pending.discard(what)
-        flush = self._flush_addresses
         if what == "books":
             for feed in self._books.values():
                 feed.flush()
             return
-        if what == "internal":
-            flush = self._internal.flush
-        task = asyncio.create_task(_survive(flush))
+        task = asyncio.create_task(self._flush(what))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _flush_addresses(self) -> None:
-        for feed in list(self._addresses.values()):
-            await feed.flush()
+    async def _flush(self, what: str) -> None:
+        """Whatever is wrong with one stream must not stop the others, or be forgotten."""
+        feeds = [self._internal] if what == "internal" else list(self._addresses.values())
+        for feed in feeds:
+            try:
+                await feed.flush()
+            except NodeUnavailable as error:
+                logger.warning("a stream has to wait: %s", error)
+                self._soon(what, _RETRY_MS)
+            except Exception as error:  # noqa: BLE001 - of a task that nobody waits for
+                known = isinstance(error, MatcherError)
+                logger.warning("a stream lost an update: %s", error, exc_info=not known)
 
     # --- for the operator -------------------------------------------------------------------------
 
@@ -431,14 +446,6 @@ class Hub:
 
 class _CloseFilter(msgspec.Struct):
     oldest: int
-
-
-async def _survive(flush: Callable[[], Awaitable[None]]) -> None:
-    """A node that does not answer must not stop a stream."""
-    try:
-        await flush()
-    except (NodeUnavailable, MatcherError) as error:
-        logger.warning("a stream lost an update: %s", error)
 
 
 async def _refuse(status: int, headers: list[tuple[bytes, bytes]], send: Send) -> None:

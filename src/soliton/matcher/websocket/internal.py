@@ -19,6 +19,7 @@ from typing import Any, Final
 from soliton.chain.addresses import address_text
 from soliton.crypto import base58
 from soliton.matcher.core import MatcherCore
+from soliton.matcher.errors import NodeUnavailable
 from soliton.matcher.records import describe
 from soliton.matcher.websocket.addresses import Decimals
 from soliton.matcher.websocket.connection import Connection
@@ -62,11 +63,17 @@ class InternalFeed:
             self._events.append((offset, event))
 
     async def flush(self) -> None:
-        """Send what happened since the last time, the newest first."""
-        events = self._since(self._sent_to)
+        """Send what happened since the last time, the newest first. Raises ``MatcherError``, and
+        ``NodeUnavailable``: then it is sent the next time.
+        """
+        before, events = self._sent_to, self._since(self._sent_to)
         self._sent_to = self._core.engine.last_offset
         if events and self._connections:
-            message = await self._message(events)
+            try:
+                message = await self._message(events)
+            except NodeUnavailable:
+                self._sent_to = before
+                raise
             for connection in list(self._connections):
                 connection.push(message)
 
