@@ -404,7 +404,7 @@ class Hub:
             except NodeUnavailable as error:
                 logger.warning("a stream has to wait: %s", error)
                 self._soon(what, _RETRY_MS)
-            except Exception as error:  # noqa: BLE001 - of a task that nobody waits for
+            except Exception as error:
                 known = isinstance(error, MatcherError)
                 logger.warning("a stream lost an update: %s", error, exc_info=not known)
 
