@@ -19,11 +19,15 @@ from soliton.api.errors import ApiError, ErrorKind, RejectionError
 from soliton.api.http import Json, Raw
 from soliton.api.openapi import COMMON_ERRORS, ERROR_SCHEMA, Schemas
 from soliton.api.routes import Route
+from soliton.api.schemas import shapes
 
 ANSWERS_OF_A_ROUTE = 40
 """So many are checked; the tests that compare recorded answers ask thousands of times."""
 
 OURS = {(route.path, route.summary) for route in all_routes()}
+
+SHAPES: dict[str, Mapping[str, Any]] = {"Error": ERROR_SCHEMA, **dict(shapes())}
+"""What schemas refer to by name."""
 
 TYPES: dict[str, type | tuple[type, ...]] = {
     "object": dict,
@@ -43,18 +47,51 @@ def faults(
     if "$ref" in schema:
         yield from faults(value, known[schema["$ref"].rpartition("/")[2]], known, at)
         return
-    for options in (schema.get("anyOf"), schema.get("oneOf")):
-        if options and all(any(faults(value, each, known, at)) for each in options):
-            yield f"{at}: {value!r:.60} fits none of the alternatives"
+    if "discriminator" in schema:
+        yield from _told_faults(value, schema["discriminator"], known, at)
+        return
+    for each in schema.get("allOf", ()):
+        yield from faults(value, each, known, at)
+    yield from _alternative_faults(value, schema, known, at)
+    if "const" in schema and value != schema["const"]:
+        yield f"{at}: {value!r:.60} is not {schema['const']!r}"
     if "enum" in schema and value not in schema["enum"]:
         yield f"{at}: {value!r:.60} is none of {schema['enum']}"
     if not _has_type(value, schema.get("type")):
         yield f"{at}: {value!r:.60} is no {schema['type']}"
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        if not schema.get("minimum", value) <= value <= schema.get("maximum", value):
+            yield f"{at}: {value} is out of range"
     elif isinstance(value, dict):
         yield from _object_faults(value, schema, known, at)
     elif isinstance(value, list):
         for number, item in enumerate(value):
             yield from faults(item, schema.get("items", {}), known, f"{at}[{number}]")
+
+
+def _told_faults(
+    value: object, discriminator: Mapping[str, Any], known: Mapping[str, Any], at: str
+) -> Iterator[str]:
+    kind = value.get(discriminator["propertyName"]) if isinstance(value, dict) else None
+    target = discriminator["mapping"].get(str(kind))
+    if target is None:
+        yield f"{at}: {value!r:.60} is of no known type"
+    else:
+        yield from faults(value, {"$ref": target}, known, at)
+
+
+def _alternative_faults(
+    value: object, schema: Mapping[str, Any], known: Mapping[str, Any], at: str
+) -> Iterator[str]:
+    options = schema.get("anyOf") or schema.get("oneOf")
+    if not options:
+        return
+    found = [list(faults(value, each, known, at)) for each in options]
+    fitting = found.count([])
+    if not fitting:
+        yield f"{at}: {value!r:.60} fits none of the alternatives: {min(found, key=len)[:2]}"
+    elif fitting > 1 and "oneOf" in schema:
+        yield f"{at}: {value!r:.60} fits {fitting} alternatives, not one"
 
 
 def _has_type(value: object, names: str | list[str] | None) -> bool:
@@ -120,9 +157,9 @@ class Watch:
 
     def _schema(self, name: str, route: Route) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         if name not in self._schemas:
-            schemas = Schemas([route])
-            known = {"Error": ERROR_SCHEMA, **schemas.components}
-            self._schemas[name] = schemas.of(route.response), known
+            schemas = Schemas()
+            schema = schemas.of(route.response)
+            self._schemas[name] = schema, SHAPES | dict(schemas.named())
         return self._schemas[name]
 
 

@@ -1,20 +1,20 @@
 """The OpenAPI 3.1 document, made from the same declarations that route and validate.
 
-What lives here: the document, its YAML form, and the routes that serve both. What does not: the
-page that shows it (``swagger``).
+What lives here: the document, and the routes that serve it. What does not: the shapes of
+transactions and blocks (``schemas``), writing it piece by piece (``documents``), the page that
+shows it (``swagger``).
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from http import HTTPStatus
 from typing import Any, Final
 
 import msgspec
 
 from soliton.api.context import ApiContext
+from soliton.api.documents import MadeInTurns, Part, json_pieces, whole, yaml_pieces
 from soliton.api.errors import (
     NODE_NOT_REACHABLE,
     SERVER_REQUEST_TIMEOUT,
@@ -27,12 +27,13 @@ from soliton.api.errors import (
 from soliton.api.etags import depends_on_chain_alone
 from soliton.api.http import APPLICATION_JSON, Raw, Request
 from soliton.api.routes import GET, Body, BodyKind, Handler, Parameter, Place, Route
+from soliton.api.schemas import REFERENCE, shapes
 from soliton.api.scopes import scope_of
 from soliton.api.swagger import swagger_routes
 from soliton.errors import InvariantBroken
 
 _TAG = "api-docs"
-_REFERENCE = "#/components/schemas/{name}"
+_ERROR: Final = "Error"
 
 ERROR_SCHEMA: dict[str, object] = {
     "type": "object",
@@ -52,36 +53,44 @@ _DESCRIPTION = (
 )
 
 
-def openapi_document(context: ApiContext, routes: Iterable[Route]) -> dict[str, object]:
+def openapi_document(context: ApiContext, routes: Iterable[Route]) -> dict[str, Any]:
     """The document as JSON values."""
+    return whole(document_parts(context, routes))
+
+
+def document_parts(context: ApiContext, routes: Iterable[Route]) -> Iterator[Part]:
+    """The document in parts, each of which is made in a moment."""
     documented = [route for route in routes if route.documented]
-    schemas = Schemas(documented)
-    paths: dict[str, dict[str, object]] = {}
+    by_path: dict[str, list[Route]] = {}
     for route in documented:
-        operations = paths.setdefault(route.path, {})
+        by_path.setdefault(route.path, []).append(route)
+    yield ("openapi",), "3.1.0"
+    info = {"title": context.title, "version": context.version, "description": _DESCRIPTION}
+    yield ("info",), info
+    yield ("servers",), [{"url": "/"}]
+    yield ("tags",), [{"name": tag} for tag in dict.fromkeys(route.tag for route in documented)]
+    schemas = Schemas()
+    for path, of_path in by_path.items():
+        yield ("paths", path), _operations(of_path, schemas)
+    place = ("components", "schemas")
+    yield (*place, _ERROR), ERROR_SCHEMA
+    for name, schema in schemas.named():
+        yield (*place, name), schema
+    yield ("components", "responses"), _common_responses()
+    yield (
+        ("components", "securitySchemes"),
+        {"ApiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"}},
+    )
+
+
+def _operations(routes: Iterable[Route], schemas: Schemas) -> dict[str, object]:
+    operations: dict[str, object] = {}
+    for route in routes:
         for method in route.methods:
             if method.lower() in operations:
                 raise InvariantBroken(f"{method} {route.path} is documented twice")
             operations[method.lower()] = _operation(route, method, schemas)
-    tags = dict.fromkeys(route.tag for route in documented)
-    return {
-        "openapi": "3.1.0",
-        "info": {
-            "title": context.title,
-            "version": context.version,
-            "description": _DESCRIPTION,
-        },
-        "servers": [{"url": "/"}],
-        "tags": [{"name": tag} for tag in tags],
-        "paths": paths,
-        "components": {
-            "schemas": {"Error": ERROR_SCHEMA, **schemas.components},
-            "responses": _common_responses(),
-            "securitySchemes": {
-                "ApiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
-            },
-        },
-    }
+    return operations
 
 
 COMMON_ERRORS: Final = (
@@ -103,19 +112,49 @@ _SENTENCE: Final = {"schema": {"type": "string"}}
 
 
 class Schemas:
-    """JSON schemas of all response and body types, with the named ones as components."""
+    """JSON schemas of response and body types; those with a name are kept as components."""
 
-    def __init__(self, routes: Iterable[Route]) -> None:
-        types: dict[type, None] = {}
-        for route in routes:
-            for item in (route.response, route.body.schema if route.body else {}):
-                if not isinstance(item, Mapping):
-                    types[item] = None
-        found, self.components = msgspec.json.schema_components(types, ref_template=_REFERENCE)
-        self._of = dict(zip(types, found, strict=True))
+    def __init__(self) -> None:
+        self._of: dict[type, Mapping[str, object]] = {}
+        self._components: dict[str, Mapping[str, object]] = {}
+        self._has_shapes = False
 
     def of(self, item: type | Mapping[str, object]) -> Mapping[str, object]:
-        return item if isinstance(item, Mapping) else self._of[item]
+        """The schema of a type, or the one that is there already."""
+        if isinstance(item, Mapping):
+            self._has_shapes |= any(name != _ERROR for name in _names_in(item))
+            return item
+        if item not in self._of:
+            (found,), components = msgspec.json.schema_components((item,), ref_template=REFERENCE)
+            for name, schema in components.items():
+                self._keep(name, schema)
+            self._of[item] = found
+        return self._of[item]
+
+    def named(self) -> Iterator[tuple[str, Mapping[str, object]]]:
+        """All that others refer to: the types so far, and the shapes if any of them is needed."""
+        yield from self._components.items()
+        if self._has_shapes:
+            for name, shape in shapes():
+                if name in self._components:
+                    raise InvariantBroken(f"two schemas have the name {name}")
+                yield name, shape
+
+    def _keep(self, name: str, schema: Mapping[str, object]) -> None:
+        if self._components.setdefault(name, schema) != schema:
+            raise InvariantBroken(f"two schemas have the name {name}")
+
+
+def _names_in(schema: object) -> Iterator[str]:
+    """The names that a schema refers to."""
+    if isinstance(schema, Mapping):
+        if isinstance(target := schema.get("$ref"), str):
+            yield target.rpartition("/")[2]
+        for member in schema.values():
+            yield from _names_in(member)
+    elif isinstance(schema, list | tuple):
+        for item in schema:
+            yield from _names_in(item)
 
 
 def _operation(route: Route, method: str, schemas: Schemas) -> dict[str, object]:
@@ -276,57 +315,33 @@ def _example(kind: ErrorKind) -> dict[str, object]:
     return {"summary": kind.when, "value": kind.error(**kind.example).body()}
 
 
-def to_yaml(value: object) -> str:
-    """A document as block-style YAML; strings are quoted as in JSON, which YAML 1.2 contains."""
-    return "\n".join(_yaml_lines(value, "")) + "\n"
-
-
-def _yaml_lines(value: object, indent: str) -> Iterator[str]:
-    if isinstance(value, Mapping) and value:
-        for name, member in value.items():
-            yield from _yaml_entry(f"{indent}{json.dumps(name)}:", member, indent)
-    elif isinstance(value, list | tuple) and value:
-        for item in value:
-            yield from _yaml_entry(f"{indent}-", item, indent)
-    else:
-        yield indent + json.dumps(value)
-
-
-def _yaml_entry(head: str, value: object, indent: str) -> Iterator[str]:
-    if isinstance(value, Mapping | list | tuple) and value:
-        yield head
-        yield from _yaml_lines(value, indent + "  ")
-    else:
-        yield f"{head} {json.dumps(value)}"
-
-
 def documentation_routes(context: ApiContext, routes: Sequence[Route]) -> tuple[Route, ...]:
     """The document in its forms, and the page; the document is made when first asked for."""
 
-    @cache
-    def document() -> dict[str, object]:
-        return openapi_document(context, (*routes, *own))
+    def parts() -> Iterator[Part]:
+        return document_parts(context, (*routes, *own))
 
-    @cache
-    def as_json() -> Raw:
-        return Raw(msgspec.json.encode(document()), APPLICATION_JSON)
-
-    @cache
-    def as_yaml() -> Raw:
-        return Raw(to_yaml(document()).encode("utf-8"), b"application/yaml")
-
-    def serve_json(_request: Request) -> Raw:
-        return as_json()
-
-    def serve_yaml(_request: Request) -> Raw:
-        return as_yaml()
-
+    as_json = MadeInTurns(lambda: json_pieces(parts()))
+    as_yaml = MadeInTurns(lambda: yaml_pieces(parts()))
+    serve_json = _serving(as_json, APPLICATION_JSON)
+    serve_yaml = _serving(as_yaml, b"application/yaml")
     own = (
         _document_route("/api-docs/openapi.json", serve_json, "The OpenAPI document as JSON"),
         _document_route("/api-docs/swagger.json", serve_json, "The same under an older name"),
         _document_route("/api-docs/openapi.yaml", serve_yaml, "The OpenAPI document as YAML"),
     )
     return (*own, *swagger_routes(context))
+
+
+def _serving(document: MadeInTurns, content_type: bytes) -> Handler:
+    async def make(request: Request) -> Raw:
+        return Raw(await document.get(request.context.turns), content_type)
+
+    def serve(request: Request) -> object:
+        done = document.done
+        return make(request) if done is None else Raw(done, content_type)
+
+    return serve
 
 
 def _document_route(path: str, handler: Handler, summary: str) -> Route:

@@ -19,6 +19,16 @@ import msgspec
 
 from soliton.chain.errors import FormatError, JsonFieldError
 from soliton.chain.json_kinds import decode_base64, encode_base64, expect_long, expect_string
+from soliton.chain.json_schemas import (
+    BOOLEAN_SCHEMA,
+    LONG_SCHEMA,
+    TEXT_SCHEMA,
+    Named,
+    Schema,
+    list_of,
+    object_of,
+    told,
+)
 from soliton.chain.layouts import take, text
 from soliton.chain.values import MAX_I64, MIN_I64
 
@@ -213,3 +223,30 @@ def _read_json_argument(obj: object, depth: int) -> Argument:
             raise JsonFieldError("", "value is missing or not a list")
         case _:
             raise JsonFieldError("", "type is missing")
+
+
+def _argument(kind: str, value: Schema) -> Schema:
+    return object_of({"type": {"const": kind}, "value": value})
+
+
+_PLAIN_ARGUMENTS: Final = [
+    _argument("integer", LONG_SCHEMA),
+    _argument("boolean", BOOLEAN_SCHEMA),
+    _argument("binary", told(TEXT_SCHEMA, "Base64 after `base64:`")),
+    _argument("string", TEXT_SCHEMA),
+]
+_INNER_LIST: Final = _argument("list", told({"const": "unsupported"}, "A list in a list"))
+
+
+def _call_schema(items: Schema) -> Schema:
+    of_list = _argument("list", list_of(items))
+    return object_of(
+        {"function": TEXT_SCHEMA, "args": list_of({"oneOf": [*_PLAIN_ARGUMENTS, of_list]})}
+    )
+
+
+CALL_SCHEMA: Final = Named("Call", _call_schema({"oneOf": [*_PLAIN_ARGUMENTS, _INNER_LIST]}))
+SENT_CALL_SCHEMA: Final = Named(
+    "CallToSend", {**_call_schema({"oneOf": _PLAIN_ARGUMENTS}), "required": ["function"]}
+)
+"""The arguments may be left out."""

@@ -1,8 +1,8 @@
 """How single values look in JSON: the kinds that the declared JSON forms of transactions are made
 of.
 
-What lives here: readers and writers of one value. What does not: which members a transaction has
-(its own module), collecting several errors (``transactions.codec``).
+What lives here: readers, writers and schemas of one value. What does not: which members a
+transaction has (its own module), collecting several errors (``transactions.codec``).
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/requests`` and
 ``state/DataEntry.scala`` (the words of the errors are those that clients of that node know).
@@ -22,6 +22,18 @@ import msgspec
 
 from soliton.chain.addresses import parse_claimed_recipient, recipient_text
 from soliton.chain.errors import JsonFieldError, ValueRuleError
+from soliton.chain.json_schemas import (
+    BOOLEAN_SCHEMA,
+    BYTE_SCHEMA,
+    LONG_SCHEMA,
+    TEXT_SCHEMA,
+    Named,
+    Schema,
+    list_of,
+    object_of,
+    or_null,
+    told,
+)
 from soliton.chain.layouts import DIGEST_LENGTH
 from soliton.chain.values import MAX_I64, MIN_I64, DataEntry, DataValue
 from soliton.crypto import base58
@@ -45,11 +57,14 @@ class JsonKind(msgspec.Struct, frozen=True):
     """How a value is read from and written to JSON.
 
     ``read(value, chain_id)`` raises ``JsonFieldError`` with an empty path for a value of the wrong
-    kind, or another ``ChainError`` for one that is no valid address, alias or the like.
+    kind, or another ``ChainError`` for one that is no valid address, alias or the like. ``schema``
+    is what ``write`` gives, ``sent`` what ``read`` takes, where that is something else.
     """
 
     read: Callable[[Any, int], Any]
     write: Callable[[Any], Any]
+    schema: Schema | Named
+    sent: Schema | Named | None = None
 
 
 def expect_string(value: object) -> str:
@@ -315,22 +330,52 @@ def _write_entries(entries: tuple[DataEntry, ...]) -> list[dict[str, Any]]:
     return [data_entry_json(entry) for entry in entries]
 
 
-LONG: Final = JsonKind(_read_long, lambda value: value)
-BYTE: Final = JsonKind(lambda value, _chain_id: expect_byte(value), lambda value: value)
-BOOLEAN: Final = JsonKind(_read_boolean, lambda value: value)
-STRING: Final = JsonKind(lambda value, _chain_id: expect_string(value), lambda value: value)
-BASE58: Final = JsonKind(lambda value, _chain_id: decode_base58(value), base58.encode)
+def _entry_schema(kind: str, value: Schema) -> Schema:
+    return object_of({"key": TEXT_SCHEMA, "type": {"const": kind}, "value": value})
+
+
+BASE58_SCHEMA: Final = told(TEXT_SCHEMA, "Base58")
+ASSET_SCHEMA: Final = told(or_null(TEXT_SCHEMA), "Base58; null is the native coin")
+SCRIPT_SCHEMA: Final = told(or_null(TEXT_SCHEMA), "Base64 after `base64:`; null for none")
+RECIPIENT_SCHEMA: Final = told(TEXT_SCHEMA, "An address, or an alias as `alias:{chain}:{name}`")
+DATA_ENTRY_SCHEMA: Final = Named(
+    "DataEntry",
+    {
+        "oneOf": [
+            _entry_schema("integer", LONG_SCHEMA),
+            _entry_schema("boolean", BOOLEAN_SCHEMA),
+            _entry_schema("binary", told(TEXT_SCHEMA, "Base64 after `base64:`")),
+            _entry_schema("string", TEXT_SCHEMA),
+            told(object_of({"key": TEXT_SCHEMA, "value": {"type": "null"}}), "The key is deleted"),
+        ]
+    },
+)
+
+LONG: Final = JsonKind(_read_long, lambda value: value, LONG_SCHEMA)
+BYTE: Final = JsonKind(
+    lambda value, _chain_id: expect_byte(value), lambda value: value, BYTE_SCHEMA
+)
+BOOLEAN: Final = JsonKind(_read_boolean, lambda value: value, BOOLEAN_SCHEMA)
+STRING: Final = JsonKind(
+    lambda value, _chain_id: expect_string(value), lambda value: value, TEXT_SCHEMA
+)
+BASE58: Final = JsonKind(
+    lambda value, _chain_id: decode_base58(value), base58.encode, BASE58_SCHEMA
+)
 TEXT: Final = JsonKind(
     lambda value, _chain_id: expect_string(value).encode(),
     lambda value: value.decode(errors="replace"),
+    TEXT_SCHEMA,
 )
 """Bytes that are text by intention; those of the first years are not always."""
-ASSET: Final = JsonKind(_read_asset, _write_asset)
-ASSET_ID: Final = JsonKind(_read_asset_id, base58.encode)
-SCRIPT: Final = JsonKind(_read_script, _write_script)
-SCRIPT_OF_ISSUE: Final = JsonKind(_read_some_script, _write_script)
+ASSET: Final = JsonKind(_read_asset, _write_asset, ASSET_SCHEMA)
+ASSET_ID: Final = JsonKind(_read_asset_id, base58.encode, BASE58_SCHEMA)
+SCRIPT: Final = JsonKind(_read_script, _write_script, SCRIPT_SCHEMA)
+SCRIPT_OF_ISSUE: Final = JsonKind(_read_some_script, _write_script, SCRIPT_SCHEMA)
 """The same, but a text of no characters is not that there is none."""
 RECIPIENT: Final = JsonKind(
-    lambda value, chain_id: parse_claimed_recipient(expect_string(value), chain_id), recipient_text
+    lambda value, chain_id: parse_claimed_recipient(expect_string(value), chain_id),
+    recipient_text,
+    RECIPIENT_SCHEMA,
 )
-DATA_ENTRIES: Final = JsonKind(_read_entries, _write_entries)
+DATA_ENTRIES: Final = JsonKind(_read_entries, _write_entries, list_of(DATA_ENTRY_SCHEMA))

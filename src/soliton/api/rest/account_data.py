@@ -38,6 +38,7 @@ from soliton.api.routes import (
     Route,
     query_parameter,
 )
+from soliton.api.schemas import DATA_ENTRY
 from soliton.api.turns import SLICE_SECONDS
 from soliton.chain.addresses import Address, address_text
 from soliton.chain.json_kinds import data_entry_json, encode_base64
@@ -248,15 +249,6 @@ _KEYS: Final = Body(
         "required": ["keys"],
     },
 )
-_ENTRY_SCHEMA: Final = {
-    "type": "object",
-    "properties": {
-        "key": {"type": "string"},
-        "type": {"type": "string", "enum": ["integer", "boolean", "binary", "string"]},
-        "value": {"type": ["integer", "boolean", "string"]},
-    },
-    "required": ["key", "value"],
-}
 _OF_ACCOUNT: Final = (
     Route(
         methods=GET,
@@ -269,7 +261,7 @@ _OF_ACCOUNT: Final = (
             query_parameter("matches", TEXT, "A regular expression for whole keys", "gree.*"),
             query_parameter("key", TEXT, "Keys", ["greeting"], repeated=True),
         ),
-        response={"type": "array", "items": _ENTRY_SCHEMA},
+        response={"type": "array", "items": DATA_ENTRY},
         example=[examples.DATA_ENTRY],
         errors=(INVALID_ADDRESS, CUSTOM_VALIDATION_ERROR, TOO_BIG_SEQUENCE_WITH_LIMIT),
     ),
@@ -281,7 +273,7 @@ _OF_ACCOUNT: Final = (
         summary="Data entries of an account by their keys",
         parameters=(ADDRESS,),
         body=_KEYS,
-        response={"type": "array", "items": _ENTRY_SCHEMA},
+        response={"type": "array", "items": DATA_ENTRY},
         example=[examples.DATA_ENTRY],
         errors=(INVALID_ADDRESS, TOO_BIG_SEQUENCE_WITH_LIMIT, DATA_KEYS_NOT_SPECIFIED),
     ),
@@ -296,7 +288,7 @@ ROUTES: tuple[Route, ...] = (
         tag=_TAG,
         summary="One data entry of an account",
         parameters=(ADDRESS, Parameter("key", TEXT, "Key", "greeting")),
-        response=_ENTRY_SCHEMA,
+        response=DATA_ENTRY,
         example=examples.DATA_ENTRY,
         errors=(INVALID_ADDRESS, DATA_KEY_DOES_NOT_EXIST),
     ),

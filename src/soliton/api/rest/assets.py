@@ -53,6 +53,7 @@ from soliton.api.routes import (
     Route,
     query_parameter,
 )
+from soliton.api.schemas import ASSET, ref
 from soliton.chain.addresses import Address, address_text, parse_address
 from soliton.chain.errors import AddressError
 from soliton.chain.features import Feature
@@ -330,33 +331,12 @@ _LIMIT: Final = Parameter("limit", NATURAL, "At most so many; 1000", 10)
 _NFT: Final = {
     name: value for name, value in examples.ASSET.items() if name != "minSponsoredAssetFee"
 }
-_ASSET_SCHEMA: Final = {
-    "type": "object",
-    "properties": {
-        "assetId": {"type": "string"},
-        "issueHeight": {"type": "integer"},
-        "issueTimestamp": {"type": "integer", "format": "int64"},
-        "issuer": {"type": "string"},
-        "issuerPublicKey": {"type": "string"},
-        "name": {"type": "string"},
-        "description": {"type": "string"},
-        "decimals": {"type": "integer"},
-        "reissuable": {"type": "boolean"},
-        "quantity": {"type": "integer", "format": "int64"},
-        "scripted": {"type": "boolean"},
-        "minSponsoredAssetFee": {"type": ["integer", "null"]},
-        "originTransactionId": {"type": "string"},
-        "sequenceInBlock": {"type": "integer"},
-        "scriptDetails": {"type": "object"},
-    },
-    "required": ["assetId"],
-}
-_ASSETS_SCHEMA: Final = {"type": "array", "items": _ASSET_SCHEMA}
+_ASSETS_SCHEMA: Final = {"type": "array", "items": ASSET}
 _BALANCES_SCHEMA: Final = {
     "type": "object",
     "properties": {
         "address": {"type": "string"},
-        "balances": {"type": "array", "items": {"type": "object"}},
+        "balances": {"type": "array", "items": ref("AssetBalanceOfAccount")},
     },
     "required": ["address", "balances"],
 }
@@ -440,7 +420,7 @@ ROUTES: tuple[Route, ...] = (
         tag=_TAG,
         summary="What is known about an asset",
         parameters=(_ASSET, _FULL),
-        response=_ASSET_SCHEMA,
+        response=ASSET,
         example=examples.ASSET,
         errors=(INVALID_ASSET_ID, ASSET_DOES_NOT_EXIST, CUSTOM_VALIDATION_ERROR),
     ),

@@ -32,6 +32,7 @@ from soliton.api.json_transactions import Members
 from soliton.api.lookup import ADDRESS, address_argument, block_id, is_oldest, node_of
 from soliton.api.rest import examples
 from soliton.api.routes import GET, NATURAL, NATURAL_LONG, TEXT, Parameter, Route
+from soliton.api.schemas import BLOCK, BLOCK_HEADER
 from soliton.chain.addresses import from_public_key
 from soliton.node.chain import Chain
 from soliton.node.node import Node
@@ -317,10 +318,10 @@ _NO_BLOCK: Final = {
     "properties": {"status": {"type": "string"}, "details": {"type": "string"}},
     "required": ["status", "details"],
 }
-_BLOCK_OR_NONE: Final = {"anyOf": [examples.BLOCK_SCHEMA, _NO_BLOCK]}
-_HEADER_OR_NONE: Final = {"anyOf": [examples.HEADER_SCHEMA, _NO_BLOCK]}
-_BLOCKS: Final = {"type": "array", "items": examples.BLOCK_SCHEMA}
-_HEADERS: Final = {"type": "array", "items": examples.HEADER_SCHEMA}
+_BLOCK_OR_NONE: Final = {"anyOf": [BLOCK, _NO_BLOCK]}
+_HEADER_OR_NONE: Final = {"anyOf": [BLOCK_HEADER, _NO_BLOCK]}
+_BLOCKS: Final = {"type": "array", "items": BLOCK}
+_HEADERS: Final = {"type": "array", "items": BLOCK_HEADER}
 
 ROUTES: tuple[Route, ...] = (
     Route(
@@ -338,7 +339,7 @@ ROUTES: tuple[Route, ...] = (
         handler=last,
         tag=_TAG,
         summary="The last block",
-        response=examples.BLOCK_SCHEMA,
+        response=BLOCK,
         example=examples.BLOCK,
     ),
     Route(
@@ -347,7 +348,7 @@ ROUTES: tuple[Route, ...] = (
         handler=first,
         tag=_TAG,
         summary="The genesis block",
-        response=examples.BLOCK_SCHEMA,
+        response=BLOCK,
         example=examples.BLOCK,
     ),
     Route(
@@ -424,7 +425,7 @@ ROUTES: tuple[Route, ...] = (
         handler=last_header,
         tag=_TAG,
         summary="The last block's header",
-        response=examples.HEADER_SCHEMA,
+        response=BLOCK_HEADER,
         example=examples.HEADER,
     ),
     Route(
@@ -456,7 +457,7 @@ ROUTES: tuple[Route, ...] = (
         tag=_TAG,
         summary="The header of the block with an id",
         parameters=(_ID,),
-        response=examples.HEADER_SCHEMA,
+        response=BLOCK_HEADER,
         example=examples.HEADER,
         errors=_BLOCK_ERRORS,
     ),
@@ -467,7 +468,7 @@ ROUTES: tuple[Route, ...] = (
         tag=_TAG,
         summary="The block with a signature",
         parameters=(_SIGNATURE,),
-        response=examples.BLOCK_SCHEMA,
+        response=BLOCK,
         example=examples.BLOCK,
         errors=_BLOCK_ERRORS,
     ),
@@ -489,7 +490,7 @@ ROUTES: tuple[Route, ...] = (
         tag=_TAG,
         summary="The block with an id",
         parameters=(_ID,),
-        response=examples.BLOCK_SCHEMA,
+        response=BLOCK,
         example=examples.BLOCK,
         errors=_BLOCK_ERRORS,
     ),

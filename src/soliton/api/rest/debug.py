@@ -46,6 +46,7 @@ from soliton.api.routes import (
     Route,
     query_parameter,
 )
+from soliton.api.schemas import CONFIRMED_TRANSACTION, SIGNED_TRANSACTION, TRACE
 from soliton.api.translate import OLDEST, refusal, state_refusal
 from soliton.api.workers import Watch
 from soliton.chain.addresses import Address
@@ -294,7 +295,7 @@ ROUTES: tuple[Route, ...] = (
         parameters=(
             Parameter("id", TEXT, "Id of a transaction in base58", examples.TRANSACTION_ID),
         ),
-        response=examples.TRANSACTION_SCHEMA,
+        response=CONFIRMED_TRANSACTION,
         example=examples.CONFIRMED,
         errors=(INVALID_TRANSACTION_ID, TRANSACTION_DOES_NOT_EXIST, UNSUPPORTED_TRANSACTION_TYPE),
     ),
@@ -311,7 +312,7 @@ ROUTES: tuple[Route, ...] = (
                 "after", TEXT, "Id of the transaction to go on after", examples.TRANSACTION_ID
             ),
         ),
-        response={"type": "array", "items": examples.TRANSACTION_SCHEMA},
+        response={"type": "array", "items": CONFIRMED_TRANSACTION},
         example=[examples.CONFIRMED],
         errors=(INVALID_ADDRESS,),
     ),
@@ -325,7 +326,7 @@ ROUTES: tuple[Route, ...] = (
             BodyKind.JSON,
             "A signed transaction",
             examples.TRANSACTION,
-            examples.TRANSACTION_SCHEMA,
+            SIGNED_TRANSACTION,
             get_is_405=True,
         ),
         response={
@@ -333,7 +334,7 @@ ROUTES: tuple[Route, ...] = (
             "properties": {
                 "valid": {"type": "boolean"},
                 "validationTime": {"type": "integer", "description": "Milliseconds"},
-                "trace": {"type": "array", "items": {"type": "object"}},
+                "trace": {"type": "array", "items": TRACE},
                 "height": {"type": "integer"},
                 "error": {"type": "string"},
                 "transaction": {"type": "object"},

@@ -25,6 +25,7 @@ from soliton.api.json_transactions import Members
 from soliton.api.lookup import ADDRESS, address_argument, id_list, id_query, node_of, with_slash
 from soliton.api.rest import examples
 from soliton.api.routes import GET, POST, Body, BodyKind, Route
+from soliton.api.schemas import ASSET
 from soliton.ledger.ride_scripts import abi_type
 from soliton.ledger.scripts import account_script
 from soliton.ledger.state import ERC20
@@ -199,7 +200,7 @@ ROUTES: tuple[Route, ...] = (
                 summary="What is known about assets that wallets know by these addresses",
                 parameters=parameters,
                 body=body,
-                response={"type": "array", "items": {"type": "object"}},
+                response={"type": "array", "items": ASSET},
                 example=[examples.ASSET],
                 errors=(INVALID_IDS, TOO_BIG_SEQUENCE_WITH_LIMIT),
             )

@@ -31,6 +31,7 @@ from soliton.api.lookup import ADDRESS, address_argument, node_of
 from soliton.api.rest import examples
 from soliton.api.rest.debug import next_block
 from soliton.api.routes import BOOLEAN, POST, Body, BodyKind, Route, query_parameter
+from soliton.api.schemas import ref
 from soliton.api.text_jobs import CompileFragment
 from soliton.api.translate import refusal
 from soliton.api.workers import Watch
@@ -304,7 +305,7 @@ ROUTES: tuple[Route, ...] = (
                 "type": "object",
                 "properties": {
                     "expr": {"type": "string"},
-                    "call": {"type": "object"},
+                    "call": ref("CallToSend"),
                     "id": {"type": "string"},
                     "fee": {"type": "integer"},
                     "feeAssetId": {"type": ["string", "null"]},
@@ -320,9 +321,9 @@ ROUTES: tuple[Route, ...] = (
             "type": "object",
             "properties": {
                 "address": {"type": "string"},
-                "result": {"type": "object"},
+                "result": ref("RideValue"),
                 "complexity": {"type": "integer"},
-                "stateChanges": {"type": "object"},
+                "stateChanges": ref("ShortStateChanges"),
                 "vars": {"type": "array", "items": {"type": "object"}},
                 "error": {"type": "integer"},
                 "message": {"type": "string"},

@@ -33,6 +33,7 @@ from soliton.api.lookup import (
 )
 from soliton.api.rest import examples
 from soliton.api.routes import GET, POST, TEXT, Parameter, Route
+from soliton.api.schemas import TRANSACTION_SNAPSHOT
 from soliton.chain.blocks import PROTOBUF_VERSION, Block
 from soliton.chain.transactions.codec import merkle_leaf
 from soliton.crypto import base58, merkle
@@ -136,14 +137,6 @@ _LISTS: Final = (
     "accountScripts",
     "accountData",
 )
-_SCHEMA: Final = {
-    "type": "object",
-    "properties": {
-        "applicationStatus": {"type": "string"},
-        **{name: {"type": "array", "items": {"type": "object"}} for name in _LISTS},
-    },
-    "required": ["applicationStatus", *_LISTS],
-}
 _EXAMPLE: Final = {
     "applicationStatus": "succeeded",
     **{name: [] for name in _LISTS},
@@ -192,7 +185,7 @@ ROUTES: tuple[Route, ...] = (
         parameters=(
             Parameter("id", TEXT, "Id of a transaction in base58", examples.TRANSACTION_ID),
         ),
-        response=_SCHEMA,
+        response=TRANSACTION_SNAPSHOT,
         example=_EXAMPLE,
         errors=(INVALID_TRANSACTION_ID, TRANSACTION_DOES_NOT_EXIST),
     ),
@@ -211,7 +204,7 @@ ROUTES: tuple[Route, ...] = (
                 summary="What transactions wrote to the state, at most 100 of them",
                 parameters=parameters,
                 body=body,
-                response={"type": "array", "items": _SCHEMA},
+                response={"type": "array", "items": TRANSACTION_SNAPSHOT},
                 example=[_EXAMPLE],
                 errors=(
                     INVALID_TRANSACTION_ID,

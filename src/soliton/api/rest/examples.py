@@ -1,4 +1,4 @@
-"""Real answers of a private chain, shown by the API's documentation, and the shapes they have.
+"""Real answers of a private chain, shown by the API's documentation.
 
 What lives here: one transfer from its request to the chain, the block it is in, its accounts. What
 does not: examples that one module alone uses. A test asks a chain the same questions.
@@ -191,82 +191,6 @@ STATE_HASH: Final = {
     "version": "1.5.7",
 }
 
-_TEXT: Final = {"type": "string"}
-_WHOLE: Final = {"type": "integer", "format": "int64"}
-_TEXT_OR_NULL: Final = {"type": ["string", "null"]}
-
-UNSIGNED_SCHEMA: Final[dict[str, object]] = {
-    "type": "object",
-    "description": "The members of the type come besides these.",
-    "properties": {
-        "type": {"type": "integer"},
-        "version": {"type": "integer"},
-        "sender": _TEXT,
-        "senderPublicKey": _TEXT,
-        "fee": _WHOLE,
-        "feeAssetId": _TEXT_OR_NULL,
-        "timestamp": _WHOLE,
-    },
-    "required": ["type"],
-}
-TRANSACTION_SCHEMA: Final[dict[str, object]] = {
-    "type": "object",
-    "description": "The members of the type come besides these.",
-    "properties": {
-        "type": {"type": "integer"},
-        "id": _TEXT,
-        "version": {"type": "integer"},
-        "chainId": {"type": "integer"},
-        "sender": _TEXT,
-        "senderPublicKey": _TEXT,
-        "fee": _WHOLE,
-        "feeAssetId": _TEXT_OR_NULL,
-        "timestamp": _WHOLE,
-        "proofs": {"type": "array", "items": _TEXT},
-        "height": {"type": "integer", "description": "Of transactions on the chain"},
-        "applicationStatus": _TEXT,
-    },
-    "required": ["type", "fee", "timestamp"],
-}
-_HEADER_PROPERTIES: Final[dict[str, object]] = {
-    "version": {"type": "integer"},
-    "timestamp": _WHOLE,
-    "reference": _TEXT,
-    "nxt-consensus": {
-        "type": "object",
-        "properties": {"base-target": _WHOLE, "generation-signature": _TEXT},
-    },
-    "transactionsRoot": _TEXT,
-    "id": _TEXT,
-    "features": {"type": "array", "items": {"type": "integer"}},
-    "desiredReward": _WHOLE,
-    "generator": _TEXT,
-    "generatorPublicKey": _TEXT,
-    "stateHash": _TEXT,
-    "challengedHeader": {"type": "object"},
-    "signature": _TEXT,
-    "blocksize": {"type": "integer"},
-    "transactionCount": {"type": "integer"},
-    "height": {"type": "integer"},
-    "totalFee": _WHOLE,
-    "reward": _WHOLE,
-    "rewardShares": {"type": "object", "additionalProperties": _WHOLE},
-    "VRF": _TEXT,
-}
-HEADER_SCHEMA: Final[dict[str, object]] = {
-    "type": "object",
-    "properties": _HEADER_PROPERTIES,
-    "required": ["version", "timestamp", "reference", "nxt-consensus", "generator", "height"],
-}
-BLOCK_SCHEMA: Final[dict[str, object]] = {
-    "type": "object",
-    "properties": {
-        **_HEADER_PROPERTIES,
-        "fee": _WHOLE,
-        "transactions": {"type": "array", "items": TRANSACTION_SCHEMA},
-    },
-    "required": ["version", "timestamp", "reference", "generator", "height", "transactions"],
-}
 RIDE_SOURCE: Final = "{-# STDLIB_VERSION 6 #-}\ntrue"
 RIDE_SCRIPT: Final = "base64:BgEGsNFPzw=="
 RIDE_DECOMPILED: Final = (

@@ -33,6 +33,7 @@ from soliton.api.lookup import (
 )
 from soliton.api.rest import examples
 from soliton.api.routes import GET, POST, TEXT, Parameter, Route
+from soliton.api.schemas import LEASE
 from soliton.api.translate import OLDEST
 from soliton.chain.addresses import Address
 from soliton.chain.transactions.codec import to_json
@@ -112,21 +113,6 @@ def _find(node: Node, lease_id: bytes | None) -> Members | None:
 
 
 _MAX_ID_BYTES: Final = 64
-_SCHEMA: Final = {
-    "type": "object",
-    "properties": {
-        "id": {"type": "string"},
-        "originTransactionId": {"type": "string"},
-        "sender": {"type": "string"},
-        "recipient": {"type": "string"},
-        "amount": {"type": "integer", "format": "int64"},
-        "height": {"type": "integer"},
-        "status": {"type": "string", "enum": ["active", "canceled", "expired"]},
-        "cancelHeight": {"type": ["integer", "null"]},
-        "cancelTransactionId": {"type": ["string", "null"]},
-    },
-    "required": ["id"],
-}
 _EXAMPLE: Final = {
     "id": "DWNGckUUGqpufgzZrMN5WH7MiU8GjysoMF7qZXdE3CAm",
     "originTransactionId": "DWNGckUUGqpufgzZrMN5WH7MiU8GjysoMF7qZXdE3CAm",
@@ -138,7 +124,7 @@ _EXAMPLE: Final = {
     "cancelHeight": None,
     "cancelTransactionId": None,
 }
-_MANY: Final = {"type": "array", "items": _SCHEMA}
+_MANY: Final = {"type": "array", "items": LEASE}
 
 ROUTES: tuple[Route, ...] = (
     Route(
@@ -159,7 +145,7 @@ ROUTES: tuple[Route, ...] = (
         tag=_TAG,
         summary="A lease and what became of it",
         parameters=(Parameter("id", TEXT, "Id of a lease in base58", examples.TRANSACTION_ID),),
-        response=_SCHEMA,
+        response=LEASE,
         example=_EXAMPLE,
         errors=(INVALID_TRANSACTION_ID, TRANSACTION_DOES_NOT_EXIST),
     ),

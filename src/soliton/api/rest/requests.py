@@ -33,6 +33,7 @@ from soliton.api.rest import examples
 from soliton.api.rest.broadcasting import broadcast_claimed, broadcast_signed, send_claimed
 from soliton.api.rest.signing import signed_by_wallet
 from soliton.api.routes import POST, Body, BodyKind, Handler, Route
+from soliton.api.schemas import TRANSACTION, ref, request_of
 from soliton.api.translate import refusal
 from soliton.chain import orders
 from soliton.chain.addresses import from_public_key
@@ -185,10 +186,10 @@ def _to_sign(path: str, type_id: int, tag: str, summary: str) -> Route:
             BodyKind.JSON,
             "The members of the type, `sender` and `fee`; `timestamp` is now where it is left out",
             _request(type_id),
-            {"type": "object"},
+            request_of(type_id, signed=False),
         ),
         key=True,
-        response=examples.TRANSACTION_SCHEMA,
+        response=TRANSACTION,
         example=EXAMPLES[type_id],
         errors=(*_ERRORS, WRONG_JSON_DATA, MISSING_SENDER_PRIVATE_KEY, CUSTOM_VALIDATION_ERROR),
     )
@@ -202,9 +203,12 @@ def _signed(path: str, type_id: int, tag: str, summary: str) -> Route:
         tag=tag,
         summary=summary,
         body=Body(
-            BodyKind.JSON, "The members of the type, signed", _claim(type_id), {"type": "object"}
+            BodyKind.JSON,
+            "The members of the type, signed",
+            _claim(type_id),
+            request_of(type_id, signed=True),
         ),
-        response=examples.TRANSACTION_SCHEMA,
+        response=TRANSACTION,
         example=EXAMPLES[type_id],
         errors=(*_ERRORS, WRONG_JSON_DATA, CUSTOM_VALIDATION_ERROR),
     )
@@ -223,9 +227,9 @@ ROUTES: tuple[Route, ...] = (
             BodyKind.JSON,
             "Signed transfers",
             [_claim(4)],
-            {"type": "array", "items": {"type": "object"}},
+            {"type": "array", "items": request_of(4, signed=True)},
         ),
-        response={"type": "array", "items": {"type": "object"}},
+        response={"type": "array", "items": {"anyOf": [TRANSACTION, ref("Error")]}},
         example=[EXAMPLES[4]],
         errors=(WRONG_JSON,),
     ),
@@ -235,9 +239,9 @@ ROUTES: tuple[Route, ...] = (
         handler=sign_order,
         tag="assets",
         summary="Sign an order with the key of its sender from the node's wallet",
-        body=Body(BodyKind.JSON, "An order without signature", _ORDER, {"type": "object"}),
+        body=Body(BodyKind.JSON, "An order without signature", _ORDER, ref("OrderToSend")),
         key=True,
-        response={"type": "object"},
+        response=ref("Order"),
         example=_SIGNED_ORDER,
         errors=(WRONG_JSON, MISSING_SENDER_PRIVATE_KEY),
     ),

@@ -28,6 +28,13 @@ from soliton.api.rest import examples
 from soliton.api.rest.debug import next_block
 from soliton.api.rest.signing import FEE_WHEN_PRICING, read_claimed, read_unsigned
 from soliton.api.routes import BOOLEAN, POST, Body, BodyKind, Route, query_parameter
+from soliton.api.schemas import (
+    STATE_CHANGES,
+    TRACE,
+    TRANSACTION,
+    TRANSACTION_SNAPSHOT,
+    UNSIGNED_TRANSACTION,
+)
 from soliton.api.translate import refusal, state_refusal
 from soliton.api.workers import Watch
 from soliton.chain.addresses import Address, from_public_key
@@ -216,7 +223,7 @@ _RESPONSE: Final = {
         "signed": {"type": "boolean", "description": "Whether its proofs were checked"},
         "height": {"type": "integer", "description": "The block that it would be in"},
         "error": {"$ref": "#/components/schemas/Error"},
-        "transaction": examples.TRANSACTION_SCHEMA,
+        "transaction": TRANSACTION,
         "fee": {
             "type": "object",
             "properties": {
@@ -228,9 +235,9 @@ _RESPONSE: Final = {
         "applicationStatus": {"type": "string", "enum": list(APPLICATION_STATUSES)},
         "complexity": {"type": "integer", "description": "Of all scripts that were run"},
         "spentComplexity": {"type": "integer", "description": "As `/transactions/info` shows it"},
-        "changes": {"type": "object", "description": "As `/transactions/snapshot` shows them"},
-        "stateChanges": {"type": "object", "description": "Of a called dApp"},
-        "trace": {"type": "array", "items": {"type": "object"}},
+        "changes": TRANSACTION_SNAPSHOT,
+        "stateChanges": {"anyOf": [STATE_CHANGES, {"type": "null"}]},
+        "trace": {"type": "array", "items": TRACE},
     },
     "required": ["valid", "signed", "height", "transaction", "fee", "trace"],
 }
@@ -257,7 +264,7 @@ ROUTES: tuple[Route, ...] = (
             "or verifier counts as given, `fee` is the least one and `timestamp` now where they "
             "are left out",
             examples.FEE_REQUEST,
-            examples.UNSIGNED_SCHEMA,
+            UNSIGNED_TRANSACTION,
             get_is_405=True,
         ),
         response=_RESPONSE,

@@ -89,6 +89,13 @@ from soliton.api.routes import (
     Route,
     query_parameter,
 )
+from soliton.api.schemas import (
+    CONFIRMED_TRANSACTION,
+    SIGNED_TRANSACTION,
+    TRACED_TRANSACTION,
+    TRANSACTION,
+    UNSIGNED_TRANSACTION,
+)
 from soliton.chain.addresses import Address, address_text
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58
@@ -268,20 +275,20 @@ _UNSIGNED: Final = Body(
     "A transaction without proofs: `type`, `sender` (an account of the node's wallet), the "
     "type's own members, `fee`; `version` is 1 and `timestamp` now where they are left out",
     examples.UNSIGNED,
-    examples.UNSIGNED_SCHEMA,
+    UNSIGNED_TRANSACTION,
     get_is_405=True,
 )
 _FEE_REQUEST: Final = Body(
     BodyKind.JSON,
     "A transaction with `senderPublicKey`, without fee and proofs",
     examples.FEE_REQUEST,
-    examples.UNSIGNED_SCHEMA,
+    UNSIGNED_TRANSACTION,
     get_is_405=True,
 )
 _SIGNED: Final = Body(
-    BodyKind.JSON, "A signed transaction", examples.TRANSACTION, examples.TRANSACTION_SCHEMA
+    BodyKind.JSON, "A signed transaction", examples.TRANSACTION, SIGNED_TRANSACTION
 )
-_MANY: Final = {"type": "array", "items": examples.TRANSACTION_SCHEMA}
+_MANY: Final = {"type": "array", "items": CONFIRMED_TRANSACTION}
 STATUS_SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
     "properties": {
@@ -318,7 +325,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Send a signed transaction; sending it twice is no error",
         parameters=(query_parameter("trace", BOOLEAN, "Add what scripts did, as `trace`", False),),
         body=_SIGNED,
-        response=examples.TRANSACTION_SCHEMA,
+        response=TRACED_TRANSACTION,
         example=examples.TRANSACTION,
         errors=(
             *_VALUE_ERRORS,
@@ -342,7 +349,7 @@ ROUTES: tuple[Route, ...] = (
             summary="Sign a transaction with the sender's key from the node's wallet",
             body=_UNSIGNED,
             key=True,
-            response=examples.TRANSACTION_SCHEMA,
+            response=TRANSACTION,
             example=examples.TRANSACTION,
             errors=_SIGN_ERRORS,
         )
@@ -356,7 +363,7 @@ ROUTES: tuple[Route, ...] = (
         parameters=(Parameter("signerAddress", TEXT, "Whose key signs", ADDRESS.example),),
         body=_UNSIGNED,
         key=True,
-        response=examples.TRANSACTION_SCHEMA,
+        response=TRANSACTION,
         example=examples.TRANSACTION,
         errors=_SIGN_ERRORS,
     ),
@@ -399,7 +406,7 @@ ROUTES: tuple[Route, ...] = (
         tag=_TAG,
         summary="A transaction of the chain",
         parameters=(_ID,),
-        response=examples.TRANSACTION_SCHEMA,
+        response=CONFIRMED_TRANSACTION,
         example=examples.CONFIRMED,
         errors=(INVALID_TRANSACTION_ID, INVALID_SIGNATURE, TRANSACTION_DOES_NOT_EXIST),
     ),
@@ -463,7 +470,7 @@ ROUTES: tuple[Route, ...] = (
             handler=unconfirmed,
             tag=_TAG,
             summary="All transactions that wait for a block",
-            response=_MANY,
+            response={"type": "array", "items": TRANSACTION},
             example=[examples.TRANSACTION],
         )
     ),
@@ -496,7 +503,7 @@ ROUTES: tuple[Route, ...] = (
         tag=_TAG,
         summary="A transaction that waits for a block",
         parameters=(_ID,),
-        response=examples.TRANSACTION_SCHEMA,
+        response=TRANSACTION,
         example=examples.TRANSACTION,
         errors=(INVALID_TRANSACTION_ID, INVALID_SIGNATURE, TRANSACTION_DOES_NOT_EXIST),
     ),

@@ -23,6 +23,7 @@ from soliton.api.lookup import node_of, transaction_id
 from soliton.api.rest import examples
 from soliton.api.rest.transactions import STATUS_SCHEMA, status_of
 from soliton.api.routes import GET, NATURAL, TEXT, Parameter, Route, query_parameter
+from soliton.api.schemas import BLOCK_HEADER
 
 MAX_SECONDS: Final = 60
 """Longer than this, proxies and clients on the way give up."""
@@ -114,7 +115,7 @@ ROUTES: tuple[Route, ...] = (
             Parameter("height", NATURAL, "Height, 1 for the genesis block", 2),
             _TIMEOUT,
         ),
-        response=examples.HEADER_SCHEMA,
+        response=BLOCK_HEADER,
         example=examples.HEADER,
         errors=(BLOCK_DOES_NOT_EXIST, TOO_MANY_WAITING),
         seconds=MAX_SECONDS + _SPARE_SECONDS,

@@ -17,6 +17,7 @@ import msgspec
 from soliton.chain.addresses import ALIAS_VERSION, Alias, make_alias
 from soliton.chain.errors import FormatError
 from soliton.chain.json_kinds import JsonKind, expect_string
+from soliton.chain.json_schemas import TEXT_SCHEMA
 from soliton.chain.layouts import (
     I64,
     MAX_BYTES16,
@@ -116,6 +117,7 @@ TYPE = TransactionType(
             JsonKind(
                 lambda value, chain_id: Alias(chain_id, expect_string(value)),
                 lambda alias: alias.name,
+                TEXT_SCHEMA,
             ),
         ),
     ),

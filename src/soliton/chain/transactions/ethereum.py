@@ -39,6 +39,7 @@ from soliton.chain.ethereum_encoding import (
     rlp_number,
 )
 from soliton.chain.function_calls import FunctionCall
+from soliton.chain.json_schemas import TEXT_SCHEMA, told
 from soliton.chain.layouts import take
 from soliton.chain.transactions.invoke_script import InvokeScript, Payment
 from soliton.chain.transactions.model import (
@@ -243,4 +244,5 @@ TYPE = TransactionType(
     validate=_validate,
     protobuf_since=VERSION,
     derived_json=_derived_json,
+    derived_schemas={"bytes": told(TEXT_SCHEMA, "The signed RLP in hexadecimal after `0x`")},
 )

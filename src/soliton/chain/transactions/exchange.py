@@ -19,6 +19,7 @@ from soliton.chain import orders
 from soliton.chain.errors import FormatError, OrderInvalid, ValueRuleError
 from soliton.chain.json_kinds import LONG, JsonKind
 from soliton.chain.layouts import I64, Field, Values, Variable, take
+from soliton.chain.order_schemas import ORDER_SCHEMA, SENT_ORDER_SCHEMA
 from soliton.chain.orders import MAX_AMOUNT, Order, Side
 from soliton.chain.proto import transaction_pb2
 from soliton.chain.transactions.checks import check_fee
@@ -209,7 +210,7 @@ def _write(message: transaction_pb2.ExchangeTransactionData, payload: Exchange) 
         orders.fill_message(message.orders.add(), order)
 
 
-_ORDER_JSON: Final = JsonKind(orders.from_json, orders.to_json)
+_ORDER_JSON: Final = JsonKind(orders.from_json, orders.to_json, ORDER_SCHEMA, SENT_ORDER_SCHEMA)
 
 TYPE = TransactionType(
     type_id=7,

@@ -16,14 +16,17 @@ from soliton.chain import protobuf
 from soliton.chain.addresses import Recipient
 from soliton.chain.errors import FormatError, NonPositiveAmount, ValueRuleError
 from soliton.chain.function_calls import (
+    CALL_SCHEMA,
+    SENT_CALL_SCHEMA,
     FunctionCall,
     call_bytes,
     call_json,
     read_call,
     read_call_json,
 )
-from soliton.chain.json_kinds import ASSET, LONG, JsonKind, member, read_items
+from soliton.chain.json_kinds import ASSET, ASSET_SCHEMA, LONG, JsonKind, member, read_items
 from soliton.chain.json_kinds import RECIPIENT as RECIPIENT_JSON
+from soliton.chain.json_schemas import LONG_SCHEMA, Named, list_of, object_of
 from soliton.chain.layouts import (
     I64,
     MAX_BYTES16,
@@ -176,10 +179,17 @@ def payments_json(payments: tuple[Payment, ...]) -> list[dict[str, Any]]:
     return [{"amount": item.amount, "assetId": ASSET.write(item.asset_id)} for item in payments]
 
 
+PAYMENT_SCHEMA: Final = Named(
+    "Payment", object_of({"amount": LONG_SCHEMA, "assetId": ASSET_SCHEMA})
+)
 PAYMENTS: Final = JsonKind(
     lambda value, chain_id: read_items(value, chain_id, MAX_JSON_PAYMENTS, _read_json_payment),
     payments_json,
+    list_of(PAYMENT_SCHEMA),
+    list_of(object_of({"amount": LONG_SCHEMA}, {"assetId": ASSET_SCHEMA})),
 )
+
+CALL: Final = JsonKind(read_call_json, call_json, CALL_SCHEMA, SENT_CALL_SCHEMA)
 
 TYPE = TransactionType(
     type_id=16,
@@ -208,7 +218,7 @@ TYPE = TransactionType(
     json=(
         JsonField("dApp", "d_app", RECIPIENT_JSON),
         JsonField("payment", "payments", PAYMENTS, default=()),
-        JsonField("call", "call", JsonKind(read_call_json, call_json), default=None),
+        JsonField("call", "call", CALL, default=None),
     ),
     validate=_validate,
     protobuf_since=2,

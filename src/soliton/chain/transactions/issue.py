@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from soliton.chain.errors import InvalidDecimals, NonPositiveAmount, ValueRuleError
-from soliton.chain.json_kinds import BOOLEAN, BYTE, LONG, SCRIPT_OF_ISSUE, TEXT
+from soliton.chain.json_kinds import BASE58_SCHEMA, BOOLEAN, BYTE, LONG, SCRIPT_OF_ISSUE, TEXT
 from soliton.chain.layouts import BOOL, BYTES16, I64, OPTIONAL_SCRIPT, PUBLIC_KEY, U8, Field
 from soliton.chain.proto import transaction_pb2
 from soliton.chain.transactions.checks import check_asset_script, check_asset_texts, check_fee
@@ -122,5 +122,6 @@ TYPE = TransactionType(
     signature_versions=frozenset({1}),
     chain_id_versions=frozenset({2}),
     derived_json=_derived_json,
+    derived_schemas={"assetId": BASE58_SCHEMA},
     request=RequestForm(default_version=3),
 )

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from soliton.chain.errors import ValueRuleError
-from soliton.chain.json_kinds import JsonKind, expect_string
+from soliton.chain.json_kinds import BASE58_SCHEMA, JsonKind, expect_string
 from soliton.chain.layouts import DIGEST, DIGEST_LENGTH, I64, PUBLIC_KEY, U8, Field
 from soliton.chain.proto import transaction_pb2
 from soliton.chain.transactions.checks import check_fee
@@ -80,7 +80,14 @@ TYPE = TransactionType(
         2: BinaryForm(b"\x09\2", (Field("chain_id", U8), *_FIELDS), Auth.PROOFS, lead=b"\0"),
     },
     protobuf=ProtobufForm("lease_cancel", _read, _write),
-    json=(JsonField("leaseId", "lease_id", JsonKind(_read_id, base58.encode), aliases=("txId",)),),
+    json=(
+        JsonField(
+            "leaseId",
+            "lease_id",
+            JsonKind(_read_id, base58.encode, BASE58_SCHEMA),
+            aliases=("txId",),
+        ),
+    ),
     validate=_validate,
     protobuf_since=3,
     signature_versions=frozenset({1}),

@@ -15,8 +15,17 @@ import msgspec
 from soliton.chain import protobuf
 from soliton.chain.addresses import Recipient, recipient_text
 from soliton.chain.errors import FormatError, NegativeAmount, ValueRuleError
-from soliton.chain.json_kinds import ASSET, BASE58, LONG, JsonKind, member, read_items
+from soliton.chain.json_kinds import (
+    ASSET,
+    BASE58,
+    LONG,
+    RECIPIENT_SCHEMA,
+    JsonKind,
+    member,
+    read_items,
+)
 from soliton.chain.json_kinds import RECIPIENT as RECIPIENT_JSON
+from soliton.chain.json_schemas import INTEGER_SCHEMA, LONG_SCHEMA, list_of, object_of
 from soliton.chain.layouts import (
     BYTES16,
     I64,
@@ -179,11 +188,13 @@ TYPE = TransactionType(
                     value, chain_id, MAX_JSON_TRANSFERS, _read_json_item
                 ),
                 _write_json,
+                list_of(object_of({"recipient": RECIPIENT_SCHEMA, "amount": LONG_SCHEMA})),
             ),
         ),
     ),
     validate=_validate,
     protobuf_since=2,
     derived_json=_derived_json,
+    derived_schemas={"transferCount": INTEGER_SCHEMA, "totalAmount": LONG_SCHEMA},
     request=PROVEN_REQUEST,
 )

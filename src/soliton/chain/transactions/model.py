@@ -18,6 +18,7 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 
 from soliton.chain.json_kinds import JsonKind
+from soliton.chain.json_schemas import Schema
 from soliton.chain.layouts import Codec, Field, Values, compile_fields
 from soliton.chain.values import AssetId
 
@@ -130,6 +131,11 @@ class JsonField(msgspec.Struct, frozen=True):
     aliases: tuple[str, ...] = ()
     since: int = 1
 
+    @property
+    def is_optional(self) -> bool:
+        """Whether those who send a transaction may leave the member out."""
+        return self.default is not msgspec.UNSET
+
 
 class RequestForm(msgspec.Struct, frozen=True):
     """How clients name the envelope of a signed transaction in JSON.
@@ -157,7 +163,7 @@ class TransactionType(msgspec.Struct, frozen=True):
     ``fee_in_asset`` tells whether a fee may be paid in another asset than the coin,
     ``repeats_fee_asset`` whether JSON names that asset twice, as clients of old versions expect.
     ``chain_id_versions`` are the legacy versions whose JSON shows the chain id, ``derived_json``
-    makes the members that follow from others.
+    makes the members that follow from others, of which ``derived_schemas`` tells.
     """
 
     type_id: int
@@ -178,4 +184,5 @@ class TransactionType(msgspec.Struct, frozen=True):
     repeats_fee_asset: bool = False
     chain_id_versions: frozenset[int] = frozenset()
     derived_json: Callable[[AnyTransaction], dict[str, Any]] | None = None
+    derived_schemas: Mapping[str, Schema] = {}
     request: RequestForm = RequestForm()

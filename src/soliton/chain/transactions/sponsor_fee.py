@@ -14,6 +14,7 @@ import msgspec
 from soliton.chain import protobuf
 from soliton.chain.errors import NegativeMinFee
 from soliton.chain.json_kinds import ASSET_ID, JsonKind, expect_long
+from soliton.chain.json_schemas import LONG_SCHEMA, or_null, told
 from soliton.chain.layouts import DIGEST, I64, PUBLIC_KEY, Field, Variable, take
 from soliton.chain.proto import transaction_pb2
 from soliton.chain.transactions.checks import check_fee
@@ -96,6 +97,7 @@ TYPE = TransactionType(
             JsonKind(
                 lambda value, _chain_id: expect_long(value) or None,
                 lambda value: value,
+                told(or_null(LONG_SCHEMA), "Null or 0 ends the sponsorship"),
             ),
             default=None,
         ),

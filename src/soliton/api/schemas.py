@@ -1,0 +1,353 @@
+"""The shapes of transactions and blocks in the OpenAPI document, made from their declared forms.
+
+What lives here: for each type of transactions what clients send (to be signed, and signed) and what
+they get (not yet on the chain, and on it), all of one kind together by the number in ``type``;
+blocks and their headers. Members that not all versions have are optional, and say so. What does
+not: the shapes of single values (``soliton.chain.json_kinds``), what scripts and the state add
+(``state_schemas``), and the document (``openapi``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any, Final
+
+from soliton.api import state_schemas
+from soliton.api.json_transactions import APPLICATION_STATUSES
+from soliton.api.state_schemas import CALL_PAYLOAD, TRANSFER_PAYLOAD
+from soliton.chain.json_kinds import ASSET_SCHEMA, BASE58_SCHEMA
+from soliton.chain.json_schemas import (
+    INTEGER_SCHEMA,
+    LONG_SCHEMA,
+    TEXT_SCHEMA,
+    Named,
+    Schema,
+    list_of,
+    object_of,
+    or_null,
+    told,
+)
+from soliton.chain.transactions import (
+    codec,
+    ethereum,
+    genesis,
+    invoke_script,
+    issue,
+    lease,
+    lease_cancel,
+)
+from soliton.chain.transactions.model import JsonField, ProtobufForm, TransactionType
+from soliton.chain.transactions.table import registered
+
+REFERENCE: Final = "#/components/schemas/{name}"
+
+Members = dict[str, Schema | Named]
+
+_STATUS: Final[Schema] = {"type": "string", "enum": list(APPLICATION_STATUSES)}
+_TIME: Final = told(LONG_SCHEMA, "Milliseconds since 1970")
+_CHAIN_ID: Final = told(INTEGER_SCHEMA, "The network's number: the code of a letter")
+
+
+def ref(name: str) -> Schema:
+    """What refers to a named shape; routes declare their bodies and answers with it."""
+    return {"$ref": REFERENCE.format(name=name)}
+
+
+# --- transactions that clients get ----------------------------------------------------------------
+
+
+def shown(kind: TransactionType) -> Schema:
+    """A transaction of this type as ``codec.to_json`` writes it, whatever its version."""
+    always: Members = {
+        "type": _constant(kind),
+        "id": BASE58_SCHEMA,
+        "fee": LONG_SCHEMA,
+        "timestamp": _TIME,
+    }
+    sometimes: Members = {"applicationStatus": told(_STATUS, "Of what is in a block")}
+    versions = _versions(kind)
+    if kind.versioned:
+        always["version"] = _version(kind)
+    with_chain_id = [
+        version
+        for version in versions
+        if codec.is_protobuf(kind, version) or version in kind.chain_id_versions
+    ]
+    _add(always, sometimes, "chainId", _CHAIN_ID, with_chain_id, versions)
+    if kind.type_id == genesis.TYPE.type_id:
+        always["signature"] = BASE58_SCHEMA
+    else:
+        always |= {"feeAssetId": ASSET_SCHEMA, "sender": TEXT_SCHEMA}
+        always["senderPublicKey"] = BASE58_SCHEMA
+        if isinstance(kind.protobuf, ProtobufForm):
+            always["proofs"] = list_of(BASE58_SCHEMA)
+            signed = [version for version in versions if version in kind.signature_versions]
+            _add(always, sometimes, "signature", BASE58_SCHEMA, signed, versions)
+    for field in kind.json:
+        later = [version for version in versions if version >= field.since]
+        _add(always, sometimes, field.key, field.kind.schema, later, versions)
+    always |= kind.derived_schemas
+    if kind.repeats_fee_asset:
+        always["feeAsset"] = told(ASSET_SCHEMA, "The same as `feeAssetId`")
+    if kind.type_id == lease_cancel.TYPE.type_id:
+        sometimes["lease"] = or_null({"anyOf": [state_schemas.LEASE, ref(lease.TYPE.title)]})
+    return object_of(always, sometimes)
+
+
+def confirmed(kind: TransactionType) -> Schema:
+    """The same on the chain: with its height, its outcome and what the state knows about it."""
+    base = shown(kind)
+    more: Members = {
+        "height": told(INTEGER_SCHEMA, "Of the block that it is in"),
+        "applicationStatus": told(_STATUS, "On networks and since blocks that tell it"),
+        "spentComplexity": told(LONG_SCHEMA, "Of the scripts that it ran"),
+        **_OF_STATE.get(kind.type_id, {}),
+    }
+    properties = {**base["properties"], **more}
+    return {**base, "properties": properties, "required": [*base["required"], "height"]}
+
+
+_OF_STATE: Final[Mapping[int, Members]] = {
+    lease.TYPE.type_id: {"status": {"type": "string", "enum": ["active", "canceled"]}},
+    invoke_script.TYPE.type_id: {
+        "stateChanges": told(or_null(state_schemas.STATE_CHANGES), "Null where no dApp was called")
+    },
+    ethereum.TYPE_ID: {"payload": {"oneOf": [TRANSFER_PAYLOAD, CALL_PAYLOAD]}},
+}
+
+
+def _add(
+    always: Members,
+    sometimes: Members,
+    name: str,
+    schema: Schema | Named,
+    having: list[int],
+    versions: list[int],
+) -> None:
+    """Put a member where it belongs: to those that all versions have, or some, or none."""
+    if having == versions:
+        always[name] = schema
+    elif having:
+        which = ", ".join(map(str, having))
+        words = f"Only in version{'s' if len(having) > 1 else ''} {which}"
+        if versions[-1] in having:
+            words = f"From version {having[0]} on"
+        sometimes[name] = _of_versions(schema, words)
+
+
+def _of_versions(schema: Schema | Named, words: str) -> Schema:
+    if isinstance(schema, Named):
+        return {"allOf": [schema], "description": words}
+    own = schema.get("description")
+    return {**schema, "description": words if own is None else f"{own}. {words}"}
+
+
+def _constant(kind: TransactionType) -> Schema:
+    return {"type": "integer", "const": kind.type_id}
+
+
+def _versions(kind: TransactionType) -> list[int]:
+    return list(range(1, kind.max_version + 1))
+
+
+def _version(kind: TransactionType) -> Schema:
+    known = _versions(kind)
+    words = f"{known[0]} to {known[-1]} are known" if len(known) > 1 else "1 is known"
+    return {**INTEGER_SCHEMA, "description": words}
+
+
+# --- transactions that clients send ---------------------------------------------------------------
+
+
+def sendable() -> tuple[TransactionType, ...]:
+    """The types that JSON can make."""
+    return tuple(
+        kind for kind in registered() if kind.versioned and isinstance(kind.protobuf, ProtobufForm)
+    )
+
+
+def sent(kind: TransactionType, *, signed: bool, with_type: bool = True) -> Schema:
+    """A transaction of this type as a client sends it, with its proofs or to be signed or priced.
+
+    Some older routes have the type in their path (``with_type``).
+    """
+    form = kind.request
+    needed = {"senderPublicKey", *form.required} if signed else set()
+    if signed and form.fee_required:
+        needed.add("fee")
+    number = told(INTEGER_SCHEMA, f"{form.default_version if signed else 1} if left out")
+    envelope: Members = {
+        "version": number if signed else {**number, "type": ["integer", "string"]},
+        "chainId": _CHAIN_ID,
+        "sender": told(TEXT_SCHEMA, "Address"),
+        "senderPublicKey": BASE58_SCHEMA,
+        "fee": LONG_SCHEMA,
+        "timestamp": _TIME,
+        "proofs": list_of(BASE58_SCHEMA),
+        "signature": told(BASE58_SCHEMA, "In place of one proof"),
+    }
+    if kind.fee_in_asset:
+        envelope["feeAssetId"] = ASSET_SCHEMA
+    properties: Members = {"type": _constant(kind)} if with_type else {}
+    properties |= {
+        name: schema if name in needed else or_null(schema) for name, schema in envelope.items()
+    }
+    required = [name for name in properties if name == "type" or name in needed]
+    either: list[Schema] = []
+    for field in kind.json:
+        _add_field(field, properties, required, either)
+    schema: dict[str, Any] = {"type": "object", "properties": properties, "required": required}
+    return schema if not either else {**schema, "allOf": either}
+
+
+def _add_field(
+    field: JsonField, properties: Members, required: list[str], either: list[Schema]
+) -> None:
+    schema = field.kind.schema if field.kind.sent is None else field.kind.sent
+    optional = field.is_optional
+    if optional or field.aliases:
+        properties[field.key] = or_null(schema)
+    else:
+        properties[field.key] = schema
+    for name in field.aliases:
+        properties[name] = {**or_null(schema), "description": f"An older name of `{field.key}`"}
+    if optional:
+        return
+    if field.aliases:
+        names = (field.key, *field.aliases)
+        either.append({"anyOf": [{"required": [name]} for name in names]})
+    else:
+        required.append(field.key)
+
+
+# --- blocks ---------------------------------------------------------------------------------------
+
+_VOTES: Final[Members] = {
+    "features": told(list_of(INTEGER_SCHEMA), "From version 3 on: features voted for"),
+    "desiredReward": told(LONG_SCHEMA, "From version 4 on; -1 for none"),
+    "stateHash": told(BASE58_SCHEMA, "Where feature 22 is active"),
+}
+_GENERATOR: Final[Members] = {"generator": TEXT_SCHEMA, "generatorPublicKey": BASE58_SCHEMA}
+_ALWAYS: Final[Members] = {
+    "version": INTEGER_SCHEMA,
+    "timestamp": _TIME,
+    "reference": told(BASE58_SCHEMA, "The id of the block before"),
+    "nxt-consensus": object_of({"base-target": LONG_SCHEMA, "generation-signature": BASE58_SCHEMA}),
+    "id": BASE58_SCHEMA,
+    **_GENERATOR,
+    "signature": BASE58_SCHEMA,
+    "blocksize": INTEGER_SCHEMA,
+    "transactionCount": INTEGER_SCHEMA,
+    "height": INTEGER_SCHEMA,
+    "totalFee": LONG_SCHEMA,
+}
+_SOMETIMES: Final[Members] = {
+    "transactionsRoot": told(BASE58_SCHEMA, "From version 5 on"),
+    **_VOTES,
+    "challengedHeader": object_of({"headerSignature": BASE58_SCHEMA, **_GENERATOR}, _VOTES),
+    "reward": LONG_SCHEMA,
+    "rewardShares": told(
+        {"type": "object", "additionalProperties": LONG_SCHEMA}, "Address to share of the reward"
+    ),
+    "VRF": told(BASE58_SCHEMA, "From version 5 on"),
+}
+
+
+# --- all of them ----------------------------------------------------------------------------------
+
+
+def shapes() -> Iterator[tuple[str, Schema]]:
+    """The shapes by their names, for ``components/schemas``; each is made as it is taken."""
+    found: dict[str, Schema] = {}
+    given = 0
+    for name, make in _makers():
+        # Some are within others, and come from there.
+        if name not in found:
+            _keep(name, make(), found)
+        fresh = list(found.items())[given:]
+        given = len(found)
+        yield from fresh
+
+
+def _keep(name: str, schema: Schema, found: dict[str, Schema]) -> None:
+    # Noted before it is done: some shapes are within themselves.
+    found[name] = {}
+    found[name] = _resolved(schema, found)
+
+
+def _makers() -> Iterator[tuple[str, Callable[[], Schema]]]:
+    kinds, ours = registered(), sendable()
+    for kind in kinds:
+        yield kind.title, partial(shown, kind)
+        yield f"Confirmed{kind.title}", partial(confirmed, kind)
+    for kind in ours:
+        yield f"Unsigned{kind.title}", partial(sent, kind, signed=False)
+        yield f"Signed{kind.title}", partial(sent, kind, signed=True)
+    yield "Transaction", partial(_one_of, "", kinds)
+    yield "ConfirmedTransaction", partial(_one_of, "Confirmed", kinds)
+    yield "UnsignedTransaction", partial(_one_of, "Unsigned", ours)
+    yield "SignedTransaction", partial(_one_of, "Signed", ours)
+    yield "BlockHeader", partial(object_of, _ALWAYS, _SOMETIMES)
+    more: Members = {"fee": LONG_SCHEMA, "transactions": list_of(ref("Transaction"))}
+    yield "Block", partial(object_of, {**_ALWAYS, **more}, _SOMETIMES)
+    yield "AssetBalanceOfAccount", _asset_balance
+    for each in state_schemas.NAMED:
+        yield each.name, partial(_schema_of, each)
+
+
+def _schema_of(named: Named) -> Schema:
+    return named.schema
+
+
+def _asset_balance() -> Schema:
+    """Of an issue in it that has no chain id the reference says so with a null."""
+    issued = shown(issue.TYPE)
+    properties = {**issued["properties"], "chainId": or_null(_CHAIN_ID)}
+    return state_schemas.asset_balance({**issued, "properties": properties})
+
+
+def _one_of(prefix: str, kinds: Iterable[TransactionType]) -> Schema:
+    names = {str(kind.type_id): ref(f"{prefix}{kind.title}") for kind in kinds}
+    mapping = {number: each["$ref"] for number, each in names.items()}
+    return {
+        "oneOf": list(names.values()),
+        "discriminator": {"propertyName": "type", "mapping": mapping},
+    }
+
+
+def _resolved(schema: Any, found: dict[str, Schema]) -> Any:  # noqa: ANN401 - any JSON value
+    """The schema with references in the place of named ones, which are added to those ``found``."""
+    if isinstance(schema, Named):
+        if schema.name not in found:
+            _keep(schema.name, schema.schema, found)
+        return ref(schema.name)
+    if isinstance(schema, Mapping):
+        return {name: _resolved(member, found) for name, member in schema.items()}
+    if isinstance(schema, list | tuple):
+        return [_resolved(item, found) for item in schema]
+    return schema
+
+
+TRANSACTION: Final = ref("Transaction")
+CONFIRMED_TRANSACTION: Final = ref("ConfirmedTransaction")
+UNSIGNED_TRANSACTION: Final = ref("UnsignedTransaction")
+SIGNED_TRANSACTION: Final = ref("SignedTransaction")
+TRACED_TRANSACTION: Final[Schema] = {
+    "allOf": [TRANSACTION, object_of({}, {"trace": list_of(ref("Trace"))})]
+}
+BLOCK: Final = ref("Block")
+BLOCK_HEADER: Final = ref("BlockHeader")
+LEASE: Final = ref("Lease")
+DATA_ENTRY: Final = ref("DataEntry")
+ASSET: Final = ref("Asset")
+TRANSACTION_SNAPSHOT: Final = ref("TransactionSnapshot")
+STATE_CHANGES: Final = ref("StateChanges")
+TRACE: Final = ref("Trace")
+
+
+def request_of(type_id: int, *, signed: bool) -> Schema:
+    """What a route takes whose path says the type."""
+    kind = next(kind for kind in sendable() if kind.type_id == type_id)
+    resolved: Schema = _resolved(sent(kind, signed=signed, with_type=False), {})
+    return resolved

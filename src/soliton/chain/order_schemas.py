@@ -1,0 +1,83 @@
+"""The JSON of an order as JSON schemas: as it is shown, and as clients send it.
+
+What lives here: the two schemas. What does not: reading and writing (``orders``).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from soliton.chain.json_kinds import ASSET_SCHEMA, BASE58_SCHEMA
+from soliton.chain.json_schemas import (
+    INTEGER_SCHEMA,
+    LONG_SCHEMA,
+    TEXT_SCHEMA,
+    Named,
+    Schema,
+    list_of,
+    object_of,
+    or_null,
+    told,
+)
+
+_PAIR: Final = object_of({"amountAsset": ASSET_SCHEMA, "priceAsset": ASSET_SCHEMA})
+_WHAT: Final[dict[str, Schema]] = {
+    "matcherPublicKey": BASE58_SCHEMA,
+    "assetPair": _PAIR,
+    "orderType": {"type": "string", "enum": ["buy", "sell"]},
+    "amount": LONG_SCHEMA,
+    "price": LONG_SCHEMA,
+    "timestamp": LONG_SCHEMA,
+    "expiration": LONG_SCHEMA,
+    "matcherFee": LONG_SCHEMA,
+}
+_LATER: Final[dict[str, Schema]] = {
+    "matcherFeeAssetId": told(ASSET_SCHEMA, "From version 3 on; null is the native coin"),
+    "eip712Signature": told(or_null(TEXT_SCHEMA), "From version 4 on, hexadecimal after `0x`"),
+    "priceMode": {
+        "description": "From version 4 on",
+        "type": ["string", "null"],
+        "enum": ["fixedDecimals", "assetDecimals", None],
+    },
+    "attachment": BASE58_SCHEMA,
+}
+_SENT_LATER: Final[dict[str, Schema]] = {
+    **_LATER,
+    "attachment": or_null(BASE58_SCHEMA),
+    "version": or_null(INTEGER_SCHEMA),
+    "senderPublicKey": told(or_null(BASE58_SCHEMA), "Or `eip712Signature`"),
+    "signature": or_null(BASE58_SCHEMA),
+    "proofs": or_null(list_of(BASE58_SCHEMA)),
+}
+
+ORDER_SCHEMA: Final = Named(
+    "Order",
+    object_of(
+        {
+            "version": INTEGER_SCHEMA,
+            "id": BASE58_SCHEMA,
+            "sender": TEXT_SCHEMA,
+            "senderPublicKey": BASE58_SCHEMA,
+            **_WHAT,
+            "signature": told(BASE58_SCHEMA, "The first of the proofs"),
+            "proofs": list_of(BASE58_SCHEMA),
+        },
+        _LATER,
+    ),
+)
+SENT_ORDER_SCHEMA: Final = Named(
+    "OrderToSend",
+    object_of(
+        {
+            **_WHAT,
+            "assetPair": object_of(
+                {},
+                {
+                    "amountAsset": told(ASSET_SCHEMA, "Or `WAVES`"),
+                    "priceAsset": told(ASSET_SCHEMA, "Or `WAVES`"),
+                },
+            ),
+        },
+        _SENT_LATER,
+    ),
+)
