@@ -8,6 +8,7 @@ import asyncio
 import time
 from pathlib import Path
 
+import lmdb
 import msgspec
 import pytest
 
@@ -147,6 +148,25 @@ async def test_what_was_signed_once_is_placed_once(tmp_path: Path, node: FakeNod
             assert await refusal(matcher, again) is DUPLICATE
             assert await refusal(matcher, order) is DUPLICATE
             assert len(matcher.trades(PAIR, 9)) == 1
+
+
+async def test_what_was_executed_before_that_was_noted_is_known(
+    tmp_path: Path, node: FakeNode
+) -> None:
+    """Its signature is on the chain: anybody could bring it back in another form."""
+    settings, order = settings_in(tmp_path), wallet_order()
+    async with running(settings, node) as matcher:
+        assert await refusal(matcher, order) is None
+        await matcher.place(make_order(BOB, Side.BUY, COIN, PRICE), market=False)
+        assert len(matcher.trades(PAIR, 9)) == 1
+    # As an earlier version has left it, which did not note what wallets sign.
+    with lmdb.open(str(tmp_path / "orders")) as rows, rows.begin(write=True) as changes:
+        for key in [bytes(key) for key, _ in changes.cursor()]:
+            if key.startswith(b"e") or key == b"msigned":
+                changes.delete(key)
+    for _ in range(2):
+        async with running(settings, node) as matcher:
+            assert await refusal(matcher, signed_again(order)) is DUPLICATE
 
 
 def signed_again(order: Order) -> Order:

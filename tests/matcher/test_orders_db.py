@@ -148,7 +148,7 @@ async def test_files_that_cannot_be_opened_are_free_for_the_next_try(
 ) -> None:
     damaged = tmp_path / "data.mdb"
     damaged.write_bytes(b"no database" * 1_000)
-    with pytest.raises(DatabaseProblem, match="cannot open the orders"):
+    with pytest.raises(DatabaseProblem, match=r"are damaged: .* move the directory away"):
         reopen()
     damaged.unlink()
     await reopen().close()
@@ -215,3 +215,35 @@ def test_a_file_that_is_cut_is_told(tmp_path: Path) -> None:
     os.truncate(tmp_path / "data.mdb", 20_000)
     with pytest.raises(DatabaseProblem, match=r"are damaged: .* is cut: "):
         OrdersDatabase(tmp_path, "matcher", 82, 100, durable=False)
+
+
+async def test_a_page_that_cannot_be_read_is_told(tmp_path: Path, reopen: Open) -> None:
+    """Whether one row is looked for or many, and with what can be done."""
+    database, orders = reopen(), [info(number) for number in range(100)]
+    for number, each in enumerate(orders):
+        database.finalize(each)
+        for index in range(5):
+            database.put_trade(PAIR, trade(number, index))
+        database.mark(number)
+    await database.close()
+    path, page = tmp_path / "data.mdb", os.sysconf("SC_PAGE_SIZE")
+    whole, told = path.read_bytes(), []
+    for start in range(2 * page, len(whole), page):
+        path.write_bytes(whole[:start] + bytes(page) + whole[start + page :])
+        try:
+            _read_all(reopen(), orders)
+        except DatabaseProblem as problem:
+            told.append(str(problem))
+    assert len(told) > 5
+    assert all("cannot be read" in each and "move the directory away" in each for each in told)
+
+
+def _read_all(database: OrdersDatabase, orders: list[OrderInfo]) -> None:
+    try:
+        for each in orders:
+            database.order(each.id)
+        database.trades(PAIR, 999)
+        database.trades_from(PAIR, 500, 999)
+        database.history(address_of(ALICE), PAIR)
+    finally:
+        database._release()

@@ -8,7 +8,8 @@ memory is made again from the journal, so the database needs no log of its own.
 prefix    key                                     value
 ========  ======================================  ==============================================
 ``m``     a name                                  ``offset``: of the last command; ``owner``: whose;
-                                                  ``genesis``: the chain's first block
+                                                  ``genesis``: the chain's first block;
+                                                  ``signed``: that ``e`` is complete
 ``i``     order id                                the finalised order, ``OrderInfo``
 ``h``     address                                 ids of its last finalised orders, oldest first
 ``p``     address, pair                           the same of one pair
@@ -45,6 +46,7 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.matcher.errors import DatabaseProblem
 from soliton.matcher.records import OrderInfo, Place, Trade, Unsettled
+from soliton.matching.account_checks import signed_name
 from soliton.matching.pairs import AssetPair, pair_to_bytes, read_pair
 from soliton.storage.directories import lock_file
 from soliton.storage.errors import DamagedStore
@@ -72,10 +74,16 @@ _BOOK: Final = b"b"
 _OFFSET_KEY: Final = b"moffset"
 _OWNER_KEY: Final = b"mowner"
 _GENESIS_KEY: Final = b"mgenesis"
+_SIGNED_KEY: Final = b"msigned"
 _PLACE: Final = struct.Struct(">QH")
 _FAR_PLACE: Final = struct.Struct(">QHI")
 _LAST_SHORT_INDEX: Final = 0xFFFF
 _RATE_VALUE: Final = struct.Struct(">d")
+
+_REMEDY: Final = (
+    "move the directory away: it is made again from a journal that reaches back to its beginning; "
+    "else take a copy"
+)
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_info = msgspec.msgpack.Decoder(OrderInfo).decode
@@ -138,22 +146,51 @@ class OrdersDatabase:
                 raise
         except DamagedStore as error:
             raise DatabaseProblem(
-                f"the orders in {directory} are damaged: {error.what}; move the directory away: it "
-                "is made again from a journal that reaches back to its beginning; else take a copy"
+                f"the orders in {directory} are damaged: {error.what}; {_REMEDY}"
+            ) from error
+        except (lmdb.InvalidError, lmdb.CorruptedError, lmdb.VersionMismatchError) as error:
+            raise DatabaseProblem(
+                f"the orders in {directory} are damaged: {error}; {_REMEDY}"
             ) from error
         except (OSError, lmdb.Error) as error:
             raise DatabaseProblem(f"cannot open the orders in {directory}: {error}") from error
-        marked = self._get(_OFFSET_KEY)
-        self.offset = -1 if marked is None else int.from_bytes(marked, "big", signed=True)
+        self.offset = -1
         """The last command all of whose effects are here, in memory or on the disk; -1 if none."""
+        try:
+            self._begin(directory, owner)
+        except BaseException:
+            self._release()
+            raise
+
+    def _begin(self, directory: Path, owner: str) -> None:
+        marked = self._get(_OFFSET_KEY)
+        if marked is not None:
+            self.offset = int.from_bytes(marked, "big", signed=True)
         found = self._get(_OWNER_KEY)
         if found is None:
             self._fresh[_OWNER_KEY] = owner.encode()
         elif found.decode() != owner:
-            self._release()
             raise DatabaseProblem(
                 f"{directory} holds orders of the matcher {found.decode()}, not {owner}"
             )
+        if self._get(_SIGNED_KEY) is None:
+            self._note_signed()
+            self._fresh[_SIGNED_KEY] = b""
+
+    def _note_signed(self) -> None:
+        """What wallets have signed of the orders that were executed before that was noted: their
+        signatures are on the chain for everybody to use again. Raises ``DatabaseProblem``.
+        """
+        try:
+            with self._env.begin() as txn, txn.cursor() as cursor:
+                for _, data in _from(cursor, _TRANSACTION, _TRANSACTION):
+                    body = self._decoded(data).payload
+                    for order in (body.order1, body.order2) if isinstance(body, Exchange) else ():
+                        name = signed_name(order)
+                        if name is not None:
+                            self._fresh[_SIGNED + name] = order.id
+        except lmdb.Error as error:
+            raise _unreadable(error) from error
 
     def genesis(self) -> str | None:
         """The signature of the first block of the chain that all this belongs to, where known."""
@@ -254,7 +291,7 @@ class OrdersDatabase:
                 self._reader = self._env.begin()
             value = cast("bytes | None", self._reader.get(key))
         except lmdb.Error as error:
-            raise DatabaseProblem(f"the orders cannot be read: {error}") from error
+            raise _unreadable(error) from error
         return value
 
     def _scan(
@@ -266,13 +303,16 @@ class OrdersDatabase:
         start = prefix if start is None else start
         found: dict[bytes, bytes] = {}
         newer = (self._writing, self._fresh, self._step)
-        with self._env.begin() as txn, txn.cursor() as cursor:
-            walk = _last_first(cursor, prefix) if backwards else _from(cursor, prefix, start)
-            for key, value in walk:
-                if not any(key in changes for changes in newer):
-                    found[key] = value
-                    if len(found) == limit:
-                        break
+        try:
+            with self._env.begin() as txn, txn.cursor() as cursor:
+                walk = _last_first(cursor, prefix) if backwards else _from(cursor, prefix, start)
+                for key, value in walk:
+                    if not any(key in changes for changes in newer):
+                        found[key] = value
+                        if len(found) == limit:
+                            break
+        except lmdb.Error as error:
+            raise _unreadable(error) from error
         for changes in newer:
             for key, changed in changes.items():
                 if key.startswith(prefix) and key >= start:
@@ -379,8 +419,9 @@ class OrdersDatabase:
         """A transaction that was made here."""
         self.complete()
         data = self._get(_TRANSACTION + transaction_id)
-        if data is None:
-            return None
+        return None if data is None else self._decoded(data)
+
+    def _decoded(self, data: bytes) -> AnyTransaction:
         # Both legacy versions begin with the type or a zero, which no message does.
         if data[0] in (0, 7):
             return codec.decode_legacy(data, self._chain_id)
@@ -474,6 +515,10 @@ def _place_key(offset: int, index: int) -> bytes:
     if index <= _LAST_SHORT_INDEX:
         return _PLACE.pack(offset, index)
     return _FAR_PLACE.pack(offset, _LAST_SHORT_INDEX, index)
+
+
+def _unreadable(error: lmdb.Error) -> DatabaseProblem:
+    return DatabaseProblem(f"the orders cannot be read: {error}; {_REMEDY}")
 
 
 def _nothing() -> None:

@@ -20,7 +20,8 @@ from typing import Final, Protocol
 
 from soliton.chain.orders import Order
 from soliton.matcher.core import MatcherCore
-from soliton.matcher.errors import NodeUnavailable
+from soliton.matcher.damping import damped
+from soliton.matcher.errors import DatabaseProblem, NodeUnavailable
 from soliton.matcher.records import ServiceStatus
 from soliton.matcher.rest.answers import (
     FAULT,
@@ -58,6 +59,7 @@ _BARRED: Final = {
 }
 
 logger = logging.getLogger("soliton.matcher")
+_troubles = damped(logging.getLogger(__name__))
 
 
 class Sockets(Protocol):
@@ -158,6 +160,10 @@ class Application:
             case NodeUnavailable():
                 broken = MatcherError(WAVES_NODE_CONNECTION_BROKEN)
                 return error_envelope(broken, "WavesNodeUnavailable")
+            case DatabaseProblem():
+                _troubles.error("%s", fault)
+                self.door.count(FAILURES)
+                return FAULT
         logger.error("%s %s failed", method, path.decode("latin-1"), exc_info=fault)
         self.door.count(FAILURES)
         return FAULT
