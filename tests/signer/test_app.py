@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 
 import httpx
 import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from soliton.chain.transactions import json_reader
 from soliton.crypto.curve25519 import verify
@@ -295,6 +296,7 @@ async def test_the_document_tells_of_every_status_and_its_example_works() -> Non
         example = operation["requestBody"]["content"]["application/json"]["example"]
         response = await client.post("/data", json=example)
     assert response.status_code == 200
+    assert not [error.message for error in OpenAPIV31SpecValidator(document).iter_errors()]
     schema = document["components"]["schemas"]["DataTransaction"]
     assert list(schema["properties"]) == list(response.json())
     statuses = {fault.status for fault in FAULTS} - {404, 405}

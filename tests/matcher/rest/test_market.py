@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from soliton.crypto import base58
 from soliton.matcher.rest.routes import Auth
@@ -104,7 +105,9 @@ async def test_metrics() -> None:
 async def test_every_route_is_documented() -> None:
     api = Api()
     told = (await api("GET /api-docs/openapi.json")).json()
+    assert told == (await api("GET /api-docs/swagger.json")).json()
     assert told["openapi"] == "3.1.0"
+    assert not [error.message for error in OpenAPIV31SpecValidator(told).iter_errors()]
     documented = {
         (method.upper(), path) for path, methods in told["paths"].items() for method in methods
     }

@@ -95,10 +95,14 @@ async def asset_file(request: Request) -> Answer:
 
 def page_routes(documented: tuple[Route, ...]) -> tuple[Route, ...]:
     """The pages; none of them is in the OpenAPI document, which is about the given routes."""
+    made: bytes | None = None
 
     async def openapi(request: Request) -> Answer:
-        """The OpenAPI document."""
-        return Answer(encode_json(document(request.core, documented)))
+        """The OpenAPI document; it never changes, and is made when first asked for."""
+        nonlocal made
+        if made is None:
+            made = encode_json(document(request.core, documented))
+        return Answer(made)
 
     return (
         _page("/", market_page),
