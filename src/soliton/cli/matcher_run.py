@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from soliton.cli.run import call_on_signals, run_program
+from soliton.cli.run import call_on_signals, end_start, run_program
 from soliton.matcher import run
 from soliton.matcher.http_client import HttpNodeClient
 from soliton.matcher.run import Listening, RunningMatcher, start_matcher
@@ -58,6 +58,7 @@ async def _tell(running: RunningMatcher, heartbeat_ms: int) -> None:
     matcher = running.matcher
     await matcher.working()
     _log.info("the matcher takes orders; its journal ends at %d", matcher.offsets.last)
+    end_start()
     while heartbeat_ms:
         await asyncio.sleep(heartbeat_ms / 1_000)
         _log.info("alive: the journal ends at %d", matcher.offsets.last)

@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-COLLECTOR_THRESHOLDS: Final = (100_000, 20, 100)
-"""Containers made and not freed before young ones are looked at, and how many such rounds before
-older ones are.
+COLLECTOR_THRESHOLDS: Final = (10_000, 2, 50)
+"""Containers made and not freed before the search for cycles looks at these, how many such rounds
+before it looks at what they left too, and how many of those before it looks at all that has been
+made since the start. A microsecond for each is little on a busy machine, and everything waits.
 """
 SWITCH_SECONDS: Final = 0.0002
 """How long a thread that has heard of the disk waits for an event loop that does not rest. With the
@@ -50,14 +51,19 @@ def run_program(main: Callable[[], Coroutine[None, None, None]]) -> None:
     """Run a coroutine function to its end in a fast event loop."""
     import uvloop
 
-    # What a start makes stays, and what a request makes is freed by counting references: looking
-    # for cycles as often as the default does costs a busy program a fifth of its time.
-    gc.freeze()
+    # What a request makes is freed by counting references: looking for cycles as often as the
+    # default does costs a busy program a fifth of its time.
+    end_start()
     gc.set_threshold(*COLLECTOR_THRESHOLDS)
     sys.setswitchinterval(SWITCH_SECONDS)
     threading.stack_size(STACK_BYTES)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(main())
+
+
+def end_start() -> None:
+    """What the start has made stays: the search for cycles need never look at it."""
+    gc.freeze()
 
 
 def call_on_signals(stop: Callable[[], None]) -> None:
@@ -202,7 +208,10 @@ async def tell_state(node: Node) -> None:
 
 
 async def until_stopped(node: Node, mining: asyncio.Task[None]) -> None:
-    """Return when the node is asked to stop; raises when ``mining``, which never ends, does."""
+    """Return when the node, which has started, is asked to stop; raises when ``mining``, which
+    never ends, does.
+    """
+    end_start()
     stopped = asyncio.create_task(node.wait_for_stop())
     await asyncio.wait((stopped, mining), return_when=asyncio.FIRST_COMPLETED)
     if mining.done():
@@ -227,6 +236,7 @@ async def _serve_signer(settings: Settings) -> None:
     call_on_signals(stopped.set)
     server = await start_signer(settings, settings.signer.node_url)
     _log.info("signer on http://%s:%d, node %s", server.host, server.port, settings.signer.node_url)
+    end_start()
     try:
         await stopped.wait()
     finally:

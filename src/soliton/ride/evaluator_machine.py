@@ -118,6 +118,15 @@ _State: TypeAlias = tuple[Node, int]
 _Steps: TypeAlias = "Generator[_Steps, _State, _State]"
 
 
+def _stopped(limit: int, remaining: int) -> ComplexityExceeded:
+    # Not made where it is raised: it would be a name in the frame that it refers to, and so the
+    # whole run in a cycle.
+    stopped = ComplexityExceeded(f"complexity limit = {limit} is exceeded")
+    stopped.remaining = remaining
+    stopped.spent = limit - remaining
+    return stopped
+
+
 def constant_value(constant: Expression) -> Value:
     """The value that a constant stands for."""
     match constant:
@@ -223,10 +232,7 @@ class Machine:
             raise
         if _is_value(result):
             return result, remaining
-        stopped = ComplexityExceeded(f"complexity limit = {self._limit} is exceeded")
-        stopped.remaining = remaining
-        stopped.spent = self._limit - remaining
-        raise stopped
+        raise _stopped(self._limit, remaining)
 
     def _drive(self, steps: _Steps) -> _State:
         """Run steps that ask for other steps, without recursion."""

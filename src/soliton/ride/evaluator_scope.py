@@ -5,7 +5,8 @@ is to the evaluators.
 
 Declarations stand in a chain, the innermost first, as in the reference, whose search goes from one
 to the next. A script can declare and name ten thousand things, so here every ``SEGMENT``-th link
-has an index of the links below it.
+has an index of the links below it. It is not in its index itself: nothing here is in a cycle, and
+what a run has made goes with its last reference, without a search for cycles.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ class Scope(Generic[D]):
         self._jump: Scope[D] | None = None
 
     def _segment(self) -> dict[Key, Scope[D]]:
-        """The links from here to the end of the segment, by key; the innermost of a name counts."""
+        """The links below to the end of the segment, by key; the innermost of a name counts."""
         index: dict[Key, Scope[D]] = {}
-        link: Scope[D] | None = self
-        for _ in range(SEGMENT):
+        link = self.outer
+        for _ in range(SEGMENT - 1):
             assert link is not None
             index.setdefault(link.key, link)
             link = link.outer
@@ -48,6 +49,8 @@ def find(scope: Scope[D] | None, key: Key) -> Scope[D] | None:
     """The innermost declaration of a name."""
     link = scope
     while link is not None:
+        if link.key == key:
+            return link
         if link._depth % SEGMENT == SEGMENT - 1:
             index = link._index
             if index is None:
@@ -56,8 +59,6 @@ def find(scope: Scope[D] | None, key: Key) -> Scope[D] | None:
             if found is not None:
                 return found
             link = link._jump
-        elif link.key == key:
-            return link
         else:
             link = link.outer
     return None
