@@ -113,8 +113,8 @@ def test_bad_aliases(text: str, words: str) -> None:
 
 
 def test_recipient_is_an_alias_when_it_says_so() -> None:
-    assert addresses.parse_recipient("alias:W:name", W) == Alias(W, "name")
-    assert addresses.parse_recipient(HERE, W) == base58.decode(HERE)
+    assert addresses.parse_claimed_recipient("alias:W:name", W) == Alias(W, "name")
+    assert addresses.parse_claimed_recipient(HERE, W) == base58.decode(HERE)
     assert addresses.recipient_text(Alias(W, "name")) == "alias:W:name"
     assert Alias(W, "name").to_bytes() == b"\2W\0\4name"
 
@@ -136,7 +136,7 @@ def test_address_round_trip(address: addresses.Address) -> None:
 
 @given(chain_ids.flatmap(aliases_of))
 def test_alias_round_trip(alias: Alias) -> None:
-    assert addresses.parse_recipient(alias.text(), alias.chain_id) == alias
+    assert addresses.parse_claimed_recipient(alias.text(), alias.chain_id) == alias
 
 
 @given(chain_ids.flatmap(addresses_of), st.integers(0, 26 * 8 - 1))
@@ -149,7 +149,7 @@ def test_no_flipped_bit_goes_unseen(address: addresses.Address, bit: int) -> Non
 
 @given(texts(), chain_ids)
 def test_any_text_is_refused_with_a_type(text: str, chain_id: int) -> None:
-    for parse in (addresses.parse_address, addresses.parse_alias, addresses.parse_recipient):
+    for parse in (addresses.parse_address, addresses.parse_alias, addresses.parse_claimed_recipient):
         try:
             parse(text, chain_id)
         except SolitonError:

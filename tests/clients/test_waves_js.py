@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import pytest
 
-from soliton.chain.addresses import parse_recipient
+from soliton.chain.addresses import parse_claimed_recipient
 from soliton.chain.transactions import codec, json_reader
 from soliton.chain.transactions.data import TYPE as DATA
 from soliton.chain.transactions.data import Data
@@ -112,7 +112,7 @@ def test_what_the_library_signs_is_read() -> None:
 
 def test_what_we_sign_is_accepted_by_the_library() -> None:
     account = key_pair("some words of our own")
-    friend = parse_recipient(FRIEND, CHAIN_ID)
+    friend = parse_claimed_recipient(FRIEND, CHAIN_ID)
     entries = (
         DataEntry("largest", 2**63 - 1),
         DataEntry("smallest", -(2**63)),

@@ -65,7 +65,7 @@ def _block(data: bytes) -> None:
 def _text(data: bytes) -> None:
     text = data.decode("utf-8", "replace")
     assert base58.encode(base58.decode(text)) == text
-    addresses.parse_recipient(text, CHAIN_ID)
+    addresses.parse_claimed_recipient(text, CHAIN_ID)
 
 
 def _conversation(data: bytes) -> None:

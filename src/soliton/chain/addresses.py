@@ -173,15 +173,11 @@ def parse_alias(text: str, chain_id: int) -> Alias:
     return make_alias(parts[2], chain_id)
 
 
-def parse_recipient(text: str, chain_id: int) -> Recipient:
-    """An address or an alias from its text form; raises ``AddressError``."""
-    if text.startswith(ALIAS_PREFIX):
-        return parse_alias(text, chain_id)
-    return parse_address(text, chain_id)
-
-
 def parse_claimed_recipient(text: str, chain_id: int) -> Recipient:
-    """The same for what a client says, who may mean another chain: that is for the rules to say."""
+    """An address or an alias from its text form; one of another chain is for the rules to refuse.
+
+    Raises ``AddressError``.
+    """
     if text.startswith(ALIAS_PREFIX):
         parts = text.split(":", 2)
         known = len(parts) == 3 and len(parts[1]) == 1 and ord(parts[1]) <= MAX_CHAIN_ID

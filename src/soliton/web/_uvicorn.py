@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from uvicorn import Config, Server
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from soliton.errors import InvariantBroken
@@ -47,6 +48,10 @@ if TYPE_CHECKING:
     from uvicorn.server import ServerState
 
 _NO_HEAD = -1
+_PIECE_BYTES = 8 * 1024
+"""Parsed in one go: what does not wait for an answer before it may be four hundred requests."""
+_MOST_AT_ONCE = 16
+"""So many requests of one connection are answered before others have their turn."""
 _UPGRADE = (b"connection", b"upgrade", b"http2-settings")
 _QUICK_METHODS = (b"GET", b"POST", b"OPTIONS", b"DELETE", b"PUT")
 _CLOSE = b"connection: close\r\n"
@@ -138,6 +143,16 @@ class _NobodyWaits:
 _NOBODY_WAITS = _NobodyWaits()
 
 
+class _Flow(FlowControl):
+    """Reads nothing more while there are bytes that have been read and not been parsed."""
+
+    holds = False
+
+    def resume_reading(self) -> None:
+        if not self.holds:
+            super().resume_reading()
+
+
 class LimitedProtocol(HttpToolsProtocol):
     """One connection: HTTP/1.1, with a limit on size and time of a request head."""
 
@@ -163,9 +178,13 @@ class LimitedProtocol(HttpToolsProtocol):
         self._host = ""
         self._has_too_many = False
         self._write_timer: asyncio.TimerHandle | None = None
+        self._rest = bytearray()
+        self._at_once = 0
+        self._running: RequestResponseCycle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(cast("asyncio.Transport", transport))
+        self.flow = self._flow = _Flow(self.transport)
         self._host = self.client[0] if self.client else ""
         if not self._host and self._is_over_ip():
             # Its client has reset it by now: the system says no more whose it was, and it may not
@@ -185,33 +204,92 @@ class LimitedProtocol(HttpToolsProtocol):
         for timer in (self._idle_timer, self._write_timer):
             if timer is not None:
                 timer.cancel()
+        self._rest.clear()
         super().connection_lost(exc)
+        if self._running is not None:
+            # uvicorn tells the request that came last, not the one that is being answered.
+            self._running.disconnected = True
+            self._running.message_event.set()
 
     def data_received(self, data: bytes) -> None:
         self._was_active = True
-        self._packet_bytes = len(data)
+        if not self._rest and len(data) <= _PIECE_BYTES:
+            self._parse(data)
+            return
+        self._rest += data
+        if not self._flow.holds:
+            self._parse(b"")
+
+    def _parse(self, piece: bytes) -> None:
+        """Parse this, and the rest as far as it may be answered now. What is left waits, and
+        nothing more is read meanwhile.
+        """
         if self.timeout_keep_alive_task is not None:
             self._unset_keepalive_if_required()
-        try:
-            self.parser.feed_data(data)
-        except HttpParserUpgrade as upgrade:
-            rest = data[upgrade.args[0] :]
-            if self._should_upgrade():
-                self._become_websocket(rest)
+        self._at_once = 0
+        while piece or self._rest:
+            if not piece:
+                piece = bytes(self._rest[:_PIECE_BYTES])
+                del self._rest[:_PIECE_BYTES]
+            piece = self._feed(piece)
+            if self.transport.is_closing():
+                self._rest.clear()
                 return
-            self._stay_with_http1(rest)
+            if (piece or self._rest) and not self._may_parse_more():
+                self._rest[:0] = piece
+                self._hold()
+                return
+        if self._flow.holds:
+            self._flow.holds = False
+            if not self.pipeline:
+                self._flow.resume_reading()
+
+    def _feed(self, piece: bytes) -> bytes:
+        """Parse a piece; gives what of it has to be parsed again."""
+        self._packet_bytes = len(piece)
+        try:
+            self.parser.feed_data(piece)
+        except HttpParserUpgrade as upgrade:
+            behind = piece[upgrade.args[0] :]
+            if not self._should_upgrade():
+                return self._stay_with_http1(behind)
+            if self._is_between_cycles():
+                behind += self._rest
+                self._rest.clear()
+                self._become_websocket(behind)
+            else:
+                self.transport.close()
+            return b""
         except HttpParserError:
             self.send_400_response("Invalid HTTP request received.")
-            return
+            return b""
         if self._head_bytes != _NO_HEAD:
-            self._head_bytes += len(data)
+            self._head_bytes += len(piece)
             if self._head_bytes > self._limits.head_bytes and not self.transport.is_closing():
                 self.send_400_response("The request head is too long.")
-            elif self._head_timer is None:
+            elif self._head_timer is None and not self._rest:
                 self._start_timer()
         elif self._held is not None:
             body, self._held = self._held, None
             self._begin_cycle(self.app, body)
+        return b""
+
+    def _may_parse_more(self) -> bool:
+        """Whether nothing has to be answered, or has been for too long, before other requests."""
+        if self._is_in_message and self._head_bytes == _NO_HEAD:
+            return True
+        return self._is_between_cycles() and self._at_once < _MOST_AT_ONCE
+
+    def _hold(self) -> None:
+        self._flow.holds = True
+        self._flow.pause_reading()
+        if self._is_between_cycles():
+            self.loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        """Parse what has waited."""
+        if self._rest and not self.transport.is_closing():
+            self._parse(b"")
 
     def on_message_begin(self) -> None:
         self._head_bytes = 0
@@ -235,10 +313,10 @@ class LimitedProtocol(HttpToolsProtocol):
         upgrades = self.parser.should_upgrade()
         if upgrades and not self._should_upgrade():
             return
-        self._head_bytes = _NO_HEAD
+        length, self._head_bytes = self._head_bytes + self._packet_bytes, _NO_HEAD
         if self._head_timer is not None:
             self._stop_timer()
-        if self._packet_bytes > self._limits.head_bytes:
+        if length > self._limits.head_bytes:
             self._check_head()
         if self._shared.quick is not None and not upgrades and self._is_alone():
             self._held = []
@@ -262,7 +340,7 @@ class LimitedProtocol(HttpToolsProtocol):
             super().on_message_complete()
 
     def _check_head(self) -> None:
-        """Refuse a head that is too long although it came in one packet."""
+        """Refuse a head that is too long although its last piece has come."""
         length = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
         if length > self._limits.head_bytes:
             # The parser stops, and the client is told that the request is not valid.
@@ -274,6 +352,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._is_between_cycles()
             and not self.flow.write_paused
             and not self.expect_100_continue
+            and self._at_once < _MOST_AT_ONCE
             and not self._is_too_many()
         )
 
@@ -296,6 +375,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._begin_cycle(self.app, body)
             super().on_message_complete()
             return
+        self._at_once += 1
         path, _, query = url.partition(b"?")
         answer = quick(
             method.decode("ascii"), path, query, dict(self.headers), b"".join(body), self._host
@@ -349,7 +429,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         self._write_whole(answer, keep_alive=pending.keep_alive)
-        if self.pipeline or self._is_in_message:
+        if self.pipeline or self._is_in_message or self._rest:
             self.on_response_complete()
         else:
             self.server_state.total_requests += 1
@@ -361,17 +441,23 @@ class LimitedProtocol(HttpToolsProtocol):
         self.url, self.headers, self.expect_100_continue = url, headers, expects
         self.scope["headers"] = headers
         chosen = self._shared.overloaded if self._is_too_many() else app
+        is_first = self._is_between_cycles()
         usual, self.app = self.app, cast("ASGI3Application", chosen)
         try:
             super().on_headers_complete()
         finally:
             self.app = usual
+        if is_first:
+            self._running = self.cycle
         for piece in body:
             super().on_body(piece)
 
     def on_response_complete(self) -> None:
+        self._running = self.pipeline[-1][0] if self.pipeline else None
         super().on_response_complete()
-        if self._is_in_message and self._head_timer is None:
+        if self._rest and self._is_between_cycles():
+            self.loop.call_soon(self._go_on)
+        elif self._is_in_message and self._head_timer is None:
             # The answer did not wait for the body; what still comes has to end some time.
             self._start_timer()
 
@@ -416,8 +502,8 @@ class LimitedProtocol(HttpToolsProtocol):
             if rest:
                 protocol.data_received(rest)
 
-    def _stay_with_http1(self, rest: bytes) -> None:
-        """Read the request again as if no upgrade had been offered.
+    def _stay_with_http1(self, rest: bytes) -> bytes:
+        """The request as if no upgrade had been offered, and what follows: to be parsed again.
 
         The HTTP client of Java 11 and newer offers HTTP/2 with every first request; the parser
         would take the body of such a request for the other protocol and drop it.
@@ -427,9 +513,9 @@ class LimitedProtocol(HttpToolsProtocol):
         lines += [b"%s: %s" % header for header in self.headers if header[0] not in _UPGRADE]
         self.parser = HttpRequestParser(self)
         if method != b"CONNECT":
-            self.data_received(b"\r\n".join([*lines, b"\r\n"]) + rest)
-        else:
-            self.send_400_response("Invalid HTTP request received.")
+            return b"\r\n".join([*lines, b"\r\n"]) + rest
+        self.send_400_response("Invalid HTTP request received.")
+        return b""
 
     def _start_timer(self) -> None:
         self._head_timer = self.loop.call_later(self._limits.head_seconds, self._head_timed_out)

@@ -7,6 +7,7 @@ import pytest
 from soliton.api.json_reader import wrong_texts
 from soliton.chain.addresses import address_text
 from soliton.crypto import base58
+from soliton.node import wallet as wallet_module
 from tests.api.chain import (
     AMOUNT,
     FEE,
@@ -198,3 +199,11 @@ def test_a_fee_is_part_of_what_is_sent(chain: PrivateChain) -> None:
     # Two fifths of the fee come back to the rich account, which mines, with the reward.
     after = chain.node.chain.balance(address_of(RICH, chain))
     assert after == before - AMOUNT - FEE + FEE // 5 * 2 + chain.node.chain.meta(2).reward * 10
+
+
+async def test_a_full_wallet_says_so(chain: PrivateChain, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wallet_module, "MAX_ACCOUNTS", 1)
+    answer = await call(chain.app, "POST /addresses", headers=WITH_KEY)
+    message = "The wallet is full: it has 1 accounts"
+    assert (answer.status, answer.json()) == (400, {"error": 199, "message": message})
+    assert (await chain.get("/addresses")).json() == [RICH_ADDRESS]

@@ -288,6 +288,17 @@ async def test_an_empty_status_request(chain: PrivateChain) -> None:
     assert (answer.status, answer.json()) == (400, error(199, "Empty request"))
 
 
+@pytest.mark.parametrize("body", [b"", b"[]", b"{", b"1"])
+async def test_a_status_request_that_says_nothing(chain: PrivateChain, body: bytes) -> None:
+    """The reference ends this path with an answer of its own, whatever was wrong before."""
+    for asked in ("POST /transactions/status", "POST /transactions/status/"):
+        for headers in (JSON, {"content-type": "text/css"}):
+            answer = await call(chain.app, asked, body, headers)
+            assert (answer.status, answer.json()) == (400, error(199, "Empty request"))
+    answer = await call(chain.app, "DELETE /transactions/status")
+    assert (answer.status, answer.json()) == (400, error(199, "Empty request"))
+
+
 async def test_transactions_of_an_account(chain: PrivateChain) -> None:
     sent = [chain.send(chain.transfer(amount=n)) for n in (1, 2, 3)]
     chain.mine()

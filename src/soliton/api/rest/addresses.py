@@ -21,7 +21,6 @@ from soliton.api.errors import (
     MISSING_SENDER_PRIVATE_KEY,
     TOO_BIG_SEQUENCE,
     TOO_BIG_SEQUENCE_WITH_LIMIT,
-    UNKNOWN,
     invalid_request,
 )
 from soliton.api.http import Request
@@ -156,7 +155,7 @@ def create(request: Request) -> OneAddress:
     try:
         return OneAddress(address_text(node.wallet.generate_account(node.network.chain_id)))
     except WalletError as error:
-        raise UNKNOWN.error().with_hint(str(error)) from error
+        raise invalid_request(str(error)) from error
 
 
 def delete(request: Request) -> Deleted:
@@ -368,7 +367,7 @@ ROUTES: tuple[Route, ...] = (
         key=True,
         response=OneAddress,
         example={"address": examples.ADDRESS},
-        errors=(UNKNOWN,),
+        errors=(CUSTOM_VALIDATION_ERROR,),
     ),
     Route(
         methods=DELETE,

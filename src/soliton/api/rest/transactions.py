@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import msgspec
 
@@ -103,6 +103,7 @@ from soliton.node.node import Node
 from soliton.storage import indexes
 from soliton.web.types import Headers
 
+_EMPTY_REQUEST: Final = "Empty request"
 _TAG: Final = "transactions"
 
 
@@ -179,7 +180,7 @@ def status_of_many(request: Request) -> list[Members]:
     node = node_of(request)
     texts = request.listed("id", "ids")
     if not texts:
-        raise invalid_request("Empty request")
+        raise invalid_request(_EMPTY_REQUEST)
     if len(texts) > node.settings.rest_api.transactions_by_address_limit:
         raise TOO_BIG_SEQUENCE.error()
     names = {text: decode_id(text) for text in texts}
@@ -187,6 +188,11 @@ def status_of_many(request: Request) -> list[Members]:
     if wrong:
         raise INVALID_IDS.error(ids=wrong)
     return [status_of(node, name) for text in texts if (name := names[text]) is not None]
+
+
+def status_of_nothing(_request: Request) -> NoReturn:
+    """Requests that no other route of this path takes are refused in its own words."""
+    raise invalid_request(_EMPTY_REQUEST)
 
 
 def unconfirmed(request: Request) -> JsonStream:
@@ -461,6 +467,19 @@ ROUTES: tuple[Route, ...] = (
                 example=[examples.STATUS],
                 errors=(CUSTOM_VALIDATION_ERROR, TOO_BIG_SEQUENCE, INVALID_IDS),
             )
+        )
+    ),
+    *with_slash(
+        Route(
+            methods=ANY_METHOD,
+            path="/transactions/status",
+            handler=status_of_nothing,
+            tag=_TAG,
+            summary="What comes without ids, however it is asked",
+            response={"type": "array", "items": STATUS_SCHEMA},
+            example=[examples.STATUS],
+            errors=(CUSTOM_VALIDATION_ERROR,),
+            documented=False,
         )
     ),
     *with_slash(
