@@ -149,7 +149,11 @@ def test_no_flipped_bit_goes_unseen(address: addresses.Address, bit: int) -> Non
 
 @given(texts(), chain_ids)
 def test_any_text_is_refused_with_a_type(text: str, chain_id: int) -> None:
-    for parse in (addresses.parse_address, addresses.parse_alias, addresses.parse_claimed_recipient):
+    for parse in (
+        addresses.parse_address,
+        addresses.parse_alias,
+        addresses.parse_claimed_recipient,
+    ):
         try:
             parse(text, chain_id)
         except SolitonError:
