@@ -12,6 +12,7 @@ import threading
 import time
 import tracemalloc
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -25,7 +26,7 @@ from soliton.api.routes import GET, POST, Body, BodyKind, Route
 from soliton.errors import EnvironmentProblem
 from soliton.web.server import RunningServer, ServerLimits, serve
 from soliton.web.types import Receive, Scope, Send
-from tests.api.client import make_context
+from tests.api.client import KEY, make_context
 
 Result = TypeVar("Result")
 
@@ -570,3 +571,36 @@ async def test_a_websocket_behind_an_answer_under_way_is_no_websocket() -> None:
     await running.stop()
     assert b" 101 " in alone
     assert b" 101 " not in behind
+
+
+async def test_work_ends_with_the_client_that_asked_for_it() -> None:
+    """But for what needs the key: that changes the node."""
+    begun, left, done = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def waits(_request: Request) -> object:
+        begun.set()
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            left.set()
+            raise
+        return "late"
+
+    async def changes(_request: Request) -> object:
+        begun.set()
+        await asyncio.sleep(0.5)
+        done.set()
+        return "changed"
+
+    waiting, changing = _routes(waits=waits, changes=changes)
+    routes = (waiting, replace(changing, key=True))
+    running = await serve(Application(make_context(), routes), "127.0.0.1", 0)
+    key = f"X-API-Key: {KEY}\r\n".encode()
+    for path, headers, expected in ((b"/waits", b"", left), (b"/changes", key, done)):
+        begun.clear()
+        _, writer = await asyncio.open_connection("127.0.0.1", running.port)
+        writer.write(b"GET " + path + b" HTTP/1.1\r\n" + headers + b"\r\n")
+        await asyncio.wait_for(begun.wait(), 10)
+        writer.close()
+        await asyncio.wait_for(expected.wait(), 10)
+    await running.stop()

@@ -39,6 +39,7 @@ from soliton.api.http import (
     Soon,
     header_text,
 )
+from soliton.api.leaving import ClientLeftError, for_client
 from soliton.api.measuring import measured, measured_items
 from soliton.api.routes import Body, BodyKind, CompiledRoute, Match, Route, Router
 from soliton.api.scopes import DEBUG
@@ -329,7 +330,7 @@ class Application:
         wish, traffic, more = exchange.wish, self.context.traffic, exchange.more
         try:
             while isinstance(response, _Later):
-                response = await self._carry_on(exchange, response)
+                response = await self._carry_on(exchange, response, receive)
             if isinstance(response, JsonStream):
                 items = measured_items(response.items, exchange.request.charge)
                 response = replace(response, items=items)
@@ -342,6 +343,8 @@ class Application:
             response = _error_response(error, wish, traffic)
         except TimeoutError:
             response = TIMED_OUT
+        except ClientLeftError:
+            return
         except Exception as error:  # noqa: BLE001 - the last line of defence
             response = self._failed(exchange, error)
         if isinstance(response, Raw):
@@ -353,12 +356,14 @@ class Application:
             # The answer has begun: that it has no end is all that its client can be told.
             self._troubles.note(error)
 
-    async def _carry_on(self, exchange: _Exchange, later: _Later) -> object:
+    async def _carry_on(self, exchange: _Exchange, later: _Later, receive: Receive) -> object:
         # The chain may go on while the answer is made.
         exchange.request.tag = None
         try:
             async with asyncio.timeout(later.route.seconds or REQUEST_SECONDS):
-                result = await measured(later.coroutine, exchange.request.charge)
+                work = measured(later.coroutine, exchange.request.charge)
+                # What needs the key changes the node: that is carried to its end.
+                result = await (work if later.route.key else for_client(work, receive))
         except RejectionError:
             result = self._dispatch(exchange, later.rest)
         return _render(result, exchange.wish)

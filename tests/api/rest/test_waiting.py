@@ -9,6 +9,7 @@ import pytest
 
 from soliton.api.errors import BLOCK_DOES_NOT_EXIST
 from soliton.crypto import base58
+from soliton.web.server import serve
 from tests.api.chain import AMOUNT, FEE, OTHER, RICH, RICH_ADDRESS, PrivateChain
 from tests.api.client import Answer
 
@@ -141,3 +142,25 @@ async def test_a_limit_on_those_who_wait(
 async def test_what_is_no_id(chain: PrivateChain, target: str) -> None:
     answer = await chain.get(target)
     assert (answer.status, b"4001" in answer.body) == (400, True)
+
+
+async def counted(chain: PrivateChain, count: int) -> bool:
+    """Whether so many requests wait, at once or soon."""
+    for _ in range(1_000):
+        if chain.app.context.waiting.count == count:
+            return True
+        await asyncio.sleep(0.01)
+    return False
+
+
+async def test_who_goes_waits_no_longer(chain: PrivateChain) -> None:
+    """Else a few clients without a connection would hold all the places there are."""
+    running = await serve(chain.app, "127.0.0.1", 0)
+    ends = [await asyncio.open_connection("127.0.0.1", running.port) for _ in range(20)]
+    for _, writer in ends:
+        writer.write(b"GET /blocks/wait/9?timeout=60 HTTP/1.1\r\n\r\n")
+    assert await counted(chain, len(ends))
+    for _, writer in ends:
+        writer.close()
+    assert await counted(chain, 0)
+    await running.stop()
