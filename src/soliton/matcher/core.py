@@ -189,7 +189,9 @@ class MatcherCore(Protocol):
         """Forget a rate: the one before. Raises ``MatcherError``."""
 
     async def save_snapshots(self) -> None:
-        """Keep the state of all books, so that a start needs less of the journal."""
+        """Keep the state of all books, so that a start needs less of the journal. Raises
+        ``JournalProblem`` or ``DatabaseProblem``.
+        """
 
     def subscribe(self, listener: Listener) -> None:
         """Tell somebody of everything from now on."""

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from soliton.matcher.journal import Journal, Position, Record
+from soliton.matcher.journal import Journal, Position, Record, embedded
 from soliton.matcher.journal.embedded import EmbeddedJournal, EmbeddedSettings, Sync
 from soliton.matcher.journal.errors import (
     JournalDamaged,
@@ -24,6 +24,7 @@ from soliton.matcher.journal.errors import (
     LeadershipLost,
     WrongJournal,
 )
+from soliton.matcher.journal.pace import Pace
 from soliton.matcher.journal.segments import (
     SEGMENT_HEADER_BYTES,
     encode_records,
@@ -266,6 +267,27 @@ async def test_no_room_for_a_new_file(tmp_path: Path, monkeypatch: pytest.Monkey
         await journal.append([b"y"])
     assert (await journal.append([b"z"]))[0].offset == 1
     assert [r.payload for r in await read(journal)] == [b"x" * 200, b"z"]
+    await journal.close()
+
+
+async def test_whoever_waits_hears_of_a_writer_that_fails_unforeseen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread writes where the disk is slow: nobody would wait for it in vain."""
+    journal = opened(tmp_path)
+    await journal.append([b"a"])
+
+    def failing(*_: object) -> bytes:
+        raise MemoryError("there is none left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Pace, "is_quick", lambda *_: False)
+        patch.setattr(embedded, "encode_records", failing)
+        waiting = [asyncio.create_task(journal.append([each])) for each in (b"b", b"c")]
+        done, late = await asyncio.wait(waiting, timeout=5)
+        assert not late
+        assert {type(each.exception()) for each in done} == {LeadershipLost}
+        await asyncio.wait_for(journal.term_ended(), 5)
     await journal.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ import pytest
 from soliton import __version__
 from soliton.crypto import base58
 from soliton.crypto.keys import KeyPair
+from soliton.matcher.journal.errors import JournalUnavailable
 from soliton.matcher.records import Unsettled
 from soliton.matcher.settings import RestApi
 from tests.matcher.fakes import (
@@ -328,6 +330,23 @@ async def test_what_the_operator_may_look_at() -> None:
     assert api.core.saved == 1
     printed = await api.keyed("POST /matcher/debug/print", {"message": "hello"})
     assert printed.json()["message"] == "Message logged"
+
+
+async def test_a_snapshot_that_cannot_be_written_is_told(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api = Api()
+
+    async def failing() -> None:
+        raise JournalUnavailable("cannot write a snapshot: no space left")
+
+    monkeypatch.setattr(api.core, "save_snapshots", failing)
+    reply = await api.keyed("POST /matcher/debug/saveSnapshots")
+    assert reply.json()["message"] == "Saving started"
+    await asyncio.sleep(0.01)
+    gc.collect()
+    assert "no snapshot: cannot write a snapshot: no space left" in caplog.text
+    assert "Traceback" not in caplog.text
 
 
 async def test_the_configuration_has_no_secrets() -> None:

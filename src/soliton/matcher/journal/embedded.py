@@ -263,6 +263,11 @@ class EmbeddedJournal:
                     )
                 except JournalProblem as problem:
                     group.refuse(problem)
+                except Exception as fault:  # noqa: BLE001 - whatever it is
+                    # What the file has is uncertain, and nobody may wait for ever.
+                    _log.exception("the journal could not be written")
+                    self._broken = fault
+                    group.refuse(LeadershipLost(f"the journal is closed: {fault!r}"))
                 else:
                     self._was_stored(group, timestamp)
         finally:

@@ -18,7 +18,8 @@ import msgspec
 from soliton.chain.addresses import from_public_key
 from soliton.crypto import base58
 from soliton.matcher.core import MatcherCore
-from soliton.matcher.errors import NodeUnavailable
+from soliton.matcher.errors import DatabaseProblem, NodeUnavailable
+from soliton.matcher.journal.errors import JournalProblem
 from soliton.matcher.records import Unsettled
 from soliton.matcher.rest import auth
 from soliton.matcher.rest.answers import Answer, message, plain
@@ -174,10 +175,17 @@ async def all_snapshot_offsets(request: Request) -> Answer:
 async def save_snapshots(request: Request) -> Answer:
     """Write a snapshot soon."""
     auth.check_key(request)
-    task = asyncio.create_task(request.core.save_snapshots())
+    task = asyncio.create_task(_save(request.core))
     _background.add(task)
     task.add_done_callback(_background.discard)
     return message("Saving started")
+
+
+async def _save(core: MatcherCore) -> None:
+    try:
+        await core.save_snapshots()
+    except (JournalProblem, DatabaseProblem) as error:
+        logger.error("no snapshot: %s", error)
 
 
 async def address_state(request: Request) -> Answer:
