@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import threading
@@ -162,3 +163,18 @@ def test_processes_end_with_their_parent(ask: Asker) -> None:
     while is_there(child) and time.monotonic() < last:
         time.sleep(0.05)
     assert not is_there(child)
+
+
+@pytest.mark.parametrize("room", [0, 2, 3])
+def test_too_many_open_files_are_no_fault_of_ours(ask: Asker, room: int) -> None:
+    """Of a process that cannot be started, whatever it is that there is no room for."""
+    usual, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    next_free = os.dup(0)
+    os.close(next_free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (next_free + room, most))
+    try:
+        with pytest.raises(ProcessLost, match="Too many open files"):
+            ask("number")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (usual, most))
+    assert ask.number() > 0

@@ -6,8 +6,10 @@ What lives here: wiring a program from its parts. What does not: the parts.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import logging
+import resource
 import signal
 import sys
 import threading
@@ -44,6 +46,10 @@ them (``soliton.ride.evaluator``).
 """
 CHECKED_TOGETHER: Final = 8
 """Signatures of transactions that go to another core at once, while the next ones are read."""
+OPEN_FILES: Final = 8_192
+"""Several times what all connections that may be open take. Many systems give a program 1,024
+unless it asks for more: then clients that rest would leave none for the program's own files.
+"""
 _STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -57,6 +63,7 @@ def run_program(main: Callable[[], Coroutine[None, None, None]]) -> None:
     gc.set_threshold(*COLLECTOR_THRESHOLDS)
     sys.setswitchinterval(SWITCH_SECONDS)
     threading.stack_size(STACK_BYTES)
+    _ask_for_open_files()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(main())
 
@@ -64,6 +71,15 @@ def run_program(main: Callable[[], Coroutine[None, None, None]]) -> None:
 def end_start() -> None:
     """What the start has made stays: the search for cycles need never look at it."""
     gc.freeze()
+
+
+def _ask_for_open_files() -> None:
+    given, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if most == resource.RLIM_INFINITY else min(OPEN_FILES, most)
+    if given != resource.RLIM_INFINITY and given < wanted:
+        # A system that refuses leaves us what there is.
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def call_on_signals(stop: Callable[[], None]) -> None:

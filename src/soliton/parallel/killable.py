@@ -140,7 +140,10 @@ class _Process:
     """One process and the socket to it."""
 
     def __init__(self, command: tuple[str, ...]) -> None:
-        self._socket, theirs = socket.socketpair()
+        try:
+            self._socket, theirs = socket.socketpair()
+        except OSError as error:
+            raise ProcessLost(f"{command[0]}: {error}") from error
         self._process: subprocess.Popen[bytes]
         self._is_new = True
         try:
