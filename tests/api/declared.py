@@ -47,9 +47,6 @@ def faults(
     if "$ref" in schema:
         yield from faults(value, known[schema["$ref"].rpartition("/")[2]], known, at)
         return
-    if "discriminator" in schema:
-        yield from _told_faults(value, schema["discriminator"], known, at)
-        return
     for each in schema.get("allOf", ()):
         yield from faults(value, each, known, at)
     yield from _alternative_faults(value, schema, known, at)
@@ -69,15 +66,21 @@ def faults(
             yield from faults(item, schema.get("items", {}), known, f"{at}[{number}]")
 
 
-def _told_faults(
-    value: object, discriminator: Mapping[str, Any], known: Mapping[str, Any], at: str
-) -> Iterator[str]:
-    kind = value.get(discriminator["propertyName"]) if isinstance(value, dict) else None
-    target = discriminator["mapping"].get(str(kind))
-    if target is None:
-        yield f"{at}: {value!r:.60} is of no known type"
-    else:
-        yield from faults(value, {"$ref": target}, known, at)
+def _candidates(
+    value: object, options: list[Mapping[str, Any]], known: Mapping[str, Any]
+) -> list[Mapping[str, Any]]:
+    """The alternatives that take the value's ``type``, where all of them have a constant one."""
+    if not isinstance(value, dict):
+        return options
+    types = []
+    for option in options:
+        target = known[option["$ref"].rpartition("/")[2]] if "$ref" in option else option
+        types.append(target.get("properties", {}).get("type", {}).get("const"))
+    if None in types:
+        return options
+    return [
+        option for option, kind in zip(options, types, strict=True) if kind == value.get("type")
+    ]
 
 
 def _alternative_faults(
@@ -86,9 +89,13 @@ def _alternative_faults(
     options = schema.get("anyOf") or schema.get("oneOf")
     if not options:
         return
-    found = [list(faults(value, each, known, at)) for each in options]
+    found = [list(faults(value, each, known, at)) for each in _candidates(value, options, known)]
     fitting = found.count([])
-    if not fitting:
+    if not found:
+        yield f"{at}: {value!r:.60} is of no known type"
+    elif len(found) == 1:
+        yield from found[0]
+    elif not fitting:
         yield f"{at}: {value!r:.60} fits none of the alternatives: {min(found, key=len)[:2]}"
     elif fitting > 1 and "oneOf" in schema:
         yield f"{at}: {value!r:.60} fits {fitting} alternatives, not one"

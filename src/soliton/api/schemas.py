@@ -308,12 +308,10 @@ def _asset_balance() -> Schema:
 
 
 def _one_of(prefix: str, kinds: Iterable[TransactionType]) -> Schema:
-    names = {str(kind.type_id): ref(f"{prefix}{kind.title}") for kind in kinds}
-    mapping = {number: each["$ref"] for number, each in names.items()}
-    return {
-        "oneOf": list(names.values()),
-        "discriminator": {"propertyName": "type", "mapping": mapping},
-    }
+    """Which one is told by ``type``, a constant in each of them: a discriminator of OpenAPI would
+    have to be a text.
+    """
+    return {"oneOf": [ref(f"{prefix}{kind.title}") for kind in kinds]}
 
 
 def _resolved(schema: Any, found: dict[str, Schema]) -> Any:  # noqa: ANN401 - any JSON value
