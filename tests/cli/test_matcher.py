@@ -13,9 +13,11 @@ from click.testing import CliRunner, Result
 from soliton.chain.addresses import address_text, from_public_key
 from soliton.chain.orders import Side
 from soliton.cli.main import cli
+from soliton.cli.matcher_commands import books_hash
 from soliton.cli.matcher_config import matcher_settings
 from soliton.matcher.audit import RuleBroken
 from soliton.matcher.errors import ExecutionsUnsettled, MatcherSettingsError, RecoveryFailed
+from soliton.matcher.journal import Record
 from soliton.matcher.journal.errors import JournalProblem
 from soliton.matcher.orders_db import OrdersDatabase
 from soliton.matcher.quarantine import Quarantine
@@ -127,6 +129,32 @@ def test_replay_tells_the_books(begun: Begun) -> None:
         return result.output.splitlines()[-1]
 
     assert books(part) != books(whole) == books(call("replay", "--config", path, "--no-chain"))
+
+
+def test_books_end_behind_what_was_set_aside(begun: Begun) -> None:
+    """Where the snapshot of the matcher does, to the byte."""
+    path, settings = begun
+    commands = commands_of(settings)
+    write(settings, commands)
+
+    async def spoilt() -> list[Record]:
+        journal = open_journal(settings)
+        await journal.append([b"no command"])
+        found = [each async for batch in journal.records(0) for each in batch]
+        await journal.close()
+        return found
+
+    *records, last = asyncio.run(spoilt())
+    Quarantine(settings.directory).add(*last, "why")
+    engine = Engine(MatchingSettings())
+    for record, command in zip(records, commands, strict=True):
+        engine.apply(record.offset, record.timestamp, command)
+    engine.pass_over(last.offset, last.timestamp)
+    for name in ("replay", "verify"):
+        result = call(name, "--config", path, "--no-chain")
+        assert result.exit_code == 0, result.exception
+        assert f"0 to {last.offset}\n" in result.output
+        assert books_hash(engine) in result.output
 
 
 def test_verify_proves_or_names_the_offset(begun: Begun) -> None:

@@ -181,6 +181,7 @@ async def _verify(settings: MatcherSettings, *, chain: bool, signatures: bool) -
                     executions = audit.take(record)
                     if settlement is not None:
                         await settlement.take(record.offset, executions)
+            _pass_over(settings, engine)
             audit.finish()
             if settlement is not None:
                 await settlement.finish()
@@ -205,7 +206,7 @@ async def _verify(settings: MatcherSettings, *, chain: bool, signatures: bool) -
     if settlement is not None and settlement.faults:
         _show_unsettled(settlement.faults)
     if database is not None:
-        check_ends(max(engine.last_offset, _last_set_aside(settings)), database)
+        check_ends(engine.last_offset, database)
     if settlement is not None and settlement.faults:
         raise ExecutionsUnsettled(
             f"priority and conservation hold, but {len(settlement.faults)} of "
@@ -239,9 +240,13 @@ def _show_set_aside(settings: MatcherSettings) -> None:
         click.echo(f"passed over    offset {each.offset}: {each.reason}")
 
 
-def _last_set_aside(settings: MatcherSettings) -> int:
-    """The last of the commands that are not read with the others, -1 without any."""
-    return max((each.offset for each in Quarantine(settings.directory).all()), default=-1)
+def _pass_over(settings: MatcherSettings, engine: Engine, to_offset: int | None = None) -> None:
+    """Let the books end where the matcher's do: those set aside at the end are not read with the
+    others, but stand there.
+    """
+    for each in Quarantine(settings.directory).all():
+        if to_offset is None or each.offset <= to_offset:
+            engine.pass_over(each.offset, each.timestamp)
 
 
 # --- replay ---------------------------------------------------------------------------------------
@@ -266,6 +271,7 @@ async def _replay(settings: MatcherSettings, to_offset: int | None, *, node: boo
                         continue
                     events += len(engine.apply(offset, timestamp, decode(payload)))
                     commands += 1
+            _pass_over(settings, engine, to_offset)
             seconds = time.perf_counter() - started
     finally:
         if client is not None:
