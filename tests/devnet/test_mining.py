@@ -8,6 +8,7 @@ import itertools
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,7 +62,7 @@ def fail_first(node: Node, monkeypatch: pytest.MonkeyPatch, times: int = 2) -> l
     """Let the node fail to make its next blocks; the list has one entry for each failure."""
     mine, failed = node.mine_in_steps, list[str]()
 
-    async def failing(*_arguments: object, **options: bool) -> object:
+    async def failing(*_arguments: object, **options: Any) -> object:
         if len(failed) < times:
             failed.append("failed")
             raise CannotMine("not now")
@@ -82,6 +83,19 @@ async def test_on_demand_goes_on_after_failures(
     assert caplog.messages.count("cannot make a block: not now") == 2
     assert len(node.pool) == 0
     assert len(node.chain.last_block.transactions) == 1
+
+
+async def test_on_demand_many_transactions_come_in_many_blocks(node: Node) -> None:
+    ann = person("ann")
+    count = 2 * mining.MOST_TOGETHER + 10
+    for number in range(count):
+        node.broadcast(transfer(node.chain, RICH, ann, number + 1))
+    first = node.chain.height + 1
+    async with running(mine_on_demand(node, RICH)):
+        await until(lambda: len(node.pool) == 0)
+    blocks = [node.chain.block_at(height) for height in range(first, node.chain.height + 1)]
+    made = [len(block.transactions) for block in blocks]
+    assert made == [mining.MOST_TOGETHER, mining.MOST_TOGETHER, 10]
 
 
 async def test_rhythm_goes_on_after_failures(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:

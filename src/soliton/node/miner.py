@@ -124,8 +124,11 @@ def forging(
     feature_votes: tuple[int, ...] = (),
     *,
     unproven: Collection[bytes] = (),
+    most: int = MAX_TRANSACTIONS,
 ) -> Steps[Forged]:
-    """The same in steps of some transactions each, between which the chain must stay as it is."""
+    """The same in steps of some transactions each, between which the chain must stay as it is; with
+    ``most`` of them in the block.
+    """
     timestamp = max(now, slot.earliest)
     height = chain.height + 1
     rules, parent_rules = chain.rules.at(height), chain.rules.at(height - 1)
@@ -142,7 +145,7 @@ def forging(
         chain.view,
     )
     progress.begin((), chain.payouts(slot.account.public_key), chain.patch())
-    transactions, invalid = yield from _take(progress, candidates, MAX_TRANSACTIONS, unproven)
+    transactions, invalid = yield from _take(progress, candidates, most, unproven)
     encoded = progress.encoded
     header = _header(chain, slot, timestamp, transactions, progress.snapshot_hash, encoded)
     header = msgspec.structs.replace(

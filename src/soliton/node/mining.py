@@ -11,6 +11,7 @@ import logging
 from typing import Final
 
 from soliton.chain.addresses import from_public_key
+from soliton.chain.blocks import MAX_TRANSACTIONS
 from soliton.crypto.keys import KeyPair
 from soliton.errors import SolitonError
 from soliton.node.events import NodeEvent, PoolAccepted, RolledBack
@@ -25,6 +26,10 @@ LEAST_GAP_SECONDS: Final = 0.005
 BUSY_GAP_SECONDS: Final = 0.03
 """The same after a block that several have shared: under load, blocks cost more than they bring."""
 FEW_TRANSACTIONS: Final = 5
+MOST_TOGETHER: Final = 2_000
+"""Transactions of a block that is made at once. The next one follows at once as well, and putting
+a block on the chain halts the node for some 15 ms for each thousand.
+"""
 RETRY_SECONDS: Final = 1.0
 _INTERVAL_SETTING: Final = "miner.interval-after-last-block-then-generation-is-allowed"
 
@@ -51,7 +56,7 @@ async def mine_on_demand(node: Node, account: KeyPair, heartbeat: float = 0) -> 
             await _mine(node, account, level=logging.DEBUG)
             continue
         arrived.clear()
-        if len(node.pool) and not await _mine(node, account):
+        if len(node.pool) and not await _mine(node, account, most=MOST_TOGETHER):
             await asyncio.sleep(RETRY_SECONDS)
             arrived.set()
         busy = len(node.chain.last_block.transactions) > FEW_TRANSACTIONS
@@ -136,10 +141,15 @@ async def mine_in_rhythm(node: Node, account: KeyPair, seconds: float) -> None:
 
 
 async def _mine(
-    node: Node, account: KeyPair, *, empty: bool = False, level: int = logging.INFO
+    node: Node,
+    account: KeyPair,
+    *,
+    empty: bool = False,
+    most: int = MAX_TRANSACTIONS,
+    level: int = logging.INFO,
 ) -> bool:
     try:
-        block = await node.mine_in_steps(account, empty=empty)
+        block = await node.mine_in_steps(account, empty=empty, most=most)
     except StorageProblem:
         # As above.
         return False

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final, TypeVar
 
-from soliton.chain.blocks import NO_REWARD_VOTE, Block
+from soliton.chain.blocks import MAX_TRANSACTIONS, NO_REWARD_VOTE, Block
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto.curve25519 import SignedMessage
 from soliton.crypto.keys import KeyPair
@@ -134,12 +134,16 @@ class Node:
         self.pool.settle()
         return block
 
-    async def mine_in_steps(self, account: KeyPair, *, empty: bool = False) -> Block:
-        """The same, while others get their turn between some transactions and the next.
+    async def mine_in_steps(
+        self, account: KeyPair, *, empty: bool = False, most: int = MAX_TRANSACTIONS
+    ) -> Block:
+        """The same, while others get their turn between some transactions and the next; what is
+        done at the end, in one go, takes time for each of them, ``most`` in one block.
 
         Raises ``BlockRejected`` also when another block came meanwhile.
         """
-        block = self._put(await self._in_turns(self._forging(account, empty=empty)))
+        forging = self._forging(account, empty=empty, most=most)
+        block = self._put(await self._in_turns(forging))
         self._settle_in_turns()
         return block
 
@@ -157,7 +161,9 @@ class Node:
                 steps.close()
                 raise BlockRejected(self.chain.height, "another block came first")
 
-    def _forging(self, account: KeyPair, *, empty: bool) -> Steps[Forged]:
+    def _forging(
+        self, account: KeyPair, *, empty: bool, most: int = MAX_TRANSACTIONS
+    ) -> Steps[Forged]:
         self.disk.check()
         slot = miner.next_slot(self.chain, account)
         vote = self.settings.rewards_desired
@@ -173,6 +179,7 @@ class Node:
                 NO_REWARD_VOTE if vote is None else vote,
                 self._feature_votes(),
                 unproven=self.pool.unproven,
+                most=most,
             )
         )
 
