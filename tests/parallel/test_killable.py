@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from soliton.errors import InvariantBroken
+from soliton.parallel._served import MAX_KEPT_BYTES
 from soliton.parallel.killable import Killable, MemoryExceeded, ProcessLost
 
 PROGRAM = "tests.parallel.answers"
@@ -70,6 +71,20 @@ def test_one_process_answers_one_question_after_the_other(ask: Asker) -> None:
     assert len(ask("say 5000000")) == 5_000_000
     assert ask("h" * 5_000_000) == "h" * 5_000_000
     assert ask("print") == "answer"
+
+
+def test_a_large_parent_does_not_make_its_processes_large(ask: Asker) -> None:
+    """Linux counts the memory of the parent into what a new process had at its most."""
+    held = bytearray(MAX_KEPT_BYTES + 2**25)
+    held[::4096] = bytes(len(range(0, len(held), 4096)))
+    assert len({ask.number() for _ in range(5)}) == 1
+
+
+def test_one_that_has_grown_is_replaced(ask: Asker) -> None:
+    before = ask.number()
+    assert len(ask(f"hold {MAX_KEPT_BYTES + 2**25}")) == 4
+    for _ in range(3):
+        assert ask.number() != before
 
 
 def test_what_is_stuck_in_c_is_killed_when_nobody_waits_any_more(ask: Asker) -> None:

@@ -1,7 +1,8 @@
 """The side of a process that answers questions and may be killed at any of them.
 
 Started by ``killable``; ends with its input. A question is its length, how many milliseconds it may
-take, and bytes; an answer is its length, a kind, how many microseconds of work it took, and bytes.
+take, and bytes; an answer is its length, a kind, whether the process ends behind it, how many
+microseconds of work it took, and bytes.
 
 What lives here: reading and writing these, and the limits that a process puts on itself. What does
 not: the answers (whoever is started hands in a function).
@@ -19,10 +20,11 @@ import time
 import traceback
 from collections.abc import Callable
 from enum import IntEnum
+from pathlib import Path
 from typing import Final
 
 QUESTION: Final = struct.Struct(">II")
-ANSWER: Final = struct.Struct(">IBQ")
+ANSWER: Final = struct.Struct(">IB?Q")
 MAX_MEMORY_BYTES: Final = 1024**3
 """Addresses that a process may have, its libraries included, where the system can limit them."""
 MAX_KEPT_BYTES: Final = 384 * 1024**2
@@ -62,11 +64,27 @@ def serve(answer: Callable[[bytes], bytes]) -> None:
         signal.setitimer(signal.ITIMER_REAL, milliseconds / 1_000 + _GRACE_SECONDS)
         kind, said, spent = _answered(answer, question)
         signal.setitimer(signal.ITIMER_REAL, 0)
-        taken.write(ANSWER.pack(len(said), kind, int(spent * 1e6)) + said)
-        taken.flush()
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIBIBYTE
-        if kind is Kind.NO_MEMORY or peak > MAX_KEPT_BYTES:
+        ends = kind is Kind.NO_MEMORY or _peak_bytes() > MAX_KEPT_BYTES
+        try:
+            taken.write(ANSWER.pack(len(said), kind, ends, int(spent * 1e6)) + said)
+            taken.flush()
+        except OSError:
+            # Whoever asked has gone.
             return
+        if ends:
+            return
+
+
+def _peak_bytes() -> int:
+    """The most memory that this process ever had.
+
+    Linux counts what the parent had before into ``ru_maxrss``, so it is asked in another way.
+    """
+    try:
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+        return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+    except (OSError, IndexError, ValueError):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIBIBYTE
 
 
 def _answered(answer: Callable[[bytes], bytes], question: bytes) -> tuple[Kind, bytes, float]:

@@ -83,8 +83,8 @@ class Killable:
         started, spent = time.monotonic(), None
         may_stay = False
         try:
-            kind, said, spent = process.ask(question, seconds, watch)
-            may_stay = kind is not Kind.NO_MEMORY
+            kind, ends, said, spent = process.ask(question, seconds, watch)
+            may_stay = not ends
         finally:
             charge(time.monotonic() - started if spent is None else spent)
             self._give_back(process, may_stay=may_stay)
@@ -165,8 +165,10 @@ class _Process:
     def is_alive(self) -> bool:
         return self._process.poll() is None
 
-    def ask(self, question: bytes, seconds: float, watch: Watch) -> tuple[Kind, bytes, float]:
-        """An answer, its kind and the seconds that it took."""
+    def ask(self, question: bytes, seconds: float, watch: Watch) -> tuple[Kind, bool, bytes, float]:
+        """The kind of an answer, whether the process ends behind it, the answer itself, and the
+        seconds that it took.
+        """
         last = time.monotonic() + seconds + START_SECONDS * self._is_new
         self._is_new = False
 
@@ -177,10 +179,10 @@ class _Process:
 
         milliseconds = int(seconds * 1_000)
         self._send(QUESTION.pack(len(question), milliseconds) + question, look)
-        length, kind, micros = ANSWER.unpack(self._receive(ANSWER.size, look))
+        length, kind, ends, micros = ANSWER.unpack(self._receive(ANSWER.size, look))
         if length > MAX_ANSWER_BYTES:
             raise ProcessLost(f"an answer of {length} bytes")
-        return Kind(kind), self._receive(length, look), micros / 1e6
+        return Kind(kind), ends, self._receive(length, look), micros / 1e6
 
     def kill(self) -> None:
         """End it, whatever it does."""
