@@ -409,6 +409,19 @@ def _wait(chance: Chance, _: Scene) -> Attempt:
     return Attempt("wait", NODE, get(path), chance.choice((Manner.LISTEN, Manner.LEAVE)))
 
 
+def _pipelined(chance: Chance, scene: Scene) -> Attempt:
+    """A packet of requests, maybe behind one whose answer takes long."""
+    path = chance.choice(("/x", "/metrics", "/utils/seed/1000", f"/addresses/balance/{scene.dapp}"))
+    offer = chance.choice(("", "Connection: upgrade\r\nUpgrade: h2c\r\n"))
+    one = f"GET {path} HTTP/1.1\r\n{offer}\r\n".encode()
+    many = one * max(1, min(_size(chance), 200_000) // len(one))
+    if chance.random() < 0.5:
+        return Attempt("pipelined", NODE, many + get("/x"))
+    first = chance.choice((b"/events", b"/blocks/wait/999999999"))
+    manner = chance.choice((Manner.LEAVE, Manner.LISTEN, Manner.DEAF))
+    return Attempt("pipelined", NODE, b"GET " + first + b" HTTP/1.1\r\n\r\n" + many, manner)
+
+
 def _broken(chance: Chance, _: Scene) -> Attempt:
     service = chance.choice((NODE, MATCHER, SIGNER))
     data = chance.choice(
@@ -449,6 +462,7 @@ MAKERS: tuple[Maker, ...] = (
     _stream,
     _web_socket,
     _wait,
+    _pipelined,
     _broken,
     _sign,
 )
