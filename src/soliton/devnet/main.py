@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -174,6 +175,7 @@ async def _serve(node: Node, settings: Settings, plan: _MatcherPlan, rhythm: Rhy
         parts.push_async_callback(matcher.stop)
         watching = asyncio.create_task(_stop_without(matcher, node))
         parts.callback(watching.cancel)
+        await asyncio.to_thread(importlib.import_module, "soliton.signer.app")
         signer = await start_signer(settings, _url(server))
         parts.push_async_callback(signer.stop)
         addresses = _Addresses(_url(server), _url(signer), _url(matcher))
@@ -184,7 +186,8 @@ async def _serve(node: Node, settings: Settings, plan: _MatcherPlan, rhythm: Rhy
 async def _start_matcher(
     node: Node, signatures: SignatureChecker, settings: Settings, plan: _MatcherPlan
 ) -> RunningMatcher:
-    # Imported after the node is there: its clients need not wait for this.
+    # Imported after the node is there, and in turns with it: its clients need not wait for this.
+    await asyncio.to_thread(importlib.import_module, "soliton.devnet.matcher")
     from soliton.devnet.matcher import start
     from soliton.devnet.matcher_node import LocalNode
 
