@@ -604,3 +604,20 @@ async def test_work_ends_with_the_client_that_asked_for_it() -> None:
         writer.close()
         await asyncio.wait_for(expected.wait(), 10)
     await running.stop()
+
+
+async def test_what_is_cut_off_at_the_end_is_no_fault(caplog: pytest.LogCaptureFixture) -> None:
+    begun = asyncio.Event()
+
+    async def app(_scope: Scope, _receive: Receive, _send: Send) -> None:
+        begun.set()
+        await asyncio.sleep(60)
+
+    running = await serve(app, "127.0.0.1", 0)
+    _, writer = await asyncio.open_connection("127.0.0.1", running.port)
+    writer.write(b"GET / HTTP/1.1\r\n\r\n")
+    await asyncio.wait_for(begun.wait(), 10)
+    await running.stop()
+    writer.close()
+    await asyncio.sleep(0.05)
+    assert not caplog.records

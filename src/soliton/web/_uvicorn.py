@@ -548,8 +548,9 @@ class EmbeddedServer(Server):
 
 
 def _is_of_interest(record: logging.LogRecord) -> bool:
-    """Whether something went wrong on this side."""
-    return record.msg not in _FAULTS_OF_CLIENTS
+    """Whether something went wrong on this side: not that a client did, or that we cut one off."""
+    fault = record.exc_info[1] if record.exc_info else None
+    return record.msg not in _FAULTS_OF_CLIENTS and not isinstance(fault, asyncio.CancelledError)
 
 
 def _websocket_class(websocket: bool | Tunnel) -> type[asyncio.Protocol] | Literal["none"]:
