@@ -40,16 +40,14 @@ from soliton.devnet.accounts import RICH_SEED
 from soliton.matcher.journal.segments import encode_records
 from soliton.matcher.renewal import FINAL_DEPTH
 from soliton.matcher.settings import MatcherSettings
-from soliton.matcher.stores import open_snapshots, reading
-from soliton.matching.commands import PlaceMarketOrder, PlaceOrder, decode
-from soliton.matching.engine import Engine
+from soliton.matcher.stores import open_snapshots
 from soliton.matching.errors import COMMAND_OUTCOME_UNKNOWN, REQUEST_TIMEOUT
-from soliton.matching.events import OrderExecuted
 from soliton.matching.pairs import AssetPair
 from soliton.node.settings import api_key_hash_text
 from soliton.web.clock import wall_clock
 from tests.e2e.programs import API_KEY, Program, call, eventually, free_port, height, run
 from tests.matcher.faults.proxy import Proxy
+from tests.matcher.faults.replays import Replayed, replayed
 from tests.matcher.kit import address_of, make_order
 
 CHAIN_ID: Final = networks.load("devnet").chain_id
@@ -498,7 +496,7 @@ class World:
 
     def replayed(self, name: str) -> Replayed:
         """The journal of a matcher, applied to empty books."""
-        return asyncio.run(_replayed(self.settings(name)))
+        return asyncio.run(replayed(self.settings(name)))
 
     def finish(self, name: str, what: str) -> None:
         """Settle, compare balances with those of a fresh start, end in order, check everything."""
@@ -571,37 +569,6 @@ async def post(url: str, body: bytes) -> tuple[int, dict[str, Any]]:
     first, _, rest = answer.partition(b"\r\n\r\n")
     told = json.loads(rest)
     return int(first.split(b" ", 2)[1]), told if isinstance(told, dict) else {}
-
-
-@dataclass
-class Replayed:
-    """What a journal says: how often each order was placed, what was executed, who still waits."""
-
-    engine: Engine
-    placed: Counter[bytes]
-    amounts: dict[bytes, int]
-    executions: list[OrderExecuted]
-
-    @property
-    def waiting(self) -> set[bytes]:
-        """The orders in the books."""
-        return {order.id for book in self.engine.books() for order in book.orders()}
-
-
-async def _replayed(settings: MatcherSettings) -> Replayed:
-    engine = Engine(settings.trading.matching(lambda _: 8))
-    found = Replayed(engine, Counter(), {}, [])
-    async with reading(settings) as (first, batches):
-        assert first == 0
-        async for batch in batches:
-            for offset, timestamp, payload in batch:
-                command = decode(payload)
-                if isinstance(command, PlaceOrder | PlaceMarketOrder):
-                    found.placed[command.order.id] += 1
-                    found.amounts[command.order.id] = command.order.amount
-                events = engine.apply(offset, timestamp, command)
-                found.executions += [each for each in events if isinstance(each, OrderExecuted)]
-    return found
 
 
 def _text(data: bytes) -> str:

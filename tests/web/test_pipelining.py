@@ -1,0 +1,209 @@
+"""Requests behind one another on a connection, and clients that go: who else waits for them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import tracemalloc
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+
+import pytest
+import pytest_asyncio
+
+from soliton.api.app import build_app
+from soliton.api.asgi import Application
+from soliton.api.http import Request
+from soliton.api.routes import GET, Route
+from soliton.web.server import RunningServer, ServerLimits, serve
+from soliton.web.types import Receive, Scope, Send
+from tests.api.client import KEY, make_context
+from tests.web.test_server import aside, exchange
+
+
+@pytest_asyncio.fixture
+async def server() -> AsyncIterator[RunningServer]:
+    running = await serve(build_app(make_context()), "127.0.0.1", 0, ServerLimits(head_seconds=0.3))
+    yield running
+    await running.stop()
+
+
+def _routes(**handlers: Callable[[Request], object]) -> tuple[Route, ...]:
+    return tuple(
+        Route(
+            methods=GET, path=f"/{name}", handler=handler, tag="t", summary="s", response={},
+            example=1,
+        )
+        for name, handler in handlers.items()
+    )  # fmt: skip
+
+
+async def test_many_requests_in_one_packet_let_others_pass() -> None:
+    """Requests of others are answered between them, however many a packet brings."""
+    turns: list[bool] = []
+
+    def of_one(_request: Request) -> object:
+        turns.append(True)
+        return "one"
+
+    def of_other(_request: Request) -> object:
+        turns.append(False)
+        return "other"
+
+    running = await serve(
+        Application(make_context(), _routes(one=of_one, other=of_other)), "127.0.0.1", 0
+    )
+    many = 4_000
+    reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
+    other_reader, other_writer = await asyncio.open_connection("127.0.0.1", running.port)
+    writer.write(b"GET /one HTTP/1.1\r\n\r\n" * many)
+    # Each is there before the loop looks at what has come.
+    time.sleep(0.05)  # noqa: ASYNC251 - nobody may be served meanwhile
+    other_writer.write(b"GET /other HTTP/1.1\r\n\r\n")
+    await asyncio.wait_for(other_reader.readuntil(b'"other"'), 20)
+    before_other = turns.index(False)
+    answers = 0
+    while answers < many:
+        answers += (await asyncio.wait_for(reader.readuntil(b'"one"'), 20)).count(b"200 OK")
+    for end in (writer, other_writer):
+        end.close()
+    await running.stop()
+    assert answers == many == turns.count(True)
+    assert before_other < many // 4
+
+
+async def test_what_is_asked_behind_a_slow_answer_stays_unread() -> None:
+    """Each request that has been read costs memory; a client may send thousands in a packet."""
+    go, seen = asyncio.Event(), 0
+
+    async def slow(_request: Request) -> object:
+        await go.wait()
+        return "slow"
+
+    def quick(_request: Request) -> object:
+        nonlocal seen
+        seen += 1
+        return "quick"
+
+    running = await serve(
+        Application(make_context(), _routes(slow=slow, quick=quick)), "127.0.0.1", 0
+    )
+    many, connections = 11_000, 2
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        plugs = [
+            await asyncio.open_connection("127.0.0.1", running.port) for _ in range(connections)
+        ]
+        for _, writer in plugs:
+            writer.write(b"GET /slow HTTP/1.1\r\n\r\n" + b"GET /quick HTTP/1.1\r\n\r\n" * many)
+        await asyncio.sleep(0.5)
+        held = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    go.set()
+    for reader, writer in plugs:
+        for _ in range(many):
+            await asyncio.wait_for(reader.readuntil(b'"quick"'), 20)
+        writer.close()
+    await running.stop()
+    assert seen == many * connections
+    assert held < connections * 2 * 1024 * 1024
+
+
+async def test_many_offers_of_http2_in_one_packet_are_all_answered(server: RunningServer) -> None:
+    offer = b"GET /utils/time HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n"
+    end = b"GET /utils/time HTTP/1.1\r\nConnection: close\r\n\r\n"
+    answer = await aside(lambda: exchange(server, offer * 3_000 + end))
+    assert answer.count(b"HTTP/1.1 200 OK") == 3_001
+
+
+async def test_who_waits_is_told_that_its_client_has_gone_with_requests_behind() -> None:
+    told = asyncio.Event()
+
+    async def app(_scope: Scope, receive: Receive, _send: Send) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        told.set()
+
+    running = await serve(app, "127.0.0.1", 0)
+    _, writer = await asyncio.open_connection("127.0.0.1", running.port)
+    writer.write(b"GET / HTTP/1.1\r\n\r\n" * 3)
+    await asyncio.sleep(0.05)
+    writer.transport.abort()
+    await asyncio.wait_for(told.wait(), 10)
+    await running.stop()
+
+
+async def test_a_websocket_behind_an_answer_under_way_is_no_websocket() -> None:
+    """Two would write to one connection."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.accept"})
+            return
+        await asyncio.sleep(0.1)
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"slow"})
+
+    running = await serve(app, "127.0.0.1", 0, websocket=True)
+    offer = (
+        b"GET /ws HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n"
+        b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    )
+    alone = await aside(lambda: exchange(running, offer))
+    behind = await aside(lambda: exchange(running, b"GET /slow HTTP/1.1\r\n\r\n" + offer))
+    await running.stop()
+    assert b" 101 " in alone
+    assert b" 101 " not in behind
+
+
+async def test_work_ends_with_the_client_that_asked_for_it() -> None:
+    """But for what needs the key: that changes the node."""
+    begun, left, done = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def waits(_request: Request) -> object:
+        begun.set()
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            left.set()
+            raise
+        return "late"
+
+    async def changes(_request: Request) -> object:
+        begun.set()
+        await asyncio.sleep(0.5)
+        done.set()
+        return "changed"
+
+    waiting, changing = _routes(waits=waits, changes=changes)
+    routes = (waiting, replace(changing, key=True))
+    running = await serve(Application(make_context(), routes), "127.0.0.1", 0)
+    key = f"X-API-Key: {KEY}\r\n".encode()
+    for path, headers, expected in ((b"/waits", b"", left), (b"/changes", key, done)):
+        begun.clear()
+        _, writer = await asyncio.open_connection("127.0.0.1", running.port)
+        writer.write(b"GET " + path + b" HTTP/1.1\r\n" + headers + b"\r\n")
+        await asyncio.wait_for(begun.wait(), 10)
+        writer.close()
+        await asyncio.wait_for(expected.wait(), 10)
+    await running.stop()
+
+
+async def test_what_is_cut_off_at_the_end_is_no_fault(caplog: pytest.LogCaptureFixture) -> None:
+    begun = asyncio.Event()
+
+    async def app(_scope: Scope, _receive: Receive, _send: Send) -> None:
+        begun.set()
+        await asyncio.sleep(60)
+
+    running = await serve(app, "127.0.0.1", 0)
+    _, writer = await asyncio.open_connection("127.0.0.1", running.port)
+    writer.write(b"GET / HTTP/1.1\r\n\r\n")
+    await asyncio.wait_for(begun.wait(), 10)
+    await running.stop()
+    writer.close()
+    await asyncio.sleep(0.05)
+    assert not caplog.records
