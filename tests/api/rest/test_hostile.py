@@ -114,4 +114,6 @@ def test_paths_and_queries_of_any_text(
     answer = asyncio.run(asked)
     # The one text that the reference answers so: an asset id that is no base58.
     allowed = (200, 400, 403, 404, 405, 410) if query.get("asset") is None else (200, 400, 404, 500)
-    assert answer.status in allowed, (target, answer.body)
+    # A chain that rests says that it is not ready; that is no fault.
+    is_unready = path == "/readyz" and answer.status == 503
+    assert is_unready or answer.status in allowed, (target, answer.body)
