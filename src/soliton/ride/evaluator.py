@@ -63,11 +63,10 @@ PROGRAM_FACTOR: Final = 26
 MAX_FRAMES: Final = 6_000
 """Frames that runs within one another may take; each level of nested calls takes a few more."""
 RECURSION_LIMIT: Final = 10_000
-"""Python's own limit while scripts run; it goes back to what it was when none runs any more. The
-frames of scripts live on the heap. But the limit is that of the whole process, and up to Python
-3.11 it is what stops C code that recurses as well: decoders of JSON in other threads, which take up
-to 400 bytes of their stack a level. So it must fit into the smallest stack: 8 MiB, or what programs
-ask for (``soliton.cli.run``).
+"""Python's own limit once a script has run. The frames of scripts live on the heap. But the limit
+is that of the whole process, and up to Python 3.11 it is what stops C code that recurses as well:
+decoders of JSON in other threads, which take up to 400 bytes of their stack a level. So it must fit
+into the smallest stack: 8 MiB, or what programs ask for (``soliton.cli.run``).
 """
 _TREE_DEPTH: Final = 400
 """Compilation itself recurses; what is nested deeper than this is not compiled."""
@@ -186,16 +185,13 @@ def _run(
     context: CallContext,
     setting: Setting,
 ) -> Outcome:
-    _stack.enter()
-    try:
-        entry = _entry(script, called, library, setting)
-        if entry is not None and _allowance.used + entry.depth <= MAX_FRAMES:
-            outcome = _run_quickly(entry, called, context, setting)
-            if outcome is not None:
-                return outcome
-        return _run_exactly(script, called, library, context, setting)
-    finally:
-        _stack.leave()
+    _let_the_stack_grow()
+    entry = _entry(script, called, library, setting)
+    if entry is not None and _allowance.used + entry.depth <= MAX_FRAMES:
+        outcome = _run_quickly(entry, called, context, setting)
+        if outcome is not None:
+            return outcome
+    return _run_exactly(script, called, library, context, setting)
 
 
 def _run_quickly(
@@ -269,30 +265,17 @@ class _Allowance(threading.local):
     used = 0
 
 
-class _Stack:
-    """Lets Python's stack grow while scripts run, in whichever threads."""
+def _let_the_stack_grow() -> None:
+    """Raise Python's limit on recursion, for good.
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._runs = 0
-        self._before = 0
-
-    def enter(self) -> None:
-        with self._lock:
-            if self._runs == 0:
-                self._before = sys.getrecursionlimit()
-                sys.setrecursionlimit(max(self._before, RECURSION_LIMIT))
-            self._runs += 1
-
-    def leave(self) -> None:
-        with self._lock:
-            self._runs -= 1
-            if self._runs == 0:
-                sys.setrecursionlimit(self._before)
+    To lower it again would hit other threads that are deeper at that moment: Python ends the whole
+    process where one of them is too deep to raise an error.
+    """
+    if sys.getrecursionlimit() < RECURSION_LIMIT:
+        sys.setrecursionlimit(RECURSION_LIMIT)
 
 
 _allowance: Final = _Allowance()
-_stack: Final = _Stack()
 
 
 # --- programs -------------------------------------------------------------------------------------

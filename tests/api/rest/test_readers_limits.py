@@ -130,7 +130,7 @@ async def test_a_client_has_one_bucket(
         assert (await call(app, "GET /blocks/height", host=OTHER)).status == 200
 
 
-@limited(ApiLimits(client_percent=1, client_burst_ms=1, local_clients=True))
+@limited(ApiLimits(client_percent=1, client_burst_ms=10, local_clients=True))
 async def test_broadcasts_are_no_work_of_local_clients(
     chain: PrivateChain, processes: Processes
 ) -> None:
