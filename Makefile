@@ -11,14 +11,15 @@ DEVELOPMENT := $(VENV)/.development-installed
 CLIENTS := tests/clients
 KAFKA := tests/matcher/kafka
 REST_FUZZING := tests/fuzzing/rest
-PROTOS := $(wildcard src/soliton/chain/proto/*.proto)
+PROTOS := $(wildcard src/soliton/chain/proto/*.proto src/soliton/grpc_api/proto/*.proto)
 CHECKED := src tests benchmarks hatch_build.py
 ARGS ?=
 # The tests of a file share what they set up, so a file stays in one process. ARGS='-n 0' has but one.
-PARALLEL := -n auto --dist loadfile
+# What takes longest begins first (tests/conftest.py), whatever the number of its tests.
+PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev clients clients-js clients-python clients-java kafka fuzzing-rest fuzz-rest devnet test check lint format types bench lock clean
+.PHONY: help setup setup-grpc setup-kafka setup-postgres setup-dev clients clients-js clients-python clients-java kafka fuzzing-rest fuzz-rest devnet reference test test-all check lint format types bench lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +28,15 @@ help:  ## show this list
 
 setup: $(RUNTIME)  ## install the program as .venv/bin/soliton
 
+setup-kafka: $(RUNTIME)  ## the same, with what matchers need that share a Kafka topic
+	@$(PIP) install --quiet --no-deps --only-binary :all: --require-hashes --requirement requirements-kafka.lock
+
+setup-grpc: $(RUNTIME)  ## the same, with what a node needs that answers gRPC
+	@$(PIP) install --quiet --no-deps --only-binary :all: --require-hashes --requirement requirements-grpc.lock
+
+setup-postgres: $(RUNTIME)  ## the same, with what the export to PostgreSQL and the data service need
+	@$(PIP) install --quiet --no-deps --only-binary :all: --require-hashes --requirement requirements-postgres.lock
+
 setup-dev: $(DEVELOPMENT)  ## the same, with the tools for tests and checks
 
 devnet: $(RUNTIME)  ## start a private chain with funded accounts
@@ -34,6 +44,9 @@ devnet: $(RUNTIME)  ## start a private chain with funded accounts
 
 test: $(DEVELOPMENT) clients kafka fuzzing-rest  ## run all tests
 	$(VENV)/bin/python -m pytest $(PARALLEL) $(ARGS)
+
+test-all: $(DEVELOPMENT) clients kafka fuzzing-rest  ## the same at length, before a release and weekly
+	SOLITON_TESTS=long $(VENV)/bin/python -m pytest $(PARALLEL) $(ARGS)
 
 check: lint  ## before a commit: format, lint, types and the fast tests
 	$(VENV)/bin/python -m pytest -q -m "not slow" $(PARALLEL) $(ARGS)
@@ -53,20 +66,40 @@ format: $(DEVELOPMENT)  ## rewrite the code in the project's format
 fuzz-rest: $(DEVELOPMENT) fuzzing-rest  ## long run of made-up requests against a devnet
 	$(VENV)/bin/python -m tests.fuzzing.rest $(ARGS)
 
+reference: $(DEVELOPMENT)  ## build the reference of the library into build/reference
+	$(VENV)/bin/python -m pdoc soliton !soliton\. --docformat restructuredtext --no-show-source --output-directory build/reference
+
 bench: $(DEVELOPMENT)  ## run every benchmark, each beside the floor of this machine
 	@for file in benchmarks/*.py; do \
 		case "$$file" in */_*) continue ;; esac; \
 		echo "== $$file"; $(VENV)/bin/python "$$file" $(ARGS) || exit 1; \
 	done
 
+# What swagger-ui-py asks for serves its Python code, which is never imported: its assets are.
+UNUSED := build/lock/unused.txt
+
 lock:  ## make the lock files anew, with the newest versions that pyproject.toml allows
 	$(PYTHON) -m venv build/lock
 	build/lock/bin/python -m pip --disable-pip-version-check --quiet install uv
+	for name in jinja2 packaging pyyaml; do echo "$$name; python_version < '3'"; done >$(UNUSED)
 	build/lock/bin/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header \
-		--only-binary :all: --python-version 3.11 pyproject.toml --output-file requirements.lock
+		--only-binary :all: --python-version 3.11 pyproject.toml --overrides $(UNUSED) \
+		--output-file requirements.lock
 	build/lock/bin/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header \
 		--only-binary :all: --python-version 3.11 pyproject.toml --extra dev \
 		--constraint requirements.lock --output-file requirements-dev.lock
+	build/lock/bin/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header \
+		--only-binary :all: --python-version 3.11 pyproject.toml --extra kafka \
+		--constraint requirements.lock --output-file requirements-kafka.lock
+	build/lock/bin/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header \
+		--only-binary :all: --python-version 3.11 pyproject.toml --extra grpc \
+		--constraint requirements.lock --output-file requirements-grpc.lock
+	build/lock/bin/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header \
+		--only-binary :all: --python-version 3.11 pyproject.toml --extra postgres \
+		--constraint requirements.lock --output-file requirements-postgres.lock
+	build/lock/bin/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header \
+		--only-binary :all: --python-version 3.11 pyproject.toml --extra lsp \
+		--constraint requirements.lock --output-file requirements-lsp.lock
 	build/lock/bin/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header \
 		--only-binary :all: --python-version 3.11 $(CLIENTS)/python/requirements.in \
 		--output-file $(CLIENTS)/python/requirements.lock
@@ -77,7 +110,7 @@ lock:  ## make the lock files anew, with the newest versions that pyproject.toml
 clean:  ## remove everything that these commands made
 	rm -rf $(VENV) .cache build dist $(CLIENTS)/node_modules $(CLIENTS)/python/.venv $(REST_FUZZING)/.venv \
 		$(CLIENTS)/java/jars $(KAFKA)/jars
-	rm -f src/soliton/chain/proto/*_pb2.py src/soliton/chain/proto/*_pb2.pyi
+	rm -f src/soliton/*/proto/*_pb2.py src/soliton/*/proto/*_pb2.pyi
 
 # The environment, in two steps: what the program needs, and what tests and checks need on top.
 
@@ -85,10 +118,13 @@ $(VENV)/bin/python:
 	$(if $(PYTHON),,$(error Python 3.11 or newer is needed; name one: make PYTHON=/path/to/python3))
 	@echo "making $(VENV) with $(PYTHON) ..."
 	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) uninstall --quiet --quiet --yes setuptools
 
 $(RUNTIME): requirements.lock pyproject.toml hatch_build.py $(PROTOS) | $(VENV)/bin/python
 	@echo "installing what the program needs into $(VENV), from wheels ..."
 	@$(call install,requirements.lock)
+	@find $(VENV)/lib/python*/site-packages/swagger_ui/static -type f \
+		$(foreach name,$(ASSETS),! -name $(name)) -delete
 	@echo "installing the program as $(VENV)/bin/soliton ..."
 	@$(PIP) --quiet install --no-deps --editable .
 	@$(call compile,src/soliton)
@@ -99,11 +135,15 @@ $(DEVELOPMENT): requirements-dev.lock $(RUNTIME)
 	@$(call install,requirements-dev.lock)
 	@touch $@
 
-# Installs a lock file, with a line for each package that is fetched: a slow network is no riddle. pip
-# compiles what it installs on one core, after all the rest; all cores do it here.
+# Of Swagger UI four files are served; the rest would be a fifth of the environment.
+ASSETS := swagger-ui.css swagger-ui-bundle.js favicon-16x16.png favicon-32x32.png
+
+# Installs a lock file, which names all that is needed, with a line for each package that is fetched: a
+# slow network is no riddle. pip compiles what it installs on one core, after all the rest; all cores
+# do it here.
 define install
 rm -f $(VENV)/.failed; \
-{ $(PIP) install --no-compile --only-binary :all: --require-hashes --requirement $(1) \
+{ $(PIP) install --no-compile --no-deps --only-binary :all: --require-hashes --requirement $(1) \
 	|| touch $(VENV)/.failed; } | while read -r word name rest; do \
 	if test "$$word" = Collecting; then echo "  $$name"; fi; done; \
 if test -e $(VENV)/.failed; then exit 1; fi; \
@@ -111,9 +151,10 @@ $(call compile,$(VENV)/lib)
 endef
 
 # The first start would do it otherwise, and take seconds longer than any other. Some packages hold
-# files for other versions of Python.
+# files for other versions of Python. What no start imports stays as it is: pip, and most of Pygments.
 define compile
-echo "compiling $(1) ..."; $(VENV)/bin/python -m compileall -qq -j 0 $(1) || true
+echo "compiling $(1) ..."; \
+$(VENV)/bin/python -m compileall -qq -j 0 -x '/(pip|pygments/(lexers|styles|formatters))/' $(1) || true
 endef
 
 # The ecosystem's libraries, for the tests that use them as clients. Where the tools of a language (or

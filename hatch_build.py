@@ -13,7 +13,7 @@ from typing import Any
 from grpc_tools import protoc
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-PROTO_DIRECTORY = Path("src/soliton/chain/proto")
+PROTO_DIRECTORIES = (Path("src/soliton/chain/proto"), Path("src/soliton/grpc_api/proto"))
 
 
 class ProtobufBuildHook(BuildHookInterface[Any]):
@@ -28,7 +28,7 @@ class ProtobufBuildHook(BuildHookInterface[Any]):
 def generate(root: Path) -> None:
     """Run protoc over all files at once; a schema that it refuses ends the build."""
     source = root / "src"
-    protos = sorted((root / PROTO_DIRECTORY).glob("*.proto"))
+    protos = sorted(path for each in PROTO_DIRECTORIES for path in (root / each).glob("*.proto"))
     well_known = files("grpc_tools") / "_proto"
     arguments = [
         "protoc",

@@ -61,6 +61,15 @@ def sample(devnet: Devnet, started: float) -> Sample:
     return Sample(time.time() - started, megabytes, descriptors, processes, gauges)
 
 
+def failures(devnet: Devnet) -> int:
+    """How many faults of its own the matcher has answered: it says 503, and counts them."""
+    with urllib.request.urlopen(devnet.matcher_url + "/metrics") as answer:
+        found = re.search(rb"^soliton_matcher_failures_total (\d+)", answer.read(), re.MULTILINE)
+    if found is None:
+        raise SystemExit("the matcher does not count its faults")
+    return int(found[1])
+
+
 def watch(devnet: Devnet, until: float) -> list[Sample]:
     """Samples until the time is over; a line now and then."""
     started = time.time()
@@ -85,7 +94,9 @@ def show_sample(each: Sample) -> None:
     )
 
 
-def report(attacked: dict[str, object], asked: dict[str, object], samples: list[Sample]) -> bool:
+def report(
+    attacked: dict[str, object], asked: dict[str, object], samples: list[Sample], faults: int
+) -> bool:
     """Print what happened; whether all is well."""
     rows: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for kind, outcome, count in attacked["outcomes"]:  # type: ignore[attr-defined]
@@ -124,7 +135,7 @@ def report(attacked: dict[str, object], asked: dict[str, object], samples: list[
     print(f"memory: second quarter {early:.0f} MB, last quarter {late:.0f} MB, most {most:.0f} MB")
     for each in (samples[0], samples[len(samples) // 2], samples[-1]):
         show_sample(each)
-    print(f"status 500: {bad['500']}, hung: {bad['HANGS']}")
+    print(f"status 500: {bad['500']}, hung: {bad['HANGS']}, faults of the matcher: {faults}")
     stalls = [
         milliseconds - floor
         for kind, each in waits.items()
@@ -133,4 +144,4 @@ def report(attacked: dict[str, object], asked: dict[str, object], samples: list[
         if milliseconds - floor > BAR_MS
     ]
     print(f"waits more than {BAR_MS:.0f} ms beyond the floor: {len(stalls)}")
-    return not (any(bad.values()) or lost or stalls)
+    return not (any(bad.values()) or lost or stalls or faults)

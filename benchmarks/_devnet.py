@@ -10,13 +10,17 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 PROGRAM = Path(sys.executable).parent / "soliton"
 TICKS = os.sysconf("SC_CLK_TCK")
+ENDING_SECONDS = 0.2
+LAST_WORDS_BYTES = 16 * 1024
 FREE_PORTS = ("--port", "0", "--signer-port", "0", "--matcher-port", "0")
 
 
@@ -73,27 +77,48 @@ def _own_cpu_seconds(process_id: int) -> float:
 def running(*options: str) -> Iterator[Devnet]:
     """A devnet on free ports with a temporary directory, stopped afterwards."""
     started = time.perf_counter()
-    process = subprocess.Popen(
-        [PROGRAM, "devnet", *FREE_PORTS, "--heartbeat", "0", *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
+    with tempfile.TemporaryFile() as words:
+        process = subprocess.Popen(
+            [PROGRAM, "devnet", *FREE_PORTS, "--heartbeat", "0", *options],
+            stdout=subprocess.PIPE,
+            stderr=words,
+            text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"},
+        )
+        with _stopped(process, words):
+            yield _begun(process, started)
+
+
+def _begun(process: subprocess.Popen[str], started: float) -> Devnet:
+    """Wait until it says that it is ready, and has answered."""
+    assert process.stdout is not None
+    urls = {}
+    for line in process.stdout:
+        if match := re.match(r"\s+(node|signer|matcher) +(http://\S+)", line):
+            urls[match[1]] = match[2]
+        if line.startswith("Ready."):
+            break
+    if not urls:
+        raise SystemExit("the devnet did not start")
+    devnet = Devnet(process, urls, 0.0)
+    devnet.check()
+    devnet.ready_seconds = time.perf_counter() - started
+    return devnet
+
+
+@contextlib.contextmanager
+def _stopped(process: subprocess.Popen[str], words: IO[bytes]) -> Iterator[None]:
+    """Stop it afterwards. If it has ended by then, print how, and its last words."""
     try:
-        assert process.stdout is not None
-        urls = {}
-        for line in process.stdout:
-            if match := re.match(r"\s+(node|signer|matcher) +(http://\S+)", line):
-                urls[match[1]] = match[2]
-            if line.startswith("Ready."):
-                break
-        if not urls:
-            raise SystemExit("the devnet did not start")
-        devnet = Devnet(process, urls, 0.0)
-        devnet.check()
-        devnet.ready_seconds = time.perf_counter() - started
-        yield devnet
+        yield
     finally:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            # Whoever saw its connections end may be quicker than the system.
+            process.wait(ENDING_SECONDS)
+        unasked = process.poll()
         process.terminate()
         process.communicate()
+        if unasked is not None:
+            words.seek(max(0, words.seek(0, os.SEEK_END) - LAST_WORDS_BYTES))
+            print(f"the devnet has ended unasked, with {unasked}; its last words:", flush=True)
+            print(words.read().decode(errors="replace"), flush=True)

@@ -21,7 +21,7 @@ from soliton.chain.orders import Order
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.cli.matcher_run import listening
-from soliton.cli.run import run_program
+from soliton.cli.process import run_program
 from soliton.crypto.hashes import blake2b256
 from soliton.crypto.keys import key_pair
 from soliton.matcher.node_client import (

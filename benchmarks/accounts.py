@@ -25,7 +25,7 @@ from soliton.chain.transactions.transfer import TYPE, Transfer
 from soliton.crypto.keys import key_pair
 from soliton.ledger.state import WAVES
 from soliton.node import miner
-from soliton.node.chain import Chain
+from soliton.node.chain_writer import ChainWriter
 from soliton.storage import layout
 from soliton.storage.store import Store
 
@@ -61,11 +61,11 @@ def block_ms(count: int) -> float:
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         store = Store(directory, network.name, durable=False)
-        Chain(network, store)
+        ChainWriter(network, store)
         store.close()
         fill(directory, count)
         store = Store(directory, network.name, durable=False)
-        chain = Chain(network, store)
+        chain = ChainWriter(network, store)
         times = []
         for _ in range(BLOCKS):
             timestamp = chain.last_block.header.timestamp + 1_000
@@ -81,7 +81,8 @@ def block_ms(count: int) -> float:
                     timestamp=timestamp + number,
                 )
                 transfers.append(msgspec.structs.replace(unsigned, proofs=(bytes(64),)))
-            forged = miner.forge(chain, miner.next_slot(chain, RICH), transfers, timestamp)
+            slot = miner.next_slot(chain, RICH)
+            forged = miner.to_the_end(miner.forging(chain, slot, transfers, timestamp))
             block = blocks.decode(forged.block.data, CHAIN_ID)
             started = time.process_time()
             chain.append(block, verify_signatures=False)

@@ -14,9 +14,9 @@ import time
 from pathlib import Path
 
 from soliton.chain import blocks, networks
-from soliton.crypto.curve25519 import verify_many
-from soliton.node.chain import Chain
+from soliton.node.chain_writer import ChainWriter
 from soliton.node.importer import import_blocks
+from soliton.parallel.threads import verify_many
 from soliton.storage.store import Store
 
 _SHARED = Path(os.environ.get("SOLITON_SHARED", Path(__file__).resolve().parents[2] / "shared"))
@@ -42,7 +42,7 @@ def cpu_of_import(path: Path) -> tuple[float, float, int]:
     network = networks.load("waves-mainnet")
     with tempfile.TemporaryDirectory() as directory, path.open("rb") as file:
         store = Store(Path(directory), network.name)
-        chain = Chain(network, store)
+        chain = ChainWriter(network, store)
         cpu, wall = time.process_time(), time.perf_counter()
         count = import_blocks(chain, file)
         result = time.process_time() - cpu, time.perf_counter() - wall, count

@@ -20,8 +20,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from soliton.matcher.journal import Journal
+from soliton.matcher.journal.candidate import KafkaSettings
 from soliton.matcher.journal.embedded import EmbeddedJournal, EmbeddedSettings, Sync
-from soliton.matcher.journal.kafka import KafkaJournal, KafkaSettings
+from soliton.matcher.journal.kafka import KafkaJournal
 from soliton.matcher.journal.topic import TopicAddress
 from soliton.web.clock import wall_clock
 from tests.matcher.kafka.broker import Broker, running, unavailable

@@ -200,7 +200,7 @@ def running(directory: Path, sender: Sender) -> Iterator[tuple[int, int]]:
     values["features"] = ", ".join(f"{number} = 0" for number in range(1, 24))
     path.write_text(CONFIGURATION % values)
     process = subprocess.Popen(
-        [PROGRAM, "--verbose", "run", "--config", str(path)],
+        [PROGRAM, "--verbose", "run", "--offline", "--config", str(path)],
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},

@@ -21,9 +21,10 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.transfer import TYPE, Transfer
 from soliton.crypto.keys import key_pair
 from soliton.ledger.context import Context
+from soliton.ledger.environment import pending_environment
 from soliton.ledger.state import Overlay
 from soliton.ledger.transactions import apply_transaction
-from soliton.node.chain import Chain
+from soliton.node.chain_writer import ChainWriter
 from soliton.storage.store import Store
 
 COUNT = 2_000
@@ -60,11 +61,11 @@ def least_us(work: Callable[[], object], count: int) -> float:
     return least / count * 1e6
 
 
-def check_all(chain: Chain, pieces: Sequence[bytes]) -> None:
+def check_all(chain: ChainWriter, pieces: Sequence[bytes]) -> None:
     """Parse, validate and apply each transfer above all earlier ones, as a pool does."""
     height = chain.height + 1
     timestamp = chain.last_block.header.timestamp
-    context = Context(height, timestamp, timestamp, chain.rules.at(height))
+    context = Context(pending_environment(chain, timestamp))
     overlay = Overlay(chain.store, height)
     for piece in pieces:
         transaction = codec.decode_protobuf(piece, CHAIN_ID)
@@ -78,7 +79,7 @@ def main() -> None:
     network = networks.load("devnet")
     with tempfile.TemporaryDirectory() as directory:
         store = Store(Path(directory), network.name, durable=False)
-        chain = Chain(network, store)
+        chain = ChainWriter(network, store)
         made = transfers(3, chain.last_block.header.timestamp)
         pieces = [codec.encode(transaction) for transaction in made]
         check = least_us(lambda: check_all(chain, pieces), COUNT)

@@ -8,10 +8,16 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.amounts import EXAMPLES
 from tests.vectors import SHARED_VARIABLE, report, shared_root
 
 # A busy machine is no defect of what is tested.
-settings.register_profile("soliton", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "soliton",
+    deadline=None,
+    max_examples=EXAMPLES,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("soliton")
 
 
@@ -22,6 +28,12 @@ def shared() -> Path:
     if not root.is_dir():
         pytest.skip(f"no test material at {root}; {SHARED_VARIABLE} may name its place")
     return root
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests come first: a long one at the end would keep one core busy alone."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -1,6 +1,6 @@
 """The rings of docs/architecture.md: who may import whom, checked on the source text.
 
-What lives here: the table, the checker, and tests of the checker on small made-up trees. An import
+What lives here: the tables, the checker, and tests of the checker on small made-up trees. An import
 counts wherever it stands: at the top, inside a function, under ``TYPE_CHECKING``, or as a name
 given to ``import_module``.
 """
@@ -8,7 +8,7 @@ given to ``import_module``.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -18,13 +18,15 @@ from tests.vectors import REPOSITORY
 SOURCE = REPOSITORY / "src" / "soliton"
 
 RULES = {"ride", "consensus", "ledger", "matching", "wire", "sync"}
-SHELL = {"web", "parallel", "storage", "api", "node", "signer", "matcher"}
-PROGRAMS = {"cli", "devnet", "testing", "explorer"}
+SHELL = {"web", "pages", "parallel", "storage", "keystore", "api", "node", "p2p", "controls"} | {
+    *("client", "signer", "matcher", "grpc_api", "export", "data_service"),
+}
+PROGRAMS = {"cli", "devnet", "simulation", "testing", "workshop"}
 CORE = {"crypto", "chain", *RULES}
 
 # For each package the packages of ours that it may import, besides itself. `soliton.errors`,
-# `soliton.caching` and the root (`soliton`, for its version) are open to all. A package missing
-# here is refused.
+# `soliton.caching`, `soliton.steps` and the root (`soliton`, for its version) are open to all. A
+# package missing here is refused.
 MAY_IMPORT: dict[str, set[str]] = {
     "crypto": set(),
     "chain": {"crypto"},
@@ -37,22 +39,65 @@ MAY_IMPORT: dict[str, set[str]] = {
     "storage": {"ledger", "consensus", "chain", "crypto"},
     "parallel": {"crypto"},
     "node": {*CORE, "storage", "parallel"},
+    "p2p": {*CORE, "storage", "parallel", "node"},
+    "controls": {*CORE, "storage", "node"},
     "web": set(),
-    "api": {*CORE, "web", "storage", "parallel", "node"},
-    "signer": {"web", "chain", "crypto"},
-    "matcher": {"web", "parallel", "matching", "storage", "chain", "crypto"},
+    "pages": {"web"},
+    "api": {*CORE, "web", "pages", "storage", "parallel", "node", "controls"},
+    "grpc_api": {*CORE, "web", "storage", "parallel", "node", "controls", "api"},
+    "keystore": {"storage", "chain", "crypto"},
+    "client": {"web", "chain", "crypto"},
+    "data_service": {"web"},
+    "export": {*CORE, "web", "storage", "parallel", "node", "controls", "api"},
+    "signer": {"web", "keystore", "storage", "chain", "crypto"},
+    "matcher": {"web", "pages", "parallel", "matching", "storage", "chain", "crypto"},
     **{program: {*CORE, *SHELL, *PROGRAMS} for program in PROGRAMS},
 }
 
-# The core does no input or output and knows neither clock nor chance: these stay outside of it.
-IMPURE = {
-    *("asyncio", "http", "logging", "multiprocessing", "random", "secrets", "select", "selectors"),
-    *("socket", "socketserver", "sqlite3", "ssl", "subprocess", "tempfile", "time", "urllib"),
-    *("click", "httptools", "httpx", "lmdb", "rich", "starlette", "uvicorn", "uvloop"),
-    "websockets",
+# The core does no input or output and knows neither clock nor chance: of what is not ours it takes
+# this and nothing else.
+PURE = {
+    *("__future__", "base64", "binascii", "bisect", "collections", "contextlib", "dataclasses"),
+    *("decimal", "difflib", "enum", "fractions", "functools", "google", "hashlib", "importlib"),
+    *(
+        "ipaddress",
+        "itertools",
+        "keyword",
+        "math",
+        "msgspec",
+        "operator",
+        "re",
+        "string",
+        "struct",
+        "tomllib",
+    ),
+    *("types", "typing", "unicodedata"),
 }
-# What one package of the core may use all the same, each with its reason.
-PURE_ENOUGH: dict[str, set[str]] = {}
+# What one package of the core imports besides, each with its reason.
+BESIDES: dict[str, dict[str, str]] = {
+    "crypto": {
+        **dict.fromkeys(
+            ("coincurve", "Crypto", "cryptography", "gmpy2", "nacl", "sha3", "zksnake"),
+            "arithmetic in compiled code, without state",
+        ),
+        "os": "secret random bytes for a signature or a proof, unless they are handed in",
+        "sys": "which implementation of Keccak there is for a platform",
+    },
+    "ride": {
+        "sys": "deep scripts need a higher limit on recursion; it is raised once, and stays",
+        "threading": "how deep the runs of one thread are together, each thread for itself",
+    },
+}
+
+# Modules that import one another, in whatever way: two names, and the reason.
+CIRCLES: dict[frozenset[str], str] = {
+    frozenset({"chain.orders", "chain.typed_data"}): (
+        "an order has a hash for Ethereum wallets, which is made of an order"
+    ),
+    frozenset({"ride.compiler.checker", "ride.compiler.matching"}): (
+        "expressions hold matches, whose branches are expressions"
+    ),
+}
 
 
 def violations(source: Path) -> list[str]:
@@ -76,13 +121,48 @@ def fault_of(package: str, target: str) -> str | None:
     """Why a module of `package` may not import `target`, or None."""
     names = target.split(".")
     if names[0] != "soliton":
-        impure = names[0] in IMPURE and names[0] not in PURE_ENOUGH.get(package, set())
-        return "the core has no I/O, clock or chance" if package in CORE and impure else None
-    if len(names) == 1 or names[1] in {"errors", "caching", "__version__", package}:
+        pure = names[0] in PURE or names[0] in BESIDES.get(package, {})
+        return "the core has no I/O, clock or chance" if package in CORE and not pure else None
+    if len(names) == 1 or names[1] in {"errors", "caching", "steps", "__version__", package}:
         return None
     if names[1] in MAY_IMPORT[package]:
         return None
     return "an outer ring, or a neighbour that it may not know"
+
+
+def circles(source: Path) -> set[frozenset[str]]:
+    """Groups of modules each of which leads to every other by imports, wherever these stand."""
+    places = {_name_of(path, source): path for path in source.rglob("*.py")}
+    leads = {
+        name: {
+            target if target in places else target.rpartition(".")[0]
+            for _, target in imports_of(path, source)
+        }
+        & places.keys() - {name}
+        for name, path in places.items()
+        if not path.name.endswith("_pb2.py")
+    }
+    reached = {name: _reachable(name, leads) for name in leads}
+    groups = (
+        frozenset(other for other in reached[name] if name in reached.get(other, ()))
+        for name in leads
+    )
+    return {group for group in groups if len(group) > 1}
+
+
+def _name_of(path: Path, source: Path) -> str:
+    parts = path.relative_to(source.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _reachable(name: str, leads: Mapping[str, set[str]]) -> set[str]:
+    found: set[str] = set()
+    waiting = {name}
+    while waiting:
+        further = leads.get(waiting.pop(), set()) - found
+        found |= further
+        waiting |= further
+    return found
 
 
 def root_violations(source: Path) -> list[str]:
@@ -118,6 +198,22 @@ def test_no_package_imports_outwards() -> None:
     assert violations(SOURCE) == []
 
 
+def test_no_modules_import_one_another() -> None:
+    """But for those that are named, as long as they do."""
+    found = {frozenset(name.removeprefix("soliton.") for name in each) for each in circles(SOURCE)}
+    assert found == CIRCLES.keys()
+
+
+def test_what_the_core_imports_besides_is_still_imported() -> None:
+    for package, modules in BESIDES.items():
+        used = {
+            target.split(".")[0]
+            for path in (SOURCE / package).rglob("*.py")
+            for _, target in imports_of(path, SOURCE)
+        }
+        assert modules.keys() - used == set(), package
+
+
 def test_the_root_imports_nothing_of_ours() -> None:
     assert root_violations(SOURCE) == []
 
@@ -151,6 +247,10 @@ def test_the_document_names_every_package() -> None:
         ("ledger/apply.py", "from soliton.storage import store"),
         ("ledger/apply.py", "import time"),
         ("ledger/apply.py", "from asyncio import Queue"),
+        ("chain/blocks.py", "import os"),
+        ("wire/frames.py", "import threading"),
+        ("matching/book.py", "from concurrent.futures import ThreadPoolExecutor"),
+        ("sync/peers.py", "import anything_else"),
         ("signer/app.py", "from soliton.node import wallet"),
         ("node/chain.py", "from soliton.api import app"),
         ("storage/store.py", "from soliton.node import settings"),
@@ -175,6 +275,21 @@ def test_the_checker_sees_a_violation(tmp_path: Path, place: str, text: str) -> 
 )
 def test_the_checker_lets_the_rest_pass(tmp_path: Path, place: str, text: str) -> None:
     assert violations(_tree(tmp_path, place, text)) == []
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        "from soliton.chain.a import x",
+        "def late():\n    from soliton.chain import a",
+        "from . import a",
+    ],
+)
+def test_the_checker_sees_a_circle(tmp_path: Path, second: str) -> None:
+    source = _tree(tmp_path, "chain/a.py", "from soliton.chain.b import y")
+    (source / "chain" / "b.py").write_text(second, encoding="utf-8")
+    (source / "chain" / "c.py").write_text("from soliton.chain import a, b", encoding="utf-8")
+    assert circles(source) == {frozenset({"soliton.chain.a", "soliton.chain.b"})}
 
 
 def test_the_checker_sees_a_root_that_imports(tmp_path: Path) -> None:

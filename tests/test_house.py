@@ -7,9 +7,11 @@ What lives here: rules about all of the source at once. What does not: formattin
 from __future__ import annotations
 
 import ast
+import os
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -28,12 +30,23 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 def sources(*directories: str) -> list[Path]:
     """Our Python files below the given directories of the repository, generated ones left out."""
-    return [
-        path
-        for directory in directories
-        for path in sorted((REPOSITORY / directory).rglob("*.py"))
-        if not path.name.endswith("_pb2.py") and not {"node_modules", ".venv"} & set(path.parts)
-    ]
+    return [path for directory in directories for path in _files_below(REPOSITORY / directory)]
+
+
+@cache
+def _files_below(directory: Path) -> tuple[Path, ...]:
+    found = []
+    for place, names, files in os.walk(directory):
+        # Tens of thousands of files of others are not even looked at.
+        names[:] = sorted({*names} - {"node_modules", ".venv", "__pycache__"})
+        found += [Path(place, name) for name in files if name.endswith(".py")]
+    return tuple(sorted(path for path in found if not path.name.endswith("_pb2.py")))
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """A file, parsed."""
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def documents() -> list[Path]:
@@ -48,7 +61,7 @@ def place_of(path: Path) -> str:
 
 def functions_of(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     """All functions and methods of a file, inner ones too."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 
@@ -72,7 +85,7 @@ def test_every_module_says_what_lives_there() -> None:
     silent = [
         place_of(path)
         for path in sources("src", "benchmarks")
-        if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+        if not ast.get_docstring(tree_of(path))
     ]
     assert silent == []
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from soliton.api.app import build_app
-from soliton.api.asgi import Application
+from soliton.api.application import Application
 from soliton.api.context import ApiContext
 from soliton.chain.addresses import Address, address_text, from_public_key, parse_address
 from soliton.chain.transactions import codec

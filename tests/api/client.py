@@ -1,23 +1,17 @@
-"""Talking to an ASGI application without sockets, as the API tests do."""
+"""Asking an application without sockets, as the API tests do."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from dataclasses import dataclass, field
-
-import msgspec
+from typing import Any
 
 from soliton.api.context import ApiContext
-from soliton.web.types import (
-    AsgiApplication,
-    Message,
-    QuickApplication,
-    SoonAnswer,
-    WholeAnswer,
-)
+from soliton.web.answers import Awaited, Deferred, Service, Stream, Whole
+from tests.web.memory import Answer as Answer
+from tests.web.memory import Wire, head
 
 KEY = "the api key"
+_SENT = ("GET", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
 
 
 def make_context(**changes: object) -> ApiContext:
@@ -32,58 +26,35 @@ def make_context(**changes: object) -> ApiContext:
     return ApiContext(**(values | changes))  # type: ignore[arg-type]
 
 
-@dataclass
-class Answer:
-    status: int = 0
-    headers: dict[bytes, bytes] = field(default_factory=dict)
-    chunks: list[bytes] = field(default_factory=list)
-
-    @property
-    def body(self) -> bytes:
-        return b"".join(self.chunks)
-
-    @property
-    def content_type(self) -> str:
-        return self.headers[b"content-type"].decode()
-
-    def json(self) -> object:
-        return msgspec.json.decode(self.body)
-
-    def plain(self) -> object:
-        """The JSON as the reference would give it: without a hint."""
-        found = self.json()
-        if isinstance(found, dict):
-            found.pop("hint", None)
-        return found
-
-
 async def call_at_once(
-    app: QuickApplication,
+    app: Service[Any],
     line: str,
     body: bytes = b"",
     headers: dict[str, str] | None = None,
     *,
     host: str = "127.0.0.1",
 ) -> Answer:
-    """The same the short way, as the server asks for a request that came in one piece."""
+    """Ask the application itself, as the server does when the whole request is there."""
     method, target = line.split(" ", 1)
     path, _, query = target.partition("?")
     lower = {k.lower().encode(): v.encode() for k, v in (headers or {}).items()}
-    found = app.answer_at_once(method, path.encode(), query.encode(), lower, body, host)
-    if isinstance(found, SoonAnswer):
-        told: asyncio.Future[WholeAnswer] = asyncio.get_running_loop().create_future()
-        found.begin(told.set_result)
-        found = await told
-    if isinstance(found, Coroutine):
-        found = await found
-    if isinstance(found, WholeAnswer):
-        assert found.headers[1] == (b"content-length", b"%d" % len(found.body))
-        return Answer(found.status, dict(found.headers), [found.body])
-    return await call(found, line, b"", headers, host=host)
+    raw_path = path.encode().decode("latin-1")
+    found = app.respond(app.request_class(method, raw_path, query.encode(), lower, body, host))
+    if isinstance(found, Deferred):
+        told: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+        found.ask(told.set_result)
+        found = found.then(await told)
+    if isinstance(found, Awaited):
+        found = await found.work
+    if isinstance(found, Stream):
+        return Answer(found.status, dict(found.headers), [chunk async for chunk in found.chunks])
+    assert isinstance(found, Whole)
+    own = {b"content-type": found.content_type, b"content-length": b"%d" % len(found.body)}
+    return Answer(found.status, own | dict(found.headers), [found.body])
 
 
 async def call(
-    app: AsgiApplication,
+    app: Service[Any],
     line: str,
     body: bytes | list[bytes] = b"",
     headers: dict[str, str] | None = None,
@@ -96,35 +67,22 @@ async def call(
     A client that ``leaves`` is gone after its last piece, before the end of its body; others stay
     and wait.
     """
-    method, target = line.split(" ", 1)
-    raw_path, _, query = target.partition("?")
     pieces = list(body) if isinstance(body, list) else [body]
-    answer = Answer()
-
-    async def receive() -> Message:
-        if not pieces and leaves:
-            return {"type": "http.disconnect"}
-        if not pieces:
-            await asyncio.Event().wait()
-        piece = pieces.pop(0)
-        return {"type": "http.request", "body": piece, "more_body": bool(pieces) or leaves}
-
-    async def send(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            assert answer.status == 0, "two starts"
-            answer.status = message["status"]  # type: ignore[assignment]
-            answer.headers = dict(message["headers"])  # type: ignore[call-overload]
-        else:
-            answer.chunks.append(message["body"])  # type: ignore[arg-type]
-
-    scope: Message = {
-        "type": "http",
-        "method": method,
-        "path": raw_path,
-        "raw_path": raw_path.encode(),
-        "query_string": query.encode(),
-        "client": (host, 50_000),
-        "headers": [(k.lower().encode(), v.encode()) for k, v in (headers or {}).items()],
-    }
-    await app(scope, receive, send)
-    return answer
+    if line.split(" ")[0] not in _SENT or not line.isascii():
+        return await call_at_once(app, line, b"".join(pieces), headers, host=host)
+    length = sum(map(len, pieces)) + (leaves and not line.startswith("GET"))
+    given = {**(headers or {})}
+    if length and not {"content-length", "Content-Length"} & given.keys():
+        given["Content-Length"] = str(length)
+    wire = Wire(app, host=host)
+    wire.send(head(line, given) + (b"" if isinstance(body, list) else body))
+    for piece in pieces if isinstance(body, list) else ():
+        await asyncio.sleep(0)
+        wire.send(piece)
+    try:
+        if leaves:
+            await asyncio.sleep(0.01)
+            wire.leave()
+        return await wire.answer()
+    finally:
+        wire.leave()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from soliton.api import asgi
+from soliton.api import application
 from tests.api.declared import Watch, watched
 
 
@@ -14,8 +14,8 @@ from tests.api.declared import Watch, watched
 def watch() -> Iterator[Watch]:
     """The watch of one module's tests; in the end it has found nothing."""
     made = Watch()
-    usual = asgi.Application._try
-    asgi.Application._try = watched(made)  # type: ignore[method-assign]
+    usual = application.Application._try
+    application.Application._try = watched(made)  # type: ignore[method-assign]
     yield made
-    asgi.Application._try = usual  # type: ignore[method-assign]
+    application.Application._try = usual  # type: ignore[method-assign]
     assert not made.found, "not declared:\n" + "\n".join(sorted(made.found))

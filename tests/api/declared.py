@@ -13,13 +13,13 @@ from typing import Any
 
 import msgspec
 
-from soliton.api import asgi
+from soliton.api import application
 from soliton.api.app import all_routes
 from soliton.api.errors import ApiError, ErrorKind, RejectionError
-from soliton.api.http import Json, Raw
 from soliton.api.openapi import COMMON_ERRORS, ERROR_SCHEMA, Schemas
 from soliton.api.routes import Route
 from soliton.api.schemas import shapes
+from soliton.web.answers import APPLICATION_JSON, Deferred, Stream, Whole
 
 ANSWERS_OF_A_ROUTE = 40
 """So many are checked; the tests that compare recorded answers ask thousands of times."""
@@ -143,17 +143,17 @@ class Watch:
         """Check what a handler gave back, unless it is a stream."""
         if not _is_watched(route):
             return
-        status = getattr(result, "status", 200) if isinstance(result, Json | Raw) else 200
+        status = result.status if isinstance(result, Whole) else 200
         if status != 200:
             told = {status for status, _ in route.statuses}
             if status not in told | {kind.status for kind in route.all_errors()}:
                 self.found[f"{route.path} answers {status}"] = None
             return
-        if isinstance(result, Json):
-            result = result.value
+        if isinstance(result, Whole) and result.content_type == APPLICATION_JSON:
+            result = msgspec.json.decode(result.body)
         name = f"{route.methods[0]} {route.path}"
         is_value = isinstance(result, dict | list | str | int | msgspec.Struct)
-        is_value = is_value and not isinstance(result, Raw)
+        is_value = is_value and not isinstance(result, Whole | Stream | Deferred)
         if not is_value or self._asked[name] >= ANSWERS_OF_A_ROUTE:
             return
         self._asked[name] += 1
@@ -198,17 +198,17 @@ class Followed(Coroutine[object, object, object]):
 
 def watched(watch: Watch) -> Any:
     """``Application._try`` with somebody who watches."""
-    usual = asgi.Application._try
+    usual = application.Application._try
 
-    def attempt(self: asgi.Application, exchange: Any, match: Any, rest: Any) -> object:
+    def attempt(self: application.Application, request: Any, match: Any, rest: Any) -> object:
         route = match[0].route
         try:
-            result = usual(self, exchange, match, rest)
+            result = usual(self, request, match, rest)
         except ApiError as error:
             watch.error(route, error.kind)
             raise
-        if not isinstance(result, asgi._Later):
-            if result is not asgi.NOT_MODIFIED and getattr(result, "status", 200) != 405:
+        if not isinstance(result, application._Later):
+            if result is not application.NOT_MODIFIED and getattr(result, "status", 200) != 405:
                 watch.answer(route, result)
             return result
         if not _is_watched(route):

@@ -1,14 +1,16 @@
-"""Reading an endless answer of an ASGI application event by event, without sockets."""
+"""Reading an endless answer of an application event by event, without sockets."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from soliton.web.types import AsgiApplication, Message
+from soliton.web.answers import Awaited, Service, Whole
+from soliton.web.answers import Stream as StreamAnswer
 
 PATIENCE_SECONDS = 5.0
 
@@ -26,39 +28,36 @@ class Stream:
     """A client that reads; ``pause`` makes it stop reading, as a slow one does."""
 
     def __init__(
-        self, app: AsgiApplication, target: str, headers: dict[str, str] | None = None
+        self, app: Service[Any], target: str, headers: dict[str, str] | None = None
     ) -> None:
         path, _, query = target.partition("?")
-        scope: Message = {
-            "type": "http",
-            "method": "GET",
-            "path": path,
-            "raw_path": path.encode(),
-            "query_string": query.encode(),
-            "headers": [(k.lower().encode(), v.encode()) for k, v in (headers or {}).items()],
-        }
+        lower = {k.lower().encode(): v.encode() for k, v in (headers or {}).items()}
         self.status = 0
         self.headers: dict[bytes, bytes] = {}
         self.reads = asyncio.Event()
         self.reads.set()
-        self._leaves = asyncio.Event()
         self._chunks: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._rest = b""
-        self._task = asyncio.ensure_future(app(scope, self._receive, self._send))
+        request = app.request_class("GET", path, query.encode(), lower)
+        self._task = asyncio.ensure_future(self._read(app, request))
 
-    async def _receive(self) -> Message:
-        await self._leaves.wait()
-        return {"type": "http.disconnect"}
-
-    async def _send(self, message: Message) -> None:
+    async def _read(self, app: Service[Any], request: Any) -> None:
+        found = app.respond(request)
+        if isinstance(found, Awaited):
+            found = await found.work
+        assert isinstance(found, Whole | StreamAnswer)
         await self.reads.wait()
-        if message["type"] == "http.response.start":
-            self.status = message["status"]  # type: ignore[assignment]
-            self.headers = dict(message["headers"])  # type: ignore[call-overload]
+        self.status, self.headers = found.status, dict(found.headers)
+        if isinstance(found, Whole):
+            self._chunks.put_nowait(found.body)
             return
-        self._chunks.put_nowait(message["body"])  # type: ignore[arg-type]
-        if not message.get("more_body"):
+        try:
+            async for chunk in found.chunks:
+                await self.reads.wait()
+                self._chunks.put_nowait(chunk)
             self._chunks.put_nowait(None)
+        finally:
+            await found.chunks.aclose()  # type: ignore[attr-defined]
 
     async def line(self) -> bytes | None:
         """The next block of lines, ``None`` at the end."""
@@ -100,8 +99,9 @@ class Stream:
         return [short(event) for event in found if event is not None]
 
     async def close(self) -> None:
-        self._leaves.set()
-        await self._task
+        self._task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task
 
     async def body(self) -> Any:
         """The whole of an answer that is no stream."""

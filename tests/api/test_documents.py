@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from soliton.api.documents import MadeInTurns, Part, json_pieces, whole, yaml_pieces
-from soliton.api.turns import Turns
+from soliton.api.documents import MadeInSlices, Part, json_pieces, whole, yaml_pieces
+from soliton.api.time_slices import TimeSlices
 
 PARTS: tuple[Part, ...] = (
     (("a",), [1, {"b": None, "c: d": "x\n"}, [], [[2]]]),
@@ -62,9 +62,9 @@ async def test_all_who_ask_share_the_work_and_others_get_their_turn() -> None:
             rounds += 1
             await asyncio.sleep(0)
 
-    made, turns = MadeInTurns(pieces), Turns()
+    made, slices = MadeInSlices(pieces), TimeSlices()
     beside = asyncio.create_task(others())
-    first, *rest = [asyncio.create_task(made.get(turns)) for _ in range(5)]
+    first, *rest = [asyncio.create_task(made.get(slices)) for _ in range(5)]
     await asyncio.sleep(0.02)
     # One of those who wait goes away; the others are served all the same.
     first.cancel()
@@ -75,7 +75,7 @@ async def test_all_who_ask_share_the_work_and_others_get_their_turn() -> None:
     assert begun == 1
     # Each piece takes more than a slice: between two of them there is a round of the loop.
     assert rounds >= 50
-    assert made.done is answers[0] is await made.get(turns)
+    assert made.done is answers[0] is await made.get(slices)
 
 
 async def test_what_fails_half_way_is_not_taken_for_whole() -> None:
@@ -89,8 +89,8 @@ async def test_what_fails_half_way_is_not_taken_for_whole() -> None:
             raise RuntimeError("no more")
         yield b", whole"
 
-    made, turns = MadeInTurns(pieces), Turns()
+    made, slices = MadeInSlices(pieces), TimeSlices()
     with pytest.raises(RuntimeError, match="no more"):
-        await made.get(turns)
+        await made.get(slices)
     assert made.done is None
-    assert await made.get(turns) == b"half, whole"
+    assert await made.get(slices) == b"half, whole"

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from soliton.api.app import all_routes, build_app, families_of
-from soliton.api.asgi import Application
+from soliton.api.app import all_routes, build_app
+from soliton.api.application import Application
 from soliton.api.openapi import documentation_routes, openapi_document
 from soliton.api.routes import Route
 from soliton.errors import InvariantBroken
@@ -110,7 +110,7 @@ def test_no_route_is_missing() -> None:
 
 def family_document(family: str) -> dict[str, dict[str, object]]:
     """The paths that the document of a network of a family has."""
-    own = [route for route in ROUTES if family in (families_of(route.path) or (family,))]
+    own = [route for route in ROUTES if route.is_of(family)]
     paths = openapi_document(CONTEXT, own)["paths"]
     assert isinstance(paths, dict)
     return paths

@@ -19,11 +19,12 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from soliton.api.app import all_routes
 from soliton.api.openapi import openapi_document
-from soliton.api.routes import CompiledRoute, Route, Router
+from soliton.api.routes import CompiledRoute, Route
 from soliton.chain import blocks, orders
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction, ProtobufForm
 from soliton.chain.transactions.table import registered
+from soliton.web.routing import Router
 from tests.api.client import make_context
 from tests.api.declared import SHAPES, faults
 from tests.node import recorded
@@ -95,7 +96,8 @@ def answers(golden: Path) -> Iterator[tuple[str, object]]:
 
 def test_recorded_answers_fit_the_schemas_of_their_routes(shared: Path) -> None:
     """Nothing the reference answered is undeclared, nothing declared as there is missing."""
-    router = Router(CompiledRoute(route, 0) for route in all_routes() if "GET" in route.methods)
+    compiled = (CompiledRoute(each, 0) for each in all_routes() if "GET" in each.methods)
+    router = Router((each.route.path, each) for each in compiled)
     checked: Counter[str] = Counter()
     found: dict[str, str] = {}
     for path, body in answers(shared / "golden" / "waves-r"):

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from soliton.api.app import all_routes
-from soliton.api.asgi import Application
-from soliton.api.scopes import scope_of
+from soliton.api.application import Application
 from soliton.node.rest_settings import SCOPES
 from tests.api.client import KEY, call, make_context
-from tests.api.test_asgi import APP
+from tests.api.test_application import APP
 
 NEEDED = """
 POST /addresses                       accounts
@@ -30,7 +29,6 @@ DELETE /debug/rollback-to/{id}        operate
 POST /debug/print                     operate
 POST /peers/connect                   operate
 POST /node/stop                       operate
-POST /something/new                   operate
 """
 
 
@@ -38,11 +36,12 @@ POST /something/new                   operate
     ("method", "path", "scope"), [line.split() for line in NEEDED.strip().splitlines()]
 )
 def test_needed_scope(method: str, path: str, scope: str) -> None:
-    assert scope_of(method, path) == scope
+    declared = {(each.methods[0], each.path): each.scope for each in all_routes()}
+    assert declared[method, path] == scope
 
 
 def test_every_scope_is_a_setting_and_used() -> None:
-    used = {scope_of(route.methods[0], route.path) for route in all_routes() if route.key}
+    used = {route.scope for route in all_routes() if route.key}
     assert used == set(SCOPES)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from soliton.api.app import build_app
-from soliton.api.asgi import Application
+from soliton.api.application import Application
 from soliton.api.measuring import measured, measured_items
 from soliton.api.texts import Texts
 from soliton.chain.transactions.set_script import TYPE as SET_SCRIPT

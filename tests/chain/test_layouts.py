@@ -110,7 +110,7 @@ def test_a_flag_that_is_none() -> None:
 
 def test_fields_of_any_length() -> None:
     data = OTHERS.write({"amount": 3, "name": b"abc"})
-    assert OTHERS.read_row(data, 0) == ((3, b"abc"), len(data))
+    assert OTHERS.read_row(data, 0) == ([3, b"abc"], len(data))
 
 
 @pytest.mark.parametrize("proofs", [(bytes(64),), (bytes(63),), (bytes(64), bytes(64)), (b"",), ()])

@@ -15,7 +15,7 @@ import pytest
 
 from soliton.chain import blocks
 from soliton.cli import chain_commands, progress
-from soliton.node.chain import Chain
+from soliton.node.chain_writer import ChainWriter
 from soliton.node.settings import load_settings
 from tests.e2e.programs import PROGRAM, run
 from tests.node.chains import DEVNET, RICH, mine, open_chain, person, record, transfer
@@ -131,7 +131,7 @@ def test_interrupted_import_tells_what_was_stored(
 ) -> None:
     tip(do_import(blocks_file, place, "--to-height", 5))
 
-    def interrupted(chain: Chain, file: BinaryIO, *_: object) -> int:
+    def interrupted(chain: ChainWriter, file: BinaryIO, *_: object) -> int:
         """As Ctrl-C in the middle of a batch: blocks are on the chain, but not yet on disk."""
         data = file.read()
         for offset in offsets(blocks_file)[4:7]:

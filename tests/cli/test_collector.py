@@ -11,7 +11,7 @@ MOST = 50_000
 
 PROGRAM = """
 import asyncio, gc, json
-from soliton.cli.run import run_program
+from soliton.cli.process import run_program
 
 looked = []
 

@@ -23,7 +23,7 @@ zbs {
   miner { quorum = -1, micro-block-interval = 5 parsecs }
   blockchain.type = MANNET
   netwrk.port = 5
-  network.port = 5
+  network.upnp.enable = no
   wallet.seed = "not base58: 0OIl"
 }
 soliton { signer { prt = 5 } }
@@ -54,7 +54,7 @@ def test_check_prints_every_problem_with_its_line(path: Path) -> None:
     ended = run("config", "check", path)
     lines = ended.stdout.splitlines()
     assert ended.returncode == 1
-    assert lines[-1] == f"{path}:12: note: zbs.network.port has no effect yet"
+    assert lines[-1] == f"{path}:12: note: zbs.network.upnp has no effect yet"
     for line, (number, words) in zip(lines[:-1], PROBLEMS, strict=True):
         assert line.startswith(f"{path}:{number}: {words}")
     assert "0OIl" not in ended.stdout + ended.stderr
@@ -118,7 +118,7 @@ def test_explain_tells_where_everything_comes_from(path: Path, tmp_path: Path) -
         "waves.rest-api.blocks-request-limit": ("7", f"{path}:2"),
         "waves.rest-api.workers": ("2", f"{tmp_path}/more.conf:1"),
         "waves.rest-api.cors": ("yes", "default"),
-        "waves.miner.micro-block-interval": ("5s", "default"),
+        "waves.miner.micro-block-interval": ("2s", "default"),
         "waves.wallet.password": ('"(not shown)"', f"{path}:3"),
         "waves.wallet.seed": ("none", "default"),
         "soliton.signer.port": ("1", f"{path}:6"),

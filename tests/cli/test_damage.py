@@ -15,7 +15,7 @@ import lmdb
 import msgspec
 import pytest
 
-from soliton.node.chain import Chain
+from soliton.node.chain_writer import ChainWriter
 from soliton.node.verify import verify
 from soliton.storage import layout
 from soliton.storage.errors import DamagedStore, StorageProblem
@@ -127,16 +127,16 @@ def test_free_pages_at_the_end_may_be_missing(tmp_path: Path) -> None:
     """The last transaction may have taken and freed them: nothing is lost, and nothing is said."""
     store = Store(tmp_path, "net", durable=False)
     store.flush()
-    with store._env.begin(write=True) as transaction:
+    with store.database._env.begin(write=True) as transaction:
         transaction.put(b"!large", bytes(50 * PAGE))
-    with store._env.begin(write=True) as transaction:
+    with store.database._env.begin(write=True) as transaction:
         transaction.delete(b"!large")
-    store._look_anew("read")
+    store.database.refresh()
     for number in range(8):
         # What is written takes the first pages that are free.
-        with store._env.begin(write=True) as transaction:
+        with store.database._env.begin(write=True) as transaction:
             transaction.put(b"!small", bytes((number,)))
-        store._look_anew("read")
+        store.database.refresh()
     store.close()
     file = tmp_path / "data.mdb"
     full, whole = file.stat().st_size, file.read_bytes()
@@ -149,7 +149,7 @@ def test_free_pages_at_the_end_may_be_missing(tmp_path: Path) -> None:
             try:
                 again = Store(tmp_path, "net", durable=False)
                 assert file.stat().st_size == full
-                assert again._read.get(b"!small") == bytes((7,))
+                assert again.database._read.get(b"!small") == bytes((7,))
                 code = 0
             finally:
                 os._exit(code)
@@ -178,7 +178,7 @@ def outcome(directory: Path) -> str:
         code = 4
         try:
             store = Store(directory, DEVNET.name, durable=False, exclusive=False)
-            verify(Chain(DEVNET, store))
+            verify(ChainWriter(DEVNET, store))
             code = 0
         except DamagedStore:
             code = 1
@@ -251,10 +251,10 @@ def test_records_that_are_wrong_or_missing(place: Path, prefix: bytes, missing: 
     try:
         if missing and prefix in b"WDha":
             # Of these nothing else says that they have to be there.
-            verify(Chain(DEVNET, store))
+            verify(ChainWriter(DEVNET, store))
             return
         with pytest.raises(DamagedStore) as caught:
-            verify(Chain(DEVNET, store))
+            verify(ChainWriter(DEVNET, store))
     finally:
         store.discard_pending()
         store.close()
@@ -270,9 +270,9 @@ async def test_clients_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture
     store = chain.node.store
     address = chain.node.wallet.accounts(chain.node.network.chain_id)[0]
     for key in (b"W" + address, layout.height_key(b"b", 1), layout.height_key(b"m", 1)):
-        with store._env.begin(write=True) as transaction:
+        with store.database._env.begin(write=True) as transaction:
             transaction.put(key, b"\xc1")
-    store._look_anew("read")
+    store.database.refresh()
     chain.node.chain._forget()
     for path in (
         f"/addresses/balance/{RICH_ADDRESS}",

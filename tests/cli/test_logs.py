@@ -63,10 +63,10 @@ def test_settings_choose_format_levels_and_heartbeat(tmp_path: Path) -> None:
 def test_command_line_wins(tmp_path: Path) -> None:
     path = tmp_path / "node.conf"
     path.write_text(f"""
-        waves {{ directory = "{tmp_path}", rest-api.port = 0, network.port = 1 }}
+        waves {{ directory = "{tmp_path}", rest-api.port = 0, max-tx-error-log-size = 1 }}
         soliton.logging {{ level = error, format = json }}""")
     options = ("--config", path, "--log-level", "warning", "--log-format", "text")
-    with started("run", *options, until="network.port has no effect") as program:
+    with started("run", *options, until="max-tx-error-log-size has no effect") as program:
         assert "{" not in program.output.splitlines()[0]
 
 

@@ -24,19 +24,21 @@ from soliton.chain import orders
 from soliton.chain.orders import Order, Side
 from soliton.cli import matcher_workers
 from soliton.cli.matcher_run import listening
-from soliton.cli.matcher_workers import MatcherWorkers
 from soliton.crypto import base58
-from soliton.crypto.curve25519 import cores
 from soliton.crypto.keys import key_pair
 from soliton.devnet.accounts import RICH_SEED
 from soliton.errors import EnvironmentProblem
 from soliton.matcher import run
+from soliton.matcher.rest.answers import status_of
 from soliton.matcher.rest.application import Application
 from soliton.matcher.run import RunningMatcher, start_matcher
 from soliton.matcher.service import Matcher
 from soliton.matcher.settings import MatcherSettings, RestApi
 from soliton.matching import errors
+from soliton.parallel.threads import cores
 from soliton.web.clock import wall_clock
+from soliton.web.worker_processes import WorkerContext
+from soliton.web.worker_service import WorkerService
 from tests.e2e import programs
 from tests.e2e.programs import Program, devnet
 from tests.matcher.devnet import FEE, issue_silver
@@ -79,7 +81,7 @@ class Service:
     """A matcher with its workers. Each request has a connection of its own, so all are asked."""
 
     whole: RunningMatcher
-    workers: MatcherWorkers
+    workers: WorkerService
     accepted: list[bytes] = field(default_factory=list)
     refused: set[int] = field(default_factory=set)
     trades: bool = True
@@ -135,9 +137,9 @@ def node() -> FakeNode:
 
 async def start(settings: MatcherSettings, node: FakeNode) -> Service:
     """A matcher that takes orders; it is to be stopped."""
-    made: list[MatcherWorkers] = []
+    made: list[WorkerService] = []
 
-    async def listen(matcher: Matcher) -> tuple[Application, MatcherWorkers]:
+    async def listen(matcher: Matcher) -> tuple[Application, WorkerService]:
         interface, workers = await matcher_workers.listen(matcher)
         made.append(workers)
         return interface, workers
@@ -227,7 +229,8 @@ async def test_a_killed_worker_is_replaced_and_nothing_accepted_is_lost(
     # They went on until nobody answered any more: orders were under way at the end.
     service.trades = False
     await asyncio.gather(*lanes)
-    assert service.refused <= {errors.REQUEST_TIMEOUT.status, errors.MATCHER_IS_STOPPING.status}
+    late, stopping = errors.REQUEST_TIMEOUT, errors.MATCHER_IS_STOPPING
+    assert service.refused <= {status_of(late), status_of(stopping)}
     assert service.lost(service.whole.matcher) == set()
     assert not any(map(is_running, (*before, *after)))
     async with running(settings, node) as again:
@@ -249,9 +252,9 @@ async def test_without_a_port_nothing_begins(settings: MatcherSettings, node: Fa
 async def test_a_worker_that_cannot_start_ends_all(
     settings: MatcherSettings, node: FakeNode, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    where = "soliton.cli.matcher_workers._orders_path"
     # The processes look where they always do, and nobody is there.
-    monkeypatch.setattr(where, lambda _desk: str(tmp_path / "away"))
+    away = property(lambda _worker: str(tmp_path / "away"))
+    monkeypatch.setattr(WorkerContext, "channel_path", away)
     with pytest.raises(EnvironmentProblem, match="a worker could not start"):
         await start(settings, node)
     assert multiprocessing.active_children() == []

@@ -17,13 +17,14 @@ from pathlib import Path
 import lmdb
 import pytest
 
-from soliton.api.workers import PLACES, Watch, Workers
+from soliton.api.thread_pool import PLACES, ThreadPool, Watch
 from soliton.chain.transactions.set_script import TYPE as SET_SCRIPT
 from soliton.chain.transactions.set_script import SetScript
 from soliton.crypto import base58
-from soliton.node.chain import Chain
+from soliton.node.blockchain import Blockchain
 from soliton.ride.compiler import compile_source
-from soliton.storage.environment import MAX_READERS, MAX_SNAPSHOTS
+from soliton.storage.database import MAX_SNAPSHOTS
+from soliton.storage.environment import MAX_READERS
 from tests.api.chain import OTHER_ADDRESS, RICH, RICH_ADDRESS, PrivateChain
 from tests.e2e.programs import API_KEY, Answer, call, devnet, eventually, height, signed_transfer
 
@@ -83,10 +84,10 @@ async def asked(chain: PrivateChain) -> None:
 @pytest.mark.usefixtures("uncollected")
 async def test_requests_leave_no_slot_behind(chain: PrivateChain) -> None:
     await asked(chain)
-    before = taken(chain.node.store._env)
+    before = taken(chain.node.store.database._env)
     for _ in range(ROUNDS):
         await asked(chain)
-    assert taken(chain.node.store._env) == before
+    assert taken(chain.node.store.database._env) == before
     height_before = chain.node.chain.height
     chain.mine()
     assert chain.node.chain.height == height_before + 1
@@ -97,18 +98,18 @@ async def test_whoever_keeps_a_snapshot_keeps_no_slot(chain: PrivateChain) -> No
     """Errors keep frames, frames keep what they see: closed is closed all the same."""
     kept: list[object] = []
 
-    def work(seen: Chain, _watch: Watch) -> int:
+    def work(seen: Blockchain, _watch: Watch) -> int:
         pending = seen.store.scan(b"", b"")
         next(pending)
         kept.extend((seen, seen.store, pending))
         raise ZeroDivisionError
 
-    workers = Workers()
-    before = taken(chain.node.store._env)
+    workers = ThreadPool()
+    before = taken(chain.node.store.database._env)
     for _ in range(20):
         with pytest.raises(ZeroDivisionError):
             await workers.ask(chain.node, work, free)
-    assert taken(chain.node.store._env) <= before + 4
+    assert taken(chain.node.store.database._env) <= before + 4
     assert len(kept) == 60
 
 
@@ -133,17 +134,17 @@ async def test_who_leaves_before_its_turn_holds_nothing(
 ) -> None:
     """The threads are busy, and stay so."""
     over = threading.Event()
-    workers = Workers(threads=1, places=3, seconds=60)
+    workers = ThreadPool(threads=1, places=3, seconds=60)
     running = asyncio.create_task(workers.run(lambda _watch: over.wait()))
     await asyncio.sleep(0)
     for _ in range(5):
         waiting = [asyncio.create_task(workers.ask(chain.node, nothing, free)) for _ in range(2)]
         await asyncio.sleep(0)
-        assert chain.node.store.snapshots == 2
+        assert len(chain.node.store.database.snapshots) == 2
         for each in waiting:
             each.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
-        assert chain.node.store.snapshots == 0
+        assert len(chain.node.store.database.snapshots) == 0
     over.set()
     assert await running is True
     assert await workers.ask(chain.node, nothing, free) == 0
@@ -153,7 +154,7 @@ def free(_seconds: float) -> None:
     """Nobody pays."""
 
 
-def nothing(_chain: Chain, _watch: Watch) -> int:
+def nothing(_chain: Blockchain, _watch: Watch) -> int:
     """Work that is soon done."""
     return 0
 

@@ -77,8 +77,8 @@ def test_eval_and_repl() -> None:
     lines = "let a = 5\nfunc f(x: Int) = x * a\nf(3)\nb\nf(4)\n\n"
     answers = run("repl", input_text=lines).output.splitlines()
     assert answers[0].startswith("Int = 15 ")
-    assert "'b'" in answers[1]
-    assert answers[2].startswith("Int = 20 ")
+    assert "'b'" in answers[3]
+    assert answers[4].startswith("Int = 20 ")
 
 
 @pytest.mark.parametrize("expression", ["height", "tx.id", "this", "nothing", "1 +"])

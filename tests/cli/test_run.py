@@ -156,8 +156,8 @@ def test_a_port_in_use_is_told_with_who_has_it_and_a_way_out(tmp_path: Path) -> 
             assert ended.returncode == 1
             assert ended.stderr.splitlines()[-1] == (
                 f"soliton: cannot listen on 127.0.0.1 port {port}: Address already in use by "
-                f"process {program.process.pid} (soliton run --port 0 --network zbs-testnet)"
-                "; --port 0 takes a free one"
+                f"process {program.process.pid} "
+                "(soliton run --port 0 --network zbs-testnet --offline); --port 0 takes a free one"
             )
 
 

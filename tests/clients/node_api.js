@@ -187,10 +187,11 @@ async function scripts(api, url) {
     payment: [] }, ASSETS);
   tell("validated", await api.debug.debugValidate(JSON.stringify(call)));
   tell("sent", await api.transactions.broadcast(call));
-  tell("sent again", await refusal(api.transactions.broadcast(call)));
   const paid = transfer({ ...common, recipient: TO, amount: 8 }, ASSETS);
   tell("sent and waited for", { sent: paid.id, found: await api.tools.transactions.broadcast(paid, { confirmations: 0 }) });
   tell("waited", await api.tools.transactions.wait(call, { requestInterval: 20, maxWaitTime: 10000 }));
+  // Sent again while it waits, it would be taken once more.
+  tell("sent again", await refusal(api.transactions.broadcast(call)));
   tell("state changes", await api.debug.fetchStateChangesByTxId(call.id));
   tell("state changes of address", await refusal(api.debug.fetchStateChangesByAddress(address, 1)));
 }

@@ -17,7 +17,7 @@ import pytest
 from soliton.chain import networks
 from soliton.chain.addresses import address_text, from_public_key
 from soliton.crypto import base58
-from soliton.node.chain import Chain
+from soliton.node.chain_writer import ChainWriter
 from soliton.storage.store import Store
 from tests.clients.scripts import NEEDS_NODE, run_script
 from tests.e2e.programs import devnet, run
@@ -207,7 +207,7 @@ def hashes(directory: Path) -> list[tuple[bytes, bytes, bytes]]:
     """Id, legacy and snapshot hash of each block."""
     network = networks.load("devnet")
     store = Store(directory / "data", network.name)
-    chain = Chain(network, store)
+    chain = ChainWriter(network, store)
     metas = [chain.meta(height) for height in range(1, chain.height + 1)]
     store.close()
     return [(meta.id, meta.state_hash, meta.snapshot_hash) for meta in metas]

@@ -245,7 +245,7 @@ def test_the_signer(services: dict[str, str]) -> None:
 
 
 def test_who_waits_for_confirmations_gets_them_without_further_transactions() -> None:
-    with programs.devnet(heartbeat=0.5) as program:
+    with programs.devnet(heartbeat=0.1) as program:
         told = run_script("confirmations.js", program.node_url, "3")
     assert told["confirmations"] >= 3
     assert told["height"] >= 3 + 3

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import multiprocessing
-import sys
-import warnings
 from functools import cache
 from typing import Any
 
@@ -17,6 +14,7 @@ from nacl import bindings as sodium
 from soliton.crypto import base58, curve25519, edwards
 from soliton.crypto.edwards import FIELD_PRIME, GROUP_ORDER
 from soliton.crypto.errors import CryptoError
+from tests.amounts import examples
 from tests.vectors import load_vectors, report
 
 PRIVATE_KEY = base58.decode("3kMEhU5z3v8bmer1ERFUUhW58Dtuhyo9hE5vrhjqAWYT")
@@ -84,7 +82,7 @@ def add_points(first: bytes, second: bytes) -> bytes:
 
 
 @given(keys, messages)
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_signs_and_verifies(private_key: bytes, message: bytes) -> None:
     public_key = curve25519.public_key(private_key)
     signature = curve25519.sign(private_key, message)
@@ -115,7 +113,7 @@ def test_frozen_signature() -> None:
 
 
 @given(st.integers(0, 511))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_every_bit_counts(bit: int) -> None:
     signature = bytearray(curve25519.sign(PRIVATE_KEY, b"message"))
     signature[bit // 8] ^= 1 << bit % 8
@@ -130,7 +128,7 @@ def test_every_bit_counts(bit: int) -> None:
     st.integers(0, 7),
     messages,
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_hostile_signatures_are_judged_by_the_book(
     a: int, r: int, key_torsion: int, point_torsion: int, multiples: int, message: bytes
 ) -> None:
@@ -173,7 +171,7 @@ def test_hostile_signatures_of_both_verdicts_exist() -> None:
 
 
 @given(keys, messages, st.binary(min_size=64, max_size=64))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_random_bytes_are_judged_by_the_book(key: bytes, message: bytes, signature: bytes) -> None:
     expected = verify_by_the_book(key, message, signature)
     assert curve25519.verify(key, message, signature) == expected
@@ -216,45 +214,6 @@ def test_wrong_signature_and_random_lengths(length: int) -> None:
         curve25519.sign(PRIVATE_KEY, b"m", bytes(length))
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 31, 32, 63, 64, 65, 200])
-def test_many_at_once(count: int) -> None:
-    items = []
-    for number in range(count):
-        message = number.to_bytes(4, "big")
-        signature = curve25519.sign(PRIVATE_KEY, message)
-        items.append((PUBLIC_KEY, message if number % 3 else b"other", signature))
-    expected = [bool(number % 3) for number in range(count)]
-    assert curve25519.verify_many(items) == expected
-    assert curve25519.verify_many(tuple(items)) == expected
-
-
-@pytest.mark.parametrize("threads", [1, 2, 3, 8])
-def test_many_at_once_with_other_numbers_of_threads(
-    threads: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(curve25519, "cores", lambda: threads)
-    monkeypatch.setattr(curve25519, "MIN_ITEMS_PER_THREAD", 1)
-    signature = curve25519.sign(PRIVATE_KEY, b"m")
-    messages = [b"m" if number % 2 else b"n" for number in range(21)]
-    items = [(PUBLIC_KEY, message, signature) for message in messages]
-    assert curve25519.verify_many(items) == [message == b"m" for message in messages]
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no fork there")
-def test_threads_after_a_fork() -> None:
-    signature = curve25519.sign(PRIVATE_KEY, b"m")
-    items = [(PUBLIC_KEY, b"m", signature)] * 200
-    assert all(curve25519.verify_many(items))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # about forking beside threads
-        child = multiprocessing.get_context("fork").Process(
-            target=curve25519.verify_many, args=(items,), daemon=True
-        )
-        child.start()
-    child.join(timeout=20)
-    assert child.exitcode == 0
-
-
 def test_a_libsodium_that_forgives_the_cofactor_is_not_asked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -282,10 +241,4 @@ def verdict(vector: dict[str, Any]) -> bool:
 def test_vectors(name: str) -> None:
     vectors = load_vectors(name)
     assert [vector for vector in vectors if verdict(vector) != vector["valid"]] == []
-    items = [
-        tuple(bytes.fromhex(vector[field]) for field in ("public", "message", "signature"))
-        for vector in vectors
-    ]
-    answers = curve25519.verify_many([(key, message, sign) for key, message, sign in items])
-    assert answers == [vector["valid"] for vector in vectors]
     report.ran(name, len(vectors))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from soliton.crypto import groth16
 from soliton.crypto.groth16 import BLS12_381, BN254, Curve
+from tests.amounts import examples
 from tests.vectors import load_vectors, report
 
 CURVES = {"bls12_381": BLS12_381, "bn254": BN254}
@@ -71,7 +72,7 @@ def test_infinity_and_sizes(name: str) -> None:
     assert not groth16.verify(curve, b"", b"", b"")
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.sampled_from(list(CURVES.values())), st.data())
 def test_hostile_bytes(curve: Curve, data: st.DataObject) -> None:
     count = data.draw(st.integers(0, 2))

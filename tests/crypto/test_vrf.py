@@ -12,6 +12,7 @@ from nacl import bindings as sodium
 from soliton.crypto import base58, curve25519, edwards, vrf
 from soliton.crypto.edwards import FIELD_PRIME, GROUP_ORDER
 from soliton.crypto.errors import CryptoError
+from tests.amounts import examples
 from tests.vectors import load_vectors, report
 
 # The first published test of the scheme in wavesplatform/gowaves (pkg/crypto/vxeddsa_test.go).
@@ -72,7 +73,7 @@ def test_published_example() -> None:
 
 
 @given(private_keys, messages)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_proofs_differ_and_stand_for_one_output(private_key: bytes, message: bytes) -> None:
     public_key = curve25519.public_key(private_key)
     first, second = vrf.prove(private_key, message), vrf.prove(private_key, message)
@@ -96,7 +97,7 @@ def test_exact_path_agrees_with_the_fast_one(private_key: bytes, message: bytes)
 
 
 @given(st.integers(0, 96 * 8 - 1))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_every_bit_of_a_proof_counts(bit: int) -> None:
     proof = bytearray(PROOF)
     proof[bit // 8] ^= 1 << bit % 8
@@ -104,7 +105,7 @@ def test_every_bit_of_a_proof_counts(bit: int) -> None:
 
 
 @given(st.binary(min_size=32, max_size=32), messages, st.binary(min_size=96, max_size=96))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_random_bytes_prove_nothing(public_key: bytes, message: bytes, proof: bytes) -> None:
     reduced = proof[:63] + bytes([proof[63] & 15]) + proof[64:95] + bytes([proof[95] & 15])
     assert vrf.verify(public_key, message, proof) is None

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from soliton.devnet.accounts import RICH_SEED, funded_accounts
+from tests.amounts import some
 from tests.e2e.programs import (
     API_KEY,
     Program,
@@ -275,7 +276,7 @@ def test_what_killed_devnets_left_is_swept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [(), ("--workers", 2)])
-@pytest.mark.parametrize("seconds", [0.4, 0.8, 1.2, 1.6, 2.0])
+@pytest.mark.parametrize("seconds", some([0.4, 0.8, 1.2, 1.6, 2.0], 3))
 def test_ctrl_c_at_the_start_prints_no_traceback(
     options: tuple[object, ...], seconds: float, tmp_path: Path
 ) -> None:

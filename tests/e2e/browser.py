@@ -37,6 +37,7 @@ FLAGS = (
     "--remote-debugging-port=0",
 )
 ANSWER_SECONDS = 60.0
+_LEFT = ("navigated", "context")
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 
 
@@ -58,14 +59,18 @@ class Page:
 
     def command(self, method: str, **parameters: Any) -> Any:
         """Send one command and give its result; events that come before it are noted."""
+        answer = self._ask(method, parameters)
+        assert "error" not in answer, answer
+        return answer["result"]
+
+    def _ask(self, method: str, parameters: dict[str, Any]) -> Any:
         self._number += 1
         message = {"id": self._number, "method": method, "params": parameters}
         self._connection.send(json.dumps(message))
         while True:
             answer = json.loads(self._connection.recv(ANSWER_SECONDS))
             if answer.get("id") == self._number:
-                assert "error" not in answer, answer
-                return answer["result"]
+                return answer
             self._note(answer)
 
     def _note(self, event: Any) -> None:
@@ -94,8 +99,18 @@ class Page:
         return answer["result"].get("value")
 
     def wait_for(self, script: str) -> None:
-        """Wait until an expression is true."""
-        eventually(lambda: self.run(f"Boolean({script})") is True, script)
+        """Wait until an expression is true, on whichever page the tab is then."""
+        eventually(lambda: self._holds(script), script)
+
+    def _holds(self, script: str) -> bool:
+        parameters = {"expression": f"Boolean({script})", "returnByValue": True}
+        answer = self._ask("Runtime.evaluate", parameters)
+        if "error" in answer:
+            # The tab has left the page while the question was on its way.
+            assert any(each in answer["error"]["message"] for each in _LEFT), answer
+            return False
+        assert "exceptionDetails" not in answer["result"], answer
+        return answer["result"]["result"].get("value") is True
 
     def screenshot(self, path: Path) -> None:
         """What the page looks like, as PNG."""

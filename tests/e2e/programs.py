@@ -27,9 +27,18 @@ API_KEY = "waves-private-node"
 WAIT_SECONDS = 60.0
 """Far more than anything here takes: it only ends a test that hangs."""
 
+_WITH_PEERS = {"--peer-port", "--sync-from", "--offline"}
+
 _NODE_URL = re.compile(r"(?:node +|REST API on )(http://[^ \n]+:\d+)")
 _MATCHER_URL = re.compile(r"matcher (?: *|on )(http://[^ ,\n]+:\d+)")
 _SIGNER_URL = re.compile(r"signer (?: *|on )(http://[^ ,\n]+:\d+)")
+
+
+def command(arguments: Sequence[object]) -> list[str]:
+    """The command line of a program; a node talks to others only in tests that say so."""
+    words = [*map(str, arguments)]
+    alone = words[:1] == ["run"] and not _WITH_PEERS & set(words)
+    return [str(PROGRAM), *words, *(["--offline"] if alone else [])]
 
 
 class Program:
@@ -43,7 +52,7 @@ class Program:
         start_new_session: bool = False,
     ) -> None:
         self.process = subprocess.Popen(
-            [str(PROGRAM), *map(str, arguments)],
+            command(arguments),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -153,7 +162,7 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """A command that ends by itself; output and errors apart."""
     return subprocess.run(
-        [str(PROGRAM), *map(str, arguments)],
+        command(arguments),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

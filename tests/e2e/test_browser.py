@@ -77,6 +77,8 @@ def screenshots(tmp_path: Path) -> Path:
 
 def open_api_page(page: Page, url: str) -> None:
     page.open(f"{url}/")
+    page.wait_for('document.querySelector("#swagger-ui-link")')
+    page.run('document.querySelector("#swagger-ui-link").click()')
     page.wait_for('document.querySelectorAll(".opblock-tag-section").length > 3')
     page.run(HELPERS)
 

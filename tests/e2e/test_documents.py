@@ -22,6 +22,8 @@ from tests.vectors import REPOSITORY
 TIMEOUT_SECONDS = 300
 DOCUMENTS = ("README.md", "docs/getting-started.md")
 BLOCK = re.compile(r"^```\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+OTHER_BLOCK = re.compile(r"^```\w+\n.*?^```$", re.DOTALL | re.MULTILINE)
+"""One that says of what language it is: no commands."""
 
 pytestmark = [
     pytest.mark.slow,
@@ -31,7 +33,8 @@ pytestmark = [
 
 def blocks_of(document: str, *words: str) -> list[str]:
     """The document's blocks of commands that have all of these words."""
-    found = BLOCK.findall((REPOSITORY / document).read_text(encoding="utf-8"))
+    text = (REPOSITORY / document).read_text(encoding="utf-8")
+    found = BLOCK.findall(OTHER_BLOCK.sub("", text))
     chosen = [block for block in found if all(word in block for word in words)]
     assert chosen, f"{document} shows nothing with {words}"
     return chosen
@@ -78,6 +81,21 @@ def test_trying_sending_and_waiting(chain: Program, tmp_path: Path) -> None:
     script = waiting.replace("http://127.0.0.1:6869", chain.node_url)
     found = json.loads(run_script(script, tmp_path))
     assert found["status"] == "confirmed" and is_mined(chain.node_url, found["id"])
+
+
+def test_a_devnet_is_controlled(tmp_path: Path) -> None:
+    """All commands of the page, one after the other; what they say is no error."""
+    with devnet() as chain:
+        for block in blocks_of("docs/how-to/control-a-devnet.md", "curl"):
+            script = block.replace("http://127.0.0.1:6869", chain.node_url)
+            for command in re.split(r"^(?=curl )", script, flags=re.MULTILINE)[1:]:
+                told = run_script(command, tmp_path)
+                if ">" not in command:
+                    answers = json.loads(told)
+                    for answer in answers if isinstance(answers, list) else [answers]:
+                        assert "error" not in answer, (command, told)
+        assert httpx.get(f"{chain.node_url}/blocks/height").json()["height"] > 1_000
+        assert "changedByHand" in httpx.get(f"{chain.node_url}/node/status").json()
 
 
 def test_the_program_that_follows_the_chain(chain: Program, tmp_path: Path) -> None:

@@ -24,7 +24,8 @@ from soliton.chain.values import DataEntry
 from soliton.crypto import keys
 from soliton.errors import SolitonError
 from soliton.ledger.context import Context
-from soliton.ledger.rules_at import RuleBook
+from soliton.ledger.environment import BlockEnvironment, BlockMeta
+from soliton.ledger.rules_at import RuleBook, Rules
 from soliton.ledger.state import (
     ALIASES,
     ASSET_BALANCES,
@@ -148,6 +149,23 @@ def make(kind: str, given: dict[str, Any]) -> AnyTransaction:
     return codec.with_proofs(signed, given.get("proofs", signed.proofs))
 
 
+def parent_at(timestamp: int, **given: Any) -> BlockMeta:
+    """What is known of a block at this time, of which nothing else matters."""
+    blank = BlockMeta(
+        *(b"", 0, b"", b"", (), 0, 0, (), 0, 0, b"", 0, 0, b"", b""),
+        sections={},
+    )
+    return msgspec.structs.replace(blank, timestamp=timestamp, **given)
+
+
+def context_at(
+    height: int, timestamp: int, parent_timestamp: int | None, rules: Rules, **given: Any
+) -> Context:
+    """A transaction is applied in a block at this time above a parent at that."""
+    parent = None if parent_timestamp is None else parent_at(parent_timestamp)
+    return Context(BlockEnvironment(height, timestamp, rules, rules, parent), **given)
+
+
 def run(kind: str, rules: str, **given: Any) -> str:
     """Check and apply a transaction: `ok`, or the error as text."""
     state = state_of(**given)
@@ -157,7 +175,7 @@ def run(kind: str, rules: str, **given: Any) -> str:
         if given.get("seen_at"):
             state.transactions[transaction.id] = given["seen_at"]
         codec.validate(transaction)
-        context = Context(height, TIME, TIME - 1_000, rules_of(rules, height))
+        context = context_at(height, TIME, TIME - 1_000, rules_of(rules, height))
         apply_transaction(transaction, state, context)
     except SolitonError as error:
         return f"{type(error).__name__} {getattr(error, 'details', None) or error}"

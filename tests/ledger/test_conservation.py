@@ -13,7 +13,6 @@ from soliton.chain.addresses import Alias
 from soliton.chain.transactions import codec
 from soliton.errors import SolitonError
 from soliton.ledger import fees
-from soliton.ledger.context import Context
 from soliton.ledger.state import (
     ASSET_BALANCES,
     ASSET_VOLUMES,
@@ -25,10 +24,24 @@ from soliton.ledger.state import (
     LeaseState,
 )
 from soliton.ledger.transactions import apply_transaction
-from tests.ledger.cases import COIN, FEE, HEIGHT, ISSUER, ME, OTHER, SENDER, SPONSOR, TIME, YOU, R
+from tests.amounts import examples
+from tests.ledger.cases import (
+    COIN,
+    FEE,
+    HEIGHT,
+    ISSUER,
+    ME,
+    OTHER,
+    SENDER,
+    SPONSOR,
+    TIME,
+    YOU,
+    R,
+    context_at,
+)
 from tests.ledger.memory import MemoryState
 from tests.ledger.rules import kinds
-from tests.ledger.rules.kinds import ALIEN, GOLD, SMART, WALLET_ADDRESS, Puppet, script
+from tests.ledger.rules.kinds import ALIEN, GOLD, SMART, WALLET_ADDRESS, puppets, script
 
 ASSETS = (GOLD, SMART, ALIEN)
 accounts = st.sampled_from([ME, YOU, SPONSOR, WALLET_ADDRESS])
@@ -136,7 +149,7 @@ def undo(state: MemoryState, changes: Changes) -> Changes:
     }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(steps, min_size=1, max_size=12),
     st.sampled_from(["v5", "calls", "devnet"]),
@@ -146,13 +159,14 @@ def test_nothing_comes_from_nowhere(
     sequence: list[tuple[str, dict[str, Any]]], rules: str, dapp: bool
 ) -> None:
     state = start(dapp)
-    context = Context(HEIGHT, TIME, TIME, kinds.rules_of(rules, HEIGHT), Puppet())
+    context = context_at(HEIGHT, TIME, TIME, kinds.rules_of(rules, HEIGHT))
     for kind, members in sequence:
         before, leased = totals(state), leases(state)
         try:
             transaction = kinds.make(kind, members)
             codec.validate(transaction)
-            changes = apply_transaction(transaction, state, context).changes
+            with puppets():
+                changes = apply_transaction(transaction, state, context).changes
         except SolitonError:
             continue
         asset_id, fee = fees.generator_fee(transaction, state, context.rules)
@@ -177,7 +191,8 @@ def test_nothing_comes_from_nowhere(
 def test_most_types_get_through() -> None:
     """The sequences above are worth something only when transactions apply."""
     state = start(dapp=True)
-    context = Context(HEIGHT, TIME, TIME, kinds.rules_of("devnet", HEIGHT), Puppet())
+    context = context_at(HEIGHT, TIME, TIME, kinds.rules_of("devnet", HEIGHT))
     for kind in (*kinds.TYPES, "ethereum"):
         members = {"version": 2, "orders": 2} if kind == "exchange" else {}
-        apply_transaction(kinds.make(kind, members), state, context)
+        with puppets():
+            apply_transaction(kinds.make(kind, members), state, context)

@@ -8,9 +8,11 @@ from pathlib import Path
 from soliton.chain import blocks, networks
 from soliton.chain.genesis import genesis_block
 from soliton.crypto import base58
-from soliton.ledger.apply import ParentBlock, apply_block
+from soliton.ledger.apply import apply_block
+from soliton.ledger.environment import BlockEnvironment
 from soliton.ledger.rules_at import RuleBook
 from soliton.ledger.state import WAVES
+from tests.ledger.cases import parent_at
 from tests.ledger.memory import MemoryState
 from tests.vectors import report
 
@@ -37,31 +39,30 @@ def test_hashes_of_every_height(shared: Path) -> None:
     network = networks.load("waves-mainnet")
     rules, state, parent = RuleBook(network), MemoryState(), None
     source = records(shared / "data" / "waves-mainnet-blocks-2-10000.bin")
-    for row in recorded_hashes(shared):
+    for height, row in enumerate(recorded_hashes(shared), 1):
         if parent is None:
             block = genesis_block(network)
         else:
             block = blocks.decode(next(source), network.chain_id)
-        height = 1 if parent is None else parent.height + 1
         assert (str(height), base58.encode(block.id)) == (row["height"], row["block_id"])
-        applied = apply_block(
-            state,
-            block,
-            parent,
+        environment = BlockEnvironment(
+            height,
+            block.header.timestamp,
             rules.at(height),
             rules.at(height - 1),
-            verify_signatures=False,
-        ).finish()
+            parent,
+            block.header.generator,
+        )
+        applied = apply_block(state, block, environment, verify_signatures=False).finish()
         assert applied.state_hash.total.hex() == row["state_hash"], height
         assert applied.state_hash.sections[0].hex() == row["waves_balance_hash"], height
         assert applied.snapshot_hash.hex() == row["snapshot_state_hash"], height
         state.take(applied.changes)
-        parent = ParentBlock(
-            height,
+        parent = parent_at(
             block.header.timestamp,
-            applied.snapshot_hash,
-            applied.state_hash.total,
-            applied.carry,
+            snapshot_hash=applied.snapshot_hash,
+            state_hash=applied.state_hash.total,
+            carry=applied.carry,
         )
     assert sum(state.tables[WAVES].values()) == network.genesis.initial_balance
     report.ran("mainnet state hashes, in memory", RECORDED_HEIGHTS)

@@ -13,7 +13,6 @@ from soliton.chain.addresses import address_text, parse_address
 from soliton.chain.networks import Network
 from soliton.crypto import base58
 from soliton.ledger import patches
-from soliton.ledger.context import Context
 from soliton.ledger.hashes import snapshot_entries
 from soliton.ledger.patches import Patches
 from soliton.ledger.rules_at import RuleBook
@@ -146,7 +145,7 @@ def test_a_fixed_outcome_takes_the_place_of_the_rules() -> None:
     rules = msgspec.structs.replace(
         cases.rules_of("devnet"), fixed_outcomes={transaction.id: outcome}
     )
-    context = Context(cases.HEIGHT, cases.TIME, cases.TIME, rules)
+    context = cases.context_at(cases.HEIGHT, cases.TIME, cases.TIME, rules)
     changes = apply_transaction(transaction, MemoryState(), context).changes
     assert changes.get(WAVES, cases.YOU) == 5
     assert transaction.id in changes.transaction_ids

@@ -16,6 +16,7 @@ from soliton.ledger import transactions
 from soliton.ledger.context import Context
 from soliton.ledger.plain_transfers import PlainTransfer, plain_transfer
 from soliton.ledger.state import ACCOUNT_SCRIPTS, WAVES, AccountScript
+from tests.amounts import examples
 from tests.ledger.cases import (
     COIN,
     FEE,
@@ -29,6 +30,7 @@ from tests.ledger.cases import (
     TIME,
     YOU,
     R,
+    context_at,
     make,
     rules_of,
     state_of,
@@ -53,17 +55,14 @@ def prepared(
     if options.get("seen_at"):
         state.transactions[transaction.id] = options["seen_at"]
     parent = None if options.get("first") else TIME - 1_000
-    return transaction, state, Context(HEIGHT, TIME, parent, rules_of(options["rules"]))
+    return transaction, state, context_at(HEIGHT, TIME, parent, rules_of(options["rules"]))
 
 
 def outcome(options: dict[str, Any], transaction: AnyTransaction, *, verify: bool) -> object:
     """All that is left behind: changes in their order, ids, unverified signatures; or the error."""
     _, state, context = prepared(options, transaction)
     unverified: list[Any] = []
-    context = Context(
-        context.height, context.timestamp, context.parent_timestamp, context.rules,
-        unverified=unverified,
-    )  # fmt: skip
+    context = Context(context.block, unverified=unverified)
     try:
         applied = transactions.apply_transaction(
             transaction, state, context, verify_signature=verify
@@ -103,7 +102,7 @@ OPTIONS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(options=OPTIONS, verify=st.booleans())
 def test_the_same_with_and_without(options: dict[str, Any], verify: bool) -> None:
     try:

@@ -8,7 +8,6 @@ import pytest
 
 from soliton.chain.addresses import Alias, address_text
 from soliton.chain.values import DataEntry
-from soliton.ledger.context import Context
 from soliton.ledger.errors import BalanceErrors
 from soliton.ledger.hashes import snapshot_entries
 from soliton.ledger.state import ASSET_BALANCES, DATA, WAVES, Overlay
@@ -23,6 +22,7 @@ from tests.ledger.cases import (
     TIME,
     YOU,
     R,
+    context_at,
     make,
     rules_of,
     state_of,
@@ -31,7 +31,7 @@ from tests.ledger.cases import (
 
 def changes_of(kind: str, rules: str = "devnet", **given: Any) -> Overlay:
     state = state_of(**given)
-    context = Context(HEIGHT, TIME, TIME - 1_000, rules_of(rules))
+    context = context_at(HEIGHT, TIME, TIME - 1_000, rules_of(rules))
     return apply_transaction(make(kind, given), state, context).changes
 
 
@@ -86,7 +86,7 @@ def test_data() -> None:
 
 def test_genesis() -> None:
     state = state_of()
-    context = Context(1, TIME, None, rules_of("devnet", 1))
+    context = context_at(1, TIME, None, rules_of("devnet", 1))
     changes = apply_transaction(make("genesis", {}), state, context).changes
     assert changes.changes == {WAVES: {YOU: COIN}}
 
@@ -95,7 +95,7 @@ def test_the_id_is_recorded_and_nothing_below_is_touched() -> None:
     state = state_of()
     before = {table: dict(values) for table, values in state.tables.items()}
     transaction = make("transfer", {})
-    context = Context(HEIGHT, TIME, TIME, rules_of("devnet"))
+    context = context_at(HEIGHT, TIME, TIME, rules_of("devnet"))
     overlay = apply_transaction(transaction, state, context).changes
     assert overlay.transaction_height(transaction.id) == HEIGHT
     assert state.transaction_height(transaction.id) is None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -22,9 +22,9 @@ from soliton.crypto import base58
 from soliton.crypto.curve25519 import sign as sign_bytes
 from soliton.crypto.hashes import blake2b256, secure_hash
 from soliton.crypto.keys import KeyPair, key_pair
-from soliton.matcher.core import Listener
+from soliton.matcher.effects import Listener
 from soliton.matcher.node_client import Asset, Balances
-from soliton.matcher.quarantine import SetAside
+from soliton.matcher.quarantine import Quarantine
 from soliton.matcher.records import (
     AddressReport,
     Offsets,
@@ -35,6 +35,7 @@ from soliton.matcher.records import (
     describe,
 )
 from soliton.matcher.rest.app import build_app
+from soliton.matcher.service import Matcher
 from soliton.matcher.settings import MatcherSettings, RestApi, WebSockets
 from soliton.matching import errors
 from soliton.matching.commands import (
@@ -51,9 +52,11 @@ from soliton.matching.errors import MatcherError
 from soliton.matching.events import OrderAdded, OrderCanceled, OrderCancelFailed, OrderExecuted
 from soliton.matching.model import OrderStatus
 from soliton.matching.pairs import AssetPair, asset_text, is_correctly_ordered
-from soliton.matching.placement import Restrictions
+from soliton.matching.placement import PlacementSettings, Restrictions
+from soliton.matching.rates import Rates
 from soliton.matching.rules import MatchingSettings
-from soliton.web.types import AsgiApplication, Message
+from soliton.web.answers import Service
+from tests.api.client import call
 
 NOW = 1_700_000_000_000
 KEY = "the operator's key"
@@ -106,14 +109,19 @@ class FakeNode:
 
 
 class FakeCore:
-    """``MatcherCore`` around an engine. Everybody is rich; each command is applied at once."""
+    """A ``Matcher`` around an engine, all of its parts in one. Everybody is rich; each command is
+    applied at once.
+    """
 
     def __init__(self, **changes: Any) -> None:
         self.settings = settings(**changes)
         self.node: Any = FakeNode()
         self.status = ServiceStatus.WORKING
         self.engine = Engine(MatchingSettings(order_v4_start_offset=0))
-        self.price_assets: tuple[AssetId | None, ...] = (None,)
+        self.placing = self.canceling = self.queries = self.database = self
+        self.settlement = self.snapshots = self.effects = self
+        self.quarantine = Quarantine(self.settings.directory)
+        self.public_key, self.address = MATCHER.public_key, address_of(MATCHER)
         self.time = NOW
         self.fail_with: Exception | None = None
         self.placed: list[Order] = []
@@ -121,20 +129,15 @@ class FakeCore:
         self._offset = -1
         self._infos: dict[bytes, OrderInfo] = {}
         self._trades: dict[AssetPair, list[Trade]] = {}
-        self._rates: dict[AssetId | None, float] = {None: 1.0}
+        self.rates = Rates(on_change=self._rate_changed)
         self._listeners: list[Listener] = []
         self.lost: list[Unsettled] = []
         self.limits: dict[AssetPair, Restrictions] = {}
+        self.placement = PlacementSettings(
+            MATCHER.public_key, price_assets=(None,), restrictions=self.limits
+        )
         self.denied: set[AssetPair] = set()
         self.owned: Balances = {None: 10**12, GOLD: 10**10}
-
-    @property
-    def public_key(self) -> bytes:
-        return MATCHER.public_key
-
-    @property
-    def address(self) -> Address:
-        return address_of(MATCHER)
 
     @property
     def offsets(self) -> Offsets:
@@ -222,10 +225,6 @@ class FakeCore:
     async def delete_book(self, pair: AssetPair) -> None:
         self._apply(DeleteOrderBook(pair))
 
-    def owner_of(self, order_id: bytes) -> Address | None:
-        info = self._infos.get(order_id)
-        return None if info is None else info.owner
-
     def order_info(self, order_id: bytes) -> OrderInfo | None:
         return self._infos.get(order_id)
 
@@ -238,13 +237,11 @@ class FakeCore:
             if info.owner == owner and pair in (None, info.pair)
         ]
         mine.sort(key=lambda info: (-info.timestamp, info.id))
-        first = [info for info in mine if active and not info.status.is_final]
-        return first + [info for info in mine if closed and info.status.is_final]
+        open_ones = (OrderStatus.ACCEPTED, OrderStatus.PARTIALLY_FILLED)
+        first = [info for info in mine if active and info.status in open_ones]
+        return first + [info for info in mine if closed and info.status not in open_ones]
 
-    def transactions(self, order_id: bytes) -> list[AnyTransaction]:
-        return []
-
-    def set_aside(self) -> list[SetAside]:
+    def transactions_of(self, order_id: bytes) -> list[AnyTransaction]:
         return []
 
     def unsettled(self, limit: int) -> list[Unsettled]:
@@ -275,11 +272,8 @@ class FakeCore:
         if pair.amount_asset == pair.price_asset:
             name = asset_text(pair.amount_asset)
             raise MatcherError(errors.ASSET_PAIR_SAME_ASSETS, assetId=name)
-        if not is_correctly_ordered(pair, self.price_assets):
+        if not is_correctly_ordered(pair, self.placement.price_assets):
             raise MatcherError(errors.ORDER_ASSET_PAIR_REVERSED, assetPair=pair)
-
-    def restrictions(self, pair: AssetPair) -> Restrictions | None:
-        return self.limits.get(pair)
 
     async def asset(self, asset_id: AssetId | None) -> Asset:
         found = ASSETS.get(asset_id)
@@ -287,10 +281,10 @@ class FakeCore:
             raise MatcherError(errors.ASSET_NOT_FOUND, assetId=asset_text(asset_id))
         return found
 
-    async def order_versions(self) -> tuple[int, ...]:
+    def order_versions(self) -> tuple[int, ...]:
         return (1, 2, 3, 4)
 
-    async def base_fee(self) -> int:
+    def base_fee(self) -> int:
         return 300_000
 
     async def minimum_fee(
@@ -301,7 +295,7 @@ class FakeCore:
     async def tradable(self, owner: Address, pair: AssetPair) -> Balances:
         return {pair.amount_asset: 10**9, pair.price_asset: 0}
 
-    async def reserved(self, owner: Address) -> Balances:
+    def reserved(self, owner: Address) -> Balances:
         out: Balances = {}
         for book in self.engine.books():
             for order in book.orders():
@@ -311,40 +305,20 @@ class FakeCore:
         return out
 
     async def report(self, owner: Address) -> AddressReport:
-        reserved = await self.reserved(owner)
+        reserved = self.reserved(owner)
         regular = dict(self.owned)
         tradable = {asset: n - reserved.get(asset, 0) for asset, n in regular.items()}
-        return AddressReport(regular, reserved, tradable, {}, 0, 0, 0, ())
+        return AddressReport(regular, reserved, tradable, {}, 0, 0, ())
 
-    def rates(self) -> dict[AssetId | None, float]:
-        return dict(self._rates)
-
-    def put_rate(self, asset_id: AssetId | None, rate: float) -> float | None:
-        if asset_id is None:
-            raise MatcherError(errors.WAVES_IMMUTABLE_RATE, assetId=asset_text(None))
-        before = self._rates.get(asset_id)
-        self._rates[asset_id] = rate
+    def _rate_changed(self, asset_id: AssetId, rate: float | None) -> None:
         for listener in self._listeners:
             listener.on_rates({asset_id: rate})
-        return before
 
-    def delete_rate(self, asset_id: AssetId | None) -> float:
-        if asset_id is None:
-            raise MatcherError(errors.WAVES_IMMUTABLE_RATE, assetId=asset_text(None))
-        if asset_id not in self._rates:
-            raise MatcherError(errors.RATE_NOT_FOUND, assetId=asset_text(asset_id))
-        for listener in self._listeners:
-            listener.on_rates({asset_id: None})
-        return self._rates.pop(asset_id)
-
-    async def save_snapshots(self) -> None:
+    async def save(self) -> None:
         self.saved += 1
 
     def subscribe(self, listener: Listener) -> None:
         self._listeners.append(listener)
-
-    def unsubscribe(self, listener: Listener) -> None:
-        self._listeners.remove(listener)
 
 
 # --- orders ---------------------------------------------------------------------------------------
@@ -422,12 +396,17 @@ class Reply(msgspec.Struct):
         return msgspec.json.decode(self.body)
 
 
+def as_matcher(core: FakeCore | Matcher) -> Matcher:
+    """The fake, as what it stands for."""
+    return cast("Matcher", core)
+
+
 class Api:
     """The application around a fake, asked without sockets."""
 
     def __init__(self, core: FakeCore | None = None) -> None:
         self.core = core or FakeCore()
-        self.app = build_app(self.core)
+        self.app = build_app(as_matcher(self.core))
 
     async def __call__(
         self,
@@ -440,22 +419,7 @@ class Api:
         """``METHOD /path?query``; a body that is no bytes goes as JSON. When it ``breaks_off``, the
         client has gone before its end.
         """
-        method, target = line.split(" ", 1)
-        path, _, query = target.partition("?")
-        given = {name.lower().encode(): value.encode() for name, value in (headers or {}).items()}
-        if body is not None and b"content-type" not in given:
-            given[b"content-type"] = b"application/json"
-        if not isinstance(body, bytes):
-            body = b"" if body is None else msgspec.json.encode(body)
-        scope: Message = {
-            "type": "http",
-            "method": method,
-            "raw_path": path.encode("latin-1"),
-            "path": path,
-            "query_string": query.encode(),
-            "headers": list(given.items()),
-        }
-        return await exchange(self.app.door, scope, body, breaks_off=breaks_off)
+        return await exchange(self.app.gate, line, body, headers, breaks_off=breaks_off)
 
     async def place(self, order: Order) -> Reply:
         return await self("POST /matcher/orderbook", orders.to_json(order))
@@ -465,23 +429,20 @@ class Api:
 
 
 async def exchange(
-    app: AsgiApplication, scope: Message, body: bytes, *, breaks_off: bool = False
+    service: Service[Any],
+    line: str,
+    body: Any = None,
+    headers: dict[str, str] | None = None,
+    *,
+    breaks_off: bool = False,
+    host: str = "127.0.0.1",
 ) -> Reply:
-    """One request to an ASGI application."""
-    sent: list[Message] = []
-    pieces = [body]
-
-    async def receive() -> Message:
-        if not pieces:
-            return {"type": "http.disconnect"}
-        return {"type": "http.request", "body": pieces.pop(), "more_body": breaks_off}
-
-    async def send(message: Message) -> None:
-        sent.append(message)
-
-    await app(scope, receive, send)
-    head, *rest = sent
-    headers: Any = head["headers"]
-    status: Any = head["status"]
-    chunks: list[Any] = [message["body"] for message in rest]
-    return Reply(status, dict(headers), b"".join(chunks))
+    """One request over a connection without a socket; a body that is no bytes goes as JSON."""
+    given = dict(headers or {})
+    if body is not None and "content-type" not in {name.lower() for name in given}:
+        given["content-type"] = "application/json"
+    if not isinstance(body, bytes):
+        body = b"" if body is None else msgspec.json.encode(body)
+    answer = await call(service, line, body, given, leaves=breaks_off, host=host)
+    answer.headers.pop(b"date", None)
+    return Reply(answer.status, answer.headers, answer.body)

@@ -19,7 +19,7 @@ from soliton.chain.values import AssetId
 from soliton.matcher.accounts import Account, Accounts
 from soliton.matcher.errors import NodeUnavailable
 from soliton.matcher.node_client import AccountState, NodeUpdate
-from soliton.matcher.turns import SLICE
+from soliton.matcher.time_slices import SLICE
 from soliton.matching.model import limit_order
 from tests.matcher.kit import ALICE, CHAIN_ID, COIN, FakeNode, address_of, make_order
 
@@ -103,7 +103,7 @@ async def test_what_the_node_has_seen_is_not_free_while_balances_are_on_their_wa
     setting.node.may_answer.set()
     await following
     assert setting.free == left
-    assert not setting.account.balances.waits_for_transactions
+    assert setting.account.balances.not_observed == 0
     setting.node.balances[OWNER] = {None: 1_000 * COIN - 5 * COIN - FEE}
     await setting.accounts.follow(
         setting.update(confirmed=((transaction.id, 2),), vanished=(transaction.id,))
@@ -124,7 +124,7 @@ async def test_an_update_that_failed_is_made_up_for(setting: Setting) -> None:
     assert setting.free == before - 12 * COIN - 2 * FEE
     await setting.accounts.follow(msgspec.structs.replace(update, changed=None))
     assert setting.free == before - 7 * COIN - FEE
-    assert not setting.account.balances.waits_for_transactions
+    assert setting.account.balances.not_observed == 0
 
 
 async def test_others_go_on_while_many_transactions_appear_and_vanish(setting: Setting) -> None:

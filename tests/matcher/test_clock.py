@@ -58,7 +58,7 @@ async def trade(matcher: Matcher, node: FakeNode, timestamp: int | None = None) 
     before = len(node.sent)
     for keys, side in ((ALICE, Side.SELL), (BOB, Side.BUY)):
         order = make_order(keys, side, COIN, 250 + before, timestamp=timestamp)
-        await matcher.place(order, market=False)
+        await matcher.placing.place(order, market=False)
     await eventually(lambda: len(node.sent) > before)
     return node.sent[before].timestamp
 
@@ -70,11 +70,11 @@ async def test_a_clock_that_jumps_stamps_nothing(
     settings = settings_in(tmp_path, clock=SteadyClock(machine.wall))
     async with running(settings, node) as matcher:
         resting = make_order(ALICE, Side.SELL, COIN, 900, lifetime_ms=HOUR_MS)
-        await matcher.place(resting, market=False)
+        await matcher.placing.place(resting, market=False)
         for ahead in (hours * HOUR_MS, 0):
             machine.ahead_ms = ahead
             assert abs(await trade(matcher, node) - wall_clock()) < SLACK_MS
-        info = matcher.order_info(resting.id)
+        info = matcher.queries.order_info(resting.id)
         assert info is not None and info.status is OrderStatus.ACCEPTED
 
 

@@ -18,7 +18,6 @@ from soliton.chain.transactions import codec
 from soliton.chain.transactions.exchange import Exchange
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58, keys
-from soliton.ledger.context import Context
 from soliton.ledger.rules_at import RuleBook
 from soliton.ledger.state import ASSET_BALANCES, ASSETS, WAVES, AssetInfo
 from soliton.ledger.transactions import apply_transaction
@@ -30,7 +29,7 @@ from soliton.matching.events import OrderExecuted
 from soliton.matching.fees import DynamicFee
 from soliton.matching.pairs import Asset as AssetOrNone
 from soliton.matching.rules import MatchingSettings
-from tests.ledger.cases import DEVNET
+from tests.ledger.cases import DEVNET, context_at
 from tests.ledger.memory import MemoryState
 from tests.vectors import report
 
@@ -67,7 +66,7 @@ def state_of(decimals: dict[AssetOrNone, int], owners: list[bytes]) -> MemorySta
 def take(state: MemoryState, transaction: AnyTransaction) -> None:
     """The ledger applies a transaction, or raises."""
     now = transaction.timestamp
-    apply_transaction(transaction, state, Context(HEIGHT, now, now - 1_000, RULES))
+    apply_transaction(transaction, state, context_at(HEIGHT, now, now - 1_000, RULES))
 
 
 def executions(engine: Engine, *placed: Order, now: int = NOW) -> list[OrderExecuted]:

@@ -24,7 +24,6 @@ from soliton.matcher.service import Matcher
 from soliton.matcher.stores import reading
 from soliton.matching.model import OrderStatus, limit_order
 from soliton.matching.pairs import AssetPair
-from soliton.web.types import Message
 from tests.matcher.fakes import Reply, exchange
 from tests.matcher.kit import (
     ALICE,
@@ -58,17 +57,7 @@ def asking(matcher: Matcher) -> Callable[..., Awaitable[Reply]]:
     app = build_app(matcher)
 
     async def ask(line: str, body: Any = None) -> Reply:
-        method, path = line.split(" ", 1)
-        data = b"" if body is None else msgspec.json.encode(body)
-        scope: Message = {
-            "type": "http",
-            "method": method,
-            "raw_path": path.encode(),
-            "path": path,
-            "query_string": b"",
-            "headers": [(b"content-type", b"application/json")],
-        }
-        return await exchange(app.door, scope, data)
+        return await exchange(app.gate, line, body)
 
     return ask
 
@@ -78,9 +67,15 @@ def state_of(matcher: Matcher, pair: AssetPair = PAIR) -> object:
     book = matcher.engine.book(pair)
     assert book is not None
     infos = [
-        matcher.history(address_of(keys), None, active=True, closed=True) for keys in (ALICE, BOB)
+        matcher.queries.history(address_of(keys), None, active=True, closed=True)
+        for keys in (ALICE, BOB)
     ]
-    return book.depth(1_000), matcher.trades(pair, 1_000), infos, matcher.engine.last_offset
+    return (
+        book.depth(1_000),
+        matcher.database.trades(pair, 1_000),
+        infos,
+        matcher.engine.last_offset,
+    )
 
 
 async def check_journal(matcher_settings: Any) -> int:
@@ -117,7 +112,7 @@ async def test_a_trade_whose_worth_leaves_64_bits_is_one_like_any_other(
         path.unlink()
     async with running(settings, node) as matcher:
         assert state_of(matcher) == before
-        info = matcher.order_info(buy.id)
+        info = matcher.queries.order_info(buy.id)
         assert info is not None
         assert (info.status, info.price_nominator) == (OrderStatus.FILLED, MOST * price)
         assert info.average_price == price
@@ -161,7 +156,7 @@ async def test_random_extremes_survive_restarts(tmp_path: Path, seed: int) -> No
             assert shown.status == 200
             _check_numbers(shown.json())
         before = state_of(matcher)
-        trades = len(matcher.trades(PAIR, 1_000))
+        trades = len(matcher.database.trades(PAIR, 1_000))
         # What a killed process leaves, and not even its orders database.
         shutil.copytree(tmp_path / "journal", tmp_path / "killed" / "journal")
     assert taken > 5
@@ -169,7 +164,7 @@ async def test_random_extremes_survive_restarts(tmp_path: Path, seed: int) -> No
         assert state_of(matcher) == before
     async with running(settings, node) as matcher:
         assert state_of(matcher) == before
-        await matcher.save_snapshots()
+        await matcher.snapshots.save()
     for path in (tmp_path / "snapshots").iterdir():
         path.unlink()
     async with running(settings, node) as matcher:

@@ -11,7 +11,7 @@ from soliton.matcher.market_data import MarketData
 from soliton.matcher.records import Trade
 from soliton.matching.candles import Interval
 from soliton.matching.pairs import AssetPair
-from tests.matcher.fakes import ALICE, BOB, GOLD_WAVES, NOW, FakeCore, buy, sell
+from tests.matcher.fakes import ALICE, BOB, GOLD_WAVES, NOW, FakeCore, as_matcher, buy, sell
 
 
 class BusyCore(FakeCore):
@@ -47,8 +47,8 @@ async def test_slices_follow_one_another(monkeypatch: pytest.MonkeyPatch, step: 
     monkeypatch.setattr(market_data, "SLICE", 4)
     core = BusyCore()
     await core.trade(21, step)
-    data = MarketData(core)
-    core.subscribe(data)
+    data = MarketData(as_matcher(core))
+    core.effects.subscribe(data)
     assert await volume(data) == (21, 21)
     await core.trade(2, step)
     assert await volume(data) == (23, 23)
@@ -60,8 +60,8 @@ async def test_what_happens_while_the_record_is_read(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(market_data, "SLICE", 4)
     core = BusyCore()
     await core.trade(10)
-    data = MarketData(core)
-    core.subscribe(data)
+    data = MarketData(as_matcher(core))
+    core.effects.subscribe(data)
     asked = [asyncio.create_task(volume(data)) for _ in range(3)]
     for _ in range(3):
         await asyncio.sleep(0)
@@ -76,7 +76,7 @@ async def test_what_happens_while_the_record_is_read(monkeypatch: pytest.MonkeyP
 async def test_a_record_that_cannot_be_read_is_tried_again() -> None:
     core = BusyCore()
     await core.trade(3)
-    data = MarketData(core)
+    data = MarketData(as_matcher(core))
     pairs = core._trades
     core._trades = None  # type: ignore[assignment]
     with pytest.raises(AttributeError):

@@ -26,7 +26,6 @@ from soliton.node.node import Node
 from soliton.node.settings import load_settings
 from soliton.node.wallet import Wallet
 from soliton.parallel.signatures import SignatureChecker
-from soliton.web.types import Message
 from tests.matcher.fakes import Reply, exchange
 from tests.matcher.kit import (
     ALICE,
@@ -76,15 +75,7 @@ async def test_a_node_that_is_silent_for_too_long_stops_orders_until_it_is_back(
 
             async def place(side: Side) -> Reply:
                 body = msgspec.json.encode(orders.to_json(make_order(ALICE, side, COIN, PRICE)))
-                scope: Message = {
-                    "type": "http",
-                    "method": "POST",
-                    "raw_path": b"/matcher/orderbook",
-                    "path": "/matcher/orderbook",
-                    "query_string": b"",
-                    "headers": [(b"content-type", b"application/json")],
-                }
-                return await exchange(app.door, scope, body)
+                return await exchange(app.gate, "POST /matcher/orderbook", body)
 
             assert (await place(Side.SELL)).status == 200
             setattr(node, trouble, True)
@@ -100,7 +91,7 @@ async def test_a_node_that_is_silent_for_too_long_stops_orders_until_it_is_back(
             assert resting is not None
             # Cancelling needs no node.
             first = next(resting.orders())
-            await matcher.cancel_all(first.owner, None)
+            await matcher.canceling.cancel_all(first.owner, None)
             assert len(resting) == 0
             setattr(node, trouble, False)
             await eventually(lambda: not matcher._watch.is_silent)

@@ -106,7 +106,7 @@ def other_forms(order: Order) -> dict[str, Order]:
 
 async def refusal(matcher: Matcher, order: Order) -> ErrorKind | None:
     try:
-        await matcher.place(order, market=False)
+        await matcher.placing.place(order, market=False)
     except MatcherError as error:
         return error.kind
     return None
@@ -121,7 +121,7 @@ async def test_one_canonical_form_of_a_wallets_signature_is_taken(
             assert other.sender_public_key == WALLET_KEY, f"the chain reads {name}"
             assert other.id != order.id
             with pytest.raises(MatcherError) as refused:
-                await matcher.place(other, market=False)
+                await matcher.placing.place(other, market=False)
             assert refused.value.kind is NO_SIGNATURE
             assert "65 bytes" in refused.value.message
             assert "27 or 28" in refused.value.message
@@ -137,7 +137,7 @@ async def test_what_was_signed_once_is_placed_once(tmp_path: Path, node: FakeNod
         first, second = await asyncio.gather(refusal(matcher, order), refusal(matcher, again))
         assert {first, second} == {None, DUPLICATE}
         assert await refusal(matcher, again) is DUPLICATE
-        await matcher.place(make_order(BOB, Side.BUY, COIN, PRICE), market=False)
+        await matcher.placing.place(make_order(BOB, Side.BUY, COIN, PRICE), market=False)
         assert await refusal(matcher, again) is DUPLICATE
         assert await refusal(matcher, order) is DUPLICATE
     for with_snapshot in (True, False):
@@ -147,7 +147,7 @@ async def test_what_was_signed_once_is_placed_once(tmp_path: Path, node: FakeNod
         async with running(settings, node) as matcher:
             assert await refusal(matcher, again) is DUPLICATE
             assert await refusal(matcher, order) is DUPLICATE
-            assert len(matcher.trades(PAIR, 9)) == 1
+            assert len(matcher.database.trades(PAIR, 9)) == 1
 
 
 async def test_what_was_executed_before_that_was_noted_is_known(
@@ -157,8 +157,8 @@ async def test_what_was_executed_before_that_was_noted_is_known(
     settings, order = settings_in(tmp_path), wallet_order()
     async with running(settings, node) as matcher:
         assert await refusal(matcher, order) is None
-        await matcher.place(make_order(BOB, Side.BUY, COIN, PRICE), market=False)
-        assert len(matcher.trades(PAIR, 9)) == 1
+        await matcher.placing.place(make_order(BOB, Side.BUY, COIN, PRICE), market=False)
+        assert len(matcher.database.trades(PAIR, 9)) == 1
     # As an earlier version has left it, which did not note what wallets sign.
     with lmdb.open(str(tmp_path / "orders")) as rows, rows.begin(write=True) as changes:
         for key in [bytes(key) for key, _ in changes.cursor()]:
@@ -200,5 +200,5 @@ async def test_another_form_of_a_curve_signature_is_no_other_order(
         for proofs in ((shifted,), (flipped,), (proof, proof), (proof, b""), ()):
             other = msgspec.structs.replace(order, proofs=proofs)
             assert await refusal(matcher, other) in (DUPLICATE, NO_SIGNATURE), proofs
-        await matcher.cancel(order.id, address_of(ALICE), CancelSource.REQUEST)
+        await matcher.canceling.cancel(order.id, address_of(ALICE), CancelSource.REQUEST)
         assert await refusal(matcher, order) is DUPLICATE

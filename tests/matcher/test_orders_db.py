@@ -81,9 +81,9 @@ async def test_trades_by_number_and_by_time(reopen: Open) -> None:
         database.put_trade(PAIR, each)
     database.put_trade(OTHER, trade(7))
     assert database.trades(PAIR, 5) == trades[-5:]
-    assert database.trades_from(PAIR, 0, 3) == trades[:3]
-    assert database.trades_from(PAIR, 2_001, 2) == [trade(202, 0), trade(202, 1)]
-    assert database.trades_from(PAIR, 10**9, 3) == []
+    assert database.trades(PAIR, 3, since=0) == trades[:3]
+    assert database.trades(PAIR, 2, since=2_001) == [trade(202, 0), trade(202, 1)]
+    assert database.trades(PAIR, 3, since=10**9) == []
     assert database.trades(AssetPair(USD, None), 5) == []
     await database.close()
 
@@ -243,7 +243,7 @@ def _read_all(database: OrdersDatabase, orders: list[OrderInfo]) -> None:
         for each in orders:
             database.order(each.id)
         database.trades(PAIR, 999)
-        database.trades_from(PAIR, 500, 999)
+        database.trades(PAIR, 999, since=500)
         database.history(address_of(ALICE), PAIR)
     finally:
         database._release()

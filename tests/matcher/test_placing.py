@@ -67,7 +67,7 @@ async def refusal(
     matcher: Matcher, order: Order, *, market: bool = False, is_signed: bool | None = None
 ) -> errors.ErrorKind:
     with pytest.raises(MatcherError) as caught:
-        await matcher.place(order, market=market, is_signed=is_signed)
+        await matcher.placing.place(order, market=market, is_signed=is_signed)
     return caught.value.kind
 
 
@@ -105,7 +105,7 @@ async def test_scripts_have_a_say(
     assert await refusal(matcher, smart) is of_asset
     node.script_answer = ScriptAnswer()
     # Its script decides, not its signature.
-    await matcher.place(msgspec.structs.replace(order, proofs=(b"\1",)), market=False)
+    await matcher.placing.place(msgspec.structs.replace(order, proofs=(b"\1",)), market=False)
 
 
 async def test_scripts_are_asked_about_an_exchange_with_the_matcher(
@@ -119,7 +119,7 @@ async def test_scripts_are_asked_about_an_exchange_with_the_matcher(
 
     monkeypatch.setattr(node, "run_scripts", keep)
     order = make_order(BOB, Side.BUY, COIN, PRICE, pair=AssetPair(SMART, USD), fee=FEE + 400_000)
-    await matcher.place(order, market=False)
+    await matcher.placing.place(order, market=False)
     (trial, least), about, assets = asked[0]
     assert (trial.payload.amount, least.payload.amount) == (COIN, COIN // PRICE)
     assert (least.payload.buy_matcher_fee, least.payload.sell_matcher_fee) == (0, 0)
@@ -131,7 +131,7 @@ async def test_scripts_are_asked_about_an_exchange_with_the_matcher(
 
 
 async def test_a_script_that_was_set_meanwhile_is_noticed(matcher: Matcher, node: FakeNode) -> None:
-    await matcher.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
+    await matcher.placing.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
     node.scripted.add(address_of(ALICE))
     node.script_answer = ScriptAnswer(ScriptFault.DENIED)
     node.update(changed=frozenset((address_of(ALICE),)))
@@ -145,26 +145,26 @@ async def test_a_node_that_is_down_is_told(matcher: Matcher, node: FakeNode) -> 
     order = make_order(ALICE, Side.SELL, COIN, PRICE)
     assert await refusal(matcher, order) is errors.WAVES_NODE_CONNECTION_BROKEN
     node.down = False
-    await matcher.place(order, market=False)
+    await matcher.placing.place(order, market=False)
     node.down = True
     # What rests can be cancelled all the same.
-    await matcher.cancel(order.id, address_of(ALICE), CancelSource.REQUEST)
+    await matcher.canceling.cancel(order.id, address_of(ALICE), CancelSource.REQUEST)
     node.update(changed=None)
     await asyncio.sleep(0.02)
     node.down = False
     node.balances[address_of(ALICE)] = {None: 5}
     node.update()
-    await eventually_equal(lambda: matcher.tradable(address_of(ALICE), PAIR), {None: 5})
+    await eventually_equal(lambda: matcher.queries.tradable(address_of(ALICE), PAIR), {None: 5})
 
 
 async def test_orders_of_an_account_are_limited(tmp_path: Path, node: FakeNode) -> None:
     async with running(settings_in(tmp_path, max_active_orders=3), node) as matcher:
         orders = [make_order(ALICE, Side.SELL, COIN, PRICE + step) for step in range(4)]
         for order in orders[:3]:
-            await matcher.place(order, market=False)
+            await matcher.placing.place(order, market=False)
         assert await refusal(matcher, orders[3]) is errors.ACTIVE_ORDERS_LIMIT_REACHED
-        await matcher.cancel(orders[0].id, address_of(ALICE), CancelSource.REQUEST)
-        await matcher.place(orders[3], market=False)
+        await matcher.canceling.cancel(orders[0].id, address_of(ALICE), CancelSource.REQUEST)
+        await matcher.placing.place(orders[3], market=False)
 
 
 async def test_a_price_mode_that_is_not_the_matchers_breaks_the_signature(
@@ -176,7 +176,7 @@ async def test_a_price_mode_that_is_not_the_matchers_breaks_the_signature(
     # True as a signature of what was sent, which is not what would be executed.
     for is_signed in (None, True):
         with pytest.raises(MatcherError) as refused:
-            await matcher.place(fixed, market=False, is_signed=is_signed)
+            await matcher.placing.place(fixed, market=False, is_signed=is_signed)
         assert refused.value.kind is errors.ORDER_INVALID_SIGNATURE
         # A price of eight decimals of a pair with 8 and 2 is a millionth of that.
         words = (
@@ -185,8 +185,8 @@ async def test_a_price_mode_that_is_not_the_matchers_breaks_the_signature(
         assert words in refused.value.message
     whole = msgspec.structs.replace(right, price_mode=PriceMode.DEFAULT, price=3 * 10**8, proofs=())
     with pytest.raises(MatcherError, match=r"mode default.*, and the price 300 before signing"):
-        await matcher.place(sign(build(whole), ALICE.private_key), market=False)
-    await matcher.place(right, market=False)
+        await matcher.placing.place(sign(build(whole), ALICE.private_key), market=False)
+    await matcher.placing.place(right, market=False)
 
 
 async def test_what_somebody_else_says_about_a_signature(matcher: Matcher, node: FakeNode) -> None:
@@ -205,22 +205,22 @@ async def test_what_somebody_else_says_about_a_signature(matcher: Matcher, node:
     for order, is_signed in wrong:
         kind = await refusal(matcher, order, is_signed=is_signed)
         assert kind is errors.ORDER_INVALID_SIGNATURE, is_signed
-    await matcher.place(right, market=False, is_signed=True)
+    await matcher.placing.place(right, market=False, is_signed=True)
     scripted = make_order(BOB, Side.SELL, COIN, PRICE + 1)
     node.script_answer = ScriptAnswer(ScriptFault.DENIED)
     kind = await refusal(matcher, scripted, is_signed=True)
     assert kind is errors.ACCOUNT_SCRIPT_DENIED_ORDER
     node.script_answer = ScriptAnswer()
-    await matcher.place(scripted, market=False, is_signed=False)
+    await matcher.placing.place(scripted, market=False, is_signed=False)
 
 
 async def test_versions_follow_the_chain(matcher: Matcher, node: FakeNode) -> None:
-    assert await matcher.order_versions() == (1, 2, 3, 4)
+    assert matcher.queries.order_versions() == (1, 2, 3, 4)
     node.features.discard(Feature.RIDE_V6)
     node.height += 1
     node.tell(NodeUpdate(node._status()))
     await eventually(lambda: Feature.RIDE_V6 not in matcher.chain.features)
-    assert await matcher.order_versions() == (1, 2, 3)
+    assert matcher.queries.order_versions() == (1, 2, 3)
     order = make_order(ALICE, Side.SELL, COIN, PRICE, version=4)
     assert await refusal(matcher, order) is errors.ORDER_VERSION_UNSUPPORTED
 
@@ -233,10 +233,10 @@ async def test_deviations_look_at_the_book(tmp_path: Path, node: FakeNode) -> No
     )
     settings = settings_in(tmp_path, trading=TradingSettings(placement=placement))
     async with running(settings, node) as matcher:
-        await matcher.place(make_order(ALICE, Side.BUY, COIN, 200), market=False)
+        await matcher.placing.place(make_order(ALICE, Side.BUY, COIN, 200), market=False)
         low = make_order(BOB, Side.SELL, COIN, 179)
         assert await refusal(matcher, low) is errors.DEVIANT_ORDER_PRICE
-        await matcher.place(make_order(BOB, Side.SELL, COIN, 181), market=False)
+        await matcher.placing.place(make_order(BOB, Side.SELL, COIN, 181), market=False)
 
 
 async def test_rates_fees_and_discount(tmp_path: Path, node: FakeNode) -> None:
@@ -245,45 +245,43 @@ async def test_rates_fees_and_discount(tmp_path: Path, node: FakeNode) -> None:
     trading = TradingSettings(order_fees=((-1, fees),), placement=placement)
     settings = settings_in(tmp_path, trading=trading)
     async with running(settings, node) as matcher:
-        assert matcher.put_rate(SMART, 2.0) is None
+        assert matcher.rates.put(SMART, 2.0) is None
         with pytest.raises(MatcherError) as caught:
-            matcher.put_rate(None, 2.0)
+            matcher.rates.put(None, 2.0)
         assert caught.value.kind is errors.WAVES_IMMUTABLE_RATE
         order = make_order(ALICE, Side.SELL, COIN, PRICE, fee=FEE, fee_asset=SMART)
-        assert await matcher.minimum_fee(PAIR, order) == ((None, FEE), (SMART, FEE))
-        await matcher.place(order, market=False)
+        assert await matcher.queries.minimum_fee(PAIR, order) == ((None, FEE), (SMART, FEE))
+        await matcher.placing.place(order, market=False)
         cheap = make_order(ALICE, Side.SELL, COIN, PRICE, fee=FEE - 1, fee_asset=SMART)
         assert await refusal(matcher, cheap) is errors.FEE_NOT_ENOUGH
-        assert await matcher.base_fee() == FEE
+        assert matcher.queries.base_fee() == FEE
     async with running(settings, node) as matcher:
-        assert matcher.rates() == {None: 1.0, SMART: 2.0}
-        assert matcher.delete_rate(SMART) == 2.0
+        assert matcher.rates.latest() == {None: 1.0, SMART: 2.0}
+        assert matcher.rates.delete(SMART) == 2.0
         with pytest.raises(MatcherError) as caught:
-            await matcher.minimum_fee(PAIR, order)
+            await matcher.queries.minimum_fee(PAIR, order)
         assert caught.value.kind is errors.RATE_NOT_FOUND
 
 
 async def test_all_about_an_account(matcher: Matcher, node: FakeNode) -> None:
     node.leased[address_of(ALICE)] = 7 * COIN
     order = make_order(ALICE, Side.SELL, COIN, PRICE)
-    await matcher.place(order, market=False)
-    report = await matcher.report(address_of(ALICE))
+    await matcher.placing.place(order, market=False)
+    report = await matcher.queries.report(address_of(ALICE))
     assert report.regular[None] == 10**6 * COIN
     assert report.leased_out == 7 * COIN
     assert report.reserved == {None: COIN + FEE}
     assert report.tradable[None] == 10**6 * COIN - 8 * COIN - FEE
     assert report.regular[SMART] == 10**15
     assert report.placement_queue == ()
-    assert matcher.owner_of(order.id) == address_of(ALICE)
-    assert matcher.owner_of(b"\0" * 32) is None
 
 
 async def test_accounts_with_nothing_at_stake_are_not_asked_for_again(
     matcher: Matcher, node: FakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order = make_order(BOB, Side.SELL, COIN, PRICE)
-    await matcher.place(order, market=False)
-    assert (await matcher.tradable(address_of(ALICE), PAIR))[None] == 10**6 * COIN
+    await matcher.placing.place(order, market=False)
+    assert (await matcher.queries.tradable(address_of(ALICE), PAIR))[None] == 10**6 * COIN
     asked = []
     account = node.account
 
@@ -296,7 +294,7 @@ async def test_accounts_with_nothing_at_stake_are_not_asked_for_again(
     node.update(changed=None)
     await eventually(lambda: bool(asked))
     assert asked == [address_of(BOB)]
-    assert await matcher.tradable(address_of(ALICE), PAIR) == {None: 5}
+    assert await matcher.queries.tradable(address_of(ALICE), PAIR) == {None: 5}
 
 
 async def test_an_account_stays_the_same_while_its_order_is_checked(
@@ -310,10 +308,10 @@ async def test_an_account_stays_the_same_while_its_order_is_checked(
 
     monkeypatch.setattr(node, "was_executed", slow)
     order = make_order(ALICE, Side.SELL, COIN, PRICE)
-    placing = asyncio.create_task(matcher.place(order, market=False))
+    placing = asyncio.create_task(matcher.placing.place(order, market=False))
     await asyncio.sleep(0.01)
     node.update(changed=None)
     await asyncio.sleep(0.01)
     go_on.set()
     await placing
-    assert await matcher.reserved(address_of(ALICE)) == {None: COIN + FEE}
+    assert matcher.queries.reserved(address_of(ALICE)) == {None: COIN + FEE}

@@ -61,6 +61,7 @@ from tests.matcher.kit import (
     running,
     settings_in,
 )
+from tests.node import forging
 
 RICH = key_pair(RICH_SEED)
 PRICE = 250
@@ -93,7 +94,9 @@ class Exchange:
     async def settled(self) -> None:
         # An exchange that still waits for its signature is not in the settlement.
         self.matcher.database.complete()
-        await eventually(lambda: len(self.matcher.settlement) == 0 and not len(self.node.pool))
+        await eventually(
+            lambda: len(self.matcher.settlement.off_chain) == 0 and not len(self.node.pool)
+        )
 
 
 def transaction(kind: TransactionType, payload: object, fee: int) -> AnyTransaction:
@@ -169,8 +172,8 @@ async def test_every_version_is_settled_to_the_last_unit(exchange: Exchange) -> 
     for version in (1, 2, 3, 4):
         sell = exchange.order(ALICE, Side.SELL, 10 * COIN, PRICE, version)
         buy = exchange.order(BOB, Side.BUY, 10 * COIN, PRICE + 1, version)
-        await matcher.place(sell, market=False)
-        await matcher.place(buy, market=False)
+        await matcher.placing.place(sell, market=False)
+        await matcher.placing.place(buy, market=False)
     await exchange.settled()
     sold, cost = 40 * COIN, 40 * PRICE
     assert exchange.balance(ALICE, None) == START - sold - 4 * FEE
@@ -185,16 +188,16 @@ async def test_the_free_balance_is_that_of_the_chain_when_all_is_settled(
     exchange: Exchange,
 ) -> None:
     matcher, usd = exchange.matcher, exchange.usd
-    await matcher.place(exchange.order(ALICE, Side.SELL, 7 * COIN, PRICE), market=False)
+    await matcher.placing.place(exchange.order(ALICE, Side.SELL, 7 * COIN, PRICE), market=False)
     for amount in (COIN, 2 * COIN, 3 * COIN):
-        await matcher.place(exchange.order(BOB, Side.BUY, amount, PRICE), market=False)
-        free = await matcher.tradable(address_of(BOB), exchange.pair)
+        await matcher.placing.place(exchange.order(BOB, Side.BUY, amount, PRICE), market=False)
+        free = await matcher.queries.tradable(address_of(BOB), exchange.pair)
         assert free[usd] <= exchange.balance(BOB, usd)
     await exchange.settled()
     both = {None: exchange.balance(BOB, None), usd: exchange.balance(BOB, usd)}
-    await eventually_equal(lambda: matcher.tradable(address_of(BOB), exchange.pair), both)
-    held = await matcher.reserved(address_of(ALICE))
-    free = await matcher.tradable(address_of(ALICE), exchange.pair)
+    await eventually_equal(lambda: matcher.queries.tradable(address_of(BOB), exchange.pair), both)
+    held = matcher.queries.reserved(address_of(ALICE))
+    free = await matcher.queries.tradable(address_of(ALICE), exchange.pair)
     assert free[None] + held[None] == exchange.balance(ALICE, None)
 
 
@@ -202,18 +205,20 @@ async def test_settlements_survive_a_rollback_of_fifty_blocks(exchange: Exchange
     matcher, node = exchange.matcher, exchange.node
     height = node.chain.height
     for _ in range(5):
-        await matcher.place(exchange.order(ALICE, Side.SELL, COIN, PRICE), market=False)
-        await matcher.place(exchange.order(BOB, Side.BUY, COIN, PRICE), market=False)
+        await matcher.placing.place(exchange.order(ALICE, Side.SELL, COIN, PRICE), market=False)
+        await matcher.placing.place(exchange.order(BOB, Side.BUY, COIN, PRICE), market=False)
     await exchange.settled()
     for _ in range(50):
         node.mine(RICH)
     for keep in (False, True):
-        node.roll_back(height, keep=keep)
+        forging.roll_back(node, height, keep=keep)
         await asyncio.sleep(0)
         await exchange.settled()
         await eventually(lambda: exchange.balance(BOB, None) == START + 5 * COIN - 5 * FEE)
         both = {asset: exchange.balance(BOB, asset) for asset in (None, exchange.usd)}
-        await eventually_equal(lambda: matcher.tradable(address_of(BOB), exchange.pair), both)
+        await eventually_equal(
+            lambda: matcher.queries.tradable(address_of(BOB), exchange.pair), both
+        )
     # Who polls may find the second time only that the last block has another form, which holds the
     # same exchanges.
     await eventually(lambda: matcher.settlement.counts.rolled_back in (5, 10))
@@ -224,8 +229,8 @@ async def test_orders_go_when_their_owner_spends_elsewhere(exchange: Exchange) -
     matcher, node = exchange.matcher, exchange.node
     order = exchange.order(ALICE, Side.SELL, 900 * COIN, PRICE)
     small = exchange.order(ALICE, Side.SELL, 10 * COIN, PRICE)
-    await matcher.place(order, market=False)
-    await matcher.place(small, market=False)
+    await matcher.placing.place(order, market=False)
+    await matcher.placing.place(small, market=False)
     spend = codec.build(
         TRANSFER,
         Transfer(address_of(BOB), None, 500 * COIN, b""),
@@ -240,7 +245,7 @@ async def test_orders_go_when_their_owner_spends_elsewhere(exchange: Exchange) -
     assert book is not None
     await eventually(lambda: [*book.index] == [small.id])
     await exchange.settled()
-    assert await matcher.reserved(address_of(ALICE)) == {None: 10 * COIN + FEE}
+    assert matcher.queries.reserved(address_of(ALICE)) == {None: 10 * COIN + FEE}
 
 
 async def test_a_matcher_that_was_away_settles_what_it_owes(exchange: Exchange) -> None:
@@ -257,12 +262,12 @@ async def test_a_matcher_that_was_away_settles_what_it_owes(exchange: Exchange) 
             raise AssertionError("it never hears")
 
     async with running(settings, Deaf(node, HERE)) as first:
-        await first.place(exchange.order(ALICE, Side.SELL, 3 * COIN, PRICE), market=False)
-        await first.place(exchange.order(BOB, Side.BUY, 2 * COIN, PRICE), market=False)
-        held = await first.tradable(address_of(BOB), exchange.pair)
+        await first.placing.place(exchange.order(ALICE, Side.SELL, 3 * COIN, PRICE), market=False)
+        await first.placing.place(exchange.order(BOB, Side.BUY, 2 * COIN, PRICE), market=False)
+        held = await first.queries.tradable(address_of(BOB), exchange.pair)
     async with running(settings, Deaf(node, HERE)) as second:
         # What the exchange will take is not free, though the chain does not have it.
-        assert await second.tradable(address_of(BOB), exchange.pair) == held
+        assert await second.queries.tradable(address_of(BOB), exchange.pair) == held
     async with running(settings, LocalNode(node, HERE)) as third:
         await eventually(lambda: exchange.balance(BOB, None) == START + 2 * COIN - FEE)
         await exchange.settled()
@@ -294,20 +299,22 @@ async def test_the_script_of_an_account_decides(exchange: Exchange) -> None:
         timestamp=wall_clock(),
     )
     # The matcher knows the account already, as one without a script.
-    await matcher.place(exchange.order(BOB, Side.BUY, COIN, PRICE - 1), market=False)
+    await matcher.placing.place(exchange.order(BOB, Side.BUY, COIN, PRICE - 1), market=False)
     node.broadcast(codec.sign(own, BOB.private_key))
     await exchange.settled()
-    await matcher.place(exchange.order(ALICE, Side.BUY, 2 * COIN, PRICE), market=False)
+    await matcher.placing.place(exchange.order(ALICE, Side.BUY, 2 * COIN, PRICE), market=False)
 
     async def refused() -> object:
         try:
-            await matcher.place(exchange.order(BOB, Side.BUY, COIN, PRICE - 2), market=False)
+            await matcher.placing.place(
+                exchange.order(BOB, Side.BUY, COIN, PRICE - 2), market=False
+            )
         except MatcherError as error:
             return error.kind
         return None
 
     await eventually_equal(refused, errors.ACCOUNT_SCRIPT_DENIED_ORDER)
-    await matcher.place(exchange.order(BOB, Side.SELL, 2 * COIN, PRICE), market=False)
+    await matcher.placing.place(exchange.order(BOB, Side.SELL, 2 * COIN, PRICE), market=False)
     await exchange.settled()
     await eventually(lambda: exchange.balance(ALICE, None) == START + 2 * COIN - FEE)
     assert matcher.settlement.counts.refused == 0
@@ -332,14 +339,14 @@ async def test_random_rollbacks_under_load_leave_every_trade_settled_once(
                 chance.choice((1, 2, 3, 4)),
             )
             with contextlib.suppress(MatcherError):
-                await matcher.place(order, market=chance.random() < 0.2)
+                await matcher.placing.place(order, market=chance.random() < 0.2)
         for _ in range(chance.randint(0, 20)):
             node.mine(RICH)
         depth = chance.randint(1, 50)
-        node.roll_back(max(floor, node.chain.height - depth), keep=chance.random() < 0.5)
+        forging.roll_back(node, max(floor, node.chain.height - depth), keep=chance.random() < 0.5)
         await asyncio.sleep(0.01)
     await exchange.settled()
-    trades = matcher.trades(exchange.pair, 10_000)
+    trades = matcher.database.trades(exchange.pair, 10_000)
     assert len(trades) > ROLLBACKS
     await eventually(
         lambda: all(node.store.transaction_height(each.transaction_id or b"") for each in trades)
@@ -359,7 +366,7 @@ def _moved(matcher: Matcher, trade: Trade, owner: bytes, asset: bytes | None) ->
         (trade.maker_order_id, Side(1 - trade.side), trade.maker_fee),
     )
     for order_id, side, fee in sides:
-        if matcher.owner_of(order_id) == owner:
+        if (info := matcher.queries.order_info(order_id)) and info.owner == owner:
             sign = 1 if side is Side.BUY else -1
             if asset is None:
                 total += sign * trade.amount - fee

@@ -16,7 +16,6 @@ import pytest
 
 from soliton.chain.orders import Order, Side
 from soliton.matcher.errors import RecoveryFailed
-from soliton.matcher.journal import Journal
 from soliton.matcher.journal.errors import JournalUnavailable
 from soliton.matcher.journal.snapshots import SnapshotStore
 from soliton.matcher.recovery import identity_of
@@ -71,21 +70,24 @@ def state_of(matcher: Matcher) -> tuple[object, ...]:
     histories = [
         [
             (info.id, info.status, info.filled, info.filled_fee)
-            for info in matcher.history(address_of(keys), None, active=True, closed=True)
+            for info in matcher.queries.history(address_of(keys), None, active=True, closed=True)
         ]
         for keys in TRADERS
     ]
-    trades = [(each.offset, each.index, each.transaction_id) for each in matcher.trades(PAIR, 999)]
+    trades = [
+        (each.offset, each.index, each.transaction_id)
+        for each in matcher.database.trades(PAIR, 999)
+    ]
     return book.depth(1_000), book.created, matcher.engine.last_offset, histories, trades
 
 
 async def reserved_of(matcher: Matcher) -> list[object]:
-    return [await matcher.reserved(address_of(keys)) for keys in TRADERS]
+    return [matcher.queries.reserved(address_of(keys)) for keys in TRADERS]
 
 
 async def place_all(matcher: Matcher, orders: Iterable[Order]) -> None:
     for order in orders:
-        await matcher.place(order, market=False)
+        await matcher.placing.place(order, market=False)
 
 
 @pytest.mark.parametrize("with_snapshot", [False, True])
@@ -94,10 +96,10 @@ async def test_a_restart_changes_nothing(tmp_path: Path, *, with_snapshot: bool)
     async with running(settings, node) as matcher:
         await place_all(matcher, random_orders(1, 60))
         if with_snapshot:
-            await matcher.save_snapshots()
+            await matcher.snapshots.save()
         await place_all(matcher, random_orders(2, 60))
         await eventually(
-            lambda: len({each.id for each in node.sent}) == len(matcher.trades(PAIR, 999))
+            lambda: len({each.id for each in node.sent}) == len(matcher.database.trades(PAIR, 999))
         )
         before, held = state_of(matcher), await reserved_of(matcher)
         sent = {each.id for each in node.sent}
@@ -132,7 +134,7 @@ async def test_a_snapshot_that_is_written_while_orders_come(
         lanes = (place_all(matcher, random_orders(seed, 20)) for seed in (2, 3, 4))
         with monkeypatch.context() as patched:
             patched.setattr(Writing, "slices", slowly)
-            await asyncio.wait_for(asyncio.gather(matcher.save_snapshots(), *lanes), 30)
+            await asyncio.wait_for(asyncio.gather(matcher.snapshots.save(), *lanes), 30)
         assert matcher.offsets.newest_snapshot == began
         before, held = state_of(matcher), await reserved_of(matcher)
     for path in (tmp_path / "snapshots").iterdir():
@@ -160,30 +162,23 @@ async def test_orders_that_the_balance_no_longer_covers_go_at_the_start(tmp_path
     node, settings = funded_node(), settings_in(tmp_path)
     order = make_order(ALICE, Side.SELL, 10 * COIN, 250)
     async with running(settings, node) as matcher:
-        await matcher.place(order, market=False)
+        await matcher.placing.place(order, market=False)
     node.balances[address_of(ALICE)] = {}
     async with running(settings, node) as matcher:
 
         def status() -> OrderStatus:
-            info = matcher.order_info(order.id)
+            info = matcher.queries.order_info(order.id)
             assert info is not None
             return info.status
 
         await eventually(lambda: status() is OrderStatus.CANCELLED)
 
 
-async def test_a_journal_without_its_beginning_needs_its_snapshot(tmp_path: Path) -> None:
-    settings = settings_in(tmp_path)
-    matcher = make_matcher(settings, funded_node())
-
-    class Later:
-        first_offset = 5
-
-        def __getattr__(self, name: str) -> object:
-            return getattr(matcher_journal, name)
-
-    matcher_journal: Journal = matcher._journal
-    matcher._journal = Later()  # type: ignore[assignment]
+async def test_a_journal_without_its_beginning_needs_its_snapshot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matcher = make_matcher(settings_in(tmp_path), funded_node())
+    monkeypatch.setattr(type(matcher._replica.journal), "first_offset", 5)
     await matcher.start()
     with pytest.raises(RecoveryFailed, match="does not reach back"):
         await asyncio.wait_for(matcher.working(), 5)
@@ -195,7 +190,7 @@ async def test_a_journal_without_its_beginning_needs_its_snapshot(tmp_path: Path
 async def test_a_full_disk_refuses_and_reserves_nothing(tmp_path: Path) -> None:
     node, settings = funded_node(), settings_in(tmp_path)
     async with running(settings, node) as matcher:
-        journal = matcher._journal
+        journal = matcher._replica.journal
         store = journal._store  # type: ignore[attr-defined]
 
         def full(*_: object) -> None:
@@ -204,11 +199,11 @@ async def test_a_full_disk_refuses_and_reserves_nothing(tmp_path: Path) -> None:
         journal._store = full  # type: ignore[attr-defined]
         order = make_order(ALICE, Side.SELL, COIN, 250)
         with pytest.raises(MatcherError) as caught:
-            await matcher.place(order, market=False)
+            await matcher.placing.place(order, market=False)
         assert caught.value.kind is errors.CAN_NOT_PERSIST_EVENT
-        assert await matcher.reserved(address_of(ALICE)) == {}
+        assert matcher.queries.reserved(address_of(ALICE)) == {}
         journal._store = store  # type: ignore[attr-defined]
-        await matcher.place(order, market=False)
+        await matcher.placing.place(order, market=False)
         assert matcher.engine.last_offset == 0
 
 
@@ -227,13 +222,13 @@ async def test_a_fault_in_applying_leads_back_to_the_journal(
         monkeypatch.setattr(Engine, "apply", unsound)
         lost = make_order(ALICE, Side.SELL, COIN, 900)
         with pytest.raises(MatcherError) as caught:
-            await matcher.place(lost, market=False)
+            await matcher.placing.place(lost, market=False)
         assert caught.value.kind is errors.COMMAND_OUTCOME_UNKNOWN
         monkeypatch.setattr(Engine, "apply", sound)
         await eventually(lambda: matcher.engine.last_offset == 20)
         await asyncio.wait_for(matcher.working(), 5)
         # The journal had it, so it counts, though its sender was not told so.
-        info = matcher.order_info(lost.id)
+        info = matcher.queries.order_info(lost.id)
         assert info is not None and info.status is OrderStatus.ACCEPTED
         assert matcher.engine.last_offset == 20
         assert state_of(matcher)[4] == before[4]
@@ -253,7 +248,7 @@ def _place_for_ever(directory: str, accepted: str, seed: int) -> None:
             async def trade(lane: int) -> None:
                 for number, order in enumerate(random_orders(seed + lane, 100_000)):
                     try:
-                        await matcher.place(order, market=number % 7 == 0)
+                        await matcher.placing.place(order, market=number % 7 == 0)
                     except MatcherError:
                         continue
                     os.write(notes, order.id)
@@ -296,12 +291,12 @@ async def test_killed_at_random_nothing_accepted_is_lost_or_doubled(tmp_path: Pa
 async def _recovered(data: Path, noted: set[bytes]) -> tuple[object, ...]:
     settings = msgspec.structs.replace(settings_in(data), snapshots_interval=10**9)
     matcher = make_matcher(settings, funded_node())
-    matcher._journal.truncate_before = _keep_all  # type: ignore[method-assign]
+    matcher._replica.journal.truncate_before = _keep_all  # type: ignore[method-assign]
     await matcher.start()
     await asyncio.wait_for(matcher.working(), 30)
     try:
-        assert [each for each in noted if matcher.order_info(each) is None] == []
-        trades = matcher.trades(PAIR, 10**6)
+        assert [each for each in noted if matcher.queries.order_info(each) is None] == []
+        trades = matcher.database.trades(PAIR, 10**6)
         transactions = [each.transaction_id for each in trades]
         assert None not in transactions
         assert len(set(transactions)) == len(transactions)
@@ -310,7 +305,7 @@ async def _recovered(data: Path, noted: set[bytes]) -> tuple[object, ...]:
             for order_id in (trade.taker_order_id, trade.maker_order_id):
                 filled[order_id] = filled.get(order_id, 0) + trade.amount
         for order_id, amount in filled.items():
-            info = matcher.order_info(order_id)
+            info = matcher.queries.order_info(order_id)
             assert info is not None and info.filled == amount
         return (*state_of(matcher), await reserved_of(matcher), len(trades))
     finally:
@@ -349,14 +344,14 @@ async def test_a_snapshot_of_what_comes_later_is_never_taken(tmp_path: Path) -> 
     async with running(settings, node) as matcher:
         for seed in (2, 3):
             await place_all(matcher, random_orders(seed, 10))
-            await matcher.save_snapshots()
+            await matcher.snapshots.save()
     for name in ("journal", "orders"):
         shutil.rmtree(tmp_path / name)
         shutil.copytree(copy / name, tmp_path / name)
     async with running(settings, node) as matcher:
         assert matcher.engine.last_offset == 9
         await place_all(matcher, random_orders(4, 15))
-        await matcher.save_snapshots()
+        await matcher.snapshots.save()
         assert matcher.offsets.newest_snapshot == 24
         await place_all(matcher, random_orders(5, 15))
         before = state_of(matcher)

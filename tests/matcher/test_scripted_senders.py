@@ -97,7 +97,7 @@ class World:
 
     async def refusal(self, order: Order) -> ErrorKind | None:
         try:
-            await self.matcher.place(order, market=False)
+            await self.matcher.placing.place(order, market=False)
         except MatcherError as error:
             return error.kind
         return None
@@ -188,7 +188,7 @@ async def test_a_script_that_cannot_be_asked_has_not_agreed(tmp_path: Path, owne
     """With the reason: the operator has to give the matcher's account something of the asset."""
     async with world(tmp_path, owned, ALWAYS) as there:
         with pytest.raises(MatcherError) as refused:
-            await there.matcher.place(there.order(Side.SELL, 3), market=False)
+            await there.matcher.placing.place(there.order(Side.SELL, 3), market=False)
         assert refused.value.kind is UNASKED
         assert "could not be asked" in refused.value.message
 

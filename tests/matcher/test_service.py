@@ -58,10 +58,10 @@ async def matcher(tmp_path: Path, node: FakeNode) -> AsyncIterator[Matcher]:
 async def test_an_order_rests_is_matched_and_settled(matcher: Matcher, node: FakeNode) -> None:
     sell = make_order(ALICE, Side.SELL, 10 * COIN, PRICE)
     buy = make_order(BOB, Side.BUY, 4 * COIN, PRICE + 1)
-    await matcher.place(sell, market=False)
+    await matcher.placing.place(sell, market=False)
     assert info_of(matcher, sell).status is OrderStatus.ACCEPTED
-    assert await matcher.reserved(address_of(ALICE)) == {None: 10 * COIN + FEE}
-    await matcher.place(buy, market=False)
+    assert matcher.queries.reserved(address_of(ALICE)) == {None: 10 * COIN + FEE}
+    await matcher.placing.place(buy, market=False)
     info = info_of(matcher, buy)
     assert (info.status, info.filled, info.filled_fee) == (OrderStatus.FILLED, 4 * COIN, FEE)
     info = info_of(matcher, sell)
@@ -74,25 +74,27 @@ async def test_an_order_rests_is_matched_and_settled(matcher: Matcher, node: Fak
     exchange = node.sent[0].payload
     assert (exchange.amount, exchange.buy_matcher_fee) == (4 * COIN, FEE)
     assert exchange.sell_matcher_fee == FEE * 4 // 10
-    assert [each.id for each in matcher.transactions(sell.id)] == [node.sent[0].id]
-    assert [(each.price, each.amount) for each in matcher.trades(PAIR, 10)] == [(PRICE, 4 * COIN)]
-    assert await matcher.reserved(address_of(ALICE)) == {None: 6 * COIN + FEE - FEE * 4 // 10}
-    assert await matcher.reserved(address_of(BOB)) == {}
-    mine = matcher.history(address_of(ALICE), None, active=True, closed=True)
+    assert [each.id for each in matcher.database.transactions_of(sell.id)] == [node.sent[0].id]
+    assert [(each.price, each.amount) for each in matcher.database.trades(PAIR, 10)] == [
+        (PRICE, 4 * COIN)
+    ]
+    assert matcher.queries.reserved(address_of(ALICE)) == {None: 6 * COIN + FEE - FEE * 4 // 10}
+    assert matcher.queries.reserved(address_of(BOB)) == {}
+    mine = matcher.queries.history(address_of(ALICE), None, active=True, closed=True)
     assert [each.id for each in mine] == [sell.id]
-    theirs = matcher.history(address_of(BOB), PAIR, active=True, closed=True)
+    theirs = matcher.queries.history(address_of(BOB), PAIR, active=True, closed=True)
     assert [each.id for each in theirs] == [buy.id]
 
 
 def info_of(matcher: Matcher, order: Order) -> OrderInfo:
-    info = matcher.order_info(order.id)
+    info = matcher.queries.order_info(order.id)
     assert info is not None
     return info
 
 
 async def refusal(matcher: Matcher, order: Order, *, market: bool = False) -> errors.ErrorKind:
     with pytest.raises(MatcherError) as caught:
-        await matcher.place(order, market=market)
+        await matcher.placing.place(order, market=market)
     return caught.value.kind
 
 
@@ -114,69 +116,69 @@ async def test_what_is_refused_reserves_nothing(matcher: Matcher, node: FakeNode
     node.executed.add(order.id)
     assert await refusal(matcher, order) is errors.ORDER_DUPLICATE
     for keys in (ALICE, BOB):
-        assert await matcher.reserved(address_of(keys)) == {}
+        assert matcher.queries.reserved(address_of(keys)) == {}
 
 
 async def test_duplicates_active_and_finalized(matcher: Matcher) -> None:
     order = make_order(ALICE, Side.BUY, COIN, PRICE)
     results = await asyncio.gather(
-        *(matcher.place(order, market=False) for _ in range(5)), return_exceptions=True
+        *(matcher.placing.place(order, market=False) for _ in range(5)), return_exceptions=True
     )
     assert [each for each in results if each is None] == [None]
     refused = [each for each in results if isinstance(each, MatcherError)]
     assert [each.kind for each in refused] == [errors.ORDER_DUPLICATE] * 4
-    await matcher.cancel(order.id, address_of(ALICE), CancelSource.REQUEST)
+    await matcher.canceling.cancel(order.id, address_of(ALICE), CancelSource.REQUEST)
     assert await refusal(matcher, order) is errors.ORDER_DUPLICATE
-    assert await matcher.reserved(address_of(ALICE)) == {}
+    assert matcher.queries.reserved(address_of(ALICE)) == {}
 
 
 async def test_placements_of_one_account_see_what_is_left(matcher: Matcher, node: FakeNode) -> None:
     node.balances[address_of(ALICE)] = {None: 5 * (COIN + FEE), USD: 0}
     orders = [make_order(ALICE, Side.SELL, COIN, PRICE + step) for step in range(8)]
     results = await asyncio.gather(
-        *(matcher.place(order, market=False) for order in orders), return_exceptions=True
+        *(matcher.placing.place(order, market=False) for order in orders), return_exceptions=True
     )
     assert results[:5] == [None] * 5
     refused = [each.kind for each in results if isinstance(each, MatcherError)]
     assert refused == [errors.BALANCE_NOT_ENOUGH] * 3
-    assert await matcher.tradable(address_of(ALICE), PAIR) == {}
+    assert await matcher.queries.tradable(address_of(ALICE), PAIR) == {}
 
 
 async def test_cancelling(matcher: Matcher) -> None:
     order = make_order(ALICE, Side.SELL, COIN, PRICE)
-    await matcher.place(order, market=False)
+    await matcher.placing.place(order, market=False)
     with pytest.raises(MatcherError) as caught:
-        await matcher.cancel(order.id, address_of(BOB), CancelSource.REQUEST)
+        await matcher.canceling.cancel(order.id, address_of(BOB), CancelSource.REQUEST)
     assert caught.value.kind is errors.ORDER_NOT_FOUND
-    await matcher.cancel(order.id, address_of(ALICE), CancelSource.REQUEST)
+    await matcher.canceling.cancel(order.id, address_of(ALICE), CancelSource.REQUEST)
     with pytest.raises(MatcherError) as caught:
-        await matcher.cancel(order.id, address_of(ALICE), CancelSource.REQUEST)
+        await matcher.canceling.cancel(order.id, address_of(ALICE), CancelSource.REQUEST)
     assert caught.value.kind is errors.ORDER_CANCELED
     more = [make_order(ALICE, Side.SELL, COIN, PRICE + step) for step in range(3)]
     for each in more:
-        await matcher.place(each, market=False)
-    done = await matcher.cancel_all(address_of(ALICE), PAIR)
+        await matcher.placing.place(each, market=False)
+    done = await matcher.canceling.cancel_all(address_of(ALICE), PAIR)
     assert dict(done) == {each.id: None for each in more}
-    assert await matcher.cancel_all(address_of(ALICE), None) == []
-    unknown = await matcher.cancel_many(address_of(ALICE), [b"\1" * 32, b"\1" * 32])
+    assert await matcher.canceling.cancel_all(address_of(ALICE), None) == []
+    unknown = await matcher.canceling.cancel_many(address_of(ALICE), [b"\1" * 32, b"\1" * 32])
     assert [(key, error and error.kind) for key, error in unknown] == [
         (b"\1" * 32, errors.ORDER_NOT_FOUND)
     ]
 
 
 async def test_market_orders(matcher: Matcher) -> None:
-    await matcher.place(make_order(ALICE, Side.SELL, 2 * COIN, PRICE), market=False)
+    await matcher.placing.place(make_order(ALICE, Side.SELL, 2 * COIN, PRICE), market=False)
     low = make_order(BOB, Side.BUY, COIN, PRICE - 1)
     assert await refusal(matcher, low, market=True) is errors.INVALID_MARKET_ORDER_PRICE
     part = make_order(BOB, Side.BUY, 5 * COIN, PRICE)
-    await matcher.place(part, market=True)
+    await matcher.placing.place(part, market=True)
     info = info_of(matcher, part)
     assert (info.status, info.filled) == (OrderStatus.FILLED, 2 * COIN)
     nothing = make_order(BOB, Side.BUY, COIN, PRICE)
-    await matcher.place(nothing, market=True)
+    await matcher.placing.place(nothing, market=True)
     info = info_of(matcher, nothing)
     assert (info.status, info.filled) == (OrderStatus.FILLED, 0)
-    assert await matcher.reserved(address_of(BOB)) == {}
+    assert matcher.queries.reserved(address_of(BOB)) == {}
 
 
 async def test_tradable_does_not_jump_while_the_node_learns(
@@ -185,59 +187,59 @@ async def test_tradable_does_not_jump_while_the_node_learns(
     node.answer = BroadcastAnswer(Broadcast.NOT_YET)
     start = dict(node.balances[address_of(BOB)])
     cost = 4 * PRICE
-    await matcher.place(make_order(ALICE, Side.SELL, 4 * COIN, PRICE), market=False)
-    await matcher.place(make_order(BOB, Side.BUY, 4 * COIN, PRICE), market=False)
+    await matcher.placing.place(make_order(ALICE, Side.SELL, 4 * COIN, PRICE), market=False)
+    await matcher.placing.place(make_order(BOB, Side.BUY, 4 * COIN, PRICE), market=False)
     left = {None: start[None] - FEE, USD: start[USD] - cost}
-    assert await matcher.tradable(address_of(BOB), PAIR) == left
+    assert await matcher.queries.tradable(address_of(BOB), PAIR) == left
     await eventually(lambda: len(node.sent) > 1)
     exchange = node.sent[0]
     node.update(appeared=(exchange,))
     await asyncio.sleep(0.02)
-    assert await matcher.tradable(address_of(BOB), PAIR) == left
+    assert await matcher.queries.tradable(address_of(BOB), PAIR) == left
     node.balances[address_of(BOB)] = {None: left[None] + 4 * COIN, USD: left[USD]}
     node.mine(exchange)
     gained = {None: left[None] + 4 * COIN, USD: left[USD]}
-    await eventually_equal(lambda: matcher.tradable(address_of(BOB), PAIR), gained)
+    await eventually_equal(lambda: matcher.queries.tradable(address_of(BOB), PAIR), gained)
 
 
 async def test_a_refused_settlement_frees_the_volume(matcher: Matcher, node: FakeNode) -> None:
     node.answer = BroadcastAnswer(Broadcast.FINAL, "not allowed by script")
-    await matcher.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
-    await matcher.place(make_order(BOB, Side.BUY, COIN, PRICE), market=False)
+    await matcher.placing.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
+    await matcher.placing.place(make_order(BOB, Side.BUY, COIN, PRICE), market=False)
     await eventually(lambda: matcher.settlement.counts.refused == 1)
     all_of_it = node.balances[address_of(BOB)]
-    await eventually_equal(lambda: matcher.tradable(address_of(BOB), PAIR), all_of_it)
+    await eventually_equal(lambda: matcher.queries.tradable(address_of(BOB), PAIR), all_of_it)
 
 
 async def test_what_the_node_has_unseen_is_not_held_back(matcher: Matcher, node: FakeNode) -> None:
     """The answer to a second sending is the only sign that the first one was mined."""
     node.answer = BroadcastAnswer(Broadcast.LATER, "the pool is full")
-    await matcher.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
-    await matcher.place(make_order(BOB, Side.BUY, COIN, PRICE), market=False)
+    await matcher.placing.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
+    await matcher.placing.place(make_order(BOB, Side.BUY, COIN, PRICE), market=False)
     await eventually(lambda: len(node.sent) > 0)
     own = node.balances[address_of(BOB)]
     gained = {None: (own[None] or 0) + COIN - FEE, USD: own[USD] - PRICE}
     node.balances[address_of(BOB)] = gained
     node.mined[node.sent[0].id] = node.height
     node.answer = BroadcastAnswer(Broadcast.CONFIRMED, "already in the state")
-    await eventually_equal(lambda: matcher.tradable(address_of(BOB), PAIR), gained)
-    assert matcher.unsettled(10) == []
+    await eventually_equal(lambda: matcher.queries.tradable(address_of(BOB), PAIR), gained)
+    assert matcher.settlement.unsettled(10) == []
 
 
 async def test_what_leaves_the_pool_unmined_is_not_free(matcher: Matcher, node: FakeNode) -> None:
     """It is sent again: until then, nobody may offer once more what it takes."""
-    await matcher.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
-    await matcher.place(make_order(BOB, Side.BUY, COIN, PRICE), market=False)
+    await matcher.placing.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
+    await matcher.placing.place(make_order(BOB, Side.BUY, COIN, PRICE), market=False)
     await eventually(lambda: len(node.sent) == 1)
     own = node.balances[address_of(BOB)]
     left = {None: (own[None] or 0) - FEE, USD: own[USD] - PRICE}
     await asyncio.sleep(0.02)
-    assert await matcher.tradable(address_of(BOB), PAIR) == left
+    assert await matcher.queries.tradable(address_of(BOB), PAIR) == left
     node.answer = BroadcastAnswer(Broadcast.LATER, "the pool is full")
     node.update(vanished=(node.sent[0].id,))
-    await eventually(lambda: len(matcher.unsettled(10)) == 1)
+    await eventually(lambda: len(matcher.settlement.unsettled(10)) == 1)
     await asyncio.sleep(0.02)
-    assert await matcher.tradable(address_of(BOB), PAIR) == left
+    assert await matcher.queries.tradable(address_of(BOB), PAIR) == left
 
 
 async def test_orders_go_when_the_balance_drops_the_youngest_first(
@@ -248,7 +250,7 @@ async def test_orders_go_when_the_balance_drops_the_youngest_first(
         for amount, age in ((4, 300), (5, 200), (1, 100))
     ]
     for order in orders:
-        await matcher.place(order, market=False)
+        await matcher.placing.place(order, market=False)
     node.balances[address_of(ALICE)] = {None: 6 * COIN, USD: 0}
     node.update(changed=frozenset((address_of(ALICE),)))
     await eventually(lambda: info_of(matcher, orders[1]).status is OrderStatus.CANCELLED)
@@ -258,32 +260,24 @@ async def test_orders_go_when_the_balance_drops_the_youngest_first(
 
 async def test_orders_expire(matcher: Matcher, monkeypatch: pytest.MonkeyPatch) -> None:
     order = make_order(ALICE, Side.SELL, COIN, PRICE, lifetime_ms=61_000)
-    await matcher.place(order, market=False)
+    await matcher.placing.place(order, market=False)
     late = matcher.now() + 62_000
-    changed = type(matcher.settings)(
-        **{
-            **{
-                name: getattr(matcher.settings, name) for name in matcher.settings.__struct_fields__
-            },
-            "clock": lambda: late,
-        }
-    )
-    monkeypatch.setattr(matcher, "settings", changed)
+    monkeypatch.setattr(matcher.canceling, "_clock", lambda: late)
     await eventually(lambda: info_of(matcher, order).status is OrderStatus.CANCELLED)
 
 
 async def test_whole_books_can_be_cancelled_and_deleted(matcher: Matcher) -> None:
     with pytest.raises(MatcherError) as caught:
-        await matcher.delete_book(PAIR)
+        await matcher.canceling.delete_book(PAIR)
     assert caught.value.kind is errors.ORDER_BOOK_BROKEN
     order = make_order(ALICE, Side.SELL, COIN, PRICE)
-    await matcher.place(order, market=False)
-    await matcher.cancel_all_in_book(PAIR)
+    await matcher.placing.place(order, market=False)
+    await matcher.canceling.cancel_all_in_book(PAIR)
     assert info_of(matcher, order).status is OrderStatus.CANCELLED
-    assert list(matcher.pairs()) == [PAIR]
-    await matcher.delete_book(PAIR)
-    assert matcher.pairs() == {}
-    assert await matcher.reserved(address_of(ALICE)) == {}
+    assert list(matcher.queries.pairs()) == [PAIR]
+    await matcher.canceling.delete_book(PAIR)
+    assert matcher.queries.pairs() == {}
+    assert matcher.queries.reserved(address_of(ALICE)) == {}
 
 
 async def test_before_and_after_its_life_nothing_is_taken(tmp_path: Path, node: FakeNode) -> None:

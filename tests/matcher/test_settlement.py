@@ -12,12 +12,14 @@ import pytest
 import pytest_asyncio
 
 from soliton.chain.transactions.model import AnyTransaction
+from soliton.matcher import broadcasting
+from soliton.matcher.broadcasting import Broadcasting
 from soliton.matcher.node_client import Broadcast, BroadcastAnswer, NodeUpdate
 from soliton.matcher.orders_db import OrdersDatabase
 from soliton.matcher.renewal import FINAL_DEPTH, Window, renewed
 from soliton.matcher.settings import Settlement as SettlementSettings
 from soliton.matcher.settlement import Settlement
-from soliton.matcher.turns import SLICE
+from soliton.matcher.time_slices import SLICE
 from tests.matcher.kit import CHAIN_ID, COIN, MATCHER, FakeNode, eventually, exchange_of
 
 NOW = 1_700_000_000_000
@@ -76,11 +78,12 @@ async def setting(tmp_path: Path) -> AsyncIterator[Setting]:
     database = OrdersDatabase(tmp_path, "matcher", CHAIN_ID, 3, durable=False)
     books = Books()
     settings = SettlementSettings(interval_ms=20)
-    settlement = Settlement(node, database, settings, WINDOW, MATCHER, books)
+    settlement = Settlement(node, database, WINDOW, books)
+    sender = Broadcasting(settlement, node, database, settings, WINDOW, MATCHER, books)
     settlement.load()
     node.height = 10
     await settlement.follow(NodeUpdate(node._status()))
-    tasks = [asyncio.create_task(each) for each in settlement.tasks()]
+    tasks = [asyncio.create_task(each) for each in sender.tasks()]
     yield Setting(node, database, settlement, books)
     for task in tasks:
         task.cancel()
@@ -88,7 +91,10 @@ async def setting(tmp_path: Path) -> AsyncIterator[Setting]:
     await database.close()
 
 
-async def test_one_that_the_node_shows_is_not_sent_again(setting: Setting) -> None:
+async def test_one_that_the_node_shows_is_not_sent_again(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(broadcasting, "SHOWN_PAUSE", 1_000_000)
     first = transaction(1)
     setting.settlement.add(first)
     setting.settlement.add(first)
@@ -97,8 +103,17 @@ async def test_one_that_the_node_shows_is_not_sent_again(setting: Setting) -> No
     await asyncio.sleep(0.06)
     assert len(setting.node.sent) == 1
     await setting.mine(first)
-    assert len(setting.settlement) == 0
+    assert len(setting.settlement.off_chain) == 0
     assert setting.settlement.counts.confirmed == 1
+
+
+async def test_one_that_has_left_the_pool_unheard_is_sent_again(setting: Setting) -> None:
+    first = transaction(1)
+    setting.settlement.add(first)
+    await eventually(lambda: len(setting.node.sent) >= 1)
+    await setting.follow(appeared=(first,))
+    count = len(setting.node.sent)
+    await eventually(lambda: len(setting.node.sent) > count + 1)
 
 
 async def test_one_that_the_node_does_not_show_is_sent_again(setting: Setting) -> None:
@@ -117,7 +132,7 @@ async def test_refused_for_now_and_for_good(setting: Setting) -> None:
     first = transaction(1)
     setting.settlement.add(first)
     await eventually(lambda: len(setting.node.sent) >= 1)
-    assert setting.refused == [] and len(setting.settlement) == 1
+    assert setting.refused == [] and len(setting.settlement.off_chain) == 1
     setting.node.answer = BroadcastAnswer(Broadcast.FINAL, "never")
     second = transaction(2)
     setting.settlement.add(second)
@@ -133,13 +148,15 @@ async def test_a_standby_only_writes_down(setting: Setting) -> None:
     first = transaction(1)
     setting.settlement.add(first)
     await asyncio.sleep(0.03)
-    assert setting.node.sent == [] and len(setting.settlement) == 0
+    assert setting.node.sent == [] and len(setting.settlement.off_chain) == 0
     setting.settlement.load()
     await setting.settlement.reconcile()
     await eventually(lambda: [each.id for each in setting.node.sent] == [first.id])
 
 
-async def test_rolled_back_ones_are_sent_again_until_they_are_deep(setting: Setting) -> None:
+async def test_rolled_back_ones_are_sent_again_until_they_are_deep(
+    setting: Setting, caplog: pytest.LogCaptureFixture
+) -> None:
     first = transaction(1)
     setting.settlement.add(first)
     await eventually(lambda: len(setting.node.sent) == 1)
@@ -156,6 +173,12 @@ async def test_rolled_back_ones_are_sent_again_until_they_are_deep(setting: Sett
     setting.node.height += 1
     await setting.follow()
     assert setting.database.pending() == {}
+    setting.node.height = height
+    await setting.follow(rolled_back_to=height)
+    assert "no fork reaches" not in caplog.text
+    setting.node.height = height - 1
+    await setting.follow(rolled_back_to=height - 1)
+    assert "no fork reaches" in caplog.text
 
 
 async def test_what_an_earlier_run_left_is_looked_up_and_sent(setting: Setting) -> None:
@@ -166,13 +189,13 @@ async def test_what_an_earlier_run_left_is_looked_up_and_sent(setting: Setting) 
     setting.settlement.load()
     await setting.settlement.reconcile()
     await eventually(lambda: [each.id for each in setting.node.sent] == [lost.id])
-    assert setting.settlement.unconfirmed() == [lost.id]
+    assert list(setting.settlement.off_chain) == [lost.id]
 
 
 async def test_a_node_that_is_down_is_waited_for(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("soliton.matcher.settlement._PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr("soliton.matcher.broadcasting._PAUSE_SECONDS", 0.01)
     setting.node.down = True
     first = transaction(1)
     setting.settlement.add(first)
@@ -196,11 +219,11 @@ async def test_others_go_on_while_many_are_confirmed_and_rolled_back(setting: Se
 
     task = asyncio.create_task(others())
     await setting.mine(*many)
-    assert len(setting.settlement) == 0
+    assert len(setting.settlement.off_chain) == 0
     turns.append(0)
     await setting.follow(rolled_back_to=setting.node.height - 1)
     assert setting.lost == [each.id for each in many]
-    assert setting.settlement.unconfirmed() == setting.lost
+    assert list(setting.settlement.off_chain) == setting.lost
     turns.append(0)
     await setting.mine(*many)
     setting.node.height += FINAL_DEPTH
@@ -261,7 +284,7 @@ async def test_one_that_another_transaction_settled_is_not_settled_again(setting
     chain_time(setting, NOW + WINDOW.back_ms + 1)
     setting.settlement.add(first)
     await eventually(lambda: set(setting.database.pending()) == {other.id})
-    assert len(setting.settlement) == 0
+    assert len(setting.settlement.off_chain) == 0
     assert {each.id for each in setting.node.sent} == {first.id, other.id}
 
 
@@ -316,7 +339,7 @@ async def test_what_is_found_above_the_last_block_that_was_told_is_not_relied_on
     setting.settlement.add(first)
     await setting.settlement.reconcile()
     await eventually(lambda: len(setting.node.sent) >= 2)
-    assert setting.settlement.unconfirmed() == [first.id]
+    assert list(setting.settlement.off_chain) == [first.id]
     # It has gone; the next block that is told of is another one.
     del setting.node.mined[first.id]
     setting.node.answer = BroadcastAnswer(Broadcast.UNCONFIRMED)

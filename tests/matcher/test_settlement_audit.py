@@ -51,7 +51,7 @@ async def traded(settings: MatcherSettings) -> FakeNode:
             (Side.SELL, ALICE, 2 * COIN),
             (Side.BUY, BOB, 3 * COIN),
         ):
-            await matcher.place(make_order(keys, side, amount, 250), market=False)
+            await matcher.placing.place(make_order(keys, side, amount, 250), market=False)
         await eventually(lambda: len(node.sent) == 2)
     return node
 

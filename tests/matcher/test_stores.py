@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import ssl
+import sys
 from pathlib import Path
 
 import msgspec
@@ -15,7 +16,7 @@ from soliton.matcher.journal.embedded import EmbeddedJournal
 from soliton.matcher.journal.errors import WrongJournal
 from soliton.matcher.journal.kafka import KafkaJournal
 from soliton.matcher.journal.topic import Security
-from soliton.matcher.settings import KafkaSecurity, MatcherSettings, Queue, read
+from soliton.matcher.settings import MatcherSettings, Queue, read
 from soliton.matcher.stores import open_journal, open_snapshots
 from tests.matcher.kit import NETWORK, settings_in
 
@@ -49,10 +50,19 @@ def test_kafka() -> None:
     assert read_queue({"type": "kafka", "kafka": reading}).role == "standby"
 
 
+def test_kafka_without_its_package_says_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "aiokafka", None)
+    settings = with_queue(tmp_path, Queue(type="kafka", servers="a:1", topic="t", group="g"))
+    with pytest.raises(WrongJournal, match=r"install soliton\[kafka\]"):
+        open_journal(settings)
+
+
 def test_security() -> None:
     told = {"protocol": "SASL_SSL", "mechanism": "SCRAM-SHA-512", "user": "u", "password": "secret"}
     queue = read_queue({"type": "kafka", "kafka": {"servers": "a:1", "security": told}})
-    assert queue.security == KafkaSecurity("SASL_SSL", "SCRAM-SHA-512", "u", "secret")
+    assert queue.security == Security("SASL_SSL", "SCRAM-SHA-512", "u", "secret")
     assert "secret" not in repr(queue)
     options = Security("SASL_SSL", "PLAIN", "u", "secret").options()
     assert options["sasl_plain_password"] == "secret"

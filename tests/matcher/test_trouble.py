@@ -13,14 +13,14 @@ import pytest
 import pytest_asyncio
 
 from soliton.chain.orders import Side
-from soliton.matcher import following
+from soliton.matcher import replica
 from soliton.matcher.errors import DatabaseProblem, NodeUnavailable, RecoveryFailed
-from soliton.matcher.following import keep_up
 from soliton.matcher.http_client import HttpNodeClient
 from soliton.matcher.journal import Position
 from soliton.matcher.journal.embedded import EmbeddedJournal, EmbeddedSettings, Sync
 from soliton.matcher.journal.errors import JournalUnavailable
 from soliton.matcher.journal.snapshots import SnapshotStore
+from soliton.matcher.node_follower import while_another_leads
 from soliton.matcher.orders_db import OrdersDatabase
 from soliton.matcher.quarantine import Quarantine
 from soliton.matcher.records import OrderInfo, ServiceStatus
@@ -73,35 +73,35 @@ async def test_what_is_executed_while_blocks_are_taken_off_is_settled(
     """After a rollback assets are asked for again; orders that were checked before it may be
     executed before the answer comes.
     """
-    await matcher.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
-    append, held, asked = matcher._journal.append, asyncio.Event(), asyncio.Event()
+    await matcher.placing.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
+    append, held, asked = matcher._replica.journal.append, asyncio.Event(), asyncio.Event()
 
     async def slow(payloads: Sequence[bytes]) -> list[Position]:
         asked.set()
         await held.wait()
         return await append(payloads)
 
-    monkeypatch.setattr(matcher._journal, "append", slow)
+    monkeypatch.setattr(matcher._replica.journal, "append", slow)
     buy = make_order(BOB, Side.BUY, COIN, PRICE)
-    placing = asyncio.create_task(matcher.place(buy, market=False))
+    placing = asyncio.create_task(matcher.placing.place(buy, market=False))
     await asked.wait()
     gone = node.assets.pop(USD)
     node.roll_back(0)
     await eventually(lambda: matcher.chain.height == 0)
     held.set()
     await placing
-    [trade] = matcher.trades(PAIR, 10)
+    [trade] = matcher.database.trades(PAIR, 10)
     assert trade.transaction_id is not None
     with pytest.raises(MatcherError) as caught:
-        await matcher.place(make_order(BOB, Side.BUY, COIN, PRICE), market=False)
+        await matcher.placing.place(make_order(BOB, Side.BUY, COIN, PRICE), market=False)
     assert caught.value.kind is errors.ASSET_NOT_FOUND
     node.assets[USD] = gone
-    await matcher.place(make_order(BOB, Side.BUY, COIN, PRICE), market=False)
+    await matcher.placing.place(make_order(BOB, Side.BUY, COIN, PRICE), market=False)
 
 
 async def test_news_of_a_moment_without_node_are_not_lost(matcher: Matcher, node: FakeNode) -> None:
-    await matcher.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
-    await matcher.place(make_order(BOB, Side.BUY, COIN, PRICE), market=False)
+    await matcher.placing.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
+    await matcher.placing.place(make_order(BOB, Side.BUY, COIN, PRICE), market=False)
     await eventually(lambda: len(node.sent) == 1)
     exchange = node.sent[0]
     await asyncio.sleep(0.02)
@@ -112,7 +112,7 @@ async def test_news_of_a_moment_without_node_are_not_lost(matcher: Matcher, node
     node.mine(exchange)
     await asyncio.sleep(0.02)
     node.down = False
-    await eventually_equal(lambda: matcher.tradable(address_of(BOB), PAIR), after)
+    await eventually_equal(lambda: matcher.queries.tradable(address_of(BOB), PAIR), after)
 
 
 async def test_a_command_that_cannot_be_stored_is_refused(
@@ -123,10 +123,10 @@ async def test_a_command_that_cannot_be_stored_is_refused(
     async def fault(_payloads: Sequence[bytes]) -> list[Position]:
         raise RuntimeError("nobody has thought of this")
 
-    monkeypatch.setattr(matcher._journal, "append", fault)
+    monkeypatch.setattr(matcher._replica.journal, "append", fault)
     order = make_order(ALICE, Side.SELL, COIN, PRICE)
     with pytest.raises(MatcherError) as caught:
-        await asyncio.wait_for(matcher.place(order, market=False), 3)
+        await asyncio.wait_for(matcher.placing.place(order, market=False), 3)
     assert caught.value.kind is errors.COMMAND_OUTCOME_UNKNOWN
     monkeypatch.undo()
     await eventually_equal(lambda: _reserved(matcher), {})
@@ -134,7 +134,7 @@ async def test_a_command_that_cannot_be_stored_is_refused(
 
 async def _reserved(matcher: Matcher) -> object:
     try:
-        return await matcher.reserved(address_of(ALICE))
+        return matcher.queries.reserved(address_of(ALICE))
     except MatcherError as error:
         return error.kind
 
@@ -148,8 +148,8 @@ async def test_an_order_expires_though_the_journal_failed_once(
     settings = msgspec.structs.replace(settings, clock=lambda: clock() + late[0])
     async with running(settings, node) as matcher:
         order = make_order(ALICE, Side.SELL, COIN, PRICE, lifetime_ms=90_000)
-        await matcher.place(order, market=False)
-        append, failed = matcher._journal.append, asyncio.Event()
+        await matcher.placing.place(order, market=False)
+        append, failed = matcher._replica.journal.append, asyncio.Event()
 
         async def full(payloads: Sequence[bytes]) -> list[Position]:
             if not failed.is_set():
@@ -157,10 +157,10 @@ async def test_an_order_expires_though_the_journal_failed_once(
                 raise JournalUnavailable("no space left on device")
             return await append(payloads)
 
-        monkeypatch.setattr(matcher._journal, "append", full)
+        monkeypatch.setattr(matcher._replica.journal, "append", full)
         late[0] = 100_000
         await failed.wait()
-        info = matcher.order_info
+        info = matcher.queries.order_info
         await eventually(
             lambda: (found := info(order.id)) is not None and found.status is OrderStatus.CANCELLED
         )
@@ -179,24 +179,23 @@ async def test_an_order_that_was_being_checked_is_not_taken_by_the_next_term(
 
     monkeypatch.setattr(node, "was_executed", slow)
     order = make_order(ALICE, Side.SELL, COIN, PRICE)
-    placing = asyncio.create_task(matcher.place(order, market=False))
+    placing = asyncio.create_task(matcher.placing.place(order, market=False))
     await asked.wait()
     node.balances[address_of(ALICE)] = {None: 0, USD: 0}
-    accounts = matcher._accounts
-    matcher._sequencer.lost.set()
-    await eventually(lambda: matcher._accounts not in (None, accounts))
+    accounts = matcher.session.accounts
+    matcher._replica.sequencer.lost.set()
+    await eventually(lambda: matcher.session.accounts not in (None, accounts))
     held.set()
     with pytest.raises(MatcherError):
         await placing
-    assert matcher.order_info(order.id) is None
+    assert matcher.queries.order_info(order.id) is None
 
 
-async def test_who_stands_by_knows_what_is_in_force(
-    tmp_path: Path, node: FakeNode, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(following, "KEEP_UP_SECONDS", 0.01)
+async def test_who_stands_by_knows_what_is_in_force(tmp_path: Path, node: FakeNode) -> None:
     standby = make_matcher(settings_in(tmp_path), node)
-    following_it = asyncio.create_task(keep_up(standby.settlement, standby.chain))
+    following_it = asyncio.create_task(
+        while_another_leads(standby.settlement, 0.01, standby.chain.refresh)
+    )
     node.scripted.add(standby.address)
     await eventually(lambda: standby.chain.matcher_scripted)
     following_it.cancel()
@@ -217,20 +216,20 @@ async def test_an_account_stays_the_same_while_its_orders_are_checked(
             await held.wait()
         return False
 
-    append, stored = matcher._journal.append, asyncio.Event()
+    append, stored = matcher._replica.journal.append, asyncio.Event()
 
     async def slow_disk(payloads: Sequence[bytes]) -> list[Position]:
         await stored.wait()
         return await append(payloads)
 
     monkeypatch.setattr(node, "was_executed", slow)
-    monkeypatch.setattr(matcher._journal, "append", slow_disk)
-    placing = [asyncio.create_task(matcher.place(first, market=False))]
+    monkeypatch.setattr(matcher._replica.journal, "append", slow_disk)
+    placing = [asyncio.create_task(matcher.placing.place(first, market=False))]
     await asked.wait()
     node.mine()
     await eventually(lambda: matcher.chain.height == node.height)
     await asyncio.sleep(0.02)
-    placing.append(asyncio.create_task(matcher.place(second, market=False)))
+    placing.append(asyncio.create_task(matcher.placing.place(second, market=False)))
     await asyncio.sleep(0.02)
     held.set()
     await asyncio.sleep(0.02)
@@ -252,20 +251,20 @@ async def test_an_order_that_waits_for_its_turn_is_known(
 
     monkeypatch.setattr(node, "was_executed", slow)
     orders = [make_order(ALICE, Side.SELL, COIN, PRICE + step) for step in range(3)]
-    placing = [asyncio.create_task(matcher.place(each, market=False)) for each in orders]
+    placing = [asyncio.create_task(matcher.placing.place(each, market=False)) for each in orders]
     await asked.wait()
     await asyncio.sleep(0)
     for order in orders:
         with pytest.raises(MatcherError) as caught:
-            await matcher.cancel(order.id, address_of(ALICE), CancelSource.REQUEST)
+            await matcher.canceling.cancel(order.id, address_of(ALICE), CancelSource.REQUEST)
         assert caught.value.kind is errors.ORDER_IS_PLACING
         with pytest.raises(MatcherError) as caught:
-            await matcher.place(order, market=False)
+            await matcher.placing.place(order, market=False)
         assert caught.value.kind is errors.ORDER_DUPLICATE
-    assert (await matcher.report(address_of(ALICE))).placement_queue != ()
+    assert (await matcher.queries.report(address_of(ALICE))).placement_queue != ()
     held.set()
     await asyncio.gather(*placing)
-    assert (await matcher.report(address_of(ALICE))).placement_queue == ()
+    assert (await matcher.queries.report(address_of(ALICE))).placement_queue == ()
 
 
 async def test_orders_that_wait_count_as_active(
@@ -280,12 +279,14 @@ async def test_orders_that_wait_count_as_active(
     monkeypatch.setattr(node, "was_executed", slow)
     async with running(settings_in(tmp_path, max_active_orders=2), node) as matcher:
         orders = [make_order(ALICE, Side.SELL, COIN, PRICE + step) for step in range(3)]
-        placing = [asyncio.create_task(matcher.place(each, market=False)) for each in orders[:2]]
-        accounts = matcher._accounts
+        placing = [
+            asyncio.create_task(matcher.placing.place(each, market=False)) for each in orders[:2]
+        ]
+        accounts = matcher.session.accounts
         assert accounts is not None
         await eventually(lambda: len(accounts.get(address_of(ALICE)).queued) == 2)
         with pytest.raises(MatcherError) as caught:
-            await matcher.place(orders[2], market=False)
+            await matcher.placing.place(orders[2], market=False)
         assert caught.value.kind is errors.ACTIVE_ORDERS_LIMIT_REACHED
         held.set()
         await asyncio.gather(*placing)
@@ -297,7 +298,7 @@ async def test_a_journal_that_ends_before_its_database_is_not_gone_on_with(
     """What is executed at offsets that the database knows already would not be settled."""
     settings = settings_in(tmp_path)
     async with running(settings, node) as matcher:
-        await matcher.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
+        await matcher.placing.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
     for name in ("journal", "snapshots"):
         shutil.rmtree(settings.directory / name)
     with pytest.raises(RecoveryFailed, match="ends at -1"):
@@ -329,7 +330,7 @@ async def test_the_database_is_never_ahead_of_what_the_disk_has_of_the_journal(
     await matcher.start()
     await matcher.working()
     steps.clear()
-    await matcher.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
+    await matcher.placing.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
     await matcher.database.flush()
     assert steps[:2] == ["journal", "database"]
     await matcher.stop()
@@ -376,11 +377,12 @@ def _poisoned(monkeypatch: pytest.MonkeyPatch, unlucky: bytes) -> None:
 async def _books(matcher: Matcher) -> object:
     book = matcher.engine.book(PAIR)
     assert book is not None
-    held = [await matcher.reserved(address_of(keys)) for keys in (ALICE, BOB)]
+    held = [matcher.queries.reserved(address_of(keys)) for keys in (ALICE, BOB)]
     histories = [
-        matcher.history(address_of(keys), None, active=True, closed=True) for keys in (ALICE, BOB)
+        matcher.queries.history(address_of(keys), None, active=True, closed=True)
+        for keys in (ALICE, BOB)
     ]
-    trades = [(each.offset, each.transaction_id) for each in matcher.trades(PAIR, 99)]
+    trades = [(each.offset, each.transaction_id) for each in matcher.database.trades(PAIR, 99)]
     return book.depth(99), held, histories, trades, matcher.engine.last_offset
 
 
@@ -395,31 +397,33 @@ async def test_a_command_that_cannot_be_applied_is_set_aside(
     unlucky = make_order(BOB, Side.BUY, COIN, PRICE)
     _poisoned(monkeypatch, unlucky.id)
     async with running(settings, node) as matcher:
-        await matcher.place(sell, market=False)
+        await matcher.placing.place(sell, market=False)
         with pytest.raises(MatcherError) as refused:
-            await matcher.place(unlucky, market=False)
+            await matcher.placing.place(unlucky, market=False)
         assert refused.value.kind is errors.COMMAND_OUTCOME_UNKNOWN
         await asyncio.wait_for(matcher.working(), 5)
         await eventually(lambda: matcher.status is ServiceStatus.WORKING)
-        assert [(each.offset, POISON in each.reason) for each in matcher.set_aside()] == [(1, True)]
-        assert matcher.trades(PAIR, 99) == [] and node.sent == []
+        assert [(each.offset, POISON in each.reason) for each in matcher.quarantine.all()] == [
+            (1, True)
+        ]
+        assert matcher.database.trades(PAIR, 99) == [] and node.sent == []
         book = matcher.engine.book(PAIR)
         assert book is not None and [each.amount for each in book.orders()] == [3 * COIN]
-        assert await matcher.reserved(address_of(BOB)) == {}
-        await matcher.place(make_order(BOB, Side.BUY, 2 * COIN, PRICE), market=False)
+        assert matcher.queries.reserved(address_of(BOB)) == {}
+        await matcher.placing.place(make_order(BOB, Side.BUY, 2 * COIN, PRICE), market=False)
         before = await _books(matcher)
         shutil.copytree(tmp_path / "journal", tmp_path / "member" / "journal")
     # Another member of the group, that has only the journal, finds out the same.
     async with running(settings_in(tmp_path / "member"), node) as member:
         assert await _books(member) == before
-        assert [each.offset for each in member.set_aside()] == [1]
+        assert [each.offset for each in member.quarantine.all()] == [1]
     # A start knows what was passed over, also when it could be applied by now.
     monkeypatch.undo()
     for path in (tmp_path / "snapshots").iterdir():
         path.unlink()
     async with running(settings, node) as matcher:
         assert await _books(matcher) == before
-        assert [each.offset for each in matcher.set_aside()] == [1]
+        assert [each.offset for each in matcher.quarantine.all()] == [1]
         figures = {each.name: [s.value for s in each.samples] for each in core_metrics(matcher)}
         assert figures["soliton_matcher_commands_quarantined"] == [1]
     async with reading(settings) as (_, batches):
@@ -431,7 +435,7 @@ async def test_bytes_that_are_no_command_are_passed_over(tmp_path: Path, node: F
     """Those of a later version, say: the start goes on behind them, and tells."""
     settings = settings_in(tmp_path)
     async with running(settings, node) as matcher:
-        await matcher.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
+        await matcher.placing.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
     for path in (tmp_path / "snapshots").iterdir():
         path.unlink()
     journal = EmbeddedJournal(
@@ -441,12 +445,12 @@ async def test_bytes_that_are_no_command_are_passed_over(tmp_path: Path, node: F
     await journal.close()
     for _ in range(2):
         async with running(settings, node) as matcher:
-            found = matcher.set_aside()
+            found = matcher.quarantine.all()
             assert [(each.offset, each.payload) for each in found] == [
                 (1, b"\x01\x63nonsense"),
                 (2, b""),
             ]
-            await matcher.place(make_order(BOB, Side.BUY, COIN, PRICE - 1), market=False)
+            await matcher.placing.place(make_order(BOB, Side.BUY, COIN, PRICE - 1), market=False)
 
 
 def test_a_line_that_a_crash_has_torn_does_no_harm(tmp_path: Path) -> None:
@@ -469,14 +473,14 @@ async def test_a_job_that_ends_unforeseen_ends_the_matcher(
     """Nothing is written any more, say, while orders go on being taken: whoever runs it has to hear
     of that, and what was accepted is there after the next start.
     """
-    monkeypatch.setattr(following, "FORGET_SECONDS", 0.01)
+    monkeypatch.setattr(replica, "FORGET_SECONDS", 0.01)
     settings = settings_in(tmp_path)
 
     def failing(_self: OrdersDatabase) -> None:
         raise RuntimeError("nobody has thought of this")
 
     async with running(settings, node) as matcher:
-        await matcher.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
+        await matcher.placing.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
         with monkeypatch.context() as patched:
             patched.setattr(OrdersDatabase, method, failing)
             # As while another matcher leads.
@@ -485,8 +489,8 @@ async def test_a_job_that_ends_unforeseen_ends_the_matcher(
                 await asyncio.wait_for(matcher.ended(), 5)
             assert matcher.status is not ServiceStatus.WORKING
     async with running(settings, node) as matcher:
-        await matcher.place(make_order(BOB, Side.BUY, COIN, PRICE), market=False)
-        assert [each.amount for each in matcher.trades(PAIR, 9)] == [COIN]
+        await matcher.placing.place(make_order(BOB, Side.BUY, COIN, PRICE), market=False)
+        assert [each.amount for each in matcher.database.trades(PAIR, 9)] == [COIN]
 
 
 async def test_a_disk_that_fails_is_no_fault_of_a_command(
@@ -497,7 +501,7 @@ async def test_a_disk_that_fails_is_no_fault_of_a_command(
     """
     settings = settings_in(tmp_path)
     async with running(settings, node) as matcher:
-        await matcher.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
+        await matcher.placing.place(make_order(ALICE, Side.SELL, COIN, PRICE), market=False)
         for path in (tmp_path / "snapshots").iterdir():
             path.unlink()
     for path in (tmp_path / "snapshots").iterdir():
@@ -515,6 +519,6 @@ async def test_a_disk_that_fails_is_no_fault_of_a_command(
             await matcher.working()
         await matcher.stop()
     async with running(settings, node) as matcher:
-        assert matcher.set_aside() == []
+        assert matcher.quarantine.all() == []
         book = matcher.engine.book(PAIR)
         assert book is not None and len(book) == 1

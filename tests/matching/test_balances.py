@@ -9,7 +9,6 @@ import pytest
 from soliton.chain.orders import Order, Side
 from soliton.crypto.hashes import blake2b256
 from soliton.errors import InvariantBroken
-from soliton.matching import balances
 from soliton.matching.account_checks import available_for_spending, check_account
 from soliton.matching.balances import AccountBalances, uncovered
 from soliton.matching.commands import (
@@ -37,7 +36,7 @@ def account(**regular: int) -> AccountBalances:
     """An account with so much of ``native``, ``amount``, ``price`` and ``fee``."""
     names = {"native": None, "amount": AMOUNT_ASSET, "price": PRICE_ASSET, "fee": FEE_ASSET}
     made = AccountBalances()
-    made.initialize({names[name]: units for name, units in regular.items()}, 0, {})
+    made.update({names[name]: units for name, units in regular.items()}, 0)
     return made
 
 
@@ -56,14 +55,13 @@ def partly(order: ActiveOrder, amount: int, fee: int) -> ActiveOrder:
 def test_placing_and_cancelling() -> None:
     mine = account(amount=5 * COIN, native=10)
     order = sell(2 * COIN, fee=3)
-    changes = mine.place(order)
-    assert changes.assets == {AMOUNT_ASSET, None}
+    assert mine.place(order) == {AMOUNT_ASSET, None}
     assert mine.reserved == {AMOUNT_ASSET: 2 * COIN, None: 3}
     assert mine.all_tradable() == {AMOUNT_ASSET: 3 * COIN, None: 7}
-    assert mine.place(order).assets == frozenset()
-    assert mine.release(order.id).assets == {AMOUNT_ASSET, None}
+    assert mine.place(order) == frozenset()
+    assert mine.release(order.id) == {AMOUNT_ASSET, None}
     assert mine.reserved == {}
-    assert mine.release(order.id).assets == frozenset()
+    assert mine.release(order.id) == frozenset()
     assert mine.tradable(AMOUNT_ASSET) == 5 * COIN
 
 
@@ -96,47 +94,20 @@ def test_leased_coins_are_not_tradable() -> None:
     assert (mine.tradable(None), mine.node_balance(None)) == (0, -3)
 
 
-def test_what_was_asked_for_does_not_replace_news() -> None:
-    mine = AccountBalances()
-    mine.update(regular={None: 7}, leased_out=2, unconfirmed={None: -1})
-    mine.initialize({None: 100, FEE_ASSET: 5}, 50, {None: -50, FEE_ASSET: -2})
-    assert mine.all_tradable() == {None: 4, FEE_ASSET: 3}
-
-
 def test_an_execution_counts_until_its_transaction_is_seen() -> None:
     mine = account(amount=5 * COIN, native=10)
     order = sell(2 * COIN, fee=4)
     mine.place(order)
-    changes = mine.executed(TX, [(partly(order, COIN, 2), False)])
-    assert changes.added_not_observed == {TX: (order.id,)}
-    assert changes.assets == frozenset()
+    mine.executed(TX, [(partly(order, COIN, 2), False)])
+    assert mine.not_observed == 1
     assert mine.reserved == {AMOUNT_ASSET: COIN, None: 2}
     # Nothing became free, though less is reserved.
     assert mine.all_tradable() == {AMOUNT_ASSET: 3 * COIN, None: 6}
     mine.update(unconfirmed={AMOUNT_ASSET: -COIN, None: -2})
-    changes = mine.observed(TX, (order.id,), {AMOUNT_ASSET: COIN, None: 2})
-    assert changes.removed_not_observed == {TX}
-    assert changes.assets == {AMOUNT_ASSET, None}
+    assert mine.observed(TX) == {AMOUNT_ASSET, None}
     assert mine.all_tradable() == {AMOUNT_ASSET: 3 * COIN, None: 6}
-    assert (mine.not_observed, mine.not_created) == ({}, {})
-
-
-def test_a_transaction_may_be_seen_before_its_execution() -> None:
-    mine = account(amount=5 * COIN, native=10)
-    order = sell(5 * COIN, fee=10)
-    mine.place(order)
-    changes = mine.observed(TX, (order.id,), {AMOUNT_ASSET: COIN, None: 2})
-    assert changes.added_not_created == {TX: (order.id,)}
-    assert mine.observed(TX, (order.id,), {AMOUNT_ASSET: COIN}).added_not_created == {}
-    assert mine.not_created == {TX: (order.id,)}
-    # Everything is reserved, a part of it is gone: without the transaction it would not suffice.
-    assert mine.update(regular={AMOUNT_ASSET: 4 * COIN, None: 8}) == ()
-    assert (mine.audit(AMOUNT_ASSET), mine.audit(None)) == (5 * COIN, 10)
-    changes = mine.executed(TX, [(partly(order, 4 * COIN, 8), False)])
-    assert changes.removed_not_created == {TX}
-    assert mine.audit(AMOUNT_ASSET) == 4 * COIN
-    assert mine.reserved == {AMOUNT_ASSET: 4 * COIN, None: 8}
-    assert mine.not_created == {}
+    assert mine.not_observed == 0
+    assert mine.observed(TX) == frozenset()
 
 
 def test_dust_is_free_at_the_end() -> None:
@@ -155,18 +126,6 @@ def test_no_execution_counts_twice() -> None:
     mine.executed(TX, [(partly(order, COIN, 0), False)])
     with pytest.raises(InvariantBroken):
         mine.executed(TX, [(partly(order, 0, 0), True)])
-
-
-def test_transactions_that_nobody_makes_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(balances, "MAX_NOT_CREATED", 2)
-    mine = account(amount=5)
-    for name in (b"1", b"2"):
-        assert mine.observed(name, (), {AMOUNT_ASSET: 1}).removed_not_created == frozenset()
-    assert mine.observed(b"3", (), {AMOUNT_ASSET: 1}).removed_not_created == {b"1"}
-    assert (list(mine.not_created), mine.audit(AMOUNT_ASSET)) == ([b"2", b"3"], 7)
-    assert mine.forget_not_created(b"3").removed_not_created == {b"3"}
-    assert mine.forget_not_created(b"3").removed_not_created == frozenset()
-    assert mine.audit(AMOUNT_ASSET) == 6
 
 
 # amounts that are sold, oldest first; what is left of the asset; which of them have to go
@@ -225,7 +184,7 @@ class Exchange:
         self.chain["matcher"] = dict.fromkeys(assets, 0)
         self.accounts = {name: AccountBalances() for name in self.names}
         for name, mine in self.accounts.items():
-            mine.initialize(self.chain[name], 0, {})
+            mine.update(self.chain[name], 0)
         self.owners: dict[bytes, str] = {}
         self.unseen: list[tuple[bytes, OrderExecuted]] = []
         self.supply = self.total()
@@ -323,7 +282,7 @@ class Exchange:
         for order, fee, is_buyer in sides:
             self.pay(order, fee, event, 1 if is_buyer else -1)
         for name in {self.owners[taker.id], self.owners[maker.id]}:
-            self.accounts[name].observed(transaction_id, (), {})
+            self.accounts[name].observed(transaction_id)
             assert self.accounts[name].update(regular=self.chain[name]) == ()
 
     def pay(self, order: Order, fee: int, event: OrderExecuted, sign: int) -> None:
@@ -364,6 +323,6 @@ def test_a_small_exchange(seed: int) -> None:
         exchange.check()
     assert exchange.executions > 20
     for name, mine in exchange.accounts.items():
-        assert mine.not_observed == {}
+        assert mine.not_observed == 0
         for asset, units in exchange.chain[name].items():
             assert mine.tradable(asset) == units - mine.reserved.get(asset, 0)

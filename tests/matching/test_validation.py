@@ -15,6 +15,7 @@ import pytest
 
 from soliton.chain.addresses import from_public_key
 from soliton.chain.orders import Side
+from soliton.matcher.exchanges import NATIVE
 from soliton.matching.book import LevelTotal, MarketStatus
 from soliton.matching.errors import MatcherError
 from soliton.matching.fees import (
@@ -28,7 +29,6 @@ from soliton.matching.fees import (
 )
 from soliton.matching.pairs import Asset, AssetPair, pair_of
 from soliton.matching.placement import (
-    NATIVE_COIN,
     AssetDescription,
     Deviations,
     PlacementContext,
@@ -67,7 +67,7 @@ class Description(msgspec.Struct, frozen=True):
 
 
 ASSETS: dict[Asset, AssetDescription] = {
-    None: NATIVE_COIN,
+    None: NATIVE,
     AMOUNT_ASSET: Description("Amount", 8),
     PRICE_ASSET: Description("Price of something", 2),
     FEE_ASSET: Description("Fee", 4),

@@ -18,7 +18,6 @@ from soliton.chain.transactions import codec
 from soliton.chain.transactions.exchange import TYPE, Exchange
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58, curve25519
-from soliton.ledger.context import Context
 from soliton.ledger.rules_at import RuleBook
 from soliton.ledger.state import ASSET_BALANCES, ASSETS, WAVES, AssetInfo
 from soliton.ledger.transactions import apply_transaction
@@ -28,7 +27,7 @@ from soliton.matching.engine import Engine
 from soliton.matching.events import OrderExecuted
 from soliton.matching.rules import MatchingSettings
 from soliton.matching.validity import order_fault
-from tests.ledger.cases import DEVNET
+from tests.ledger.cases import DEVNET, context_at
 from tests.ledger.memory import MemoryState
 from tests.vectors import report
 
@@ -125,7 +124,7 @@ def test_recorded_exchanges(material: dict[str, Any]) -> None:
             codec.validate(transaction)
             state = ledger_state([executed.taker.order, executed.maker.order])
             now = transaction.timestamp
-            apply_transaction(transaction, state, Context(HEIGHT, now, now - 1_000, RULES))
+            apply_transaction(transaction, state, context_at(HEIGHT, now, now - 1_000, RULES))
             count += 1
     assert count == 7
     report.ran("matcher-orders", count)

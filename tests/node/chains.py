@@ -22,8 +22,9 @@ from soliton.chain.values import AssetId, DataEntry
 from soliton.crypto import keys
 from soliton.crypto.keys import KeyPair
 from soliton.node import miner
-from soliton.node.chain import Chain
+from soliton.node.chain_writer import ChainWriter
 from soliton.storage.store import Store
+from tests.node import forging
 
 RICH = keys.key_pair("waves private node seed with waves tokens")
 FEE = 100_000
@@ -62,11 +63,11 @@ def shared_network(*owners: KeyPair) -> Network:
     return msgspec.structs.replace(DEVNET, name="shared", genesis=genesis)
 
 
-def open_chain(directory: Path, network: Network = DEVNET, **options: Any) -> Chain:
-    return Chain(network, Store(directory, network.name, durable=False, **options))
+def open_chain(directory: Path, network: Network = DEVNET, **options: Any) -> ChainWriter:
+    return ChainWriter(network, Store(directory, network.name, durable=False, **options))
 
 
-def now(chain: Chain) -> int:
+def now(chain: ChainWriter) -> int:
     """A time shortly after the last block."""
     return chain.last_block.header.timestamp + 1_000
 
@@ -80,7 +81,7 @@ def signed(pair: KeyPair, type_id: int, payload: object, **envelope: Any) -> Any
 
 
 def transfer(
-    chain: Chain,
+    chain: ChainWriter,
     pair: KeyPair,
     to: KeyPair,
     amount: int,
@@ -94,27 +95,29 @@ def transfer(
     return signed(pair, 4, payload, version=version, **envelope)
 
 
-def payment(chain: Chain, pair: KeyPair, to: KeyPair, amount: int) -> AnyTransaction:
+def payment(chain: ChainWriter, pair: KeyPair, to: KeyPair, amount: int) -> AnyTransaction:
     return signed(pair, 2, Payment(address_of(to), amount), version=1, timestamp=now(chain))
 
 
-def data(chain: Chain, pair: KeyPair, **entries: Any) -> AnyTransaction:
+def data(chain: ChainWriter, pair: KeyPair, **entries: Any) -> AnyTransaction:
     payload = Data(tuple(DataEntry(key, value) for key, value in entries.items()))
     return signed(pair, 12, payload, version=2, timestamp=now(chain))
 
 
 def forge(
-    chain: Chain,
+    chain: ChainWriter,
     candidates: Sequence[AnyTransaction] = (),
     account: KeyPair = RICH,
     at: int | None = None,
 ) -> Block:
     """The next block, not yet on the chain."""
     time = now(chain) if at is None else at
-    return miner.forge(chain, miner.next_slot(chain, account), candidates, time).block
+    return forging.forge(chain, miner.next_slot(chain, account), candidates, time).block
 
 
-def mine(chain: Chain, candidates: Sequence[AnyTransaction] = (), account: KeyPair = RICH) -> Block:
+def mine(
+    chain: ChainWriter, candidates: Sequence[AnyTransaction] = (), account: KeyPair = RICH
+) -> Block:
     """The next block, on the chain and on disk; all candidates must fit."""
     block = forge(chain, candidates, account)
     assert len(block.transactions) == len(candidates)

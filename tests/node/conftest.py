@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from soliton.node.chain import Chain
+from soliton.node.chain_writer import ChainWriter
 from tests.node.chains import open_chain
 
 
 @pytest.fixture
-def chain(tmp_path: Path) -> Iterator[Chain]:
+def chain(tmp_path: Path) -> Iterator[ChainWriter]:
     """The devnet at its genesis block."""
     opened = open_chain(tmp_path)
     yield opened

@@ -33,7 +33,7 @@ def _open_as(file: Path) -> list[int]:
 @contextlib.contextmanager
 def full(store: Store, *, only_head: bool = False) -> Iterator[None]:
     """No byte can be written meanwhile. With ``only_head`` pages can, but no commit ends."""
-    chosen = writers(store.directory)
+    chosen = writers(store.database.directory)
     assert len(chosen) == 2, chosen
     if only_head:
         # Pages are waited for together.

@@ -35,7 +35,7 @@ from soliton.chain.values import AssetId, DataEntry
 from soliton.crypto import secp256k1
 from soliton.crypto.hashes import keccak256
 from soliton.crypto.keys import KeyPair
-from soliton.node.chain import Chain
+from soliton.node.chain_writer import ChainWriter
 from tests.node.chains import DEVNET, RICH, address_of, now, person, signed
 
 COIN = 10**8
@@ -65,7 +65,9 @@ class Scenario:
     ``versions`` are those of each type that the chain takes.
     """
 
-    def __init__(self, chain: Chain, versions: dict[int, tuple[int, ...]], number: int) -> None:
+    def __init__(
+        self, chain: ChainWriter, versions: dict[int, tuple[int, ...]], number: int
+    ) -> None:
         self.chain = chain
         self.versions = versions
         self.number = number

@@ -16,13 +16,15 @@ from soliton.chain.networks import Network
 from soliton.chain.transactions import codec
 from soliton.crypto import vrf
 from soliton.crypto.keys import KeyPair
+from soliton.ledger import headers
 from soliton.ledger.errors import BlockRejected
 from soliton.ledger.state import WAVES
 from soliton.node import miner
-from soliton.node.chain import Chain
+from soliton.node.chain_writer import ChainWriter
 from soliton.node.miner import CannotMine, next_slot
 from soliton.storage.errors import RollbackTooDeep, WrongStore
 from soliton.storage.store import Store
+from tests.node import forging
 from tests.node.chains import (
     DEVNET,
     FEE,
@@ -54,7 +56,7 @@ NETWORKS = {
 VERSIONS = {"nxt": 2, "nxt ng": 2, "fair 1": 2, "rewards": 4, "fair 2, vrf": 5, "devnet": 5}
 
 
-def all_waves(chain: Chain) -> int:
+def all_waves(chain: ChainWriter) -> int:
     """Everything that accounts have, and what waits for the next generator."""
     chain.store.flush()
     accounts = sum(int.from_bytes(raw, "big") for _, raw in chain.store.scan(b"W", b"W"))
@@ -92,7 +94,7 @@ def test_every_kind_of_chain_grows_and_shrinks(name: str, tmp_path: Path) -> Non
     chain.store.close()
 
 
-def test_empty_block(chain: Chain) -> None:
+def test_empty_block(chain: ChainWriter) -> None:
     rich = chain.balance(address_of(RICH))
     block = mine(chain)
     assert block.transactions == ()
@@ -149,9 +151,9 @@ def test_reward_votes(tmp_path: Path) -> None:
     chain.store.close()
 
 
-def forge_with_vote(chain: Chain, vote: int) -> Block:
+def forge_with_vote(chain: ChainWriter, vote: int) -> Block:
     slot = miner.next_slot(chain, RICH)
-    return miner.forge(chain, slot, (), now(chain), reward_vote=vote).block
+    return forging.forge(chain, slot, (), now(chain), reward_vote=vote).block
 
 
 def test_boost_ends(tmp_path: Path) -> None:
@@ -195,7 +197,7 @@ TAMPERED: dict[str, tuple[dict[str, Any], str | None]] = {
 
 
 @pytest.mark.parametrize("name", TAMPERED)
-def test_tampered_headers(name: str, chain: Chain) -> None:
+def test_tampered_headers(name: str, chain: ChainWriter) -> None:
     change, words = TAMPERED[name]
     mine(chain)
     good = forge(chain, [transfer(chain, RICH, ANN, COIN)])
@@ -214,7 +216,7 @@ def test_tampered_headers(name: str, chain: Chain) -> None:
     chain.append(good, now=now(chain))
 
 
-def check_refused(chain: Chain, block: Block, words: str, *, history: bool = False) -> None:
+def check_refused(chain: ChainWriter, block: Block, words: str, *, history: bool = False) -> None:
     height = chain.height
     with pytest.raises(BlockRejected) as caught:
         chain.append(block, now=None if history else now(chain))
@@ -223,14 +225,14 @@ def check_refused(chain: Chain, block: Block, words: str, *, history: bool = Fal
     assert chain.height == height
 
 
-def test_signature_of_somebody_else(chain: Chain) -> None:
+def test_signature_of_somebody_else(chain: ChainWriter) -> None:
     good = forge(chain)
     bad = blocks.sign(good.header, (), ANN.private_key)
     check_refused(chain, bad, "invalid signature of the generator")
 
 
 @pytest.mark.parametrize("ahead", [99, 100, 101])
-def test_a_little_in_the_future(chain: Chain, ahead: int) -> None:
+def test_a_little_in_the_future(chain: ChainWriter, ahead: int) -> None:
     time = now(chain)
     block = forge(chain, at=time + ahead)
     if ahead <= 100:
@@ -240,14 +242,14 @@ def test_a_little_in_the_future(chain: Chain, ahead: int) -> None:
             chain.append(block, now=time)
 
 
-def with_transactions(chain: Chain, block: Block, *content: Any) -> Block:
+def with_transactions(chain: ChainWriter, block: Block, *content: Any) -> Block:
     header = msgspec.structs.replace(
         block.header, transactions_root=blocks.transactions_root(content)
     )
     return blocks.sign(header, content, RICH.private_key)
 
 
-def test_blocks_with_wrong_transactions(chain: Chain) -> None:
+def test_blocks_with_wrong_transactions(chain: ChainWriter) -> None:
     good = transfer(chain, RICH, ANN, COIN)
     unsigned = codec.with_proofs(good, (bytes(64),))
     block = forge(chain, [good])
@@ -300,7 +302,7 @@ def test_votes_before_ng(tmp_path: Path) -> None:
 # --- balances -------------------------------------------------------------------------------------
 
 
-def test_generating_balance_is_the_least_of_a_thousand_blocks(chain: Chain) -> None:
+def test_generating_balance_is_the_least_of_a_thousand_blocks(chain: ChainWriter) -> None:
     mine(chain, [transfer(chain, RICH, ANN, 3_000 * COIN)])
     assert chain.generating_balance(address_of(ANN)) == 0
     with pytest.raises(CannotMine, match="generating balance 0 is below 100000000000"):
@@ -310,10 +312,10 @@ def test_generating_balance_is_the_least_of_a_thousand_blocks(chain: Chain) -> N
     assert 0 < spent < 3_001 * COIN
 
 
-def test_a_poor_generator_is_refused(chain: Chain) -> None:
+def test_a_poor_generator_is_refused(chain: ChainWriter) -> None:
     good = forge(chain)
     header = msgspec.structs.replace(good.header, generator=ANN.public_key)
-    proof = vrf.prove(ANN.private_key, chain.hit_source())
+    proof = vrf.prove(ANN.private_key, headers.hit_source(chain))
     header = msgspec.structs.replace(header, generation_signature=proof)
     bad = blocks.sign(header, (), ANN.private_key)
     check_refused(chain, bad, "generating balance 0 is below 100000000000")
@@ -349,7 +351,7 @@ def test_nothing_is_lost_or_made(tmp_path: Path) -> None:
 # --- looking up -----------------------------------------------------------------------------------
 
 
-def test_transactions_are_found_again(chain: Chain) -> None:
+def test_transactions_are_found_again(chain: ChainWriter) -> None:
     batch = [
         transfer(chain, RICH, ANN, COIN, version=1),
         transfer(chain, RICH, ANN, COIN, version=2),
@@ -366,7 +368,7 @@ def test_transactions_are_found_again(chain: Chain) -> None:
     assert chain.transaction(bytes(32)) is None
 
 
-def test_heights_that_are_not_there(chain: Chain) -> None:
+def test_heights_that_are_not_there(chain: ChainWriter) -> None:
     for height in (0, -1, 2):
         with pytest.raises(KeyError):
             chain.block_at(height)
@@ -376,7 +378,7 @@ def test_heights_that_are_not_there(chain: Chain) -> None:
             chain.state_hash(height)
 
 
-def test_discard_pending(chain: Chain) -> None:
+def test_discard_pending(chain: ChainWriter) -> None:
     mine(chain)
     chain.append(forge(chain))
     chain.append(forge(chain))
@@ -387,7 +389,7 @@ def test_discard_pending(chain: Chain) -> None:
     assert chain.height == 3
 
 
-def test_rollback_below_the_first_block(chain: Chain) -> None:
+def test_rollback_below_the_first_block(chain: ChainWriter) -> None:
     mine(chain)
     with pytest.raises(RollbackTooDeep):
         chain.rollback(0)
@@ -409,7 +411,7 @@ def test_same_first_block_everywhere(tmp_path: Path) -> None:
         chain.store.close()
 
 
-def test_unused_tables_stay_empty(chain: Chain) -> None:
+def test_unused_tables_stay_empty(chain: ChainWriter) -> None:
     assert chain.store.get(WAVES, Address(bytes(26))) == 0
     assert isinstance(chain.store, Store)
     assert isinstance(chain.network, Network)

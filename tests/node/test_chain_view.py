@@ -9,7 +9,7 @@ import pytest
 from soliton.chain import blocks
 from soliton.chain.addresses import Address, address_text, parse_address
 from soliton.crypto import base58
-from soliton.node.chain import Chain
+from soliton.node.chain_writer import ChainWriter
 from soliton.node.importer import import_blocks
 from soliton.storage.store import Store
 from tests.node import recorded
@@ -17,10 +17,10 @@ from tests.node.recorded import JsonObject
 
 
 @pytest.fixture
-def chain(shared: Path, tmp_path: Path) -> Chain:
+def chain(shared: Path, tmp_path: Path) -> ChainWriter:
     folder = shared / "golden" / "waves-r"
     network = recorded.configured_network(folder / "network.conf")
-    chain = Chain(network, Store(tmp_path, network.name, durable=False))
+    chain = ChainWriter(network, Store(tmp_path, network.name, durable=False))
     with (folder / "blocks-2-82.bin").open("rb") as file:
         import_blocks(chain, file)
     return chain
@@ -32,7 +32,7 @@ def told(shared: Path) -> list[JsonObject]:
     return bodies
 
 
-def test_blocks(chain: Chain, told: list[JsonObject]) -> None:
+def test_blocks(chain: ChainWriter, told: list[JsonObject]) -> None:
     for expected in told[1:]:
         block = chain.view.block(expected["height"])
         assert block is not None
@@ -48,7 +48,7 @@ def test_blocks(chain: Chain, told: list[JsonObject]) -> None:
     assert chain.view.block(83) is None
 
 
-def test_transactions(chain: Chain, told: list[JsonObject]) -> None:
+def test_transactions(chain: ChainWriter, told: list[JsonObject]) -> None:
     height, first = next(
         (block["height"], block["transactions"][0]) for block in told[1:] if block["transactions"]
     )
@@ -63,7 +63,7 @@ def test_data_counts_before_and_after_it_is_flushed(
 ) -> None:
     folder = shared / "golden" / "waves-r"
     network = recorded.configured_network(folder / "network.conf")
-    chain = Chain(network, Store(tmp_path, network.name, durable=False))
+    chain = ChainWriter(network, Store(tmp_path, network.name, durable=False))
     writer = next(
         parse_address(each["sender"], network.chain_id)
         for block in told[1:]
@@ -78,7 +78,7 @@ def test_data_counts_before_and_after_it_is_flushed(
     assert chain.view.has_data(writer)
 
 
-def test_balances_below_a_height(chain: Chain) -> None:
+def test_balances_below_a_height(chain: ChainWriter) -> None:
     rich = parse_address("3M4qwDomRabJKLZxuXhwfqLApQkU592nWxF", chain.network.chain_id)
     assert chain.view.generating_balance(rich, 83) == chain.generating_balance(rich)
     assert chain.view.generating_balance(rich, 3) >= chain.generating_balance(rich)

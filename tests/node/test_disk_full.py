@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 
 from soliton.crypto import base58
-from soliton.node.chain import Chain
+from soliton.node.blockchain import Blockchain
+from soliton.node.chain_writer import ChainWriter
 from soliton.node.disk import LONGEST_PAUSE_SECONDS, Disk, WritingPaused
 from soliton.node.events import NodeEvent, PoolAccepted
 from soliton.storage.errors import StorageProblem, StoreFull
 from soliton.storage.store import Store
 from tests.api.chain import AMOUNT, OTHER, RICH, PrivateChain, address_of
+from tests.node import forging
 from tests.node.chains import DEVNET, mine, transfer
 from tests.node.chains import address_of as owner
 from tests.node.full_disk import full
@@ -49,7 +51,7 @@ def chain(tmp_path: Path, seconds: Seconds) -> Iterator[PrivateChain]:
 def stored(chain: PrivateChain) -> tuple[object, ...]:
     """What is there for whoever opens the store at this moment, and what the node says."""
     node = chain.node
-    fresh = Chain(node.network, node.store.snapshot())
+    fresh = Blockchain(node.network, node.store.snapshot())
     found = (
         fresh.height,
         fresh.last_block.id,
@@ -121,7 +123,7 @@ async def test_a_block_that_cannot_be_written_is_not_there(
 
 def test_a_commit_that_breaks_off_at_its_end(tmp_path: Path) -> None:
     """LMDB does nothing more after that: it is opened anew."""
-    chain = Chain(DEVNET, Store(tmp_path, DEVNET.name))
+    chain = ChainWriter(DEVNET, Store(tmp_path, DEVNET.name))
     mine(chain, [transfer(chain, RICH, OTHER, AMOUNT)])
     before = chain.height, chain.last_block.id, chain.balance(owner(OTHER))
     read = chain.store.snapshot()
@@ -137,7 +139,7 @@ def test_a_commit_that_breaks_off_at_its_end(tmp_path: Path) -> None:
     after = chain.height, chain.last_block.id, chain.balance(owner(OTHER))
     assert after == (3, chain.last_block.id, 2 * AMOUNT)
     chain.store.close()
-    again = Chain(DEVNET, Store(tmp_path, DEVNET.name))
+    again = ChainWriter(DEVNET, Store(tmp_path, DEVNET.name))
     assert (again.height, again.last_block.id, again.balance(owner(OTHER))) == after
     again.store.close()
 
@@ -150,12 +152,12 @@ async def test_a_microblock_that_cannot_be_written_is_not_there(
     node.mine(RICH, empty=True)
     chain.send(chain.transfer())
     chain.tick()
-    assert node.mine_micro(RICH) == 1
+    assert forging.mine_micro(node, RICH) == 1
     first = stored(chain)
     chain.send(chain.transfer())
     with full(node.store):
         with pytest.raises(StoreFull):
-            node.mine_micro(RICH)
+            forging.mine_micro(node, RICH)
         assert remembered(chain) == stored(chain) == first
         assert len(node.pool) == 1
         # A key block on top of it neither.
@@ -169,7 +171,7 @@ async def test_a_microblock_that_cannot_be_written_is_not_there(
         assert remembered(chain) == stored(chain) == first
     seconds.now += LONGEST_PAUSE_SECONDS
     # The block grows as if nothing had been.
-    assert node.mine_micro(RICH) == 1
+    assert forging.mine_micro(node, RICH) == 1
     assert len(node.chain.shorten(node.chain._liquid[0].block.id)) == 2
     assert remembered(chain) == stored(chain)
 

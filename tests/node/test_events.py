@@ -21,6 +21,7 @@ from soliton.node.pool import UtxPool
 from soliton.node.settings import load_settings
 from soliton.node.wallet import Wallet
 from soliton.storage import indexes
+from tests.node import forging
 from tests.node.chains import FEE, RICH, address_of, person, transfer
 
 ANN, BOB = person("ann"), person("bob")
@@ -91,9 +92,9 @@ def test_a_block_that_grows(told: Told) -> None:
     node.broadcast(transfer(node.chain, RICH, ANN, COIN))
     node.broadcast(transfer(node.chain, RICH, BOB, COIN))
     told.names()
-    assert node.mine_micro(RICH) == 2
+    assert forging.mine_micro(node, RICH) == 2
     assert told.names() == ["longer 2 2 2", "out mined", "out mined"]
-    assert node.mine_micro(RICH) == 0
+    assert forging.mine_micro(node, RICH) == 0
     assert told.names() == []
 
 
@@ -103,9 +104,9 @@ def test_a_rollback_and_what_falls_with_it(told: Told) -> None:
     node.mine(RICH)
     node.broadcast(transfer(node.chain, ANN, BOB, COIN - FEE))
     told.names()
-    node.roll_back(1, keep=False)
+    forging.roll_back(node, 1, keep=False)
     assert told.names() == ["back 1 11", "out invalid Attempt to t"]
-    node.roll_back(1, keep=False)
+    forging.roll_back(node, 1, keep=False)
     assert told.names() == []
 
 
@@ -114,7 +115,7 @@ def test_a_rollback_that_keeps(told: Told) -> None:
     node.broadcast(transfer(node.chain, RICH, ANN, COIN))
     node.mine(RICH)
     told.names()
-    node.roll_back(1, keep=True)
+    forging.roll_back(node, 1, keep=True)
     assert told.names() == ["back 1 11", "in"]
 
 
@@ -122,7 +123,7 @@ def test_a_microblock_that_is_taken_off(told: Told) -> None:
     node = told.node
     shorter = node.mine(RICH)
     node.broadcast(transfer(node.chain, RICH, ANN, COIN))
-    node.mine_micro(RICH)
+    forging.mine_micro(node, RICH)
     told.names()
     node.chain.shorten(shorter.id)
     node.chain.shorten(shorter.id)
@@ -175,7 +176,7 @@ def test_what_rests_on_a_block_that_comes_back_stays(told: Told) -> None:
     second = transfer(node.chain, ANN, BOB, COIN - FEE)
     node.broadcast(second)
     told.names()
-    node.roll_back(1, keep=True)
+    forging.roll_back(node, 1, keep=True)
     assert told.names() == ["back 1 11", "in"]
     assert node.pool.transactions()[1:] == [second]
 
@@ -190,6 +191,6 @@ def test_what_comes_back_has_its_place_before_what_came_later(told: Told) -> Non
     for each in later:
         node.broadcast(each)
     told.names()
-    node.roll_back(1, keep=True)
+    forging.roll_back(node, 1, keep=True)
     assert told.names() == ["back 1 11", "in", "out invalid Transaction "]
     assert node.pool.transactions() == [first, later[0]]

@@ -9,6 +9,7 @@ import pytest
 
 from soliton.node.hocon import MAX_DEPTH, MAX_INCLUDES, Place
 from soliton.node.settings_file import SettingsError, read_file
+from tests.amounts import times
 
 
 @pytest.fixture
@@ -117,6 +118,9 @@ def test_places_are_those_of_the_last_writing(path: Path, tmp_path: Path) -> Non
     assert found.place("missing") is None
 
 
+DEEP = times(20_000, 100_000)
+LINES = times(5_000, 50_000)
+
 # What must end at once, and with which words.
 GROWING = [
     ("a0 = [1, 1]\n" + "\n".join(f"a{n} = [${{a{n - 1}}}, ${{a{n - 1}}}]" for n in range(1, 60)),
@@ -125,11 +129,11 @@ GROWING = [
      "too large"),
     ("a { b = ${a} }", "without end"),
     ("a = ${b}, b = ${c}, c = ${a}", "neither in the file nor in the environment"),
-    ("a {" * 100_000, f"more than {MAX_DEPTH}"),
-    ("a = " + "[" * 100_000, f"more than {MAX_DEPTH}"),
-    ("a." * 100_000 + "a = 1", f"more than {MAX_DEPTH}"),
-    ('a = "' + "x" * 3_000_000, "no closing"),
-    ("a = " + "\\" * 1_000_000 + "$", "needs quotes"),
+    ("a {" * DEEP, f"more than {MAX_DEPTH}"),
+    ("a = " + "[" * DEEP, f"more than {MAX_DEPTH}"),
+    ("a." * DEEP + "a = 1", f"more than {MAX_DEPTH}"),
+    ('a = "' + "x" * (30 * DEEP), "no closing"),
+    ("a = " + "\\" * (10 * DEEP) + "$", "needs quotes"),
 ]  # fmt: skip
 
 
@@ -142,7 +146,7 @@ def test_no_text_takes_long(path: Path, text: str, words: str) -> None:
 
 
 def test_large_files_are_read_in_time(path: Path) -> None:
-    text = "\n".join(f"a.b{n} {{ c = [1, 2, {{ d = text }}] }} # {n}" for n in range(50_000))
+    text = "\n".join(f"a.b{n} {{ c = [1, 2, {{ d = text }}] }} # {n}" for n in range(LINES))
     started = time.process_time()
-    assert len(tree(path, text)["a"]) == 50_000  # type: ignore[index]
+    assert len(tree(path, text)["a"]) == LINES  # type: ignore[index]
     assert time.process_time() - started < 60

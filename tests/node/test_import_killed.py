@@ -1,7 +1,8 @@
 """Killing an import at random moments loses nothing that was stored and spoils nothing.
 
 ``SOLITON_KILLS`` sets how many kills there are in all (a few by default, so that the suite stays
-quick; 200 by hand).
+quick; 200 by hand). A kill comes when the store's file has grown to a size drawn by lot, so that it
+falls into the import on any machine.
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ from pathlib import Path
 import pytest
 
 from soliton.chain import networks
-from soliton.node.chain import Chain
+from soliton.node.chain_writer import ChainWriter
 from soliton.storage.store import Store
+from tests.amounts import times
 
-KILLS = int(os.environ.get("SOLITON_KILLS", "6"))
+KILLS = int(os.environ.get("SOLITON_KILLS", times(2, 20)))
 LAST_HEIGHT = 10_000
+SIZES = 2_000_000, 12_000_000
+"""How large the store's file is when a kill comes; in the end it is larger."""
 LAST_STATE_HASH = "bf097b3ab493c26333f1443995896a61dd92da2bbc50229517f8a2f0b55ff02c"
 
 
@@ -38,27 +42,22 @@ def _tip(data_dir: Path) -> tuple[int, str]:
     network = networks.load("waves-mainnet")
     store = Store(data_dir / "data", network.name)
     try:
-        chain = Chain(network, store)
+        chain = ChainWriter(network, store)
         return chain.height, chain.meta(chain.height).state_hash.hex()
     finally:
         store.close()
 
 
-def _seconds_of_whole_import(blocks_file: Path, data_dir: Path) -> float:
-    """How long an import takes on this machine, from its first line on."""
-    with _start_import(blocks_file, data_dir) as importing:
-        assert importing.stderr is not None
-        importing.stderr.readline()
-        started = time.monotonic()
-        importing.communicate()
-    return time.monotonic() - started
+def _size(data_dir: Path) -> int:
+    """How large the store's file is by now."""
+    path = data_dir / "data" / "data.mdb"
+    return path.stat().st_size if path.exists() else 0
 
 
 @pytest.mark.slow
 def test_killed_imports_resume_to_the_same_state(shared: Path, tmp_path: Path) -> None:
     blocks_file = shared / "data" / "waves-mainnet-blocks-2-10000.bin"
     moments = random.Random(20261121)
-    usual = _seconds_of_whole_import(blocks_file, tmp_path / "whole")
     kills = rounds = interrupted = 0
     while kills < KILLS:
         rounds += 1
@@ -69,7 +68,9 @@ def test_killed_imports_resume_to_the_same_state(shared: Path, tmp_path: Path) -
                 assert importing.stderr is not None
                 # The first line comes when the store is open and blocks are about to be read.
                 importing.stderr.readline()
-                time.sleep(moments.uniform(0.0, usual))
+                size = moments.randrange(*SIZES)
+                while _size(data_dir) < size and importing.poll() is None:
+                    time.sleep(0.005)
                 importing.send_signal(signal.SIGKILL)
             kills += 1
             reached, _ = _tip(data_dir)
@@ -79,6 +80,7 @@ def test_killed_imports_resume_to_the_same_state(shared: Path, tmp_path: Path) -
         with _start_import(blocks_file, data_dir) as importing:
             importing.communicate()
             assert importing.returncode == 0
+        assert _size(data_dir) > SIZES[1]
         assert _tip(data_dir) == (LAST_HEIGHT, LAST_STATE_HASH)
-    assert interrupted, "no kill came in the middle of an import: the delays need a change"
+    assert interrupted, "no kill came in the middle of an import: the sizes need a change"
     print(f"{kills} kills, {interrupted} of them in mid-import, {rounds} chains completed")

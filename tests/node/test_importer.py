@@ -20,7 +20,7 @@ from soliton.consensus import pos
 from soliton.crypto import base58
 from soliton.ledger.state import WAVES
 from soliton.node import importer
-from soliton.node.chain import Chain
+from soliton.node.chain_writer import ChainWriter
 from soliton.node.importer import ImportProblem, import_blocks
 from tests.ledger.test_mainnet import recorded_hashes
 from tests.node.chains import (
@@ -47,7 +47,7 @@ def network(request: pytest.FixtureRequest) -> Network:
 
 
 @pytest.fixture
-def source(network: Network, tmp_path: Path) -> Iterator[Chain]:
+def source(network: Network, tmp_path: Path) -> Iterator[ChainWriter]:
     """A chain to take files from: nine blocks, two transactions in each but the first."""
     chain = open_chain(tmp_path / "source", network)
     ann, bob = person("ann"), person("bob")
@@ -62,13 +62,13 @@ def source(network: Network, tmp_path: Path) -> Iterator[Chain]:
 
 
 @pytest.fixture
-def target(network: Network, tmp_path: Path) -> Iterator[Chain]:
+def target(network: Network, tmp_path: Path) -> Iterator[ChainWriter]:
     chain = open_chain(tmp_path / "target", network)
     yield chain
     chain.store.close()
 
 
-def block_list(chain: Chain, first: int = 2) -> list[Block]:
+def block_list(chain: ChainWriter, first: int = 2) -> list[Block]:
     return [chain.block_at(height) for height in range(first, chain.height + 1)]
 
 
@@ -80,18 +80,18 @@ def offset_of(items: list[Block], height: int) -> int:
     return len(file_of(items[: height - 2]))
 
 
-def run(chain: Chain, data: bytes, to_height: int | None = None) -> int:
+def run(chain: ChainWriter, data: bytes, to_height: int | None = None) -> int:
     return import_blocks(chain, io.BytesIO(data), to_height)
 
 
-def same(one: Chain, other: Chain, height: int) -> None:
+def same(one: ChainWriter, other: ChainWriter, height: int) -> None:
     """Both have the same block and the same state up to a height."""
     assert one.meta(height) == other.meta(height)
     assert one.state_hash(height) == other.state_hash(height)
 
 
 def check_refused(
-    target: Chain, source: Chain, data: bytes, height: int, offset: int, words: str
+    target: ChainWriter, source: ChainWriter, data: bytes, height: int, offset: int, words: str
 ) -> None:
     """The file is refused at this place, and what came before it is on disk."""
     with pytest.raises(ImportProblem) as caught:
@@ -104,7 +104,7 @@ def check_refused(
     same(target, source, height - 1)
 
 
-def test_whole_file(source: Chain, target: Chain) -> None:
+def test_whole_file(source: ChainWriter, target: ChainWriter) -> None:
     heights: list[int] = []
     added = import_blocks(target, io.BytesIO(file_of(block_list(source))), None, heights.append)
     assert (added, target.height, heights) == (HEIGHT - 1, HEIGHT, [HEIGHT])
@@ -115,19 +115,19 @@ def test_whole_file(source: Chain, target: Chain) -> None:
         assert target.balance(account) == source.balance(account) > 0
 
 
-def test_file_with_the_first_block(source: Chain, target: Chain) -> None:
+def test_file_with_the_first_block(source: ChainWriter, target: ChainWriter) -> None:
     assert run(target, file_of(block_list(source, first=1))) == HEIGHT - 1
     same(target, source, HEIGHT)
 
 
-def test_nothing_twice(source: Chain, target: Chain) -> None:
+def test_nothing_twice(source: ChainWriter, target: ChainWriter) -> None:
     data = file_of(block_list(source))
     assert run(target, data) == HEIGHT - 1
     assert run(target, data) == 0
     assert run(target, b"") == 0
 
 
-def test_to_height_and_resume(source: Chain, target: Chain) -> None:
+def test_to_height_and_resume(source: ChainWriter, target: ChainWriter) -> None:
     data = file_of(block_list(source))
     assert run(target, data, 5) == 4
     same(target, source, 5)
@@ -137,18 +137,20 @@ def test_to_height_and_resume(source: Chain, target: Chain) -> None:
     same(target, source, HEIGHT)
 
 
-def test_file_that_begins_in_the_middle(source: Chain, target: Chain) -> None:
+def test_file_that_begins_in_the_middle(source: ChainWriter, target: ChainWriter) -> None:
     items = block_list(source)
     assert run(target, file_of(items[:3])) == 3
     assert run(target, file_of(items[2:])) == HEIGHT - 4
     same(target, source, HEIGHT)
 
 
-def test_file_that_begins_too_late(source: Chain, target: Chain) -> None:
+def test_file_that_begins_too_late(source: ChainWriter, target: ChainWriter) -> None:
     check_refused(target, source, file_of(block_list(source)[2:]), 2, 0, "parent of the file's fir")
 
 
-def test_small_batches(source: Chain, target: Chain, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_batches(
+    source: ChainWriter, target: ChainWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(importer, "BATCH_BLOCKS", 3)
     heights: list[int] = []
     import_blocks(target, io.BytesIO(file_of(block_list(source))), None, heights.append)
@@ -157,7 +159,7 @@ def test_small_batches(source: Chain, target: Chain, monkeypatch: pytest.MonkeyP
 
 
 def test_batches_bounded_by_bytes(
-    source: Chain, target: Chain, monkeypatch: pytest.MonkeyPatch
+    source: ChainWriter, target: ChainWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(importer, "BATCH_BYTES", 1)
     heights: list[int] = []
@@ -168,8 +170,8 @@ def test_batches_bounded_by_bytes(
 @pytest.mark.parametrize("batch_blocks", [1, 2, 1_000])
 @pytest.mark.parametrize("height", [2, 5, HEIGHT])
 def test_cut_files(
-    source: Chain,
-    target: Chain,
+    source: ChainWriter,
+    target: ChainWriter,
     height: int,
     batch_blocks: int,
     monkeypatch: pytest.MonkeyPatch,
@@ -192,7 +194,7 @@ def test_cut_files(
 
 
 @pytest.mark.parametrize("length", [0, MAX_BLOCK_BYTES + 1, 2**32 - 1])
-def test_impossible_lengths(source: Chain, target: Chain, length: int) -> None:
+def test_impossible_lengths(source: ChainWriter, target: ChainWriter, length: int) -> None:
     items = block_list(source)
     offset = offset_of(items, 6)
     data = file_of(items[:4]) + length.to_bytes(4, "big") + bytes(100)
@@ -200,7 +202,7 @@ def test_impossible_lengths(source: Chain, target: Chain, length: int) -> None:
 
 
 @pytest.mark.parametrize("height", [2, 6, HEIGHT])
-def test_any_flipped_byte(source: Chain, target: Chain, height: int) -> None:
+def test_any_flipped_byte(source: ChainWriter, target: ChainWriter, height: int) -> None:
     items = block_list(source)
     offset, block = offset_of(items, height), items[height - 2]
     # Every seventh byte is enough, and still meets every field.
@@ -227,7 +229,7 @@ def resigned(block: Block, signature: bytes | None = None) -> Block:
 
 
 @pytest.mark.parametrize("height", [2, 5, HEIGHT])
-def test_wrong_signature_of_a_block(source: Chain, target: Chain, height: int) -> None:
+def test_wrong_signature_of_a_block(source: ChainWriter, target: ChainWriter, height: int) -> None:
     items = block_list(source)
     wrong = items[height - 2].signature
     wrong = wrong[:-1] + bytes((wrong[-1] ^ 1,))
@@ -237,7 +239,9 @@ def test_wrong_signature_of_a_block(source: Chain, target: Chain, height: int) -
 
 
 @pytest.mark.parametrize("height", [2, 5, HEIGHT])
-def test_wrong_signature_of_a_transaction(source: Chain, target: Chain, height: int) -> None:
+def test_wrong_signature_of_a_transaction(
+    source: ChainWriter, target: ChainWriter, height: int
+) -> None:
     """The block is signed as it is: only the transaction's own signature tells."""
     items = block_list(source)
     block = items[height - 2]
@@ -249,7 +253,7 @@ def test_wrong_signature_of_a_transaction(source: Chain, target: Chain, height: 
     check_refused(target, source, file_of(items), height, offset, "invalid signature")
 
 
-def test_first_problem_wins(source: Chain, target: Chain) -> None:
+def test_first_problem_wins(source: ChainWriter, target: ChainWriter) -> None:
     """A bad signature below a block that cannot be read: the lower one is named."""
     items = block_list(source)
     items[3] = resigned(items[3], bytes(64))
@@ -257,14 +261,14 @@ def test_first_problem_wins(source: Chain, target: Chain) -> None:
     check_refused(target, source, data, 5, offset_of(items, 5), "invalid signature")
 
 
-def test_refused_block_before_a_wrong_signature(source: Chain, target: Chain) -> None:
+def test_refused_block_before_a_wrong_signature(source: ChainWriter, target: ChainWriter) -> None:
     items = block_list(source)
     items[5] = resigned(items[5], bytes(64))
     data = file_of(items[:2] + items[3:])
     check_refused(target, source, data, 4, offset_of(items, 4), "reference is not the last block")
 
 
-def test_blocks_of_another_network(source: Chain, tmp_path: Path) -> None:
+def test_blocks_of_another_network(source: ChainWriter, tmp_path: Path) -> None:
     other = open_chain(tmp_path / "other", networks.load("waves-mainnet"))
     try:
         for first in (1, 2):

@@ -16,28 +16,29 @@ from soliton.crypto.keys import key_pair
 from soliton.ledger.errors import BlockRejected
 from soliton.ledger.state import WAVES
 from soliton.node import miner
-from soliton.node.chain import Chain
+from soliton.node.chain_writer import ChainWriter
 from soliton.node.events import BlockAppended, BlockExtended, RolledBack
 from soliton.storage import indexes
 from soliton.storage.store import Store
+from tests.node import forging
 
 RICH = key_pair("waves private node seed with waves tokens")
 FRIEND = from_public_key(key_pair("soliton devnet account 1").public_key, ord("R"))
 
 
 @pytest.fixture
-def chain(tmp_path: Path) -> Iterator[Chain]:
+def chain(tmp_path: Path) -> Iterator[ChainWriter]:
     yield from _chain(tmp_path / "one")
 
 
-def _chain(directory: Path) -> Iterator[Chain]:
+def _chain(directory: Path) -> Iterator[ChainWriter]:
     network = networks.load("devnet")
     store = Store(directory, network.name, durable=False)
-    yield Chain(network, store)
+    yield ChainWriter(network, store)
     store.close()
 
 
-def _transfer(chain: Chain, amount: int) -> AnyTransaction:
+def _transfer(chain: ChainWriter, amount: int) -> AnyTransaction:
     unsigned = codec.build(
         TYPE,
         Transfer(FRIEND, None, amount, b""),
@@ -50,15 +51,15 @@ def _transfer(chain: Chain, amount: int) -> AnyTransaction:
     return codec.sign(unsigned, RICH.private_key)
 
 
-def _key_block(chain: Chain) -> None:
+def _key_block(chain: ChainWriter) -> None:
     now = chain.last_block.header.timestamp + 1_000
-    forged = miner.forge(chain, miner.next_slot(chain, RICH), (), now)
+    forged = forging.forge(chain, miner.next_slot(chain, RICH), (), now)
     chain.append(forged.block)
     chain.store.flush()
 
 
-def _micro(chain: Chain, *transactions: AnyTransaction) -> bytes:
-    forged = miner.forge_micro(chain, RICH, transactions, 255)
+def _micro(chain: ChainWriter, *transactions: AnyTransaction) -> bytes:
+    forged = forging.forge_micro(chain, RICH, transactions, 255)
     assert forged is not None
     assert forged.invalid == {}
     added = forged.block.transactions[len(chain.last_block.transactions) :]
@@ -67,13 +68,13 @@ def _micro(chain: Chain, *transactions: AnyTransaction) -> bytes:
     return chain.last_block.id
 
 
-def _state(chain: Chain) -> tuple[bytes, bytes, int, int]:
+def _state(chain: ChainWriter) -> tuple[bytes, bytes, int, int]:
     meta = chain.meta(chain.height)
     return meta.state_hash, meta.snapshot_hash, chain.store.get(WAVES, FRIEND), meta.total_fee
 
 
 def test_a_block_grown_by_microblocks_equals_the_same_block_at_once(
-    chain: Chain, tmp_path: Path
+    chain: ChainWriter, tmp_path: Path
 ) -> None:
     _key_block(chain)
     _key_block(chain)
@@ -100,7 +101,7 @@ def test_a_block_grown_by_microblocks_equals_the_same_block_at_once(
     assert len(from_genesis) == 64
 
 
-def test_shortening_takes_the_microblocks_back(chain: Chain) -> None:
+def test_shortening_takes_the_microblocks_back(chain: ChainWriter) -> None:
     _key_block(chain)
     before = _state(chain)
     key_id = chain.last_block.id
@@ -118,7 +119,7 @@ def test_shortening_takes_the_microblocks_back(chain: Chain) -> None:
         chain.shorten(first)
 
 
-def test_names_of_earlier_forms_end_with_the_block(chain: Chain) -> None:
+def test_names_of_earlier_forms_end_with_the_block(chain: ChainWriter) -> None:
     _key_block(chain)
     key_id = chain.last_block.id
     first = _micro(chain, _transfer(chain, 1))
@@ -132,7 +133,7 @@ def test_names_of_earlier_forms_end_with_the_block(chain: Chain) -> None:
     assert chain.height_of(first) is None
 
 
-def _told(chain: Chain) -> list[tuple[type, int, int]]:
+def _told(chain: ChainWriter) -> list[tuple[type, int, int]]:
     """What the chain tells from now on: what, the height, and how many transactions are there."""
     told: list[tuple[type, int, int]] = []
     chain.on_change = lambda event: told.append(
@@ -141,10 +142,10 @@ def _told(chain: Chain) -> list[tuple[type, int, int]]:
     return told
 
 
-def test_a_key_block_may_stand_on_an_earlier_microblock(chain: Chain) -> None:
+def test_a_key_block_may_stand_on_an_earlier_microblock(chain: ChainWriter) -> None:
     _key_block(chain)
     _micro(chain, _transfer(chain, 1))
-    next_block = miner.forge(
+    next_block = forging.forge(
         chain, miner.next_slot(chain, RICH), (), chain.last_block.header.timestamp + 1_000
     ).block
     _micro(chain, _transfer(chain, 2))
@@ -156,10 +157,10 @@ def test_a_key_block_may_stand_on_an_earlier_microblock(chain: Chain) -> None:
     assert len(chain.block_at(2).transactions) == 1
 
 
-def test_a_refused_key_block_leaves_the_microblocks_in_place(chain: Chain) -> None:
+def test_a_refused_key_block_leaves_the_microblocks_in_place(chain: ChainWriter) -> None:
     _key_block(chain)
     _micro(chain, _transfer(chain, 1))
-    good = miner.forge(
+    good = forging.forge(
         chain, miner.next_slot(chain, RICH), (), chain.last_block.header.timestamp + 1_000
     ).block
     _micro(chain, _transfer(chain, 2))
@@ -176,7 +177,7 @@ def test_a_refused_key_block_leaves_the_microblocks_in_place(chain: Chain) -> No
     assert len(chain.last_block.transactions) == 1
 
 
-def test_rolling_back_removes_the_liquid_block_whole(chain: Chain) -> None:
+def test_rolling_back_removes_the_liquid_block_whole(chain: ChainWriter) -> None:
     _key_block(chain)
     before = _state(chain)
     _key_block(chain)
@@ -185,10 +186,10 @@ def test_rolling_back_removes_the_liquid_block_whole(chain: Chain) -> None:
     assert _state(chain) == before
 
 
-def test_what_does_not_hold_is_refused_and_changes_nothing(chain: Chain) -> None:
+def test_what_does_not_hold_is_refused_and_changes_nothing(chain: ChainWriter) -> None:
     _key_block(chain)
     transaction = _transfer(chain, 1)
-    forged = miner.forge_micro(chain, RICH, [transaction], 255)
+    forged = forging.forge_micro(chain, RICH, [transaction], 255)
     assert forged is not None
     state = _state(chain)
     state_hash, signature = forged.block.header.state_hash, forged.block.signature
@@ -208,12 +209,12 @@ def test_what_does_not_hold_is_refused_and_changes_nothing(chain: Chain) -> None
 def test_after_a_restart_the_last_block_is_closed(tmp_path: Path) -> None:
     network = networks.load("devnet")
     store = Store(tmp_path, network.name, durable=False)
-    chain = Chain(network, store)
+    chain = ChainWriter(network, store)
     _key_block(chain)
     _micro(chain, _transfer(chain, 1))
     store.close()
-    chain = Chain(network, Store(tmp_path, network.name, durable=False))
-    assert miner.forge_micro(chain, RICH, [_transfer(chain, 2)], 255) is None
+    chain = ChainWriter(network, Store(tmp_path, network.name, durable=False))
+    assert forging.forge_micro(chain, RICH, [_transfer(chain, 2)], 255) is None
     _key_block(chain)
     assert chain.height == 3
     chain.store.close()

@@ -28,11 +28,11 @@ from soliton.ledger.state import (
     AssetVolume,
     LeaseBalance,
 )
-from soliton.node import miner
-from soliton.node.chain import Chain
+from soliton.node.chain_writer import ChainWriter
 from soliton.node.importer import import_blocks
 from soliton.storage import indexes, layout
 from soliton.storage.store import Store
+from tests.node import forging
 from tests.node.chains import DEVNET, RICH, mine, old_network, open_chain, record
 from tests.node.scenario import (
     ALL_VERSIONS,
@@ -50,7 +50,9 @@ OLDEST = old_network()
 BINARY = old_network(range(1, 15))
 
 
-def make_chain(directory: Path, network: Network, versions: dict[int, tuple[int, ...]]) -> Chain:
+def make_chain(
+    directory: Path, network: Network, versions: dict[int, tuple[int, ...]]
+) -> ChainWriter:
     """Mine everything that the chain takes, on NG chains in key blocks and microblocks by turns."""
     chain = open_chain(directory, network)
     ng = chain.rules.at(1).ng
@@ -65,13 +67,13 @@ def make_chain(directory: Path, network: Network, versions: dict[int, tuple[int,
     return chain
 
 
-def add_microblock(chain: Chain, transaction: AnyTransaction) -> None:
-    forged = miner.forge_micro(chain, RICH, [transaction], 255)
+def add_microblock(chain: ChainWriter, transaction: AnyTransaction) -> None:
+    forged = forging.forge_micro(chain, RICH, [transaction], 255)
     assert forged is not None
     chain.extend((transaction,), forged.block.header.state_hash, forged.block.signature)
 
 
-def hashes(chain: Chain) -> Hashes:
+def hashes(chain: ChainWriter) -> Hashes:
     metas = map(chain.meta, range(1, chain.height + 1))
     return [(meta.id, meta.state_hash, meta.snapshot_hash) for meta in metas]
 
@@ -88,7 +90,7 @@ def content(directory: Path) -> dict[bytes, bytes]:
 
 def imported(directory: Path, network: Network, blocks: bytes) -> Hashes:
     """Put the blocks on what is in the directory; the hashes of the whole chain."""
-    chain = Chain(network, Store(directory, network.name, durable=False))
+    chain = ChainWriter(network, Store(directory, network.name, durable=False))
     import_blocks(chain, BytesIO(blocks))
     found = hashes(chain)
     chain.store.close()
@@ -96,7 +98,7 @@ def imported(directory: Path, network: Network, blocks: bytes) -> Hashes:
 
 
 def roll_back(directory: Path, network: Network, count: int) -> Hashes:
-    chain = Chain(network, Store(directory, network.name, durable=False))
+    chain = ChainWriter(network, Store(directory, network.name, durable=False))
     chain.rollback(chain.height - count)
     left = hashes(chain)
     chain.store.close()
@@ -135,7 +137,7 @@ def test_chain_is_the_same_again(
     assert content(mined) == first
 
 
-def check_versions(chain: Chain, versions: dict[int, tuple[int, ...]]) -> None:
+def check_versions(chain: ChainWriter, versions: dict[int, tuple[int, ...]]) -> None:
     """That nothing is missing on the chain."""
     heights = range(1, chain.height + 1)
     transactions = list(joined.from_iterable(chain.block_at(at).transactions for at in heights))
@@ -157,7 +159,7 @@ def check_versions(chain: Chain, versions: dict[int, tuple[int, ...]]) -> None:
     assert statuses == {0}
 
 
-def check_state(chain: Chain, versions: dict[int, tuple[int, ...]]) -> None:
+def check_state(chain: ChainWriter, versions: dict[int, tuple[int, ...]]) -> None:
     """What the first round leaves behind."""
     first = Scenario(chain, versions, 0)
     store, me, you = chain.store, first.my_address, first.your_address
@@ -183,7 +185,7 @@ def check_state(chain: Chain, versions: dict[int, tuple[int, ...]]) -> None:
         assert {key for key, _ in store.data_entries(me)} == keys
 
 
-def issues(chain: Chain) -> Iterator[bytes]:
+def issues(chain: ChainWriter) -> Iterator[bytes]:
     """The ids of all issued assets, from the first on."""
     for height in range(1, chain.height + 1):
         for transaction in chain.block_at(height).transactions:

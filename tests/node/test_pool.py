@@ -10,8 +10,10 @@ from soliton.errors import SolitonError
 from soliton.ledger.errors import AlreadyInState, InvalidSignature, Mistiming, TransactionRejected
 from soliton.ledger.state import WAVES
 from soliton.node import miner
-from soliton.node.chain import Chain
+from soliton.node.chain_writer import ChainWriter
 from soliton.node.pool import PoolFull, UtxPool
+from soliton.steps import to_the_end
+from tests.node import forging
 from tests.node.chains import FEE, RICH, address_of, mine, now, person, transfer
 
 COIN = 10**8
@@ -20,11 +22,11 @@ BACK, FORWARD = 7_200_000, 5_400_000
 
 
 @pytest.fixture
-def pool(chain: Chain) -> UtxPool:
+def pool(chain: ChainWriter) -> UtxPool:
     return UtxPool(chain, lambda: now(chain), 10, 100_000)
 
 
-def test_add(pool: UtxPool, chain: Chain) -> None:
+def test_add(pool: UtxPool, chain: ChainWriter) -> None:
     transaction = transfer(chain, RICH, ANN, COIN)
     assert pool.add(transaction) is True
     assert pool.add(transaction) is False
@@ -36,7 +38,7 @@ def test_add(pool: UtxPool, chain: Chain) -> None:
     assert chain.balance(address_of(ANN)) == 0
 
 
-def test_the_same_transaction_with_another_proof(pool: UtxPool, chain: Chain) -> None:
+def test_the_same_transaction_with_another_proof(pool: UtxPool, chain: ChainWriter) -> None:
     transaction = transfer(chain, RICH, ANN, COIN)
     pool.add(transaction)
     again = codec.sign(transaction, RICH.private_key)
@@ -44,7 +46,7 @@ def test_the_same_transaction_with_another_proof(pool: UtxPool, chain: Chain) ->
     assert pool.add(again) is False
 
 
-def test_what_is_refused_leaves_no_trace(pool: UtxPool, chain: Chain) -> None:
+def test_what_is_refused_leaves_no_trace(pool: UtxPool, chain: ChainWriter) -> None:
     mined = transfer(chain, RICH, BOB, COIN)
     mine(chain, [mined])
     pool.refresh()
@@ -65,7 +67,7 @@ def test_what_is_refused_leaves_no_trace(pool: UtxPool, chain: Chain) -> None:
     ("offset", "fits"),
     [(FORWARD, True), (FORWARD + 1, False), (-BACK - 1_000, True), (-BACK - 1_001, False)],
 )
-def test_timestamps(pool: UtxPool, chain: Chain, offset: int, fits: bool) -> None:
+def test_timestamps(pool: UtxPool, chain: ChainWriter, offset: int, fits: bool) -> None:
     """Not more than 90 minutes after now, not more than two hours before the last block."""
     transaction = transfer(chain, RICH, ANN, COIN, timestamp=now(chain) + offset)
     if fits:
@@ -75,7 +77,7 @@ def test_timestamps(pool: UtxPool, chain: Chain, offset: int, fits: bool) -> Non
             pool.add(transaction)
 
 
-def test_dependent_transactions(pool: UtxPool, chain: Chain) -> None:
+def test_dependent_transactions(pool: UtxPool, chain: ChainWriter) -> None:
     """What somebody gets in the pool can be spent in the pool, but only once."""
     second = transfer(chain, ANN, BOB, COIN)
     with pytest.raises(SolitonError):
@@ -87,7 +89,7 @@ def test_dependent_transactions(pool: UtxPool, chain: Chain) -> None:
     assert pool.state().get(WAVES, address_of(ANN)) == 0
 
 
-def test_the_pool_becomes_a_block(pool: UtxPool, chain: Chain) -> None:
+def test_the_pool_becomes_a_block(pool: UtxPool, chain: ChainWriter) -> None:
     pool.add(transfer(chain, RICH, ANN, COIN + FEE))
     pool.add(transfer(chain, ANN, BOB, COIN))
     block = mine(chain, pool.transactions())
@@ -96,7 +98,7 @@ def test_the_pool_becomes_a_block(pool: UtxPool, chain: Chain) -> None:
     assert chain.balance(address_of(BOB)) == COIN
 
 
-def test_count_limit(pool: UtxPool, chain: Chain) -> None:
+def test_count_limit(pool: UtxPool, chain: ChainWriter) -> None:
     for number in range(10):
         pool.add(transfer(chain, RICH, ANN, COIN + number))
     with pytest.raises(PoolFull):
@@ -105,7 +107,7 @@ def test_count_limit(pool: UtxPool, chain: Chain) -> None:
     assert pool.add(transfer(chain, RICH, ANN, 1))
 
 
-def test_size_limit(chain: Chain) -> None:
+def test_size_limit(chain: ChainWriter) -> None:
     one = transfer(chain, RICH, ANN, COIN)
     pool = UtxPool(chain, lambda: now(chain), 10, 2 * len(one.body))
     pool.add(one)
@@ -116,7 +118,7 @@ def test_size_limit(chain: Chain) -> None:
     assert pool.add(one) is False
 
 
-def test_after_a_block_the_rest_is_checked_again(pool: UtxPool, chain: Chain) -> None:
+def test_after_a_block_the_rest_is_checked_again(pool: UtxPool, chain: ChainWriter) -> None:
     mine(chain, [transfer(chain, RICH, ANN, COIN)])
     pool.refresh()
     stays = transfer(chain, RICH, BOB, COIN)
@@ -131,7 +133,7 @@ def test_after_a_block_the_rest_is_checked_again(pool: UtxPool, chain: Chain) ->
     assert pool.state().get(WAVES, address_of(BOB)) == COIN
 
 
-def test_what_was_mined_elsewhere_is_forgotten(pool: UtxPool, chain: Chain) -> None:
+def test_what_was_mined_elsewhere_is_forgotten(pool: UtxPool, chain: ChainWriter) -> None:
     transaction = transfer(chain, RICH, ANN, COIN)
     pool.add(transaction)
     mine(chain, [transaction])
@@ -139,7 +141,7 @@ def test_what_was_mined_elsewhere_is_forgotten(pool: UtxPool, chain: Chain) -> N
     assert len(pool) == 0
 
 
-def test_after_a_rollback(pool: UtxPool, chain: Chain) -> None:
+def test_after_a_rollback(pool: UtxPool, chain: ChainWriter) -> None:
     mine(chain, [transfer(chain, RICH, ANN, COIN)])
     pool.refresh()
     pool.add(transfer(chain, ANN, BOB, COIN - FEE))
@@ -149,7 +151,7 @@ def test_after_a_rollback(pool: UtxPool, chain: Chain) -> None:
     assert pool.state().get(WAVES, address_of(ANN)) == 0
 
 
-def test_higher_fees_first_but_each_sender_in_order(pool: UtxPool, chain: Chain) -> None:
+def test_higher_fees_first_but_each_sender_in_order(pool: UtxPool, chain: ChainWriter) -> None:
     mine(chain, [transfer(chain, RICH, ANN, COIN)])
     pool.refresh()
 
@@ -160,15 +162,19 @@ def test_higher_fees_first_but_each_sender_in_order(pool: UtxPool, chain: Chain)
 
     low, high = send(RICH, 1, FEE), send(RICH, 2, 9 * FEE)
     middle = send(ANN, 3, 2 * FEE)
-    assert [item.id for item in pool.in_mining_order()] == [middle, low, high]
+    assert [item.id for item in list(to_the_end(pool.mining_order()))] == [middle, low, high]
 
 
-def test_a_dependent_transaction_with_a_high_fee_is_not_lost(pool: UtxPool, chain: Chain) -> None:
+def test_a_dependent_transaction_with_a_high_fee_is_not_lost(
+    pool: UtxPool, chain: ChainWriter
+) -> None:
     """Fees decide the order in a block; what needs an earlier transaction must not be dropped."""
     first = transfer(chain, RICH, ANN, COIN)
     second = transfer(chain, ANN, BOB, 1, fee=9 * FEE)
     pool.add(first)
     pool.add(second)
-    forged = miner.forge(chain, miner.next_slot(chain, RICH), pool.in_mining_order(), now(chain))
+    forged = forging.forge(
+        chain, miner.next_slot(chain, RICH), list(to_the_end(pool.mining_order())), now(chain)
+    )
     assert forged.invalid == {}
     assert {item.id for item in forged.block.transactions} == {first.id, second.id}

@@ -24,9 +24,10 @@ from soliton.chain.transactions.transfer import Transfer
 from soliton.chain.values import AssetId
 from soliton.errors import SolitonError
 from soliton.ledger.state import ASSET_BALANCES, WAVES
-from soliton.node.chain import Chain
+from soliton.node.chain_writer import ChainWriter
 from soliton.node.pool import UtxPool
 from soliton.ride.compiler import compile_source
+from tests.amounts import examples
 from tests.node.chains import (
     DEVNET,
     RICH,
@@ -84,7 +85,7 @@ def sends(draw: DrawFn, kinds: tuple[str, ...]) -> tuple[str, int, int, int, boo
     )
 
 
-def make(chain: Chain, send: tuple[str, int, int, int, bool], nonce: int) -> AnyTransaction:
+def make(chain: ChainWriter, send: tuple[str, int, int, int, bool], nonce: int) -> AnyTransaction:
     kind, sender, to, number, is_signed = send
     pair, time = PEOPLE[sender], now(chain) - nonce
     plain, smart = issued(chain)
@@ -136,14 +137,14 @@ def make(chain: Chain, send: tuple[str, int, int, int, bool], nonce: int) -> Any
     return made if is_signed else codec.with_proofs(made, (bytes(64),))
 
 
-def issued(chain: Chain) -> tuple[AssetId, AssetId]:
+def issued(chain: ChainWriter) -> tuple[AssetId, AssetId]:
     """The ids of the two assets: one without a script, and one with."""
     plain, smart = (each.id for each in chain.block_at(2).transactions[-2:])
     return AssetId(plain), AssetId(smart)
 
 
 @pytest.fixture
-def chain(tmp_path: Path) -> Iterator[Chain]:
+def chain(tmp_path: Path) -> Iterator[ChainWriter]:
     """All have coins and assets; anybody may send what they like in the first one's name. The
     issuer, one of them, sponsors fees.
     """
@@ -183,10 +184,12 @@ rounds = st.lists(
 
 
 @settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(200),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(story=rounds, choice=st.randoms(use_true_random=False))
-def test_the_same_as_a_pool_that_begins_anew(chain: Chain, story: list[tuple[
+def test_the_same_as_a_pool_that_begins_anew(chain: ChainWriter, story: list[tuple[
     list[tuple[str, int, int, int, bool]], list[tuple[str, int, int, int, bool]], int
 ]], choice: object) -> None:  # fmt: skip
     bottom, nonce = 4, 0
@@ -221,7 +224,7 @@ def test_the_same_as_a_pool_that_begins_anew(chain: Chain, story: list[tuple[
             assert_like_new(chain, pool, before)
 
 
-def new_pool(chain: Chain) -> UtxPool:
+def new_pool(chain: ChainWriter) -> UtxPool:
     return UtxPool(chain, lambda: now(chain), 1_000, 10**6)
 
 
@@ -232,7 +235,7 @@ def add(pool: UtxPool, transaction: AnyTransaction) -> bool:
         return False
 
 
-def assert_like_new(chain: Chain, pool: UtxPool, waiting: list[AnyTransaction]) -> None:
+def assert_like_new(chain: ChainWriter, pool: UtxPool, waiting: list[AnyTransaction]) -> None:
     anew = new_pool(chain)
     assert pool.transactions() == [item for item in waiting if add(anew, item)]
     assert pool.size == anew.size

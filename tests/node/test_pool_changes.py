@@ -18,7 +18,7 @@ from soliton.chain.values import DataEntry
 from soliton.crypto.keys import KeyPair
 from soliton.ledger.errors import TransactionRejected
 from soliton.ledger.state import WAVES
-from soliton.node.chain import Chain
+from soliton.node.chain_writer import ChainWriter
 from soliton.node.events import Departure, PoolDropped, PoolEvent
 from soliton.node.pool import PoolFull, UtxPool
 from soliton.ride.compiler import compile_source
@@ -36,7 +36,7 @@ func pay() = [ScriptTransfer(addressFromStringValue(getStringValue(this, "to")),
 
 
 @pytest.fixture
-def chain(tmp_path: Path) -> Iterator[Chain]:
+def chain(tmp_path: Path) -> Iterator[ChainWriter]:
     opened = open_chain(tmp_path)
     mine(opened, [transfer(opened, RICH, each, 10 * COIN) for each in (ANN, BOB)])
     yield opened
@@ -49,19 +49,19 @@ def told() -> list[PoolEvent]:
 
 
 @pytest.fixture
-def pool(chain: Chain, told: list[PoolEvent]) -> UtxPool:
+def pool(chain: ChainWriter, told: list[PoolEvent]) -> UtxPool:
     return UtxPool(chain, lambda: now(chain), 10, 100_000, told.append, max_scripted=1)
 
 
-def set_script(chain: Chain, pair: KeyPair, script: bytes | None) -> AnyTransaction:
+def set_script(chain: ChainWriter, pair: KeyPair, script: bytes | None) -> AnyTransaction:
     return signed(pair, 13, SetScript(script), version=2, timestamp=now(chain), fee=COIN)
 
 
-def coins(chain: Chain, pair: KeyPair, amount: int = COIN) -> AnyTransaction:
+def coins(chain: ChainWriter, pair: KeyPair, amount: int = COIN) -> AnyTransaction:
     return transfer(chain, pair, CID, amount, fee=500_000)
 
 
-def test_a_script_that_comes_later_decides(chain: Chain, pool: UtxPool) -> None:
+def test_a_script_that_comes_later_decides(chain: ChainWriter, pool: UtxPool) -> None:
     """The quick way for plain transfers is for accounts without one."""
     sent = coins(chain, ANN)
     pool.add(sent)
@@ -77,7 +77,9 @@ def test_a_script_that_comes_later_decides(chain: Chain, pool: UtxPool) -> None:
     assert len(pool) == 0 and pool.state().get(WAVES, address_of(CID)) == 0
 
 
-def test_what_a_script_lets_through_after_it_came_is_no_proof(chain: Chain, pool: UtxPool) -> None:
+def test_what_a_script_lets_through_after_it_came_is_no_proof(
+    chain: ChainWriter, pool: UtxPool
+) -> None:
     mine(chain, [set_script(chain, ANN, YES)])
     pool.refresh()
     unsigned = codec.with_proofs(coins(chain, ANN), (bytes(64),))
@@ -90,7 +92,7 @@ def test_what_a_script_lets_through_after_it_came_is_no_proof(chain: Chain, pool
     assert len(pool) == 0
 
 
-def test_scripted_ones_are_counted_as_they_are_now(chain: Chain, pool: UtxPool) -> None:
+def test_scripted_ones_are_counted_as_they_are_now(chain: ChainWriter, pool: UtxPool) -> None:
     pool.add(coins(chain, ANN))
     pool.add(coins(chain, BOB))
     mine(chain, [set_script(chain, ANN, YES)])
@@ -106,7 +108,7 @@ def test_scripted_ones_are_counted_as_they_are_now(chain: Chain, pool: UtxPool) 
         pool.add(coins(chain, BOB, 3))
 
 
-def test_whom_a_call_moves_now(chain: Chain, pool: UtxPool, told: list[PoolEvent]) -> None:
+def test_whom_a_call_moves_now(chain: ChainWriter, pool: UtxPool, told: list[PoolEvent]) -> None:
     def set_payee(pair: KeyPair) -> AnyTransaction:
         entry = DataEntry("to", address_text(address_of(pair)))
         return signed(ANN, 12, Data((entry,)), version=2, timestamp=now(chain))
@@ -139,7 +141,7 @@ def _dear(values: int, functions: int) -> bytes:
 
 
 def test_a_script_that_is_estimated_for_too_long_waits_for_no_block(
-    chain: Chain, pool: UtxPool, monkeypatch: pytest.MonkeyPatch
+    chain: ChainWriter, pool: UtxPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The refusal costs its sender nothing, and everybody waits for it."""
     monkeypatch.setattr("soliton.node.pool.MAX_ESTIMATION_STEPS", 20_000)

@@ -11,9 +11,10 @@ from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.set_script import SetScript
 from soliton.node import miner
-from soliton.node.chain import Chain
+from soliton.node.chain_writer import ChainWriter
 from soliton.node.pool import UtxPool
 from soliton.ride.compiler import compile_source
+from tests.node import forging
 from tests.node.chains import RICH, data, mine, now, open_chain, person, signed, transfer
 
 COIN = 10**8
@@ -22,7 +23,7 @@ NOT_SIGNED = (bytes(64),)
 
 
 @pytest.fixture
-def chain(tmp_path: Path) -> Iterator[Chain]:
+def chain(tmp_path: Path) -> Iterator[ChainWriter]:
     """Anybody may send what they like in Ann's name."""
     opened = open_chain(tmp_path)
     mine(opened, [transfer(opened, RICH, ANN, 10 * COIN)])
@@ -33,19 +34,19 @@ def chain(tmp_path: Path) -> Iterator[Chain]:
 
 
 @pytest.fixture
-def pool(chain: Chain) -> UtxPool:
+def pool(chain: ChainWriter) -> UtxPool:
     return UtxPool(chain, lambda: now(chain), 10, 100_000)
 
 
-def set_script(chain: Chain, script: bytes | None) -> AnyTransaction:
+def set_script(chain: ChainWriter, script: bytes | None) -> AnyTransaction:
     return signed(ANN, 13, SetScript(script), version=2, timestamp=now(chain), fee=COIN)
 
 
-def send_coins(chain: Chain) -> AnyTransaction:
+def send_coins(chain: ChainWriter) -> AnyTransaction:
     return transfer(chain, ANN, BOB, COIN, fee=500_000)
 
 
-def send_data(chain: Chain) -> AnyTransaction:
+def send_data(chain: ChainWriter) -> AnyTransaction:
     made = data(chain, ANN, key=1)
     return signed(ANN, 12, made.payload, version=2, timestamp=now(chain), fee=500_000)
 
@@ -53,7 +54,10 @@ def send_data(chain: Chain) -> AnyTransaction:
 @pytest.mark.parametrize("make", [send_coins, send_data])
 @pytest.mark.parametrize("is_signed", [True, False])
 def test_the_script_goes(
-    chain: Chain, pool: UtxPool, make: Callable[[Chain], AnyTransaction], is_signed: bool
+    chain: ChainWriter,
+    pool: UtxPool,
+    make: Callable[[ChainWriter], AnyTransaction],
+    is_signed: bool,
 ) -> None:
     sent = make(chain)
     waiting = sent if is_signed else codec.with_proofs(sent, NOT_SIGNED)
@@ -64,23 +68,25 @@ def test_the_script_goes(
 
 
 @pytest.mark.parametrize("is_signed", [True, False])
-def test_the_script_goes_in_the_same_block(chain: Chain, pool: UtxPool, is_signed: bool) -> None:
+def test_the_script_goes_in_the_same_block(
+    chain: ChainWriter, pool: UtxPool, is_signed: bool
+) -> None:
     """What waited for another pass, for lack of funds, may come behind the end of the script."""
     sent = send_coins(chain)
     waiting = sent if is_signed else codec.with_proofs(sent, NOT_SIGNED)
     pool.add(waiting)
     candidates = [set_script(chain, None), waiting]
     slot = miner.next_slot(chain, RICH)
-    forged = miner.forge(chain, slot, candidates, now(chain), unproven=pool.unproven)
+    forged = forging.forge(chain, slot, candidates, now(chain), unproven=pool.unproven)
     assert forged.block.transactions == tuple(candidates if is_signed else candidates[:1])
 
 
-def test_the_script_goes_in_a_microblock(chain: Chain, pool: UtxPool) -> None:
+def test_the_script_goes_in_a_microblock(chain: ChainWriter, pool: UtxPool) -> None:
     mine(chain)
     pool.refresh()
     waiting = codec.with_proofs(send_coins(chain), NOT_SIGNED)
     pool.add(waiting)
     candidates = [set_script(chain, None), waiting]
-    forged = miner.forge_micro(chain, RICH, candidates, 10, unproven=pool.unproven)
+    forged = forging.forge_micro(chain, RICH, candidates, 10, unproven=pool.unproven)
     assert forged is not None
     assert forged.block.transactions == tuple(candidates[:1])

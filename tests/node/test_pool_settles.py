@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -26,14 +25,18 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.set_script import SetScript
 from soliton.chain.values import AssetId, DataEntry
 from soliton.errors import InputError, SolitonError
+from soliton.ledger.context import Context
 from soliton.ledger.scripts import FAIL_FREE_COMPLEXITY
 from soliton.ledger.state import Overlay
 from soliton.ledger.transactions import apply_transaction
 from soliton.node import miner
-from soliton.node.chain import Chain
+from soliton.node.chain_writer import ChainWriter
 from soliton.node.events import Departure, PoolAccepted, PoolDropped, PoolEvent
 from soliton.node.pool import UtxPool
 from soliton.ride.compiler import compile_source
+from soliton.steps import to_the_end
+from tests.amounts import examples
+from tests.node import forging
 from tests.node.chains import (
     DEVNET,
     RICH,
@@ -118,7 +121,7 @@ def stories(draw: DrawFn) -> list[tuple[str, Any]]:
     return draw(st.lists(step, min_size=4, max_size=24))
 
 
-def make(chain: Chain, send: tuple[str, int, int, int], nonce: int) -> AnyTransaction:
+def make(chain: ChainWriter, send: tuple[str, int, int, int], nonce: int) -> AnyTransaction:
     kind, sender, to, number = send
     pair, other = PEOPLE[sender], address_of(PEOPLE[to])
     values: dict[str, Any] = {"version": 2, "timestamp": now(chain) - nonce, "fee": 500_000}
@@ -156,7 +159,7 @@ def make(chain: Chain, send: tuple[str, int, int, int], nonce: int) -> AnyTransa
 
 
 @pytest.fixture
-def chain(tmp_path: Path) -> Iterator[Chain]:
+def chain(tmp_path: Path) -> Iterator[ChainWriter]:
     """Three people with coins and an asset, and a dApp with little."""
     opened = open_chain(tmp_path)
     funds = [transfer(opened, RICH, each, 10 * COIN) for each in (*PEOPLE, DAPP)]
@@ -174,7 +177,7 @@ def chain(tmp_path: Path) -> Iterator[Chain]:
 class Story:
     """A pool and its chain, and what was told of it."""
 
-    def __init__(self, chain: Chain) -> None:
+    def __init__(self, chain: ChainWriter) -> None:
         self.chain = chain
         self.bottom = chain.height
         self.told: dict[bytes, AnyTransaction] = {}
@@ -224,13 +227,13 @@ class Story:
         for rival in rivals:
             self.nonce += 1
             made.append(make(self.chain, rival, self.nonce))
-        ordered = self.pool.in_mining_order()
+        ordered = list(to_the_end(self.pool.mining_order()))
         assert sorted(each.id for each in ordered) == sorted(self.told)
         return made + [each for at, each in enumerate(ordered) if skip >> (at % 3) & 1]
 
     def block(self, rivals: list[Any], skip: int) -> None:
         slot = miner.next_slot(self.chain, RICH)
-        found = miner.forge(
+        found = forging.forge(
             self.chain, slot, self.candidates(rivals, skip), now(self.chain),
             unproven=self.pool.unproven,
         )  # fmt: skip
@@ -242,7 +245,7 @@ class Story:
         if self.chain.liquid_progress() is None:
             return
         before = len(self.chain.last_block.transactions)
-        found = miner.forge_micro(
+        found = forging.forge_micro(
             self.chain, RICH, self.candidates(rivals, skip), 10, unproven=self.pool.unproven
         )
         if found is not None:
@@ -292,7 +295,7 @@ class Story:
         for each in transactions:
             may_be_limited = each.type_id == 16 and each.id in self.returned
             limit = FAIL_FREE_COMPLEXITY if may_be_limited else None
-            context = msgspec.structs.replace(self.pool.context(), unverified=[], limit=limit)
+            context = Context(self.pool.environment(), limit=limit)
             try:
                 applied = apply_transaction(
                     each, state, context, verify_signature=each.id in unproven
@@ -305,10 +308,12 @@ class Story:
 
 
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(story=stories())
-def test_settled_as_if_all_were_checked(chain: Chain, story: list[tuple[str, Any]]) -> None:
+def test_settled_as_if_all_were_checked(chain: ChainWriter, story: list[tuple[str, Any]]) -> None:
     told = Story(chain)
     for what, how in story:
         told.do(what, how)
@@ -318,7 +323,9 @@ def test_settled_as_if_all_were_checked(chain: Chain, story: list[tuple[str, Any
 
 
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     sends=st.lists(SEND, min_size=3, max_size=12),
@@ -328,7 +335,7 @@ def test_settled_as_if_all_were_checked(chain: Chain, story: list[tuple[str, Any
         max_size=4,
     ),
 )
-def test_nothing_else_falls_out(chain: Chain, sends: list[Any], blocks: list[Any]) -> None:
+def test_nothing_else_falls_out(chain: ChainWriter, sends: list[Any], blocks: list[Any]) -> None:
     """What falls out after a block is what a full check of all that waited objects to."""
     told = Story(chain)
     for send in sends:

@@ -11,7 +11,7 @@ from soliton.crypto import base58
 from soliton.ledger.hashes import SECTIONS
 from soliton.ledger.script_results import Lease
 from soliton.ledger.state_changes import to_json
-from soliton.node.chain import Chain
+from soliton.node.chain_writer import ChainWriter
 from soliton.node.importer import import_blocks
 from soliton.node.verify import verify
 from soliton.storage.store import Store
@@ -20,16 +20,16 @@ from tests.node.recorded import JsonObject
 from tests.vectors import load_vectors, report
 
 
-def check_hashes(chain: Chain, height: int, expected: JsonObject) -> None:
+def check_hashes(chain: ChainWriter, height: int, expected: JsonObject) -> None:
     found = chain.state_hash(height)
     sections = {name: value.hex() for name, value in zip(SECTIONS, found.sections, strict=True)}
     assert sections == {name: expected[name] for name in SECTIONS}, height
     assert found.total.hex() == expected["stateHash"], height
 
 
-def replay_go(directory: Path, network: Network, rows: list[JsonObject], name: str) -> Chain:
+def replay_go(directory: Path, network: Network, rows: list[JsonObject], name: str) -> ChainWriter:
     """Append all blocks, with their scripts."""
-    chain = Chain(network, Store(directory, network.name, durable=False))
+    chain = ChainWriter(network, Store(directory, network.name, durable=False))
     for row in rows:
         if row["height"] > 1:
             chain.append(blocks.decode(bytes.fromhex(row["block_hex"]), network.chain_id))
@@ -41,7 +41,7 @@ def replay_go(directory: Path, network: Network, rows: list[JsonObject], name: s
     return chain
 
 
-def replay_folder(shared: Path, directory: Path, name: str) -> Chain:
+def replay_folder(shared: Path, directory: Path, name: str) -> ChainWriter:
     folder = shared / "golden" / name
     network = recorded.go_network(name, recorded.go_settings(folder))
     rows = recorded.lines(folder / "heights.jsonl.gz")
@@ -68,7 +68,7 @@ def test_protobuf_blocks_of_another_node(shared: Path, tmp_path: Path) -> None:
 def test_chain_with_all_features(shared: Path, tmp_path: Path) -> None:
     folder = shared / "golden" / "waves-r"
     network = recorded.configured_network(folder / "network.conf")
-    chain = Chain(network, Store(tmp_path, network.name, durable=False))
+    chain = ChainWriter(network, Store(tmp_path, network.name, durable=False))
     hashes = {row["height"]: row for row in recorded.load(folder / "statehash.json.gz")}
     told = told_of_transactions(folder)
     statuses: Counter[int] = Counter()
@@ -97,7 +97,7 @@ def test_chain_with_all_features(shared: Path, tmp_path: Path) -> None:
 def test_import_of_what_scripts_allowed_without_signatures(shared: Path, tmp_path: Path) -> None:
     folder = shared / "golden" / "waves-r"
     network = recorded.configured_network(folder / "network.conf")
-    chain = Chain(network, Store(tmp_path, network.name, durable=False))
+    chain = ChainWriter(network, Store(tmp_path, network.name, durable=False))
     with (folder / "blocks-2-82.bin").open("rb") as file:
         assert import_blocks(chain, file) == 81
     chain.store.close()

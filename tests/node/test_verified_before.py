@@ -14,7 +14,7 @@ from soliton.crypto import curve25519
 from soliton.crypto.curve25519 import SignedMessage
 from soliton.ledger import rules
 from soliton.ledger.errors import InvalidSignature
-from soliton.node.chain import Chain
+from soliton.node.chain_writer import ChainWriter
 from soliton.node.pool import UtxPool
 from soliton.node.signatures import signed_messages, verified_messages
 from tests.node.chains import mine, now
@@ -25,7 +25,7 @@ FROM_WALLET = 18
 
 
 @pytest.fixture
-def pool(chain: Chain) -> UtxPool:
+def pool(chain: ChainWriter) -> UtxPool:
     return UtxPool(chain, lambda: now(chain), 1_000, 10_000_000)
 
 
@@ -43,7 +43,7 @@ def verified(monkeypatch: pytest.MonkeyPatch) -> list[SignedMessage]:
     return calls
 
 
-def each_of(chain: Chain, pool: UtxPool) -> Iterator[AnyTransaction]:
+def each_of(chain: ChainWriter, pool: UtxPool) -> Iterator[AnyTransaction]:
     """Transactions of all types and versions, each on top of those before it."""
     for batch in Scenario(chain, ALL_VERSIONS, 0).batches():
         for transaction in batch:
@@ -54,7 +54,7 @@ def each_of(chain: Chain, pool: UtxPool) -> Iterator[AnyTransaction]:
 
 
 def test_all_types_are_verified_once(
-    chain: Chain, pool: UtxPool, verified: list[SignedMessage]
+    chain: ChainWriter, pool: UtxPool, verified: list[SignedMessage]
 ) -> None:
     seen: dict[int, set[int]] = {}
     for transaction in each_of(chain, pool):
@@ -72,13 +72,13 @@ def test_all_types_are_verified_once(
     assert all(counts == {1} for counts in seen.values())
 
 
-def exchange(chain: Chain, pool: UtxPool) -> AnyTransaction:
+def exchange(chain: ChainWriter, pool: UtxPool) -> AnyTransaction:
     return next(each for each in each_of(chain, pool) if each.type_id == EXCHANGE)
 
 
 @pytest.mark.parametrize("known", [0, 1, 2])
 def test_what_was_not_verified_before_is_verified(
-    chain: Chain, pool: UtxPool, verified: list[SignedMessage], known: int
+    chain: ChainWriter, pool: UtxPool, verified: list[SignedMessage], known: int
 ) -> None:
     transaction = exchange(chain, pool)
     messages = signed_messages(transaction)
@@ -87,7 +87,9 @@ def test_what_was_not_verified_before_is_verified(
 
 
 @pytest.mark.parametrize("place", [0, 1])
-def test_a_bad_signature_besides_verified_ones(chain: Chain, pool: UtxPool, place: int) -> None:
+def test_a_bad_signature_besides_verified_ones(
+    chain: ChainWriter, pool: UtxPool, place: int
+) -> None:
     transaction = exchange(chain, pool)
     both = list(transaction.payload.orders)
     both[place] = msgspec.structs.replace(both[place], proofs=(bytes(64),))
@@ -101,7 +103,7 @@ def test_a_bad_signature_besides_verified_ones(chain: Chain, pool: UtxPool, plac
         pool.add(bad, verified=good)
 
 
-def test_other_proofs_are_left_to_the_rules(chain: Chain, pool: UtxPool) -> None:
+def test_other_proofs_are_left_to_the_rules(chain: ChainWriter, pool: UtxPool) -> None:
     transaction = exchange(chain, pool)
     assert signed_messages(codec.with_proofs(transaction, ())) == ()
     assert signed_messages(codec.with_proofs(transaction, transaction.proofs * 2)) == ()
@@ -111,7 +113,7 @@ def test_other_proofs_are_left_to_the_rules(chain: Chain, pool: UtxPool) -> None
 
 
 def test_a_type_that_does_not_tell_is_left_to_the_rules(
-    chain: Chain, pool: UtxPool, monkeypatch: pytest.MonkeyPatch
+    chain: ChainWriter, pool: UtxPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     transaction = exchange(chain, pool)
     silent: Any = msgspec.structs.replace(rules.rules_of(EXCHANGE), signed=None)

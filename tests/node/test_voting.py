@@ -15,12 +15,15 @@ from soliton.chain.features import Feature
 from soliton.chain.networks.model import Network
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.transfer import TYPE, Transfer
+from soliton.crypto import vrf
 from soliton.crypto.keys import KeyPair, key_pair
+from soliton.ledger import headers
 from soliton.ledger.errors import BlockRejected
 from soliton.ledger.state import Status
 from soliton.node import miner
-from soliton.node.chain import Chain
+from soliton.node.chain_writer import ChainWriter
 from soliton.storage.store import Store
+from tests.node import forging
 
 RICH = key_pair("waves private node seed with waves tokens")
 OTHER = key_pair("soliton devnet account 1")
@@ -28,16 +31,16 @@ GENERATOR = key_pair("soliton devnet account 2")
 BOOST = int(Feature.BOOST_BLOCK_REWARD)
 COIN = 100_000_000
 
-OpenChain = Callable[[Network], Chain]
+OpenChain = Callable[[Network], ChainWriter]
 
 
 @pytest.fixture
 def open_chain(tmp_path: Path) -> Iterator[OpenChain]:
-    opened: list[Chain] = []
+    opened: list[ChainWriter] = []
 
-    def make(network: Network) -> Chain:
+    def make(network: Network) -> ChainWriter:
         directory = tmp_path / str(len(opened))
-        opened.append(Chain(network, Store(directory, network.name, durable=False)))
+        opened.append(ChainWriter(network, Store(directory, network.name, durable=False)))
         return opened[-1]
 
     yield make
@@ -60,11 +63,11 @@ def _voting_network(**changes: object) -> Network:
 
 
 def _mine(
-    chain: Chain, votes: tuple[int, ...] = (), reward_vote: int = -1, account: KeyPair = RICH
+    chain: ChainWriter, votes: tuple[int, ...] = (), reward_vote: int = -1, account: KeyPair = RICH
 ) -> Block:
     now = chain.last_block.header.timestamp + 1_000
     slot = miner.next_slot(chain, account)
-    block = miner.forge(chain, slot, (), now, reward_vote, votes).block
+    block = forging.forge(chain, slot, (), now, reward_vote, votes).block
     chain.append(block)
     chain.store.flush()
     return block
@@ -101,7 +104,7 @@ def test_an_active_feature_changes_the_rules_and_a_rollback_takes_it_back(
         for height in range(2, 13)
     ]
     assert minted == [6 * COIN] * 8 + [60 * COIN] * 3
-    reopened = Chain(chain.network, chain.store)
+    reopened = ChainWriter(chain.network, chain.store)
     assert reopened.rules.activation_height(Feature.BOOST_BLOCK_REWARD) == 10
     chain.rollback(4)
     assert chain.rules.activation_height(Feature.BOOST_BLOCK_REWARD) is None
@@ -148,7 +151,7 @@ def test_reward_votes_decide_at_the_end_of_a_term(
     assert [chain.meta(height).reward for height in (6, 7)] == [600 * unit, expected * unit]
 
 
-def _honest_block(chain: Chain) -> Block:
+def _honest_block(chain: ChainWriter) -> Block:
     """A block with one transfer by an account that is not the challenger."""
     unsigned = codec.build(
         TYPE,
@@ -161,17 +164,17 @@ def _honest_block(chain: Chain) -> Block:
     )
     transfer = codec.sign(unsigned, OTHER.private_key)
     now = chain.last_block.header.timestamp + 5_000
-    return miner.forge(chain, miner.next_slot(chain, GENERATOR), (transfer,), now).block
+    return forging.forge(chain, miner.next_slot(chain, GENERATOR), (transfer,), now).block
 
 
-def _wrong_block(chain: Chain) -> Block:
+def _wrong_block(chain: ChainWriter) -> Block:
     """The same block with a state hash that nothing leads to."""
     honest = _honest_block(chain)
     header = msgspec.structs.replace(honest.header, state_hash=bytes(32))
     return blocks.sign(header, honest.transactions, GENERATOR.private_key)
 
 
-def _challenge(chain: Chain, wrong: Block) -> Block:
+def _challenge(chain: ChainWriter, wrong: Block) -> Block:
     header = wrong.header
     challenged = ChallengedHeader(
         base_target=header.base_target,
@@ -184,7 +187,7 @@ def _challenge(chain: Chain, wrong: Block) -> Block:
         header_signature=wrong.signature,
     )
     now = chain.last_block.header.timestamp + 1_000
-    own = miner.forge(chain, miner.next_slot(chain, RICH), wrong.transactions, now).block
+    own = forging.forge(chain, miner.next_slot(chain, RICH), wrong.transactions, now).block
     mine = msgspec.structs.replace(own.header, challenged=challenged)
     return blocks.sign(mine, wrong.transactions, RICH.private_key)
 
@@ -217,3 +220,20 @@ def test_a_challenge_of_a_right_block_is_refused(open_chain: OpenChain) -> None:
     with pytest.raises(BlockRejected, match="the state hash was right"):
         chain.append(_challenge(chain, honest))
     assert chain.height == 2
+
+
+def test_who_challenges_must_be_able_to_mine_without_what_the_other_has(
+    open_chain: OpenChain,
+) -> None:
+    """The reference adds the challenged balance to the delay's only: the own one must suffice."""
+    chain = open_chain(networks.load("devnet"))
+    _mine(chain)
+    challenge = _challenge(chain, _wrong_block(chain))
+    poor = key_pair("nobody")
+    header = msgspec.structs.replace(
+        challenge.header,
+        generator=poor.public_key,
+        generation_signature=vrf.prove(poor.private_key, headers.hit_source(chain)),
+    )
+    with pytest.raises(BlockRejected, match="generating balance 0 is below"):
+        chain.append(blocks.sign(header, challenge.transactions, poor.private_key))

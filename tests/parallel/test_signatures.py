@@ -193,7 +193,7 @@ async def test_a_group_is_told_while_the_rest_is_still_asked_for() -> None:
     sent: list[int] = []
     told: list[bool] = []
     for item in MIXED[:10]:
-        checker.ask(item, told.append)
+        checker.submit(item, told.append)
         sent.append(len(checker._sent))
     assert sent == [0, 0, 0, 4, 4, 4, 4, 8, 8, 8]
     assert told == []
@@ -208,7 +208,7 @@ async def test_groups_beyond_the_limit_wait_for_the_end_of_the_turn() -> None:
     told: list[bool] = []
     many = (MIXED * 4)[: signatures.MAX_SENT + 10]
     for item in many:
-        checker.ask(item, told.append)
+        checker.submit(item, told.append)
     assert len(checker._sent) == signatures.MAX_SENT
     assert told == []
     await until(lambda: len(told) == len(many))
@@ -224,7 +224,7 @@ async def test_several_are_valid_if_each_is(
         if beside:
             await begin(checker)
         told: list[bool] = []
-        checker.ask_all(at_once, told.append)
+        checker.submit_all(at_once, told.append)
         assert told == []
         await until(lambda: bool(told))  # noqa: B023 - called before the next round
         assert told == [all(item in GOOD for item in at_once)]
@@ -244,7 +244,7 @@ async def test_signatures_are_made_beside_between_checks(
     told: list[bool] = []
     messages = [b"to be signed %d" % number for number in range(40)]
     for item, message in zip(MIXED, messages, strict=False):
-        checker.ask(item, told.append)
+        checker.submit(item, told.append)
         checker.sign(*unsigned(message), made.append)
     await until(lambda: len(told) == len(made) == len(messages))
     assert told == VERDICTS[:40]
@@ -265,7 +265,7 @@ async def test_a_signature_that_comes_in_pieces_is_one(checker: SignatureChecker
     told: list[bool] = []
     for _ in range(2):
         checker.sign(*unsigned(b"message"), made.append)
-        checker.ask(GOOD[0], told.append)
+        checker.submit(GOOD[0], told.append)
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     proofs = bytes(range(128))

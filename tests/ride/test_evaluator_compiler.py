@@ -28,6 +28,7 @@ from soliton.ride.expressions import (
 )
 from soliton.ride.functions.bodies import named_functions
 from soliton.ride.values import NIL, UNIT, Value, equal
+from tests.amounts import examples
 from tests.ride.static_environment import StaticEnvironment
 
 PLENTY = 1_000_000
@@ -137,7 +138,7 @@ def _both(
     return outcomes[0], outcomes[1]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(programs(), st.booleans())
 def test_with_complexity_to_spare_both_succeed_alike(expression: Expression, new: bool) -> None:
     exact, fast = _both(expression, new, PLENTY)
@@ -149,7 +150,7 @@ def test_with_complexity_to_spare_both_succeed_alike(expression: Expression, new
         assert exact[1] == fast[1]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(programs(), st.booleans(), st.integers(1, 30))
 def test_near_the_limit_the_fast_one_is_right_or_silent(
     expression: Expression, new: bool, limit: int

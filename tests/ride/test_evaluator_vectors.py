@@ -14,6 +14,7 @@ from soliton.ride.meta import ArgumentType, argument_types, read_meta
 from soliton.ride.script import Script, parse_script
 from soliton.ride.trace import Trace
 from soliton.ride.values import UNIT, Value, case_object, equal, ride_list
+from tests.amounts import some, times
 from tests.ride.static_environment import ADDRESS, StaticEnvironment
 from tests.vectors import load_vectors
 
@@ -107,7 +108,7 @@ def test_a_trace_changes_nothing(new: bool, limit: int) -> None:
         if vector.get("script")
     }
     successes = 0
-    for text in sorted(texts):
+    for text in some(sorted(texts)):
         try:
             script = parse_script(base64.b64decode(text))
         except RideError:
@@ -122,4 +123,4 @@ def test_a_trace_changes_nothing(new: bool, limit: int) -> None:
                 successes += 1
                 assert equal(quick.value, exact.value)
                 assert quick.spent == exact.spent
-    assert successes > 500
+    assert successes > times(100, 500)

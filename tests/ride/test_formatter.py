@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from soliton.ride.compiler import CompileError, compile_source
 from soliton.ride.formatter import format_source
+from tests.amounts import some, times
 from tests.ride.differential.programs import programs
 from tests.vectors import load_vectors, report
 
@@ -184,7 +185,7 @@ def test_sources_of_vectors() -> None:
         if isinstance(vector.get("source"), str)
     }
     ran = compiled = unreadable = 0
-    for source in sorted(sources):
+    for source in some(sorted(sources)):
         try:
             formatted = format_source(source)
         except CompileError:
@@ -196,7 +197,7 @@ def test_sources_of_vectors() -> None:
         script = script_of(source)
         compiled += script is not None
         assert script_of(formatted) == script, source
-    assert compiled > 900
+    assert compiled > times(180, 900)
     report.ran("sources formatted", ran)
     report.skipped("sources formatted", unreadable, "the reference cannot read them either")
 

@@ -43,10 +43,11 @@ from soliton.ride.serialization import (
     write_expression,
     write_script,
 )
+from tests.amounts import times
 from tests.vectors import load_vectors, report
 
-DEPTH = 100_000
-SOME_DEPTH = 20_000
+DEPTH = times(20_000, 100_000)
+SOME_DEPTH = times(6_000, 20_000)
 """Far beyond what any recursion would bear, and quick."""
 OTHER_HEADER = b"\0\2\6"
 """Made by hand for a test of another node, which reads its body in the older encoding."""

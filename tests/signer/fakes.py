@@ -6,7 +6,9 @@ tests of clients and of the devnet have.
 
 from __future__ import annotations
 
+import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -14,63 +16,93 @@ import httpx
 
 from soliton.chain import networks
 from soliton.signer.app import Limits, SignerSettings, build_app
+from tests.web.memory import MemoryHttp
 
 SEED = "orbit velvet cactus seven marble"
 NOW = 1_700_000_000_000
+NETWORK = networks.load("zbs-testnet")
 
-Answer = httpx.Response | Exception | Callable[[httpx.Request], Awaitable[httpx.Response]]
+Answer = bytes | Callable[[bytes, asyncio.StreamWriter], Awaitable[bytes]]
+"""What a node sends, whole; or what says so, with the body that it got. Nothing hangs up."""
 
 
-class FakeNode(httpx.AsyncBaseTransport):
+def answer(status: int, *, content: bytes = b"", json_: object = None) -> bytes:
+    """An answer as a node sends it."""
+    body = content or json.dumps(json_).encode()
+    return b"HTTP/1.1 %d x\r\ncontent-length: %d\r\n\r\n%b" % (status, len(body), body)
+
+
+class FakeNode:
     """Records what is broadcast, and answers as a node does or as it is told."""
 
-    def __init__(self, answer: Answer | None = None) -> None:
+    def __init__(self, says: Answer | None = None) -> None:
         self.broadcast: list[dict[str, object]] = []
         self.seen: list[bytes] = []
-        self.answer = answer
+        self.says = says
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        body = await request.aread()
-        self.seen.append(str(request.url).encode() + repr(request.headers).encode() + body)
-        if request.url.path == "/transactions/broadcast":
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[None]:
+        """Be there."""
+        server = await asyncio.start_server(self._serve, sock=self._listener)
+        try:
+            yield
+        finally:
+            server.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while head := await _head(reader):
+                if not (said := await self._answer(head, reader, writer)):
+                    break
+                writer.write(said)
+                await writer.drain()
+        except ConnectionError:
+            pass
+        finally:
+            writer.close()
+
+    async def _answer(
+        self, head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bytes:
+        _, _, length = head.lower().partition(b"content-length: ")
+        body = await reader.readexactly(int(length.partition(b"\r\n")[0] or 0))
+        self.seen.append(head + body)
+        if head.startswith(b"POST /transactions/broadcast "):
             self.broadcast.append(json.loads(body))
-        match self.answer:
-            case None if request.url.path == "/blocks/height":
-                return httpx.Response(200, json={"height": 77})
-            case None:
-                return httpx.Response(200, content=body)
-            case httpx.Response():
-                return self.answer
-            case Exception():
-                raise self.answer
-            case _:
-                return await self.answer(request)
+        if callable(self.says):
+            return await self.says(body, writer)
+        if self.says is not None:
+            return self.says
+        if head.startswith(b"GET /blocks/height "):
+            return answer(200, json_={"height": 77})
+        return answer(200, content=body)
 
 
-def settings(
-    node: FakeNode,
-    *,
-    network: str = "zbs-testnet",
-    limits: Limits | None = None,
-    cors: bool = True,
-    now: int = NOW,
-) -> SignerSettings:
+async def _head(reader: asyncio.StreamReader) -> bytes:
+    try:
+        return await reader.readuntil(b"\r\n\r\n")
+    except asyncio.IncompleteReadError:
+        return b""
+
+
+def settings(node: FakeNode, *, limits: Limits | None = None, cors: bool = True) -> SignerSettings:
     """Settings of a signer whose node is the fake one and whose clock stands still."""
-    return SignerSettings(
-        "http://node.test:6869",
-        networks.load(network),
-        limits or Limits(),
-        cors=cors,
-        clock=lambda: now,
-        transport=node,
-    )
+    return SignerSettings(node.url, NETWORK, limits or Limits(), cors=cors, clock=lambda: NOW)
 
 
 @asynccontextmanager
-async def signer(given: SignerSettings) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of a signer with these settings, without any socket."""
-    transport = httpx.ASGITransport(build_app(given), raise_app_exceptions=True)
-    async with httpx.AsyncClient(transport=transport, base_url="http://signer.test") as client:
+async def signer(
+    node: FakeNode, *, limits: Limits | None = None, cors: bool = True
+) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of a signer with this node, without any socket but the node's."""
+    app = build_app(settings(node, limits=limits, cors=cors))
+    transport = MemoryHttp(app)
+    async with (
+        node.serving(),
+        httpx.AsyncClient(transport=transport, base_url="http://signer.test") as client,
+    ):
         yield client
 
 

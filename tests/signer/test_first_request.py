@@ -55,7 +55,7 @@ async def _loaded(node_url: str) -> dict[str, list[str]]:
     from soliton.web.server import serve
 
     app = build_app(SignerSettings(node_url, networks.load("zbs-testnet")))
-    running = await serve(app, "127.0.0.1", 0, SERVER_LIMITS, lifespan=True)
+    running = await serve(app, "127.0.0.1", 0, SERVER_LIMITS, close=app.close)
     found = {}
     for request in REQUESTS:
         before = set(sys.modules)

@@ -138,8 +138,17 @@ BAD_SHAPES = [
     (f'{{"seed": "{SEED}", "seed": "{SEED}", "data": [{ENTRY}]}}', 7002, None),
     (f'{{"seed": "{SEED}", "data": [{ENTRY}], "{SEED}": 1}}', 7002, None),
     (f'{{"seed": "{SEED}", "data": [{ENTRY}]}} {SEED}', 7001, None),
-    ("[" * 100_000, 7001, None),
+    ("[" * 3_000, 7001, None),
+    ("[" * 100_000, 7002, None),
+    (":" * 100_000, 7002, None),
+    (f'{{"seed": "{SEED}", "data": [{",".join([ENTRY] * 40_000)}]}}', 7002, None),
 ]
+
+
+def test_what_stands_in_texts_is_no_part_of_a_body() -> None:
+    text = '{[:"' * 5_000
+    body = json.dumps({"seed": SEED, "data": [{"key": "k", "value": text}]})
+    assert read(body).entries[0].value == text
 
 
 @pytest.mark.parametrize(("body", "code", "path"), BAD_SHAPES)

@@ -17,6 +17,7 @@ from soliton.crypto.keys import key_pair
 from soliton.signer.errors import RequestRefused
 from soliton.signer.request import SigningRequest
 from soliton.signer.signing import data_fee, sign_data, to_json
+from tests.amounts import examples
 
 ZBS = networks.load("zbs-testnet")
 WAVES = networks.load("waves-mainnet")
@@ -90,7 +91,7 @@ VALUES: st.SearchStrategy[DataValue] = st.one_of(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.dictionaries(KEYS, VALUES, min_size=1, max_size=8), st.sampled_from([ZBS, WAVES]))
 def test_signed_transactions_hold(values: dict[str, DataValue], network: networks.Network) -> None:
     entries = tuple(DataEntry(key, value) for key, value in values.items())

@@ -12,7 +12,8 @@ from typing import Any
 import lmdb
 import pytest
 
-from soliton.storage.environment import NOTHING, Snapshots
+from soliton.storage.database import Snapshots
+from soliton.storage.environment import NOTHING
 from soliton.storage.store import Store
 from tests.storage.test_store import FOLLOWER, block
 
@@ -46,19 +47,19 @@ def test_what_is_read_together_is_of_one_time(
     """Another process may write at any moment; here this one does, between two readings."""
     store.append(block(1))
     store.flush()
-    environment = store._env
+    environment = store.database._env
 
     def writing() -> Iterator[None]:
         with environment.begin(write=True) as other:
             other.put(b"zz", b"1")
         yield
 
-    monkeypatch.setattr(store, "_env", _Meanwhile(environment, writing()))
+    monkeypatch.setattr(store.database, "_env", _Meanwhile(environment, writing()))
     assert store.follow() is True
-    assert store._read.id() == store._views.id()
-    monkeypatch.setattr(store, "_env", _Meanwhile(environment, writing()))
+    assert store.database._read.id() == store.database._views.id()
+    monkeypatch.setattr(store.database, "_env", _Meanwhile(environment, writing()))
     snapshot = store.snapshot()
-    assert snapshot._read.id() == snapshot._views.id()
+    assert snapshot.database._read.id() == snapshot.database._views.id()
     snapshot.close()
 
 
@@ -68,16 +69,17 @@ def test_a_snapshot_has_the_height_of_what_it_reads(tmp_path: Path, store: Store
         store.append(block(height))
     store.flush()
     copied = copy.copy(store)
-    copied._snapshots = Snapshots()
+    copied._db = copy.copy(store.database)
+    copied.database.snapshots = Snapshots()
     store.rollback(1)
     # What a process sees that has not looked again: it is still at height 3.
-    copied._read = copied._views = NOTHING
-    copied._look_anew("read")
+    copied.database._read = copied.database._views = NOTHING
+    copied.database.refresh()
     snapshot = copied.snapshot()
     assert snapshot.height == 1
     assert snapshot.meta(3) is None
     snapshot.close()
-    copied._stop_reading()
+    copied.database._stop_reading()
 
 
 def test_what_a_killed_process_read_is_let_go_when_the_next_one_writes(tmp_path: Path) -> None:
@@ -100,7 +102,7 @@ def test_what_a_killed_process_read_is_let_go_when_the_next_one_writes(tmp_path:
         goes.kill()
         goes.wait()
         store = Store(tmp_path, "net", durable=False)
-        reading = {int(line.split()[0]) for line in store._env.readers().splitlines()[1:]}
+        reading = {int(line.split()[0]) for line in store.database._env.readers().splitlines()[1:]}
         assert stays.pid in reading
         assert goes.pid not in reading
         store.close()

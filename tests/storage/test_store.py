@@ -18,6 +18,7 @@ from hypothesis.strategies import DrawFn
 
 from soliton.chain.addresses import Address
 from soliton.errors import InvariantBroken
+from soliton.ledger.environment import BlockMeta
 from soliton.ledger.state import (
     ALIASES,
     ASSET_BALANCES,
@@ -35,8 +36,8 @@ from soliton.storage.blocks import NewBlock, NewTransaction
 from soliton.storage.directories import stored_network
 from soliton.storage.errors import RollbackTooDeep, StorageProblem, WrongStore
 from soliton.storage.indexes import minimum_balance, minimum_effective_balance
-from soliton.storage.layout import BlockMeta
 from soliton.storage.store import Store
+from tests.amounts import examples
 from tests.chain.strategies import data_values, unicode_texts
 
 ADDRESSES = tuple(Address(bytes((1, 82)) + bytes((number,)) * 24) for number in range(4))
@@ -153,7 +154,7 @@ def random_blocks(draw: DrawFn, first: int, count: int) -> list[NewBlock]:
     return made
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(random_blocks(1, 2), random_blocks(3, 4), st.booleans(), st.booleans())
 def test_apply_then_undo_is_identity(
     below: list[NewBlock], above: list[NewBlock], one_batch: bool, reopen: bool
@@ -184,7 +185,7 @@ def test_apply_then_undo_is_identity(
         assert content(Path(name)) == before[1]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(random_blocks(1, 2), random_blocks(3, 3))
 def test_discarding_what_is_pending_is_identity(
     below: list[NewBlock], above: list[NewBlock]
@@ -208,7 +209,7 @@ def histories(store: Store) -> list[list[tuple[int, int, int]]]:
     return [list(store.balance_history(address, 100)) for address in ADDRESSES]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(random_blocks(1, 5), st.integers(0, 5))
 def test_reads_are_the_same_before_and_after_flushing(
     items: list[NewBlock], flush_after: int
@@ -354,7 +355,7 @@ def test_a_layout_of_another_version(tmp_path: Path) -> None:
     store = Store(tmp_path, "net", durable=False)
     store.append(block(1))
     store.flush()
-    store._write({b"!layout": b"\xff"})
+    store.database.write({b"!layout": b"\xff"})
     store.close()
     with pytest.raises(WrongStore, match="written by another version"):
         Store(tmp_path, "net", durable=False)
@@ -433,7 +434,7 @@ def test_a_snapshot_stays_as_it_was(store: Store) -> None:
     assert (taken.height, taken.get(WAVES, ADDRESSES[0])) == (2, 6)
     assert taken.block_data(2) is not None
     with pytest.raises(InvariantBroken):
-        taken.flush()
+        taken.database.write({})
     taken.close()
     assert (store.height, store.get(WAVES, ADDRESSES[0])) == (1, 5)
 
@@ -516,7 +517,7 @@ def test_another_process_follows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         store.rollback(5)
         assert seen() == f"True 5 {first}"
         process.kill()
-    store.forget_dead_readers()
+    store.database.forget_dead_readers()
     store.close()
 
 

@@ -15,7 +15,7 @@ from soliton.sync.extensions import (
     LoaderSettings,
     SnapshotCame,
 )
-from soliton.sync.model import Blame, Heard, Joined, Left, Send, Tick
+from soliton.sync.model import Blame, Heard, Joined, Left, NothingNew, Send, Tick
 from soliton.sync.scores import BestPeer
 from soliton.wire.errors import Verdict
 from soliton.wire.messages import (
@@ -133,6 +133,8 @@ def test_lists_that_are_blamed(ids: tuple[bytes, ...], verdict: Verdict, words: 
 def test_a_list_of_known_ids_means_there_is_nothing() -> None:
     world = World()
     world.best()
+    # What it has more came by itself meanwhile.
+    world.history.extra = 99
     assert world.ids(block_id(3)) == []
     assert world.loader.wake_at is None
 
@@ -276,3 +278,30 @@ def test_any_order_of_events(script: list[tuple[object, int]]) -> None:
                 assert not set(action.ids) & set(world.history.ids)
         assert world.loader.is_applying == applying
         assert (world.loader.wake_at is None) == (world.loader.busy_with is None)
+
+
+@pytest.mark.parametrize(("later", "verdict"), [(99, Verdict.BLACKLIST), (120, Verdict.SUSPEND)])
+def test_who_may_have_changed_its_chain_is_not_banned_for_silence(
+    later: int, verdict: Verdict
+) -> None:
+    """A simulated network has shown it: a peer tells ids, changes to a better fork, and has not the
+    blocks any more that it is asked for.
+    """
+    world = World()
+    world.best()
+    world.ids(block_id(3), block_id(4), now=10)
+    world.loader.handle(BestPeer(PEER, later), 2_000)
+    until = world.loader.wake_at
+    assert until is not None
+    (blame,) = world.loader.handle(Tick(), until)
+    assert isinstance(blame, Blame)
+    assert (blame.peer, blame.verdict) == (PEER, verdict)
+
+
+def test_who_claims_a_better_chain_and_names_no_block_is_not_believed() -> None:
+    """A liar with the best score of all would keep everybody from loading anything."""
+    world = World()
+    world.loader.handle(BestPeer(PEER, 10**9), 0)
+    assert world.ids(block_id(3)) == [NothingNew(PEER)]
+    # It is the next one's turn.
+    assert world.loader.handle(BestPeer(OTHER, 99), 1) == [Send(OTHER, GetBlockIds(own(3)))]

@@ -73,6 +73,19 @@ def test_nobody_is_dialled_who_is_connected_ourselves_or_kept_away() -> None:
     assert dialled(made, 900_001) == at(3)
 
 
+def test_who_has_dialled_us_is_not_dialled() -> None:
+    """Such a connection would be closed as a second one; but a port of somebody else's address may
+    be declared by anybody, and keeps nobody from being dialled.
+    """
+    made = book(known_peers=(at(1), at(2)))
+    made.opened(7, at(1, 50_000), inbound=True)
+    made.introduced(7, hello(7, at(1)), 0)
+    made.opened(8, at(9, 50_000), inbound=True)
+    made.introduced(8, hello(8, at(2)), 0)
+    assert dialled(made, 0) == at(2)
+    assert dialled(made, 10_000) is None
+
+
 def test_limits_of_connections() -> None:
     made = book(max_inbound=3, max_of_host=2, max_outbound=1)
     made.opened(1, at(1, 1), inbound=True)

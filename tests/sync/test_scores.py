@@ -16,13 +16,13 @@ def test_a_new_peer_hears_our_score() -> None:
     assert scores.handle(Joined(1, V), 0) == [Send(1, Score(3))]
 
 
-def test_a_score_counts_when_it_has_been_still() -> None:
+def test_a_score_counts_a_moment_after_its_first_change() -> None:
     scores = Scores(Ids(3))
     assert scores.handle(Heard(1, Score(9)), 0) == []
     assert scores.wake_at == 1_000
     assert scores.handle(Heard(1, Score(10)), 500) == []
-    assert scores.handle(Tick(), 1_000) == []
-    assert scores.handle(Tick(), 1_500) == [BestPeer(1, 10)]
+    assert scores.handle(Tick(), 999) == []
+    assert scores.handle(Tick(), 1_000) == [BestPeer(1, 10)]
     assert scores.best == BestPeer(1, 10)
 
 
@@ -63,7 +63,7 @@ def test_a_score_that_is_not_repeated_is_forgotten() -> None:
     assert scores.handle(Tick(), 151_001) == [BestPeer(1, 9)]
 
 
-def test_our_score_is_said_once_it_is_still_and_again_each_minute() -> None:
+def test_our_score_is_said_once_a_second_at_most_and_again_each_minute() -> None:
     history = Ids(3)
     scores = Scores(history)
     scores.handle(Joined(1, V), 0)
@@ -71,8 +71,20 @@ def test_our_score_is_said_once_it_is_still_and_again_each_minute() -> None:
     assert scores.handle(ChainMoved(), 100) == []
     history.extra = 2
     assert scores.handle(ChainMoved(), 900) == []
-    assert scores.handle(Tick(), 1_100) == []
-    assert scores.handle(Tick(), 1_900) == [Broadcast(Score(5))]
+    assert scores.handle(Tick(), 1_099) == []
+    assert scores.handle(Tick(), 1_100) == [Broadcast(Score(5))]
     assert scores.handle(ChainMoved(), 2_000) == []
-    assert scores.handle(Tick(), 61_899) == []
-    assert scores.handle(Tick(), 61_900) == [Broadcast(Score(5))]
+    assert scores.handle(Tick(), 61_099) == []
+    assert scores.handle(Tick(), 61_100) == [Broadcast(Score(5))]
+
+
+def test_after_a_claim_that_came_to_nothing_others_have_their_turn() -> None:
+    scores = Scores(Ids(3))
+    for peer, score in ((1, 1_000), (2, 900), (3, 10), (4, 20)):
+        scores.handle(Heard(peer, Score(score)), 0)
+    assert scores.handle(Tick(), 1_000) == [BestPeer(1, 1_000)]
+    # The least claim, since nobody has delivered yet.
+    assert scores.handle(Left(1), 2_000) == [BestPeer(3, 10)]
+    scores.delivered(4)
+    assert scores.handle(Tick(), 3_000) == [BestPeer(2, 900)]
+    assert scores.handle(Left(2), 4_000) == [BestPeer(4, 20)]

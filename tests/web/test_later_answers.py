@@ -4,65 +4,52 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 
 import pytest
 import pytest_asyncio
 
+from soliton.web.answers import Answer, Awaited, Deferred, Whole
+from soliton.web.request import Request
 from soliton.web.server import RunningServer, serve
-from soliton.web.types import LaterAnswer, Receive, Scope, Send, SoonAnswer, WholeAnswer
+from tests.web.services import Simple
 
 
-class Slow:
-    """Answers with the path: at once, soon, later, or through ASGI, as its first letter says."""
+class Slow(Simple):
+    """Answers with the path: at once, soon or later, as it says."""
 
     def __init__(self) -> None:
+        super().__init__(self.respond)
         self.finished: list[bytes] = []
         self.go_on = asyncio.Event()
 
-    def whole(self, path: bytes) -> WholeAnswer:
+    def whole(self, path: bytes) -> Whole:
         self.finished.append(path)
-        return WholeAnswer(200, ((b"content-length", b"%d" % len(path)),), path)
+        return Whole(path)
 
-    def answer_at_once(
-        self,
-        method: str,
-        path: bytes,
-        query: bytes,
-        headers: dict[bytes, bytes],
-        body: bytes,
-        host: str,
-    ) -> WholeAnswer | SoonAnswer | LaterAnswer:
-        del method, query, headers, host
+    def respond(self, request: Request) -> Answer:
+        path = request.path.encode()
         if path.startswith(b"/soon"):
-            return SoonAnswer(lambda tell: self.soon(path + body, tell))
-        return self.whole(path) if path.startswith(b"/now") else self.later(path + body)
+            return Deferred(partial(self.soon, path), lambda _: self.whole(path + request.body))
+        if path.startswith(b"/now"):
+            return self.whole(path)
+        return Awaited(self.later(path + request.body))
 
-    def soon(self, path: bytes, tell: Callable[[WholeAnswer], None]) -> None:
+    def soon(self, path: bytes, tell: Callable[[None], None]) -> None:
         if path.startswith(b"/sooner"):
-            tell(self.whole(path))
+            tell(None)
         else:
-            task = asyncio.create_task(self.later(path))
-            task.add_done_callback(lambda done: tell(done.result()))
+            task = asyncio.create_task(self.pause(path))
+            task.add_done_callback(lambda _: tell(None))
 
-    async def later(self, path: bytes) -> WholeAnswer:
+    async def pause(self, path: bytes) -> None:
         if b"wait" in path:
             await self.go_on.wait()
         await asyncio.sleep(0)
-        return self.whole(path)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """What comes behind an answer that is not there yet."""
-        more = True
-        body = b""
-        while more:
-            message = await receive()
-            body += bytes(message.get("body", b""))  # type: ignore[call-overload]
-            more = bool(message.get("more_body"))
-        raw_path = scope["raw_path"]
-        assert isinstance(raw_path, bytes)
-        whole = self.whole(raw_path + body)
-        await send({"type": "http.response.start", "status": 200, "headers": [*whole.headers]})
-        await send({"type": "http.response.body", "body": whole.body})
+    async def later(self, path: bytes) -> Whole:
+        await self.pause(path)
+        return self.whole(path)
 
 
 @pytest_asyncio.fixture

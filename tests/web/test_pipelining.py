@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 import tracemalloc
 from collections.abc import AsyncIterator, Callable
@@ -12,12 +13,15 @@ import pytest
 import pytest_asyncio
 
 from soliton.api.app import build_app
-from soliton.api.asgi import Application
+from soliton.api.application import Application
 from soliton.api.http import Request
 from soliton.api.routes import GET, Route
+from soliton.web import request as web
+from soliton.web.answers import Answer, Awaited, Upgrade, Whole
 from soliton.web.server import RunningServer, ServerLimits, serve
-from soliton.web.types import Receive, Scope, Send
+from soliton.web.websocket import WebSocket
 from tests.api.client import KEY, make_context
+from tests.web.services import Simple
 from tests.web.test_server import aside, exchange
 
 
@@ -72,6 +76,41 @@ async def test_many_requests_in_one_packet_let_others_pass() -> None:
     assert before_other < many // 4
 
 
+async def test_many_who_ask_much_at_once_share_each_round() -> None:
+    """However many connections have thousands of requests waiting: between two rounds of the loop
+    so many of them are answered as one could have had.
+    """
+    answered = 0
+
+    def dear(_request: Request) -> object:
+        nonlocal answered
+        answered += 1
+        time.sleep(0.003)
+        return "dear"
+
+    def cheap(_request: Request) -> object:
+        return "cheap"
+
+    routes = _routes(dear=dear, cheap=cheap)
+    running = await serve(Application(make_context(), routes), "127.0.0.1", 0)
+    plugs = [await asyncio.open_connection("127.0.0.1", running.port) for _ in range(20)]
+    reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
+    for _, many in plugs:
+        many.write(b"GET /dear HTTP/1.1\r\n\r\n" * 2_000)
+    while answered < 200:  # noqa: ASYNC110 - as the server goes round
+        await asyncio.sleep(0)
+    passed = []
+    for _ in range(21):
+        before = answered
+        writer.write(b"GET /cheap HTTP/1.1\r\n\r\n")
+        await asyncio.wait_for(reader.readuntil(b'"cheap"'), 20)
+        passed.append(answered - before)
+    for _, end in (*plugs, (reader, writer)):
+        end.transport.abort()
+    await running.stop()
+    assert sorted(passed)[10] < 20, str(passed)
+
+
 async def test_what_is_asked_behind_a_slow_answer_stays_unread() -> None:
     """Each request that has been read costs memory; a client may send thousands in a packet."""
     go, seen = asyncio.Event(), 0
@@ -121,11 +160,14 @@ async def test_many_offers_of_http2_in_one_packet_are_all_answered(server: Runni
 async def test_who_waits_is_told_that_its_client_has_gone_with_requests_behind() -> None:
     told = asyncio.Event()
 
-    async def app(_scope: Scope, receive: Receive, _send: Send) -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
-        told.set()
+    async def wait() -> Whole:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            told.set()
+        return Whole(b"")
 
+    app = Simple(lambda _request: Awaited(wait(), ends_with_client=True))
     running = await serve(app, "127.0.0.1", 0)
     _, writer = await asyncio.open_connection("127.0.0.1", running.port)
     writer.write(b"GET / HTTP/1.1\r\n\r\n" * 3)
@@ -138,16 +180,17 @@ async def test_who_waits_is_told_that_its_client_has_gone_with_requests_behind()
 async def test_a_websocket_behind_an_answer_under_way_is_no_websocket() -> None:
     """Two would write to one connection."""
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "websocket":
-            await receive()
-            await send({"type": "websocket.accept"})
-            return
+    async def slow() -> Whole:
         await asyncio.sleep(0.1)
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        await send({"type": "http.response.body", "body": b"slow"})
+        return Whole(b"slow")
 
-    running = await serve(app, "127.0.0.1", 0, websocket=True)
+    async def nothing(_socket: WebSocket) -> None:
+        """Said at once."""
+
+    def respond(request: web.Request) -> Answer:
+        return Upgrade(nothing) if request.is_websocket else Awaited(slow())
+
+    running = await serve(Simple(respond), "127.0.0.1", 0)
     offer = (
         b"GET /ws HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n"
         b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
@@ -179,7 +222,7 @@ async def test_work_ends_with_the_client_that_asked_for_it() -> None:
         return "changed"
 
     waiting, changing = _routes(waits=waits, changes=changes)
-    routes = (waiting, replace(changing, key=True))
+    routes = (waiting, replace(changing, scope="operate"))
     running = await serve(Application(make_context(), routes), "127.0.0.1", 0)
     key = f"X-API-Key: {KEY}\r\n".encode()
     for path, headers, expected in ((b"/waits", b"", left), (b"/changes", key, done)):
@@ -195,11 +238,12 @@ async def test_work_ends_with_the_client_that_asked_for_it() -> None:
 async def test_what_is_cut_off_at_the_end_is_no_fault(caplog: pytest.LogCaptureFixture) -> None:
     begun = asyncio.Event()
 
-    async def app(_scope: Scope, _receive: Receive, _send: Send) -> None:
+    async def wait() -> Whole:
         begun.set()
         await asyncio.sleep(60)
+        return Whole(b"")
 
-    running = await serve(app, "127.0.0.1", 0)
+    running = await serve(Simple(lambda _request: Awaited(wait())), "127.0.0.1", 0)
     _, writer = await asyncio.open_connection("127.0.0.1", running.port)
     writer.write(b"GET / HTTP/1.1\r\n\r\n")
     await asyncio.wait_for(begun.wait(), 10)
@@ -207,3 +251,32 @@ async def test_what_is_cut_off_at_the_end_is_no_fault(caplog: pytest.LogCaptureF
     writer.close()
     await asyncio.sleep(0.05)
     assert not caplog.records
+
+
+def _tasks() -> int:
+    return sum(isinstance(each, asyncio.Task) for each in gc.get_objects())
+
+
+async def test_what_was_made_for_an_answer_is_freed_behind_it() -> None:
+    """What only the collector frees is looked at by it, again and again, while everybody waits."""
+
+    async def slow(_request: Request) -> object:
+        await asyncio.sleep(0.15)
+        return "slow"
+
+    running = await serve(Application(make_context(), _routes(slow=slow)), "127.0.0.1", 0)
+    gc.collect()
+    gc.disable()
+    try:
+        before = _tasks()
+        request = b"GET /slow HTTP/1.1\r\nConnection: close\r\n\r\n"
+        answers = await asyncio.gather(
+            *(aside(lambda: exchange(running, request)) for _ in range(20))
+        )
+        await asyncio.sleep(0.1)
+        left = _tasks() - before
+    finally:
+        gc.enable()
+        await running.stop()
+    assert all(b"200 OK" in answer for answer in answers)
+    assert left < 5

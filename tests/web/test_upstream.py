@@ -11,12 +11,16 @@ import pytest
 import pytest_asyncio
 import uvloop
 
-from soliton.api.asgi import Application
-from soliton.api.http import Raw, RawStream, Request
+from soliton.api.application import Application
+from soliton.api.http import Request
 from soliton.api.routes import GET, POST, Body, BodyKind, Handler, Route
-from soliton.web import upstream
+from soliton.web import client, upstream
+from soliton.web.answers import Stream, Whole
+from soliton.web.client import HttpBroken, HttpBusy, HttpUnreachable
+from soliton.web.client_http1 import request_bytes
+from soliton.web.connection import HttpConnection
 from soliton.web.server import RunningServer, serve_locally
-from soliton.web.upstream import Upstream, UpstreamBusy, UpstreamLost, request_bytes
+from soliton.web.upstream import Upstream, relayed
 from tests.api.client import make_context
 
 LARGE = bytes(range(256)) * 20_000
@@ -49,11 +53,11 @@ def route(path: str, handler: Handler, body: Body | None = None) -> Route:
 APP = Application(
     make_context(),
     (
-        route("/large", lambda _request: Raw(LARGE)),
-        route("/stream", lambda _request: RawStream(pieces(50))),
-        route("/empty", lambda _request: Raw(b"", status=202)),
+        route("/large", lambda _request: Whole(LARGE)),
+        route("/stream", lambda _request: Stream(pieces(50), ())),
+        route("/empty", lambda _request: Whole(b"", status=202)),
         route("/slow", slow),
-        route("/echo", lambda request: Raw(request.body), Body(BodyKind.TEXT, "", "", {})),
+        route("/echo", lambda request: Whole(request.body), Body(BodyKind.TEXT, "", "", {})),
     ),
 )
 
@@ -66,8 +70,8 @@ async def server(tmp_path: Path) -> AsyncIterator[RunningServer]:
 
 
 async def asked(behind: Upstream, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
-    request = request_bytes(method, path, {b"host": b"x"}, body)
-    answer = await behind.ask(request, may_repeat=method == "GET")
+    request = request_bytes(method, path, b"host: x\r\n", body)
+    answer = await behind.send(request, may_repeat=method == "GET")
     return answer.status, await answer.read()
 
 
@@ -80,7 +84,7 @@ async def test_answers_of_every_kind(server: RunningServer) -> None:
         assert await asked(behind, "POST", "/echo", b"hello") == (200, b"hello")
         assert (await asked(behind, "GET", "/nowhere"))[0] == 404
         assert (await asked(behind, "POST", "/echo"))[1] == b""
-    head = await behind.ask(request_bytes("HEAD", "/large", {}, b""), has_body=False)
+    head = await behind.send(request_bytes("HEAD", "/large", b"", b""), has_body=False)
     assert (head.status, await head.read()) == (404, b"")
     answers = await asyncio.gather(*(asked(behind, "GET", "/slow") for _ in range(20)))
     assert set(answers) == {(200, b'"slow"')}
@@ -90,9 +94,9 @@ async def test_answers_of_every_kind(server: RunningServer) -> None:
 async def test_a_reader_that_takes_its_time(
     server: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upstream, "MAX_WAITING_BYTES", 1_000)
+    monkeypatch.setattr(client, "MAX_UNREAD_BYTES", 1_000)
     behind = Upstream(server.host)
-    answer = await behind.ask(request_bytes("GET", "/large", {}, b""))
+    answer = await behind.send(request_bytes("GET", "/large", b"", b""))
     received = bytearray()
     async for chunk in answer.chunks():
         received += chunk
@@ -103,7 +107,7 @@ async def test_a_reader_that_takes_its_time(
 
 async def test_an_answer_that_nobody_wants(server: RunningServer) -> None:
     behind = Upstream(server.host)
-    answer = await behind.ask(request_bytes("GET", "/large", {}, b""))
+    answer = await behind.send(request_bytes("GET", "/large", b"", b""))
     answer.drop()
     assert await asked(behind, "GET", "/empty") == (202, b"")
     behind.close()
@@ -116,7 +120,7 @@ async def test_as_many_as_there_may_be(
     behind = Upstream(server.host)
     tasks = [asyncio.create_task(asked(behind, "GET", "/slow")) for _ in range(2)]
     await asyncio.sleep(0)
-    with pytest.raises(UpstreamBusy):
+    with pytest.raises(HttpBusy):
         await asked(behind, "GET", "/empty")
     assert [status for status, _ in await asyncio.gather(*tasks)] == [200, 200]
     assert await asked(behind, "GET", "/empty") == (202, b"")
@@ -126,7 +130,7 @@ async def test_as_many_as_there_may_be(
 async def test_a_server_that_goes_and_comes(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     behind = Upstream(str(path))
-    with pytest.raises(UpstreamLost):
+    with pytest.raises(HttpUnreachable):
         await asked(behind, "GET", "/empty")
     for _ in range(2):
         running = await serve_locally(APP, str(path))
@@ -137,7 +141,7 @@ async def test_a_server_that_goes_and_comes(tmp_path: Path) -> None:
         for connection in behind_connections(running):
             connection.abort()
         # What rested may have been closed unread: that one is sent again, once.
-        with pytest.raises(UpstreamLost):
+        with pytest.raises(HttpBroken):
             await waiting[0]
         assert await waiting[1] == (200, b'"slow"')
         await running.stop()
@@ -181,7 +185,7 @@ async def test_what_may_have_been_done_is_not_done_again(
     behind = Upstream(str(tmp_path / "socket"))
     assert await asked(behind, "POST", "/") == (202, b"")
     counting.hangs_up_after = 2
-    with pytest.raises(UpstreamLost):
+    with pytest.raises(HttpBroken):
         await asked(behind, "POST", "/")
     assert counting.seen == [b"POST"] * 2
     assert await asked(behind, "GET", "/") == (202, b"")
@@ -207,14 +211,13 @@ async def test_what_never_got_out_is_sent_on_another_connection(
 async def test_a_connection_that_rested_for_long_is_not_used_again(
     counting: Counting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    behind = Upstream(str(tmp_path / "socket"))
-    for _ in range(2):
-        assert await asked(behind, "POST", "/") == (202, b"")
-    assert len(counting.writers) == 1
-    monkeypatch.setattr(upstream, "MAX_IDLE_SECONDS", 0.0)
-    assert await asked(behind, "POST", "/") == (202, b"")
-    assert len(counting.writers) == 2
-    behind.close()
+    for seconds, connections in ((60.0, 1), (0.0, 4)):
+        monkeypatch.setattr(upstream, "MAX_IDLE_SECONDS", seconds)
+        behind = Upstream(str(tmp_path / "socket"))
+        for _ in range(3):
+            assert await asked(behind, "POST", "/") == (202, b"")
+        assert len(counting.writers) == connections
+        behind.close()
 
 
 @pytest.mark.parametrize("loop_factory", [asyncio.new_event_loop, uvloop.new_event_loop])
@@ -265,7 +268,9 @@ async def test_a_connection_that_the_server_closes_is_not_used_again(tmp_path: P
 
 
 def behind_connections(running: RunningServer) -> list[asyncio.Transport]:
-    return [each.transport for each in running._server.server_state.connections]
+    return [
+        each._transport for each in running._shared.connections if isinstance(each, HttpConnection)
+    ]
 
 
 async def test_an_answer_that_is_none(tmp_path: Path) -> None:
@@ -275,15 +280,14 @@ async def test_an_answer_that_is_none(tmp_path: Path) -> None:
         writer.close()
 
     server = await asyncio.start_unix_server(nonsense, str(tmp_path / "socket"))
-    with pytest.raises(UpstreamLost):
+    with pytest.raises(HttpBroken):
         await asked(Upstream(str(tmp_path / "socket")), "GET", "/")
     server.close()
 
 
 def test_the_connection_s_own_headers_stay_behind() -> None:
     headers = {b"host": b"x", b"connection": b"close", b"transfer-encoding": b"chunked",
-               b"content-length": b"99", b"x-api-key": b"k"}  # fmt: skip
-    assert request_bytes("POST", "/a?b=c", headers, b"12") == (
+               b"content-length": b"99", b"te": b"trailers", b"x-api-key": b"k"}  # fmt: skip
+    assert relayed("POST", "/a?b=c", headers, b"12") == (
         b"POST /a?b=c HTTP/1.1\r\nhost: x\r\nx-api-key: k\r\ncontent-length: 2\r\n\r\n12"
     )
-    assert request_bytes("GET", "/", {}, b"") == b"GET / HTTP/1.1\r\n\r\n"

@@ -4,42 +4,48 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gc
 import os
 import socket
+from collections import Counter
 from collections.abc import AsyncIterator
-from typing import cast
 
 import pytest
 import pytest_asyncio
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.protocol import Protocol
 
+from soliton.web.answers import Answer, Upgrade, Whole
+from soliton.web.connection import HttpConnection
+from soliton.web.http1 import RequestParser
+from soliton.web.request import Request
 from soliton.web.server import RunningServer, ServerLimits, serve
-from soliton.web.types import Receive, Scope, Send
+from soliton.web.websocket import WebSocket
+from tests.web.services import Simple
 
-LENGTH = [(b"content-length", b"6")]
 
-
-async def echo(scope: Scope, receive: Receive, send: Send) -> None:
+def echo(request: Request) -> Answer:
     """Repeats messages; a plain request is told its path."""
-    if scope["type"] == "http":
-        await send({"type": "http.response.start", "status": 200, "headers": LENGTH})
-        await send({"type": "http.response.body", "body": cast("bytes", scope["raw_path"])})
-        return
-    assert (await receive())["type"] == "websocket.connect"
-    if scope["path"] == "/refused":
-        await send({"type": "websocket.http.response.start", "status": 403, "headers": []})
-        await send({"type": "websocket.http.response.body", "body": b"no"})
-        return
-    await send({"type": "websocket.accept"})
-    while (message := await receive())["type"] == "websocket.receive":
-        await send({"type": "websocket.send", "text": message.get("text")})
+    if not request.is_websocket:
+        return Whole(request.path.encode())
+    return Whole(b"no", status=403) if request.path == "/refused" else Upgrade(repeat)
+
+
+async def repeat(socket: WebSocket) -> None:
+    while True:
+        message = await socket.receive()
+        assert isinstance(message, str)
+        await socket.send(message.encode())
+
+
+ECHO = Simple(echo)
 
 
 @pytest_asyncio.fixture
 async def server() -> AsyncIterator[RunningServer]:
     limits = ServerLimits(head_seconds=0.3, websocket_message_bytes=100)
-    running = await serve(echo, "127.0.0.1", 0, limits, websocket=True)
+    running = await serve(ECHO, "127.0.0.1", 0, limits)
     yield running
     await running.stop()
 
@@ -69,7 +75,7 @@ async def test_a_long_message_ends_the_connection(server: RunningServer) -> None
 
 
 def exchange(port: int, head: str, more: bytes = b"", wanted: bytes = b"") -> bytes:
-    with socket.create_connection(("127.0.0.1", port), timeout=3) as plug:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as plug:
         plug.sendall(head.replace("\n", "\r\n").encode("ascii") + more)
         received = b""
         while wanted not in received or not wanted:
@@ -130,7 +136,7 @@ async def test_who_breaks_the_rules_before_being_let_in_hears_it_after(
 def ping_without_reading(port: int, most: int) -> bool:
     """Whether the server ends the connection before so many bytes were sent."""
     pings = (b"\x89\xfd\0\0\0\0" + b"p" * 125) * 500
-    with socket.create_connection(("127.0.0.1", port), timeout=5) as plug:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as plug:
         plug.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         plug.sendall(HANDSHAKE.encode("ascii"))
         sent = 0
@@ -145,7 +151,7 @@ def ping_without_reading(port: int, most: int) -> bool:
 def talk_without_reading(port: int, most: int) -> bool:
     """As ``ping_without_reading``, with messages, to each of which there is an answer."""
     messages = (b"\x81\xe4\0\0\0\0" + b"m" * 100) * 500
-    with socket.create_connection(("127.0.0.1", port), timeout=5) as plug:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as plug:
         plug.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         plug.sendall(HANDSHAKE.encode("ascii"))
         sent = 0
@@ -161,7 +167,7 @@ def talk_without_reading(port: int, most: int) -> bool:
 
 async def test_who_does_not_read_answers_is_dropped_after_a_while() -> None:
     limits = ServerLimits(write_seconds=0.3)
-    running = await serve(echo, "127.0.0.1", 0, limits, websocket=True)
+    running = await serve(ECHO, "127.0.0.1", 0, limits)
     try:
         assert await asyncio.to_thread(talk_without_reading, running.port, 64 * 1024 * 1024)
     finally:
@@ -177,7 +183,7 @@ async def test_pings_that_are_never_read_do_not_fill_the_memory(server: RunningS
 
 async def test_connections_of_a_client_count_until_they_end() -> None:
     limits = ServerLimits(connections_per_client=2, counts_local_clients=True)
-    running = await serve(echo, "127.0.0.1", 0, limits, websocket=True)
+    running = await serve(ECHO, "127.0.0.1", 0, limits)
     try:
         for _ in range(4):
             async with connect(f"ws://127.0.0.1:{running.port}/echo", proxy=None) as connection:
@@ -203,7 +209,7 @@ async def test_connections_of_a_client_count_until_they_end() -> None:
     ],
 )
 async def test_too_many_connections_are_told_so(limits: ServerLimits) -> None:
-    running = await serve(echo, "127.0.0.1", 0, limits, websocket=True)
+    running = await serve(ECHO, "127.0.0.1", 0, limits)
     try:
         url = f"ws://127.0.0.1:{running.port}/echo"
         async with connect(url, proxy=None) as first, connect(url, proxy=None):
@@ -235,10 +241,43 @@ HTTP2-Settings: AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA
 
 
 async def test_without_websocket_the_request_is_a_plain_one() -> None:
-    running = await serve(echo, "127.0.0.1", 0)
+    running = await serve(Simple(lambda _request: Whole(b"plain")), "127.0.0.1", 0)
     try:
         with pytest.raises(InvalidStatus) as refused:
             await connect(f"ws://127.0.0.1:{running.port}/plain", proxy=None)
         assert refused.value.response.status_code == 200
     finally:
         await running.stop()
+
+
+def left() -> list[str]:
+    """What of connections is still in memory."""
+    kinds = (RequestParser, HttpConnection, WebSocket, Protocol)
+    return [type(each).__name__ for each in gc.get_objects() if isinstance(each, kinds)]
+
+
+async def test_what_a_connection_was_goes_without_a_search_for_cycles(
+    server: RunningServer,
+) -> None:
+    gc.collect()
+    before = Counter(left())
+    gc.disable()
+    try:
+        for _ in range(3):
+            await asyncio.to_thread(status_of, server.port)
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            key = base64.b64encode(os.urandom(16)).decode()
+            writer.write(
+                b"GET / HTTP/1.1\r\n\r\nGET /echo HTTP/1.1\r\nupgrade: websocket\r\n"
+                b"connection: Upgrade\r\nsec-websocket-version: 13\r\n"
+                b"sec-websocket-key: %s\r\n\r\n" % key.encode()
+            )
+            await reader.readuntil(b"101 Switching Protocols")
+            writer.close()
+        for _ in range(200):
+            if Counter(left()) == before:
+                break
+            await asyncio.sleep(0.02)
+        assert Counter(left()) == before
+    finally:
+        gc.enable()

@@ -6,10 +6,11 @@ group, with its ``ROUTES``), and serving (``server``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import ModuleType
 
-from soliton.api.asgi import Application
+from soliton.api.application import Application
 from soliton.api.context import ApiContext
 from soliton.api.openapi import documentation_routes
 from soliton.api.rest import (
@@ -21,16 +22,17 @@ from soliton.api.rest import (
     blocks,
     consensus,
     debug,
+    devnet,
     ethereum,
     evaluation,
     events,
-    evidence,
     health,
     leasing,
     messages,
     node,
     operations,
     peers,
+    proofs,
     requests,
     scripts,
     simulation,
@@ -39,39 +41,15 @@ from soliton.api.rest import (
     waiting,
     wallet,
 )
-from soliton.api.routes import Route
+from soliton.api.routes import Reads, Route
 
 NODE_GROUPS: tuple[ModuleType, ...] = (
-    addresses,
-    account_data,
-    wallet,
-    node,
-    blocks,
-    transactions,
-    evidence,
-    assets,
-    alias,
-    leasing,
-    ethereum,
-    messages,
-    requests,
-    peers,
-    consensus,
-    blockchain,
-    debug,
-    operations,
-    scripts,
-    evaluation,
-    events,
-    waiting,
-    health,
-    simulation,
-)
+    addresses, account_data, wallet, node, blocks, transactions, proofs, assets, alias, leasing,
+    ethereum, messages, requests, peers, consensus, blockchain, debug, operations, scripts,
+    evaluation, events, waiting, health, simulation, devnet,
+)  # fmt: skip
 GROUPS: tuple[ModuleType, ...] = (*NODE_GROUPS, utils)
-"""Modules with ``ROUTES`` and, where a whole path prefix needs the API key, ``GUARDED``.
-
-``FAMILIES`` of a module names the families of networks for paths that not all of them have.
-"""
+"""Modules with ``ROUTES`` and, where a whole path prefix needs the API key, ``GUARDED``."""
 
 
 def all_routes() -> tuple[Route, ...]:
@@ -79,24 +57,18 @@ def all_routes() -> tuple[Route, ...]:
     return tuple(route for group in GROUPS for route in group.ROUTES)
 
 
-def families_of(path: str) -> tuple[str, ...] | None:
-    """The families of networks that have a path, ``None`` for all of them."""
-    for group in GROUPS:
-        families: Mapping[str, tuple[str, ...]] = getattr(group, "FAMILIES", {})
-        if path in families:
-            return families[path]
-    return None
-
-
 def routes_for(context: ApiContext) -> tuple[Route, ...]:
     """The routes that an API with this context has."""
     if context.node is None:
         return utils.ROUTES
     family = context.node.network.family
+    routes = tuple(route for route in all_routes() if route.is_of(family))
+    if not context.obeys:
+        return tuple(route for route in routes if route.tag != devnet.TAG)
+    # What time it is only the process knows that has the clock.
     return tuple(
-        route
-        for route in all_routes()
-        if (families := families_of(route.path)) is None or family in families
+        replace(route, reads=Reads.NODE) if route.reads is Reads.CHAIN else route
+        for route in routes
     )
 
 

@@ -19,12 +19,12 @@ import msgspec
 from soliton.api.errors import BLOCK_DOES_NOT_EXIST
 from soliton.api.json_blocks import application_status, header_json, transaction_json
 from soliton.api.json_transactions import Members
+from soliton.api.number_strings import with_strings
 from soliton.api.plain_texts import plain_text
-from soliton.api.significands import with_strings
-from soliton.api.turns import Turns
+from soliton.api.time_slices import TimeSlices
 from soliton.chain import blocks
 from soliton.chain.transactions import codec
-from soliton.node.chain import Chain
+from soliton.node.blockchain import Blockchain
 
 MAX_KEPT_BYTES: Final = 32 * 1024 * 1024
 """Some ten full blocks, or all that anybody asks for where blocks are small."""
@@ -46,7 +46,7 @@ class BlockTexts:
         self._under_way: dict[_Key, asyncio.Task[bytes]] = {}
 
     def find(
-        self, chain: Chain, height: int, turns: Turns, *, strings: bool
+        self, chain: Blockchain, height: int, slices: TimeSlices, *, strings: bool
     ) -> bytes | asyncio.Task[bytes]:
         """The text of the block at a height, with large numbers as ``strings`` or not.
 
@@ -67,16 +67,18 @@ class BlockTexts:
             return self._keep(key, text.whole())
         making = self._under_way.get(key)
         if making is None:
-            making = asyncio.create_task(self._make(key, text, pieces, turns))
+            making = asyncio.create_task(self._make(key, text, pieces, slices))
             self._under_way[key] = making
             making.add_done_callback(lambda _task: self._under_way.pop(key))
         return making
 
-    async def _make(self, key: _Key, text: _Text, pieces: Iterable[bytes], turns: Turns) -> bytes:
+    async def _make(
+        self, key: _Key, text: _Text, pieces: Iterable[bytes], slices: TimeSlices
+    ) -> bytes:
         until = 0.0
         for piece in pieces:
             if time.perf_counter() > until:
-                until = await turns.take()
+                until = await slices.take()
                 text.add(piece, check=True)
             else:
                 text.add(piece)
@@ -98,7 +100,7 @@ class _Text:
 
     __slots__ = ("_chain", "_fee", "_head", "_height", "_is_legacy", "_items", "_strings")
 
-    def __init__(self, chain: Chain, height: int, *, strings: bool) -> None:
+    def __init__(self, chain: Blockchain, height: int, *, strings: bool) -> None:
         self._chain = chain
         self._height = height
         self._strings = strings
@@ -153,7 +155,7 @@ class _Text:
         return with_strings(encoded) if self._strings else encoded
 
 
-def _pieces(chain: Chain, height: int) -> Iterable[bytes]:
+def _pieces(chain: Blockchain, height: int) -> Iterable[bytes]:
     """The bytes of each transaction of a block, one after the other."""
     data = chain.store.block_data(height)
     if data is None:

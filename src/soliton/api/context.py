@@ -11,12 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from soliton.api.block_texts import BlockTexts
-from soliton.api.feeds import Feeds
+from soliton.api.event_stream_registry import EventStreams
+from soliton.api.sources import Sources
 from soliton.api.texts import Texts
+from soliton.api.thread_pool import ThreadPool
+from soliton.api.time_slices import TimeSlices
 from soliton.api.traffic import Traffic
-from soliton.api.turns import Turns
 from soliton.api.waiting import Waiting
-from soliton.api.workers import Workers
+from soliton.controls.control import Controls
 from soliton.node.node import Node, system_clock
 from soliton.node.rest_settings import ApiLimits
 from soliton.parallel.signatures import SignatureChecker
@@ -33,7 +35,7 @@ def no_scopes(_key: str) -> frozenset[str]:
     return frozenset()
 
 
-def nothing_to_see() -> None:
+def nothing_to_refresh() -> None:
     """For a node that writes itself."""
 
 
@@ -65,21 +67,27 @@ class ApiContext:
     network_clock: Callable[[], int] = system_clock
     """Milliseconds of the clock that blocks are made with, corrected by NTP where that is on."""
     random_bytes: Callable[[int], bytes] = secrets.token_bytes
-    look: Callable[[], None] = nothing_to_see
+    refresh: Callable[[], None] = nothing_to_refresh
     """Called before each request, so that it sees what another process has written."""
+    controls: Controls | None = None
+    """What a private chain is told by, in the process that has it."""
+    obeys: bool = False
+    """Whether it is a private chain that is told by somebody, in this process or another."""
     node: Node | None = None
     """The node that most routes ask; an API without one has the routes under ``/utils`` only."""
     signatures: SignatureChecker | None = None
     """Who checks signatures on another core, if somebody does."""
-    workers: Workers = field(default_factory=Workers)
+    sources: Sources = field(default_factory=Sources)
+    """What a private chain has compiled."""
+    workers: ThreadPool = field(default_factory=ThreadPool)
     """Threads for what takes long."""
     texts: Texts = field(default_factory=Texts)
     """Processes for the texts of strangers."""
-    turns: Turns = field(default_factory=Turns)
+    time_slices: TimeSlices = field(default_factory=TimeSlices)
     """Who has long work to do takes turns."""
     block_texts: BlockTexts = field(default_factory=BlockTexts)
     """Blocks as they are sent."""
-    feeds: Feeds = field(default_factory=Feeds)
+    event_streams: EventStreams = field(default_factory=EventStreams)
     """What the clients of the event streams share."""
     traffic: Traffic = field(default_factory=Traffic)
     """What the API has been asked, and what its clients have taken."""

@@ -1,7 +1,7 @@
 """Long documents that are written piece by piece, with requests in between.
 
 What lives here: a document as parts, the parts as pieces of JSON or YAML, and bytes that are made
-when they are first asked for, in turns. What does not: what is in a document (``openapi``).
+when they are first asked for, in slices. What does not: what is in a document (``openapi``).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from soliton.api.turns import Turns
+from soliton.api.time_slices import TimeSlices
 
 Part = tuple[tuple[str, ...], object]
 """Where it is in a document, as the names on the way there, and what it is. Parts of one object
@@ -90,7 +90,7 @@ def _yaml_entry(head: str, value: object, indent: str) -> Iterator[str]:
         yield f"{head} {json.dumps(value)}"
 
 
-class MadeInTurns:
+class MadeInSlices:
     """Bytes that are made when they are first asked for, a slice in each turn.
 
     All who ask meanwhile carry the same work on, so that it is done once, also where some of them
@@ -110,10 +110,10 @@ class MadeInTurns:
         """The bytes, if they are there already."""
         return self._done
 
-    async def get(self, turns: Turns) -> bytes:
+    async def get(self, slices: TimeSlices) -> bytes:
         """The bytes, as soon as they are there."""
         while self._done is None:
-            self._carry_on(await turns.take())
+            self._carry_on(await slices.take())
         return self._done
 
     def _carry_on(self, end: float) -> None:

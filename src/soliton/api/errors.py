@@ -2,7 +2,7 @@
 
 What lives here: the kinds of error, the exception that carries one, and the rejection that lets
 the next route try. What does not: deciding which error a rule of the chain becomes (the routes
-do), and writing a response (``asgi``). The same table makes ``docs/reference/errors.md`` and the
+do), and answering (``application``). The same table makes ``docs/reference/errors.md`` and the
 error responses of the OpenAPI document.
 
 Source of codes and messages: wavesplatform/Waves
@@ -13,15 +13,12 @@ Source of codes and messages: wavesplatform/Waves
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 from string import Formatter
 
 from soliton.errors import InvariantBroken, SolitonError
-
-
-class RejectionError(SolitonError):
-    """The route cannot take the request: the next one may, and after the last comes the 404."""
+from soliton.web.request import RejectionError as RejectionError
 
 
 class ApiError(SolitonError):
@@ -90,454 +87,163 @@ def _text(value: object) -> str:
     return str(value)
 
 
-BAD_REQUEST = 400
-NOT_FOUND = 404
+def _row(head: str, message: str, when: str, members: str = "", /, **example: object) -> ErrorKind:
+    """A kind: its code, status and name, and after how many seconds to ask again, if that helps."""
+    code, status, name, *retry_after = head.split()
+    kind = ErrorKind(int(code), int(status), name, message, when, tuple(members.split()), example)
+    return replace(kind, retry_after=int(retry_after[0])) if retry_after else kind
 
-UNKNOWN = ErrorKind(
-    0, 500, "Unknown", "Error is unknown", "the node itself failed; its log has the reason"
-)
-WRONG_JSON = ErrorKind(
-    1,
-    BAD_REQUEST,
-    "WrongJson",
-    "failed to parse json message",
-    "the body is not JSON, or not of the expected outer shape",
-    ("cause", "validationErrors"),
-    {"cause": "JSON is malformed: invalid character (byte 1)", "validationErrors": {}},
-)
-WRONG_JSON_DATA = ErrorKind(
-    1,
-    BAD_REQUEST,
-    "WrongJson",
+
+# fmt: off
+UNKNOWN = _row("0 500 Unknown", "Error is unknown",
+    "the node itself failed; its log has the reason")
+WRONG_JSON = _row("1 400 WrongJson", "failed to parse json message",
+    "the body is not JSON, or not of the expected outer shape", "cause validationErrors",
+    cause="JSON is malformed: invalid character (byte 1)", validationErrors={})
+WRONG_JSON_DATA = _row("1 400 WrongJson",
     "json data validation error, see validationErrors for details",
-    "the body is JSON, but members are missing or of a wrong type",
-    ("cause", "validationErrors"),
-    {
-        "cause": None,
-        "validationErrors": {"obj.fee": [{"msg": ["error.path.missing"], "args": []}]},
-    },
-)
-API_KEY_NOT_VALID = ErrorKind(
-    2,
-    403,
-    "ApiKeyNotValid",
-    "Provided API key is not correct",
-    "the header `X-API-Key` is missing or wrong, or the configured hash is no hash",
-)
-DISCONTINUED_API = ErrorKind(
-    3, BAD_REQUEST, "DiscontinuedApi", "This API is no longer supported", "an old payment path"
-)
-TOO_BIG_SEQUENCE = ErrorKind(
-    10,
-    BAD_REQUEST,
-    "TooBigArrayAllocation",
-    "Too big sequence requested",
-    "a range, list or length is over its limit",
-)
-TOO_BIG_SEQUENCE_WITH_LIMIT = ErrorKind(
-    10,
-    BAD_REQUEST,
-    "TooBigArrayAllocation",
+    "the body is JSON, but members are missing or of a wrong type", "cause validationErrors",
+    cause=None, validationErrors={"obj.fee": [{"msg": ["error.path.missing"], "args": []}]})
+API_KEY_NOT_VALID = _row("2 403 ApiKeyNotValid", "Provided API key is not correct",
+    "the header `X-API-Key` is missing or wrong, or the configured hash is no hash")
+DISCONTINUED_API = _row("3 400 DiscontinuedApi", "This API is no longer supported",
+    "an old payment path")
+TOO_BIG_SEQUENCE = _row("10 400 TooBigArrayAllocation", "Too big sequence requested",
+    "a range, list or length is over its limit")
+TOO_BIG_SEQUENCE_WITH_LIMIT = _row("10 400 TooBigArrayAllocation",
     "Too big sequence requested: max limit is {limit} entries",
-    "a list is over its limit, which the message names",
-    (),
-    {"limit": 1000},
-)
-INVALID_SIGNATURE = ErrorKind(
-    101, BAD_REQUEST, "InvalidSignature", "invalid signature", "a request's signature is wrong"
-)
-INVALID_ADDRESS = ErrorKind(
-    102,
-    BAD_REQUEST,
-    "InvalidAddress",
-    "invalid address",
-    "wrong length, checksum or network of an address",
-)
-TOO_BIG_IN_BYTES = ErrorKind(
-    107,
-    BAD_REQUEST,
-    "TooBigInBytes",
-    "{message}",
+    "a list is over its limit, which the message names", limit=1000)
+INVALID_SIGNATURE = _row("101 400 InvalidSignature", "invalid signature",
+    "a request's signature is wrong")
+INVALID_ADDRESS = _row("102 400 InvalidAddress", "invalid address",
+    "wrong length, checksum or network of an address")
+TOO_BIG_IN_BYTES = _row("107 400 TooBigInBytes", "{message}",
     "an attachment, a data transaction or proofs are too long",
-    (),
-    {"message": "Invalid attachment. Length 141 bytes exceeds maximum of 140 bytes."},
-)
-INVALID_PUBLIC_KEY = ErrorKind(
-    108, BAD_REQUEST, "InvalidPublicKey", "invalid public key", "a public key is not 32 bytes"
-)
-INVALID_MESSAGE = ErrorKind(
-    110, BAD_REQUEST, "InvalidMessage", "invalid message", "a signed message cannot be decoded"
-)
-INVALID_NAME = ErrorKind(
-    111, BAD_REQUEST, "InvalidName", "invalid name", "length or characters of an asset's name"
-)
-NEGATIVE_AMOUNT = ErrorKind(
-    111,
-    BAD_REQUEST,
-    "NegativeAmount",
-    "negative amount: {amount} of {asset}",
-    "an amount that must not be negative",
-    (),
-    {"amount": -1, "asset": "waves"},
-)
-STATE_CHECK_FAILED = ErrorKind(
-    112,
-    BAD_REQUEST,
-    "StateCheckFailed",
-    "State check failed. Reason: {reason}",
-    "the transaction does not fit the state; members of the inner error come along",
-    ("transaction",),
-    {"reason": "Fee for TransferTransaction (1 in WAVES) is too small", "transaction": {"type": 4}},
-)
-INSUFFICIENT_FEE = ErrorKind(
-    112, BAD_REQUEST, "InsufficientFee", "insufficient fee", "the fee is zero or negative"
-)
-OVERFLOW_ERROR = ErrorKind(
-    113, BAD_REQUEST, "OverflowError", "overflow error", "a sum does not fit 64 bits"
-)
-TO_SELF_ERROR = ErrorKind(
-    114, BAD_REQUEST, "ToSelfError", "Transaction to yourself", "a lease to oneself"
-)
-NEGATIVE_MIN_FEE = ErrorKind(
-    114,
-    BAD_REQUEST,
-    "NegativeMinFee",
-    "negative fee per: {fee} per {asset}",
-    "a sponsored asset's fee is negative",
-    (),
-    {"fee": -1, "asset": "WAVES"},
-)
-MISSING_SENDER_PRIVATE_KEY = ErrorKind(
-    115,
-    BAD_REQUEST,
-    "MissingSenderPrivateKey",
-    "no private key for sender address in wallet",
-    "the node's wallet has no such account",
-)
-NON_POSITIVE_AMOUNT = ErrorKind(
-    115,
-    BAD_REQUEST,
-    "NonPositiveAmount",
-    "non-positive amount: {amount} of {asset}",
-    "an amount that must be above zero",
-    (),
-    {"amount": 0, "asset": "waves"},
-)
-INVALID_IDS = ErrorKind(
-    116,
-    BAD_REQUEST,
-    "InvalidIds",
-    "Request contains invalid IDs. {ids}",
-    "ids of a list are no base58, or unknown",
-    ("ids",),
-    {"ids": ["0OIl"]},
-)
-INVALID_DECIMALS = ErrorKind(
-    117,
-    BAD_REQUEST,
-    "InvalidDecimals",
+    message="Invalid attachment. Length 141 bytes exceeds maximum of 140 bytes.")
+INVALID_PUBLIC_KEY = _row("108 400 InvalidPublicKey", "invalid public key",
+    "a public key is not 32 bytes")
+INVALID_MESSAGE = _row("110 400 InvalidMessage", "invalid message",
+    "a signed message cannot be decoded")
+INVALID_NAME = _row("111 400 InvalidName", "invalid name",
+    "length or characters of an asset's name")
+NEGATIVE_AMOUNT = _row("111 400 NegativeAmount", "negative amount: {amount} of {asset}",
+    "an amount that must not be negative", amount=-1, asset="waves")
+STATE_CHECK_FAILED = _row("112 400 StateCheckFailed", "State check failed. Reason: {reason}",
+    "the transaction does not fit the state; members of the inner error come along", "transaction",
+    reason="Fee for TransferTransaction (1 in WAVES) is too small", transaction={"type": 4})
+INSUFFICIENT_FEE = _row("112 400 InsufficientFee", "insufficient fee",
+    "the fee is zero or negative")
+OVERFLOW_ERROR = _row("113 400 OverflowError", "overflow error", "a sum does not fit 64 bits")
+TO_SELF_ERROR = _row("114 400 ToSelfError", "Transaction to yourself", "a lease to oneself")
+NEGATIVE_MIN_FEE = _row("114 400 NegativeMinFee", "negative fee per: {fee} per {asset}",
+    "a sponsored asset's fee is negative", fee=-1, asset="WAVES")
+MISSING_SENDER_PRIVATE_KEY = _row("115 400 MissingSenderPrivateKey",
+    "no private key for sender address in wallet", "the node's wallet has no such account")
+NON_POSITIVE_AMOUNT = _row("115 400 NonPositiveAmount", "non-positive amount: {amount} of {asset}",
+    "an amount that must be above zero", amount=0, asset="waves")
+INVALID_IDS = _row("116 400 InvalidIds", "Request contains invalid IDs. {ids}",
+    "ids of a list are no base58, or unknown", "ids", ids=["0OIl"])
+INVALID_DECIMALS = _row("117 400 InvalidDecimals",
     "invalid decimals value: {decimals}, decimals should be in interval [0; 8]",
-    "decimals of an asset",
-    (),
-    {"decimals": 9},
-)
-CONFLICTING_REQUEST_STRUCTURE = ErrorKind(
-    198,
-    BAD_REQUEST,
-    "ConflictingRequestStructure",
+    "decimals of an asset", decimals=9)
+CONFLICTING_REQUEST_STRUCTURE = _row("198 400 ConflictingRequestStructure",
     "Conflicting request structure. Both expression and invocation structure were sent",
-    "script evaluation",
-)
-CUSTOM_VALIDATION_ERROR = ErrorKind(
-    199,
-    BAD_REQUEST,
-    "CustomValidationError",
-    "{message}",
-    "every rule without a code of its own",
-    (),
-    {"message": "Invalid sequence"},
-)
-BLOCK_DOES_NOT_EXIST = ErrorKind(
-    301, NOT_FOUND, "BlockDoesNotExist", "block does not exist", "no such height or block id"
-)
-ALIAS_DOES_NOT_EXIST = ErrorKind(
-    302,
-    NOT_FOUND,
-    "AliasDoesNotExist",
-    "alias '{alias}' doesn't exist",
-    "nobody has this alias",
-    (),
-    {"alias": "alias:W:nobody"},
-)
-ALIAS_FOR_ADDRESS_DOES_NOT_EXIST = ErrorKind(
-    302,
-    NOT_FOUND,
-    "AliasDoesNotExist",
-    "alias for address '{address}' doesn't exist",
-    "the address has no alias",
-    (),
-    {"address": "3P274YB5qseSE9DTTL3bpSjosZrYBPDpJ8k"},
-)
-MISTIMING = ErrorKind(
-    303,
-    BAD_REQUEST,
-    "Mistiming",
-    "{message}",
+    "script evaluation")
+CUSTOM_VALIDATION_ERROR = _row("199 400 CustomValidationError", "{message}",
+    "every rule without a code of its own", message="Invalid sequence")
+BLOCK_DOES_NOT_EXIST = _row("301 404 BlockDoesNotExist", "block does not exist",
+    "no such height or block id")
+ALIAS_DOES_NOT_EXIST = _row("302 404 AliasDoesNotExist", "alias '{alias}' doesn't exist",
+    "nobody has this alias", alias="alias:W:nobody")
+ALIAS_FOR_ADDRESS_DOES_NOT_EXIST = _row("302 404 AliasDoesNotExist",
+    "alias for address '{address}' doesn't exist", "the address has no alias",
+    address="3P274YB5qseSE9DTTL3bpSjosZrYBPDpJ8k")
+MISTIMING = _row("303 400 Mistiming", "{message}",
     "a timestamp too far in the past or in the future",
-    (),
-    {"message": "Transaction timestamp 1 is more than 7200000ms in the past"},
-)
-DATA_KEY_DOES_NOT_EXIST = ErrorKind(
-    304, NOT_FOUND, "DataKeyDoesNotExist", "no data for this key", "an account has no such entry"
-)
-SCRIPT_COMPILER_ERROR = ErrorKind(
-    305,
-    BAD_REQUEST,
-    "ScriptCompilerError",
-    "{message}",
+    message="Transaction timestamp 1 is more than 7200000ms in the past")
+DATA_KEY_DOES_NOT_EXIST = _row("304 404 DataKeyDoesNotExist", "no data for this key",
+    "an account has no such entry")
+SCRIPT_COMPILER_ERROR = _row("305 400 ScriptCompilerError", "{message}",
     "RIDE source or a serialised script does not compile",
-    (),
-    {"message": "Compilation failed: [A definition of 'a' is not found in 0-1]"},
-)
-SCRIPT_EXECUTION_ERROR = ErrorKind(
-    306,
-    BAD_REQUEST,
-    "ScriptExecutionError",
-    "Error while executing {owner}-script: {reason}",
-    "an account's or a token's script failed",
-    ("transaction",),
-    {"owner": "account", "reason": "Explicit script termination", "transaction": {"type": 4}},
-)
-INVOKE_EXECUTION_ERROR = ErrorKind(
-    306,
-    BAD_REQUEST,
-    "InvokeExecutionError",
-    "Error while executing dApp: {reason}",
-    "a dApp's function failed",
-    ("transaction",),
-    {"reason": "Explicit script termination", "transaction": {"type": 16}},
-)
-TRANSACTION_NOT_ALLOWED_BY_ACCOUNT_SCRIPT = ErrorKind(
-    307,
-    BAD_REQUEST,
-    "TransactionNotAllowedByAccountScript",
-    "Transaction is not allowed by account-script",
-    "the sender's script said no",
-    ("transaction",),
-    {"transaction": {"type": 4}},
-)
-TRANSACTION_NOT_ALLOWED_BY_ASSET_SCRIPT = ErrorKind(
-    308,
-    BAD_REQUEST,
-    "TransactionNotAllowedByAssetScript",
-    "Transaction is not allowed by token-script",
-    "an asset's script said no",
-    ("transaction",),
-    {"transaction": {"type": 4}},
-)
-TRANSACTION_DOES_NOT_EXIST = ErrorKind(
-    311,
-    NOT_FOUND,
-    "TransactionDoesNotExist",
-    "transactions does not exist",
-    "no such transaction on the chain",
-)
-UNSUPPORTED_TRANSACTION_TYPE = ErrorKind(
-    312,
-    501,
-    "UnsupportedTransactionType",
+    message="Compilation failed: [A definition of 'a' is not found in 0-1]")
+SCRIPT_EXECUTION_ERROR = _row("306 400 ScriptExecutionError",
+    "Error while executing {owner}-script: {reason}", "an account's or a token's script failed",
+    "transaction", owner="account", reason="Explicit script termination", transaction={"type": 4})
+INVOKE_EXECUTION_ERROR = _row("306 400 InvokeExecutionError",
+    "Error while executing dApp: {reason}", "a dApp's function failed", "transaction",
+    reason="Explicit script termination", transaction={"type": 16})
+TRANSACTION_NOT_ALLOWED_BY_ACCOUNT_SCRIPT = _row("307 400 TransactionNotAllowedByAccountScript",
+    "Transaction is not allowed by account-script", "the sender's script said no", "transaction",
+    transaction={"type": 4})
+TRANSACTION_NOT_ALLOWED_BY_ASSET_SCRIPT = _row("308 400 TransactionNotAllowedByAssetScript",
+    "Transaction is not allowed by token-script", "an asset's script said no", "transaction",
+    transaction={"type": 4})
+TRANSACTION_DOES_NOT_EXIST = _row("311 404 TransactionDoesNotExist", "transactions does not exist",
+    "no such transaction on the chain")
+UNSUPPORTED_TRANSACTION_TYPE = _row("312 501 UnsupportedTransactionType",
     "transaction type not supported",
-    "genesis and payment transactions cannot be sent; some types cannot be signed",
-)
-ASSET_DOES_NOT_EXIST = ErrorKind(
-    313,
-    NOT_FOUND,
-    "AssetDoesNotExist",
-    "Asset does not exist: {id}",
-    "no such asset",
-    (),
-    {"id": "DG2xFkPdDwKUoBkzGAhQtLpSGzfXLiCYPEzeKH2Ad24p"},
-)
-ASSETS_DOES_NOT_EXIST = ErrorKind(
-    314,
-    BAD_REQUEST,
-    "AssetsDoesNotExist",
-    "Asset does not exist. {ids}",
-    "some assets of a list do not exist",
-    ("ids",),
-    {"ids": ["DG2xFkPdDwKUoBkzGAhQtLpSGzfXLiCYPEzeKH2Ad24p"]},
-)
-ALREADY_IN_STATE = ErrorKind(
-    400,
-    BAD_REQUEST,
-    "AlreadyInState",
+    "genesis and payment transactions cannot be sent; some types cannot be signed")
+ASSET_DOES_NOT_EXIST = _row("313 404 AssetDoesNotExist", "Asset does not exist: {id}",
+    "no such asset", id="DG2xFkPdDwKUoBkzGAhQtLpSGzfXLiCYPEzeKH2Ad24p")
+ASSETS_DOES_NOT_EXIST = _row("314 400 AssetsDoesNotExist", "Asset does not exist. {ids}",
+    "some assets of a list do not exist", "ids",
+    ids=["DG2xFkPdDwKUoBkzGAhQtLpSGzfXLiCYPEzeKH2Ad24p"])
+ALREADY_IN_STATE = _row("400 400 AlreadyInState",
     "Transaction {id} is already in the state on a height of {height}",
-    "the transaction is on the chain",
-    (),
-    {"id": "CreSCBdSzL8NtUKSvpWWHNGPPHo1Fb3nJ5FjhZs7pVvM", "height": 100},
-)
-ACCOUNT_BALANCE_ERRORS = ErrorKind(
-    402,
-    BAD_REQUEST,
-    "AccountBalanceErrors",
-    "Accounts balance errors",
-    "balances would become negative",
-    ("details",),
-    {"details": {"3P274YB5qseSE9DTTL3bpSjosZrYBPDpJ8k": "negative waves balance"}},
-)
-ORDER_INVALID = ErrorKind(
-    403,
-    BAD_REQUEST,
-    "OrderInvalid",
-    "Order validation error: {reason}",
-    "an order of an exchange breaks a rule",
-    ("order",),
-    {"reason": "price should be > 0", "order": {"orderType": "buy"}},
-)
-INVALID_CHAIN_ID = ErrorKind(
-    404,
-    BAD_REQUEST,
-    "InvalidChainId",
+    "the transaction is on the chain", id="CreSCBdSzL8NtUKSvpWWHNGPPHo1Fb3nJ5FjhZs7pVvM",
+    height=100)
+ACCOUNT_BALANCE_ERRORS = _row("402 400 AccountBalanceErrors", "Accounts balance errors",
+    "balances would become negative", "details",
+    details={"3P274YB5qseSE9DTTL3bpSjosZrYBPDpJ8k": "negative waves balance"})
+ORDER_INVALID = _row("403 400 OrderInvalid", "Order validation error: {reason}",
+    "an order of an exchange breaks a rule", "order", reason="price should be > 0",
+    order={"orderType": "buy"})
+INVALID_CHAIN_ID = _row("404 400 InvalidChainId",
     "Wrong chain-id. Expected - {expected}, provided - {provided}",
-    "the transaction was made for another network",
-    (),
-    {"expected": 87, "provided": 84},
-)
-INVALID_PROOFS = ErrorKind(
-    405,
-    BAD_REQUEST,
-    "InvalidProofs",
-    "{message}",
-    "too many proofs, or one of them too long",
-    (),
-    {"message": "Too many proofs (9), only 8 allowed"},
-)
-INVALID_TRANSACTION_ID = ErrorKind(
-    4001,
-    BAD_REQUEST,
-    "InvalidTransactionId",
-    "{message}",
+    "the transaction was made for another network", expected=87, provided=84)
+INVALID_PROOFS = _row("405 400 InvalidProofs", "{message}",
+    "too many proofs, or one of them too long", message="Too many proofs (9), only 8 allowed")
+INVALID_TRANSACTION_ID = _row("4001 400 InvalidTransactionId", "{message}",
     "a transaction id is no base58, has a wrong length or is missing",
-    (),
-    {"message": "Transaction ID was not specified"},
-)
-INVALID_BLOCK_ID = ErrorKind(
-    4002,
-    BAD_REQUEST,
-    "InvalidBlockId",
-    "{message}",
+    message="Transaction ID was not specified")
+INVALID_BLOCK_ID = _row("4002 400 InvalidBlockId", "{message}",
     "a block id is no base58 or has a wrong length",
-    (),
-    {"message": "at has invalid length 2. Length can either be 32 or 64"},
-)
-INVALID_ASSET_ID = ErrorKind(
-    4007, BAD_REQUEST, "InvalidAssetId", "Invalid asset id", "an asset id is no base58"
-)
-DATA_KEYS_NOT_SPECIFIED = ErrorKind(
-    4008, BAD_REQUEST, "DataKeysNotSpecified", "Key was not specified", "an empty list of keys"
-)
-ASSET_ID_NOT_SPECIFIED = ErrorKind(
-    4009,
-    BAD_REQUEST,
-    "AssetIdNotSpecified",
-    "Asset ID was not specified",
-    "an empty list of assets",
-)
-EVENTS_GONE = ErrorKind(
-    4100,
-    410,
-    "EventsGone",
-    "cannot go on from there: {reason}",
+    message="at has invalid length 2. Length can either be 32 or 64")
+INVALID_ASSET_ID = _row("4007 400 InvalidAssetId", "Invalid asset id", "an asset id is no base58")
+DATA_KEYS_NOT_SPECIFIED = _row("4008 400 DataKeysNotSpecified", "Key was not specified",
+    "an empty list of keys")
+ASSET_ID_NOT_SPECIFIED = _row("4009 400 AssetIdNotSpecified", "Asset ID was not specified",
+    "an empty list of assets")
+EVENTS_GONE = _row("4100 410 EventsGone", "cannot go on from there: {reason}",
     "`Last-Event-ID` or `from` name a place that events do not reach: too old, or of another chain",
-    (),
-    {"reason": "the event is too old: events go back to height 90000"},
-)
-TOO_MANY_WAITING = ErrorKind(
-    5032,
-    503,
-    "TooManyWaiting",
-    "too many clients wait for events already",
-    "the limit on event streams, or on requests that wait",
-    retry_after=5,
-)
-TOO_MANY_REQUESTS = ErrorKind(
-    4290,
-    429,
-    "TooManyRequests",
-    "Too much has been asked from this address",
-    "the requests of one address took more of the node than `rest-api.limits` allow",
-    retry_after=1,
-)
-TOO_MANY_OF_CLIENT = ErrorKind(
-    4291,
-    429,
-    "TooManyLongAnswers",
+    reason="the event is too old: events go back to height 90000")
+TOO_MANY_WAITING = _row("5032 503 TooManyWaiting 5", "too many clients wait for events already",
+    "the limit on event streams, or on requests that wait")
+TOO_MANY_REQUESTS = _row("4290 429 TooManyRequests 1", "Too much has been asked from this address",
+    "the requests of one address took more of the node than `rest-api.limits` allow")
+TOO_MANY_OF_CLIENT = _row("4291 429 TooManyLongAnswers 1",
     "Too many long answers for this address are under way",
-    "the limit on long answers of one address",
-    retry_after=1,
-)
-TOO_MANY_LONG_ANSWERS = ErrorKind(
-    5033,
-    503,
-    "Busy",
-    "Too many long answers are under way",
-    "the limit on long answers of all clients",
-    retry_after=1,
-)
-NODE_NOT_REACHABLE = ErrorKind(
-    5034,
-    503,
-    "NodeNotReachable",
-    "The node cannot be asked now",
-    "with `rest-api.workers`: a worker cannot reach the process that writes",
-    retry_after=1,
-)
-STORE_BUSY = ErrorKind(
-    5035,
-    503,
-    "StoreBusy",
-    "Too many requests read the chain at the same time",
-    "the limit on snapshots of the chain, or on those who read its store",
-    retry_after=1,
-)
-STORE_FULL = ErrorKind(
-    5036,
-    503,
-    "NoSpaceLeft",
-    "There is no space left on the node's disk",
-    "what was asked for has to be written, and the disk is full; nothing has changed",
-    retry_after=10,
-)
-STORE_DAMAGED = ErrorKind(
-    5037,
-    503,
-    "StoreDamaged",
+    "the limit on long answers of one address")
+TOO_MANY_LONG_ANSWERS = _row("5033 503 Busy 1", "Too many long answers are under way",
+    "the limit on long answers of all clients")
+NODE_NOT_REACHABLE = _row("5034 503 NodeNotReachable 1", "The node cannot be asked now",
+    "with `rest-api.workers`: a worker cannot reach the process that writes")
+STORE_BUSY = _row("5035 503 StoreBusy 1", "Too many requests read the chain at the same time",
+    "the limit on snapshots of the chain, or on those who read its store")
+STORE_FULL = _row("5036 503 NoSpaceLeft 10", "There is no space left on the node's disk",
+    "what was asked for has to be written, and the disk is full; nothing has changed")
+STORE_DAMAGED = _row("5037 503 StoreDamaged",
     "The node's store is damaged: its operator has to look at it",
-    "a record on the disk cannot be read; the log says which, and `soliton verify` finds others",
-)
-WALLET_NOT_WRITTEN = ErrorKind(
-    5038,
-    503,
-    "WalletNotWritten",
+    "a record on the disk cannot be read; the log says which, and `soliton verify` finds others")
+WALLET_NOT_WRITTEN = _row("5038 503 WalletNotWritten 10",
     "The wallet's file cannot be written; the wallet is as it was",
-    "an account is made or deleted, and the disk is full or refuses; the log says why",
-    retry_after=10,
-)
-STORE_TROUBLE = ErrorKind(
-    5039,
-    503,
-    "StoreTrouble",
-    "The node cannot use its disk now",
-    "the disk or the database refuses; the log says why",
-    retry_after=10,
-)
-SERVER_REQUEST_TIMEOUT = ErrorKind(
-    5031,
-    503,
-    "ServerRequestTimeout",
+    "an account is made or deleted, and the disk is full or refuses; the log says why")
+STORE_TROUBLE = _row("5039 503 StoreTrouble 10", "The node cannot use its disk now",
+    "the disk or the database refuses; the log says why")
+SERVER_REQUEST_TIMEOUT = _row("5031 503 ServerRequestTimeout",
     "The server was not able to produce a timely response to request",
-    "an answer did not come in time, or too many that take long are awaited",
-)
+    "an answer did not come in time, or too many that take long are awaited")
+# fmt: on
 
 ERRORS: tuple[ErrorKind, ...] = tuple(
     sorted(

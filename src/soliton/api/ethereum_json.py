@@ -24,7 +24,7 @@ from soliton.chain.transactions import ethereum
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import MAX_I64
 from soliton.ledger.state import Status
-from soliton.node.chain import Chain
+from soliton.node.blockchain import Blockchain
 from soliton.storage.layout import TransactionLocation
 
 _HASH_BYTES: Final = 32
@@ -47,7 +47,7 @@ _NO_HASH: Final = hexadecimal(bytes(_HASH_BYTES))
 _NO_BLOOM: Final = hexadecimal(bytes(_BLOOM_BYTES))
 
 
-def block_json(chain: Chain, height: int, *, whole: bool) -> Members:
+def block_json(chain: Blockchain, height: int, *, whole: bool) -> Members:
     """The block at a height, with its Ethereum transactions ``whole`` or only their hashes.
 
     Ids of 64 bytes, as old blocks have, are cut to the 32 that clients can hold. Raises
@@ -99,7 +99,7 @@ def _hash(name: bytes) -> str:
 
 
 def transaction_json(
-    transaction: AnyTransaction, location: TransactionLocation | None, chain: Chain
+    transaction: AnyTransaction, location: TransactionLocation | None, chain: Blockchain
 ) -> Members:
     """An Ethereum transaction, on the chain or (``location`` is ``None``) waiting for a block."""
     payload: ethereum.Ethereum = transaction.payload
@@ -126,7 +126,7 @@ def transaction_json(
 
 
 def receipt_json(
-    transaction: AnyTransaction, location: TransactionLocation, chain: Chain
+    transaction: AnyTransaction, location: TransactionLocation, chain: Blockchain
 ) -> Members:
     """What became of an Ethereum transaction on the chain."""
     payload: ethereum.Ethereum = transaction.payload
@@ -146,7 +146,7 @@ def receipt_json(
     }
 
 
-def _place(location: TransactionLocation | None, chain: Chain) -> Members:
+def _place(location: TransactionLocation | None, chain: Blockchain) -> Members:
     if location is None:
         return dict.fromkeys(("blockHash", "blockNumber", "transactionIndex"))
     return {

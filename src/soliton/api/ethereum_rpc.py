@@ -17,9 +17,10 @@ https://ethereum.github.io/execution-apis for what it leaves out.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Final
 
+from soliton.api import devnet_rpc
 from soliton.api.errors import ApiError, invalid_request
 from soliton.api.ethereum_json import (
     block_json,
@@ -31,13 +32,15 @@ from soliton.api.ethereum_json import (
 )
 from soliton.api.json_reader import parse_json
 from soliton.api.json_transactions import Members
-from soliton.api.rest.broadcasting import broadcast_signed
+from soliton.api.rest.broadcasting import submit
 from soliton.api.translate import refusal
 from soliton.chain.addresses import PUBLIC_KEY_HASH_LENGTH, Address, from_public_key_hash
 from soliton.chain.ethereum_encoding import SELECTOR_LENGTH, WORD, write_text, write_word
 from soliton.chain.transactions import codec, ethereum
 from soliton.chain.values import AssetId
-from soliton.errors import SolitonError
+from soliton.controls.control import Controls
+from soliton.controls.errors import ControlRefused
+from soliton.errors import InputError, SolitonError
 from soliton.ledger.scripts import account_script
 from soliton.ledger.state import ASSET_BALANCES, ASSET_NAMES, ASSET_VOLUMES, ASSETS, ERC20, WAVES
 from soliton.node.node import Node
@@ -100,6 +103,11 @@ class Arguments:
             raise RpcError(INVALID_PARAMS, "params should be an array")
         self._values: list[object] = values
 
+    @property
+    def values(self) -> list[object]:
+        """All of them."""
+        return self._values
+
     def text(self) -> str:
         """The first argument, a string."""
         value = self._values[0] if self._values else None
@@ -123,26 +131,28 @@ class Arguments:
         return len(self._values) > 1 and self._values[1] is True
 
 
-async def answer(body: bytes, node: Node) -> object:
-    """What a request is answered: an object, or a list of them for a batch."""
+async def answer(body: bytes, node: Node, controls: Controls | None = None) -> object:
+    """What a request is answered: an object, or a list of them for a batch. A private chain has its
+    ``controls``.
+    """
     try:
         request = parse_json(body)
     except ApiError as error:
         return _failed(None, RpcError(PARSE_ERROR, "Parse error", error.body()))
     if not isinstance(request, list):
-        return _one(request, node)
+        return await _one(request, node, controls)
     if not 0 < len(request) <= MAX_BATCH:
         words = f"a batch has 1 to {MAX_BATCH} calls, this one {len(request)}"
         return _failed(None, RpcError(INVALID_REQUEST, words))
     answers = []
     for each in request:
-        answers.append(_one(each, node))
+        answers.append(await _one(each, node, controls))
         # A batch is as many requests: others get their turn between them.
         await asyncio.sleep(0)
     return answers
 
 
-def _one(request: object, node: Node) -> Members:
+async def _one(request: object, node: Node, controls: Controls | None) -> Members:
     if not isinstance(request, dict):
         return _failed(None, RpcError(INVALID_REQUEST, "a call is a JSON object"))
     name, method = request.get("id"), request.get("method")
@@ -150,14 +160,28 @@ def _one(request: object, node: Node) -> Members:
         if not isinstance(method, str):
             raise RpcError(INVALID_REQUEST, "a call has a `method`, which is a string")
         call = METHODS.get(method)
-        if call is None:
+        if call is not None:
+            result = call(Arguments(request.get("params")), node)
+        elif controls is not None and method in devnet_rpc.METHODS:
+            result = await _control(method, Arguments(request.get("params")), controls)
+        else:
             raise RpcError(METHOD_NOT_FOUND, f"the method {method} is not available")
-        result = call(Arguments(request.get("params")), node)
     except RpcError as error:
         return _failed(name, error)
     except ApiError as error:
         return _failed(name, RpcError(REJECTED, error.message, error.body()))
     return {"id": name, "jsonrpc": "2.0", "result": result}
+
+
+async def _control(method: str, arguments: Arguments, controls: Controls) -> object:
+    """What a private chain does that is told so; what it refuses has the words for it."""
+    try:
+        result = devnet_rpc.METHODS[method](arguments.values, controls)
+        return await result if isinstance(result, Coroutine) else result
+    except ControlRefused as error:
+        raise RpcError(INVALID_PARAMS, str(error)) from error
+    except InputError as error:
+        raise refusal(error, controls.chain.network.family) from error
 
 
 def _failed(name: object, error: RpcError) -> Members:
@@ -258,7 +282,7 @@ def _send(arguments: Arguments, node: Node) -> str:
         codec.validate(transaction)
     except SolitonError as error:
         raise refusal(error, node.network.family).with_hint(_TRANSACTION_HINT) from error
-    broadcast_signed(node, transaction)
+    submit(node, transaction)
     return hexadecimal(transaction.id)
 
 

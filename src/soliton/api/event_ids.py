@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from soliton.chain.blocks import decode_header, transaction_spans
 from soliton.errors import InputError
-from soliton.node.chain import Chain
+from soliton.node.blockchain import Blockchain
 from soliton.storage.damage import UNREADABLE, unreadable
 from soliton.storage.layout import BLOCK, height_key
 
@@ -55,7 +55,7 @@ class BlockBytes:
 
     __slots__ = ("_below", "_hashed", "_hasher", "_start", "data", "height", "spans")
 
-    def __init__(self, chain: Chain, height: int) -> None:
+    def __init__(self, chain: Blockchain, height: int) -> None:
         """The block at a height of the chain; raises ``KeyError`` where there is none."""
         self.height = height
         data = _data(chain, height)
@@ -75,7 +75,7 @@ class BlockBytes:
         self._below = urlsafe_b64encode(b"".join(found)).decode()
         self.data = data
 
-    def follow(self, chain: Chain) -> None:
+    def follow(self, chain: Blockchain) -> None:
         """Take over the block's present form, which is longer or the same."""
         if self.height == chain.height:
             if self.data is chain.last_block.data:
@@ -107,7 +107,7 @@ class BlockBytes:
         return f"{self.height}.{count}.{told}.{digest}.{self._below}"
 
 
-def _data(chain: Chain, height: int) -> bytes:
+def _data(chain: Blockchain, height: int) -> bytes:
     found = chain.last_block.data if height == chain.height else chain.store.block_data(height)
     if found is None:
         raise KeyError(height)
@@ -124,7 +124,7 @@ class Found(NamedTuple):
     back: bool
 
 
-def find_place(chain: Chain, text: str) -> Found:
+def find_place(chain: Blockchain, text: str) -> Found:
     """Where to go on behind an event; raises ``UnknownPlace``."""
     place, told, digest, below = _parse(text)
     oldest = max(1, chain.height - MAX_HISTORY_BLOCKS)

@@ -6,7 +6,7 @@ else's cell takes working time of the node, of which there is so much and no mor
 limits four buckets for each core.
 
 What lives here: whose time counts, the places for long answers. What does not: what a request costs
-(``asgi`` measures), and who a client is (``soliton.web.clients``).
+(``application`` measures), and who a client is (``soliton.web.clients``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from soliton.api.errors import TOO_MANY_LONG_ANSWERS, TOO_MANY_OF_CLIENT, TOO_MA
 from soliton.node.rest_settings import ApiLimits
 from soliton.web.budgets import Budgets
 from soliton.web.clients import LOCAL
-from soliton.web.tallies import IDLE, LONG, Tallies
+from soliton.web.shared_counters import IDLE, LONG, SharedCounters
 
 LEAST_COST_SECONDS: Final = 50e-6
 """What a request costs besides its handler: reading it, sending the answer."""
@@ -35,16 +35,19 @@ class FairLimits:
     __slots__ = ("_budgets", "_idle", "_limits", "_long")
 
     def __init__(
-        self, limits: ApiLimits, tallies: Tallies, clock: Callable[[], float] = time.monotonic
+        self,
+        limits: ApiLimits,
+        counters: SharedCounters,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``clock`` gives seconds that never go back, the same in all processes."""
         self._limits = limits
         self._budgets: Budgets | None = None
         if limits.client_percent:
             rate, burst = limits.client_percent / 100, limits.client_burst_ms / 1000
-            self._budgets = Budgets(rate, burst, tallies, clock)
-        self._long = tallies.counts(LONG)
-        self._idle = tallies.counts(IDLE)
+            self._budgets = Budgets(rate, burst, counters, clock)
+        self._long = counters.counts(LONG)
+        self._idle = counters.counts(IDLE)
 
     def counts(self, client: str) -> bool:
         """Whether this client has limits of its own."""

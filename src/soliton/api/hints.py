@@ -103,7 +103,8 @@ def about_transaction(name: bytes, node: Node) -> str | None:
         return "it is in a block: ask /transactions/info/{id}"
     if node.chain.height_of(name) is not None:
         return "this is the id of a block: ask /blocks/{id}"
-    if node.pool.get(name) is not None:
+    # Of the pool only the process that has it can tell.
+    if node.writes and node.pool.get(name) is not None:
         return "it waits for a block: ask /transactions/unconfirmed/info/{id}"
     return None
 

@@ -1,118 +1,31 @@
-"""Requests and responses as handlers see them.
+"""Requests as handlers of the REST API see them, and the JSON that they answer with.
 
-What lives here: the request with its lazily read parts, the kinds of response a handler may
-return, query and form parsing. What does not: choosing the handler (``routes``), and talking ASGI
-(``asgi``).
+What lives here: what a request has beside that of all services. What does not: choosing the handler
+(``routes``), answering (``application``).
 """
 
 from __future__ import annotations
 
-import codecs
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
-from typing import NamedTuple
-from urllib.parse import unquote, urlencode
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 import msgspec
 
 from soliton.api.context import ApiContext
-from soliton.api.errors import TOO_BIG_SEQUENCE_WITH_LIMIT, RejectionError
-from soliton.api.fair_limits import FairLimits
+from soliton.api.errors import TOO_BIG_SEQUENCE_WITH_LIMIT
 from soliton.api.json_reader import ObjectReader, parse_object, wrong_texts
-from soliton.errors import InvariantBroken
+from soliton.api.number_strings import with_strings
+from soliton.web import request as web
+from soliton.web.answers import APPLICATION_JSON, Whole
 from soliton.web.clients import LOCAL
+from soliton.web.number_strings import JSON_WITH_STRINGS, Accepted
+from soliton.web.request import FORM_URLENCODED, MAX_FIELDS
 from soliton.web.types import Headers
 
-TEXT_PLAIN = b"text/plain; charset=UTF-8"
-APPLICATION_JSON = b"application/json"
-FORM_URLENCODED = b"application/x-www-form-urlencoded"
+if TYPE_CHECKING:
+    from soliton.api.fair_limits import FairLimits
 
-MAX_FIELDS = 5_000
-"""Of a query or form: five times as many as any list may have by default."""
-_UTF_16 = "utf-16"
-_CODECS = {
-    b"utf-8": "utf-8",
-    b"utf8": "utf-8",
-    b"us-ascii": "ascii",
-    b"ascii": "ascii",
-    b"iso-8859-1": "latin-1",
-    b"latin1": "latin-1",
-    b"utf-16": _UTF_16,
-    b"utf-16be": "utf-16-be",
-    b"utf-16le": "utf-16-le",
-}
-"""The charsets that akka-http has names for, which take no longer than a body is. Python knows many
-more: some are quadratic, and it keeps each name that it was ever asked for.
-"""
-
-
-class Raw(msgspec.Struct, frozen=True, gc=False):
-    """A response of ready bytes."""
-
-    body: bytes
-    content_type: bytes = TEXT_PLAIN
-    status: int = 200
-    headers: Headers = ()
-
-
-@dataclass(frozen=True, slots=True)
-class JsonStream:
-    """A JSON array (or what ``prefix`` and ``suffix`` say) sent in chunks, item by item.
-
-    An item that is ``msgspec.Raw`` is text in the form that the client wishes.
-    """
-
-    items: AsyncIterator[object]
-    prefix: bytes = b"["
-    suffix: bytes = b"]"
-    headers: Headers = ()
-
-
-@dataclass(frozen=True, slots=True)
-class NumberStream:
-    """A JSON object of numbers sent in chunks, member by member; all of them become strings for a
-    client that wants large numbers so.
-    """
-
-    members: AsyncIterator[tuple[str, int]]
-
-
-@dataclass(frozen=True, slots=True)
-class RawStream:
-    """Bytes sent as they come, until the iterator ends or the client goes away."""
-
-    chunks: AsyncIterator[bytes]
-    content_type: bytes = b"application/octet-stream"
-    headers: Headers = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Relayed:
-    """The answer of another process, passed on as it comes."""
-
-    status: int
-    headers: Headers
-    chunks: AsyncIterator[bytes]
-
-
-class Soon(NamedTuple):
-    """An answer after a short wait that needs no task: ``ask`` is called with what takes the
-    verdict, and ``then`` with the verdict. It returns what handlers return when they have nothing
-    to wait for, and raises ``ApiError``. ``seconds`` is what somebody works for it meanwhile.
-    """
-
-    ask: Callable[[Callable[[bool], None]], None]
-    then: Callable[[bool], object]
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Json:
-    """A JSON response with another status than 200, or with headers of its own."""
-
-    value: object
-    status: int = 200
-    headers: Headers = ()
+encode_json = msgspec.json.Encoder().encode
 
 
 def next_page(path: str, **query: str | None) -> Headers:
@@ -126,55 +39,50 @@ def big_number(value: int) -> msgspec.Raw:
     return msgspec.Raw(str(value).encode("ascii"))
 
 
-class Request:
-    """One request: converted parameters, headers, and the body if the route declares one.
+def json_answer(
+    value: object, wish: Accepted = Accepted.NUMBERS, status: int = 200, headers: Headers = ()
+) -> Whole:
+    """A value as JSON in the form that the client wishes."""
+    encoded = encode_json(value)
+    if wish is Accepted.STRINGS:
+        return Whole(with_strings(encoded), JSON_WITH_STRINGS, status, headers)
+    return Whole(encoded, APPLICATION_JSON, status, headers)
+
+
+class Request(web.Request):
+    """One request of a client.
 
     ``tag`` is the ``ETag`` of its answer, if that has one; ``client`` is who asks, as
-    ``soliton.web.clients`` tells clients apart, and ``fair`` are the limits that clients have.
+    ``soliton.web.clients`` tells clients apart, and ``fair`` are the limits that clients have;
+    ``wish`` is what the client can read.
     """
 
-    __slots__ = (
-        "_json",
-        "_query",
-        "arguments",
-        "body",
-        "body_read",
-        "client",
-        "context",
-        "fair",
-        "headers",
-        "method",
-        "path",
-        "query_string",
-        "tag",
-    )
+    __slots__ = ("_json", "client", "context", "fair", "tag", "wish")
+
+    context: ApiContext
+    fair: FairLimits | None
 
     def __init__(
         self,
-        context: ApiContext,
         method: str,
-        headers: dict[bytes, bytes],
-        query_string: bytes,
-        path: str = "/",
+        path: str,
+        query_string: bytes = b"",
+        headers: dict[bytes, bytes] | None = None,
+        body: bytes = b"",
+        host: str = "",
     ) -> None:
-        """``path`` is as it was sent, its bytes taken for Latin-1."""
-        self.context = context
-        self.method = method
-        self.path = path
-        self.headers = headers
-        self.query_string = query_string
-        self.arguments: dict[str, object] = {}
-        self.body = b""
-        self.body_read = False
+        super().__init__(method, path, query_string, headers, body, host)
         self.tag: bytes | None = None
         self.client = LOCAL
-        self.fair: FairLimits | None = None
-        self._query: dict[str, list[str]] | None = None
+        self.fair = None
+        self.wish = Accepted.NUMBERS
         self._json: dict[str, object] | None = None
 
     @property
     def query(self) -> dict[str, list[str]]:
-        """All query parameters, each with its values in order."""
+        """All query parameters, each with its values in order; more than there may be are error
+        10.
+        """
         if self._query is None:
             self._query = parse_query(self.query_string)
         return self._query
@@ -185,56 +93,6 @@ class Request:
         """
         if self.fair is not None:
             self.fair.charge(self.client, seconds)
-
-    def text(self, name: str) -> str:
-        """A declared parameter that is a string."""
-        value = self.arguments[name]
-        if isinstance(value, str):
-            return value
-        raise InvariantBroken(f"parameter {name} is no text")
-
-    def integer(self, name: str) -> int:
-        """A declared parameter that is a number."""
-        value = self.arguments[name]
-        if isinstance(value, int):
-            return value
-        raise InvariantBroken(f"parameter {name} is no number")
-
-    def flag(self, name: str) -> bool:
-        """A declared parameter that is true or false; absent means false."""
-        return self.arguments.get(name) is True
-
-    def optional_text(self, name: str) -> str | None:
-        """A declared query parameter that is a string, if it was given."""
-        return self.text(name) if self.arguments.get(name) is not None else None
-
-    def optional_integer(self, name: str) -> int | None:
-        """A declared query parameter that is a number, if it was given."""
-        return self.integer(name) if self.arguments.get(name) is not None else None
-
-    def header(self, name: str) -> str | None:
-        """A header as text."""
-        value = self.headers.get(name.lower().encode("ascii"))
-        return None if value is None else header_text(value)
-
-    def content_type(self) -> bytes:
-        """The media type of the body in lower case, without its parameters."""
-        return self.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-
-    def body_text(self) -> str:
-        """The body as text, in the charset it names; bytes that are none become U+FFFD.
-
-        Any other charset than those below rejects the request.
-        """
-        charset = _charset(self.headers.get(b"content-type", b""))
-        codec = _CODECS.get(charset)
-        if codec is None:
-            raise RejectionError("unknown charset")
-        if codec == _UTF_16 and not self.body.startswith(
-            (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-        ):
-            codec = "utf-16-be"
-        return self.body.decode(codec, errors="replace")
 
     def json(self) -> dict[str, object]:
         """The body as a JSON object, or error 1."""
@@ -262,47 +120,11 @@ class Request:
         return [value for value in values if isinstance(value, str)]
 
 
-def header_text(value: bytes) -> str:
-    """A header's bytes as text: UTF-8, or Latin-1 where they are not."""
-    try:
-        return value.decode("utf-8")
-    except UnicodeDecodeError:
-        return value.decode("latin-1")
-
-
 def parse_query(query: bytes) -> dict[str, list[str]]:
     """The pairs of a query or form; a malformed escape rejects the request, and more than there may
     be are error 10.
     """
-    values: dict[str, list[str]] = {}
-    fields = 0
-    if not query:
-        return values
     try:
-        text = query.decode("utf-8")
-        escaped = "%" in text or "+" in text
-        for pair in text.split("&"):
-            if not pair:
-                continue
-            fields += 1
-            if fields > MAX_FIELDS:
-                raise TOO_BIG_SEQUENCE_WITH_LIMIT.error(limit=MAX_FIELDS)
-            name, _, value = pair.partition("=")
-            if escaped:
-                name, value = _unescape(name), _unescape(value)
-            values.setdefault(name, []).append(value)
-    except UnicodeDecodeError as error:
-        raise RejectionError("query is not UTF-8") from error
-    return values
-
-
-def _unescape(text: str) -> str:
-    return unquote(text.replace("+", " "), errors="strict")
-
-
-def _charset(content_type: bytes) -> bytes:
-    for parameter in content_type.split(b";")[1:]:
-        name, _, value = parameter.partition(b"=")
-        if name.strip().lower() == b"charset":
-            return value.strip().strip(b'"').lower()
-    return b"utf-8"
+        return web.parse_query(query)
+    except web.TooManyFieldsError:
+        raise TOO_BIG_SEQUENCE_WITH_LIMIT.error(limit=MAX_FIELDS) from None

@@ -27,12 +27,14 @@ from soliton.ledger.state import (
     AssetInfo,
     Status,
 )
-from soliton.node.chain import Chain
+from soliton.node.blockchain import Blockchain
 from soliton.ride.script import parse_script
 from soliton.ride.tree_text import tree_text
 
 
-def asset_json(asset_id: AssetId, chain: Chain, *, full: bool, in_list: bool = False) -> Members:
+def asset_json(
+    asset_id: AssetId, chain: Blockchain, *, full: bool, in_list: bool = False
+) -> Members:
     """What is known about an asset; raises ``KeyError`` where there is none.
 
     ``full`` adds its script. Lists of NFTs leave out a sponsorship that there is not.
@@ -77,7 +79,7 @@ def asset_json(asset_id: AssetId, chain: Chain, *, full: bool, in_list: bool = F
     return members
 
 
-def balance_json(asset_id: AssetId, balance: int, chain: Chain) -> Members:
+def balance_json(asset_id: AssetId, balance: int, chain: Blockchain) -> Members:
     """An account's balance of an asset and what is known about that; of none, only the id."""
     store = chain.store
     info, volume = store.get(ASSETS, asset_id), store.get(ASSET_VOLUMES, asset_id)
@@ -100,12 +102,12 @@ def balance_json(asset_id: AssetId, balance: int, chain: Chain) -> Members:
     return members
 
 
-def _spendable(info: AssetInfo, chain: Chain) -> int:
+def _spendable(info: AssetInfo, chain: Blockchain) -> int:
     issuer = from_public_key(info.issuer, chain.network.chain_id)
     return chain.store.get(WAVES, issuer) - chain.store.get(LEASES, issuer).lease_out
 
 
-def _issue_json(asset_id: AssetId, chain: Chain) -> Members | None:
+def _issue_json(asset_id: AssetId, chain: Blockchain) -> Members | None:
     found = chain.transaction(asset_id)
     if found is None or found.status != Status.SUCCEEDED:
         return None

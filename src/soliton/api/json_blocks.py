@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from soliton.api.json_transactions import APPLICATION_STATUSES, Members
+from soliton.api.json_transactions import Members
+from soliton.api.state_schemas import APPLICATION_STATUSES
 from soliton.api.translate import OLDEST
 from soliton.chain.addresses import address_text, from_public_key, parse_address
 from soliton.chain.blocks import (
@@ -31,14 +32,14 @@ from soliton.chain.transactions.codec import to_json
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.consensus import rewards
 from soliton.crypto import base58
-from soliton.node.chain import Chain
-from soliton.storage.layout import BlockMeta
+from soliton.ledger.environment import BlockMeta
+from soliton.node.blockchain import Blockchain
 
 _WITHOUT_STATUS: Final = frozenset(range(GENESIS_VERSION, PROTOBUF_VERSION))
 """Versions of blocks whose transactions do not say what came of them."""
 
 
-def header_json(chain: Chain, height: int) -> Members:
+def header_json(chain: Blockchain, height: int) -> Members:
     """The header of the block at a height; raises ``KeyError`` where there is none."""
     meta = chain.meta(height)
     data = chain.store.block_data(height)
@@ -48,7 +49,7 @@ def header_json(chain: Chain, height: int) -> Members:
     return _header_members(chain, height, meta, header, signature)
 
 
-def transaction_json(chain: Chain, transaction: AnyTransaction, header: Members) -> Members:
+def transaction_json(chain: Blockchain, transaction: AnyTransaction, header: Members) -> Members:
     """A transaction as a part of the block with this header."""
     members: Members = to_json(transaction)
     if header["version"] not in _WITHOUT_STATUS:
@@ -56,14 +57,14 @@ def transaction_json(chain: Chain, transaction: AnyTransaction, header: Members)
     return members
 
 
-def application_status(chain: Chain, transaction_id: bytes) -> str:
+def application_status(chain: Blockchain, transaction_id: bytes) -> str:
     """What came of a transaction of a block."""
     location = chain.store.transaction_location(transaction_id)
     return APPLICATION_STATUSES[0 if location is None else location.status]
 
 
 def _header_members(
-    chain: Chain, height: int, meta: BlockMeta, header: BlockHeader, signature: bytes
+    chain: Blockchain, height: int, meta: BlockMeta, header: BlockHeader, signature: bytes
 ) -> Members:
     block_id = base58.encode(meta.id)
     members: Members = {
@@ -113,16 +114,23 @@ def _vote_members(header: BlockHeader | ChallengedHeader, version: int, chain_id
     return members
 
 
-def _reward_members(chain: Chain, height: int, meta: BlockMeta) -> Members:
+def _reward_members(chain: Blockchain, height: int, meta: BlockMeta) -> Members:
+    settings = chain.network.functionality
+    factor = rewards.reward_multiplier(height, chain.rules.activations(), settings)
+    shares = reward_shares(chain, height, meta)
+    return {
+        "reward": meta.reward * factor,
+        "rewardShares": {address_text(to): amount for to, amount in shares},
+    }
+
+
+def reward_shares(chain: Blockchain, height: int, meta: BlockMeta) -> list[tuple[bytes, int]]:
+    """Who got which part of the reward of a block, by address; those who got nothing left out."""
     settings, chain_id = chain.network.functionality, chain.network.chain_id
-    activations = chain.rules.activations()
-    parts = rewards.shares(height, meta.reward, activations, settings)
+    parts = rewards.shares(height, meta.reward, chain.rules.activations(), settings)
     shares = [(bytes(from_public_key(meta.generator, chain_id)), parts.miner)]
     if settings.dao_address is not None:
         shares.append((parse_address(settings.dao_address, chain_id), parts.dao))
     if settings.xtn_buyback_address is not None:
         shares.append((parse_address(settings.xtn_buyback_address, chain_id), parts.xtn_buyback))
-    return {
-        "reward": meta.reward * rewards.reward_multiplier(height, activations, settings),
-        "rewardShares": {address_text(to): amount for to, amount in sorted(shares) if amount > 0},
-    }
+    return sorted((to, amount) for to, amount in shares if amount > 0)

@@ -13,13 +13,13 @@ error is ``WrongJson`` of wavesplatform/Waves
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import TypeVar
 
 import msgspec
 
 from soliton.api.errors import WRONG_JSON, WRONG_JSON_DATA, ApiError
+from soliton.web.json_parts import has_more_parts, outside_texts
 
 MAX_JSON_DEPTH = 128
 """Levels of nesting: far above any transaction, far below the interpreter's own stack."""
@@ -28,11 +28,9 @@ MAX_JSON_PARTS = 50_000
 """Objects, arrays and members of a text: a block's worth, and the most that is read in a moment."""
 
 _MAX_LONG_DIGITS = 19
-_LONG = 2**63
 _INT = 2**31
-_BYTE = 2**7
 
-_SEARCHED_BYTES = 64 * 1024
+_SEARCHED_BYTES = 16 * 1024
 """In a longer text nobody looks for the name of a member that is there twice."""
 
 _decode = msgspec.json.Decoder(float_hook=Decimal).decode
@@ -63,8 +61,7 @@ def parse_json(data: bytes) -> object:
     Numbers with a point or an exponent come as ``Decimal``, so that no digit is lost. An object
     with a member twice is refused: two readers of such a text may see two different payments.
     """
-    parts = data.count(b"{") + data.count(b"[") + data.count(b":")
-    if parts > MAX_JSON_PARTS and _parts_outside_texts(data) > MAX_JSON_PARTS:
+    if has_more_parts(data, MAX_JSON_PARTS):
         raise wrong_json(f"JSON has more than {MAX_JSON_PARTS} objects, arrays and members")
     try:
         value: object = _decode(data)
@@ -76,7 +73,7 @@ def parse_json(data: bytes) -> object:
         raise wrong_json(_too_deep()) from error
     members = _count_members(value, 0)
     # Each member has a colon: only texts with more of them need a closer look.
-    if data.count(b":") > members and _outside_texts(data).count(b":") > members:
+    if data.count(b":") > members and outside_texts(data).count(b":") > members:
         raise wrong_json(_said_twice(data))
     return value
 
@@ -113,21 +110,6 @@ def _count_members(value: object, depth: int) -> int:
     return count
 
 
-def _parts_outside_texts(data: bytes) -> int:
-    outside = _outside_texts(data)
-    return outside.count(b"{") + outside.count(b"[") + outside.count(b":")
-
-
-def _outside_texts(data: bytes) -> bytes:
-    """What of a valid JSON text is in none of its strings. Each colon there is a member's.
-
-    What is escaped goes first; then every second part between quotation marks is outside.
-    """
-    if b"\\" in data:
-        data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
-    return b"".join(data.split(b'"')[::2])
-
-
 def _said_twice(data: bytes) -> str:
     """What is wrong with a text that has a member twice."""
     if len(data) > _SEARCHED_BYTES:
@@ -152,128 +134,47 @@ class ObjectReader:
     reading can go on and find the other faults; call ``finish`` before using any value.
     """
 
-    __slots__ = ("_errors", "_path", "_value")
+    __slots__ = ("_faults", "_value")
 
-    def __init__(
-        self,
-        value: dict[str, object],
-        path: str = "obj",
-        errors: dict[str, list[str]] | None = None,
-    ) -> None:
+    def __init__(self, value: dict[str, object]) -> None:
         self._value = value
-        self._path = path
-        self._errors: dict[str, list[str]] = {} if errors is None else errors
+        self._faults: dict[str, list[object]] = {}
 
     def __contains__(self, name: str) -> bool:
         return self._value.get(name) is not None
 
-    def fail(self, name: str, message: str) -> None:
-        """Note a fault of the member ``name``."""
-        self._errors.setdefault(f"{self._path}.{name}", []).append(message)
-
     def finish(self) -> None:
-        """Raise error 1 with every fault noted here and in the readers made from this one."""
-        if self._errors:
-            faults = {
-                path: [{"msg": [message], "args": []} for message in messages]
-                for path, messages in self._errors.items()
-            }
-            raise WRONG_JSON_DATA.error(cause=None, validationErrors=faults)
+        """Raise error 1 with every fault noted here."""
+        if self._faults:
+            raise WRONG_JSON_DATA.error(cause=None, validationErrors=self._faults)
 
-    def integer(self, name: str, default: int | None = None) -> int:
-        """A 64-bit number."""
-        return self._number(name, default, _LONG, "error.expected.long")
-
-    def int32(self, name: str, default: int | None = None) -> int:
+    def int32(self, name: str) -> int:
         """A 32-bit number."""
-        return self._number(name, default, _INT, "error.expected.int")
-
-    def byte(self, name: str, default: int | None = None) -> int:
-        """A signed 8-bit number."""
-        return self._number(name, default, _BYTE, "error.expected.byte")
-
-    def optional_integer(self, name: str) -> int | None:
-        """A 64-bit number, or nothing."""
-        return self.integer(name) if name in self else None
-
-    def text(self, name: str, default: str | None = None) -> str:
-        """A string."""
-        value = self._member(name, default)
-        if isinstance(value, str):
-            return value
-        return self._wrong(name, value, "error.expected.jsstring", "")
-
-    def optional_text(self, name: str) -> str | None:
-        """A string, or nothing."""
-        return self.text(name) if name in self else None
-
-    def boolean(self, name: str, default: bool | None = None) -> bool:
-        """True or false."""
-        value = self._member(name, default)
-        if isinstance(value, bool):
-            return value
-        return self._wrong(name, value, "error.expected.jsboolean", False)
-
-    def child(self, name: str) -> ObjectReader:
-        """An object; its faults are reported with this reader's."""
-        value = self._member(name, None)
-        if not isinstance(value, dict):
-            value = self._wrong(name, value, "error.expected.jsobject", {})
-        return ObjectReader(value, f"{self._path}.{name}", self._errors)
-
-    def children(self, name: str) -> Iterator[ObjectReader]:
-        """The items of an array of objects."""
-        for index, item in enumerate(self._array(name)):
-            path = f"{self._path}.{name}[{index}]"
-            if isinstance(item, dict):
-                yield ObjectReader(item, path, self._errors)
-            else:
-                self._errors.setdefault(path, []).append("error.expected.jsobject")
-
-    def texts(self, name: str) -> list[str]:
-        """An array of strings."""
-        items = self._array(name)
-        for index, item in enumerate(items):
-            if not isinstance(item, str):
-                self.fail(f"{name}[{index}]", "error.expected.jsstring")
-        return [item for item in items if isinstance(item, str)]
-
-    def convert(
-        self, name: str, convert: Callable[[str], Value], message: str, default: Value
-    ) -> Value:
-        """A string that ``convert`` understands; its ``ValueError`` becomes the fault given."""
-        try:
-            return convert(self.text(name))
-        except ValueError:
-            self.fail(name, message)
-            return default
-
-    def _member(self, name: str, default: object) -> object:
         value = self._value.get(name)
-        return default if value is None and name not in self._value else value
-
-    def _array(self, name: str) -> list[object]:
-        value = self._member(name, None)
-        if isinstance(value, list):
-            return value
-        return self._wrong(name, value, "error.expected.jsarray", [])
-
-    def _wrong(self, name: str, value: object, message: str, stand_in: Value) -> Value:
-        absent = value is None and name not in self._value
-        self.fail(name, "error.path.missing" if absent else message)
-        return stand_in
-
-    def _number(self, name: str, default: int | None, bound: int, message: str) -> int:
-        value = self._member(name, default)
         if isinstance(value, Decimal):
             value = _whole(value)
             if value is None:
-                return self._wrong(name, value, message, 0)
+                return self._wrong(name, "error.expected.int", 0)
         if isinstance(value, bool) or not isinstance(value, int):
-            return self._wrong(name, value, "error.expected.jsnumber", 0)
-        if not -bound <= value < bound:
-            return self._wrong(name, value, message, 0)
-        return value
+            return self._wrong(name, "error.expected.jsnumber", 0)
+        return value if -_INT <= value < _INT else self._wrong(name, "error.expected.int", 0)
+
+    def text(self, name: str) -> str:
+        """A string."""
+        value = self._value.get(name)
+        return value if isinstance(value, str) else self._wrong(name, "error.expected.jsstring", "")
+
+    def boolean(self, name: str) -> bool:
+        """True or false."""
+        value = self._value.get(name)
+        if isinstance(value, bool):
+            return value
+        return self._wrong(name, "error.expected.jsboolean", False)
+
+    def _wrong(self, name: str, message: str, stand_in: Value) -> Value:
+        said = message if name in self._value else "error.path.missing"
+        self._faults[f"obj.{name}"] = [{"msg": [said], "args": []}]
+        return stand_in
 
 
 def _whole(value: Decimal) -> int | None:

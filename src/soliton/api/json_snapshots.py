@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from soliton.api.http import big_number
-from soliton.api.json_transactions import APPLICATION_STATUSES, Members
+from soliton.api.json_transactions import Members
+from soliton.api.state_schemas import APPLICATION_STATUSES
 from soliton.chain.addresses import address_text
 from soliton.chain.json_kinds import data_entry_json, encode_base64
 from soliton.chain.values import AssetId, DataEntry

@@ -1,7 +1,8 @@
 """Transactions as the REST API shows them, with what only the chain knows about them.
 
-What lives here: height and outcome, and what the state adds to some types: the status of a lease,
-the lease that a cancel ends, what an Ethereum transaction does. What does not: a transaction's own
+What lives here: height and outcome, and what the state adds to some types, with its schemas
+(``OF_STATE``): the status of a lease, the lease that a cancel ends, what an Ethereum transaction
+does. What does not: a transaction's own
 JSON (``soliton.chain.transactions.codec``), which transactions are asked for
 (``rest.transactions``).
 
@@ -15,27 +16,31 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+import msgspec
+
+from soliton.api import state_schemas
+from soliton.api.state_schemas import APPLICATION_STATUSES
 from soliton.api.translate import OLDEST
 from soliton.chain.addresses import Address, Alias, address_text, from_public_key
+from soliton.chain.json_schemas import Named, Schema, described, or_null
 from soliton.chain.transactions import ethereum, invoke_script, lease, lease_cancel, mass_transfer
 from soliton.chain.transactions.codec import to_json
 from soliton.chain.transactions.ethereum import EthereumTransfer
 from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.transactions.table import type_by_id
 from soliton.crypto import base58
 from soliton.ledger.state import ALIASES, ERC20, LEASE_INFO, LEASE_STATES, State
 from soliton.ledger.transactions import Applied
-from soliton.node.called import call_record
-from soliton.node.chain import Chain, FoundTransaction
+from soliton.node.blockchain import Blockchain, FoundTransaction
+from soliton.node.call_records import call_record
 
 Members = dict[str, object]
-_CALLS: Final = frozenset((invoke_script.TYPE.type_id, ethereum.TYPE_ID))
 
-APPLICATION_STATUSES: Final = ("succeeded", "script_execution_failed", "elided")
 MIDDLE: Final = "tn"
 """The network family whose interface is the generation between the oldest and the newest."""
 
 
-def confirmed_json(found: FoundTransaction, chain: Chain) -> Members:
+def confirmed_json(found: FoundTransaction, chain: Blockchain) -> Members:
     """A transaction of the chain with its height and what came of it."""
     members: Members = to_json(found.transaction)
     members["height"] = found.height
@@ -44,7 +49,7 @@ def confirmed_json(found: FoundTransaction, chain: Chain) -> Members:
     return members | _state_members(found.transaction, chain.store, chain, called)
 
 
-def listed_json(found: FoundTransaction, chain: Chain, address: Address) -> Members:
+def listed_json(found: FoundTransaction, chain: Blockchain, address: Address) -> Members:
     """The same in the list of an account's transactions: of a mass transfer that somebody else
     sent, the account's own lines only.
     """
@@ -54,15 +59,20 @@ def listed_json(found: FoundTransaction, chain: Chain, address: Address) -> Memb
         changes = holder.get("stateChanges") if isinstance(holder, dict) else None
         if isinstance(changes, dict):
             _drop_compiled(changes)
-    if transaction.type_id != mass_transfer.TYPE.type_id:
-        return members
-    if from_public_key(transaction.sender_public_key, transaction.chain_id) == address:
-        return members
+    of_state = OF_STATE.get(transaction.type_id)
+    sender = from_public_key(transaction.sender_public_key, transaction.chain_id)
+    if of_state is not None and of_state.listed is not None and sender != address:
+        members |= of_state.listed(transaction, address, members, chain)
+    return members
+
+
+def _own_lines(
+    transaction: AnyTransaction, address: Address, members: Members, chain: Blockchain
+) -> Members:
     own = [_is_to(item.recipient, address, chain) for item in transaction.payload.transfers]
     shown = members["transfers"]
     assert isinstance(shown, list)
-    members["transfers"] = [item for item, mine in zip(shown, own, strict=True) if mine]
-    return members
+    return {"transfers": [item for item, mine in zip(shown, own, strict=True) if mine]}
 
 
 def _drop_compiled(changes: Members) -> None:
@@ -75,21 +85,22 @@ def _drop_compiled(changes: Members) -> None:
         _drop_compiled(call["stateChanges"])
 
 
-def _is_to(recipient: Address | Alias, address: Address, chain: Chain) -> bool:
+def _is_to(recipient: Address | Alias, address: Address, chain: Blockchain) -> bool:
     if isinstance(recipient, Alias):
         return chain.store.get(ALIASES, recipient.name) == address
     return recipient == address
 
 
-def unconfirmed_json(transaction: AnyTransaction, chain: Chain) -> Members:
+def unconfirmed_json(transaction: AnyTransaction, chain: Blockchain) -> Members:
     """A transaction that waits for a block."""
     members: Members = to_json(transaction)
-    if transaction.type_id == lease_cancel.TYPE.type_id:
-        members |= _cancel_members(transaction, chain.store, chain)
+    of_state = OF_STATE.get(transaction.type_id)
+    if of_state is not None and of_state.while_waiting:
+        members |= of_state.members(transaction, chain.store, chain, {})
     return members
 
 
-def validated_json(transaction: AnyTransaction, applied: Applied, chain: Chain) -> Members:
+def validated_json(transaction: AnyTransaction, applied: Applied, chain: Blockchain) -> Members:
     """A transaction as it would be on top of the chain."""
     members: Members = to_json(transaction)
     members["height"] = chain.height
@@ -97,14 +108,14 @@ def validated_json(transaction: AnyTransaction, applied: Applied, chain: Chain) 
     return members | effects_json(transaction, applied, chain)
 
 
-def effects_json(transaction: AnyTransaction, applied: Applied, chain: Chain) -> Members:
+def effects_json(transaction: AnyTransaction, applied: Applied, chain: Blockchain) -> Members:
     """What the state adds to a transaction that is applied on top of the chain."""
     state = applied.changes
     called = call_record(transaction, applied.state_changes, state) or {}
     return _state_members(transaction, state, chain, called)
 
 
-def outcome(height: int, status: int, complexity: int, chain: Chain) -> Members:
+def outcome(height: int, status: int, complexity: int, chain: Blockchain) -> Members:
     """What came of a transaction, as far as the generation tells."""
     members: Members = {}
     family = chain.network.family
@@ -118,23 +129,29 @@ def outcome(height: int, status: int, complexity: int, chain: Chain) -> Members:
 
 
 def _state_members(
-    transaction: AnyTransaction, state: State, chain: Chain, called: Members
+    transaction: AnyTransaction, state: State, chain: Blockchain, called: Members
 ) -> Members:
     """``called`` is what is kept of a call, nothing of one that was not carried out."""
-    if transaction.type_id == invoke_script.TYPE.type_id:
-        return _call_members(called, state, chain)
-    if transaction.type_id == ethereum.TYPE_ID:
-        return _ethereum_members(transaction, state, chain, called)
-    add = _BY_TYPE.get(transaction.type_id)
-    return {} if add is None else add(transaction, state, chain)
+    of_state = OF_STATE.get(transaction.type_id)
+    return {} if of_state is None else of_state.members(transaction, state, chain, called)
 
 
-def _lease_members(transaction: AnyTransaction, state: State, _chain: Chain) -> Members:
+def _no_members(
+    _transaction: AnyTransaction, _state: State, _chain: Blockchain, _called: Members
+) -> Members:
+    return {}
+
+
+def _lease_members(
+    transaction: AnyTransaction, state: State, _chain: Blockchain, _called: Members
+) -> Members:
     found = state.get(LEASE_STATES, transaction.id)
     return {"status": "active" if found is not None and found.active else "canceled"}
 
 
-def _cancel_members(transaction: AnyTransaction, state: State, chain: Chain) -> Members:
+def _cancel_members(
+    transaction: AnyTransaction, state: State, chain: Blockchain, _called: Members
+) -> Members:
     lease_id = transaction.payload.lease_id
     if chain.network.family in (OLDEST, MIDDLE):
         found = chain.transaction(lease_id)
@@ -142,27 +159,29 @@ def _cancel_members(transaction: AnyTransaction, state: State, chain: Chain) -> 
     return {"lease": lease_json(lease_id, state, chain.network.chain_id)}
 
 
-def _call_members(called: Members, state: State, chain: Chain) -> Members:
+def _call_members(
+    _transaction: AnyTransaction, state: State, chain: Blockchain, called: Members
+) -> Members:
     if chain.network.family == OLDEST:
         return {}
     return {"stateChanges": _state_changes(called, state, chain)}
 
 
-def _called(transaction: AnyTransaction, chain: Chain) -> Members:
+def _called(transaction: AnyTransaction, chain: Blockchain) -> Members:
     """What is kept of the call of a transaction on the chain."""
-    if transaction.type_id not in _CALLS:
+    if type_by_id(transaction.type_id).calls(transaction.payload) is None:
         return {}
     location = chain.store.transaction_location(transaction.id)
     return {} if location is None else chain.store.call_record(location) or {}
 
 
-def _state_changes(called: Members, state: State, chain: Chain) -> object:
+def _state_changes(called: Members, state: State, chain: Blockchain) -> object:
     """What the dApp did, with what has become of leases."""
     changes = called.get("stateChanges")
     return with_leases(changes, state, chain) if isinstance(changes, dict) else None
 
 
-def with_leases(changes: Members, state: State, chain: Chain) -> Members:
+def with_leases(changes: Members, state: State, chain: Blockchain) -> Members:
     """State changes in which leases have their ids only, with all that is known about these."""
 
     def leases(name: str) -> list[Members]:
@@ -185,7 +204,7 @@ def with_leases(changes: Members, state: State, chain: Chain) -> Members:
 
 
 def _ethereum_members(
-    transaction: AnyTransaction, state: State, chain: Chain, called: Members
+    transaction: AnyTransaction, state: State, chain: Blockchain, called: Members
 ) -> Members:
     action = transaction.payload.action
     if isinstance(action, EthereumTransfer):
@@ -228,7 +247,51 @@ def lease_json(lease_id: bytes, state: State, chain_id: int) -> Members:
     }
 
 
-_BY_TYPE: Final[Mapping[int, Callable[[AnyTransaction, State, Chain], Members]]] = {
-    lease.TYPE.type_id: _lease_members,
-    lease_cancel.TYPE.type_id: _cancel_members,
+class OfState(msgspec.Struct, frozen=True):
+    """What the interface tells of a type that only the state knows.
+
+    ``members(transaction, state, chain, called)`` are shown of those on the chain, and also
+    ``while_waiting``; ``confirmed`` and ``sometimes`` are their schemas. ``listed`` changes the
+    members in the lists of others than the sender.
+    """
+
+    members: Callable[[AnyTransaction, State, Blockchain, Members], Members] = _no_members
+    confirmed: Mapping[str, Schema | Named] = {}
+    sometimes: Mapping[str, Schema | Named] = {}
+    while_waiting: bool = False
+    listed: Callable[[AnyTransaction, Address, Members, Blockchain], Members] | None = None
+
+
+OF_STATE: Final[Mapping[int, OfState]] = {
+    lease.TYPE.type_id: OfState(
+        _lease_members, {"status": {"type": "string", "enum": ["active", "canceled"]}}
+    ),
+    lease_cancel.TYPE.type_id: OfState(
+        _cancel_members,
+        sometimes={
+            "lease": or_null(
+                {
+                    "anyOf": [
+                        state_schemas.LEASE,
+                        {"$ref": f"#/components/schemas/{lease.TYPE.title}"},
+                    ]
+                }
+            )
+        },
+        while_waiting=True,
+    ),
+    mass_transfer.TYPE.type_id: OfState(listed=_own_lines),
+    invoke_script.TYPE.type_id: OfState(
+        _call_members,
+        {
+            "stateChanges": described(
+                or_null(state_schemas.STATE_CHANGES), "Null where no dApp was called"
+            )
+        },
+    ),
+    ethereum.TYPE_ID: OfState(
+        _ethereum_members,
+        {"payload": {"oneOf": [state_schemas.TRANSFER_PAYLOAD, state_schemas.CALL_PAYLOAD]}},
+    ),
 }
+"""One row for each type of which the state knows more; a new type needs none."""

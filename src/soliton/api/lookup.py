@@ -10,21 +10,12 @@ Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/pac
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
-from soliton.api.errors import (
-    INVALID_ADDRESS,
-    INVALID_BLOCK_ID,
-    INVALID_SIGNATURE,
-    INVALID_TRANSACTION_ID,
-    ErrorKind,
-    invalid_request,
-)
+from soliton.api import errors
+from soliton.api.errors import ErrorKind
 from soliton.api.hints import about_address, with_hint
 from soliton.api.http import Request
-from soliton.api.rest.examples import TRANSACTION_ID
-from soliton.api.routes import ORDER, TEXT, Body, BodyKind, Parameter, Route, query_parameter
 from soliton.api.translate import OLDEST
 from soliton.chain.addresses import Address, check_address
 from soliton.chain.errors import AddressError
@@ -38,10 +29,6 @@ MAX_ID_TEXT_CHARS: Final = 1_024
 """Longer texts are refused unread; an id has at most 88 characters."""
 DIGEST_LENGTH: Final = 32
 SIGNATURE_LENGTH: Final = 64
-
-ADDRESS: Final = Parameter(
-    "address", TEXT, "Address in base58", "3M4qwDomRabJKLZxuXhwfqLApQkU592nWxF"
-)
 
 
 def node_of(request: Request) -> Node:
@@ -68,24 +55,24 @@ def address_of_text(text: str, node: Node) -> Address:
         data = base58.decode(text, MAX_ADDRESS_TEXT_CHARS)
     except Base58Error as error:
         if is_oldest(node) or len(text) > MAX_ADDRESS_TEXT_CHARS:
-            raise INVALID_ADDRESS.error() from error
+            raise errors.INVALID_ADDRESS.error() from error
         hint = about_address(text, node.network.chain_id)
-        raise with_hint(invalid_request(str(error)), hint) from error
+        raise with_hint(errors.invalid_request(str(error)), hint) from error
     try:
         return check_address(data, node.network.chain_id)
     except AddressError as error:
         hint = about_address(text, node.network.chain_id)
-        raise with_hint(INVALID_ADDRESS.error(), hint) from error
+        raise with_hint(errors.INVALID_ADDRESS.error(), hint) from error
 
 
 def transaction_id(text: str, node: Node) -> bytes:
     """The id of a transaction; error 4001 (101 in the oldest generation)."""
-    return _identifier(text, node, INVALID_TRANSACTION_ID)
+    return _identifier(text, node, errors.INVALID_TRANSACTION_ID)
 
 
 def block_id(text: str, node: Node) -> bytes:
     """The id of a block; error 4002 (101 in the oldest generation)."""
-    return _identifier(text, node, INVALID_BLOCK_ID)
+    return _identifier(text, node, errors.INVALID_BLOCK_ID)
 
 
 def _identifier(text: str, node: Node, kind: ErrorKind) -> bytes:
@@ -93,7 +80,7 @@ def _identifier(text: str, node: Node, kind: ErrorKind) -> bytes:
         value = base58.decode(text, MAX_ID_TEXT_CHARS)
     except Base58Error as error:
         if is_oldest(node):
-            raise INVALID_SIGNATURE.error() from error
+            raise errors.INVALID_SIGNATURE.error() from error
         raise kind.error(message=str(error)) from error
     if not is_oldest(node) and len(value) not in (DIGEST_LENGTH, SIGNATURE_LENGTH):
         raise kind.error(
@@ -117,33 +104,4 @@ def not_base58(text: str) -> str:
     return (
         "java.lang.IllegalArgumentException: requirement failed: "
         f"Wrong char '{wrong}' in Base58 string '{text}'"
-    )
-
-
-def order_query(usual: str) -> Parameter:
-    """The query parameter ``order`` of a paged list."""
-    return query_parameter("order", ORDER, f"`asc` or `desc`, by default `{usual}`", usual)
-
-
-def with_slash(route: Route) -> tuple[Route, Route]:
-    """The route, and the same under its path with a slash at the end."""
-    return route, replace(route, path=f"{route.path}/", documented=False)
-
-
-def id_query(description: str, example: str = TRANSACTION_ID) -> Parameter:
-    """The query parameter ``id``, which may come many times."""
-    return query_parameter("id", TEXT, description, [example], repeated=True)
-
-
-def id_list(example: str = TRANSACTION_ID) -> Body:
-    """The body that names the same ids."""
-    return Body(
-        BodyKind.FORM_OR_JSON,
-        "Ids as `ids` of a JSON object, or as `id` of a form",
-        {"ids": [example]},
-        {
-            "type": "object",
-            "properties": {"ids": {"type": "array", "items": {"type": "string"}}},
-            "required": ["ids"],
-        },
     )

@@ -1,7 +1,7 @@
 """How long the event loop works for an answer that takes several turns of it.
 
 What lives here: measuring coroutines and iterators. What does not: who pays (``fair_limits``), and
-what threads and processes do (``workers``, ``texts``).
+what threads and processes do (``thread_pool``, ``texts``).
 """
 
 from __future__ import annotations

@@ -1,20 +1,21 @@
 """Every figure of ``/metrics``: its name, what it means, and where it is read.
 
 What lives here: the list, and the page ``docs/reference/metrics.md`` made from it (run this module
-to write it). What does not: the text form (``soliton.web.exposition``), counting.
+to write it). What does not: the text form (``soliton.web.prometheus``), counting.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
 from soliton import __version__
 from soliton.api.context import ApiContext
 from soliton.api.traffic import Resource
 from soliton.node.node import Node
+from soliton.node.peering import NetworkFigures
 from soliton.storage.environment import MAX_READERS
-from soliton.web.exposition import COUNTER, GAUGE, Figure, Sample
+from soliton.web.prometheus import COUNTER, GAUGE, Figure, Sample
 
 _MS: Final = 1_000
 _MICRO: Final = 1_000_000
@@ -67,14 +68,69 @@ def _departures(_context: ApiContext, node: Node) -> Iterable[Sample]:
 
 def _requests(context: ApiContext, _node: Node) -> Iterable[Sample]:
     """Of routes that have been asked at least once."""
-    for route, calls in context.traffic.called():
-        methods = ",".join(sorted(route.methods))
-        yield Sample(calls, {"methods": methods, "route": route.route.path})
+    for methods, path, calls in context.traffic.called():
+        yield Sample(calls, {"methods": methods, "route": path})
 
 
 def _errors(context: ApiContext, _node: Node) -> Iterable[Sample]:
     for status, count in context.traffic.errors():
         yield Sample(count, {"status": str(status)})
+
+
+def _peers(_context: ApiContext, node: Node) -> Iterable[Sample]:
+    peers = [] if node.peering is None else node.peering.connected()
+    inbound = sum(peer.inbound for peer in peers)
+    yield Sample(inbound, {"direction": "in"})
+    yield Sample(len(peers) - inbound, {"direction": "out"})
+
+
+def _scores(_context: ApiContext, node: Node) -> Iterable[Sample]:
+    own = int.from_bytes(node.chain.meta(node.chain.height).score, "big")
+    yield Sample(own, {"whose": "own"})
+    if node.peering is not None:
+        yield Sample(node.peering.best_score(), {"whose": "best peer"})
+
+
+def _heights(_context: ApiContext, node: Node) -> Iterable[Sample]:
+    yield Sample(node.chain.height, {"whose": "own"})
+    if node.peering is not None:
+        yield Sample(node.chain.height + node.peering.lag(), {"whose": "best peer"})
+
+
+def _lag(_context: ApiContext, node: Node) -> Iterable[Sample]:
+    if node.peering is not None:
+        yield Sample(node.peering.lag())
+
+
+def _faulty_forks(_context: ApiContext, node: Node) -> Iterable[Sample]:
+    if node.peering is not None:
+        yield Sample(len(node.peering.faulty_forks))
+
+
+def _of_network(
+    read: Callable[[NetworkFigures], Iterable[Sample]],
+) -> Callable[[ApiContext, Node], Iterable[Sample]]:
+    """A figure that there is only while the node has connections."""
+
+    def samples(_context: ApiContext, node: Node) -> Iterable[Sample]:
+        return () if node.peering is None else read(node.peering.figures())
+
+    return samples
+
+
+def _each(label: str, counts: Mapping[Any, int], **labels: str) -> Iterator[Sample]:
+    for what, count in sorted(counts.items()):
+        yield Sample(count, {**labels, label: str(what)})
+
+
+def _messages(figures: NetworkFigures) -> Iterator[Sample]:
+    yield from _each("kind", figures.messages_in, direction="in")
+    yield from _each("kind", figures.messages_out, direction="out")
+
+
+def _message_bytes(figures: NetworkFigures) -> Iterator[Sample]:
+    yield from _each("kind", figures.bytes_in, direction="in")
+    yield from _each("kind", figures.bytes_out, direction="out")
 
 
 METRICS: Final = (
@@ -104,27 +160,49 @@ METRICS: Final = (
     Metric("soliton_pool_left_total", COUNTER, "Transactions that left the pool", _departures,
            ("why",)),
     Metric("soliton_store_bytes", GAUGE, "Used bytes of the database file",
-           _of(lambda node: node.store.used_bytes())),
+           _of(lambda node: node.store.database.used_bytes())),
     Metric("soliton_store_writable", GAUGE, "1, or 0 while what is made cannot be written",
            _of(lambda node: int(node.disk.problem is None))),
     Metric("soliton_store_write_failures_total", COUNTER, "Attempts to write that have failed",
            _of(lambda node: node.disk.failures_total)),
     Metric("soliton_store_reader_slots", GAUGE,
            "Places in the store's table of readers that are taken, by all processes",
-           _of(lambda node: node.store.reader_slots)),
+           _of(lambda node: node.store.database.reader_slots())),
     Metric("soliton_store_reader_slots_max", GAUGE, "How many places it has",
            _of(lambda _node: MAX_READERS)),
     Metric("soliton_snapshots", GAUGE,
            "Requests of the node's own process that look at the chain as it was",
-           _of(lambda node: node.store.snapshots)),
+           _of(lambda node: len(node.store.database.snapshots))),
+    Metric("soliton_p2p_peers", GAUGE, "Peers that the node is talking to, by who dialled", _peers,
+           ("direction",)),
+    Metric("soliton_p2p_score", GAUGE, "Score of the chain, and the best that a peer says it has",
+           _scores, ("whose",)),
+    Metric("soliton_p2p_height", GAUGE, "Height, and about that of the best peer, as scores tell",
+           _heights, ("whose",)),
+    Metric("soliton_p2p_lag_blocks", GAUGE, "About so many blocks the best peer is ahead", _lag),
+    Metric("soliton_p2p_faulty_forks", GAUGE,
+           "Peers that say they have a better chain, of which a block was refused", _faulty_forks),
+    Metric("soliton_p2p_sync_blocks_per_second", GAUGE,
+           "Blocks of peers put on the chain, in the last 30 seconds",
+           _of_network(lambda figures: (Sample(figures.blocks_per_second),))),
+    Metric("soliton_p2p_messages_total", COUNTER, "Messages of peers and to them",
+           _of_network(_messages), ("direction", "kind")),
+    Metric("soliton_p2p_bytes_total", COUNTER, "Bytes of these",
+           _of_network(_message_bytes), ("direction", "kind")),
+    Metric("soliton_p2p_blocks_received_total", COUNTER, "Blocks of peers put on the chain",
+           _of_network(lambda figures: (Sample(figures.blocks_received),))),
+    Metric("soliton_p2p_forks_total", COUNTER, "Changes to another fork, by own blocks given up",
+           _of_network(lambda figures: _each("depth", figures.forks)), ("depth",)),
+    Metric("soliton_p2p_blames_total", COUNTER, "Peers that did wrong, by what became of them",
+           _of_network(lambda figures: _each("verdict", figures.blames)), ("verdict",)),
     Metric("soliton_http_requests_total", COUNTER, "Requests that a route took", _requests,
            ("methods", "route")),
     Metric("soliton_http_errors_total", COUNTER, "Requests that ended in an error with a code",
            _errors, ("status",)),
     Metric("soliton_event_streams", GAUGE, "Clients of /events",
-           _of_api(lambda context: context.feeds.open)),
+           _of_api(lambda context: context.event_streams.open)),
     Metric("soliton_event_streams_dropped_total", COUNTER, "Clients of /events that were too slow",
-           _of_api(lambda context: context.feeds.dropped)),
+           _of_api(lambda context: context.event_streams.dropped)),
     Metric("soliton_waiting_requests", GAUGE, "Requests that wait for a transaction or a block",
            _of_api(lambda context: context.waiting.count)),
     Metric("process_cpu_seconds_total", COUNTER, "Working time of the process, user and system",

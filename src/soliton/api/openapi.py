@@ -13,24 +13,18 @@ from typing import Any, Final
 
 import msgspec
 
+from soliton.api import errors
 from soliton.api.context import ApiContext
-from soliton.api.documents import MadeInTurns, Part, json_pieces, whole, yaml_pieces
-from soliton.api.errors import (
-    NODE_NOT_REACHABLE,
-    SERVER_REQUEST_TIMEOUT,
-    TOO_MANY_LONG_ANSWERS,
-    TOO_MANY_OF_CLIENT,
-    TOO_MANY_REQUESTS,
-    UNKNOWN,
-    ErrorKind,
-)
-from soliton.api.etags import depends_on_chain_alone
-from soliton.api.http import APPLICATION_JSON, Raw, Request
-from soliton.api.routes import GET, Body, BodyKind, Handler, Parameter, Place, Route
-from soliton.api.schemas import REFERENCE, shapes
-from soliton.api.scopes import scope_of
+from soliton.api.documents import MadeInSlices, Part, json_pieces, whole, yaml_pieces
+from soliton.api.errors import ErrorKind
+from soliton.api.http import Request
+from soliton.api.routes import GET, Body, BodyKind, Handler, Reads, Route
+from soliton.api.schemas import shapes
 from soliton.api.swagger import swagger_routes
 from soliton.errors import InvariantBroken
+from soliton.web import openapi
+from soliton.web.answers import APPLICATION_JSON, Whole
+from soliton.web.parameters import Parameter
 
 _TAG = "api-docs"
 _ERROR: Final = "Error"
@@ -64,7 +58,7 @@ def document_parts(context: ApiContext, routes: Iterable[Route]) -> Iterator[Par
     by_path: dict[str, list[Route]] = {}
     for route in documented:
         by_path.setdefault(route.path, []).append(route)
-    yield ("openapi",), "3.1.0"
+    yield ("openapi",), openapi.VERSION
     info = {"title": context.title, "version": context.version, "description": _DESCRIPTION}
     yield ("info",), info
     yield ("servers",), [{"url": "/"}]
@@ -77,10 +71,7 @@ def document_parts(context: ApiContext, routes: Iterable[Route]) -> Iterator[Par
     for name, schema in schemas.named():
         yield (*place, name), schema
     yield ("components", "responses"), _common_responses()
-    yield (
-        ("components", "securitySchemes"),
-        {"ApiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"}},
-    )
+    yield ("components", "securitySchemes"), {"ApiKey": openapi.api_key("X-API-Key")}
 
 
 def _operations(routes: Iterable[Route], schemas: Schemas) -> dict[str, object]:
@@ -94,12 +85,12 @@ def _operations(routes: Iterable[Route], schemas: Schemas) -> dict[str, object]:
 
 
 COMMON_ERRORS: Final = (
-    UNKNOWN,
-    TOO_MANY_REQUESTS,
-    TOO_MANY_OF_CLIENT,
-    SERVER_REQUEST_TIMEOUT,
-    TOO_MANY_LONG_ANSWERS,
-    NODE_NOT_REACHABLE,
+    errors.UNKNOWN,
+    errors.TOO_MANY_REQUESTS,
+    errors.TOO_MANY_OF_CLIENT,
+    errors.SERVER_REQUEST_TIMEOUT,
+    errors.TOO_MANY_LONG_ANSWERS,
+    errors.NODE_NOT_REACHABLE,
 )
 """Whatever was asked, the answer may be one of these."""
 
@@ -108,7 +99,7 @@ _NOT_TAKEN: Final = (
     "No operation takes the request: a parameter is malformed, a header or the body is missing; "
     "the header `X-Hint` says which"
 )
-_SENTENCE: Final = {"schema": {"type": "string"}}
+_SENTENCE: Final = {"schema": openapi.TEXT}
 
 
 class Schemas:
@@ -125,7 +116,9 @@ class Schemas:
             self._has_shapes |= any(name != _ERROR for name in _names_in(item))
             return item
         if item not in self._of:
-            (found,), components = msgspec.json.schema_components((item,), ref_template=REFERENCE)
+            (found,), components = msgspec.json.schema_components(
+                (item,), ref_template=openapi.REFERENCE
+            )
             for name, schema in components.items():
                 self._keep(name, schema)
             self._of[item] = found
@@ -158,29 +151,24 @@ def _names_in(schema: object) -> Iterator[str]:
 
 
 def _operation(route: Route, method: str, schemas: Schemas) -> dict[str, object]:
-    operation: dict[str, object] = {
-        "operationId": _operation_id(method, route.path),
-        "tags": [route.tag],
-        "summary": route.summary,
-        "description": _told(route),
-        "responses": _responses(route, schemas),
-    }
-    if route.parameters:
-        operation["parameters"] = [_parameter(item) for item in route.parameters]
-    if route.body is not None and method != "GET":
-        operation["requestBody"] = _request_body(route.body, schemas)
-    if route.key:
-        operation["security"] = [{"ApiKey": []}]
-    return operation
+    return openapi.operation(
+        _operation_id(method, route.path),
+        route.summary,
+        _responses(route, schemas),
+        tag=route.tag,
+        description=_describe(route),
+        parameters=map(_parameter, route.parameters),
+        body=None if route.body is None or method == "GET" else _request_body(route.body, schemas),
+        security=[{"ApiKey": []}] if route.key else None,
+    )
 
 
-def _told(route: Route) -> str:
-    """What a reader wants to know besides: what it does, who may ask, how long it may take."""
+def _describe(route: Route) -> str:
+    """The operation in words: what it does, who may ask, how long it may take, its errors."""
     told = [f"{route.summary}."]
     if route.key:
-        scope = scope_of(route.methods[0], route.path)
-        told.append(f"Needs the API key, or a key with the scope `{scope}`.")
-    if depends_on_chain_alone(route.path) and route.methods == GET:
+        told.append(f"Needs the API key, or a key with the scope `{route.scope}`.")
+    if route.has_tag:
         told.append("The answer is the same until the next block: its `ETag` says so.")
     if route.seconds is not None:
         told.append(f"The answer may take up to {route.seconds:g} seconds.")
@@ -196,50 +184,37 @@ def _operation_id(method: str, path: str) -> str:
 
 
 def _parameter(item: Parameter) -> dict[str, object]:
-    schema: object = dict(item.kind.schema)
-    if item.repeated:
-        schema = {"type": "array", "items": schema}
-    return {
-        "name": item.name,
-        "in": item.place.value,
-        "description": item.description,
-        "required": item.place is Place.PATH or item.required,
-        "schema": schema,
-        "example": item.example,
-    }
+    schema = item.kind.schema
+    return openapi.parameter(
+        item.name,
+        item.place.value,
+        item.description,
+        {"type": "array", "items": schema} if item.repeated else schema,
+        required=item.required,
+        example=item.example,
+    )
 
 
 def _request_body(body: Body, schemas: Schemas) -> dict[str, object]:
-    media_type = "text/plain" if body.kind is BodyKind.TEXT else "application/json"
-    content = {"schema": schemas.of(body.schema), "example": body.example}
-    media: dict[str, object] = {media_type: content}
+    is_text = body.kind is BodyKind.TEXT
+    media_type = "text/plain" if is_text else "application/json"
+    media = openapi.content(schemas.of(body.schema), body.example, media_type)
     if body.kind is BodyKind.FORM_OR_JSON:
-        names = {"id": {"type": "array", "items": {"type": "string"}}}
-        media["application/x-www-form-urlencoded"] = {
-            "schema": {"type": "object", "properties": names}
-        }
-    return {
-        "description": body.description,
-        "required": body.kind is not BodyKind.TEXT,
-        "content": media,
-    }
+        media |= openapi.content(_FORM, media_type="application/x-www-form-urlencoded")
+    return {"description": body.description, "required": not is_text, "content": media}
+
+
+_FORM: Final = {
+    "type": "object",
+    "properties": {"id": {"type": "array", "items": {"type": "string"}}},
+}
 
 
 def _responses(route: Route, schemas: Schemas) -> dict[str, Any]:
-    responses: dict[str, Any] = {
-        "200": {
-            "description": "OK",
-            "content": {
-                route.content_type: {
-                    "schema": schemas.of(route.response),
-                    "example": route.example,
-                }
-            },
-        }
-    }
+    found = openapi.content(schemas.of(route.response), route.example, route.content_type)
     if route.text:
-        plain = {"schema": {"type": "string"}, "example": route.text}
-        responses["200"]["content"]["text/plain"] = plain
+        found |= openapi.content(openapi.TEXT, route.text, "text/plain")
+    responses: dict[str, Any] = {"200": {"description": "OK", "content": found}}
     for status, description in route.statuses:
         responses[str(status)] = {"description": description}
     by_status: dict[int, list[ErrorKind]] = {}
@@ -254,7 +229,7 @@ def _responses(route: Route, schemas: Schemas) -> dict[str, Any]:
     if headers:
         responses["200"]["headers"] = headers
     common = ["404", "429", "500", "503"]
-    if depends_on_chain_alone(route.path) and route.methods == GET:
+    if route.has_tag:
         common.append("304")
     if route.body is not None:
         common.append("413")
@@ -269,7 +244,7 @@ def _responses(route: Route, schemas: Schemas) -> dict[str, Any]:
 def _headers(route: Route) -> dict[str, object]:
     """The headers of an answer that mean something beyond HTTP itself."""
     found = {}
-    if depends_on_chain_alone(route.path) and route.methods == GET:
+    if route.has_tag:
         found["ETag"] = (
             "The last block: with it in `If-None-Match` the answer is 304 until the next"
         )
@@ -302,7 +277,7 @@ def _common_responses() -> dict[str, object]:
 
 def _errors(kinds: Sequence[ErrorKind]) -> dict[str, object]:
     return {
-        "schema": {"$ref": "#/components/schemas/Error"},
+        "schema": openapi.ref(_ERROR),
         "examples": {_example_name(kind): _example(kind) for kind in kinds},
     }
 
@@ -321,8 +296,8 @@ def documentation_routes(context: ApiContext, routes: Sequence[Route]) -> tuple[
     def parts() -> Iterator[Part]:
         return document_parts(context, (*routes, *own))
 
-    as_json = MadeInTurns(lambda: json_pieces(parts()))
-    as_yaml = MadeInTurns(lambda: yaml_pieces(parts()))
+    as_json = MadeInSlices(lambda: json_pieces(parts()))
+    as_yaml = MadeInSlices(lambda: yaml_pieces(parts()))
     serve_json = _serving(as_json, APPLICATION_JSON)
     serve_yaml = _serving(as_yaml, b"application/yaml")
     own = (
@@ -333,13 +308,13 @@ def documentation_routes(context: ApiContext, routes: Sequence[Route]) -> tuple[
     return (*own, *swagger_routes(context))
 
 
-def _serving(document: MadeInTurns, content_type: bytes) -> Handler:
-    async def make(request: Request) -> Raw:
-        return Raw(await document.get(request.context.turns), content_type)
+def _serving(document: MadeInSlices, content_type: bytes) -> Handler:
+    async def make(request: Request) -> Whole:
+        return Whole(await document.get(request.context.time_slices), content_type)
 
     def serve(request: Request) -> object:
         done = document.done
-        return make(request) if done is None else Raw(done, content_type)
+        return make(request) if done is None else Whole(done, content_type)
 
     return serve
 
@@ -355,4 +330,5 @@ def _document_route(path: str, handler: Handler, summary: str) -> Route:
         response={"type": "string"} if is_yaml else {"type": "object"},
         example='"openapi": "3.1.0"' if is_yaml else {"openapi": "3.1.0"},
         content_type="application/yaml" if is_yaml else "application/json",
+        reads=Reads.CHAIN,
     )

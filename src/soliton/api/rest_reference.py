@@ -8,16 +8,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from soliton.api.app import all_routes, families_of
-from soliton.api.routes import Place, Route
+from soliton.api.app import all_routes
+from soliton.api.routes import Route
+from soliton.web.parameters import Place
 
 _HEAD: Final = """\
 # Routes of the REST API
 
-A running node shows these routes with their parameters, schemas and examples on its page at `/`,
-and as an OpenAPI document at `/api-docs/openapi.json` and `/api-docs/openapi.yaml`. What is
-common to all of them, and every error, is in [errors.md](errors.md). Routes with a key want the
-header `X-API-Key`. Amounts are in the smallest unit of the coin or asset, times in milliseconds.
+A running node shows these routes with their parameters, schemas and examples on its page at
+`/api-docs/`, and as an OpenAPI document at `/api-docs/openapi.json` and
+`/api-docs/openapi.yaml`. What is common to all of them, and every error, is in
+[errors.md](errors.md). Routes with a key want the header `X-API-Key`. Amounts are in the smallest
+unit of the coin or asset, times in milliseconds.
 
 What the chain alone answers has an `ETag`, the last block's id: who sends it in `If-None-Match`
 gets an empty answer with status 304 until there is another block or microblock. (Lists that are
@@ -57,11 +59,10 @@ def _row(route: Route) -> str:
     method = "any" if len(route.methods) > 1 else route.methods[0]
     queries = [item.name for item in route.parameters if item.place is Place.QUERY]
     path = route.path + (f"?{'&'.join(f'{name}=' for name in queries)}" if queries else "")
-    families = families_of(route.path)
-    summary = route.summary if families is None else f"{route.summary} (only {_and(families)})"
+    only = f" (only {_and(route.families)})" if route.families else ""
     codes = sorted({kind.code for kind in route.all_errors()})
     key = "yes" if route.key else ""
-    return f"| {method} | `{path}` | {key} | {summary} | {', '.join(map(str, codes))} |"
+    return f"| {method} | `{path}` | {key} | {route.summary}{only} | {', '.join(map(str, codes))} |"
 
 
 def _and(families: tuple[str, ...]) -> str:

@@ -1,44 +1,21 @@
-"""Routes as declarations, and finding the routes that a path may mean.
+"""Routes as declarations.
 
-What lives here: kinds of parameters, the ``Route`` record that routing, validation and the OpenAPI
-document are all made from, and the trie of path segments. What does not: carrying out a request
-(``asgi``), and the routes themselves (``rest``).
-
-Several routes may fit one path. They are tried in order, static segments before parameters, and a
-parameter that refuses its segment lets the next route try, as the ``~`` of akka-http does in
-wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/CompositeHttpService.scala``.
+What lives here: the ``Route`` record that routing, validation and the OpenAPI document are all made
+from. What does not: finding routes (``soliton.web.routing``), carrying out a request
+(``application``), and the routes themselves (``rest``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from urllib.parse import unquote
 
-from soliton.api.errors import (
-    API_KEY_NOT_VALID,
-    CUSTOM_VALIDATION_ERROR,
-    INVALID_ADDRESS,
-    WRONG_JSON,
-    WRONG_JSON_DATA,
-    ErrorKind,
-    RejectionError,
-)
-from soliton.api.etags import depends_on_chain_alone
+from soliton.api import errors
+from soliton.api.errors import ErrorKind
 from soliton.api.http import Request
-from soliton.api.scopes import scope_of
 from soliton.errors import InvariantBroken
-
-MAX_PATH_SEGMENTS = 16
-"""No route is half as deep; more is refused before any search."""
-
-WHATEVER = "*"
-"""As the last segment of a route's path: whatever is there, also if it is nothing."""
-
-_MAX_INT = 2**31 - 1
-_MAX_LONG = 2**63 - 1
-_MAX_DIGITS = 19
+from soliton.web.parameters import Parameter, Place, Schema
 
 GET = ("GET",)
 POST = ("POST",)
@@ -46,104 +23,20 @@ DELETE = ("DELETE",)
 PUT = ("PUT",)
 ANY_METHOD = ("GET", "POST", "PUT", "DELETE")
 
-Schema = Mapping[str, object]
 Handler = Callable[[Request], object]
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """What a parameter's text may be; ``convert`` returns None to refuse or raises ``ApiError``."""
+class Reads(Enum):
+    """What the answers of a route are made of."""
 
-    name: str
-    schema: Schema
-    convert: Callable[[str], object | None]
-
-
-def _natural(limit: int) -> Callable[[str], int | None]:
-    def convert(text: str) -> int | None:
-        if not text.isdecimal() or not text.isascii() or len(text.lstrip("0")) > _MAX_DIGITS:
-            return None
-        value = int(text.lstrip("0") or "0")
-        return value if value <= limit else None
-
-    return convert
-
-
-def _signed(limit: int) -> Callable[[str], int | None]:
-    natural = _natural(limit + 1)
-
-    def convert(text: str) -> int | None:
-        sign, digits = (text[:1], text[1:]) if text[:1] in ("-", "+") else ("", text)
-        value = natural(digits)
-        if value is None or (value > limit and sign != "-"):
-            return None
-        return -value if sign == "-" else value
-
-    return convert
-
-
-_TRUTHS = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(
-    ("false", "no", "off", "0"), False
-)
-
-
-def _boolean(text: str) -> bool | None:
-    return _TRUTHS.get(text.lower())
-
-
-TEXT = Kind("text", {"type": "string"}, lambda text: text)
-NATURAL = Kind(
-    "natural",
-    {"type": "integer", "format": "int32", "minimum": 0, "maximum": _MAX_INT},
-    _natural(_MAX_INT),
-)
-NATURAL_LONG = Kind(
-    "natural_long",
-    {"type": "integer", "format": "int64", "minimum": 0, "maximum": _MAX_LONG},
-    _natural(_MAX_LONG),
-)
-INTEGER = Kind("integer", {"type": "integer", "format": "int32"}, _signed(_MAX_INT))
-LONG = Kind("long", {"type": "integer", "format": "int64"}, _signed(_MAX_LONG))
-BOOLEAN = Kind("boolean", {"type": "boolean"}, _boolean)
-ORDER = Kind(
-    "order",
-    {"type": "string", "enum": ["asc", "desc"]},
-    lambda text: text if text in ("asc", "desc") else None,
-)
-
-
-class Place(Enum):
-    """Where a parameter is found."""
-
-    PATH = "path"
-    QUERY = "query"
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """One declared parameter; ``example`` is what the documentation shows and tests send."""
-
-    name: str
-    kind: Kind
-    description: str
-    example: object
-    place: Place = Place.PATH
-    required: bool = True
-    repeated: bool = False
-    """The request keeps all values: read them from ``request.query``."""
-
-
-def query_parameter(
-    name: str,
-    kind: Kind,
-    description: str,
-    example: object,
-    *,
-    required: bool = False,
-    repeated: bool = False,
-) -> Parameter:
-    """A parameter of the query; a malformed or a missing required one rejects the route."""
-    return Parameter(name, kind, description, example, Place.QUERY, required, repeated)
+    STATE = "state"
+    """The chain alone: the answer to a ``GET`` is the same until the next block, as its ``ETag``
+    says. Any process that has the store can give it.
+    """
+    CHAIN = "chain"
+    """The chain, and what changes without it (the clock) or nothing; any process can give it."""
+    NODE = "node"
+    """What one process alone has: the pool, the wallet, events, peers."""
 
 
 class BodyKind(Enum):
@@ -187,8 +80,13 @@ class Route:
     parameters: tuple[Parameter, ...] = ()
     body: Body | None = None
     errors: tuple[ErrorKind, ...] = ()
-    key: bool = False
-    """The API key is asked for, after the method and before parameters and body."""
+    reads: Reads = Reads.NODE
+    scope: str = ""
+    """Where it is given: the API key, or one with this scope, is asked for, after the method and
+    before parameters and body.
+    """
+    families: tuple[str, ...] = ()
+    """The families of networks that have the route; none for all of them."""
     content_type: str = "application/json"
     text: str = ""
     """What it means when an answer with status 200 is plain text, if that can be."""
@@ -200,14 +98,30 @@ class Route:
     relayed: bool = False
     """Another process answers, and sees to the places for long answers and what they cost."""
 
+    @property
+    def key(self) -> bool:
+        """Whether the API key is asked for."""
+        return bool(self.scope)
+
+    @property
+    def has_tag(self) -> bool:
+        """Whether answers have an ``ETag``, the last block."""
+        return self.reads is Reads.STATE and self.methods == GET
+
+    def is_of(self, family: str) -> bool:
+        """Whether the networks of a family have it."""
+        return not self.families or family in self.families
+
     def all_errors(self) -> tuple[ErrorKind, ...]:
         """The declared errors and those that follow from the declaration."""
-        found = (API_KEY_NOT_VALID, *self.errors) if self.key else self.errors
-        if INVALID_ADDRESS in found and CUSTOM_VALIDATION_ERROR not in found:
+        found = (errors.API_KEY_NOT_VALID, *self.errors) if self.key else self.errors
+        if errors.INVALID_ADDRESS in found and errors.CUSTOM_VALIDATION_ERROR not in found:
             # What is not even base58 has no code of its own.
-            found = (*found, CUSTOM_VALIDATION_ERROR)
+            found = (*found, errors.CUSTOM_VALIDATION_ERROR)
         if self.body is not None and self.body.kind is not BodyKind.TEXT:
-            found += tuple(kind for kind in (WRONG_JSON, WRONG_JSON_DATA) if kind not in found)
+            found += tuple(
+                kind for kind in (errors.WRONG_JSON, errors.WRONG_JSON_DATA) if kind not in found
+            )
         return found
 
 
@@ -236,12 +150,12 @@ class CompiledRoute:
             raise InvariantBroken(f"{route.path}: path parameters and declarations differ")
         self.route = route
         self.number = number
-        self.of_chain = route.methods == GET and depends_on_chain_alone(route.path)
+        self.of_chain = route.has_tag
         self.methods = frozenset(route.methods)
         self.handler = route.handler
         self.is_json = route.content_type == "application/json"
         self.key = route.key
-        self.scope = scope_of(route.methods[0], route.path)
+        self.scope = route.scope
         self.body = route.body
         self.path = tuple((name, declared[name].kind.convert) for name in names)
         self.queries = tuple(item for item in route.parameters if item.place is Place.QUERY)
@@ -270,73 +184,3 @@ class CompiledRoute:
 
 
 Match = tuple[CompiledRoute, tuple[str, ...]]
-
-
-class _Node:
-    __slots__ = ("below", "parameter", "routes", "static")
-
-    def __init__(self) -> None:
-        self.static: dict[str, _Node] = {}
-        self.parameter: _Node | None = None
-        self.routes: list[CompiledRoute] = []
-        self.below: list[CompiledRoute] = []
-        """Those that take whatever else there is in the path."""
-
-
-class Router:
-    """The trie of all routes; paths without parameters are looked up in one step."""
-
-    __slots__ = ("_fixed", "_root")
-
-    def __init__(self, routes: Iterable[CompiledRoute]) -> None:
-        self._root = _Node()
-        fixed: list[str] = []
-        for route in routes:
-            node = self._root
-            for segment in route.route.path.split("/")[1:]:
-                if segment == WHATEVER:
-                    break
-                if segment.startswith("{"):
-                    if node.parameter is None:
-                        node.parameter = _Node()
-                    node = node.parameter
-                else:
-                    node = node.static.setdefault(segment, _Node())
-            is_open = route.route.path.endswith(f"/{WHATEVER}")
-            (node.below if is_open else node.routes).append(route)
-            if "{" not in route.route.path:
-                fixed.append(route.route.path)
-        self._fixed: dict[str, list[Match]] = {path: self._search(path) for path in fixed}
-
-    def find(self, raw_path: str) -> list[Match]:
-        """The routes that fit a path as it was sent, in the order in which they may try."""
-        fixed = self._fixed.get(raw_path)
-        return self._search(raw_path) if fixed is None else fixed
-
-    def _search(self, raw_path: str) -> list[Match]:
-        segments = raw_path.split("/", MAX_PATH_SEGMENTS + 1)[1:]
-        found: list[Match] = []
-        if len(segments) > MAX_PATH_SEGMENTS:
-            return found
-        if "%" in raw_path:
-            try:
-                segments = [unquote(segment, errors="strict") for segment in segments]
-            except UnicodeDecodeError as error:
-                raise RejectionError("path is not UTF-8") from error
-        _walk(self._root, segments, 0, (), found)
-        return found
-
-
-def _walk(
-    node: _Node, segments: list[str], index: int, taken: tuple[str, ...], found: list[Match]
-) -> None:
-    if index == len(segments):
-        found.extend((route, taken) for route in node.routes)
-        return
-    segment = segments[index]
-    child = node.static.get(segment)
-    if child is not None:
-        _walk(child, segments, index + 1, taken, found)
-    if node.parameter is not None and segment:
-        _walk(node.parameter, segments, index + 1, (*taken, segment), found)
-    found.extend((route, taken) for route in node.below)

@@ -3,8 +3,9 @@
 What lives here: for each type of transactions what clients send (to be signed, and signed) and what
 they get (not yet on the chain, and on it), all of one kind together by the number in ``type``;
 blocks and their headers. Members that not all versions have are optional, and say so. What does
-not: the shapes of single values (``soliton.chain.json_kinds``), what scripts and the state add
-(``state_schemas``), and the document (``openapi``).
+not: the shapes of single values (``soliton.chain.kinds``), what scripts and the state add
+(``state_schemas``, and ``json_transactions`` for types of transactions), and the document
+(``openapi``).
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from functools import partial
 from typing import Any, Final
 
 from soliton.api import state_schemas
-from soliton.api.json_transactions import APPLICATION_STATUSES
-from soliton.api.state_schemas import CALL_PAYLOAD, TRANSFER_PAYLOAD
+from soliton.api.json_transactions import OF_STATE
+from soliton.api.state_schemas import APPLICATION_STATUSES
+from soliton.chain.fields import Field
 from soliton.chain.json_kinds import ASSET_SCHEMA, BASE58_SCHEMA
 from soliton.chain.json_schemas import (
     INTEGER_SCHEMA,
@@ -23,35 +25,21 @@ from soliton.chain.json_schemas import (
     TEXT_SCHEMA,
     Named,
     Schema,
+    described,
     list_of,
     object_of,
     or_null,
-    told,
 )
-from soliton.chain.transactions import (
-    codec,
-    ethereum,
-    genesis,
-    invoke_script,
-    issue,
-    lease,
-    lease_cancel,
-)
-from soliton.chain.transactions.model import JsonField, ProtobufForm, TransactionType
+from soliton.chain.transactions import codec, issue
+from soliton.chain.transactions.model import ProtobufForm, TransactionType
 from soliton.chain.transactions.table import registered
-
-REFERENCE: Final = "#/components/schemas/{name}"
+from soliton.web.openapi import ref
 
 Members = dict[str, Schema | Named]
 
 _STATUS: Final[Schema] = {"type": "string", "enum": list(APPLICATION_STATUSES)}
-_TIME: Final = told(LONG_SCHEMA, "Milliseconds since 1970")
-_CHAIN_ID: Final = told(INTEGER_SCHEMA, "The network's number: the code of a letter")
-
-
-def ref(name: str) -> Schema:
-    """What refers to a named shape; routes declare their bodies and answers with it."""
-    return {"$ref": REFERENCE.format(name=name)}
+_TIME: Final = described(LONG_SCHEMA, "Milliseconds since 1970")
+_CHAIN_ID: Final = described(INTEGER_SCHEMA, "The network's number: the code of a letter")
 
 
 # --- transactions that clients get ----------------------------------------------------------------
@@ -65,7 +53,7 @@ def shown(kind: TransactionType) -> Schema:
         "fee": LONG_SCHEMA,
         "timestamp": _TIME,
     }
-    sometimes: Members = {"applicationStatus": told(_STATUS, "Of what is in a block")}
+    sometimes: Members = {"applicationStatus": described(_STATUS, "Of what is in a block")}
     versions = _versions(kind)
     if kind.versioned:
         always["version"] = _version(kind)
@@ -75,7 +63,7 @@ def shown(kind: TransactionType) -> Schema:
         if codec.is_protobuf(kind, version) or version in kind.chain_id_versions
     ]
     _add(always, sometimes, "chainId", _CHAIN_ID, with_chain_id, versions)
-    if kind.type_id == genesis.TYPE.type_id:
+    if kind.from_nobody:
         always["signature"] = BASE58_SCHEMA
     else:
         always |= {"feeAssetId": ASSET_SCHEMA, "sender": TEXT_SCHEMA}
@@ -84,14 +72,14 @@ def shown(kind: TransactionType) -> Schema:
             always["proofs"] = list_of(BASE58_SCHEMA)
             signed = [version for version in versions if version in kind.signature_versions]
             _add(always, sometimes, "signature", BASE58_SCHEMA, signed, versions)
-    for field in kind.json:
+    for field in kind.fields:
         later = [version for version in versions if version >= field.since]
-        _add(always, sometimes, field.key, field.kind.schema, later, versions)
+        _add(always, sometimes, field.key, field.kind.json.schema, later, versions)
     always |= kind.derived_schemas
     if kind.repeats_fee_asset:
-        always["feeAsset"] = told(ASSET_SCHEMA, "The same as `feeAssetId`")
-    if kind.type_id == lease_cancel.TYPE.type_id:
-        sometimes["lease"] = or_null({"anyOf": [state_schemas.LEASE, ref(lease.TYPE.title)]})
+        always["feeAsset"] = described(ASSET_SCHEMA, "The same as `feeAssetId`")
+    if kind.type_id in OF_STATE:
+        sometimes |= OF_STATE[kind.type_id].sometimes
     return object_of(always, sometimes)
 
 
@@ -99,22 +87,14 @@ def confirmed(kind: TransactionType) -> Schema:
     """The same on the chain: with its height, its outcome and what the state knows about it."""
     base = shown(kind)
     more: Members = {
-        "height": told(INTEGER_SCHEMA, "Of the block that it is in"),
-        "applicationStatus": told(_STATUS, "On networks and since blocks that tell it"),
-        "spentComplexity": told(LONG_SCHEMA, "Of the scripts that it ran"),
-        **_OF_STATE.get(kind.type_id, {}),
+        "height": described(INTEGER_SCHEMA, "Of the block that it is in"),
+        "applicationStatus": described(_STATUS, "On networks and since blocks that tell it"),
+        "spentComplexity": described(LONG_SCHEMA, "Of the scripts that it ran"),
     }
+    if kind.type_id in OF_STATE:
+        more |= OF_STATE[kind.type_id].confirmed
     properties = {**base["properties"], **more}
     return {**base, "properties": properties, "required": [*base["required"], "height"]}
-
-
-_OF_STATE: Final[Mapping[int, Members]] = {
-    lease.TYPE.type_id: {"status": {"type": "string", "enum": ["active", "canceled"]}},
-    invoke_script.TYPE.type_id: {
-        "stateChanges": told(or_null(state_schemas.STATE_CHANGES), "Null where no dApp was called")
-    },
-    ethereum.TYPE_ID: {"payload": {"oneOf": [TRANSFER_PAYLOAD, CALL_PAYLOAD]}},
-}
 
 
 def _add(
@@ -176,16 +156,16 @@ def sent(kind: TransactionType, *, signed: bool, with_type: bool = True) -> Sche
     needed = {"senderPublicKey", *form.required} if signed else set()
     if signed and form.fee_required:
         needed.add("fee")
-    number = told(INTEGER_SCHEMA, f"{form.default_version if signed else 1} if left out")
+    number = described(INTEGER_SCHEMA, f"{form.default_version if signed else 1} if left out")
     envelope: Members = {
         "version": number if signed else {**number, "type": ["integer", "string"]},
         "chainId": _CHAIN_ID,
-        "sender": told(TEXT_SCHEMA, "Address"),
+        "sender": described(TEXT_SCHEMA, "Address"),
         "senderPublicKey": BASE58_SCHEMA,
         "fee": LONG_SCHEMA,
         "timestamp": _TIME,
         "proofs": list_of(BASE58_SCHEMA),
-        "signature": told(BASE58_SCHEMA, "In place of one proof"),
+        "signature": described(BASE58_SCHEMA, "In place of one proof"),
     }
     if kind.fee_in_asset:
         envelope["feeAssetId"] = ASSET_SCHEMA
@@ -195,16 +175,17 @@ def sent(kind: TransactionType, *, signed: bool, with_type: bool = True) -> Sche
     }
     required = [name for name in properties if name == "type" or name in needed]
     either: list[Schema] = []
-    for field in kind.json:
+    for field in kind.fields:
         _add_field(field, properties, required, either)
     schema: dict[str, Any] = {"type": "object", "properties": properties, "required": required}
     return schema if not either else {**schema, "allOf": either}
 
 
 def _add_field(
-    field: JsonField, properties: Members, required: list[str], either: list[Schema]
+    field: Field, properties: Members, required: list[str], either: list[Schema]
 ) -> None:
-    schema = field.kind.schema if field.kind.sent is None else field.kind.sent
+    of_json = field.kind.json
+    schema = of_json.schema if of_json.sent is None else of_json.sent
     optional = field.is_optional
     if optional or field.aliases:
         properties[field.key] = or_null(schema)
@@ -224,15 +205,15 @@ def _add_field(
 # --- blocks ---------------------------------------------------------------------------------------
 
 _VOTES: Final[Members] = {
-    "features": told(list_of(INTEGER_SCHEMA), "From version 3 on: features voted for"),
-    "desiredReward": told(LONG_SCHEMA, "From version 4 on; -1 for none"),
-    "stateHash": told(BASE58_SCHEMA, "Where feature 22 is active"),
+    "features": described(list_of(INTEGER_SCHEMA), "From version 3 on: features voted for"),
+    "desiredReward": described(LONG_SCHEMA, "From version 4 on; -1 for none"),
+    "stateHash": described(BASE58_SCHEMA, "Where feature 22 is active"),
 }
 _GENERATOR: Final[Members] = {"generator": TEXT_SCHEMA, "generatorPublicKey": BASE58_SCHEMA}
 _ALWAYS: Final[Members] = {
     "version": INTEGER_SCHEMA,
     "timestamp": _TIME,
-    "reference": told(BASE58_SCHEMA, "The id of the block before"),
+    "reference": described(BASE58_SCHEMA, "The id of the block before"),
     "nxt-consensus": object_of({"base-target": LONG_SCHEMA, "generation-signature": BASE58_SCHEMA}),
     "id": BASE58_SCHEMA,
     **_GENERATOR,
@@ -243,14 +224,14 @@ _ALWAYS: Final[Members] = {
     "totalFee": LONG_SCHEMA,
 }
 _SOMETIMES: Final[Members] = {
-    "transactionsRoot": told(BASE58_SCHEMA, "From version 5 on"),
+    "transactionsRoot": described(BASE58_SCHEMA, "From version 5 on"),
     **_VOTES,
     "challengedHeader": object_of({"headerSignature": BASE58_SCHEMA, **_GENERATOR}, _VOTES),
     "reward": LONG_SCHEMA,
-    "rewardShares": told(
+    "rewardShares": described(
         {"type": "object", "additionalProperties": LONG_SCHEMA}, "Address to share of the reward"
     ),
-    "VRF": told(BASE58_SCHEMA, "From version 5 on"),
+    "VRF": described(BASE58_SCHEMA, "From version 5 on"),
 }
 
 

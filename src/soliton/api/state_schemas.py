@@ -9,240 +9,147 @@ InvokeScriptResult.scala`` and ``api/http/StateSnapshotJson.scala``.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
-from soliton.api.json_transactions import APPLICATION_STATUSES
 from soliton.chain.function_calls import CALL_SCHEMA
-from soliton.chain.json_kinds import (
-    ASSET_SCHEMA,
-    BASE58_SCHEMA,
-    DATA_ENTRY_SCHEMA,
-    SCRIPT_SCHEMA,
-)
+from soliton.chain.json_kinds import ASSET_SCHEMA, BASE58_SCHEMA, DATA_ENTRY_SCHEMA, SCRIPT_SCHEMA
 from soliton.chain.json_schemas import (
-    BOOLEAN_SCHEMA,
-    INTEGER_SCHEMA,
-    LONG_SCHEMA,
     TEXT_SCHEMA,
     Named,
     Schema,
+    described,
     list_of,
-    object_of,
     or_null,
-    told,
+    shape,
 )
-from soliton.chain.transactions.invoke_script import PAYMENT_SCHEMA
+from soliton.chain.transactions.invoke_script import PAYMENTS
 
-_STATE_CHANGES_NAME: Final = "StateChanges"
-_TRACE_NAME: Final = "Trace"
-
-RIDE_VALUE: Final = Named(
-    "RideValue",
-    object_of(
-        {
-            "type": told(TEXT_SCHEMA, "`Int`, `String`, `ByteVector`, `Array`, a record's name"),
-            "value": {},
-        }
-    ),
+APPLICATION_STATUSES: Final = ("succeeded", "script_execution_failed", "elided")
+_STATE_CHANGES: Final = "StateChanges"
+_TRACE: Final = "Trace"
+_shape: Final = partial(
+    shape, base58=BASE58_SCHEMA, asset=ASSET_SCHEMA, script=SCRIPT_SCHEMA, entry=DATA_ENTRY_SCHEMA
 )
+
+_VALUE_TYPE: Final = described(
+    TEXT_SCHEMA, "`Int`, `String`, `ByteVector`, `Array`, a record's name"
+)
+RIDE_VALUE: Final = Named("RideValue", shape("type, value: any", type=_VALUE_TYPE))
 
 LEASE: Final = Named(
     "Lease",
-    object_of(
-        {"id": BASE58_SCHEMA, "status": {"type": "string", "enum": ["active", "canceled"]}},
-        {
-            "originTransactionId": or_null(BASE58_SCHEMA),
-            "sender": or_null(TEXT_SCHEMA),
-            "recipient": or_null(TEXT_SCHEMA),
-            "amount": or_null(LONG_SCHEMA),
-            "height": or_null(INTEGER_SCHEMA),
-            "cancelHeight": or_null(INTEGER_SCHEMA),
-            "cancelTransactionId": or_null(BASE58_SCHEMA),
-        },
+    _shape(
+        "id: base58, status, originTransactionId?: base58|null, sender?: string|null, "
+        "recipient?: string|null, amount?: long|null, height?: integer|null, "
+        "cancelHeight?: integer|null, cancelTransactionId?: base58|null",
+        status={"type": "string", "enum": ["active", "canceled"]},
     ),
 )
-_MADE_LEASE: Final = object_of(
-    {"id": BASE58_SCHEMA, "recipient": TEXT_SCHEMA, "amount": LONG_SCHEMA, "nonce": LONG_SCHEMA}
-)
-
-_TRANSFER: Final = object_of({"address": TEXT_SCHEMA, "asset": ASSET_SCHEMA, "amount": LONG_SCHEMA})
-_ISSUE: Final = object_of(
-    {
-        "assetId": BASE58_SCHEMA,
-        "name": TEXT_SCHEMA,
-        "description": TEXT_SCHEMA,
-        "quantity": LONG_SCHEMA,
-        "decimals": INTEGER_SCHEMA,
-        "isReissuable": BOOLEAN_SCHEMA,
-        "nonce": LONG_SCHEMA,
-    },
-    {"compiledScript": told({"type": "null"}, "Not in lists")},
-)
-_CALL_MADE: Final = object_of(
-    {
-        "dApp": TEXT_SCHEMA,
-        "call": object_of({"function": TEXT_SCHEMA, "args": list_of(RIDE_VALUE)}),
-        "payment": list_of(PAYMENT_SCHEMA),
-        # A call within a call, and so on.
-        "stateChanges": {"$ref": f"#/components/schemas/{_STATE_CHANGES_NAME}"},
-    }
+_CALL_MADE: Final = _shape(
+    "dApp: string, call, payment, stateChanges",
+    call=shape("function: string, args: value[]", value=RIDE_VALUE),
+    payment=PAYMENTS.json.schema,
+    # A call within a call, and so on.
+    stateChanges={"$ref": f"#/components/schemas/{_STATE_CHANGES}"},
 )
 
 
 def _changes(lease: Schema | Named, lease_cancel: Schema | Named) -> Schema:
-    return object_of(
-        {
-            "data": list_of(DATA_ENTRY_SCHEMA),
-            "transfers": list_of(_TRANSFER),
-            "issues": list_of(_ISSUE),
-            "reissues": list_of(
-                object_of(
-                    {
-                        "assetId": BASE58_SCHEMA,
-                        "isReissuable": BOOLEAN_SCHEMA,
-                        "quantity": LONG_SCHEMA,
-                    }
-                )
-            ),
-            "burns": list_of(object_of({"assetId": BASE58_SCHEMA, "quantity": LONG_SCHEMA})),
-            "sponsorFees": list_of(
-                object_of(
-                    {"assetId": BASE58_SCHEMA}, {"minSponsoredAssetFee": or_null(LONG_SCHEMA)}
-                )
-            ),
-            "leases": list_of(lease),
-            "leaseCancels": list_of(lease_cancel),
-            "invokes": list_of(_CALL_MADE),
-        },
-        {"error": told(object_of({"code": INTEGER_SCHEMA, "text": TEXT_SCHEMA}), "Why it failed")},
+    return _shape(
+        "data: entry[], transfers: transfer[], issues: issue[], reissues: reissue[], "
+        "burns: burn[], sponsorFees: sponsorship[], leases: lease[], leaseCancels: cancel[], "
+        "invokes: call[], error?",
+        transfer=_shape("address: string, asset: asset, amount: long"),
+        issue=_shape(
+            "assetId: base58, name: string, description: string, quantity: long, "
+            "decimals: integer, isReissuable: boolean, nonce: long, compiledScript?",
+            compiledScript=described({"type": "null"}, "Not in lists"),
+        ),
+        reissue=_shape("assetId: base58, isReissuable: boolean, quantity: long"),
+        burn=_shape("assetId: base58, quantity: long"),
+        sponsorship=_shape("assetId: base58, minSponsoredAssetFee?: long|null"),
+        lease=lease,
+        cancel=lease_cancel,
+        call=_CALL_MADE,
+        error=described(shape("code: integer, text: string"), "Why it failed"),
     )
 
 
-STATE_CHANGES: Final = Named(_STATE_CHANGES_NAME, _changes(LEASE, LEASE))
+STATE_CHANGES: Final = Named(_STATE_CHANGES, _changes(LEASE, LEASE))
 """What a dApp did, with all that is known of its leases."""
 
 SHORT_STATE_CHANGES: Final = Named(
-    "ShortStateChanges", _changes(_MADE_LEASE, object_of({"id": BASE58_SCHEMA}))
+    "ShortStateChanges",
+    _changes(
+        _shape("id: base58, recipient: string, amount: long, nonce: long"), _shape("id: base58")
+    ),
 )
 """What a dApp would do, as it stands there."""
 
-TRANSFER_PAYLOAD: Final = object_of(
-    {
-        "type": {"const": "transfer"},
-        "recipient": TEXT_SCHEMA,
-        "asset": ASSET_SCHEMA,
-        "amount": LONG_SCHEMA,
-    }
+TRANSFER_PAYLOAD: Final = _shape(
+    "type, recipient: string, asset: asset, amount: long", type={"const": "transfer"}
 )
-CALL_PAYLOAD: Final = object_of(
-    {
-        "type": {"const": "invocation"},
-        "dApp": TEXT_SCHEMA,
-        "call": or_null(CALL_SCHEMA),
-        "payment": list_of(PAYMENT_SCHEMA),
-        "stateChanges": or_null(STATE_CHANGES),
-    }
+CALL_PAYLOAD: Final = shape(
+    "type, dApp: string, call, payment, stateChanges",
+    type={"const": "invocation"},
+    call=or_null(CALL_SCHEMA),
+    payment=PAYMENTS.json.schema,
+    stateChanges=or_null(STATE_CHANGES),
 )
 
 TRACE: Final = Named(
-    _TRACE_NAME,
-    object_of(
-        {
-            "type": {"type": "string", "enum": ["verifier", "asset", "dApp"]},
-            "id": told(TEXT_SCHEMA, "Of the account or asset whose script it is"),
-        },
-        {
-            "context": told(TEXT_SCHEMA, "What the asset's script was asked about"),
-            "function": TEXT_SCHEMA,
-            "args": list_of(TEXT_SCHEMA),
-            "invocations": list_of({"$ref": f"#/components/schemas/{_TRACE_NAME}"}),
-            "result": {
-                "anyOf": [{"enum": ["success", "failure"]}, STATE_CHANGES, SHORT_STATE_CHANGES]
-            },
-            "vars": list_of(
-                object_of({"name": TEXT_SCHEMA}, {"type": TEXT_SCHEMA, "value": {}, "error": {}})
-            ),
-            "error": or_null(TEXT_SCHEMA),
-        },
+    _TRACE,
+    shape(
+        "type, id, context?, function?: string, args?: string[], invocations?: trace[], result?, "
+        "vars?: step[], error?: string|null",
+        type={"type": "string", "enum": ["verifier", "asset", "dApp"]},
+        id=described(TEXT_SCHEMA, "Of the account or asset whose script it is"),
+        context=described(TEXT_SCHEMA, "What the asset's script was asked about"),
+        trace={"$ref": f"#/components/schemas/{_TRACE}"},
+        result={"anyOf": [{"enum": ["success", "failure"]}, STATE_CHANGES, SHORT_STATE_CHANGES]},
+        step=shape("name: string, type?: string, value?: any, error?: any"),
     ),
 )
 
 ASSET: Final = Named(
     "Asset",
-    object_of(
-        {
-            "assetId": BASE58_SCHEMA,
-            "issueHeight": INTEGER_SCHEMA,
-            "issueTimestamp": LONG_SCHEMA,
-            "issuer": TEXT_SCHEMA,
-            "name": TEXT_SCHEMA,
-            "description": TEXT_SCHEMA,
-            "decimals": INTEGER_SCHEMA,
-            "reissuable": BOOLEAN_SCHEMA,
-            "quantity": LONG_SCHEMA,
-            "scripted": BOOLEAN_SCHEMA,
-        },
-        {
-            "issuerPublicKey": BASE58_SCHEMA,
-            "minSponsoredAssetFee": or_null(LONG_SCHEMA),
-            "originTransactionId": BASE58_SCHEMA,
-            "sequenceInBlock": INTEGER_SCHEMA,
-            "scriptDetails": object_of(
-                {
-                    "scriptComplexity": LONG_SCHEMA,
-                    "script": SCRIPT_SCHEMA,
-                    "scriptText": TEXT_SCHEMA,
-                }
-            ),
-        },
+    _shape(
+        "assetId: base58, issueHeight: integer, issueTimestamp: long, issuer: string, "
+        "name: string, description: string, decimals: integer, reissuable: boolean, "
+        "quantity: long, scripted: boolean, issuerPublicKey?: base58, "
+        "minSponsoredAssetFee?: long|null, originTransactionId?: base58, "
+        "sequenceInBlock?: integer, scriptDetails?",
+        scriptDetails=_shape("scriptComplexity: long, script: script, scriptText: string"),
     ),
 )
 
-_ID: Final[dict[str, Any]] = {"id": BASE58_SCHEMA}
-_ROWS: Final[dict[str, Schema]] = {
-    "balances": object_of({"address": TEXT_SCHEMA, "asset": ASSET_SCHEMA, "balance": LONG_SCHEMA}),
-    "leaseBalances": object_of({"address": TEXT_SCHEMA, "in": LONG_SCHEMA, "out": LONG_SCHEMA}),
-    "assetStatics": object_of(
-        {
-            **_ID,
-            "source": BASE58_SCHEMA,
-            "issuer": BASE58_SCHEMA,
-            "decimals": INTEGER_SCHEMA,
-            "nft": BOOLEAN_SCHEMA,
-        }
+_ROWS: Final[dict[str, str]] = {
+    "balances": "address: string, asset: asset, balance: long",
+    "leaseBalances": "address: string, in: long, out: long",
+    "assetStatics": "id: base58, source: base58, issuer: base58, decimals: integer, nft: boolean",
+    "assetVolumes": "id: base58, isReissuable: boolean, volume: long",
+    "assetNamesAndDescriptions": (
+        "id: base58, name: string, description: string, lastUpdatedAt: integer"
     ),
-    "assetVolumes": object_of({**_ID, "isReissuable": BOOLEAN_SCHEMA, "volume": LONG_SCHEMA}),
-    "assetNamesAndDescriptions": object_of(
-        {**_ID, "name": TEXT_SCHEMA, "description": TEXT_SCHEMA, "lastUpdatedAt": INTEGER_SCHEMA}
+    "assetScripts": "id: base58, script: script, complexity: long",
+    "sponsorships": "id: base58, minSponsoredAssetFee: long",
+    "newLeases": (
+        "id: base58, sender: base58, recipient: string, amount: long, txId: base58, height: integer"
     ),
-    "assetScripts": object_of({**_ID, "script": SCRIPT_SCHEMA, "complexity": LONG_SCHEMA}),
-    "sponsorships": object_of({**_ID, "minSponsoredAssetFee": LONG_SCHEMA}),
-    "newLeases": object_of(
-        {
-            **_ID,
-            "sender": BASE58_SCHEMA,
-            "recipient": TEXT_SCHEMA,
-            "amount": LONG_SCHEMA,
-            "txId": BASE58_SCHEMA,
-            "height": INTEGER_SCHEMA,
-        }
-    ),
-    "cancelledLeases": object_of({**_ID, "txId": BASE58_SCHEMA, "height": INTEGER_SCHEMA}),
-    "aliases": object_of({"address": TEXT_SCHEMA, "alias": TEXT_SCHEMA}),
-    "orderFills": object_of({**_ID, "volume": LONG_SCHEMA, "fee": LONG_SCHEMA}),
-    "accountScripts": object_of(
-        {"publicKey": BASE58_SCHEMA, "script": SCRIPT_SCHEMA, "verifierComplexity": LONG_SCHEMA}
-    ),
-    "accountData": object_of({"address": TEXT_SCHEMA, "data": list_of(DATA_ENTRY_SCHEMA)}),
+    "cancelledLeases": "id: base58, txId: base58, height: integer",
+    "aliases": "address: string, alias: string",
+    "orderFills": "id: base58, volume: long, fee: long",
+    "accountScripts": "publicKey: base58, script: script, verifierComplexity: long",
+    "accountData": "address: string, data: entry[]",
 }
 
 SNAPSHOT: Final = Named(
     "TransactionSnapshot",
-    object_of(
-        {
-            "applicationStatus": {"type": "string", "enum": list(APPLICATION_STATUSES)},
-            **{name: list_of(row) for name, row in _ROWS.items()},
-        }
+    shape(
+        ", ".join(("applicationStatus", *_ROWS)),
+        applicationStatus={"type": "string", "enum": list(APPLICATION_STATUSES)},
+        **{name: list_of(_shape(row)) for name, row in _ROWS.items()},
     ),
 )
 """What a transaction wrote to the state."""
@@ -253,15 +160,9 @@ NAMED: Final = (ASSET, LEASE, SNAPSHOT, STATE_CHANGES, SHORT_STATE_CHANGES, TRAC
 
 def asset_balance(issue: Schema) -> Schema:
     """An account's balance of an asset, with the ``issue`` of that."""
-    return object_of(
-        {"assetId": BASE58_SCHEMA},
-        {
-            "reissuable": BOOLEAN_SCHEMA,
-            "minSponsoredAssetFee": or_null(LONG_SCHEMA),
-            "sponsorBalance": or_null(LONG_SCHEMA),
-            "quantity": LONG_SCHEMA,
-            "issueTransaction": {"anyOf": [issue, {"type": "null"}]},
-            "balance": LONG_SCHEMA,
-            "sequenceInBlock": INTEGER_SCHEMA,
-        },
+    return _shape(
+        "assetId: base58, reissuable?: boolean, minSponsoredAssetFee?: long|null, "
+        "sponsorBalance?: long|null, quantity?: long, issueTransaction?, balance?: long, "
+        "sequenceInBlock?: integer",
+        issueTransaction={"anyOf": [issue, {"type": "null"}]},
     )

@@ -1,125 +1,137 @@
-"""Answers that come in pieces: from items to chunks, and chunks to a client until it goes away.
+"""Answers that come in pieces: from items to chunks of JSON.
 
-What lives here: the text around and between items, and sending it. What does not: where items come
-from (the handlers), answers of ready bytes (``asgi``).
+What lives here: the text around and between items, and the account of a client that reads them.
+What does not: where items come from (the handlers), answers of ready bytes (``application``).
 """
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable
+from typing import TypeVar
 
 import msgspec
 
-from soliton.api.http import APPLICATION_JSON, JsonStream, NumberStream, RawStream, Relayed
-from soliton.api.significands import with_strings
-from soliton.api.turns import Turns
-from soliton.web.significands import JSON_WITH_STRINGS, Accepted
-from soliton.web.types import Headers, Message, Receive, Send
+from soliton.api.http import Request, encode_json
+from soliton.api.measuring import measured_items
+from soliton.api.number_strings import with_strings
+from soliton.api.time_slices import TimeSlices
+from soliton.errors import EnvironmentProblem
+from soliton.web.answers import APPLICATION_JSON, Stream
+from soliton.web.number_strings import JSON_WITH_STRINGS, Accepted
+from soliton.web.types import Headers
+
+T = TypeVar("T")
 
 STREAM_CHUNK_BYTES = 32 * 1024
 """Items of a JSON stream are gathered up to this size before they are sent."""
 
-encode_json = msgspec.json.Encoder().encode
 
+def json_stream(
+    request: Request,
+    items: AsyncIterator[object],
+    prefix: bytes = b"[",
+    suffix: bytes = b"]",
+    headers: Headers = (),
+) -> Stream:
+    """A JSON array (or what ``prefix`` and ``suffix`` say) sent in chunks, item by item.
 
-@dataclass(frozen=True, slots=True)
-class OpenStream:
-    """A stream whose first chunk is there, unless it has none."""
+    An item that is ``msgspec.Raw`` is text in the form that the client wishes.
+    """
+    as_strings = request.wish is Accepted.STRINGS
 
-    headers: Headers
-    first: bytes | None
-    rest: AsyncIterator[bytes]
-    status: int = 200
-
-
-async def open_stream(result: object, turns: Turns, wish: Accepted) -> OpenStream:
-    """A stream with its first chunk, so that errors until there still show."""
-    if isinstance(result, RawStream):
-        chunks = aiter(result.chunks)
-        first = await anext(chunks, None)
-        headers = ((b"content-type", result.content_type), *result.headers)
-        return OpenStream(headers, first, chunks)
-    if isinstance(result, Relayed):
-        chunks = aiter(result.chunks)
-        return OpenStream(result.headers, await anext(chunks, None), chunks, result.status)
-    content_type = JSON_WITH_STRINGS if wish is Accepted.STRINGS else APPLICATION_JSON
-    if isinstance(result, JsonStream):
-        chunks = _json_chunks(result, turns, as_strings=wish is Accepted.STRINGS)
-        return OpenStream(
-            ((b"content-type", content_type), *result.headers), await anext(chunks, None), chunks
-        )
-    assert isinstance(result, NumberStream)
-    chunks = _member_chunks(result, turns, as_strings=wish is Accepted.STRINGS)
-    return OpenStream(((b"content-type", content_type),), await anext(chunks, None), chunks)
-
-
-async def send_stream(stream: OpenStream, more: Headers, receive: Receive, send: Send) -> None:
-    """Chunk by chunk until the end, or until the client goes away."""
-    headers = stream.headers + more
-    await send({"type": "http.response.start", "status": stream.status, "headers": headers})
-    task = asyncio.current_task()
-    gone = asyncio.ensure_future(_disconnected(receive))
-    if task is not None:
-        gone.add_done_callback(lambda done: done.cancelled() or task.cancel())
-    try:
-        chunk = stream.first
-        while chunk is not None:
-            await send({"type": "http.response.body", "body": chunk, "more_body": True})
-            chunk = await anext(stream.rest, None)
-        await send({"type": "http.response.body", "body": b""})
-    except asyncio.CancelledError:
-        if not gone.done():
-            raise
-    finally:
-        gone.cancel()
-        # Not when the collector comes by: what feeds the stream ends with its client.
-        if isinstance(stream.rest, AsyncGenerator):
-            await stream.rest.aclose()
-
-
-async def _disconnected(receive: Receive) -> None:
-    message: Message = {"type": "http.request"}
-    while message["type"] != "http.disconnect":
-        message = await receive()
-
-
-async def _json_chunks(
-    stream: JsonStream, turns: Turns, *, as_strings: bool
-) -> AsyncIterator[bytes]:
-    gathered = bytearray(stream.prefix)
-    first = True
-    until = await turns.take()
-    async for item in stream.items:
-        if not first:
-            gathered += b","
-        first = False
+    def encode(item: object) -> bytes:
         encoded = encode_json(item)
-        ready = isinstance(item, msgspec.Raw)
-        gathered += with_strings(encoded) if as_strings and not ready else encoded
-        if len(gathered) >= STREAM_CHUNK_BYTES:
-            yield bytes(gathered)
-            gathered.clear()
-        if time.perf_counter() > until:
-            until = await turns.take()
-    yield bytes(gathered + stream.suffix)
+        return with_strings(encoded) if as_strings and type(item) is not msgspec.Raw else encoded
+
+    return _stream(request, measured_items(items, request.charge), encode, prefix, suffix, headers)
 
 
-async def _member_chunks(
-    stream: NumberStream, turns: Turns, *, as_strings: bool
+def number_stream(request: Request, members: AsyncIterator[tuple[str, int]]) -> Stream:
+    """A JSON object of numbers sent in chunks, member by member; all of them become strings for a
+    client that wants large numbers so.
+    """
+    as_strings = request.wish is Accepted.STRINGS
+
+    def encode(member: tuple[str, int]) -> bytes:
+        name, number = member
+        return encode_json(name) + b":" + encode_json(str(number) if as_strings else number)
+
+    return _stream(request, members, encode, b"{", b"}", ())
+
+
+def _stream(
+    request: Request,
+    items: AsyncIterator[T],
+    encode: Callable[[T], bytes],
+    prefix: bytes,
+    suffix: bytes,
+    headers: Headers,
+) -> Stream:
+    content_type = JSON_WITH_STRINGS if request.wish is Accepted.STRINGS else APPLICATION_JSON
+    chunks = _chunks(items, encode, prefix, suffix, request.context.time_slices)
+    return Stream(chunks, ((b"content-type", content_type), *headers))
+
+
+async def _chunks(
+    items: AsyncIterator[T],
+    encode: Callable[[T], bytes],
+    prefix: bytes,
+    suffix: bytes,
+    slices: TimeSlices,
 ) -> AsyncIterator[bytes]:
-    gathered = bytearray(b"{")
-    separator = b""
-    until = await turns.take()
-    async for name, number in stream.members:
-        gathered += separator + encode_json(name) + b":"
-        gathered += encode_json(str(number) if as_strings else number)
+    gathered, separator = bytearray(prefix), b""
+    until = await slices.take()
+    async for item in items:
+        gathered += separator + encode(item)
         separator = b","
         if len(gathered) >= STREAM_CHUNK_BYTES:
             yield bytes(gathered)
             gathered.clear()
         if time.perf_counter() > until:
-            until = await turns.take()
-    yield bytes(gathered + b"}")
+            until = await slices.take()
+    yield bytes(gathered + suffix)
+
+
+class Opened:
+    """Chunks whose ``first`` is there; each is charged for, and at their end somebody is told."""
+
+    __slots__ = ("_charge", "_first", "_leave", "_note", "_rest")
+
+    def __init__(
+        self,
+        first: bytes | None,
+        rest: AsyncIterator[bytes],
+        charge: Callable[[int], None],
+        leave: Callable[[], None],
+        note: Callable[[EnvironmentProblem], None],
+    ) -> None:
+        """``note`` hears of a trouble that breaks the answer off."""
+        self._first = first
+        self._rest = rest
+        self._charge = charge
+        self._leave = leave
+        self._note = note
+
+    def __aiter__(self) -> Opened:
+        return self
+
+    async def __anext__(self) -> bytes:
+        chunk, self._first = self._first, None
+        if chunk is None:
+            try:
+                chunk = await anext(self._rest)
+            except EnvironmentProblem as error:
+                self._note(error)
+                raise
+        self._charge(len(chunk))
+        return chunk
+
+    async def aclose(self) -> None:
+        """The client has all of it, or has gone."""
+        try:
+            close = getattr(self._rest, "aclose", None)
+            if close is not None:
+                await close()
+        finally:
+            self._leave()

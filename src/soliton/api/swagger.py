@@ -1,7 +1,8 @@
 """The interactive page: Swagger UI with assets from an installed package, nothing from a CDN.
 
 What lives here: its routes, and the redirects that lead to the page. What does not: the page
-(``soliton.web.swagger``) and the document that it shows (``openapi``).
+(``soliton.web.swagger``), the document that it shows (``openapi``), and the explorer, which
+browsers get at ``/`` (``explorer``).
 
 Redirects as in wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/api/http/CompositeHttpService.scala``.
@@ -11,8 +12,11 @@ from __future__ import annotations
 
 from soliton.api.context import ApiContext
 from soliton.api.errors import RejectionError
-from soliton.api.http import Raw, Request
-from soliton.api.routes import GET, TEXT, Parameter, Route
+from soliton.api.explorer import explorer_routes
+from soliton.api.http import Request
+from soliton.api.routes import GET, Reads, Route
+from soliton.web.answers import Whole
+from soliton.web.parameters import TEXT, Parameter
 from soliton.web.swagger import ASSETS, PAGE_HEADERS, START_SCRIPT, assets_folder, page_for
 
 PAGE_PATH = "/api-docs/index.html"
@@ -24,18 +28,19 @@ _CACHED = ((b"cache-control", b"public, max-age=3600"),)
 
 def swagger_routes(context: ApiContext) -> tuple[Route, ...]:
     """The page, its files and the redirects to it; none of them is in the OpenAPI document."""
-    page = Raw(page_for(context.title), _HTML, headers=PAGE_HEADERS)
-    redirect = Raw(
+    page = Whole(page_for(context.title), _HTML, headers=PAGE_HEADERS)
+    redirect = Whole(
         b"The request, and all future requests should be repeated using "
         b'<a href="%s">this URI</a>.' % PAGE_PATH.encode("ascii"),
         _HTML,
         _PERMANENT_REDIRECT,
         ((b"location", PAGE_PATH.encode("ascii")),),
     )
-    start = Raw(START_SCRIPT, b"text/javascript; charset=UTF-8")
-    fixed = {"/": redirect, "/swagger": redirect, "/api-docs": redirect, "/api-docs/": redirect}
+    start = Whole(START_SCRIPT, b"text/javascript; charset=UTF-8")
+    fixed = {"/swagger": redirect, "/api-docs": redirect, "/api-docs/": redirect}
     fixed |= {PAGE_PATH: page, "/api-docs/start.js": start}
     return (
+        *explorer_routes(context, redirect),
         *(_route(path, answer) for path, answer in fixed.items()),
         Route(
             methods=GET,
@@ -48,12 +53,13 @@ def swagger_routes(context: ApiContext) -> tuple[Route, ...]:
             example="",
             content_type="application/octet-stream",
             documented=False,
+            reads=Reads.CHAIN,
         ),
     )
 
 
-def _route(path: str, answer: Raw) -> Route:
-    def handler(_request: Request) -> Raw:
+def _route(path: str, answer: Whole) -> Route:
+    def handler(_request: Request) -> Whole:
         return answer
 
     return Route(
@@ -66,12 +72,13 @@ def _route(path: str, answer: Raw) -> Route:
         example="",
         content_type="text/html",
         documented=False,
+        reads=Reads.CHAIN,
     )
 
 
-def _asset(request: Request) -> Raw:
+def _asset(request: Request) -> Whole:
     name = request.text("file")
     content_type = ASSETS.get(name)
     if content_type is None:
         raise RejectionError("no such file")
-    return Raw((assets_folder() / name).read_bytes(), content_type, headers=_CACHED)
+    return Whole((assets_folder() / name).read_bytes(), content_type, headers=_CACHED)

@@ -11,6 +11,7 @@ from typing import Final, Generic, TypeVar
 
 import msgspec
 
+from soliton.ride import faults
 from soliton.ride.compiler.compile import MAX_DAPP_BYTES, compile_source, estimate_source
 from soliton.ride.compiler.directives import CALL
 from soliton.ride.compiler.fragment import compile_fragment
@@ -19,6 +20,7 @@ from soliton.ride.errors import RideError, ScriptFormatError
 from soliton.ride.estimators import Estimate, Estimator, Place, estimate_by
 from soliton.ride.estimators.choice import EstimationRules, check_limits
 from soliton.ride.expressions import DApp
+from soliton.ride.faults import SourceText, locate
 from soliton.ride.script import parse_script, parse_script_text
 from soliton.ride.serialization import write_expression
 from soliton.ride.tree_text import tree_text
@@ -58,6 +60,12 @@ class Fragment(msgspec.Struct, frozen=True, tag=True):
     """The bytes of an expression."""
 
     expression: bytes
+
+
+class Located(msgspec.Struct, frozen=True, tag=True):
+    """Where expressions of a script are in a text."""
+
+    found: faults.Located
 
 
 class Work(msgspec.Struct, Generic[T_co], frozen=True, tag=True):
@@ -144,8 +152,20 @@ class CompileFragment(Work[Fragment], frozen=True, tag=True):
         return Fragment(written)
 
 
-AnyWork = Compile | EstimateText | Decompile | CompileFragment
-AnyResult = Compiled | Estimated | Decompiled | Fragment | Refused
+class Locate(Work[Located], frozen=True, tag=True):
+    """Find expressions of a script, by their numbers, in its source or as it is decompiled."""
+
+    script: bytes
+    numbers: tuple[int, ...]
+    known: SourceText | None = None
+
+    def do(self) -> Located:
+        """Raises ``RideError``."""
+        return Located(locate(self.script, self.numbers, self.known))
+
+
+AnyWork = Compile | EstimateText | Decompile | CompileFragment | Locate
+AnyResult = Compiled | Estimated | Decompiled | Fragment | Located | Refused
 encode_work: Final = msgspec.msgpack.Encoder().encode
 decode_result: Final = msgspec.msgpack.Decoder(AnyResult).decode
 _decode_work: Final = msgspec.msgpack.Decoder(AnyWork).decode

@@ -4,7 +4,7 @@ Compiling, decompiling and estimating are done in a few processes besides (``tex
 that has not answered at the deadline, or for whom nobody waits any more, is killed.
 
 What lives here: asking them, and what clients are told when there is no answer. What does not: the
-processes (``soliton.parallel.killable``), and work that needs the chain (``workers``).
+processes (``soliton.parallel.killable``), and work that needs the chain (``thread_pool``).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final, TypeVar, cast
 
 from soliton.api.errors import SERVER_REQUEST_TIMEOUT
 from soliton.api.text_jobs import Refused, Work, decode_result, encode_work
-from soliton.api.workers import Watch, Workers
+from soliton.api.thread_pool import ThreadPool, Watch
 from soliton.parallel.killable import MAX_PROCESSES, Killable, MemoryExceeded, ProcessLost
 from soliton.ride.errors import RideError
 
@@ -45,7 +45,7 @@ class Texts:
         self._processes = processes
         self._seconds = seconds
         # They wait for the processes.
-        self._threads = Workers(threads=MAX_PROCESSES, places=places, seconds=seconds)
+        self._threads = ThreadPool(threads=MAX_PROCESSES, places=places, seconds=seconds)
 
     async def do(self, work: Work[T], charge: Callable[[float], None]) -> T:
         """What a piece of work comes to; ``charge`` is told how long others have worked for it.

@@ -13,48 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from soliton.api.errors import (
-    ACCOUNT_BALANCE_ERRORS,
-    ALIAS_DOES_NOT_EXIST,
-    ALREADY_IN_STATE,
-    INSUFFICIENT_FEE,
-    INVALID_ADDRESS,
-    INVALID_CHAIN_ID,
-    INVALID_DECIMALS,
-    INVALID_NAME,
-    INVALID_PROOFS,
-    INVOKE_EXECUTION_ERROR,
-    MISTIMING,
-    NEGATIVE_AMOUNT,
-    NEGATIVE_MIN_FEE,
-    NON_POSITIVE_AMOUNT,
-    ORDER_INVALID,
-    OVERFLOW_ERROR,
-    SCRIPT_EXECUTION_ERROR,
-    STATE_CHECK_FAILED,
-    TO_SELF_ERROR,
-    TOO_BIG_IN_BYTES,
-    TOO_BIG_SEQUENCE,
-    TRANSACTION_NOT_ALLOWED_BY_ACCOUNT_SCRIPT,
-    TRANSACTION_NOT_ALLOWED_BY_ASSET_SCRIPT,
-    UNSUPPORTED_TRANSACTION_TYPE,
-    WRONG_JSON,
-    WRONG_JSON_DATA,
-    ApiError,
-    ErrorKind,
-    invalid_request,
-    state_check_failed,
-)
+from soliton.api import errors
 from soliton.api.hints import chain_name
 from soliton.chain import errors as chain_errors
-from soliton.chain.errors import (
-    AddressError,
-    AliasError,
-    JsonFieldErrors,
-    NegativeAmount,
-    NonPositiveAmount,
-    UnsupportedTransaction,
-)
 from soliton.chain.orders import Order
 from soliton.chain.orders import to_json as order_json
 from soliton.chain.transactions.codec import ProofsError, to_json
@@ -75,124 +36,127 @@ OLDEST: Final = "zbs"
 _LAST_TYPE: Final = 18
 
 # Handlers of one error class each; what they take is as precise as the row's key.
-Translation = Callable[[Any], ApiError]
+Translation = Callable[[Any], errors.ApiError]
 
 
-def _plain(kind: ErrorKind) -> Translation:
-    return lambda _error: kind.error()
+def _as(kind: errors.ErrorKind, *members: str, **fixed: object) -> Translation:
+    """An error of a kind, with members that the error within has by the same names."""
+    return lambda error: kind.error(**{name: getattr(error, name) for name in members}, **fixed)
 
 
-def _with_message(kind: ErrorKind) -> Translation:
+def _with_message(kind: errors.ErrorKind) -> Translation:
     return lambda error: kind.error(message=str(error))
 
 
-def _generic(error: SolitonError) -> ApiError:
-    return invalid_request(str(error))
+def _generic(error: SolitonError) -> errors.ApiError:
+    return errors.invalid_request(str(error))
 
 
-def _faults(error: JsonFieldErrors) -> dict[str, object]:
+def _faults(error: chain_errors.JsonFieldErrors) -> dict[str, object]:
     faults: dict[str, list[object]] = {}
     for path, words in error.errors:
         faults.setdefault(path, []).append({"msg": [words], "args": []})
     return {**faults}
 
 
-def _wrong_members(kind: ErrorKind) -> Translation:
+def _wrong_members(kind: errors.ErrorKind) -> Translation:
     return lambda error: kind.error(cause=None, validationErrors=_faults(error))
 
 
-def _unsupported(error: UnsupportedTransaction) -> ApiError:
+def _unsupported(error: chain_errors.UnsupportedTransaction) -> errors.ApiError:
     # Types that exist, but cannot be sent (or signed): genesis and payment, for two.
     sendable = any(kind.type_id == error.type_id and _is_sendable(kind) for kind in registered())
     if 0 < error.type_id <= _LAST_TYPE and not sendable:
-        return UNSUPPORTED_TRANSACTION_TYPE.error()
-    return invalid_request(str(error))
+        return errors.UNSUPPORTED_TRANSACTION_TYPE.error()
+    return errors.invalid_request(str(error))
 
 
 def _is_sendable(kind: TransactionType) -> bool:
     return kind.versioned and not isinstance(kind.protobuf, WholeForm)
 
 
-def _oldest_amount(error: NegativeAmount | NonPositiveAmount) -> ApiError:
+def _oldest_amount(
+    error: chain_errors.NegativeAmount | chain_errors.NonPositiveAmount,
+) -> errors.ApiError:
     asset = "zbs" if error.asset == "waves" else error.asset
-    return NEGATIVE_AMOUNT.error(amount=error.amount, asset=asset)
+    return errors.NEGATIVE_AMOUNT.error(amount=error.amount, asset=asset)
 
 
-def _order(error: chain_errors.OrderInvalid) -> ApiError:
+def _order(error: chain_errors.OrderInvalid) -> errors.ApiError:
     shown = order_json(error.order) if isinstance(error.order, Order) else None
-    return ORDER_INVALID.error(reason=error.words, order=shown)
+    return errors.ORDER_INVALID.error(reason=error.words, order=shown)
 
 
-def _script_error(error: ScriptExecutionError) -> ApiError:
+def _script_error(error: ScriptExecutionError) -> errors.ApiError:
     owner = "account" if error.asset_id is None else "token"
-    return SCRIPT_EXECUTION_ERROR.error(owner=owner, reason=error.reason, transaction=None)
+    return errors.SCRIPT_EXECUTION_ERROR.error(owner=owner, reason=error.reason, transaction=None)
 
 
-def _not_allowed(error: NotAllowedByScript) -> ApiError:
+def _not_allowed(error: NotAllowedByScript) -> errors.ApiError:
     by_account = error.asset_id is None
     kind = (
-        TRANSACTION_NOT_ALLOWED_BY_ACCOUNT_SCRIPT
+        errors.TRANSACTION_NOT_ALLOWED_BY_ACCOUNT_SCRIPT
         if by_account
-        else TRANSACTION_NOT_ALLOWED_BY_ASSET_SCRIPT
+        else errors.TRANSACTION_NOT_ALLOWED_BY_ASSET_SCRIPT
     )
     return kind.error(transaction=None)
 
 
-def _chain_id(error: chain_errors.WrongChainId) -> ApiError:
+def _chain_id(error: chain_errors.WrongChainId) -> errors.ApiError:
     here, there = chain_name(error.expected), chain_name(error.found)
-    return INVALID_CHAIN_ID.error(expected=error.expected, provided=error.found).with_hint(
+    return errors.INVALID_CHAIN_ID.error(expected=error.expected, provided=error.found).with_hint(
         f"it was made for the chain {there}, this node is of {here}: sign it anew for that one"
     )
 
 
 _TABLE: Final[Mapping[type[SolitonError], Translation]] = {
-    AddressError: _plain(INVALID_ADDRESS),
-    AliasError: _generic,
-    chain_errors.PublicKeyError: _plain(INVALID_ADDRESS),
-    JsonFieldErrors: _wrong_members(WRONG_JSON_DATA),
-    UnsupportedTransaction: _unsupported,
-    ProofsError: _with_message(INVALID_PROOFS),
-    NegativeAmount: lambda e: NEGATIVE_AMOUNT.error(amount=e.amount, asset=e.asset),
-    NonPositiveAmount: lambda e: NON_POSITIVE_AMOUNT.error(amount=e.amount, asset=e.asset),
-    chain_errors.InsufficientFee: _plain(INSUFFICIENT_FEE),
-    chain_errors.InvalidName: _plain(INVALID_NAME),
-    chain_errors.InvalidDecimals: lambda e: INVALID_DECIMALS.error(decimals=e.decimals),
-    chain_errors.NegativeMinFee: lambda e: NEGATIVE_MIN_FEE.error(fee=e.fee, asset=e.asset),
-    chain_errors.ToSelf: _plain(TO_SELF_ERROR),
+    chain_errors.AddressError: _as(errors.INVALID_ADDRESS),
+    chain_errors.AliasError: _generic,
+    chain_errors.PublicKeyError: _as(errors.INVALID_ADDRESS),
+    chain_errors.JsonFieldErrors: _wrong_members(errors.WRONG_JSON_DATA),
+    chain_errors.UnsupportedTransaction: _unsupported,
+    ProofsError: _with_message(errors.INVALID_PROOFS),
+    chain_errors.NegativeAmount: _as(errors.NEGATIVE_AMOUNT, "amount", "asset"),
+    chain_errors.NonPositiveAmount: _as(errors.NON_POSITIVE_AMOUNT, "amount", "asset"),
+    chain_errors.InsufficientFee: _as(errors.INSUFFICIENT_FEE),
+    chain_errors.InvalidName: _as(errors.INVALID_NAME),
+    chain_errors.InvalidDecimals: _as(errors.INVALID_DECIMALS, "decimals"),
+    chain_errors.NegativeMinFee: _as(errors.NEGATIVE_MIN_FEE, "fee", "asset"),
+    chain_errors.ToSelf: _as(errors.TO_SELF_ERROR),
     chain_errors.OrderInvalid: _order,
     ScriptExecutionError: _script_error,
-    InvocationRejected: lambda e: INVOKE_EXECUTION_ERROR.error(reason=e.reason, transaction=None),
+    InvocationRejected: _as(errors.INVOKE_EXECUTION_ERROR, "reason", transaction=None),
     NotAllowedByScript: _not_allowed,
-    chain_errors.AmountOverflow: _plain(OVERFLOW_ERROR),
-    chain_errors.TooBigInBytes: _with_message(TOO_BIG_IN_BYTES),
-    chain_errors.TooBigCount: _plain(TOO_BIG_SEQUENCE),
+    chain_errors.AmountOverflow: _as(errors.OVERFLOW_ERROR),
+    chain_errors.TooBigInBytes: _with_message(errors.TOO_BIG_IN_BYTES),
+    chain_errors.TooBigCount: _as(errors.TOO_BIG_SEQUENCE),
     chain_errors.WrongChainId: _chain_id,
-    ledger_errors.Mistiming: _with_message(MISTIMING),
-    ledger_errors.ActivationError: lambda e: invalid_request(f"ActivationError({e})"),
-    ledger_errors.AlreadyInState: lambda e: ALREADY_IN_STATE.error(
+    ledger_errors.Mistiming: _with_message(errors.MISTIMING),
+    ledger_errors.ActivationError: lambda e: errors.invalid_request(f"ActivationError({e})"),
+    ledger_errors.AlreadyInState: lambda e: errors.ALREADY_IN_STATE.error(
         id=e.transaction_id, height=e.height
     ),
-    ledger_errors.AliasDoesNotExist: lambda e: ALIAS_DOES_NOT_EXIST.error(alias=e.alias),
-    ledger_errors.BalanceErrors: lambda e: ACCOUNT_BALANCE_ERRORS.error(details=e.details),
+    ledger_errors.AliasDoesNotExist: _as(errors.ALIAS_DOES_NOT_EXIST, "alias"),
+    ledger_errors.BalanceErrors: _as(errors.ACCOUNT_BALANCE_ERRORS, "details"),
     InputError: _generic,
 }
 
 _OLDEST_TABLE: Final[Mapping[type[SolitonError], Translation]] = {
     **_TABLE,
-    JsonFieldErrors: _wrong_members(WRONG_JSON),
-    UnsupportedTransaction: _generic,
+    chain_errors.JsonFieldErrors: _wrong_members(errors.WRONG_JSON),
+    chain_errors.UnsupportedTransaction: _generic,
     ProofsError: _generic,
-    NegativeAmount: _oldest_amount,
-    NonPositiveAmount: _oldest_amount,
-    chain_errors.TooBigInBytes: _plain(TOO_BIG_SEQUENCE),
+    chain_errors.NegativeAmount: _oldest_amount,
+    chain_errors.NonPositiveAmount: _oldest_amount,
+    chain_errors.TooBigInBytes: _as(errors.TOO_BIG_SEQUENCE),
     ledger_errors.AlreadyInState: _generic,
-    ledger_errors.BalanceErrors: lambda e: invalid_request(", ".join(e.details.values())),
+    ledger_errors.BalanceErrors: lambda e: errors.invalid_request(", ".join(e.details.values())),
 }
 
 
-def refusal(error: SolitonError, family: str) -> ApiError:
+def refusal(error: SolitonError, family: str) -> errors.ApiError:
     """The API's form of an error; one that is nobody's input is raised again."""
-    if isinstance(error, ApiError):
+    if isinstance(error, errors.ApiError):
         return error
     table = _OLDEST_TABLE if family == OLDEST else _TABLE
     for kind in type(error).__mro__:
@@ -202,7 +166,7 @@ def refusal(error: SolitonError, family: str) -> ApiError:
     raise error
 
 
-def state_refusal(error: SolitonError, transaction: AnyTransaction, family: str) -> ApiError:
+def state_refusal(error: SolitonError, transaction: AnyTransaction, family: str) -> errors.ApiError:
     """The API's form of what the pool or the ledger has against a transaction.
 
     Times, limits of the pool and what scripts say stand for themselves; everything else comes
@@ -213,8 +177,8 @@ def state_refusal(error: SolitonError, transaction: AnyTransaction, family: str)
         return inner
     shown = to_json(transaction)
     if isinstance(error, ScriptExecutionError | InvocationRejected | NotAllowedByScript):
-        return ApiError(inner.kind, inner.message, {"transaction": shown})
+        return errors.ApiError(inner.kind, inner.message, {"transaction": shown})
     if family != OLDEST:
-        return state_check_failed(inner, shown)
-    message = STATE_CHECK_FAILED.message.format(reason=inner.message)
-    return ApiError(STATE_CHECK_FAILED, message, {"tx": shown})
+        return errors.state_check_failed(inner, shown)
+    message = errors.STATE_CHECK_FAILED.message.format(reason=inner.message)
+    return errors.ApiError(errors.STATE_CHECK_FAILED, message, {"tx": shown})

@@ -11,15 +11,8 @@ import logging
 import time
 from typing import Final
 
-from soliton.api.errors import (
-    STORE_BUSY,
-    STORE_DAMAGED,
-    STORE_FULL,
-    STORE_TROUBLE,
-    WALLET_NOT_WRITTEN,
-    ApiError,
-    ErrorKind,
-)
+from soliton.api import errors
+from soliton.api.errors import ApiError, ErrorKind
 from soliton.errors import EnvironmentProblem, SolitonError
 from soliton.node.wallet import WalletFileProblem
 from soliton.storage.errors import DamagedStore, StorageProblem, StoreBusy, StoreFull
@@ -28,11 +21,11 @@ LOG_SECONDS: Final = 10.0
 """How often the log has one kind of trouble."""
 
 _KINDS: Final[tuple[tuple[type[SolitonError], ErrorKind], ...]] = (
-    (StoreBusy, STORE_BUSY),
-    (StoreFull, STORE_FULL),
-    (DamagedStore, STORE_DAMAGED),
-    (StorageProblem, STORE_TROUBLE),
-    (WalletFileProblem, WALLET_NOT_WRITTEN),
+    (StoreBusy, errors.STORE_BUSY),
+    (StoreFull, errors.STORE_FULL),
+    (DamagedStore, errors.STORE_DAMAGED),
+    (StorageProblem, errors.STORE_TROUBLE),
+    (WalletFileProblem, errors.WALLET_NOT_WRITTEN),
 )
 
 _log = logging.getLogger(__name__)

@@ -13,13 +13,15 @@ Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/block/seria
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
 
-from soliton.chain import protobuf
+from soliton.chain import fields, kinds, protobuf
+from soliton.chain.addresses import PUBLIC_KEY_LENGTH
 from soliton.chain.errors import FormatError, WrongChainId
+from soliton.chain.fields import Field, Kind, MessageKind
 from soliton.chain.layouts import SIGNATURE_LENGTH, take
 from soliton.chain.proto import block_pb2
 from soliton.chain.transactions import codec
@@ -49,6 +51,7 @@ _CONSENSUS_LENGTH: Final = 40
 _HEADER: Final = struct.Struct(">Bq64siq32si")
 _TRAILER: Final = struct.Struct(">32s64s")
 _PROTOBUF_FIRST_BYTE: Final = 0x0A
+_SIGNATURE_TAG: Final = 0x12
 _TRANSACTIONS_TAG: Final = 0x1A
 _HEADER_FIELD: Final = 1
 _SIGNATURE_FIELD: Final = 2
@@ -107,6 +110,15 @@ class Block(msgspec.Struct, frozen=True, gc=False):
     data: bytes
 
 
+class SignedHeader(msgspec.Struct, frozen=True, gc=False):
+    """What there is to check about a block before its transactions are read: as in ``Block``."""
+
+    header: BlockHeader
+    signature: bytes
+    id: bytes
+    signed: bytes
+
+
 def decode(data: bytes, chain_id: int) -> Block:
     """A block from its bytes, legacy or protobuf.
 
@@ -128,11 +140,38 @@ def decode_header(data: bytes, chain_id: int) -> tuple[BlockHeader, bytes]:
     if data[:1] == bytes((_PROTOBUF_FIRST_BYTE,)):
         # Header and signature come first, and the transactions are what is long.
         length, start = protobuf.read_length(data, 1)
-        length, start = protobuf.read_length(data, start + length + 1)
-        message = protobuf.parse(block_pb2.Block, data[: start + length])
+        end = start + length
+        if data[end : end + 1] == bytes((_SIGNATURE_TAG,)):
+            length, start = protobuf.read_length(data, end + 1)
+            end = start + length
+        else:
+            # Written by somebody who orders the fields in another way.
+            end = len(data)
+        message = protobuf.parse(block_pb2.Block, data[:end])
         return _read_header(message.header), message.signature
     header, signature, _ = _read_legacy_header(data, chain_id)
     return header, signature
+
+
+def decode_signed_header(data: bytes, chain_id: int) -> SignedHeader:
+    """The same with all that its signature says, as ``decode`` would find it.
+
+    Raises ``FormatError``, or ``WrongChainId``.
+    """
+    header, signature = decode_header(data, chain_id)
+    if header.chain_id != chain_id:
+        raise WrongChainId(chain_id, header.chain_id)
+    if len(signature) != SIGNATURE_LENGTH:
+        raise FormatError(f"signature of {len(signature)} bytes")
+    if header.version < PROTOBUF_VERSION:
+        return SignedHeader(header, signature, signature, data[:-SIGNATURE_LENGTH])
+    signed = header_bytes(header)
+    return SignedHeader(header, signature, blake2b256(signed), signed)
+
+
+def id_of(header: BlockHeader, signature: bytes) -> bytes:
+    """The id of the block with this header: before version 5 its signature."""
+    return signature if header.version < PROTOBUF_VERSION else blake2b256(header_bytes(header))
 
 
 # --- versions 1 to 4 ------------------------------------------------------------------------------
@@ -141,7 +180,8 @@ def decode_header(data: bytes, chain_id: int) -> tuple[BlockHeader, bytes]:
 def _decode_legacy(data: bytes, chain_id: int) -> Block:
     header, signature, length = _read_legacy_header(data, chain_id)
     content = take(data, _HEADER.size, length)
-    transactions = _read_transactions(content, header.version, chain_id)
+    width = _count_width(header.version)
+    transactions = read_transactions(content, width, MAX_TRANSACTIONS, chain_id)
     return Block(header, signature, transactions, signature, data[:-SIGNATURE_LENGTH], data)
 
 
@@ -184,11 +224,15 @@ def _read_legacy_header(data: bytes, chain_id: int) -> tuple[BlockHeader, bytes,
     return header, signature, length
 
 
-def _read_transactions(data: bytes, version: int, chain_id: int) -> tuple[AnyTransaction, ...]:
-    width = 1 if version <= PLAIN_VERSION else 4
+def read_transactions(
+    data: bytes, width: int, limit: int, chain_id: int
+) -> tuple[AnyTransaction, ...]:
+    """The transactions of a legacy block or microblock, at most ``limit``: their count in ``width``
+    bytes, and each with its length. Raises a ``ChainError``.
+    """
     count = int.from_bytes(take(data, 0, width), "big")
-    if count > MAX_TRANSACTIONS:
-        raise FormatError(f"{count} transactions are more than {MAX_TRANSACTIONS}")
+    if count > limit:
+        raise FormatError(f"{count} transactions are more than {limit}")
     offset = width
     transactions = []
     for _ in range(count):
@@ -201,6 +245,28 @@ def _read_transactions(data: bytes, version: int, chain_id: int) -> tuple[AnyTra
     return tuple(transactions)
 
 
+def write_transactions(
+    transactions: Sequence[AnyTransaction], width: int, write: Callable[[AnyTransaction], bytes]
+) -> bytes:
+    """The inverse of ``read_transactions``, each as ``write`` gives it."""
+    parts = [len(transactions).to_bytes(width, "big")]
+    for transaction in transactions:
+        data = write(transaction)
+        parts += (len(data).to_bytes(4, "big"), data)
+    return b"".join(parts)
+
+
+def check_lengths(rows: Iterable[tuple[str, bytes, tuple[int, ...]]]) -> None:
+    """Raise ``FormatError`` for a value that has none of the lengths that it may have."""
+    for name, value, lengths in rows:
+        if len(value) not in lengths:
+            raise FormatError(f"{name} of {len(value)} bytes")
+
+
+def _count_width(version: int) -> int:
+    return 1 if version <= PLAIN_VERSION else 4
+
+
 def _read_feature_votes(data: bytes, offset: int) -> tuple[tuple[int, ...], int]:
     count = int.from_bytes(take(data, offset, 4), "big", signed=True)
     if not 0 <= count <= MAX_FEATURE_VOTES:
@@ -210,12 +276,7 @@ def _read_feature_votes(data: bytes, offset: int) -> tuple[tuple[int, ...], int]
 
 
 def _legacy_signed_bytes(header: BlockHeader, transactions: tuple[AnyTransaction, ...]) -> bytes:
-    width = 1 if header.version <= PLAIN_VERSION else 4
-    parts = [len(transactions).to_bytes(width, "big")]
-    for transaction in transactions:
-        data = codec.encode(transaction)
-        parts += (len(data).to_bytes(4, "big"), data)
-    body = b"".join(parts)
+    body = write_transactions(transactions, _count_width(header.version), codec.encode)
     start = _HEADER.pack(
         header.version,
         header.timestamp,
@@ -254,78 +315,72 @@ def _decode_protobuf(data: bytes, chain_id: int) -> Block:
     return assemble(header, transactions, signature)
 
 
+_ANY: Final = Kind()
+_HASH: Final = Kind(message=kinds.OPTIONAL_BYTES)
+_VOTES: Final = Kind(
+    message=MessageKind(
+        lambda votes, _chain_id: tuple(votes), fill=lambda votes, value: votes.extend(value)
+    )
+)
+_SHARED: Final = (
+    Field("base_target", _ANY),
+    Field("generation_signature", _ANY),
+    Field("feature_votes", _VOTES),
+    Field("timestamp", _ANY),
+    Field("generator", _ANY),
+    Field("reward_vote", _ANY),
+    Field("state_hash", _HASH),
+)
+"""What the header of a challenged block has in common with others."""
+_CHALLENGED: Final = Kind(
+    message=fields.message_of(ChallengedHeader, *_SHARED, Field("header_signature", _ANY))
+)
+_HEADER_FIELDS: Final = (
+    *(Field(name, _ANY) for name in ("version", "chain_id", "reference", "transactions_root")),
+    *_SHARED,
+    Field("challenged", _CHALLENGED, path="challenged_header"),
+)
+_make_header: Final = fields.message_reader(BlockHeader, _HEADER_FIELDS)
+_fill_header: Final = fields.message_writer(BlockHeader, _HEADER_FIELDS)
+
+
 def _read_header(message: block_pb2.Block.Header) -> BlockHeader:
-    for name, value, lengths in (
-        ("reference", message.reference, (BLOCK_HASH_LENGTH, SIGNATURE_LENGTH)),
-        ("generator", message.generator, (32,)),
-        ("state hash", message.state_hash, (0, BLOCK_HASH_LENGTH)),
-    ):
-        if len(value) not in lengths:
-            raise FormatError(f"{name} of {len(value)} bytes")
+    check_lengths(
+        (
+            ("reference", message.reference, (BLOCK_HASH_LENGTH, SIGNATURE_LENGTH)),
+            ("generator", message.generator, (PUBLIC_KEY_LENGTH,)),
+            ("state hash", message.state_hash, (0, BLOCK_HASH_LENGTH)),
+        )
+    )
     if message.version < PROTOBUF_VERSION:
         raise FormatError(f"no protobuf block has version {message.version}")
-    return BlockHeader(
-        version=message.version,
-        chain_id=message.chain_id,
-        timestamp=message.timestamp,
-        reference=message.reference,
-        base_target=message.base_target,
-        generation_signature=message.generation_signature,
-        generator=message.generator,
-        feature_votes=tuple(message.feature_votes),
-        reward_vote=message.reward_vote,
-        transactions_root=message.transactions_root,
-        state_hash=message.state_hash or None,
-        challenged=_read_challenged(message.challenged_header)
-        if message.HasField("challenged_header")
-        else None,
-    )
-
-
-def _read_challenged(message: block_pb2.Block.Header.ChallengedHeader) -> ChallengedHeader:
-    return ChallengedHeader(
-        base_target=message.base_target,
-        generation_signature=message.generation_signature,
-        feature_votes=tuple(message.feature_votes),
-        timestamp=message.timestamp,
-        generator=message.generator,
-        reward_vote=message.reward_vote,
-        state_hash=message.state_hash or None,
-        header_signature=message.header_signature,
-    )
-
-
-def _header_message(header: BlockHeader) -> block_pb2.Block.Header:
-    message = block_pb2.Block.Header(
-        chain_id=header.chain_id,
-        reference=header.reference,
-        base_target=header.base_target,
-        generation_signature=header.generation_signature,
-        feature_votes=header.feature_votes,
-        timestamp=header.timestamp,
-        version=header.version,
-        generator=header.generator,
-        reward_vote=header.reward_vote,
-        transactions_root=header.transactions_root,
-        state_hash=header.state_hash or b"",
-    )
-    challenged = header.challenged
-    if challenged is not None:
-        target = message.challenged_header
-        target.base_target = challenged.base_target
-        target.generation_signature = challenged.generation_signature
-        target.feature_votes.extend(challenged.feature_votes)
-        target.timestamp = challenged.timestamp
-        target.generator = challenged.generator
-        target.reward_vote = challenged.reward_vote
-        target.state_hash = challenged.state_hash or b""
-        target.header_signature = challenged.header_signature
-    return message
+    header: BlockHeader = _make_header(message, message.chain_id)
+    return header
 
 
 def header_bytes(header: BlockHeader) -> bytes:
     """The protobuf header: what is signed and hashed in version 5."""
-    return protobuf.serialize(_header_message(header))
+    message = block_pb2.Block.Header()
+    _fill_header(message, header)
+    return protobuf.serialize(message)
+
+
+def encode_protobuf(data: bytes, chain_id: int, *, transactions: bool = True) -> bytes:
+    """The ``Block`` message of a stored block of any version, with its transactions or without."""
+    if data[0] == _PROTOBUF_FIRST_BYTE:
+        if transactions:
+            return data
+        length, start = protobuf.read_length(data, 1)
+        length, start = protobuf.read_length(data, start + length + 1)
+        return data[: start + length]
+    header, signature = decode_header(data, chain_id)
+    pieces = [protobuf.delimited(_HEADER_FIELD, header_bytes(header))]
+    pieces.append(protobuf.delimited(_SIGNATURE_FIELD, signature))
+    if transactions:
+        for piece in transaction_pieces(data):
+            encoded = codec.encode_protobuf(codec.decode_legacy(piece, chain_id))
+            pieces.append(protobuf.delimited(_TRANSACTIONS_FIELD, encoded))
+    return b"".join(pieces)
 
 
 def transactions_root(
@@ -347,7 +402,7 @@ def transaction_spans(data: bytes) -> list[tuple[int, int]]:
     if data[:1] == bytes((_PROTOBUF_FIRST_BYTE,)):
         return list(_protobuf_spans(data))
     offset = _HEADER.size
-    width = 1 if take(data, 0, 1)[0] <= PLAIN_VERSION else 4
+    width = _count_width(take(data, 0, 1)[0])
     count = int.from_bytes(take(data, offset, width), "big")
     offset += width
     spans = []
@@ -436,27 +491,28 @@ def extended(
     return assemble(header, longer, signature, encoded)
 
 
+def shortened_header(
+    header: BlockHeader, transactions: tuple[AnyTransaction, ...], state_hash: bytes | None
+) -> BlockHeader:
+    """The header of a block as it was with these transactions alone."""
+    if header.version < PROTOBUF_VERSION:
+        return header
+    root = transactions_root(transactions)
+    return msgspec.structs.replace(header, transactions_root=root, state_hash=state_hash)
+
+
 def original_header(header: BlockHeader, challenged: ChallengedHeader) -> BlockHeader:
     """The header that the challenged generator signed."""
-    return msgspec.structs.replace(
-        header,
-        base_target=challenged.base_target,
-        generation_signature=challenged.generation_signature,
-        feature_votes=challenged.feature_votes,
-        timestamp=challenged.timestamp,
-        generator=challenged.generator,
-        reward_vote=challenged.reward_vote,
-        state_hash=challenged.state_hash,
-        challenged=None,
-    )
+    signed = {field.attribute: getattr(challenged, field.attribute) for field in _SHARED}
+    return msgspec.structs.replace(header, **signed, challenged=None)
 
 
-def signature_is_valid(block: Block) -> bool:
+def signature_is_valid(block: Block | SignedHeader) -> bool:
     """Whether the signatures of a block are right; a weak generator's key never is."""
     return not has_weak_key(block) and all(verify(*message) for message in signed_messages(block))
 
 
-def has_weak_key(block: Block) -> bool:
+def has_weak_key(block: Block | SignedHeader) -> bool:
     """Whether one of the generators' keys is among those that verify anything."""
     challenged = block.header.challenged
     return is_weak(block.header.generator) or (
@@ -464,7 +520,7 @@ def has_weak_key(block: Block) -> bool:
     )
 
 
-def signed_messages(block: Block) -> list[tuple[bytes, bytes, bytes]]:
+def signed_messages(block: Block | SignedHeader) -> list[tuple[bytes, bytes, bytes]]:
     """Public key, message and signature for each generator's signature of a block."""
     messages = [(block.header.generator, block.signed, block.signature)]
     challenged = block.header.challenged

@@ -25,9 +25,9 @@ from soliton.chain.json_schemas import (
     TEXT_SCHEMA,
     Named,
     Schema,
+    described,
     list_of,
     object_of,
-    told,
 )
 from soliton.chain.layouts import take, text
 from soliton.chain.values import MAX_I64, MIN_I64
@@ -232,10 +232,10 @@ def _argument(kind: str, value: Schema) -> Schema:
 _PLAIN_ARGUMENTS: Final = [
     _argument("integer", LONG_SCHEMA),
     _argument("boolean", BOOLEAN_SCHEMA),
-    _argument("binary", told(TEXT_SCHEMA, "Base64 after `base64:`")),
+    _argument("binary", described(TEXT_SCHEMA, "Base64 after `base64:`")),
     _argument("string", TEXT_SCHEMA),
 ]
-_INNER_LIST: Final = _argument("list", told({"const": "unsupported"}, "A list in a list"))
+_INNER_LIST: Final = _argument("list", described({"const": "unsupported"}, "A list in a list"))
 
 
 def _call_schema(items: Schema) -> Schema:

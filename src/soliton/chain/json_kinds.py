@@ -1,8 +1,8 @@
-"""How single values look in JSON: the kinds that the declared JSON forms of transactions are made
-of.
+"""How single values look in JSON: readers, writers and schemas, of which ``kinds`` are made.
 
-What lives here: readers, writers and schemas of one value. What does not: which members a
-transaction has (its own module), collecting several errors (``transactions.codec``).
+Readers take ``(value, chain_id)`` and raise as ``JsonKind`` says. What does not live here: which
+members a transaction has (its own module), collecting several errors
+(``transactions.json_reader``).
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/requests`` and
 ``state/DataEntry.scala`` (the words of the errors are those that clients of that node know).
@@ -20,19 +20,17 @@ from typing import Any, Final, TypeGuard, TypeVar
 
 import msgspec
 
-from soliton.chain.addresses import parse_claimed_recipient, recipient_text
+from soliton.chain.addresses import Recipient, parse_claimed_recipient
 from soliton.chain.errors import JsonFieldError, ValueRuleError
 from soliton.chain.json_schemas import (
     BOOLEAN_SCHEMA,
-    BYTE_SCHEMA,
     LONG_SCHEMA,
     TEXT_SCHEMA,
     Named,
     Schema,
-    list_of,
+    described,
     object_of,
     or_null,
-    told,
 )
 from soliton.chain.layouts import DIGEST_LENGTH
 from soliton.chain.values import MAX_I64, MIN_I64, DataEntry, DataValue
@@ -65,6 +63,11 @@ class JsonKind(msgspec.Struct, frozen=True):
     write: Callable[[Any], Any]
     schema: Schema | Named
     sent: Schema | Named | None = None
+
+
+def same(value: T) -> T:
+    """For what JSON writes as it is; who compiles forms leaves the call out."""
+    return value
 
 
 def expect_string(value: object) -> str:
@@ -153,21 +156,37 @@ def encode_base64(data: bytes) -> str:
     return BASE64_PREFIX + base64.b64encode(data).decode()
 
 
-def _read_long(value: object, _chain_id: int) -> int:
+def read_string(value: object, _chain_id: int) -> str:
+    return expect_string(value)
+
+
+def read_long(value: object, _chain_id: int) -> int:
     return expect_long(value)
 
 
-def _read_boolean(value: object, _chain_id: int) -> bool:
+def read_byte(value: object, _chain_id: int) -> int:
+    return expect_byte(value)
+
+
+def read_base58(value: object, _chain_id: int) -> bytes:
+    return decode_base58(value)
+
+
+def read_recipient(value: object, chain_id: int) -> Recipient:
+    return parse_claimed_recipient(expect_string(value), chain_id)
+
+
+def read_boolean(value: object, _chain_id: int) -> bool:
     if not isinstance(value, bool):
         raise JsonFieldError("", "error.expected.jsboolean")
     return value
 
 
-def _read_script(value: object, _chain_id: int) -> bytes | None:
-    return _read_some_script(value, _chain_id) if expect_string(value) else None
+def read_script(value: object, _chain_id: int) -> bytes | None:
+    return read_some_script(value, _chain_id) if expect_string(value) else None
 
 
-def _read_some_script(value: object, _chain_id: int) -> bytes:
+def read_some_script(value: object, _chain_id: int) -> bytes:
     try:
         script = decode_base64(expect_string(value))
     except JsonFieldError as error:
@@ -180,11 +199,11 @@ def _read_some_script(value: object, _chain_id: int) -> bytes:
     return script
 
 
-def _write_script(script: bytes | None) -> str | None:
+def write_script(script: bytes | None) -> str | None:
     return None if script is None else encode_base64(script)
 
 
-def _read_asset_id(value: object, _chain_id: int) -> bytes:
+def read_asset_id(value: object, _chain_id: int) -> bytes:
     try:
         asset_id = decode_base58(value)
     except JsonFieldError as error:
@@ -197,7 +216,7 @@ def _read_asset_id(value: object, _chain_id: int) -> bytes:
 
 
 def read_items(
-    value: object, chain_id: int, limit: int, read: Callable[[Any, int], T]
+    value: object, chain_id: int, limit: int, read: Callable[[Any, int], T], what: str = "entries"
 ) -> tuple[T, ...]:
     """The items of a JSON array, each read by ``read``.
 
@@ -207,7 +226,7 @@ def read_items(
     if not isinstance(value, list):
         raise JsonFieldError("", "error.expected.jsarray")
     if len(value) > limit:
-        raise ValueRuleError(f"more than {limit} entries")
+        raise ValueRuleError(f"more than {limit} {what}")
     items = []
     for index, item in enumerate(value):
         try:
@@ -241,7 +260,7 @@ def member(
         raise JsonFieldError(f".{key}{error.path}", error.expected) from error
 
 
-def _read_asset(value: object, _chain_id: int) -> bytes | None:
+def read_asset(value: object, _chain_id: int) -> bytes | None:
     if value is None or value == "":
         return None
     asset_id = decode_base58(value)
@@ -250,7 +269,7 @@ def _read_asset(value: object, _chain_id: int) -> bytes | None:
     return asset_id
 
 
-def _write_asset(asset_id: bytes | None) -> str | None:
+def write_asset(asset_id: bytes | None) -> str | None:
     return None if asset_id is None else _asset_text(asset_id)
 
 
@@ -259,21 +278,7 @@ def _asset_text(asset_id: bytes) -> str:
     return base58.encode(asset_id)
 
 
-def _read_entries(value: object, _chain_id: int) -> tuple[DataEntry, ...]:
-    if not isinstance(value, list):
-        raise JsonFieldError("", "error.expected.jsarray")
-    if len(value) > MAX_JSON_DATA_ENTRIES:
-        raise ValueRuleError(f"more than {MAX_JSON_DATA_ENTRIES} data entries")
-    entries = []
-    for index, item in enumerate(value):
-        try:
-            entries.append(read_data_entry(item))
-        except JsonFieldError as error:
-            raise JsonFieldError(f"[{index}]{error.path}", error.expected) from error
-    return tuple(entries)
-
-
-def read_data_entry(item: object) -> DataEntry:
+def read_data_entry(item: object, _chain_id: int = 0) -> DataEntry:
     """One ``{key, type, value}`` object; without type and value it deletes the key. Raises
     ``JsonFieldError``.
     """
@@ -326,56 +331,27 @@ def data_entry_json(entry: DataEntry) -> dict[str, Any]:
             return {"key": entry.key, "type": "string", "value": entry.value}
 
 
-def _write_entries(entries: tuple[DataEntry, ...]) -> list[dict[str, Any]]:
-    return [data_entry_json(entry) for entry in entries]
-
-
 def _entry_schema(kind: str, value: Schema) -> Schema:
     return object_of({"key": TEXT_SCHEMA, "type": {"const": kind}, "value": value})
 
 
-BASE58_SCHEMA: Final = told(TEXT_SCHEMA, "Base58")
-ASSET_SCHEMA: Final = told(or_null(TEXT_SCHEMA), "Base58; null is the native coin")
-SCRIPT_SCHEMA: Final = told(or_null(TEXT_SCHEMA), "Base64 after `base64:`; null for none")
-RECIPIENT_SCHEMA: Final = told(TEXT_SCHEMA, "An address, or an alias as `alias:{chain}:{name}`")
+BASE58_SCHEMA: Final = described(TEXT_SCHEMA, "Base58")
+ASSET_SCHEMA: Final = described(or_null(TEXT_SCHEMA), "Base58; null is the native coin")
+SCRIPT_SCHEMA: Final = described(or_null(TEXT_SCHEMA), "Base64 after `base64:`; null for none")
+RECIPIENT_SCHEMA: Final = described(
+    TEXT_SCHEMA, "An address, or an alias as `alias:{chain}:{name}`"
+)
 DATA_ENTRY_SCHEMA: Final = Named(
     "DataEntry",
     {
         "oneOf": [
             _entry_schema("integer", LONG_SCHEMA),
             _entry_schema("boolean", BOOLEAN_SCHEMA),
-            _entry_schema("binary", told(TEXT_SCHEMA, "Base64 after `base64:`")),
+            _entry_schema("binary", described(TEXT_SCHEMA, "Base64 after `base64:`")),
             _entry_schema("string", TEXT_SCHEMA),
-            told(object_of({"key": TEXT_SCHEMA, "value": {"type": "null"}}), "The key is deleted"),
+            described(
+                object_of({"key": TEXT_SCHEMA, "value": {"type": "null"}}), "The key is deleted"
+            ),
         ]
     },
 )
-
-LONG: Final = JsonKind(_read_long, lambda value: value, LONG_SCHEMA)
-BYTE: Final = JsonKind(
-    lambda value, _chain_id: expect_byte(value), lambda value: value, BYTE_SCHEMA
-)
-BOOLEAN: Final = JsonKind(_read_boolean, lambda value: value, BOOLEAN_SCHEMA)
-STRING: Final = JsonKind(
-    lambda value, _chain_id: expect_string(value), lambda value: value, TEXT_SCHEMA
-)
-BASE58: Final = JsonKind(
-    lambda value, _chain_id: decode_base58(value), base58.encode, BASE58_SCHEMA
-)
-TEXT: Final = JsonKind(
-    lambda value, _chain_id: expect_string(value).encode(),
-    lambda value: value.decode(errors="replace"),
-    TEXT_SCHEMA,
-)
-"""Bytes that are text by intention; those of the first years are not always."""
-ASSET: Final = JsonKind(_read_asset, _write_asset, ASSET_SCHEMA)
-ASSET_ID: Final = JsonKind(_read_asset_id, base58.encode, BASE58_SCHEMA)
-SCRIPT: Final = JsonKind(_read_script, _write_script, SCRIPT_SCHEMA)
-SCRIPT_OF_ISSUE: Final = JsonKind(_read_some_script, _write_script, SCRIPT_SCHEMA)
-"""The same, but a text of no characters is not that there is none."""
-RECIPIENT: Final = JsonKind(
-    lambda value, chain_id: parse_claimed_recipient(expect_string(value), chain_id),
-    recipient_text,
-    RECIPIENT_SCHEMA,
-)
-DATA_ENTRIES: Final = JsonKind(_read_entries, _write_entries, list_of(DATA_ENTRY_SCHEMA))

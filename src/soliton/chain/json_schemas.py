@@ -32,7 +32,7 @@ LONG_SCHEMA: Final[Schema] = {"type": "integer", "format": "int64"}
 BYTE_SCHEMA: Final[Schema] = {"type": "integer", "minimum": -128, "maximum": 127}
 
 
-def told(schema: Schema, description: str) -> Schema:
+def described(schema: Schema, description: str) -> Schema:
     """The same schema with words for a person."""
     return {**schema, "description": description}
 
@@ -60,3 +60,35 @@ def object_of(
         "properties": {**properties, **(optional or {})},
         "required": list(properties),
     }
+
+
+_WORDS: Final[Mapping[str, Schema]] = {
+    **{name: {"type": name} for name in ("string", "boolean", "integer", "object")},
+    "long": LONG_SCHEMA,
+    "any": {},
+}
+
+
+def shape(text: str, **words: Schema | Named) -> Schema:
+    """The schema of an object. The text names its members: ``height: integer, ids?: string[]``,
+    with ``?`` for what may be missing and ``string|null`` for what may be null. ``words`` are other
+    types, and members that have none in the text.
+    """
+    properties: dict[str, Schema | Named] = {}
+    required = []
+    for member in text.split(", "):
+        name, _, kind = member.partition(": ")
+        own = name.removesuffix("?")
+        properties[own] = _of_words(kind or own, words)
+        if own == name:
+            required.append(name)
+    found: dict[str, Any] = {"type": "object", "properties": properties}
+    return found | {"required": required} if required else found
+
+
+def _of_words(kind: str, words: Mapping[str, Schema | Named]) -> Schema | Named:
+    if kind.endswith("|null"):
+        return or_null(_of_words(kind.removesuffix("|null"), words))
+    if kind.endswith("[]"):
+        return list_of(_of_words(kind.removesuffix("[]"), words))
+    return words[kind] if kind in words else _WORDS[kind]

@@ -6,8 +6,8 @@ one ``struct.Struct``; the others bring their own reader and writer. ``compile_f
 two functions.
 
 What lives here: the codecs of the legacy binary format and the compiler. What does not: which
-fields a transaction or an order has (their own modules say that), protobuf and JSON forms
-(``protobuf`` and ``json_forms``).
+fields a transaction or an order has (their own modules say that), messages and JSON
+(``protobuf`` and ``json_kinds``).
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/serialization/Deser.scala`` and
 ``transaction/serialization/impl``.
@@ -231,46 +231,54 @@ def compile_fields(fields: Sequence[Field]) -> Codec:
     names = tuple(field.name for field in fields)
     shapes = _Shapes(fields) if all(map(_has_shape, fields)) else None
 
-    def read(data: bytes, offset: int) -> tuple[Values, int]:
-        values: Values = {}
+    def read_steps(data: bytes, offset: int) -> tuple[list[Any], int]:
+        row: list[Any] = []
         for step in steps:
-            if isinstance(step, _FixedRun):
-                try:
-                    values.update(
-                        zip(step.names, step.layout.unpack_from(data, offset), strict=True)
-                    )
-                except struct.error as error:
-                    raise FormatError(
-                        f"{step.layout.size} bytes expected at offset {offset}, "
-                        f"{len(data) - offset} left"
-                    ) from error
-                offset += step.layout.size
-            else:
-                values[step.name], offset = step.codec.read(data, offset)
-        return values, offset
+            if isinstance(step, _Single):
+                value, offset = step.codec.read(data, offset)
+                row.append(value)
+                continue
+            try:
+                row += step.layout.unpack_from(data, offset)
+            except struct.error as error:
+                left = len(data) - offset
+                raise FormatError(
+                    f"{step.layout.size} bytes expected at offset {offset}, {left} left"
+                ) from error
+            offset += step.layout.size
+        return row, offset
+
+    def read(data: bytes, offset: int) -> tuple[Values, int]:
+        row, end = read_steps(data, offset)
+        return dict(zip(names, row, strict=True)), end
+
+    writers: list[tuple[Callable[..., bytes], int, int]] = []
+    for step in steps:
+        start = writers[-1][2] if writers else 0
+        if isinstance(step, _Single):
+            writers.append((step.codec.write, start, start + 1))
+        else:
+            writers.append((step.layout.pack, start, start + len(step.names)))
+
+    def write_steps(row: Sequence[Any]) -> bytes:
+        parts = []
+        for writer, start, end in writers:
+            try:
+                parts.append(writer(*row[start:end]))
+            except struct.error as error:
+                raise FormatError(f"one of {', '.join(names[start:end])}: {error}") from error
+        return b"".join(parts)
 
     def write(values: Mapping[str, Any]) -> bytes:
-        parts = []
-        for step in steps:
-            if isinstance(step, _FixedRun):
-                try:
-                    parts.append(step.layout.pack(*[values[name] for name in step.names]))
-                except struct.error as error:
-                    raise FormatError(f"one of {', '.join(step.names)}: {error}") from error
-            else:
-                parts.append(step.codec.write(values[step.name]))
-        return b"".join(parts)
+        return write_steps([values[name] for name in names])
 
     def read_row(data: bytes, offset: int) -> tuple[Sequence[Any], int]:
         row = None if shapes is None else shapes.read_row(data, offset)
-        if row is None:
-            values, end = read(data, offset)
-            row = tuple(values.values()), end
-        return row
+        return read_steps(data, offset) if row is None else row
 
     def write_row(row: Sequence[Any]) -> bytes:
         data = None if shapes is None else shapes.write_row(row)
-        return write(dict(zip(names, row, strict=True))) if data is None else data
+        return write_steps(row) if data is None else data
 
     return Codec(read, write, read_row, write_row)
 

@@ -24,6 +24,9 @@ from soliton.chain.blocks import (
     MAX_BLOCK_BYTES,
     NG_VERSION,
     PROTOBUF_VERSION,
+    check_lengths,
+    read_transactions,
+    write_transactions,
 )
 from soliton.chain.errors import FormatError
 from soliton.chain.layouts import SIGNATURE_LENGTH, take
@@ -38,6 +41,7 @@ MAX_TRANSACTIONS: Final = 255
 MAX_VERSION: Final = 127
 
 _KEY_LENGTH: Final = 32
+_COUNT_WIDTH: Final = 4
 _PROTOBUF_FIRST_BYTE: Final = 0x0A
 
 
@@ -98,12 +102,8 @@ def assemble(
     """The microblock of these parts, with its signed bytes."""
     if version < PROTOBUF_VERSION:
         total_block_id = total_signature
-    content = [len(transactions).to_bytes(4, "big")]
     write = codec.encode if version < PROTOBUF_VERSION else codec.encode_protobuf
-    for transaction in transactions:
-        data = write(transaction)
-        content += (len(data).to_bytes(4, "big"), data)
-    body = b"".join(content)
+    body = write_transactions(transactions, _COUNT_WIDTH, write)
     signed = b"".join(
         (
             bytes((version,)),
@@ -164,31 +164,12 @@ def _decode_legacy(data: bytes, chain_id: int) -> Microblock:
         reference,
         total_signature,
         generator,
-        _read_transactions(content, chain_id),
+        read_transactions(content, _COUNT_WIDTH, MAX_TRANSACTIONS, chain_id),
         signature,
         total_signature,
         None,
         data[:-SIGNATURE_LENGTH],
     )
-
-
-def _read_transactions(data: bytes, chain_id: int) -> tuple[AnyTransaction, ...]:
-    count = int.from_bytes(take(data, 0, 4), "big")
-    _check_count(count)
-    offset = 4
-    transactions = []
-    for _ in range(count):
-        length = int.from_bytes(take(data, offset, 4), "big", signed=True)
-        transactions.append(codec.decode_legacy(take(data, offset + 4, length), chain_id))
-        offset += 4 + length
-    if offset != len(data):
-        raise FormatError(f"{len(data) - offset} bytes after the transactions")
-    return tuple(transactions)
-
-
-def _check_count(count: int) -> None:
-    if count > MAX_TRANSACTIONS:
-        raise FormatError(f"{count} transactions are more than {MAX_TRANSACTIONS}")
 
 
 # --- protobuf -------------------------------------------------------------------------------------
@@ -197,19 +178,21 @@ def _check_count(count: int) -> None:
 def _decode_protobuf(data: bytes, chain_id: int) -> Microblock:
     outer = protobuf.parse(block_pb2.SignedMicroBlock, data)
     message = outer.micro_block
-    for name, value, lengths in (
-        ("reference", message.reference, (BLOCK_HASH_LENGTH, SIGNATURE_LENGTH)),
-        ("total signature", message.updated_block_signature, (SIGNATURE_LENGTH,)),
-        ("generator", message.sender_public_key, (_KEY_LENGTH,)),
-        ("signature", outer.signature, (SIGNATURE_LENGTH,)),
-        ("total block id", outer.total_block_id, (BLOCK_HASH_LENGTH, SIGNATURE_LENGTH)),
-        ("state hash", message.state_hash, (0, BLOCK_HASH_LENGTH)),
-    ):
-        if len(value) not in lengths:
-            raise FormatError(f"{name} of {len(value)} bytes")
+    check_lengths(
+        (
+            ("reference", message.reference, (BLOCK_HASH_LENGTH, SIGNATURE_LENGTH)),
+            ("total signature", message.updated_block_signature, (SIGNATURE_LENGTH,)),
+            ("generator", message.sender_public_key, (_KEY_LENGTH,)),
+            ("signature", outer.signature, (SIGNATURE_LENGTH,)),
+            ("total block id", outer.total_block_id, (BLOCK_HASH_LENGTH, SIGNATURE_LENGTH)),
+            ("state hash", message.state_hash, (0, BLOCK_HASH_LENGTH)),
+        )
+    )
     if not NG_VERSION <= message.version <= MAX_VERSION:
         raise FormatError(f"no protobuf microblock has version {message.version}")
-    _check_count(len(message.transactions))
+    count = len(message.transactions)
+    if count > MAX_TRANSACTIONS:
+        raise FormatError(f"{count} transactions are more than {MAX_TRANSACTIONS}")
     return assemble(
         version=message.version,
         reference=message.reference,
@@ -235,3 +218,13 @@ def _message(microblock: Microblock) -> block_pb2.SignedMicroBlock:
     for transaction in microblock.transactions:
         message.transactions.add().MergeFromString(codec.encode_protobuf(transaction))
     return outer
+
+
+def peek_total_id(data: bytes) -> bytes:
+    """The id of the block that a microblock makes, from its bytes as peers send them.
+
+    Nothing else is read. Raises a ``ChainError`` where it is not to be found.
+    """
+    if data[:1] == bytes((_PROTOBUF_FIRST_BYTE,)):
+        return protobuf.parse(block_pb2.SignedMicroBlock, data).total_block_id
+    return take(data, 1 + SIGNATURE_LENGTH, SIGNATURE_LENGTH)

@@ -14,10 +14,10 @@ from soliton.chain.json_schemas import (
     TEXT_SCHEMA,
     Named,
     Schema,
+    described,
     list_of,
     object_of,
     or_null,
-    told,
 )
 
 _PAIR: Final = object_of({"amountAsset": ASSET_SCHEMA, "priceAsset": ASSET_SCHEMA})
@@ -32,8 +32,8 @@ _WHAT: Final[dict[str, Schema]] = {
     "matcherFee": LONG_SCHEMA,
 }
 _LATER: Final[dict[str, Schema]] = {
-    "matcherFeeAssetId": told(ASSET_SCHEMA, "From version 3 on; null is the native coin"),
-    "eip712Signature": told(or_null(TEXT_SCHEMA), "From version 4 on, hexadecimal after `0x`"),
+    "matcherFeeAssetId": described(ASSET_SCHEMA, "From version 3 on; null is the native coin"),
+    "eip712Signature": described(or_null(TEXT_SCHEMA), "From version 4 on, hexadecimal after `0x`"),
     "priceMode": {
         "description": "From version 4 on",
         "type": ["string", "null"],
@@ -45,7 +45,7 @@ _SENT_LATER: Final[dict[str, Schema]] = {
     **_LATER,
     "attachment": or_null(BASE58_SCHEMA),
     "version": or_null(INTEGER_SCHEMA),
-    "senderPublicKey": told(or_null(BASE58_SCHEMA), "Or `eip712Signature`"),
+    "senderPublicKey": described(or_null(BASE58_SCHEMA), "Or `eip712Signature`"),
     "signature": or_null(BASE58_SCHEMA),
     "proofs": or_null(list_of(BASE58_SCHEMA)),
 }
@@ -59,7 +59,7 @@ ORDER_SCHEMA: Final = Named(
             "sender": TEXT_SCHEMA,
             "senderPublicKey": BASE58_SCHEMA,
             **_WHAT,
-            "signature": told(BASE58_SCHEMA, "The first of the proofs"),
+            "signature": described(BASE58_SCHEMA, "The first of the proofs"),
             "proofs": list_of(BASE58_SCHEMA),
         },
         _LATER,
@@ -73,8 +73,8 @@ SENT_ORDER_SCHEMA: Final = Named(
             "assetPair": object_of(
                 {},
                 {
-                    "amountAsset": told(ASSET_SCHEMA, "Or `WAVES`"),
-                    "priceAsset": told(ASSET_SCHEMA, "Or `WAVES`"),
+                    "amountAsset": described(ASSET_SCHEMA, "Or `WAVES`"),
+                    "priceAsset": described(ASSET_SCHEMA, "Or `WAVES`"),
                 },
             ),
         },

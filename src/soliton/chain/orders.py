@@ -29,7 +29,15 @@ from soliton.chain.addresses import (
     from_public_key,
 )
 from soliton.chain.errors import FormatError, JsonFieldError, OrderInvalid, ValueRuleError
-from soliton.chain.json_kinds import ASSET, decode_base58, expect_byte, expect_long, member
+from soliton.chain.json_kinds import (
+    decode_base58,
+    expect_byte,
+    member,
+    read_asset,
+    read_base58,
+    read_long,
+    write_asset,
+)
 from soliton.chain.layouts import (
     I64,
     OPTIONAL_ASSET,
@@ -453,8 +461,8 @@ def to_json(order: Order) -> dict[str, Any]:
         "senderPublicKey": address_text(sender),
         "matcherPublicKey": address_text(order.matcher_public_key),
         "assetPair": {
-            "amountAsset": ASSET.write(order.amount_asset),
-            "priceAsset": ASSET.write(order.price_asset),
+            "amountAsset": write_asset(order.amount_asset),
+            "priceAsset": write_asset(order.price_asset),
         },
         "orderType": _SIDE_NAMES[order.side],
         "amount": order.amount,
@@ -466,7 +474,7 @@ def to_json(order: Order) -> dict[str, Any]:
         "proofs": proofs,
     }
     if order.version >= _FEE_ASSET_VERSION:
-        out["matcherFeeAssetId"] = ASSET.write(order.matcher_fee_asset)
+        out["matcherFeeAssetId"] = write_asset(order.matcher_fee_asset)
     if order.version >= _PROTOBUF_VERSION:
         signature = order.eip712_signature
         out["eip712Signature"] = None if signature is None else "0x" + signature.hex()
@@ -500,19 +508,19 @@ def from_json(obj: object, chain_id: int) -> Order:
         amount_asset=_pair_asset(pair, "amountAsset", chain_id),
         price_asset=_pair_asset(pair, "priceAsset", chain_id),
         side=member(obj, "orderType", _read_side, chain_id),
-        amount=member(obj, "amount", _long, chain_id),
-        price=member(obj, "price", _long, chain_id),
-        timestamp=member(obj, "timestamp", _long, chain_id),
-        expiration=member(obj, "expiration", _long, chain_id),
-        matcher_fee=member(obj, "matcherFee", _long, chain_id),
+        amount=member(obj, "amount", read_long, chain_id),
+        price=member(obj, "price", read_long, chain_id),
+        timestamp=member(obj, "timestamp", read_long, chain_id),
+        expiration=member(obj, "expiration", read_long, chain_id),
+        matcher_fee=member(obj, "matcherFee", read_long, chain_id),
         proofs=proofs,
     )
     if later:
         draft = msgspec.structs.replace(
             draft,
-            matcher_fee_asset=member(obj, "matcherFeeAssetId", ASSET.read, chain_id, None),
+            matcher_fee_asset=member(obj, "matcherFeeAssetId", read_asset, chain_id, None),
             price_mode=member(obj, "priceMode", _mode, chain_id, PriceMode.DEFAULT),
-            attachment=member(obj, "attachment", _bytes, chain_id, None),
+            attachment=member(obj, "attachment", read_base58, chain_id, None),
             eip712_signature=signature,
         )
     try:
@@ -531,14 +539,6 @@ def _version(value: object, _chain_id: int) -> int:
     if version < 1:
         raise JsonFieldError("", f"Invalid version: {version}")
     return version
-
-
-def _long(value: object, _chain_id: int) -> int:
-    return expect_long(value)
-
-
-def _bytes(value: object, _chain_id: int) -> bytes:
-    return decode_base58(value)
 
 
 def _signature(value: object, _chain_id: int) -> tuple[bytes, ...]:
@@ -568,7 +568,7 @@ def _pair_asset(pair: object, key: str, chain_id: int) -> AssetId | None:
 
 
 def _pair_member(value: object, chain_id: int) -> AssetId | None:
-    asset: AssetId | None = None if value == _NATIVE else ASSET.read(value, chain_id)
+    asset: AssetId | None = None if value == _NATIVE else read_asset(value, chain_id)
     return asset
 
 

@@ -89,8 +89,11 @@ def refuse_unknown_fields(message: Message) -> None:
         raise FormatError(f"{message.DESCRIPTOR.name} has unknown fields")
 
 
-def read_asset(asset_id: bytes) -> bytes | None:
-    """Empty bytes stand for the native coin; raises ``FormatError`` for another length than 32."""
+def read_asset(asset_id: bytes, _chain_id: int = 0) -> bytes | None:
+    """Empty bytes stand for the native coin; raises ``FormatError`` for another length than 32.
+
+    Whoever reads members of all kinds hands the chain id to each reader, needed or not.
+    """
     if not asset_id:
         return None
     if len(asset_id) != DIGEST_LENGTH:
@@ -98,7 +101,7 @@ def read_asset(asset_id: bytes) -> bytes | None:
     return asset_id
 
 
-def read_asset_id(asset_id: bytes) -> bytes:
+def read_asset_id(asset_id: bytes, _chain_id: int = 0) -> bytes:
     """The id of an asset that cannot be the native coin; raises ``FormatError``."""
     if len(asset_id) != DIGEST_LENGTH:
         raise FormatError(f"asset id of {len(asset_id)} bytes")
@@ -149,7 +152,7 @@ def write_amount(message: amount_pb2.Amount, asset_id: bytes | None, amount: int
     message.amount = amount
 
 
-def read_data_entry(message: transaction_pb2.DataEntry) -> DataEntry:
+def read_data_entry(message: transaction_pb2.DataEntry, _chain_id: int = 0) -> DataEntry:
     """A ``DataEntry`` message; no value means deletion."""
     member = message.WhichOneof("value")
     value: DataValue = None if member is None else getattr(message, member)

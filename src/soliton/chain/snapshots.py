@@ -11,15 +11,16 @@ wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/protobuf/PBSnapshots
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from enum import IntEnum
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
-from soliton.chain import protobuf
+from soliton.chain import fields, kinds, protobuf
 from soliton.chain.addresses import PUBLIC_KEY_LENGTH, Address, check_address
 from soliton.chain.errors import FormatError
+from soliton.chain.fields import Field, Kind, MessageKind
 from soliton.chain.layouts import DIGEST_LENGTH
 from soliton.chain.proto import state_snapshot_pb2, transaction_state_snapshot_pb2
 from soliton.chain.values import AssetId, DataEntry
@@ -28,6 +29,9 @@ MAX_SNAPSHOT_BYTES: Final = 16_777_216
 """Of a whole block's snapshots; far above what a block's transactions can change."""
 MAX_VOLUME_BYTES: Final = 32
 """Volumes fit in 64 bits, but for a few of the first years that overflowed."""
+
+_ID_FIRST_BYTE: Final = 0x0A
+_MAX_ID_BYTES: Final = 64
 
 _Message = transaction_state_snapshot_pb2.TransactionStateSnapshot
 
@@ -171,160 +175,172 @@ class BlockSnapshot(msgspec.Struct, frozen=True, gc=False):
     snapshots: tuple[Snapshot, ...]
 
 
-# --- messages to values ---------------------------------------------------------------------------
+# --- kinds of members -----------------------------------------------------------------------------
 
 
-def decode(data: bytes, chain_id: int) -> Snapshot:
-    """A snapshot from its bytes; raises ``FormatError`` or ``AddressError``."""
-    _check_size(data)
-    return from_message(protobuf.parse(_Message, data), chain_id)
-
-
-def decode_block(data: bytes, chain_id: int) -> BlockSnapshot:
-    """The snapshots of a block; raises ``FormatError`` or ``AddressError``."""
-    _check_size(data)
-    message = protobuf.parse(state_snapshot_pb2.BlockSnapshot, data)
-    return BlockSnapshot(message.block_id, _snapshots(message.snapshots, chain_id))
-
-
-def decode_microblock(data: bytes, chain_id: int) -> BlockSnapshot:
-    """The snapshots of a microblock; raises ``FormatError`` or ``AddressError``."""
-    _check_size(data)
-    message = protobuf.parse(state_snapshot_pb2.MicroBlockSnapshot, data)
-    return BlockSnapshot(message.total_block_id, _snapshots(message.snapshots, chain_id))
-
-
-def _check_size(data: bytes) -> None:
-    if len(data) > MAX_SNAPSHOT_BYTES:
-        raise FormatError(f"{len(data)} bytes are more than snapshots can have")
-
-
-def _snapshots(messages: Iterable[_Message], chain_id: int) -> tuple[Snapshot, ...]:
-    return tuple(from_message(message, chain_id) for message in messages)
-
-
-def from_message(message: _Message, chain_id: int) -> Snapshot:
-    """A snapshot from its message; raises ``FormatError`` or ``AddressError``."""
-    return Snapshot(
-        balances=tuple(
-            Balance(
-                check_address(item.address, chain_id),
-                protobuf.read_asset(item.amount.asset_id),
-                item.amount.amount,
-            )
-            for item in message.balances
-        ),
-        lease_balances=tuple(
-            LeaseBalance(check_address(item.address, chain_id), getattr(item, "in"), item.out)
-            for item in message.lease_balances
-        ),
-        new_leases=tuple(
-            NewLease(
-                _digest(item.lease_id),
-                _public_key(item.sender_public_key),
-                check_address(item.recipient_address, chain_id),
-                item.amount,
-            )
-            for item in message.new_leases
-        ),
-        cancelled_leases=tuple(_digest(item.lease_id) for item in message.cancelled_leases),
-        new_assets=_new_assets(message),
-        asset_volumes=tuple(
-            AssetVolume(_digest(item.asset_id), item.reissuable, _volume(item.volume))
-            for item in message.asset_volumes
-        ),
-        asset_names=tuple(
-            AssetName(_digest(item.asset_id), item.name.encode(), item.description.encode())
-            for item in message.asset_names_and_descriptions
-        ),
-        order_fills=tuple(
-            OrderFill(_digest(item.order_id), item.volume, item.fee) for item in message.order_fills
-        ),
-        account_data=tuple(
-            AccountData(
-                check_address(item.address, chain_id),
-                tuple(map(protobuf.read_data_entry, item.entries)),
-            )
-            for item in message.account_data
-        ),
-        sponsorships=tuple(
-            Sponsorship(_digest(item.asset_id), item.min_fee) for item in message.sponsorships
-        ),
-        status=_status(message.transaction_status),
-        asset_script=_asset_script(message),
-        alias=_alias(message, chain_id),
-        account_script=_account_script(message),
-        generation_commitment=_commitment(message),
-    )
-
-
-def _new_assets(message: _Message) -> tuple[NewAsset, ...]:
-    return tuple(
-        NewAsset(
-            _digest(item.asset_id), _public_key(item.issuer_public_key), item.decimals, item.nft
-        )
-        for item in message.asset_statics
-    )
-
-
-def _asset_script(message: _Message) -> AssetScript | None:
-    if not message.HasField("asset_scripts"):
-        return None
-    item = message.asset_scripts
-    return AssetScript(_digest(item.asset_id), item.script)
-
-
-def _alias(message: _Message, chain_id: int) -> NewAlias | None:
-    if not message.HasField("aliases"):
-        return None
-    return NewAlias(check_address(message.aliases.address, chain_id), message.aliases.alias)
-
-
-def _account_script(message: _Message) -> AccountScript | None:
-    if not message.HasField("account_scripts"):
-        return None
-    item = message.account_scripts
-    return AccountScript(_public_key(item.sender_public_key), item.script, item.verifier_complexity)
-
-
-def _commitment(message: _Message) -> GenerationCommitment | None:
-    if not message.HasField("generation_commitment"):
-        return None
-    item = message.generation_commitment
-    return GenerationCommitment(_public_key(item.sender_public_key), item.endorser_public_key)
-
-
-def _status(number: int) -> Status:
+def _status(number: int, _chain_id: int) -> Status:
     try:
         return Status(number)
     except ValueError as error:
         raise FormatError(f"unknown status {number} of a transaction") from error
 
 
-def _digest(data: bytes) -> bytes:
+def _digest(data: bytes, _chain_id: int) -> bytes:
     if len(data) != DIGEST_LENGTH:
         raise FormatError(f"id of {len(data)} bytes")
     return data
 
 
-def _public_key(data: bytes) -> bytes:
+def _public_key(data: bytes, _chain_id: int) -> bytes:
     if len(data) not in (PUBLIC_KEY_LENGTH, 2 * PUBLIC_KEY_LENGTH):
         raise FormatError(f"public key of {len(data)} bytes")
     return data
 
 
-def _volume(data: bytes) -> int:
+def _volume(data: bytes, _chain_id: int) -> int:
     if not 0 < len(data) <= MAX_VOLUME_BYTES:
         raise FormatError(f"volume of {len(data)} bytes")
     return int.from_bytes(data, "big", signed=True)
 
 
-# --- values to messages ---------------------------------------------------------------------------
+def volume_bytes(quantity: int) -> bytes:
+    """Big-endian two's complement, as short as possible."""
+    positive = quantity if quantity >= 0 else ~quantity
+    return quantity.to_bytes(positive.bit_length() // 8 + 1, "big", signed=True)
+
+
+def _read_cancelled(messages: Iterable[Any], chain_id: int) -> tuple[bytes, ...]:
+    return tuple(_digest(message.lease_id, chain_id) for message in messages)
+
+
+def _fill_cancelled(messages: Any, lease_ids: Iterable[bytes]) -> None:  # noqa: ANN401 - a repeated member
+    for lease_id in lease_ids:
+        messages.add(lease_id=lease_id)
+
+
+_ANY: Final = Kind()
+_ADDRESS: Final = Kind(message=MessageKind(check_address))
+_DIGEST: Final = Kind(message=MessageKind(_digest))
+_KEY: Final = Kind(message=MessageKind(_public_key))
+_ASSET: Final = Field("asset_id", _DIGEST)
+_OWNER: Final = Field("address", _ADDRESS)
+
+
+def _one(record: type, *members: Field) -> Kind:
+    return Kind(message=fields.message_of(record, *members))
+
+
+def _many(record: type, *members: Field) -> Kind:
+    return Kind(message=fields.messages_of(record, members))
+
+
+_FIELDS: Final = (
+    Field(
+        "balances",
+        _many(
+            Balance,
+            _OWNER,
+            Field("asset_id", kinds.ASSET, path="amount.asset_id"),
+            Field("amount", _ANY, path="amount.amount"),
+        ),
+    ),
+    Field(
+        "lease_balances",
+        _many(
+            LeaseBalance,
+            _OWNER,
+            Field("lease_in", _ANY, path="in"),
+            Field("lease_out", _ANY, path="out"),
+        ),
+    ),
+    Field(
+        "new_leases",
+        _many(
+            NewLease,
+            Field("lease_id", _DIGEST),
+            Field("sender_public_key", _KEY),
+            Field("recipient", _ADDRESS, path="recipient_address"),
+            Field("amount", _ANY),
+        ),
+    ),
+    Field("cancelled_leases", Kind(message=MessageKind(_read_cancelled, fill=_fill_cancelled))),
+    Field(
+        "new_assets",
+        _many(
+            NewAsset,
+            _ASSET,
+            Field("issuer", _KEY, path="issuer_public_key"),
+            Field("decimals", _ANY),
+            Field("nft", _ANY),
+        ),
+        path="asset_statics",
+    ),
+    Field(
+        "asset_volumes",
+        _many(
+            AssetVolume,
+            _ASSET,
+            Field("reissuable", _ANY),
+            Field("quantity", Kind(message=MessageKind(_volume, volume_bytes)), path="volume"),
+        ),
+    ),
+    Field(
+        "asset_names",
+        _many(AssetName, _ASSET, Field("name", kinds.TEXT), Field("description", kinds.TEXT)),
+        path="asset_names_and_descriptions",
+    ),
+    Field("asset_script", _one(AssetScript, _ASSET, Field("script", _ANY)), path="asset_scripts"),
+    Field("alias", _one(NewAlias, _OWNER, Field("name", _ANY, path="alias")), path="aliases"),
+    Field(
+        "order_fills",
+        _many(OrderFill, Field("order_id", _DIGEST), Field("volume", _ANY), Field("fee", _ANY)),
+    ),
+    Field(
+        "account_script",
+        _one(
+            AccountScript,
+            Field("public_key", _KEY, path="sender_public_key"),
+            Field("script", _ANY),
+            Field("verifier_complexity", _ANY),
+        ),
+        path="account_scripts",
+    ),
+    Field("account_data", _many(AccountData, _OWNER, Field("entries", kinds.DATA_ENTRIES))),
+    Field("sponsorships", _many(Sponsorship, _ASSET, Field("min_fee", _ANY))),
+    Field("status", Kind(message=MessageKind(_status, int)), path="transaction_status"),
+    Field(
+        "generation_commitment",
+        _one(
+            GenerationCommitment,
+            Field("sender_public_key", _KEY),
+            Field("endorser_public_key", _ANY),
+        ),
+    ),
+)
+
+
+# --- snapshots ------------------------------------------------------------------------------------
+
+from_message: Callable[[_Message, int], Snapshot] = fields.message_reader(Snapshot, _FIELDS)
+"""A snapshot from its message; raises ``FormatError`` or ``AddressError``."""
+_fill: Final = fields.message_writer(Snapshot, _FIELDS)
+
+
+def to_message(snapshot: Snapshot) -> _Message:
+    """The message of a snapshot."""
+    message = _Message()
+    _fill(message, snapshot)
+    return message
 
 
 def encode(snapshot: Snapshot) -> bytes:
     """The deterministic bytes of a snapshot."""
     return protobuf.serialize(to_message(snapshot))
+
+
+def decode(data: bytes, chain_id: int) -> Snapshot:
+    """A snapshot from its bytes; raises ``FormatError`` or ``AddressError``."""
+    return from_message(_parsed(_Message, data), chain_id)
 
 
 def encode_block(block: BlockSnapshot) -> bytes:
@@ -334,6 +350,29 @@ def encode_block(block: BlockSnapshot) -> bytes:
     return protobuf.serialize(message)
 
 
+class BlockSnapshots:
+    """The bytes of a block's snapshots, put together one by one."""
+
+    __slots__ = ("_message",)
+
+    def __init__(self, block_id: bytes) -> None:
+        self._message = state_snapshot_pb2.BlockSnapshot(block_id=block_id)
+
+    def add(self, snapshot: Snapshot) -> None:
+        """That of the next transaction."""
+        _fill(self._message.snapshots.add(), snapshot)
+
+    def encode(self) -> bytes:
+        """All of them."""
+        return protobuf.serialize(self._message)
+
+
+def decode_block(data: bytes, chain_id: int) -> BlockSnapshot:
+    """The snapshots of a block; raises ``FormatError`` or ``AddressError``."""
+    message = _parsed(state_snapshot_pb2.BlockSnapshot, data)
+    return BlockSnapshot(message.block_id, _snapshots(message.snapshots, chain_id))
+
+
 def encode_microblock(block: BlockSnapshot) -> bytes:
     """The bytes of a microblock's snapshots."""
     message = state_snapshot_pb2.MicroBlockSnapshot(total_block_id=block.block_id)
@@ -341,80 +380,49 @@ def encode_microblock(block: BlockSnapshot) -> bytes:
     return protobuf.serialize(message)
 
 
-def volume_bytes(quantity: int) -> bytes:
-    """Big-endian two's complement, as short as possible."""
-    positive = quantity if quantity >= 0 else ~quantity
-    return quantity.to_bytes(positive.bit_length() // 8 + 1, "big", signed=True)
+def decode_microblock(data: bytes, chain_id: int) -> BlockSnapshot:
+    """The snapshots of a microblock; raises ``FormatError`` or ``AddressError``."""
+    message = _parsed(state_snapshot_pb2.MicroBlockSnapshot, data)
+    return BlockSnapshot(message.total_block_id, _snapshots(message.snapshots, chain_id))
 
 
-def to_message(snapshot: Snapshot) -> _Message:
-    """The message of a snapshot."""
-    message = _Message(
-        cancelled_leases=[_Message.CancelledLease(lease_id=i) for i in snapshot.cancelled_leases],
-        transaction_status=int(snapshot.status),  # type: ignore[arg-type]  # nominal in the stub
-    )
-    _write_accounts(message, snapshot)
-    _write_assets(message, snapshot)
-    for lease in snapshot.new_leases:
-        message.new_leases.add(
-            lease_id=lease.lease_id,
-            sender_public_key=lease.sender_public_key,
-            recipient_address=lease.recipient,
-            amount=lease.amount,
-        )
-    for fill in snapshot.order_fills:
-        message.order_fills.add(order_id=fill.order_id, volume=fill.volume, fee=fill.fee)
-    commitment = snapshot.generation_commitment
-    if commitment is not None:
-        target = message.generation_commitment
-        target.sender_public_key = commitment.sender_public_key
-        target.endorser_public_key = commitment.endorser_public_key
-    return message
+class Unread:
+    """The snapshots of a block or microblock, of which each is read when its turn comes: a whole
+    block's take their time. Iterating raises ``FormatError`` or ``AddressError``.
+    """
+
+    __slots__ = ("_chain_id", "_messages", "block_id")
+
+    def __init__(self, data: bytes, chain_id: int) -> None:
+        """Raises ``FormatError`` for bytes that are no such message."""
+        # Those of a microblock have the same form.
+        message = _parsed(state_snapshot_pb2.BlockSnapshot, data)
+        self.block_id: bytes = message.block_id
+        self._messages = message.snapshots
+        self._chain_id = chain_id
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def __iter__(self) -> Iterator[Snapshot]:
+        return (from_message(each, self._chain_id) for each in self._messages)
 
 
-def _write_accounts(message: _Message, snapshot: Snapshot) -> None:
-    for balance in snapshot.balances:
-        target = message.balances.add(address=balance.address)
-        protobuf.write_amount(target.amount, balance.asset_id, balance.amount)
-    for lease in snapshot.lease_balances:
-        numbers = {"in": lease.lease_in, "out": lease.lease_out}
-        message.lease_balances.add(address=lease.address, **numbers)
-    for data in snapshot.account_data:
-        entries = message.account_data.add(address=data.address).entries
-        for entry in data.entries:
-            protobuf.write_data_entry(entries.add(), entry)
-    if snapshot.alias is not None:
-        message.aliases.address = snapshot.alias.address
-        message.aliases.alias = snapshot.alias.name
-    script = snapshot.account_script
-    if script is not None:
-        message.account_scripts.sender_public_key = script.public_key
-        message.account_scripts.script = script.script
-        message.account_scripts.verifier_complexity = script.verifier_complexity
+def peek_id(data: bytes) -> bytes:
+    """The id of the block that snapshots belong to, from their bytes as peers send them, where it
+    stands first, as everybody writes it. Nothing else is read; raises ``FormatError``.
+    """
+    size = data[1] if len(data) > 1 and data[0] == _ID_FIRST_BYTE else 0
+    if not 0 < size <= _MAX_ID_BYTES or len(data) < 2 + size:
+        raise FormatError("snapshots that do not begin with the id of a block")
+    return data[2 : 2 + size]
 
 
-def _write_assets(message: _Message, snapshot: Snapshot) -> None:
-    for asset in snapshot.new_assets:
-        message.asset_statics.add(
-            asset_id=asset.asset_id,
-            issuer_public_key=asset.issuer,
-            decimals=asset.decimals,
-            nft=asset.nft,
-        )
-    for volume in snapshot.asset_volumes:
-        message.asset_volumes.add(
-            asset_id=volume.asset_id,
-            reissuable=volume.reissuable,
-            volume=volume_bytes(volume.quantity),
-        )
-    for named in snapshot.asset_names:
-        message.asset_names_and_descriptions.add(
-            asset_id=named.asset_id,
-            name=named.name.decode(errors="replace"),
-            description=named.description.decode(errors="replace"),
-        )
-    if snapshot.asset_script is not None:
-        message.asset_scripts.asset_id = snapshot.asset_script.asset_id
-        message.asset_scripts.script = snapshot.asset_script.script
-    for sponsored in snapshot.sponsorships:
-        message.sponsorships.add(asset_id=sponsored.asset_id, min_fee=sponsored.min_fee)
+def _parsed(kind: type[protobuf.M], data: bytes) -> protobuf.M:
+    if len(data) > MAX_SNAPSHOT_BYTES:
+        raise FormatError(f"{len(data)} bytes are more than snapshots can have")
+    return protobuf.parse(kind, data)
+
+
+def _snapshots(messages: Iterable[_Message], chain_id: int) -> tuple[Snapshot, ...]:
+    return tuple(from_message(message, chain_id) for message in messages)

@@ -1,7 +1,7 @@
 """Commands on a chain that no node is running on: import, rollback, state-hash.
 
 What lives here: opening the store, showing progress, printing results. What does not: the work
-(``soliton.node.importer``, ``soliton.node.chain``).
+(``soliton.node.importer``, ``soliton.node.chain_writer``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from soliton.chain import networks
 from soliton.cli.progress import progress_reporter
 from soliton.crypto import base58
 from soliton.errors import EnvironmentProblem, InputError
-from soliton.node.chain import Chain
+from soliton.node.chain_writer import ChainWriter
 from soliton.node.importer import import_blocks
 from soliton.node.settings import Settings, load_settings
 from soliton.node.state_hash_json import state_hash_json
@@ -36,7 +36,7 @@ class FileProblem(EnvironmentProblem):
 
 
 @contextmanager
-def open_chain(settings: Settings, *, writing: bool) -> Iterator[Chain]:
+def open_chain(settings: Settings, *, writing: bool) -> Iterator[ChainWriter]:
     """The chain in the settings' data directory, closed afterwards.
 
     Only one process at a time can be ``writing``; the others may look on.
@@ -48,7 +48,7 @@ def open_chain(settings: Settings, *, writing: bool) -> Iterator[Chain]:
         exclusive=writing,
     )
     try:
-        yield Chain(settings.network, store)
+        yield ChainWriter(settings.network, store)
     finally:
         try:
             store.discard_pending()
@@ -77,7 +77,7 @@ def run_import(path: Path, settings: Settings, to_height: int | None) -> None:
             print_tip(chain)
 
 
-def print_tip(chain: Chain) -> None:
+def print_tip(chain: ChainWriter) -> None:
     """Height, block id and state hash of the last block, one line each."""
     meta = chain.meta(chain.height)
     click.echo(f"height {chain.height}")
@@ -91,10 +91,20 @@ def run_export(
     network: str | None,
     data_dir: Path | None,
     to_height: int | None,
+    *,
+    changed_by_hand: bool = False,
 ) -> None:
-    """Write blocks to a file that takes its name only when it is complete."""
+    """Write blocks to a file that takes its name only when it is complete. Without blocks that were
+    ``changed_by_hand``, which no node would accept, unless they are asked for.
+    """
     with open_chain(existing(config, network, data_dir), writing=False) as chain:
         last = chain.height if to_height is None else min(to_height, chain.height)
+        first = chain.store.first_by_hand()
+        if first is not None and first <= last and not changed_by_hand:
+            raise UsageProblem(
+                f"the chain was changed by hand from height {first} on: no node would accept its "
+                f"blocks. --to-height {first - 1} leaves them out, --changed-by-hand writes them"
+            )
         unfinished = path.with_name(path.name + ".part")
         try:
             with unfinished.open("wb") as file:

@@ -5,7 +5,8 @@ What lives here: how click shows commands. What does not: the commands.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import click
 
@@ -27,3 +28,31 @@ class Commands(click.Group):
         if rows:
             with formatter.section("Commands"):
                 formatter.write_dl(rows)
+
+
+class WithOthers(click.Command):
+    """A command of its own whose first argument may name another one instead."""
+
+    def __init__(self, *args: Any, others: Mapping[str, click.Command], **kwargs: Any) -> None:  # noqa: ANN401 - click's own
+        super().__init__(*args, **kwargs)
+        self.others = others
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,  # noqa: ANN401 - click's own
+    ) -> click.Context:
+        """The context of this command, or of the one that is named."""
+        other = self.others.get(args[0]) if args else None
+        if other is None:
+            return super().make_context(info_name, args, parent, **extra)
+        return other.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what else there is."""
+        del ctx
+        rows = [(name, other.get_short_help_str(_WHOLE)) for name, other in self.others.items()]
+        with formatter.section("Instead, with a first argument"):
+            formatter.write_dl(rows)

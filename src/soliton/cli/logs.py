@@ -21,7 +21,7 @@ import msgspec
 from soliton.node.log_settings import FORMATS, LEVELS, LogSettings
 
 # These libraries log every request and query at levels that only their authors need.
-_TALKATIVE: Final = ("aiokafka", "asyncio", "httpcore", "httpx", "uvicorn")
+_TALKATIVE: Final = ("aiokafka", "asyncio", "websockets")
 _MS: Final = 1_000
 
 F = TypeVar("F", bound=Callable[..., Any])

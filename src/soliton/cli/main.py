@@ -1,4 +1,4 @@
-"""The ``soliton`` command: import, rollback, state-hash, run, devnet, signer, matcher, ride.
+"""The ``soliton`` command: import, rollback, state-hash, run, devnet, simulate, matcher …
 
 What lives here: options, and which part of the program a command starts. What does not: the work
 itself; it is imported when its command runs, so that ``soliton --help`` is quick.
@@ -6,24 +6,26 @@ itself; it is imported when its command runs, so that ``soliton --help`` is quic
 
 from __future__ import annotations
 
-import logging
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from soliton import __version__
+from soliton.cli.chosen import chosen_settings
 from soliton.cli.config import config
-from soliton.cli.helping import CONTEXT, Commands
+from soliton.cli.data_service import data_service
+from soliton.cli.devnet import devnet
+from soliton.cli.export import export_ndjson, export_postgres, verify_postgres
+from soliton.cli.helping import CONTEXT, Commands, WithOthers
+from soliton.cli.keys import api_key, keys
 from soliton.cli.logs import choose_level, in_force, log_options, use
 from soliton.cli.matcher import matcher
-from soliton.cli.ride import ride
+from soliton.cli.peers import peers
+from soliton.cli.quantities import MILLISECONDS, SHARE
+from soliton.cli.ride_node import group as ride
+from soliton.cli.signer import signer
 from soliton.errors import SolitonError
-
-if TYPE_CHECKING:
-    from soliton.node.settings import Settings
 
 _DATA_DIR = click.option(
     "--data-dir",
@@ -65,26 +67,30 @@ def import_command(
     """Import blocks from FILE (records of u32 length and block), everything verified."""
     from soliton.cli.chain_commands import run_import
 
-    run_import(file, _settings(config, network, data_dir), to_height)
+    run_import(file, chosen_settings(config, network, data_dir), to_height)
 
 
-@cli.command()
+@cli.command(cls=WithOthers, others={"postgres": export_postgres, "ndjson": export_ndjson})
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @_NETWORK
 @_CONFIG
 @_DATA_DIR
 @click.option("--to-height", type=click.IntRange(min=2), help="Stop after this height.")
+@click.option(
+    "--changed-by-hand", is_flag=True, help="Also what no node would accept of a devnet's chain."
+)
 def export(
     file: Path,
     network: str | None,
     config: Path | None,
     data_dir: Path | None,
     to_height: int | None,
+    changed_by_hand: bool,
 ) -> None:
     """Write the chain's blocks from height 2 on to FILE, in the form that import reads."""
     from soliton.cli.chain_commands import run_export
 
-    run_export(file, config, network, data_dir, to_height)
+    run_export(file, config, network, data_dir, to_height, changed_by_hand=changed_by_hand)
 
 
 @cli.command()
@@ -117,7 +123,7 @@ def state_hash(
     run_state_hash(config, network, data_dir, height)
 
 
-@cli.command()
+@cli.command(cls=WithOthers, others={"postgres": verify_postgres})
 @_NETWORK
 @_CONFIG
 @_DATA_DIR
@@ -137,6 +143,9 @@ def verify(network: str | None, config: Path | None, data_dir: Path | None) -> N
 @_DATA_DIR
 @click.option("--host", help="Address that the REST API listens on.")
 @click.option("--port", type=int, help="Port of the REST API; 0 takes a free one.")
+@click.option("--peer-port", type=int, help="Port for other nodes; 0 takes a free one.")
+@click.option("--offline", is_flag=True, help="Talk to no other nodes.")
+@click.option("--sync-from", metavar="HOST:PORT", help="Talk to this node alone.")
 @log_options
 def run(
     config: Path | None,
@@ -144,124 +153,134 @@ def run(
     data_dir: Path | None,
     host: str | None,
     port: int | None,
+    peer_port: int | None,
+    offline: bool,
+    sync_from: str | None,
 ) -> None:
-    """Run a node with its REST API until it is stopped."""
+    """Run a node among its peers, with its REST API, until it is stopped."""
     from soliton.cli.run import run_node
 
-    given = {"rest-api.bind-address": host, "rest-api.port": port}
-    run_node(_settings(config, network, data_dir, given))
+    given = {
+        "rest-api.bind-address": host,
+        "rest-api.port": port,
+        "network.port": peer_port,
+        "network.enable": False if offline else None,
+        "network.only-peer": sync_from,
+    }
+    run_node(chosen_settings(config, network, data_dir, given))
 
 
 @cli.command()
 @click.option(
-    "--data-dir",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Keep the chain here (default: a temporary directory, removed at the end).",
+    "--nodes", type=click.IntRange(1, 50), default=7, show_default=True, help="Honest nodes."
 )
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=6869, show_default=True, help="REST API; 0 takes a free one.")
-@click.option("--signer-port", default=6888, show_default=True, help="Signer; 0 takes a free one.")
 @click.option(
-    "--matcher-port", default=6886, show_default=True, help="Matcher; 0 takes a free one."
+    "--light", type=click.IntRange(0, 50), default=0, show_default=True, help="So many are light."
+)
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of chance.")
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="How many, from --seed on.",
+)
+@click.option(
+    "--seconds",
+    type=click.IntRange(1, 10_000_000),
+    default=3_600,
+    show_default=True,
+    help="Of simulated time.",
+)
+@click.option("--latency", type=MILLISECONDS, default="40ms", show_default=True, help="One way.")
+@click.option(
+    "--jitter", type=MILLISECONDS, default="40ms", show_default=True, help="Up to so much more."
+)
+@click.option("--loss", type=SHARE, default="0%", show_default=True, help="Of segments.")
+@click.option(
+    "--partition",
+    type=MILLISECONDS,
+    default="0s",
+    help="Partitions of this length, again and again.",
+)
+@click.option("--crashes", type=click.IntRange(0, 10_000), default=0, help="Crashes with restarts.")
+@click.option("--skew", type=MILLISECONDS, default="0ms", help="Clocks are wrong by up to so much.")
+@click.option("--duplicates", is_flag=True, help="Nodes dial whom they are connected with.")
+@click.option(
+    "--transactions", type=click.IntRange(0, 60_000), default=0, help="Transfers in a minute."
 )
 @click.option(
     "--block-time",
-    type=click.FloatRange(min=0.05),
-    help="Seconds between blocks; without it each transaction is mined at once.",
+    type=MILLISECONDS,
+    default="60s",
+    show_default=True,
+    help="Between blocks, on average.",
 )
 @click.option(
-    "--heartbeat",
-    type=click.FloatRange(min=0, max=86_400),
-    default=10.0,
-    show_default=True,
-    help="Seconds without a transaction after which an empty block comes; 0 for none.",
+    "--patience", type=MILLISECONDS, default="30m", show_default=True, help="To agree at the end."
 )
+@click.option("--lies", default="", help="One lying node for each: a list, or all.")
 @click.option(
-    "--workers",
-    type=click.IntRange(min=0, max=64),
-    default=0,
-    show_default=True,
-    help="Further processes that serve the REST API.",
+    "--svg", type=click.Path(path_type=Path, dir_okay=False), help="Draw a timeline into this file."
 )
 @log_options
-def devnet(
-    data_dir: Path | None,
-    host: str,
-    port: int,
-    signer_port: int,
-    matcher_port: int,
-    block_time: float | None,
-    heartbeat: float,
-    workers: int,
+def simulate(
+    nodes: int,
+    light: int,
+    seed: int,
+    seeds: int,
+    seconds: int,
+    latency: int,
+    jitter: int,
+    loss: float,
+    partition: int,
+    crashes: int,
+    skew: int,
+    duplicates: bool,
+    transactions: int,
+    block_time: int,
+    patience: int,
+    lies: str,
+    svg: Path | None,
 ) -> None:
-    """Run a private chain: node, REST API, signer and matcher in one process."""
-    from soliton.devnet.main import Ports, Rhythm, run_devnet
+    """Run a network of nodes in virtual time, and check that they agree at the end.
 
-    ports = Ports(port, signer_port, matcher_port)
-    run_devnet(data_dir, host, ports, Rhythm(block_time, heartbeat), workers)
+    The same seed gives the same run. Ends with code 1 when a check fails.
+    """
+    from soliton.simulation.command import lies_in, run_simulate
+    from soliton.simulation.links import LinkSettings
+    from soliton.simulation.plan import Plan
 
-
-@cli.command()
-@_CONFIG
-@_NETWORK
-@click.option("--host", help="Address to listen on.")
-@click.option("--port", type=int, help="Port to listen on; 0 takes a free one.")
-@click.option("--node-url", help="The node that transactions are sent to.")
-@log_options
-def signer(
-    config: Path | None,
-    network: str | None,
-    host: str | None,
-    port: int | None,
-    node_url: str | None,
-) -> None:
-    """Run the signer: it signs data transactions from a seed and broadcasts them."""
-    from soliton.cli.run import run_signer
-
-    run_signer(
-        _settings(
-            config,
-            network,
-            None,
-            {"signer.bind-address": host, "signer.port": port, "signer.node-url": node_url},
-        )
+    if in_force().level == "info":
+        # Some nodes at once: their logs would tell little.
+        choose_level("error")
+    plan = Plan(
+        nodes=nodes,
+        light=min(light, nodes),
+        seed=seed,
+        seconds=seconds,
+        links=LinkSettings(latency, jitter, loss),
+        partition=partition,
+        crashes=crashes,
+        skew=skew,
+        duplicates=duplicates,
+        transactions=transactions,
+        block_time=max(1_000, block_time),
+        lies=lies_in(lies),
+        patience=patience // 1_000,
     )
+    run_simulate(plan, seeds, svg)
 
 
+cli.add_command(api_key)
 cli.add_command(config)
+cli.add_command(data_service)
+cli.add_command(devnet)
+cli.add_command(keys)
 cli.add_command(matcher)
+cli.add_command(peers)
 cli.add_command(ride)
-
-
-def _settings(
-    config: Path | None,
-    network: str | None,
-    data_dir: Path | None,
-    overrides: Mapping[str, object] | None = None,
-) -> Settings:
-    from soliton.node.settings import load_settings
-
-    settings = load_settings(config, network, data_dir=data_dir, overrides=overrides)
-    use(settings.logging)
-    if config is None and network is None:
-        _tell_default(settings)
-    for warning in settings.warnings:
-        logging.getLogger("soliton.settings").warning("%s", warning)
-    return settings
-
-
-def _tell_default(settings: Settings) -> None:
-    """Nobody has named a network: say which one that is, before its rules surprise."""
-    from soliton.cli.chain_commands import UsageProblem
-    from soliton.storage.directories import stored_network
-
-    name, found = settings.network.name, stored_network(settings.data_directory)
-    if found not in (None, name):
-        raise UsageProblem(
-            f"{settings.data_directory} holds the chain {found}; without --network and --config it "
-            f"would be {name}, the default: give --network {found}, or its --config"
-        )
-    logging.getLogger("soliton.settings").info("no --network and no --config: %s", name)
+cli.add_command(signer)
 
 
 def main() -> None:

@@ -23,7 +23,6 @@ from soliton.chain import networks
 from soliton.chain.addresses import address_text, from_public_key
 from soliton.cli.matcher_config import INIT_FILE, init_directory, matcher_settings
 from soliton.crypto import base58
-from soliton.crypto.curve25519 import cores
 from soliton.crypto.errors import Base58Error
 from soliton.crypto.keys import account_seed, key_pair_from_account_seed
 from soliton.matcher.account_file import write_account_seed
@@ -41,6 +40,7 @@ from soliton.matching.engine import Engine
 from soliton.matching.pairs import asset_text
 from soliton.matching.rules import MatchingSettings
 from soliton.node.settings import api_key_hash_text
+from soliton.parallel.threads import cores
 
 if TYPE_CHECKING:
     from soliton.matcher.settlement_audit import Fault, SettlementAudit

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from soliton.cli.run import call_on_signals, end_start, run_program
+from soliton.cli.process import call_on_signals, end_start, run_program
 from soliton.matcher import run
 from soliton.matcher.http_client import HttpNodeClient
 from soliton.matcher.run import Listening, RunningMatcher, start_matcher

@@ -12,16 +12,18 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from soliton.cli.helping import Commands
 from soliton.errors import InputError
 
+if TYPE_CHECKING:
+    from soliton.workshop.repl import Session
+
 LIBRARY_BYTES_LIMIT: Final = 1_000_000
-_PROMPT: Final = "> "
-_SOURCE = click.argument("source", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+SOURCE = click.argument("source", type=click.Path(path_type=Path, dir_okay=False, exists=True))
 _VERSION = click.option(
     "--version",
     "version",
@@ -38,7 +40,7 @@ def ride() -> None:
 
 
 @ride.command("compile")
-@_SOURCE
+@SOURCE
 @click.option("--compact", is_flag=True, help="Give declarations of a dApp short names.")
 @click.option("--remove-unused", is_flag=True, help="Leave out what a dApp does not use.")
 @click.option("--any-complexity", is_flag=True, help="Do not refuse what is too complex.")
@@ -46,11 +48,11 @@ def compile_command(source: Path, compact: bool, remove_unused: bool, any_comple
     """Print the script of SOURCE in base64. Libraries are looked for beside it."""
     from soliton.ride.compiler import compile_source
 
-    text = _text(source)
-    with _telling_where(source):
+    text = source_text(source)
+    with telling_where(source):
         compiled = compile_source(
             text,
-            libraries=_libraries(source, text),
+            libraries=libraries_of(source, text),
             compact=compact,
             remove_unused=remove_unused,
             check_complexity=not any_complexity,
@@ -69,15 +71,15 @@ def decompile_command(script: str) -> None:
 
 
 @ride.command("estimate")
-@_SOURCE
+@SOURCE
 @click.option("--declarations", is_flag=True, help="Tell that of all functions and values as well.")
 def estimate_command(source: Path, declarations: bool) -> None:
     """Print how complex SOURCE can get, function by function."""
     from soliton.ride.compiler import compile_source
 
-    text = _text(source)
-    with _telling_where(source):
-        compiled = compile_source(text, libraries=_libraries(source, text))
+    text = source_text(source)
+    with telling_where(source):
+        compiled = compile_source(text, libraries=libraries_of(source, text))
     numbers, parts = compiled.estimate, compiled.parts
     assert numbers is not None
     if declarations and parts is not None:
@@ -100,46 +102,65 @@ def eval_command(expression: str, version: int) -> None:
 
 @ride.command("repl")
 @_VERSION
-def repl_command(version: int) -> None:
-    """Evaluate line after line; declarations stay for the lines after them."""
-    from soliton.ride.errors import RideError
+@click.option("--node", "url", help="A node whose chain expressions see.")
+@click.option("--as", "address", help="The account of that node that `this` is.")
+def repl_command(version: int, url: str | None, address: str | None) -> None:
+    """Evaluate line after line; declarations stay for the lines after them. :help tells more."""
+    from contextlib import ExitStack
 
-    declared: list[str] = []
-    while True:
-        try:
-            line = input(_PROMPT if sys.stdin.isatty() else "").strip()
-        except EOFError:
-            return
-        if not line:
-            continue
-        is_declaration = line.startswith(("let ", "func ", "strict "))
-        whole = "\n".join([*declared, line, *(["unit"] if is_declaration else [])])
-        try:
-            answer = _evaluated(whole, version)
-        except RideError as error:
-            click.echo(str(error))
-            continue
-        if is_declaration:
-            declared.append(line)
+    from soliton.chain.addresses import parse_address
+    from soliton.ride.compiler.library import ScriptKind
+    from soliton.workshop.no_chain import NoChain
+    from soliton.workshop.remote import Remote
+    from soliton.workshop.remote_chain import RemoteChain
+    from soliton.workshop.repl import Session
+    from soliton.workshop.sending import chain_id_of
+
+    if (url is None) != (address is None):
+        raise InputError("--node and --as belong together: whose account is `this`?")
+    with ExitStack() as stack:
+        if url is None or address is None:
+            session = Session(version, NoChain())
         else:
-            click.echo(answer)
+            remote = stack.enter_context(Remote(url))
+            seen = RemoteChain(remote, parse_address(address, chain_id_of(remote)))
+            session = Session(version, seen, kind=ScriptKind.DAPP)
+        for line in _typed(session):
+            answers = session.do(line)
+            if answers is None:
+                return
+            for each in answers:
+                click.echo(each)
+
+
+def _typed(session: Session) -> Iterator[str]:
+    """The lines that are typed, or come from elsewhere."""
+    if not sys.stdin.isatty():
+        pending = ""
+        for line in sys.stdin:
+            pending += line
+            if session.is_whole(pending):
+                yield pending
+                pending = ""
+        if pending:
+            yield pending
+        return
+    from soliton.workshop.prompts import typed_lines
+    from soliton.workshop.repl import PROMPT
+
+    click.echo(":help tells what there is, Tab completes, Ctrl-D ends")
+    yield from typed_lines(PROMPT, "repl", session.names, session.is_whole)
 
 
 def _evaluated(expression: str, version: int) -> str:
-    from soliton.cli.no_chain import NoChain
     from soliton.ride.compiler import compile_value
     from soliton.ride.evaluator import evaluate
     from soliton.ride.functions.printing import nested_text
+    from soliton.workshop.no_chain import NoChain, no_transaction
 
     script, type_ = compile_value(expression, version)
-    outcome = evaluate(script, NoChain(), _no_transaction)
+    outcome = evaluate(script, NoChain(), no_transaction)
     return f"{type_.name} = {nested_text(outcome.value)}   (complexity {outcome.spent})"
-
-
-def _no_transaction() -> NoReturn:
-    from soliton.ride.errors import EvaluationError
-
-    raise EvaluationError("there is no transaction here")
 
 
 @ride.command("format")
@@ -161,8 +182,8 @@ def format_command(
     changed = False
     for source in sources:
         is_input = str(source) == "-"
-        text = sys.stdin.read() if is_input else _text(source)
-        with _telling_where("<stdin>" if is_input else source):
+        text = sys.stdin.read() if is_input else source_text(source)
+        with telling_where("<stdin>" if is_input else source):
             formatted = format_source(text)
         if check:
             if formatted != text:
@@ -176,10 +197,88 @@ def format_command(
     context.exit(int(changed))
 
 
+@ride.command()
+@click.argument(
+    "sources",
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+)
+@click.option("--watch", is_flag=True, help="Look again whenever a file changes.")
+@click.pass_context
+def lint(context: click.Context, sources: tuple[Path, ...], watch: bool) -> None:
+    """Print all that is wrong with SOURCES, and what they could do without; exit with 1 if any.
+
+    Names that are unused or hide others, conditions that are always the same, complexity.
+    """
+    from soliton.workshop.reports import lint_lines, watched
+
+    found = False
+
+    def look() -> None:
+        nonlocal found
+        for source in sources:
+            text = source_text(source)
+            for line in lint_lines(str(source), text, _libraries_if_any(source, text)):
+                found = True
+                click.echo(line)
+        if watch:
+            click.echo(f"{'looked' if found else 'nothing found'}; waits for a change")
+            found = False
+
+    if watch:
+        watched(lambda: _files_of(sources), look)
+    look()
+    context.exit(int(found))
+
+
+@ride.command("test", context_settings={"ignore_unknown_options": True})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.option("--watch", is_flag=True, help="Run them again whenever a file changes.")
+@click.pass_context
+def test_command(context: click.Context, arguments: tuple[str, ...], watch: bool) -> None:
+    """Run the tests beside the scripts, with pytest and a chain in its process; ARGUMENTS are its.
+
+    Its options come after --.
+    """
+    import subprocess
+    from importlib.util import find_spec
+
+    if find_spec("pytest") is None:
+        raise InputError("tests want pytest: pip install 'soliton[pytest]'")
+    # A process of its own each time: what has been imported would stay as it was.
+    command = [sys.executable, "-m", "pytest", *arguments]
+
+    def run() -> int:
+        return subprocess.run(command, check=False).returncode  # noqa: S603 - it is pytest
+
+    if watch:
+        from soliton.workshop.reports import sources_below, watched
+
+        watched(lambda: sources_below(Path()), run)
+    context.exit(run())
+
+
+@ride.command("lsp")
+def lsp_command() -> None:
+    """Serve an editor over standard input and output: the Language Server Protocol."""
+    try:
+        from soliton.workshop.lsp import serve
+    except ImportError as error:
+        raise InputError("the language server wants pygls: pip install 'soliton[lsp]'") from error
+    serve()
+
+
+def _files_of(sources: tuple[Path, ...]) -> list[Path]:
+    """Sources, and what stands beside them that they may import."""
+    return [*sources, *{path for source in sources for path in source.parent.glob("*.ride")}]
+
+
 # --- files ----------------------------------------------------------------------------------------
 
 
-def _text(path: Path) -> str:
+def source_text(path: Path) -> str:
+    """A source as it stands in a file; raises ``InputError``."""
     try:
         # Line ends stay as they are: names of hidden variables contain offsets.
         return path.read_bytes().decode("utf-8")
@@ -188,16 +287,35 @@ def _text(path: Path) -> str:
 
 
 @contextmanager
-def _telling_where(source: Path | str) -> Iterator[None]:
-    """Errors of a source begin with FILE:LINE:COL, which editors and terminals know."""
+def telling_where(source: Path | str) -> Iterator[None]:
+    """Errors of a source begin with FILE:LINE:COL, which editors and terminals know; all of them
+    are told at once, each with the line that it is in.
+    """
     from soliton.ride.compiler import CompileError
 
     try:
         yield
     except CompileError as error:
-        place = f"{source}:{error.line}:{error.column}" if error.line else f"{source}"
-        advice = f" ({error.advice})" if error.advice else ""
-        raise InputError(f"{place}: {error.problem}{advice}") from error
+        lines: list[str] = []
+        if isinstance(source, Path):
+            from soliton.workshop.reports import fault_lines
+
+            text = source_text(source)
+            lines = fault_lines(str(source), text, _libraries_if_any(source, text))
+        if not lines:
+            place = f"{source}:{error.line}:{error.column}" if error.line else f"{source}"
+            advice = f" ({error.advice})" if error.advice else ""
+            lines = [f"{place}: {error.problem}{advice}"]
+        raise InputError("\n".join(lines)) from error
+
+
+def _libraries_if_any(source: Path, text: str) -> dict[str, str]:
+    from soliton.ride.compiler import CompileError
+
+    try:
+        return libraries_of(source, text)
+    except CompileError:
+        return {}
 
 
 def _replace(path: Path, text: str) -> None:
@@ -212,7 +330,7 @@ def _replace(path: Path, text: str) -> None:
         raise InputError(f"cannot write {path}: {error}") from error
 
 
-def _libraries(source: Path, text: str) -> dict[str, str]:
+def libraries_of(source: Path, text: str) -> dict[str, str]:
     """The texts of what a source imports, from the directory that it is in."""
     from soliton.ride.compiler.directives import read_directives
 
@@ -220,7 +338,7 @@ def _libraries(source: Path, text: str) -> dict[str, str]:
     for name in read_directives(text).imports:
         path = source.parent / name
         if path.is_file() and path.stat().st_size <= LIBRARY_BYTES_LIMIT:
-            found[name] = _text(path)
+            found[name] = source_text(path)
     return found
 
 
@@ -229,7 +347,7 @@ def _script_bytes(script: str) -> bytes:
     if script == "-":
         text = sys.stdin.read()
     elif len(script) < 256 and Path(script).is_file():
-        text = _text(Path(script))
+        text = source_text(Path(script))
     try:
         return base64.b64decode(text.strip().removeprefix("base64:"), validate=True)
     except (binascii.Error, ValueError) as error:

@@ -6,128 +6,35 @@ What lives here: wiring a program from its parts. What does not: the parts.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import gc
 import logging
-import resource
-import signal
-import sys
-import threading
-from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Final
 
-from soliton.api.context import EXPOSED_HEADERS, ApiContext
+from soliton.cli.process import call_on_signals, end_start, run_program
+from soliton.cli.rest_api import api_context, server_limits, signature_checker
 from soliton.errors import EnvironmentProblem, InvariantBroken
 from soliton.node.mining import mine_by_schedule
 from soliton.node.node import Node
-from soliton.node.rest_settings import ApiLimits, RestApi, is_local
+from soliton.node.rest_settings import is_local
 from soliton.node.settings import Settings
 from soliton.node.wallet import Wallet
+from soliton.p2p.service import P2pService
 from soliton.parallel.signatures import SignatureChecker
-from soliton.web.cors import KEY_HEADERS, Cors
 
 if TYPE_CHECKING:
-    from soliton.web.server import RunningService, ServerLimits
+    from soliton.cli.grpc_server import GrpcService
+    from soliton.controls.control import Controls
+    from soliton.signer.settings import KeySettings
+    from soliton.web.server import RunningService
 
 _log = logging.getLogger(__name__)
 
-COLLECTOR_THRESHOLDS: Final = (10_000, 2, 50)
-"""Containers made and not freed before the search for cycles looks at these, how many such rounds
-before it looks at what they left too, and how many of those before it looks at all that has been
-made since the start. A microsecond for each is little on a busy machine, and everything waits.
-"""
-SWITCH_SECONDS: Final = 0.0002
-"""How long a thread that has heard of the disk waits for an event loop that does not rest. With the
-usual 5 ms a matcher's journal is 8 % slower; with a tenth of this, threads take too many turns.
-"""
-STACK_BYTES: Final = 16 * 1024 * 1024
-"""Of each thread. Some systems give threads very little, and recursion has one limit for all of
-them (``soliton.ride.evaluator``).
-"""
-CHECKED_TOGETHER: Final = 8
-"""Signatures of transactions that go to another core at once, while the next ones are read."""
-OPEN_FILES: Final = 8_192
-"""Several times what all connections that may be open take. Many systems give a program 1,024
-unless it asks for more: then clients that rest would leave none for the program's own files.
-"""
-_STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+FAR_BEHIND_SECONDS: Final = 600
+"""A node whose last block is older than this is not there yet."""
 
 
-def run_program(main: Callable[[], Coroutine[None, None, None]]) -> None:
-    """Run a coroutine function to its end in a fast event loop."""
-    import uvloop
-
-    # What a request makes is freed by counting references: looking for cycles as often as the
-    # default does costs a busy program a fifth of its time.
-    end_start()
-    gc.set_threshold(*COLLECTOR_THRESHOLDS)
-    sys.setswitchinterval(SWITCH_SECONDS)
-    threading.stack_size(STACK_BYTES)
-    _ask_for_open_files()
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(main())
-
-
-def end_start() -> None:
-    """What the start has made stays: the search for cycles need never look at it."""
-    gc.freeze()
-
-
-def _ask_for_open_files() -> None:
-    given, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = OPEN_FILES if most == resource.RLIM_INFINITY else min(OPEN_FILES, most)
-    if given != resource.RLIM_INFINITY and given < wanted:
-        # A system that refuses leaves us what there is.
-        with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
-
-
-def call_on_signals(stop: Callable[[], None]) -> None:
-    """Let Ctrl-C and a polite kill end the program."""
-    loop = asyncio.get_running_loop()
-    for number in _STOP_SIGNALS:
-        loop.add_signal_handler(number, stop)
-
-
-def api_context(node: Node, signatures: SignatureChecker | None = None) -> ApiContext:
-    """What the REST API needs of a node, and who checks signatures for it."""
-    return ApiContext(
-        title=f"{node.network.name} node",
-        version=node.agent,
-        check_api_key=node.settings.rest_api.check_api_key,
-        is_api_key_hash=node.settings.rest_api.is_key_hash,
-        scopes_of_key=node.settings.rest_api.scopes_of,
-        limits=node.settings.rest_api.limits,
-        cors=cors_of(node.settings.rest_api),
-        clock=node.clock,
-        network_clock=node.clock,
-        node=node,
-        signatures=signatures,
-    )
-
-
-def cors_of(settings: RestApi) -> Cors:
-    """Which pages of other origins may read a node's answers."""
-    told = settings.cors_headers
-    headers = told.headers
-    if settings.api_key_different_host:
-        headers += tuple(name for name in KEY_HEADERS if name not in headers)
-    return Cors(
-        allows=settings.cors,
-        origin=told.origin,
-        request_headers=headers,
-        methods=told.methods,
-        credentials=told.credentials,
-        exposed=EXPOSED_HEADERS,
-    )
-
-
-def signature_checker() -> SignatureChecker:
-    """Who checks signatures of transactions on another core, to be closed at the end."""
-    return SignatureChecker(group=CHECKED_TOGETHER)
-
-
-async def start_api(node: Node, signatures: SignatureChecker) -> RunningService:
+async def start_api(
+    node: Node, signatures: SignatureChecker, controls: Controls | None = None
+) -> RunningService:
     """Serve the node's REST API where its settings say, with as many processes as they say.
 
     Where it is one, ``signatures`` checks those of what is sent; further ones do it themselves.
@@ -139,23 +46,12 @@ async def start_api(node: Node, signatures: SignatureChecker) -> RunningService:
     if settings.workers:
         from soliton.cli.workers import start_workers
 
-        return await start_workers(node, api_context(node))
-    context = api_context(node, signatures)
+        return await start_workers(node, api_context(node, controls=controls))
+    context = api_context(node, signatures, controls)
     app = build_app(context)
     limits = server_limits(settings.limits)
-    tallies = context.traffic.tallies
-    return await serve(app, settings.bind_address, settings.port, limits, tallies=tallies)
-
-
-def server_limits(limits: ApiLimits) -> ServerLimits:
-    """What the server of a REST API accepts."""
-    from soliton.web.server import ServerLimits
-
-    return ServerLimits(
-        connections=limits.connections,
-        connections_per_client=limits.connections_per_client,
-        counts_local_clients=limits.local_clients,
-    )
+    counters = context.traffic.counters
+    return await serve(app, settings.bind_address, settings.port, limits, counters=counters)
 
 
 async def start_signer(settings: Settings, node_url: str) -> RunningService:
@@ -164,9 +60,34 @@ async def start_signer(settings: Settings, node_url: str) -> RunningService:
     from soliton.signer.settings import SERVER_LIMITS, SignerSettings
     from soliton.web.server import serve
 
-    app = build_app(SignerSettings(node_url=node_url, network=settings.network))
+    app = build_app(
+        SignerSettings(node_url=node_url, network=settings.network, keys=_kept_keys(settings))
+    )
     where = settings.signer.bind_address, settings.signer.port
-    return await serve(app, *where, SERVER_LIMITS, lifespan=True)
+    return await serve(app, *where, SERVER_LIMITS, close=app.close)
+
+
+def _kept_keys(settings: Settings) -> KeySettings | None:
+    """What the settings say of the signer's own keys."""
+    from soliton.signer.callers import Caller
+    from soliton.signer.settings import KeySettings, StoreSettings
+
+    keys = settings.signer.keys
+    if keys is None:
+        return None
+    return KeySettings(
+        directory=keys.directory,
+        policy_file=keys.policy_file,
+        policy_hash=keys.policy_hash,
+        state_directory=keys.state_directory,
+        callers=tuple(Caller(it.name, it.key_hash, it.may, it.rate) for it in keys.callers),
+        hosts=keys.hosts,
+        durable=keys.sync,
+        stores=tuple(
+            StoreSettings(it.name, it.kind, it.where, it.within, it.key, it.secret_file)
+            for it in keys.stores
+        ),
+    )
 
 
 def run_node(settings: Settings) -> None:
@@ -186,24 +107,68 @@ async def _serve_node(node: Node) -> None:
     _log.info("%s at height %d", node.network.name, node.chain.height)
     server = None
     signatures = signature_checker()
+    network = await start_network(node)
     if node.settings.rest_api.enable:
         server = await start_api(node, signatures)
         _log.info("REST API on http://%s:%d", server.host, server.port)
-    mining, telling = asyncio.create_task(_mining(node)), asyncio.create_task(tell_state(node))
+    grpc = await start_grpc(node)
+    mining, telling = (
+        asyncio.create_task(mining_of(node, network)),
+        asyncio.create_task(tell_state(node)),
+    )
     try:
         await until_stopped(node, mining)
     finally:
         mining.cancel()
         telling.cancel()
+        if grpc is not None:
+            await grpc.stop()
         if server is not None:
             await server.stop()
+        if network is not None:
+            await network.stop()
         await signatures.close()
 
 
-async def _mining(node: Node) -> None:
+async def start_grpc(node: Node) -> GrpcService | None:
+    """Serve gRPC where the node's settings say so; raises ``EnvironmentProblem``."""
+    if not node.settings.grpc.enable:
+        return None
+    from soliton.cli.grpc_server import GrpcService
+
+    service = GrpcService(node)
+    await service.start()
+    return service
+
+
+async def start_network(node: Node) -> P2pService | None:
+    """Talk to other nodes, if the settings say so; raises ``PortTaken``."""
+    settings = node.settings.peers
+    if not settings.enable:
+        return None
+    network = P2pService(node)
+    try:
+        await network.start()
+    except OSError as error:
+        raise PeersUnheard(
+            f"cannot listen for peers on {settings.bind_address}:{settings.port}: "
+            f"{error.strerror or error}; take another port with --peer-port (0: a free one)"
+        ) from error
+    if network.port is not None:
+        _log.info("peers on %s:%d", settings.bind_address, network.port)
+    return network
+
+
+class PeersUnheard(EnvironmentProblem):
+    """The node cannot listen where its peers look for it."""
+
+
+async def mining_of(node: Node, network: P2pService | None) -> None:
     """Make blocks if the settings say so, for ever."""
     settings = node.settings.miner
-    if settings.enable and settings.quorum == 0:
+    if settings.enable and network is not None:
+        await mine_by_schedule(node, lambda: network.is_at_rest, lambda: network.has_quorum)
+    elif settings.enable and settings.quorum == 0:
         await mine_by_schedule(node)
     elif settings.enable:
         _log.info("no mining: miner.quorum asks for %d peers, there are none", settings.quorum)
@@ -212,15 +177,49 @@ async def _mining(node: Node) -> None:
 
 async def tell_state(node: Node) -> None:
     """Log how the node is, as often as its settings say, for ever."""
+    pace = Pace(node)
     while pause := node.settings.logging.heartbeat_ms:
         await asyncio.sleep(pause / 1_000)
         chain = node.chain
+        peering = node.peering
         _log.info(
-            "alive: height %d, the last block is %d s old, %d transactions wait",
+            "alive: height %d, the last block is %d s old, %d transactions wait%s%s",
             chain.height,
             max(0, node.clock() - chain.last_block.header.timestamp) // 1_000,
             len(node.pool),
+            "" if peering is None else f", {len(peering.connected())} peers",
+            pace.told(),
         )
+
+
+class Pace:
+    """How fast a node comes nearer to the present."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._last = self._look()
+
+    def _look(self) -> tuple[int, int, int]:
+        chain = self._node.chain
+        return self._node.clock(), chain.height, chain.last_block.header.timestamp
+
+    def told(self) -> str:
+        """Blocks a second and the time left, of a node that is far behind; since the last call."""
+        before, self._last = self._last, self._look()
+        seconds = (self._last[0] - before[0]) / 1_000
+        blocks, gained = self._last[1] - before[1], (self._last[2] - before[2]) / 1_000
+        behind = (self._last[0] - self._last[2]) / 1_000
+        if behind < FAR_BEHIND_SECONDS or blocks <= 0 or seconds <= 0 or gained <= seconds:
+            return ""
+        left = behind * seconds / (gained - seconds)
+        return f", syncing: {blocks / seconds:.0f} blocks/s, about {_length(left)} left"
+
+
+def _length(seconds: float) -> str:
+    for unit, size in (("days", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
 
 
 async def until_stopped(node: Node, mining: asyncio.Task[None]) -> None:

@@ -46,12 +46,17 @@ class ConsensusError(InputError):
     """A block that breaks a rule of consensus; the message says which, with both numbers."""
 
 
+class FromFuture(ConsensusError):
+    """A block whose time has not come; nothing else was looked at."""
+
+
 class Parent(msgspec.Struct, frozen=True):
     """What the check needs to know about the chain below the block.
 
     ``hit_source`` is that of the block 100 below (the parent's where there is none or the rule does
     not yet apply); ``generation_signature`` the parent's own. ``generating_balance`` is the
-    generator's, in wavelets.
+    generator's, in wavelets; ``challenged_balance`` that of the generator whom it challenges, with
+    which it mines as well, though its own must suffice for mining.
     """
 
     height: int
@@ -59,6 +64,7 @@ class Parent(msgspec.Struct, frozen=True):
     hit_source: bytes
     great_grandparent_timestamp: int | None
     generating_balance: int
+    challenged_balance: int = 0
 
 
 class HeaderRules(msgspec.Struct, frozen=True):
@@ -88,7 +94,7 @@ def check_header(
     """
     _check_form(header, rules)
     if now is not None and header.timestamp - now > MAX_TIME_DRIFT_MS:
-        raise ConsensusError(f"timestamp {header.timestamp} is from the future, now is {now}")
+        raise FromFuture(f"timestamp {header.timestamp} is from the future, now is {now}")
     expected = pos.next_base_target(
         rules.pos,
         rules.target_delay_seconds,
@@ -109,6 +115,7 @@ def check_header(
         raise ConsensusError(
             f"generating balance {balance} is below {rules.minimum_generating_balance}"
         )
+    balance += parent.challenged_balance
     if balance <= 0:
         raise ConsensusError(f"generating balance {balance} is not above zero")
     delay = pos.delay_ms(rules.pos, pos.hit(signature), parent.header.base_target, balance)

@@ -1,7 +1,7 @@
 """Signatures of the protocol: Ed25519 signatures under Curve25519 (X25519) public keys.
 
 What lives here: public keys, sign, verify, the list of weak keys. What does not: what is signed,
-and from which height weak keys are refused.
+from which height weak keys are refused, and checking many at once (``parallel.threads``).
 
 Rules: the XEdDSA-like scheme of the public curve25519-java library, as wavesplatform/Waves
 ``crypto/package.scala`` and wavesplatform/gowaves ``pkg/crypto/crypto.go`` use it. The public key
@@ -12,18 +12,14 @@ Whether a signature is valid is consensus, so `verify` has to accept exactly wha
 accepts: also a second half that is not reduced, and points of small order. libsodium is the fastest
 but refuses those; what it accepts is valid, and what it refuses is judged again by OpenSSL, which
 does what the reference does once the second half is reduced. A batch equation would accept more
-than the reference: `verify_many` judges each signature by itself.
+than the reference.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import sys
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache, lru_cache
-from itertools import pairwise
+from functools import lru_cache
 from typing import TypeAlias
 
 import gmpy2
@@ -42,10 +38,6 @@ SIGN_RANDOM_BYTES = 64
 MAX_CACHED_KEYS = 16_384
 """Public keys whose Edwards form is kept (about 8 MB): block generators and busy senders come again
 and again."""
-
-MIN_ITEMS_PER_THREAD = 32
-"""Waking a thread costs more than one signature: shorter lists are checked by the caller's
-thread."""
 
 _SIGN_BIT = 0x80
 _UNUSED_BITS = 0x60
@@ -136,21 +128,6 @@ def verify(public_key: bytes, message: bytes, signature: bytes) -> bool:
     return _openssl_accepts(key, message, signature)
 
 
-def verify_many(items: Sequence[SignedMessage]) -> list[bool]:
-    """`verify` each item, on all the cores that there are; the answers are in the order of the
-    items.
-    """
-    threads = min(cores(), len(items) // MIN_ITEMS_PER_THREAD)
-    if threads < 2:
-        return _verify_each(items)
-    bounds = [len(items) * part // threads for part in range(threads + 1)]
-    others = [_pool().submit(_verify_each, items[start:end]) for start, end in pairwise(bounds[1:])]
-    answers = _verify_each(items[: bounds[1]])
-    for other in others:
-        answers += other.result()
-    return answers
-
-
 @lru_cache(maxsize=MAX_CACHED_KEYS)
 def edwards_keys(public_key: bytes) -> tuple[bytes, bytes]:
     """The Ed25519 form of a key, without and with the sign of x: y = (u - 1) / (u + 1), and 0 for u
@@ -161,10 +138,6 @@ def edwards_keys(public_key: bytes) -> tuple[bytes, bytes]:
     y = (u - 1) * gmpy2.invert(denominator, FIELD_PRIME) % FIELD_PRIME if denominator else 0
     key = int(y).to_bytes(KEY_BYTES, "little")
     return key, key[:31] + bytes((key[31] | _SIGN_BIT,))
-
-
-def _verify_each(items: Sequence[SignedMessage]) -> list[bool]:
-    return [verify(key, message, signature) for key, message, signature in items]
 
 
 def _sodium_accepts(key: bytes, message: bytes, signature: bytes) -> bool:
@@ -187,22 +160,6 @@ def _openssl_accepts(key: bytes, message: bytes, signature: bytes) -> bool:
 
 def _hash_to_scalar(data: bytes) -> bytes:
     return sodium.crypto_core_ed25519_scalar_reduce(hashlib.sha512(data).digest())
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-
-
-@cache
-def _pool() -> ThreadPoolExecutor:
-    """Threads beside the caller's own. They run Python only between two calls of libsodium."""
-    return ThreadPoolExecutor(max(1, cores() - 1), thread_name_prefix="verify")
-
-
-if sys.platform != "win32":
-    # A forked process has the pool but not its threads, and would wait for them for ever.
-    os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 _COFACTOR_ONLY = (

@@ -23,7 +23,6 @@ PRIVATE_KEY_LENGTH: Final = 32
 DIGEST_LENGTH: Final = 32
 
 _COMPRESSED: Final = 2
-_UNCOMPRESSED: Final = 4
 _OVERFLOW_BIT: Final = 2
 
 
@@ -86,17 +85,6 @@ def sign(private_key: bytes, digest: bytes) -> RecoverableSignature:
     return RecoverableSignature(
         int.from_bytes(data[:32], "big"), int.from_bytes(data[32:64], "big"), data[64]
     )
-
-
-def is_public_key(key: bytes) -> bool:
-    """Whether these 64 bytes are a point of the curve."""
-    if len(key) != PUBLIC_KEY_LENGTH:
-        return False
-    try:
-        PublicKey(bytes((_UNCOMPRESSED,)) + key)
-    except ValueError:
-        return False
-    return True
 
 
 def _private(private_key: bytes) -> PrivateKey:

@@ -1,7 +1,9 @@
-"""The accounts of the private chain: one rich one that mines, and ten to play with.
+"""The accounts of the private chain: one rich one that mines, and others to play with, ten unless
+somebody wants more or fewer.
 
 The rich seed is the one that the ecosystem's private-node image uses, so that its scripts work
-unchanged.
+unchanged. What lives here: who has what in the genesis block. What does not: the rest of the
+network's numbers (``soliton.chain.networks``).
 """
 
 from __future__ import annotations
@@ -11,14 +13,39 @@ from typing import Final
 import msgspec
 
 from soliton.chain.addresses import address_text, from_public_key
+from soliton.chain.networks.model import GenesisTransfer, Network
+from soliton.chain.values import MAX_I64
 from soliton.crypto import base58
 from soliton.crypto.keys import key_pair
+from soliton.errors import InputError
 
 RICH_SEED: Final = "waves private node seed with waves tokens"
 ACCOUNT_COUNT: Final = 10
+SEED: Final = "soliton devnet account"
+COIN: Final = 10**8
+BALANCE: Final = 1_000_000 * COIN
+MAX_ACCOUNTS: Final = 200
+"""A genesis block counts its transactions in one byte."""
+MAX_SEED_CHARACTERS: Final = 1_000
 
 
-class DevnetAccount(msgspec.Struct, frozen=True):
+class FundingRefused(InputError):
+    """Accounts that the genesis block cannot have."""
+
+
+class Funding(msgspec.Struct, frozen=True):
+    """So many accounts with so many wavelets each; their seed phrases are ``seed`` and a number."""
+
+    count: int = ACCOUNT_COUNT
+    balance: int = BALANCE
+    seed: str = SEED
+
+    def phrases(self) -> list[str]:
+        """The seed phrases, in their order."""
+        return [account_seed_phrase(number, self.seed) for number in range(1, self.count + 1)]
+
+
+class DevnetAccount(msgspec.Struct, frozen=True, rename="camel"):
     """A funded account: everything in the form that clients take."""
 
     seed: str
@@ -27,16 +54,40 @@ class DevnetAccount(msgspec.Struct, frozen=True):
     private_key: str
 
 
-def funded_accounts(chain_id: int) -> tuple[DevnetAccount, ...]:
-    """The ten accounts that the genesis block funds besides the rich one."""
-    return tuple(
-        describe(account_seed_phrase(number), chain_id) for number in range(1, ACCOUNT_COUNT + 1)
+def network_with(network: Network, funding: Funding) -> Network:
+    """The private chain's network with these accounts in its genesis block, besides the rich one.
+
+    Raises ``FundingRefused``.
+    """
+    rich = network.genesis.transactions[0]
+    if not 1 <= funding.count <= MAX_ACCOUNTS:
+        raise FundingRefused(f"{funding.count} accounts: 1 to {MAX_ACCOUNTS} are possible")
+    if len(funding.seed) > MAX_SEED_CHARACTERS:
+        raise FundingRefused(f"a seed of more than {MAX_SEED_CHARACTERS} characters")
+    total = rich.amount + funding.count * funding.balance
+    if funding.balance < 1 or total > MAX_I64:
+        most = (MAX_I64 - rich.amount) // funding.count // COIN
+        raise FundingRefused(
+            f"a balance of {funding.balance / COIN:g}: at most {most} for {funding.count} accounts"
+        )
+    given = tuple(
+        GenesisTransfer(each.address, funding.balance)
+        for each in funded_accounts(network.chain_id, funding)
     )
+    genesis = msgspec.structs.replace(
+        network.genesis, transactions=(rich, *given), initial_balance=total
+    )
+    return msgspec.structs.replace(network, genesis=genesis)
 
 
-def account_seed_phrase(number: int) -> str:
+def funded_accounts(chain_id: int, funding: Funding | None = None) -> tuple[DevnetAccount, ...]:
+    """The accounts that the genesis block funds besides the rich one."""
+    return tuple(describe(phrase, chain_id) for phrase in (funding or Funding()).phrases())
+
+
+def account_seed_phrase(number: int, seed: str = SEED) -> str:
     """The seed phrase of a funded account, counted from 1."""
-    return f"soliton devnet account {number}"
+    return f"{seed} {number}"
 
 
 def describe(seed: str, chain_id: int) -> DevnetAccount:

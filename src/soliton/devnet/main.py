@@ -10,84 +10,65 @@ import asyncio
 import contextlib
 import importlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import click
+import msgspec
 
-from soliton.cli.run import (
-    call_on_signals,
-    run_program,
-    signature_checker,
-    start_api,
-    start_signer,
-    tell_state,
-    until_stopped,
-)
+from soliton.chain.genesis import genesis_block
+from soliton.cli.process import call_on_signals, run_program
+from soliton.cli.rest_api import signature_checker
+from soliton.cli.run import start_api, start_signer, tell_state, until_stopped
+from soliton.controls.activity import Activity
+from soliton.controls.clock import DevClock
+from soliton.controls.control import Controls
 from soliton.crypto.hashes import secure_hash
-from soliton.crypto.keys import KeyPair, key_pair
-from soliton.devnet.accounts import (
-    ACCOUNT_COUNT,
-    RICH_SEED,
-    DevnetAccount,
-    account_seed_phrase,
-    describe,
-    funded_accounts,
-)
+from soliton.crypto.keys import key_pair
+from soliton.devnet.accounts import RICH_SEED, describe, funded_accounts, network_with
+from soliton.devnet.banner import Description, as_json, as_text, write_config
+from soliton.devnet.keeping import load_file, save_file
+from soliton.devnet.options import API_KEY, DevnetOptions, OptionsRefused, Ports
 from soliton.errors import EnvironmentProblem, SolitonError
-from soliton.node.mining import mine_in_rhythm, mine_on_demand
 from soliton.node.node import Node
 from soliton.node.rest_settings import is_local
-from soliton.node.settings import Settings, api_key_hash_text, load_settings
+from soliton.node.settings import api_key_hash_text, load_settings
 from soliton.node.wallet import Wallet
 from soliton.parallel.signatures import SignatureChecker
 from soliton.web.ports import holder
 from soliton.web.server import PortTaken, bind
 from soliton.web.temporary import TemporaryPlace
-from soliton.web.workers import wait_until_free
+from soliton.web.worker_processes import wait_until_free
 
 if TYPE_CHECKING:
+    from soliton.devnet.playing import Playing
     from soliton.matcher.run import RunningMatcher
     from soliton.web.server import RunningService
 
-API_KEY: Final = "waves-private-node"
+MAX_BODY_BYTES: Final = 64 * 1024 * 1024
+"""A whole chain may be loaded."""
 
 _log = logging.getLogger(__name__)
+_blocks_log = logging.getLogger("soliton.node.mining")
 
 
-class Rhythm(NamedTuple):
-    """When blocks come: every ``block_time`` seconds or, without it, at once for each transaction
-    and after ``heartbeat`` seconds without one (0: only for transactions).
+def run_devnet(options: DevnetOptions) -> None:
+    """Run until Ctrl-C. Without a data directory the chain is in a temporary one that is removed at
+    the end.
     """
-
-    block_time: float | None
-    heartbeat: float
-
-
-class Ports(NamedTuple):
-    """Where the parts listen; 0 takes a free one."""
-
-    node: int
-    signer: int
-    matcher: int
-
-
-def run_devnet(
-    data_dir: Path | None, host: str, ports: Ports, rhythm: Rhythm, workers: int = 0
-) -> None:
-    """Run until Ctrl-C. Without ``data_dir`` the chain is in a temporary directory that is removed
-    at the end.
-    """
-    _look_at_ports(host, ports, workers)
-    with _directory(data_dir) as directory:
+    options.check()
+    host, ports, durable = options.host, options.ports, options.data_dir is not None
+    _look_at_ports(host, ports, options.workers)
+    with _directory(options.data_dir) as directory:
         settings = load_settings(
             network="devnet",
             data_dir=directory,
             overrides={
                 "rest-api.bind-address": host,
                 "rest-api.port": ports.node,
-                "rest-api.workers": workers,
+                "rest-api.workers": options.workers,
+                "rest-api.limits.body-bytes": MAX_BODY_BYTES,
                 # It makes its blocks itself: an old one is no sign that others come.
                 "rest-api.max-block-age": 0,
                 "rest-api.api-key-hash": api_key_hash_text(API_KEY),
@@ -95,20 +76,32 @@ def run_devnet(
                 "signer.port": ports.signer,
             },
         )
+        settings = msgspec.structs.replace(
+            settings, network=network_with(settings.network, options.funding)
+        )
         if not is_local(host):
             _log.warning(
                 "listening on %s: whoever reaches this machine can use the API key and all "
                 "accounts, which everybody knows; a devnet is for development only",
                 host,
             )
-        phrases = map(account_seed_phrase, range(1, ACCOUNT_COUNT + 1))
-        wallet = Wallet.in_memory(RICH_SEED.encode(), (each.encode() for each in phrases))
-        node = Node(settings, wallet, durable=data_dir is not None)
+        phrases = [each.encode() for each in options.funding.phrases()]
+        wallet = Wallet.in_memory(RICH_SEED.encode(), phrases)
+        clock = DevClock()
+        node = Node(settings, wallet, clock=clock, durable=durable)
         try:
-            matcher = _MatcherPlan(ports.matcher, durable=data_dir is not None)
-            run_program(lambda: _serve(node, settings, matcher, rhythm))
+            _check_genesis(node)
+            run_program(lambda: _serve(node, clock, options))
         finally:
             node.close()
+
+
+def _check_genesis(node: Node) -> None:
+    if node.chain.block_at(1).id != genesis_block(node.network).id:
+        raise OptionsRefused(
+            f"{node.settings.data_directory} holds a chain that began with other accounts: give "
+            "the --accounts, --balance and --seed that it was begun with"
+        )
 
 
 def _look_at_ports(host: str, ports: Ports, workers: int) -> None:
@@ -137,11 +130,6 @@ class PortsTaken(EnvironmentProblem):
     """Others listen where a devnet was to."""
 
 
-class _MatcherPlan(NamedTuple):
-    port: int
-    durable: bool
-
-
 @contextlib.contextmanager
 def _directory(data_dir: Path | None) -> Iterator[Path]:
     if data_dir is not None:
@@ -154,46 +142,113 @@ def _directory(data_dir: Path | None) -> Iterator[Path]:
         place.close()
 
 
-async def _serve(node: Node, settings: Settings, plan: _MatcherPlan, rhythm: Rhythm) -> None:
+async def _serve(node: Node, clock: DevClock, options: DevnetOptions) -> None:
     call_on_signals(node.request_stop)
-    account = key_pair(RICH_SEED)
-    if node.chain.height == 1:
-        # Clients that look at the last block find one of today, in the current format.
-        node.mine(account)
+    controls, playing = _begin(node, clock, options)
     async with contextlib.AsyncExitStack() as parts:
+        if options.state is not None:
+            parts.callback(save_file, controls, options.state)
         # The node is left last: the others speak to it.
         signatures = signature_checker()
         parts.push_async_callback(signatures.close)
-        server = await start_api(node, signatures)
+        server = await start_api(node, signatures, controls)
         parts.push_async_callback(server.stop)
         # From here on clients send transactions, whatever else has yet to start.
-        mining = asyncio.create_task(_mining(node, account, rhythm))
+        mining = asyncio.create_task(controls.mining.run())
         telling = asyncio.create_task(tell_state(node))
         parts.callback(mining.cancel)
         parts.callback(telling.cancel)
-        matcher = await _start_matcher(node, signatures, settings, plan)
+        matcher = await _start_matcher(node, signatures, _url(server), options, playing)
         parts.push_async_callback(matcher.stop)
         watching = asyncio.create_task(_stop_without(matcher, node))
         parts.callback(watching.cancel)
+        if playing is not None and playing.scenario.markets:
+            keeping = asyncio.create_task(await _open_markets(playing, matcher, options))
+            parts.callback(keeping.cancel)
         await asyncio.to_thread(importlib.import_module, "soliton.signer.app")
-        signer = await start_signer(settings, _url(server))
+        signer = await start_signer(node.settings, _url(server))
         parts.push_async_callback(signer.stop)
-        addresses = _Addresses(_url(server), _url(signer), _url(matcher))
-        _print_banner(node, rhythm, addresses)
+        told = _description(controls, options, (server, signer, matcher))
+        if playing is not None:
+            told = msgspec.structs.replace(told, scenario=playing.played())
+        _tell(told, options)
         await until_stopped(node, mining)
 
 
+def _begin(node: Node, clock: DevClock, options: DevnetOptions) -> tuple[Controls, Playing | None]:
+    """The chain as it is when it begins, and what is told of it from then on."""
+    account = key_pair(RICH_SEED)
+    playing: Playing | None = None
+
+    def prepare() -> None:
+        if playing is not None:
+            playing.play()
+        # Clients that look at the last block find one of today, in the current format.
+        node.mine(account)
+
+    controls = Controls(node, account, clock, mode=options.rhythm.mode(), prepare=prepare)
+    if options.scenario is not None:
+        from soliton.devnet.playing import Playing
+        from soliton.devnet.scenario import load_scenario
+
+        loaded = load_scenario(options.scenario, options.funding.count)
+        playing = Playing(loaded, controls, options.funding)
+    if node.chain.height == 1:
+        prepare()
+    if options.state is not None:
+        load_file(controls, options.state)
+    known = enumerate(node.wallet.accounts(node.network.chain_id))
+    names = {each: f"account {number}" if number else "the rich one" for number, each in known}
+    if playing is not None:
+        own = {each.name for each in playing.scenario.accounts}
+        names |= {playing.people[name].address_bytes: name for name in own}
+    Activity(controls, logging.getLogger("soliton.activity"), names)
+    if not _blocks_log.isEnabledFor(logging.DEBUG):
+        # The activity has them, with what is in them.
+        _blocks_log.setLevel(logging.WARNING)
+    return controls, playing
+
+
 async def _start_matcher(
-    node: Node, signatures: SignatureChecker, settings: Settings, plan: _MatcherPlan
+    node: Node,
+    signatures: SignatureChecker,
+    url: str,
+    options: DevnetOptions,
+    playing: Playing | None,
 ) -> RunningMatcher:
     # Imported after the node is there, and in turns with it: its clients need not wait for this.
     await asyncio.to_thread(importlib.import_module, "soliton.devnet.matcher")
     from soliton.devnet.matcher import start
     from soliton.devnet.matcher_node import LocalNode
 
-    host, key_hash = settings.rest_api.bind_address, secure_hash(API_KEY.encode())
-    local = LocalNode(node, signatures)
-    return await start(local, host, plan.port, key_hash, durable=plan.durable)
+    prices: tuple[bytes | None, ...] = ()
+    if playing is not None:
+        from soliton.devnet.market import price_assets
+
+        prices = price_assets(playing)
+    key_hash, account = secure_hash(API_KEY.encode()), key_pair(options.funding.phrases()[-1])
+    return await start(
+        LocalNode(node, signatures),
+        account,
+        options.host,
+        options.ports.matcher,
+        key_hash,
+        durable=options.data_dir is not None,
+        price_assets=prices,
+        node_url=url,
+    )
+
+
+async def _open_markets(
+    playing: Playing, matcher: RunningMatcher, options: DevnetOptions
+) -> Coroutine[None, None, None]:
+    """Fill the books; what keeps them so."""
+    from soliton.devnet.market import Markets
+
+    markets = Markets(playing, matcher.matcher)
+    markets.is_on = options.maker
+    await markets.open()
+    return markets.keep()
 
 
 async def _stop_without(matcher: RunningMatcher, node: Node) -> None:
@@ -208,55 +263,32 @@ async def _stop_without(matcher: RunningMatcher, node: Node) -> None:
         node.request_stop()
 
 
-def _url(service: RunningService) -> str:
+def _url(service: RunningService | RunningMatcher) -> str:
     return f"http://{service.host}:{service.port}"
 
 
-async def _mining(node: Node, account: KeyPair, rhythm: Rhythm) -> None:
-    if rhythm.block_time is None:
-        await mine_on_demand(node, account, rhythm.heartbeat)
-    else:
-        await mine_in_rhythm(node, account, rhythm.block_time)
-
-
-def _rhythm_text(rhythm: Rhythm) -> str:
-    if rhythm.block_time is not None:
-        return f"a block every {rhythm.block_time:g} s"
-    if not rhythm.heartbeat:
-        return "a block for each transaction"
-    return f"a block for each transaction, and after {rhythm.heartbeat:g} s without one"
-
-
-class _Addresses(NamedTuple):
-    node: str
-    signer: str
-    matcher: str
-
-
-def _print_banner(node: Node, rhythm: Rhythm, addresses: _Addresses) -> None:
+def _description(
+    controls: Controls, options: DevnetOptions, services: Sequence[RunningService | RunningMatcher]
+) -> Description:
+    node = controls.node
+    rest, signer, matcher = (_url(each) for each in services)
     chain_id = node.network.chain_id
-    lines = [
-        "Soliton devnet",
-        f"  chain id      {chr(chain_id)} ({chain_id}), {_rhythm_text(rhythm)}",
-        f"  node          {addresses.node}  (interactive page and REST API)",
-        f"  signer        {addresses.signer}",
-        f"  matcher       {addresses.matcher}  (interactive page, REST API and WebSocket)",
-        f"  X-API-Key     {API_KEY}",
-        f"  data          {node.settings.directory}",
-        "",
-        "Rich account (it mines):",
-        *_account_lines(describe(RICH_SEED, chain_id)),
-        "",
-        "Ten accounts with 1,000,000 coins each (the node's wallet signs for all eleven):",
-    ]
-    for account in funded_accounts(chain_id):
-        lines += _account_lines(account)
-    lines += ["", "Ready. Ctrl-C stops."]
-    click.echo("\n".join(lines))
+    return Description(
+        chain_id=chain_id,
+        node=rest,
+        signer=signer,
+        matcher=matcher,
+        api_key=API_KEY,
+        data=str(node.settings.directory),
+        height=node.chain.height,
+        mining=controls.mining.mode,
+        balance=options.funding.balance,
+        rich=describe(RICH_SEED, chain_id),
+        accounts=funded_accounts(chain_id, options.funding),
+    )
 
 
-def _account_lines(account: DevnetAccount) -> list[str]:
-    return [
-        f'  {account.address}  seed "{account.seed}"',
-        f"    public key {account.public_key}  private key {account.private_key}",
-    ]
+def _tell(told: Description, options: DevnetOptions) -> None:
+    if options.config_out is not None:
+        write_config(options.config_out, told)
+    click.echo(as_json(told) if options.as_json else as_text(told))

@@ -7,7 +7,6 @@ node's state, and its events gathered into updates. What does not: the matcher.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
-from typing import Final
 
 from soliton.chain.addresses import Address, from_public_key
 from soliton.chain.errors import OrderInvalid
@@ -18,13 +17,13 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.crypto import base58
 from soliton.errors import InputError
-from soliton.ledger import orders
+from soliton.ledger import orders, script_runs
+from soliton.ledger.context import Context
 from soliton.ledger.errors import TransactionRejected
 from soliton.ledger.scripts import (
     NotAllowedByScript,
     ScriptExecutionError,
     account_script,
-    run_asset,
     smart_assets,
 )
 from soliton.ledger.state import (
@@ -37,7 +36,6 @@ from soliton.ledger.state import (
     WAVES,
 )
 from soliton.matcher.errors import NodeUnavailable
-from soliton.matcher.gathering import Gathering
 from soliton.matcher.http_client import refusal
 from soliton.matcher.node_client import (
     AccountState,
@@ -51,6 +49,7 @@ from soliton.matcher.node_client import (
     ScriptAnswer,
 )
 from soliton.matcher.renewal import order_ids
+from soliton.matcher.update_accumulator import UpdateAccumulator
 from soliton.matching.account_checks import ScriptFault
 from soliton.node.events import (
     BlockAppended,
@@ -66,8 +65,6 @@ from soliton.node.node import Node
 from soliton.node.signatures import signed_messages
 from soliton.parallel.signatures import SignatureChecker
 from soliton.storage.indexes import address_transactions, asset_balances
-
-MAX_ASSETS_OF_ACCOUNT: Final = 100_000
 
 
 class LocalNode:
@@ -143,7 +140,7 @@ class LocalNode:
     ) -> ScriptAnswer:
         """As ``NodeClient.run_scripts``."""
         pool = self.node.pool
-        context = pool.context()
+        context = Context(pool.environment())
         state = pool.state()
         try:
             orders.check_proof(order, state, context, verify=True)
@@ -151,7 +148,7 @@ class LocalNode:
                 # Nobody asks here for balances: the largest trial tells.
                 trial = next(iter(trials))
                 for asset_id in smart_assets(tuple(assets), state):
-                    run_asset(asset_id, trial, state, context)
+                    script_runs.run_asset(asset_id, trial, state, context)
         except NotAllowedByScript as error:
             return ScriptAnswer(ScriptFault.DENIED, error.asset_id, str(error))
         except ScriptExecutionError as error:
@@ -226,7 +223,7 @@ class LocalNode:
         """As ``NodeClient.close``; there is nothing to end."""
 
 
-class _Listening(Gathering):
+class _Listening(UpdateAccumulator):
     """A listener of the node."""
 
     def __init__(self) -> None:
@@ -238,8 +235,9 @@ class _Listening(Gathering):
     def note(self, event: NodeEvent) -> None:
         """What the node tells."""
         match event:
-            case BlockAppended(height=height, block=block):
-                self.changed((from_public_key(block.header.generator, block.header.chain_id),))
+            case BlockAppended(height=height, block=block, edited=edited):
+                generator = from_public_key(block.header.generator, block.header.chain_id)
+                self.changed((generator, *edited))
                 self._mined(block.transactions, height)
             case BlockExtended(height=height, block=block, added=added):
                 self._mined(block.transactions[len(block.transactions) - added :], height)
@@ -263,7 +261,7 @@ class _Listening(Gathering):
             self._unexplained.add(transaction.id)
 
     def take(self, status: ChainStatus) -> NodeUpdate:
-        """As ``Gathering.take``."""
+        """As ``UpdateAccumulator.take``."""
         if self._unexplained:
             self.anybody()
             self._unexplained.clear()

@@ -17,7 +17,6 @@ import msgspec
 from soliton.chain.addresses import Address, Alias, Recipient, check_address, make_alias
 from soliton.chain.errors import AddressError
 from soliton.chain.features import Feature
-from soliton.chain.networks.model import Functionality
 from soliton.chain.values import AssetId, DataEntry
 from soliton.crypto import base58
 from soliton.ledger import assets, leases
@@ -37,7 +36,8 @@ from soliton.ledger.script_results import (
     SponsorFee,
     Transfer,
 )
-from soliton.ledger.script_runs import Asked, Subject, ask
+from soliton.ledger.script_runs import Asked, ask, complexity_of
+from soliton.ledger.script_subjects import Subject
 from soliton.ledger.scripts import FailedTransaction
 from soliton.ledger.state import (
     ASSET_NAMES,
@@ -54,15 +54,8 @@ from soliton.ledger.state import (
     Overlay,
     State,
 )
-from soliton.ledger.traces import BURN, REISSUE, SPONSOR, TRANSFER, AssetTrace, Fault, note
-from soliton.ride.bindings import (
-    Envelope,
-    View,
-    burn_object,
-    reissue_object,
-    sponsor_fee_object,
-    transfer_object,
-)
+from soliton.ledger.traces import BURN, REISSUE, SPONSOR, TRANSFER, AssetTrace, Fault, add_trace
+from soliton.ride.bindings import Envelope, View, stand_in, transfer_object
 from soliton.ride.script import parse_script
 from soliton.ride.values import Value, type_name, utf8
 
@@ -76,7 +69,7 @@ class AlwaysRejected(TransactionRejected):
     skips = True
 
 
-class Doer(msgspec.Struct, frozen=True):
+class Actor(msgspec.Struct, frozen=True):
     """Who does actions: the dApp with its public key, for which transaction, in which block.
 
     ``called`` is the recipient that the call named.
@@ -88,19 +81,13 @@ class Doer(msgspec.Struct, frozen=True):
     timestamp: int
     called: Recipient
     context: Context
-    settings: Functionality
 
     @property
     def rules(self) -> Rules:
         """The rules of the block."""
         return self.context.rules
 
-    @property
-    def validated(self) -> bool:
-        """Whether the height is one from which transfers of dApps are looked at closely."""
-        return self.context.height >= self.settings.enforce_transfer_validation_after
-
-    def left_after(self, complexity: int) -> Doer:
+    def left_after(self, complexity: int) -> Actor:
         """The same where so much has been run."""
         if self.context.limit is None:
             return self
@@ -126,21 +113,21 @@ def words_of(error: Exception) -> str:
     return str(error)
 
 
-def do_actions(actions: tuple[Action, ...], doer: Doer, own: Overlay) -> int:
+def do_actions(actions: tuple[Action, ...], actor: Actor, own: Overlay) -> int:
     """Do all actions; the complexity of the scripts of assets.
 
     Raises ``FailedTransaction`` with that complexity so far, or ``TransactionRejected``.
     """
     complexity = 0
-    checked = doer.rules.has(Feature.RIDE_V6)
+    checked = actor.rules.has(Feature.RIDE_V6)
     for action in actions:
-        step, portfolio = Overlay(own, doer.context.height), Portfolio()
+        step, portfolio = Overlay(own, actor.context.height), Portfolio()
         spent = 0
         try:
-            spent = _do(action, doer.left_after(complexity), own, step, portfolio)
+            spent = _do(action, actor.left_after(complexity), own, step, portfolio)
             if checked:
                 try:
-                    check_balances(step, own, doer.rules)
+                    check_balances(step, own, actor.rules)
                 except BalanceErrors as error:
                     raise failed(words_of(error), spent) from error
         except FailedTransaction as failure:
@@ -151,25 +138,25 @@ def do_actions(actions: tuple[Action, ...], doer: Doer, own: Overlay) -> int:
     return complexity
 
 
-def _do(action: Action, doer: Doer, own: State, step: Overlay, portfolio: Portfolio) -> int:
+def _do(action: Action, actor: Actor, own: State, step: Overlay, portfolio: Portfolio) -> int:
     match action:
         case DataEntry():
-            step.put(DATA, (doer.dapp, action.key), action.value)
+            step.put(DATA, (actor.dapp, action.key), action.value)
             return 0
         case Transfer():
-            return _transfer(action, doer, own, step, portfolio)
+            return _transfer(action, actor, own, step, portfolio)
         case Issue():
-            _issue(action, doer, step, portfolio)
+            _issue(action, actor, step, portfolio)
         case Reissue():
-            return _reissue(action, doer, own, step, portfolio)
+            return _reissue(action, actor, own, step, portfolio)
         case Burn():
-            return _burn(action, doer, own, step, portfolio)
+            return _burn(action, actor, own, step, portfolio)
         case SponsorFee():
-            return _sponsor_fee(action, doer, own, step)
+            return _sponsor_fee(action, actor, own, step)
         case Lease():
-            _failing(lambda: _lease(action, doer, step, portfolio))
+            _failing(lambda: _lease(action, actor, step, portfolio))
         case LeaseCancel():
-            _failing(lambda: _lease_cancel(action, doer, step, portfolio))
+            _failing(lambda: _lease_cancel(action, actor, step, portfolio))
     return 0
 
 
@@ -196,11 +183,13 @@ def resolve(recipient: bytes, rules: Rules) -> Address:
         raise TransactionRejected(f"InvalidAddress({error})") from error
 
 
-def _transfer(action: Transfer, doer: Doer, own: State, step: Overlay, portfolio: Portfolio) -> int:
-    rules = doer.rules
+def _transfer(
+    action: Transfer, actor: Actor, own: State, step: Overlay, portfolio: Portfolio
+) -> int:
+    rules = actor.rules
     address = resolve(action.address, rules)
     portfolio.add(address, action.asset_id, action.amount)
-    portfolio.add(doer.dapp, action.asset_id, -action.amount)
+    portfolio.add(actor.dapp, action.asset_id, -action.amount)
     try:
         portfolio.write(step)
     except TransactionRejected as error:
@@ -222,13 +211,13 @@ def _transfer(action: Transfer, doer: Doer, own: State, step: Overlay, portfolio
             if rules.has(Feature.LIGHT_NODE):
                 raise failed(words_of(error)) from error
             raise
-    key = doer.public_key if rules.has(Feature.BLOCK_V5) else _NO_KEY
+    key = actor.public_key if rules.has(Feature.BLOCK_V5) else _NO_KEY
     to = action.recipient if rules.has(Feature.SYNCHRONOUS_CALLS) else address
     return _ask_asset(
         action.asset_id,
         script,
-        lambda view: transfer_object(doer.envelope(key), to, action.asset_id, action.amount, view),
-        doer,
+        lambda view: transfer_object(actor.envelope(key), to, action.asset_id, action.amount, view),
+        actor,
         own,
         TRANSFER,
     )
@@ -251,80 +240,72 @@ def asset_fault(asset_id: AssetId, state: State, rules: Rules) -> str | None:
 # --- assets ---------------------------------------------------------------------------------------
 
 
-def _issue(action: Issue, doer: Doer, step: Overlay, portfolio: Portfolio) -> None:
+def _issue(action: Issue, actor: Actor, step: Overlay, portfolio: Portfolio) -> None:
     fault = issue_fault(action)
     if fault is not None:
         raise failed(fault)
-    rules, asset_id = doer.rules, action.id
+    rules, asset_id = actor.rules, action.id
     if step.get(ERC20, assets.erc20_address(asset_id)) is not None:
         words = f"Asset {base58.encode(asset_id)} is already issued"
-        if rules.has(Feature.RIDE_V6) or not doer.validated:
+        if rules.has(Feature.RIDE_V6) or not rules.dapp_actions_checked:
             raise failed(words)
         raise AlwaysRejected(words)
     nft = assets.is_nft(action.quantity, action.decimals, action.reissuable, rules)
-    height = doer.context.height
+    height = actor.context.height
     sequence = step.count_written(ASSETS) + 1
-    info = AssetInfo(doer.public_key, action.decimals, nft, doer.transaction_id, height, sequence)
+    info = AssetInfo(actor.public_key, action.decimals, nft, actor.transaction_id, height, sequence)
     step.put(ASSETS, asset_id, info)
     step.put(ASSET_VOLUMES, asset_id, AssetVolume(action.reissuable, action.quantity))
     name = AssetName(utf8(action.name), utf8(action.description), height)
     step.put(ASSET_NAMES, asset_id, name)
     step.put(ASSET_SCRIPTS, asset_id, None)
     step.put(ERC20, assets.erc20_address(asset_id), asset_id)
-    portfolio.add(doer.dapp, asset_id, action.quantity)
+    portfolio.add(actor.dapp, asset_id, action.quantity)
     portfolio.write(step)
 
 
-def _reissue(action: Reissue, doer: Doer, own: State, step: Overlay, portfolio: Portfolio) -> int:
+def _reissue(action: Reissue, actor: Actor, own: State, step: Overlay, portfolio: Portfolio) -> int:
     def reissue() -> None:
         assets.reissue(
             action.asset_id,
             action.quantity,
             action.reissuable,
-            doer.dapp,
+            actor.dapp,
             step,
             portfolio,
-            doer.context,
+            actor.context,
         )
         portfolio.write(step)
 
     _failing(reissue)
     return _ask_about(
         action.asset_id,
-        lambda view: reissue_object(
-            doer.envelope(doer.public_key),
-            action.asset_id,
-            action.quantity,
-            action.reissuable,
-            view,
-        ),
-        doer,
+        lambda view: stand_in("ReissueTransaction", action, actor.envelope(actor.public_key), view),
+        actor,
         own,
         REISSUE,
     )
 
 
-def _burn(action: Burn, doer: Doer, own: State, step: Overlay, portfolio: Portfolio) -> int:
+def _burn(action: Burn, actor: Actor, own: State, step: Overlay, portfolio: Portfolio) -> int:
     def burn() -> None:
-        assets.burn(action.asset_id, action.quantity, doer.dapp, step, portfolio, doer.context)
+        assets.burn(action.asset_id, action.quantity, actor.dapp, step, portfolio, actor.context)
         portfolio.write(step)
 
     _failing(burn)
     return _ask_about(
         action.asset_id,
-        lambda view: burn_object(
-            doer.envelope(doer.public_key), action.asset_id, action.quantity, view
-        ),
-        doer,
+        lambda view: stand_in("BurnTransaction", action, actor.envelope(actor.public_key), view),
+        actor,
         own,
         BURN,
     )
 
 
-def _sponsor_fee(action: SponsorFee, doer: Doer, own: State, step: Overlay) -> int:
+def _sponsor_fee(action: SponsorFee, actor: Actor, own: State, step: Overlay) -> int:
     asset_id, min_fee = action.asset_id, action.min_fee
     info = own.get(ASSETS, asset_id)
-    if info is None or info.issuer != doer.public_key:
+    if info is None or info.issuer != actor.public_key:
         raise failed(
             f"SponsorFee assetId={base58.encode(asset_id)} was not issued from address of current "
             "dApp"
@@ -336,8 +317,10 @@ def _sponsor_fee(action: SponsorFee, doer: Doer, own: State, step: Overlay) -> i
     step.put(SPONSORSHIPS, asset_id, min_fee or 0)
     return _ask_about(
         asset_id,
-        lambda view: sponsor_fee_object(doer.envelope(doer.public_key), asset_id, min_fee, view),
-        doer,
+        lambda view: stand_in(
+            "SponsorFeeTransaction", action, actor.envelope(actor.public_key), view
+        ),
+        actor,
         own,
         SPONSOR,
     )
@@ -346,10 +329,10 @@ def _sponsor_fee(action: SponsorFee, doer: Doer, own: State, step: Overlay) -> i
 # --- leases ---------------------------------------------------------------------------------------
 
 
-def _lease(action: Lease, doer: Doer, step: Overlay, portfolio: Portfolio) -> None:
+def _lease(action: Lease, actor: Actor, step: Overlay, portfolio: Portfolio) -> None:
     if action.amount <= 0:
         raise failed(f"NonPositiveAmount({action.amount},waves)")
-    chain_id = doer.rules.chain_id
+    chain_id = actor.rules.chain_id
     try:
         if isinstance(action.recipient, Alias):
             recipient: Recipient = make_alias(action.recipient.name, chain_id)
@@ -359,25 +342,25 @@ def _lease(action: Lease, doer: Doer, step: Overlay, portfolio: Portfolio) -> No
         raise failed(str(error)) from error
     leases.lease(
         action.id,
-        doer.transaction_id,
-        doer.public_key,
+        actor.transaction_id,
+        actor.public_key,
         recipient,
         action.amount,
         0,
         step,
         portfolio,
-        doer.context,
+        actor.context,
     )
     portfolio.write(step)
 
 
-def _lease_cancel(action: LeaseCancel, doer: Doer, step: Overlay, portfolio: Portfolio) -> None:
+def _lease_cancel(action: LeaseCancel, actor: Actor, step: Overlay, portfolio: Portfolio) -> None:
     if len(action.id) != ID_BYTES:
         raise failed(
             f"Lease id={base58.encode(action.id)} has invalid length = {len(action.id)} byte(s) "
             f"while expecting {ID_BYTES}"
         )
-    leases.cancel(action.id, doer.transaction_id, doer.public_key, step, portfolio, doer.context)
+    leases.cancel(action.id, actor.transaction_id, actor.public_key, step, portfolio, actor.context)
     portfolio.write(step)
 
 
@@ -385,40 +368,42 @@ def _lease_cancel(action: LeaseCancel, doer: Doer, step: Overlay, portfolio: Por
 
 
 def _ask_about(
-    asset_id: AssetId, make: Callable[[View], Value], doer: Doer, own: State, purpose: str
+    asset_id: AssetId,
+    make: Callable[[View], Value],
+    actor: Actor,
+    own: State,
+    purpose: str,
 ) -> int:
     script = own.get(ASSET_SCRIPTS, asset_id)
-    return 0 if script is None else _ask_asset(asset_id, script, make, doer, own, purpose)
+    return 0 if script is None else _ask_asset(asset_id, script, make, actor, own, purpose)
 
 
 def _ask_asset(
     asset_id: AssetId,
     script: AssetScript,
     make: Callable[[View], Value],
-    doer: Doer,
+    actor: Actor,
     own: State,
     purpose: str,
 ) -> int:
     # Early scripts were told the dApp where they asked for their asset.
-    called = doer.called.to_bytes() if isinstance(doer.called, Alias) else doer.called
-    this = asset_id if doer.rules.has(Feature.BLOCK_V5) else called
+    called = actor.called.to_bytes() if isinstance(actor.called, Alias) else actor.called
+    this = asset_id if actor.rules.has(Feature.BLOCK_V5) else called
     answer = ask(
         parse_script(script.script),
-        Subject(doer.transaction_id, make),
+        Subject(actor.transaction_id, make),
         Asked(asset_id=this),
         own,
-        doer.context,
-        doer.settings,
-        doer.context.limit,
+        actor.context,
+        actor.context.limit,
     )
-    traces = doer.context.traces
-    evaluated = doer.rules.has(Feature.SYNCHRONOUS_CALLS)
-    complexity = answer.complexity if evaluated else script.complexity
+    traces = actor.context.traces
+    complexity = complexity_of(answer, script.complexity, actor.context)
     if answer.value is True:
-        note(traces, AssetTrace(asset_id, purpose))
+        add_trace(traces, AssetTrace(asset_id, purpose))
         return complexity
     failure = asset_failure(3, asset_id, complexity, answer.value, answer.error)
-    note(traces, AssetTrace(asset_id, purpose, Fault(failure.detail or None, answer.steps)))
+    add_trace(traces, AssetTrace(asset_id, purpose, Fault(failure.detail or None, answer.steps)))
     raise failure
 
 

@@ -1,37 +1,52 @@
 """One block on a state, from top to bottom.
 
-``apply_block`` is the reader's entry: what the generator gets, then each transaction, then the
-hashes. The miner uses the same ``BlockInProgress`` to find out which transactions fit and which
-state hash its block must carry.
+``check_block`` is the reader's entry: header, signature, then ``apply_block``: what the generator
+gets, each transaction, the hashes. The miner uses the same ``BlockInProgress`` to find out which
+transactions fit and which state hash its block must carry.
 
-What lives here: the state transition of a block. What does not: whether the header may follow its
-parent (``soliton.consensus``), the rules of one transaction (``transactions``), storing the result.
+What lives here: the state transition of a block. What does not: what it is applied with
+(``environment``), whether the header may follow its parent (``headers``), the rules of one
+transaction (``transactions``), storing the result.
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/diffs/BlockDiffer.scala``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 import msgspec
 
+from soliton.chain import blocks
 from soliton.chain.addresses import Address, from_public_key
-from soliton.chain.blocks import Block, Encoded
+from soliton.chain.blocks import Block, ChallengedHeader, Encoded
 from soliton.chain.features import Feature
+from soliton.chain.snapshots import Snapshot, Unread
+from soliton.chain.snapshots import Status as SnapshotStatus
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.crypto.curve25519 import SignedMessage
 from soliton.errors import InputError
-from soliton.ledger import fees
-from soliton.ledger.context import ChainView, Context, PastTransaction
+from soliton.ledger import fees, headers
+from soliton.ledger.context import Context
+from soliton.ledger.editing import apply_edits
+from soliton.ledger.environment import (
+    Ancestors,
+    BlockEnvironment,
+    Carry,
+    PastTransaction,
+    next_environment,
+)
 from soliton.ledger.errors import (
     BlockRejected,
+    SnapshotRejected,
     TransactionInBlockRejected,
     TransactionRejected,
     WrongStateHash,
 )
+from soliton.ledger.from_snapshots import overlay_of
 from soliton.ledger.hashes import (
     EMPTY_HASH,
     StateHash,
@@ -40,35 +55,19 @@ from soliton.ledger.hashes import (
     next_snapshot_hash,
 )
 from soliton.ledger.portfolio import Portfolio
-from soliton.ledger.rules_at import Rules
-from soliton.ledger.scripts import NO_SCRIPTS, Scripts
-from soliton.ledger.state import Changes, Overlay, State, Status, touched_accounts
+from soliton.ledger.rules import rules_of
+from soliton.ledger.state import APPROVALS, BANS, Changes, Overlay, State, Status, touched_accounts
 from soliton.ledger.state_changes import StateChanges
 from soliton.ledger.transactions import apply_transaction
-from soliton.ride.environment import BlockInfo
+from soliton.ride.observation import Observer
+from soliton.steps import Steps, to_the_end
 
-Patch = Callable[[Overlay], None]
-"""A change of the state at the beginning of a block, outside of any transaction."""
+STEP_TRANSACTIONS: Final = 8
+"""Some two milliseconds, or more with scripts: then others may have their turn."""
 
-Carry = tuple[tuple[AssetId | None, int], ...]
-"""The part of a block's fees that its successor's generator gets, by asset."""
-
-
-class ParentBlock(msgspec.Struct, frozen=True):
-    """What applying a block needs to know of the one below: the results of having applied that."""
-
-    height: int
-    timestamp: int
-    snapshot_hash: bytes
-    legacy_total: bytes
-    carry: Carry
-
-
-class Payout(msgspec.Struct, frozen=True):
-    """A share of the block reward."""
-
-    address: Address
-    amount: int
+SnapshotsOfBlock = Sequence[Snapshot] | Unread
+"""One for each transaction of a block or microblock."""
+_ELIDED: Final = Snapshot(status=SnapshotStatus.ELIDED)
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):
@@ -76,7 +75,7 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
 
     ``touched`` are the accounts that it changed itself; ``changes`` are all that go with it, the
     generator's part of the fee among them. ``complexity`` is that of the scripts that were run, as
-    clients are told; ``state_changes`` are those of a dApp that it called.
+    clients see; ``state_changes`` are those of a dApp that it called.
     """
 
     status: Status
@@ -91,7 +90,9 @@ class AppliedBlock(msgspec.Struct, frozen=True):
 
     ``changes`` are above the state before it; ``outcomes`` are those of its transactions, in order;
     hashes, ``carry`` and ``total_fee`` are of the whole block so far. ``unverified`` are signatures
-    that it stands and falls with, where these were left to the caller.
+    that it stands and falls with, where these were left to the caller. ``edited`` was changed by
+    hand, by which there are so many more wavelets (``minted``); ``initial`` is all that was changed
+    before the first transaction.
     """
 
     height: int
@@ -102,50 +103,115 @@ class AppliedBlock(msgspec.Struct, frozen=True):
     carry: Carry
     total_fee: int
     unverified: tuple[SignedMessage, ...] = ()
+    edited: Changes = {}
+    minted: int = 0
+    initial: Changes = {}
+
+
+def checking_block(
+    chain: Ancestors,
+    block: Block,
+    *,
+    now: int | None = None,
+    verify_signatures: bool = True,
+    hit_source: bytes | None = None,
+    snapshots: SnapshotsOfBlock | None = None,
+) -> Steps[BlockInProgress]:
+    """Check a block on top of a chain completely, and apply it: in steps of some transactions.
+
+    ``now`` (ms) bounds the block's time; ``None`` for history. Without ``verify_signatures`` the
+    caller checks those of the block, and those that are left in the outcome; with a ``hit_source``
+    it has checked the header already, which gave that. The chain must stay as it is between the
+    steps. With ``snapshots`` transactions do what these tell, and their rules are not asked; a
+    challenge is executed all the same. Raises ``BlockRejected``.
+    """
+    height, header = chain.height + 1, block.header
+    headers.check_features(chain)
+    if hit_source is None:
+        hit_source = headers.check_header(chain, header, block.id, now)
+    if blocks.has_weak_key(block) or (verify_signatures and not blocks.signature_is_valid(block)):
+        raise BlockRejected(height, "invalid signature of the generator")
+    if header.version >= blocks.PROTOBUF_VERSION:
+        root = blocks.transactions_root(block.transactions)
+        if root != header.transactions_root:
+            raise BlockRejected(height, f"transactions root is not {root.hex()}")
+    if header.challenged is not None:
+        yield from _checking_challenge(chain, block, header.challenged, now)
+    environment = next_environment(chain, header, hit_source)
+    return (
+        yield from applying_block(
+            chain.state,
+            block,
+            environment,
+            verify_signatures=verify_signatures,
+            snapshots=snapshots,
+        )
+    )
+
+
+def check_block(
+    chain: Ancestors, block: Block, *, now: int | None = None, verify_signatures: bool = True
+) -> BlockInProgress:
+    """The same at once."""
+    return to_the_end(checking_block(chain, block, now=now, verify_signatures=verify_signatures))
+
+
+def _checking_challenge(
+    chain: Ancestors, block: Block, challenged: ChallengedHeader, now: int | None
+) -> Steps[None]:
+    """Refuse a challenge unless the challenged block is wrong in its state hash alone."""
+    height = chain.height + 1
+    original = blocks.assemble(
+        blocks.original_header(block.header, challenged),
+        block.transactions,
+        challenged.header_signature,
+    )
+    try:
+        hit_source = headers.check_header(chain, original.header, original.id, now)
+        environment = next_environment(chain, original.header, hit_source)
+        yield from applying_block(chain.state, original, environment, verify_signatures=False)
+    except WrongStateHash:
+        return
+    except BlockRejected as error:
+        raise BlockRejected(height, f"invalid block challenge: {error.reason}") from error
+    raise BlockRejected(height, "invalid block challenge: the state hash was right")
+
+
+def applying_block(
+    state: State,
+    block: Block,
+    environment: BlockEnvironment,
+    *,
+    verify_signatures: bool = True,
+    snapshots: SnapshotsOfBlock | None = None,
+) -> Steps[BlockInProgress]:
+    """Apply a block to the state after its parent, in steps.
+
+    Without ``verify_signatures`` the caller checks the signatures that are then left in the
+    outcome; the block's own signature and its header are the caller's business. In a block that
+    challenges another one, transactions that do not apply are elided, and signatures always
+    verified. Raises ``BlockRejected``.
+    """
+    progress = BlockInProgress(state, environment)
+    progress.begin(block.transactions)
+    elide = block.header.challenged is not None
+    if snapshots is None:
+        yield from progress.adding(
+            block.transactions, verify_signatures=verify_signatures, elide=elide
+        )
+    else:
+        yield from progress.adding_snapshots(block.transactions, snapshots, elide=elide)
+    progress.check_state_hash(block.header.state_hash)
+    return progress
 
 
 def apply_block(
-    state: State,
-    block: Block,
-    parent: ParentBlock | None,
-    rules: Rules,
-    parent_rules: Rules,
-    payouts: Iterable[Payout] = (),
-    *,
-    patch: Patch | None = None,
-    verify_signatures: bool = True,
-    scripts: Scripts = NO_SCRIPTS,
-    seen: BlockInfo | None = None,
-    chain: ChainView | None = None,
+    state: State, block: Block, environment: BlockEnvironment, *, verify_signatures: bool = True
 ) -> BlockInProgress:
-    """Apply a block to the state after its parent (``None`` for the genesis block).
-
-    ``rules`` are those at the block's height, ``patch`` changes the state at its beginning. Without
-    ``verify_signatures`` the caller checks the signatures that are then left in the outcome; the
-    block's own signature and its header are the caller's business. In a block that challenges
-    another one, transactions that do not apply are elided, and signatures always verified. Scripts
-    see the block as ``seen`` and those below in ``chain``. Raises ``BlockRejected``.
-    """
-    header = block.header
-    progress = BlockInProgress(
-        state,
-        header.generator,
-        header.timestamp,
-        parent,
-        rules,
-        parent_rules,
-        scripts,
-        seen,
-        chain,
+    """The same at once."""
+    return to_the_end(
+        applying_block(state, block, environment, verify_signatures=verify_signatures)
     )
-    progress.begin(block.transactions, payouts, patch)
-    progress.add_all(
-        block.transactions,
-        verify_signatures=verify_signatures,
-        elide=block.header.challenged is not None,
-    )
-    progress.check_state_hash(block.header.state_hash)
-    return progress
 
 
 class BlockFull(InputError):
@@ -167,44 +233,25 @@ class BlockInProgress:
         "_generator",
         "_originals",
         "_outcomes",
-        "_parent",
-        "_parent_rules",
         "_state",
         "_step",
         "_total_fee",
         "_transactions_bytes",
+        "edited",
+        "environment",
+        "initial",
+        "minted",
         "overlay",
         "snapshot_hash",
     )
 
-    def __init__(
-        self,
-        state: State,
-        generator: bytes,
-        timestamp: int,
-        parent: ParentBlock | None,
-        rules: Rules,
-        parent_rules: Rules,
-        scripts: Scripts = NO_SCRIPTS,
-        seen: BlockInfo | None = None,
-        chain: ChainView | None = None,
-    ) -> None:
-        height = 1 if parent is None else parent.height + 1
+    def __init__(self, state: State, environment: BlockEnvironment) -> None:
+        self.environment = environment
+        height, parent = environment.height, environment.parent
         self._state = state
-        self._parent = parent
-        self._parent_rules = parent_rules
-        self._generator = from_public_key(generator, rules.chain_id)
+        self._generator = from_public_key(environment.generator, environment.rules.chain_id)
         self._applied: dict[bytes, PastTransaction] = {}
-        self._context = Context(
-            height,
-            timestamp,
-            None if parent is None else parent.timestamp,
-            rules,
-            scripts,
-            seen,
-            self._applied,
-            chain,
-        )
+        self._context = Context(environment, self._applied)
         self._carry: dict[AssetId | None, int] = {}
         self._complexity = 0
         self._encoded: list[bytes] = []
@@ -213,6 +260,9 @@ class BlockInProgress:
         self._step = Overlay(state, height)
         self._total_fee = 0
         self._transactions_bytes = 0
+        self.edited: Changes = {}
+        self.initial: Changes = {}
+        self.minted = 0
         self.overlay = Overlay(state, height)
         self.snapshot_hash = EMPTY_HASH if parent is None else parent.snapshot_hash
 
@@ -239,47 +289,52 @@ class BlockInProgress:
     @property
     def height(self) -> int:
         """The height at which the block will stand."""
-        return self._context.height
+        return self.environment.height
 
     @property
     def encoded(self) -> Encoded | None:
-        """The ``SignedTransaction`` of each transaction so far, if all were made to know their
-        size: whoever makes the block's bytes need not make them again.
-        """
+        """The ``SignedTransaction`` of each transaction so far, if all were made for their size."""
         complete = len(self._encoded) == len(self.overlay.transaction_ids)
         return tuple(self._encoded) if complete else None
 
-    def begin(
-        self,
-        transactions: Iterable[AnyTransaction] = (),
-        payouts: Iterable[Payout] = (),
-        patch: Patch | None = None,
-    ) -> None:
-        """What happens before the first transaction: a patch of the state, then credits.
-
-        The generator gets the fees carried over, all fees before NG, and its share of the reward.
+    def begin(self, transactions: Iterable[AnyTransaction] = ()) -> None:
+        """What happens before the first transaction: votes and bans, a patch of the state, then
+        credits (to the generator the fees carried over, all fees before NG, and its share of the
+        reward), and changes by hand.
         """
-        if self._parent is None:
+        environment = self.environment
+        for feature in environment.approved:
+            self._step.put(APPROVALS, feature, self.height)
+        for address, heights in environment.bans.items():
+            self._step.put(BANS, address, heights)
+        if environment.parent is None:
             return
+        rules = environment.parent_rules
         initial = Overlay(self.overlay, self.height)
-        if patch is not None:
-            patch(initial)
+        if environment.patch is not None:
+            environment.patch(initial)
         portfolio = Portfolio()
-        if self._parent_rules.sponsorship or self._parent_rules.ng_carry:
-            for asset_id, amount in self._parent.carry:
+        if rules.sponsorship or rules.ng_carry:
+            for asset_id, amount in environment.parent.carry:
                 portfolio.add(self._generator, asset_id, amount)
-        if not self._parent_rules.ng:
+        if not rules.ng:
             for transaction in transactions:
                 portfolio.add(self._generator, transaction.fee_asset_id, transaction.fee)
-        for payout in payouts:
+        for payout in environment.reward.payouts:
             portfolio.add(payout.address, None, payout.amount)
         try:
             portfolio.write(initial)
         except TransactionRejected as error:
             raise BlockRejected(self.height, f"credits to its generator: {error}") from error
+        if environment.edits:
+            edited = Overlay(initial, self.height)
+            self.minted = apply_edits(environment.edits, edited, self._context)
+            self.edited = edited.changes
+            initial.merge(edited)
         if initial.changes:
             self.snapshot_hash = next_snapshot_hash(self.snapshot_hash, initial.changes)
             self._merge(initial)
+            self.initial = initial.changes
 
     def add_all(
         self,
@@ -289,9 +344,19 @@ class BlockInProgress:
         elide: bool = False,
     ) -> None:
         """Apply a block's or microblock's transactions; raises ``TransactionInBlockRejected``."""
+        to_the_end(self.adding(transactions, verify_signatures=verify_signatures, elide=elide))
+
+    def adding(
+        self,
+        transactions: Iterable[AnyTransaction],
+        *,
+        verify_signatures: bool,
+        elide: bool = False,
+    ) -> Steps[None]:
+        """The same in steps of some transactions each."""
         # A wrong signature is one more reason to elide a transaction.
         verify_signatures = verify_signatures or elide
-        for transaction in transactions:
+        for number, transaction in enumerate(transactions, 1):
             try:
                 codec.validate(transaction)
                 self.add(transaction, verify_signature=verify_signatures)
@@ -299,6 +364,8 @@ class BlockInProgress:
                 if not elide:
                     raise TransactionInBlockRejected(self.height, transaction, error) from error
                 self._elide(transaction)
+            if number % STEP_TRANSACTIONS == 0:
+                yield
 
     def add(self, transaction: AnyTransaction, *, verify_signature: bool = True) -> None:
         """Apply one more transaction; raises as ``apply_transaction`` does, or ``BlockFull``."""
@@ -308,7 +375,7 @@ class BlockInProgress:
         )
         changes, status = applied.changes, applied.status
         complexity = self._complexity + applied.complexity
-        most = self._parent_rules.max_complexity
+        most = self.environment.parent_rules.max_complexity
         if most is not None and complexity > most:
             raise BlockFull(f"Limit of txs was reached: complexity {complexity} of {most}")
         touched = touched_accounts(changes.changes)
@@ -321,9 +388,57 @@ class BlockInProgress:
         )
         self._applied[transaction.id] = PastTransaction(transaction, self.height, status)
         self._transactions_bytes += len(counted)
-        if counted and self._context.rules.has(Feature.BLOCK_V5):
+        if counted and self.environment.rules.has(Feature.BLOCK_V5):
             self._encoded.append(counted)
         self._complexity = complexity
+
+    def adding_snapshots(
+        self,
+        transactions: Sequence[AnyTransaction],
+        snapshots: SnapshotsOfBlock,
+        *,
+        elide: bool = False,
+    ) -> Steps[None]:
+        """Let transactions do what their snapshots tell, in steps; raises ``SnapshotRejected``."""
+        if len(snapshots) != len(transactions):
+            counts = f"{len(snapshots)} snapshots of {len(transactions)} transactions"
+            raise SnapshotRejected(self.height, counts)
+        coming = iter(snapshots)
+        for number, transaction in enumerate(transactions, 1):
+            try:
+                self._add_snapshot(transaction, next(coming), elide=elide)
+            except InputError as error:
+                raise SnapshotRejected(self.height, str(error)) from error
+            if number % STEP_TRANSACTIONS == 0:
+                yield
+
+    def _add_snapshot(
+        self, transaction: AnyTransaction, snapshot: Snapshot, *, elide: bool
+    ) -> None:
+        status = Status(snapshot.status)
+        if status is Status.ELIDED:
+            if not elide or snapshot != _ELIDED:
+                raise TransactionRejected("a transaction is elided that cannot be, or has changes")
+            self._elide(transaction)
+            return
+        rules, ng = self.environment.rules, self.environment.parent_rules.ng
+        again = self.overlay.transaction_height(transaction.id) is not None
+        if again and rules_of(transaction.type_id).unique(rules):
+            raise TransactionRejected("a transaction is on the chain already")
+        asset_id, fee = fees.generator_fee(transaction, self.overlay, rules)
+        part = fees.current_part(fee) if ng else 0
+        burnt = fee - part if asset_id is None else 0
+        changes = overlay_of(snapshot, transaction, self.overlay, self._context, burnt)
+        if asset_id is None:
+            self._total_fee += fee
+        if ng and fee != part:
+            self._carry[asset_id] = self._carry.get(asset_id, 0) + fee - part
+        mark = b"" if status is Status.SUCCEEDED else transaction.id + bytes((status,))
+        self.snapshot_hash = next_snapshot_hash(self.snapshot_hash, changes.changes, mark)
+        self._merge(changes)
+        touched = touched_accounts(changes.changes)
+        self._outcomes.append(Outcome(status, 0, touched, changes.changes))
+        self._applied[transaction.id] = PastTransaction(transaction, self.height, status)
 
     def _elide(self, transaction: AnyTransaction) -> None:
         """Keep a transaction that does not apply: its id counts as used, nothing else changes."""
@@ -348,24 +463,24 @@ class BlockInProgress:
 
     def _check_room(self, transaction: AnyTransaction) -> bytes:
         """The bytes that count against the block's limit; raises ``BlockFull``."""
-        limits = self._parent_rules
+        limits = self.environment.parent_rules
         count = len(self.overlay.transaction_ids)
         if limits.max_transactions is not None and count >= limits.max_transactions:
             raise BlockFull(f"Limit of txs was reached: {limits.max_transactions}")
         if limits.max_transactions_bytes is None:
             return b""
-        protobuf = self._context.rules.has(Feature.BLOCK_V5)
+        protobuf = self.environment.rules.has(Feature.BLOCK_V5)
         counted = codec.encode_protobuf(transaction) if protobuf else codec.encode(transaction)
         if self._transactions_bytes + len(counted) > limits.max_transactions_bytes:
             raise BlockFull(f"Limit of txs was reached: {limits.max_transactions_bytes} bytes")
         return counted
 
     def _share_fee(self, transaction: AnyTransaction, changes: Overlay) -> None:
-        rules = self._context.rules
+        rules = self.environment.rules
         asset_id, fee = fees.generator_fee(transaction, self.overlay, rules)
         if asset_id is None:
             self._total_fee += fee
-        if not self._parent_rules.ng:
+        if not self.environment.parent_rules.ng:
             return
         part = fees.current_part(fee)
         portfolio = Portfolio()
@@ -384,12 +499,12 @@ class BlockInProgress:
 
     def finish(self) -> AppliedBlock:
         """The outcome of all since the last ``finish``; the hashes are of the whole block."""
-        parent, step = self._parent, self._step
+        parent, step = self.environment.parent, self._step
         outcomes, self._outcomes = tuple(self._outcomes), []
         unverified = self._context.unverified
         self._context = msgspec.structs.replace(self._context, unverified=[])
         self._step = Overlay(self._state, self.height)
-        total = b"" if parent is None else parent.legacy_total
+        total = b"" if parent is None else parent.state_hash
         return AppliedBlock(
             height=self.height,
             changes=step.changes,
@@ -399,4 +514,18 @@ class BlockInProgress:
             carry=tuple(self._carry.items()),
             total_fee=self._total_fee,
             unverified=tuple(unverified),
+            edited=self.edited,
+            minted=self.minted,
+            initial=self.initial,
         )
+
+
+def observe(block: BlockInProgress, transaction: AnyTransaction, observer: Observer) -> Outcome:
+    """Tell an observer what the scripts of a block's next transaction do; the block stays as it is.
+
+    Raises as ``BlockInProgress.add`` does.
+    """
+    twin = block.copy()
+    twin._context = msgspec.structs.replace(twin._context, observer=observer)
+    twin.add(transaction, verify_signature=False)
+    return twin._outcomes[-1]

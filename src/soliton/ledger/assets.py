@@ -19,15 +19,8 @@ from soliton.ledger.context import Context
 from soliton.ledger.errors import TransactionRejected
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules_at import Rules
-from soliton.ledger.scripts import MAX_EXPRESSION_BYTES
-from soliton.ledger.state import (
-    ASSET_VOLUMES,
-    ASSETS,
-    AssetInfo,
-    AssetVolume,
-    Overlay,
-    State,
-)
+from soliton.ledger.script_setting import MAX_EXPRESSION_BYTES
+from soliton.ledger.state import ASSET_VOLUMES, ASSETS, AssetInfo, AssetVolume, Overlay, State
 
 ERC20_ADDRESS_BYTES: Final = 20
 """The first bytes of an asset's id are its address for Ethereum wallets."""

@@ -1,7 +1,7 @@
 """A function of a dApp while it runs, and the steps that every call takes.
 
-What lives here: the transaction at the root (``Root``), what one call may still do and has done
-(``Run``), evaluating and checking its answer. What does not: in which order this happens
+What lives here: the transaction at the root (``RootCall``), what one call may still do and has done
+(``CallFrame``), evaluating and checking its answer. What does not: in which order this happens
 (``invocation`` for a transaction, ``calls`` for a dApp that calls another one).
 
 Sources: wavesplatform/Waves
@@ -13,13 +13,8 @@ from __future__ import annotations
 
 import msgspec
 
-from soliton.chain.addresses import (
-    Address,
-    Recipient,
-    address_text,
-)
+from soliton.chain.addresses import Address, Recipient, address_text
 from soliton.chain.features import Feature
-from soliton.chain.networks.model import Functionality
 from soliton.chain.values import AssetId
 from soliton.ledger.action_limits import (
     Answer,
@@ -30,43 +25,20 @@ from soliton.ledger.action_limits import (
     field_fault,
     total_fault,
 )
-from soliton.ledger.actions import (
-    AlwaysRejected,
-    Doer,
-    do_actions,
-    failed,
-    resolve,
-)
+from soliton.ledger.actions import Actor, AlwaysRejected, do_actions, failed, resolve
 from soliton.ledger.context import Context
 from soliton.ledger.errors import TransactionRejected
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules_at import Rules
 from soliton.ledger.script_environment import Invoke, LedgerEnvironment
 from soliton.ledger.script_results import Issue, Reader, Result, Transfer, read_result
-from soliton.ledger.script_runs import switches_at
-from soliton.ledger.scripts import (
-    FailedTransaction,
-    account_script,
-)
-from soliton.ledger.state import (
-    ASSET_SCRIPTS,
-    AccountScript,
-    AssetScript,
-    Overlay,
-    State,
-)
+from soliton.ledger.scripts import FailedTransaction, account_script
+from soliton.ledger.state import ASSET_SCRIPTS, AccountScript, AssetScript, Overlay, State
 from soliton.ledger.state_changes import ErrorMessage, InvokedCall, StateChanges
 from soliton.ledger.traces import CallTrace, Fault
-from soliton.ride.bindings import (
-    Call,
-    Invocation,
-    invocation_object,
-)
+from soliton.ride.bindings import Call, Invocation, invocation_object
 from soliton.ride.environment import Payment
-from soliton.ride.errors import (
-    EvaluationError,
-    NativeCrash,
-)
+from soliton.ride.errors import EvaluationError, NativeCrash
 from soliton.ride.evaluator import Invocation as Function
 from soliton.ride.evaluator import Setting
 from soliton.ride.evaluator import invoke as run_function
@@ -75,7 +47,7 @@ from soliton.ride.trace import Step, Trace
 from soliton.ride.values import RideList, Value
 
 
-class Root(msgspec.Struct, frozen=True):
+class RootCall(msgspec.Struct, frozen=True):
     """A transaction that calls a dApp, whoever signed it. ``empty_keys`` may be written by old
     versions.
     """
@@ -90,16 +62,16 @@ class Root(msgspec.Struct, frozen=True):
     empty_keys: bool
 
 
-class Note:
+class CallNode:
     """A call on the way: what is known about it, for the tree of what a failed one did."""
 
     __slots__ = (
         "arguments",
+        "children",
         "dapp",
         "error",
         "fault",
         "function",
-        "notes",
         "payments",
         "result",
         "steps",
@@ -116,7 +88,7 @@ class Note:
         self.function = function
         self.arguments = arguments
         self.payments = payments
-        self.notes: list[Note] = []
+        self.children: list[CallNode] = []
         self.error: ErrorMessage | None = None
         self.steps: tuple[Step, ...] = ()
         self.result: Result | None = None
@@ -129,7 +101,7 @@ class Note:
             self.function,
             self.arguments,
             self.steps,
-            tuple(note.trace() for note in self.notes),
+            tuple(node.trace() for node in self.children),
             self.result,
             self.fault,
         )
@@ -138,37 +110,31 @@ class Note:
         """The calls of a failed one."""
         return tuple(
             InvokedCall(
-                note.dapp,
-                note.function,
-                note.arguments,
-                note.payments,
-                StateChanges((), note.calls(), note.own_error()),
+                node.dapp,
+                node.function,
+                node.arguments,
+                node.payments,
+                StateChanges((), node.calls(), node.own_error()),
             )
-            for note in self.notes
+            for node in self.children
         )
 
     def own_error(self) -> ErrorMessage | None:
         """The error, unless it comes from a call further in."""
-        return None if any(note.error == self.error for note in self.notes) else self.error
+        return None if any(node.error == self.error for node in self.children) else self.error
 
 
-class Shared(msgspec.Struct, frozen=True):
+class CallContext(msgspec.Struct, frozen=True):
     """What all calls of a transaction have in common."""
 
-    root: Root
+    root: RootCall
     version: int
     context: Context
-    settings: Functionality
 
     @property
     def rules(self) -> Rules:
         """The rules of the block."""
         return self.context.rules
-
-    @property
-    def validated(self) -> bool:
-        """Whether the height is one from which transfers of dApps are looked at closely."""
-        return self.context.height >= self.settings.enforce_transfer_validation_after
 
 
 def max_total_complexity(version: int) -> int:
@@ -189,7 +155,7 @@ def dapp_at(address: Address, state: State) -> tuple[AccountScript, Script]:
     return account, script
 
 
-class Run:
+class CallFrame:
     """One function of one dApp while it runs, and what it may still do."""
 
     __slots__ = (
@@ -199,7 +165,7 @@ class Run:
         "calls_left",
         "done",
         "left",
-        "note",
+        "node",
         "own",
         "payments_left",
         "public_key",
@@ -209,7 +175,7 @@ class Run:
 
     def __init__(
         self,
-        shared: Shared,
+        shared: CallContext,
         address: Address,
         public_key: bytes,
         version: int,
@@ -219,7 +185,7 @@ class Run:
         calls_left: int,
         left: Counts,
         payments_left: int,
-        note: Note,
+        node: CallNode,
     ) -> None:
         self.shared = shared
         self.address = address
@@ -231,7 +197,7 @@ class Run:
         self.calls_left = calls_left
         self.left = left
         self.payments_left = payments_left
-        self.note = note
+        self.node = node
         self.done: list[InvokedCall] = []
 
     def environment(self, invoke: Invoke) -> LedgerEnvironment:
@@ -246,17 +212,16 @@ class Run:
             invoke=invoke,
         )
 
-    def doer(self, called: Recipient, context: Context) -> Doer:
+    def actor(self, called: Recipient, context: Context) -> Actor:
         """The dApp as it does its actions."""
         root = self.shared.root
-        return Doer(
+        return Actor(
             self.address,
             self.public_key,
             root.id,
             root.timestamp,
             called,
             context,
-            self.shared.settings,
         )
 
 
@@ -264,21 +229,23 @@ class Run:
 
 
 def evaluate(
-    run: Run, script: Script, call: Call, invocation: Invocation, limit: int, invoke: Invoke
+    frame: CallFrame, script: Script, call: Call, invocation: Invocation, limit: int, invoke: Invoke
 ) -> tuple[Result, int]:
     """The answer of a function, and the complexity that it took; raises ``EvaluationError``."""
-    shared = run.shared
-    environment = run.environment(invoke)
+    shared = frame.shared
+    environment = frame.environment(invoke)
     trace = None if shared.context.traces is None else Trace()
-    switches = switches_at(shared.context, shared.settings)
-    setting = Setting(limit, switches, trace=trace, watch=shared.context.watch)
-    function = Function(call.function, call.arguments, invocation_object(invocation, run.version))
+    context = shared.context
+    setting = Setting(
+        limit, shared.rules.language, trace=trace, watch=context.watch, observer=context.observer
+    )
+    function = Function(call.function, call.arguments, invocation_object(invocation, frame.version))
     try:
         outcome = run_function(script, environment, function, setting)
     finally:
         if trace is not None:
-            run.note.steps = tuple(trace.steps)
-    reader = Reader(run.version, environment, shared.root.id, shared.rules.has(Feature.BLOCK_V5))
+            frame.node.steps = tuple(trace.steps)
+    reader = Reader(frame.version, environment, shared.root.id, shared.rules.has(Feature.BLOCK_V5))
     try:
         return read_result(outcome.value, reader), outcome.spent
     except EvaluationError as error:
@@ -286,16 +253,16 @@ def evaluate(
         raise
 
 
-def check_fields(run: Run, result: Result) -> None:
+def check_fields(frame: CallFrame, result: Result) -> None:
     """Raise ``TransactionRejected`` for an action without any sense, ``AlwaysRejected`` where the
     complexity does not matter.
     """
-    fault = field_fault(result.actions) if run.version >= 4 else None
+    fault = field_fault(result.actions) if frame.version >= 4 else None
     if fault is None:
         return
-    if run.shared.rules.has(Feature.RIDE_V6):
+    if frame.shared.rules.has(Feature.RIDE_V6):
         raise TransactionRejected(fault)
-    if run.shared.validated:
+    if frame.shared.rules.dapp_actions_checked:
         raise AlwaysRejected(fault)
 
 
@@ -327,61 +294,63 @@ def pay(payments: tuple[Payment, ...], sender: Address, dapp: Address) -> Portfo
     return portfolio
 
 
-def limits_fault(run: Run, result: Result) -> str | None:
+def limits_fault(frame: CallFrame, result: Result) -> str | None:
     """Why an answer is more than the transaction may still have; raises ``AlwaysRejected`` for one
     kind of fault at some heights.
     """
-    rules = run.shared.rules
+    rules = frame.shared.rules
     counts = count(result, rules)
     by_root = rules.has(Feature.BLOCK_REWARD_DISTRIBUTION)
-    words = bytes_fault(counts, run.left)
+    words = bytes_fault(counts, frame.left)
     if words is None:
-        return total_fault(counts, run.left, run.shared.version if by_root else run.version)
+        return total_fault(counts, frame.left, frame.shared.version if by_root else frame.version)
     if rules.has(Feature.RIDE_V6):
         return words
-    if rules.has(Feature.SYNCHRONOUS_CALLS) and run.shared.validated:
+    if rules.has(Feature.SYNCHRONOUS_CALLS) and rules.dapp_actions_checked:
         raise AlwaysRejected(words)
     return None
 
 
-def check_answer(run: Run, result: Result, spent: int, sender: Address) -> None:
+def check_answer(frame: CallFrame, result: Result, spent: int, sender: Address) -> None:
     """Raise ``FailedTransaction`` for an answer that breaks a limit by itself."""
-    shared = run.shared
+    shared = frame.shared
     answer = Answer(
         result,
-        run.address,
-        run.version,
+        frame.address,
+        frame.version,
         shared.version,
         shared.root.empty_keys,
-        bool(run.note.payments) and sender == run.address,
+        bool(frame.node.payments) and sender == frame.address,
     )
     fault = answer_fault(answer, shared.rules)
     if fault is not None:
         raise failed(fault, spent)
     limit = max_total_complexity(shared.version)
-    scripts = sum(script.complexity for script in scripts_of_actions(run, result))
+    scripts = sum(script.complexity for script in scripts_of_actions(frame, result))
     if scripts + spent > limit and shared.context.limit is None:
         raise failed(f"Invoke complexity limit = {limit} is exceeded", spent, code=2)
 
 
-def scripts_of_actions(run: Run, result: Result) -> list[AssetScript]:
+def scripts_of_actions(frame: CallFrame, result: Result) -> list[AssetScript]:
     """The scripts of assets that the actions of an answer move or change, as often as they do."""
     found = []
     for action in result.actions:
         asset_id = None if isinstance(action, Issue) else getattr(action, "asset_id", None)
         if asset_id is not None:
-            script = run.own.get(ASSET_SCRIPTS, asset_id)
+            script = frame.own.get(ASSET_SCRIPTS, asset_id)
             if script is not None:
                 found.append(script)
     return found
 
 
-def do_answer(run: Run, result: Result, called: Recipient, spent: int, context: Context) -> int:
+def do_answer(
+    frame: CallFrame, result: Result, called: Recipient, spent: int, context: Context
+) -> int:
     """Do the actions; the complexity of scripts of assets."""
-    rules = run.shared.rules
-    doer = run.doer(called, context.left_after(spent))
+    rules = frame.shared.rules
+    actor = frame.actor(called, context.left_after(spent))
     try:
-        complexity = do_actions(result.actions, doer, run.own)
+        complexity = do_actions(result.actions, actor, frame.own)
         for action in result.actions:
             if isinstance(action, Transfer):
                 resolve(action.address, rules)

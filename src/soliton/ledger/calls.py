@@ -17,32 +17,19 @@ from typing import Final
 
 import msgspec
 
-from soliton.chain.addresses import (
-    Address,
-    Alias,
-    address_text,
-    check_address,
-)
+from soliton.chain.addresses import Address, Alias, address_text, check_address
 from soliton.chain.errors import AddressError
 from soliton.chain.features import Feature
 from soliton.chain.values import AssetId
 from soliton.crypto import base58
 from soliton.errors import SolitonError
-from soliton.ledger.action_limits import (
-    count,
-)
-from soliton.ledger.actions import (
-    AlwaysRejected,
-    asset_failure,
-    asset_fault,
-    failed,
-    words_of,
-)
+from soliton.ledger.action_limits import count
+from soliton.ledger.actions import AlwaysRejected, asset_failure, asset_fault, failed, words_of
 from soliton.ledger.balances import check_balances
 from soliton.ledger.call_frames import (
-    Note,
-    Run,
-    Shared,
+    CallContext,
+    CallFrame,
+    CallNode,
     check_answer,
     check_arguments,
     check_fields,
@@ -56,18 +43,10 @@ from soliton.ledger.call_frames import (
 from soliton.ledger.errors import BalanceErrors, TransactionRejected
 from soliton.ledger.script_environment import Invoke
 from soliton.ledger.script_results import Result
-from soliton.ledger.script_runs import Asked, Subject, ask
-from soliton.ledger.scripts import (
-    FailedTransaction,
-)
-from soliton.ledger.state import (
-    ASSET_BALANCES,
-    ASSET_SCRIPTS,
-    WAVES,
-    AssetScript,
-    Overlay,
-    State,
-)
+from soliton.ledger.script_runs import Asked, ask, complexity_of
+from soliton.ledger.script_subjects import Subject
+from soliton.ledger.scripts import FailedTransaction
+from soliton.ledger.state import ASSET_BALANCES, ASSET_SCRIPTS, WAVES, AssetScript, Overlay, State
 from soliton.ledger.state_changes import ErrorMessage, InvokedCall, StateChanges
 from soliton.ledger.traces import Fault
 from soliton.ride.bindings import (
@@ -79,12 +58,7 @@ from soliton.ride.bindings import (
     transfer_object,
 )
 from soliton.ride.environment import Payment
-from soliton.ride.errors import (
-    ComplexityExceeded,
-    EvaluationError,
-    FailOrReject,
-    InvocationFailed,
-)
+from soliton.ride.errors import ComplexityExceeded, EvaluationError, FailOrReject, InvocationFailed
 from soliton.ride.script import parse_script
 from soliton.ride.values import Value
 
@@ -94,7 +68,7 @@ _FIRST_THAT_IS_CALLED: Final = 5
 _NAMED_REFUSALS: Final = ("AccountBalanceError(", "InvalidAddress(", "ScriptRunsLimitError(")
 
 
-def caller_for(run: Run) -> Invoke:
+def caller_for(frame: CallFrame) -> Invoke:
     """What calls other dApps for a function while it runs."""
 
     def invoke(
@@ -106,15 +80,15 @@ def caller_for(run: Run) -> Invoke:
         reentrant: bool,
     ) -> tuple[Value, int]:
         call = Call(Address(dapp), function, arguments, payments)
-        return _call(run, call, available, reentrant)
+        return _call(frame, call, available, reentrant)
 
     return invoke
 
 
-def _call(run: Run, call: Call, available: int, reentrant: bool) -> tuple[Value, int]:
+def _call(frame: CallFrame, call: Call, available: int, reentrant: bool) -> tuple[Value, int]:
     """Call another dApp: what it returned, and the complexity left over."""
     try:
-        value, spent = _call_nested(run, call, available, reentrant)
+        value, spent = _call_nested(frame, call, available, reentrant)
     except FailedTransaction as failure:
         left = available - failure.complexity
         raise InvocationFailed(_words_of_failure(failure), left, failure) from failure
@@ -152,60 +126,62 @@ def _words_of_refusal(error: TransactionRejected) -> str:
     return words if words.startswith(_NAMED_REFUSALS) else f"GenericError({words})"
 
 
-def _call_nested(run: Run, call: Call, available: int, reentrant: bool) -> tuple[Value, int]:
-    shared = run.shared
+def _call_nested(
+    frame: CallFrame, call: Call, available: int, reentrant: bool
+) -> tuple[Value, int]:
+    shared = frame.shared
     assert not isinstance(call.dapp, Alias), "the language has resolved it"
     try:
         address = check_address(call.dapp, shared.rules.chain_id)
     except AddressError as error:
         raise TransactionRejected(f"InvalidAddress({error})") from error
-    if address != run.address and address in run.blocked:
+    if address != frame.address and address in frame.blocked:
         raise TransactionRejected(
             "The invocation stack contains multiple invocations of the dApp at address "
             f"{address_text(address)} with invocations of another dApp between them"
         )
-    note = Note(address, call.function, call.arguments, call.payments)
-    run.note.notes.append(note)
-    blocked = run.blocked if reentrant else run.blocked | {run.address}
+    node = CallNode(address, call.function, call.arguments, call.payments)
+    frame.node.children.append(node)
+    blocked = frame.blocked if reentrant else frame.blocked | {frame.address}
     try:
-        nested = _Nested(run, note, blocked, available)
+        nested = _Nested(frame, node, blocked, available)
         value, spent, result = nested.run()
     except TransactionRejected as error:
         code = error.code if isinstance(error, FailedTransaction) else 1
-        note.error = ErrorMessage(code, str(error))
-        note.fault = Fault(_words(error))
+        node.error = ErrorMessage(code, str(error))
+        node.fault = Fault(_words(error))
         raise
-    note.result = result
+    node.result = result
     callee = nested.callee
     if shared.rules.has(Feature.LIGHT_NODE):
         most = max_total_complexity(shared.version)
-        _check_balances_above(run.base, callee.own, shared, most - available)
-    run.own.merge(callee.own)
-    run.calls_left -= 1
-    run.left = callee.left
-    run.payments_left = callee.payments_left
+        _check_balances_above(frame.base, callee.own, shared, most - available)
+    frame.own.merge(callee.own)
+    frame.calls_left -= 1
+    frame.left = callee.left
+    frame.payments_left = callee.payments_left
     changes = StateChanges(result.actions, tuple(callee.done))
-    run.done.append(InvokedCall(address, call.function, call.arguments, call.payments, changes))
+    frame.done.append(InvokedCall(address, call.function, call.arguments, call.payments, changes))
     return value, spent
 
 
 class _Nested:
     """A call that a dApp makes, from the checks of what it asks for to its actions."""
 
-    __slots__ = ("available", "blocked", "call", "callee", "caller", "note", "script")
+    __slots__ = ("available", "blocked", "call", "callee", "caller", "node", "script")
 
     def __init__(
-        self, caller: Run, note: Note, blocked: frozenset[Address], available: int
+        self, caller: CallFrame, node: CallNode, blocked: frozenset[Address], available: int
     ) -> None:
         self.caller = caller
-        self.note = note
+        self.node = node
         self.blocked = blocked
         self.available = available
-        account, self.script = dapp_at(note.dapp, caller.own)
-        self.call = Call(note.dapp, note.function, note.arguments, note.payments)
-        self.callee = Run(
+        account, self.script = dapp_at(node.dapp, caller.own)
+        self.call = Call(node.dapp, node.function, node.arguments, node.payments)
+        self.callee = CallFrame(
             caller.shared,
-            note.dapp,
+            node.dapp,
             account.public_key,
             self.script.version,
             caller.own,
@@ -213,8 +189,8 @@ class _Nested:
             blocked,
             caller.calls_left - 1,
             caller.left,
-            caller.payments_left - len(note.payments),
-            note,
+            caller.payments_left - len(node.payments),
+            node,
         )
 
     def run(self) -> tuple[Value, int, Result]:
@@ -226,8 +202,8 @@ class _Nested:
         light = shared.rules.has(Feature.LIGHT_NODE)
         self._check()
         scripts, left = self._ask_assets()
-        pay(self.note.payments, caller.address, callee.address).write(callee.own)
-        if light and shared.context.height >= shared.settings.payments_check_height:
+        pay(self.node.payments, caller.address, callee.address).write(callee.own)
+        if light and shared.rules.payments_of_calls_checked:
             _check_balances_above(caller.own, callee.own, shared, 0)
         result, unused = self._evaluate(left)
         used = self.available - unused
@@ -243,9 +219,9 @@ class _Nested:
         spent = left - unused
         check_answer(callee, result, spent, caller.address)
         # What is not reissuable cannot be reissued, whatever the time.
-        context = msgspec.structs.replace(
-            shared.context, timestamp=shared.rules.invalid_reissue_until + 1, traces=None
-        )
+        late = shared.rules.invalid_reissue_until + 1
+        block = msgspec.structs.replace(shared.context.block, timestamp=late)
+        context = msgspec.structs.replace(shared.context, block=block, traces=None)
         spent += do_answer(callee, result, callee.address, spent, context)
         spent += sum(script.complexity for script in scripts)
         if not light:
@@ -254,10 +230,10 @@ class _Nested:
         return result.value, spent, result
 
     def _check(self) -> None:
-        caller, note, rules = self.caller, self.note, self.caller.shared.rules
+        caller, node, rules = self.caller, self.node, self.caller.shared.rules
         if rules.has(Feature.RIDE_V6):
-            check_arguments(note.arguments, rules)
-        words = f"DApp {address_text(caller.address)} invoked DApp {address_text(note.dapp)}"
+            check_arguments(node.arguments, rules)
+        words = f"DApp {address_text(caller.address)} invoked DApp {address_text(node.dapp)}"
         if self.script.version < _FIRST_THAT_IS_CALLED:
             raise TransactionRejected(
                 f"{words} that uses RIDE V{self.script.version}, but dApp-to-dApp invocation "
@@ -267,14 +243,14 @@ class _Nested:
             raise TransactionRejected(
                 f"ScriptRunsLimitError(DApp calls limit = {MAX_CALLS} is exceeded)"
             )
-        if rules.has(Feature.RIDE_V6) and caller.payments_left < len(note.payments):
+        if rules.has(Feature.RIDE_V6) and caller.payments_left < len(node.payments):
             raise TransactionRejected(f"Invoke payments limit = {MAX_PAYMENTS} is exceeded")
-        for payment in note.payments:
+        for payment in node.payments:
             if payment.amount < 0:
                 self._refuse_negative(words, payment)
         try:
             check_payment_count(
-                note.payments, self.script.version, rules.has(Feature.BLOCK_V5), "DApp"
+                node.payments, self.script.version, rules.has(Feature.BLOCK_V5), "DApp"
             )
         except EvaluationError as error:
             raise TransactionRejected(error.message) from error
@@ -287,14 +263,14 @@ class _Nested:
         words = f"{words} with attached {asset} amount = {payment.amount}"
         if shared.rules.has(Feature.RIDE_V6):
             raise TransactionRejected(words)
-        if shared.rules.has(Feature.SYNCHRONOUS_CALLS) and shared.validated:
+        if shared.rules.has(Feature.SYNCHRONOUS_CALLS) and shared.rules.dapp_actions_checked:
             raise AlwaysRejected(words)
 
     def _ask_assets(self) -> tuple[list[AssetScript], int]:
         """Ask the scripts of the assets in the payments: these, and the complexity left."""
         shared, own = self.caller.shared, self.caller.own
         found = []
-        for payment in self.note.payments:
+        for payment in self.node.payments:
             if payment.asset_id is not None:
                 fault = asset_fault(payment.asset_id, own, shared.rules)
                 if fault is not None:
@@ -315,11 +291,9 @@ class _Nested:
             Asked(asset_id=asset_id),
             self.caller.own,
             shared.context,
-            shared.settings,
             left,
         )
-        evaluated = shared.rules.has(Feature.SYNCHRONOUS_CALLS)
-        complexity = answer.complexity if evaluated else script.complexity
+        complexity = complexity_of(answer, script.complexity, shared.context)
         if answer.value is True:
             return complexity
         total = max_total_complexity(shared.version) - left + complexity
@@ -327,7 +301,7 @@ class _Nested:
         raise asset_failure(code, asset_id, total, answer.value, answer.error)
 
     def _payment_subject(self, asset_id: AssetId, amount: int) -> Subject:
-        root, caller, dapp = self.caller.shared.root, self.caller, self.note.dapp
+        root, caller, dapp = self.caller.shared.root, self.caller, self.node.dapp
         envelope = Envelope(root.id, root.timestamp, caller.address, caller.public_key)
         if not caller.shared.rules.has(Feature.RIDE_V6):
             return Subject(
@@ -349,7 +323,7 @@ class _Nested:
             caller.public_key,
             root.sender,
             root.sender_public_key,
-            self.note.payments,
+            self.node.payments,
             root.id,
             root.fee,
             root.fee_asset,
@@ -363,13 +337,13 @@ class _Nested:
                 raise Unfinished("a call was not finished") from error
             return None, limit - error.spent
         except FailOrReject as error:
-            self.note.steps = ()
+            self.node.steps = ()
             refusal = AlwaysRejected(error.message)
             refusal.skips = False
             raise refusal from error
         except EvaluationError as error:
             # The reference keeps the steps of what was evaluated to its end alone.
-            self.note.steps = ()
+            self.node.steps = ()
             raise failed(error.message, self.available - limit + error.spent) from error
         unused = limit - spent
         try:
@@ -381,7 +355,9 @@ class _Nested:
         return result, unused
 
 
-def _check_balances_above(before: State, own: Overlay, shared: Shared, complexity: int) -> None:
+def _check_balances_above(
+    before: State, own: Overlay, shared: CallContext, complexity: int
+) -> None:
     """Check the balances that a call wrote, as if it had been made on the state ``before``.
 
     That need not be the state on which it was made: since the light-node feature what the caller
@@ -394,7 +370,7 @@ def _check_balances_above(before: State, own: Overlay, shared: Shared, complexit
             check_balances(above, before, shared.rules)
         except BalanceErrors as error:
             raise failed(words_of(error), complexity) from error
-    elif shared.validated:
+    elif shared.rules.dapp_actions_checked:
         _refuse_negative_balances(above, before)
 
 

@@ -77,8 +77,16 @@ class BlockRejected(LedgerError):
         self.reason = reason
 
 
+class BlockFromFuture(BlockRejected):
+    """A block whose time has not come: it may be good then."""
+
+
 class WrongStateHash(BlockRejected):
     """A header whose state hash is not the one that its transactions lead to."""
+
+
+class SnapshotRejected(BlockRejected):
+    """Snapshots that cannot be those of a block: it may be good with others."""
 
 
 class TransactionInBlockRejected(BlockRejected):

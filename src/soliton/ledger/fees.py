@@ -2,7 +2,7 @@
 
 Sources: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/diffs/FeeValidation.scala``,
-``state/Sponsorship.scala``, ``state/diffs/BlockDiffer.scala``.
+``state/diffs/BlockDiffer.scala``.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ import msgspec
 from soliton.chain.addresses import from_public_key
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.table import type_by_id
-from soliton.chain.values import MAX_I64, AssetId
+from soliton.chain.values import AssetId
 from soliton.crypto import base58
 from soliton.ledger.errors import TransactionRejected
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules import rules_of
 from soliton.ledger.rules_at import Rules
 from soliton.ledger.scripts import has_paid_verifier, smart_assets
-from soliton.ledger.state import ASSETS, SPONSORSHIPS, AssetInfo, State
+from soliton.ledger.sponsorship import from_waves, sponsor_of, take_fee, to_waves
+from soliton.ledger.state import State
 
 
 class MinimumFee(msgspec.Struct, frozen=True):
@@ -92,20 +93,19 @@ def check_fee(transaction: AnyTransaction, state: State, rules: Rules) -> None:
 
 
 def add_fee(transaction: AnyTransaction, portfolio: Portfolio, state: State, rules: Rules) -> None:
-    """Take the fee from the sender; a sponsor gets the asset and pays wavelets in its place."""
+    """Take the fee from the sender, or from its sponsor."""
     if not transaction.sender_public_key:
         return
+    if transaction.fee_asset_id is None or not rules.sponsorship:
+        add_unsponsored_fee(transaction, portfolio, state, rules)
+        return
     sender = from_public_key(transaction.sender_public_key, rules.chain_id)
-    asset_id = transaction.fee_asset_id
-    portfolio.add(sender, asset_id, -transaction.fee)
-    if asset_id is not None and rules.sponsorship:
-        info, sponsorship = sponsor_of(asset_id, state)
-        issuer = from_public_key(info.issuer, rules.chain_id)
-        portfolio.add(issuer, asset_id, transaction.fee)
-        portfolio.add(issuer, None, -to_waves(transaction.fee, sponsorship, rules.fees.unit))
+    take_fee(sender, transaction.fee_asset_id, transaction.fee, portfolio, state, rules)
 
 
-def add_unsponsored_fee(transaction: AnyTransaction, portfolio: Portfolio, rules: Rules) -> None:
+def add_unsponsored_fee(
+    transaction: AnyTransaction, portfolio: Portfolio, _state: State, rules: Rules
+) -> None:
     """Take the fee from the sender, with no sponsor in between."""
     sender = from_public_key(transaction.sender_public_key, rules.chain_id)
     portfolio.add(sender, transaction.fee_asset_id, -transaction.fee)
@@ -122,40 +122,6 @@ def generator_fee(
     return None, to_waves(transaction.fee, sponsorship, rules.fees.unit)
 
 
-def sponsor_of(asset_id: AssetId, state: State) -> tuple[AssetInfo, int]:
-    """The asset and its sponsorship (asset units per fee unit).
-
-    Raises ``TransactionRejected`` when there is no such asset or nobody sponsors it.
-    """
-    info = state.get(ASSETS, asset_id)
-    if info is None:
-        raise TransactionRejected(
-            f"Asset {base58.encode(asset_id)} does not exist, cannot be used to pay fees"
-        )
-    sponsorship = state.get(SPONSORSHIPS, asset_id)
-    if sponsorship <= 0:
-        raise TransactionRejected(
-            f"Asset {base58.encode(asset_id)} is not sponsored, cannot be used to pay fees"
-        )
-    return info, sponsorship
-
-
 def current_part(fee: int) -> int:
     """The two fifths of a fee that go to the generator of the transaction's own block."""
     return fee // 5 * 2
-
-
-def to_waves(amount: int, sponsorship: int, unit: int) -> int:
-    """Wavelets for a sponsored asset's amount; raises ``TransactionRejected`` beyond 64 bits."""
-    return _checked(amount * unit // sponsorship)
-
-
-def from_waves(waves: int, sponsorship: int, unit: int) -> int:
-    """A sponsored asset's amount for wavelets; raises ``TransactionRejected`` beyond 64 bits."""
-    return _checked(waves * sponsorship // unit)
-
-
-def _checked(value: int) -> int:
-    if value > MAX_I64:
-        raise TransactionRejected("BigInteger out of long range")
-    return value

@@ -11,29 +11,20 @@ from __future__ import annotations
 
 from typing import Final
 
-import msgspec
-
-from soliton.chain.addresses import (
-    Address,
-    Recipient,
-    from_public_key,
-)
+from soliton.chain.addresses import Address, Recipient, from_public_key
 from soliton.chain.features import Feature
-from soliton.chain.networks.model import Functionality
+from soliton.chain.transactions.ethereum import EthereumCall
+from soliton.chain.transactions.invoke_script import InvokeScript
+from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58
-from soliton.ledger import fees
-from soliton.ledger.action_limits import (
-    allowance,
-)
-from soliton.ledger.actions import (
-    AlwaysRejected,
-    failed,
-)
+from soliton.ledger import script_runs, wallet_calls
+from soliton.ledger.action_limits import allowance
+from soliton.ledger.actions import AlwaysRejected, asset_fault, failed
 from soliton.ledger.call_frames import (
-    Note,
-    Root,
-    Run,
-    Shared,
+    CallContext,
+    CallFrame,
+    CallNode,
+    RootCall,
     check_answer,
     check_arguments,
     check_fields,
@@ -51,31 +42,31 @@ from soliton.ledger.errors import TransactionRejected
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules_at import Rules
 from soliton.ledger.script_results import Issue, Result
+from soliton.ledger.script_subjects import call_subject
 from soliton.ledger.scripts import (
     FAIL_FREE_COMPLEXITY,
     FailedTransaction,
     InvocationRejected,
+    NotAllowedByScript,
+    ScriptExecutionError,
+    asset_script,
+    failed_by_asset,
     has_paid_verifier,
     smart_assets,
 )
-from soliton.ledger.state import (
-    ASSET_SCRIPTS,
-    AssetScript,
-    Overlay,
-    State,
-)
-from soliton.ledger.state_changes import ErrorMessage, StateChanges
-from soliton.ledger.traces import Fault
+from soliton.ledger.sponsorship import sponsor_of, take_fee, to_waves
+from soliton.ledger.state import AssetScript, Overlay, State
+from soliton.ledger.state_changes import ErrorMessage, Invoked, StateChanges
+from soliton.ledger.traces import UNKNOWN, Fault
 from soliton.ride.bindings import (
+    Call,
     Invocation,
+    call_of,
     check_payment_count,
+    foreign_envelope_of,
 )
 from soliton.ride.environment import Payment
-from soliton.ride.errors import (
-    ComplexityExceeded,
-    EvaluationError,
-    FailOrReject,
-)
+from soliton.ride.errors import ComplexityExceeded, EvaluationError, FailOrReject
 from soliton.ride.evaluator import NO_LIMIT
 from soliton.ride.script import Script
 
@@ -84,59 +75,93 @@ _INVOKE_SCRIPT: Final = 16
 _ISSUE: Final = 3
 
 
-class Invoked(msgspec.Struct, frozen=True):
-    """What became of a call: the complexity of all that ran for it, and what it did."""
-
-    complexity: int
-    changes: StateChanges
-
-
 def max_step_complexity(version: int) -> int:
     """The complexity that a fee pays for."""
     return 2_000 if version < 3 else 4_000
 
 
 def invoke(
-    dapp: Address,
-    recipient: Recipient,
-    root: Root,
-    overlay: Overlay,
-    context: Context,
-    settings: Functionality,
+    dapp: Address, transaction: AnyTransaction, overlay: Overlay, context: Context
 ) -> Invoked:
     """Call a dApp for a transaction and write all that follows from it, its fee included.
 
-    ``recipient`` is how the transaction names it. Raises ``FailedTransaction`` or
-    ``TransactionRejected``; then ``overlay`` is as before.
+    Raises ``FailedTransaction`` or ``TransactionRejected``; then ``overlay`` is as before.
     """
-    account, script = dapp_at(dapp, overlay)
-    shared = Shared(root, script.version, context, settings)
-    note = Note(dapp, root.call.function, root.call.arguments, root.call.payments)
+    call = call_of(transaction.payload, transaction.fee_asset_id)
     own = Overlay(overlay, context.height)
-    run = Run(
-        shared,
+    invoked = _run(dapp, _root(transaction, call), overlay, own, context)
+    overlay.merge(own)
+    return invoked
+
+
+def invoke_by_wallet(
+    transaction: AnyTransaction, action: EthereumCall, overlay: Overlay, context: Context
+) -> Invoked:
+    """The same for a call that an Ethereum wallet signed.
+
+    The scripts of the assets in its payments are asked afterwards, about the state before it.
+    """
+    rules = context.rules
+    payload = wallet_calls.read_call(action, overlay, rules)
+    call = call_of(payload, None)
+    paid = [payment.asset_id for payment in payload.payments if payment.asset_id is not None]
+    for asset_id in paid:
+        fault = asset_fault(asset_id, overlay, rules)
+        if fault is not None:
+            raise TransactionRejected(fault)
+    own = Overlay(overlay, context.height)
+    invoked = _run(action.d_app, _root(transaction, call), overlay, own, context)
+    complexity = invoked.complexity
+    subject = call_subject(foreign_envelope_of(transaction), call)
+    for asset_id in smart_assets(tuple(paid), overlay):
+        script, left = asset_script(asset_id, overlay), context.left_after(complexity)
+        try:
+            complexity += script_runs.ask_asset(asset_id, script, subject, overlay, left, UNKNOWN)
+        except (NotAllowedByScript, ScriptExecutionError) as error:
+            raise failed_by_asset(error, complexity + script.complexity) from error
+    overlay.merge(own)
+    return Invoked(complexity, invoked.changes)
+
+
+def _root(transaction: AnyTransaction, call: Call) -> RootCall:
+    old = not isinstance(transaction.payload, InvokeScript) or transaction.version == 1
+    return RootCall(
+        transaction.id,
+        transaction.timestamp,
+        from_public_key(transaction.sender_public_key, transaction.chain_id),
+        transaction.sender_public_key,
+        transaction.fee,
+        transaction.fee_asset_id,
+        call,
+        old,
+    )
+
+
+def _run(dapp: Address, root: RootCall, base: Overlay, own: Overlay, context: Context) -> Invoked:
+    account, script = dapp_at(dapp, base)
+    node = CallNode(dapp, root.call.function, root.call.arguments, root.call.payments)
+    frame = CallFrame(
+        CallContext(root, script.version, context),
         dapp,
         account.public_key,
         script.version,
-        overlay,
+        base,
         own,
         frozenset((root.sender,)),
         MAX_CALLS,
         allowance(script.version),
         MAX_PAYMENTS - len(root.call.payments),
-        note,
+        node,
     )
     try:
-        invoked = _invoke(run, script, recipient)
+        return _invoke(frame, script, root.call.dapp)
     except FailedTransaction as failure:
-        failure.changes = StateChanges((), note.calls(), ErrorMessage(failure.code, failure.reason))
+        failure.changes = StateChanges((), node.calls(), ErrorMessage(failure.code, failure.reason))
         raise
-    overlay.merge(own)
-    return invoked
 
 
-def _invoke(run: Run, script: Script, recipient: Recipient) -> Invoked:
-    shared, own, version = run.shared, run.own, run.version
+def _invoke(frame: CallFrame, script: Script, recipient: Recipient) -> Invoked:
+    shared, own, version = frame.shared, frame.own, frame.version
     root, context = shared.root, shared.context
     check_arguments(root.call.arguments, shared.rules)
     try:
@@ -146,29 +171,30 @@ def _invoke(run: Run, script: Script, recipient: Recipient) -> Invoked:
         raise TransactionRejected(error.message) from error
     paid_before = version >= _FIRST_PAID_BEFORE
     if paid_before:
-        pay(root.call.payments, root.sender, run.address).write(own)
+        pay(root.call.payments, root.sender, frame.address).write(own)
     limit, free = _limits(version, context)
-    scripted = _asset_scripts(root.call.payments, run.base)
+    scripted = _asset_scripts(root.call.payments, frame.base)
     for_payments = sum(each.complexity for each in scripted)
     limit -= for_payments
     try:
-        result, spent = _evaluate_root(run, script, limit, free, for_payments)
+        result, spent = _evaluate_root(frame, script, limit, free, for_payments)
     except TransactionRejected as error:
-        run.note.fault = Fault(_words(error))
+        frame.node.fault = Fault(_words(error))
         raise
     finally:
         if context.traces is not None:
-            context.traces.append(run.note.trace(recipient))
-    fault = limits_fault(run, result)
+            context.traces.append(frame.node.trace(recipient))
+    fault = limits_fault(frame, result)
     if fault is not None:
         raise failed(fault, spent)
-    check_answer(run, result, spent, root.sender)
-    portfolio = Portfolio() if paid_before else pay(root.call.payments, root.sender, run.address)
-    _check_fee(run, result, spent, len(scripted))
-    add_fee(root, portfolio, run.base, shared.rules)
+    check_answer(frame, result, spent, root.sender)
+    portfolio = Portfolio() if paid_before else pay(root.call.payments, root.sender, frame.address)
+    _check_fee(frame, result, spent, len(scripted))
+    # Actions see the fee as paid.
+    take_fee(root.sender, root.fee_asset, root.fee, portfolio, frame.base, shared.rules)
     portfolio.write(own)
-    complexity = spent + do_answer(run, result, recipient, spent, context)
-    return Invoked(complexity, StateChanges(result.actions, tuple(run.done)))
+    complexity = spent + do_answer(frame, result, recipient, spent, context)
+    return Invoked(complexity, StateChanges(result.actions, tuple(frame.done)))
 
 
 def _words(error: TransactionRejected) -> str:
@@ -190,9 +216,9 @@ def _limits(version: int, context: Context) -> tuple[int, int]:
 
 
 def _evaluate_root(
-    run: Run, script: Script, limit: int, free: int, for_payments: int
+    frame: CallFrame, script: Script, limit: int, free: int, for_payments: int
 ) -> tuple[Result, int]:
-    root = run.shared.root
+    root = frame.shared.root
     invocation = Invocation(
         root.sender,
         root.sender_public_key,
@@ -210,11 +236,11 @@ def _evaluate_root(
         return InvocationRejected(words)
 
     try:
-        result, spent = evaluate(run, script, root.call, invocation, limit, caller_for(run))
+        result, spent = evaluate(frame, script, root.call, invocation, limit, caller_for(frame))
     except Unfinished:
         return Result(()), 0
     except ComplexityExceeded as error:
-        if run.shared.context.limit is not None:
+        if frame.shared.context.limit is not None:
             return Result(()), 0
         raise TransactionRejected(
             f"Evaluation was uncompleted with unused complexity = {limit - error.spent}"
@@ -224,36 +250,35 @@ def _evaluate_root(
     except EvaluationError as error:
         raise failure(error.message, min(error.spent, limit)) from error
     try:
-        check_fields(run, result)
+        check_fields(frame, result)
     except AlwaysRejected as error:
         raise InvocationRejected(str(error)) from error
     except TransactionRejected as error:
         raise failure(f"GenericError({error})", spent) from error
-    run.note.result = result
+    frame.node.result = result
     return result, spent
 
 
 def _asset_scripts(payments: tuple[Payment, ...], state: State) -> list[AssetScript]:
     ids = tuple(payment.asset_id for payment in payments if payment.asset_id is not None)
-    scripts = (state.get(ASSET_SCRIPTS, asset_id) for asset_id in smart_assets(ids, state))
-    return [script for script in scripts if script is not None]
+    return [asset_script(asset_id, state) for asset_id in smart_assets(ids, state)]
 
 
 # --- fees -----------------------------------------------------------------------------------------
 
 
-def _check_fee(run: Run, result: Result, spent: int, scripted_payments: int) -> None:
+def _check_fee(frame: CallFrame, result: Result, spent: int, scripted_payments: int) -> None:
     """Raise ``FailedTransaction`` when the fee does not suffice for what was answered."""
-    shared = run.shared
+    shared = frame.shared
     root, rules = shared.root, shared.rules
-    step = max_step_complexity(run.version)
+    step = max_step_complexity(frame.version)
     charged = min(spent, step)
     steps = -(-charged // step)
-    scripts = int(has_paid_verifier(root.sender, run.own, rules))
+    scripts = int(has_paid_verifier(root.sender, frame.own, rules))
     if not rules.has(Feature.SYNCHRONOUS_CALLS):
-        scripts += len(scripts_of_actions(run, result)) + scripted_payments
+        scripts += len(scripts_of_actions(frame, result)) + scripted_payments
     issues = [action for action in result.actions if isinstance(action, Issue)]
-    issues += [issue for call in run.done for issue in _issues(call.changes)]
+    issues += [issue for call in frame.done for issue in _issues(call.changes)]
     large = sum(not _is_nft(issue, rules) for issue in issues)
     least = (
         rules.fees.base[_INVOKE_SCRIPT] * steps
@@ -262,8 +287,8 @@ def _check_fee(run: Run, result: Result, spent: int, scripted_payments: int) -> 
     )
     paid = root.fee
     if root.fee_asset is not None:
-        sponsorship = fees.sponsor_of(root.fee_asset, run.own)[1]
-        paid = fees.to_waves(root.fee, sponsorship, rules.fees.unit)
+        sponsorship = sponsor_of(root.fee_asset, frame.own)[1]
+        paid = to_waves(root.fee, sponsorship, rules.fees.unit)
     if paid < least:
         raise failed(_fee_words(root, rules, least, scripts, len(issues)), charged, code=2)
 
@@ -280,7 +305,7 @@ def _issues(changes: StateChanges) -> list[Issue]:
     return found
 
 
-def _fee_words(root: Root, rules: Rules, least: int, scripts: int, issues: int) -> str:
+def _fee_words(root: RootCall, rules: Rules, least: int, scripts: int, issues: int) -> str:
     asset = rules.coin if root.fee_asset is None else base58.encode(root.fee_asset)
     with_scripts = f" with {scripts} total scripts invoked" if scripts else ""
     with_issues = f" with {issues} assets issued" if issues else ""
@@ -288,14 +313,3 @@ def _fee_words(root: Root, rules: Rules, least: int, scripts: int, issues: int) 
         f"Fee in {asset} for InvokeScriptTransaction ({root.fee} in {asset}){with_scripts}"
         f"{with_issues} does not exceed minimal value of {least} {rules.coin}."
     )
-
-
-def add_fee(root: Root, portfolio: Portfolio, state: State, rules: Rules, sign: int = 1) -> None:
-    """Take the fee from the sender and its sponsor, or give it back (``sign`` -1)."""
-    portfolio.add(root.sender, root.fee_asset, -sign * root.fee)
-    if root.fee_asset is not None:
-        info, sponsorship = fees.sponsor_of(root.fee_asset, state)
-        issuer = from_public_key(info.issuer, rules.chain_id)
-        waves = fees.to_waves(root.fee, sponsorship, rules.fees.unit)
-        portfolio.add(issuer, root.fee_asset, sign * root.fee)
-        portfolio.add(issuer, None, -sign * waves)

@@ -19,6 +19,7 @@ from soliton.chain.orders import Order, PriceMode, Side
 from soliton.chain.values import MAX_I64, AssetId
 from soliton.crypto import base58, curve25519
 from soliton.crypto.curve25519 import SignedMessage
+from soliton.ledger import script_runs
 from soliton.ledger.context import Context
 from soliton.ledger.errors import InvalidSignature, TransactionRejected
 from soliton.ledger.rules_at import Rules
@@ -47,11 +48,12 @@ def check_proof(order: Order, state: State, context: Context, verify: bool) -> i
 
     Without ``verify`` a signature goes to ``context.unverified``. Raises ``TransactionRejected``.
     """
-    script = account_script(owner_of(order, context.rules), state)
+    owner = owner_of(order, context.rules)
+    script = account_script(owner, state)
     if script is not None:
         if order.version == 1:
             raise TransactionRejected("Can't process order with signature from scripted account")
-        return context.scripts.run_account(script, order, state, context)
+        return script_runs.run_account(owner, script, order, state, context)
     if order.eip712_signature is not None:
         if not order.sender_public_key:
             raise InvalidSignature(f"Ethereum signature invalid for {_words(order)}")

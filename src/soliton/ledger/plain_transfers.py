@@ -83,7 +83,7 @@ def _has_one_signature(transaction: AnyTransaction) -> bool:
 
 def _is_timely(transaction: AnyTransaction, context: Context) -> bool:
     """Whether its time is near enough to that of the block and of the one below."""
-    rules, timestamp, parent = context.rules, transaction.timestamp, context.parent_timestamp
+    rules, timestamp, parent = context.rules, transaction.timestamp, context.block.parent
     return timestamp - context.timestamp <= rules.max_time_forward_ms and (
-        parent is None or parent - timestamp <= rules.max_time_back_ms
+        parent is None or parent.timestamp - timestamp <= rules.max_time_back_ms
     )

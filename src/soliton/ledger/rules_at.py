@@ -23,6 +23,8 @@ from soliton.chain.networks.model import Fees, Functionality, Network
 from soliton.consensus.header_check import HeaderRules
 from soliton.consensus.pos import FAIR_1, NXT, Algorithm, PoS
 from soliton.ledger import patches
+from soliton.ride.environment import Switches
+from soliton.ride.estimators import choice
 
 MINIMUM_GENERATING_BALANCE: Final = 1_000_000_000_000
 SMALLER_MINIMUM_GENERATING_BALANCE: Final = 100_000_000_000
@@ -71,6 +73,10 @@ class Rules(msgspec.Struct, frozen=True):
     estimation_overflow_checked: bool
     exchange_funds_checked: bool
     ethereum_payments_checked: bool
+    dapp_actions_checked: bool
+    payments_of_calls_checked: bool
+    language: Switches
+    estimation: choice.EstimationRules
     min_asset_info_update_interval: int
     max_time_back_ms: int
     max_time_forward_ms: int
@@ -142,7 +148,11 @@ class RuleBook:
             *patches.switches(self._network),
             settings.estimation_overflow_fix_height,
             settings.estimator_sum_overflow_fix_height,
+            settings.estimator_pre_check_height + 1,
             settings.eth_invoke_payments_check_height,
+            settings.enforce_transfer_validation_after,
+            settings.enforce_transfer_validation_after + 1,
+            settings.payments_check_height,
             self._sponsorship_height(),
             self._state_hash_height(),
         ]
@@ -203,6 +213,10 @@ class RuleBook:
             estimation_overflow_checked=height >= settings.estimation_overflow_fix_height,
             exchange_funds_checked=height >= settings.estimator_sum_overflow_fix_height,
             ethereum_payments_checked=height >= settings.eth_invoke_payments_check_height,
+            dapp_actions_checked=height >= settings.enforce_transfer_validation_after,
+            payments_of_calls_checked=height >= settings.payments_check_height,
+            language=_language(height, settings, active),
+            estimation=choice.rules_at(height, active, settings),
             min_asset_info_update_interval=settings.min_asset_info_update_interval,
             max_time_back_ms=settings.max_transaction_time_back_offset_ms,
             max_time_forward_ms=settings.max_transaction_time_forward_offset_ms,
@@ -227,6 +241,22 @@ class RuleBook:
         ):
             return blocks.NG_VERSION
         return blocks.PLAIN_VERSION
+
+
+def _language(height: int, settings: Functionality, active: frozenset[int]) -> Switches:
+    later = Feature.SYNCHRONOUS_CALLS in active
+    precise = later and height > settings.enforce_transfer_validation_after
+    return Switches(
+        new_complexity=Feature.RIDE_V6 in active,
+        lexical_scope=height >= settings.estimator_sum_overflow_fix_height,
+        fixed_thrown_error=Feature.LIGHT_NODE in active,
+        code_points=precise,
+        new_pow_precision=precise,
+        whole_script_field=Feature.CONSENSUS_IMPROVEMENTS in active,
+        correct_object_version=later,
+        vrf=Feature.BLOCK_V5 in active,
+        light_node=Feature.LIGHT_NODE in active,
+    )
 
 
 def _header_rules(parent: Rules, own: Rules) -> HeaderRules:

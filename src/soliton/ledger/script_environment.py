@@ -1,7 +1,7 @@
 """The chain as a running script sees it.
 
 What lives here: the answers that scripts get from the state, from the block under way, and from the
-blocks below (``ChainView``). What does not: running scripts (``ride_scripts``), and calls of other
+blocks below (``ChainView``). What does not: running scripts (``script_runs``), and calls of other
 dApps (``invocation``), which an environment is given the means for.
 
 Source: wavesplatform/Waves
@@ -19,7 +19,8 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId, DataValue
 from soliton.consensus.pos import Algorithm, PoS, delay_ms
 from soliton.crypto.hashes import blake2b256
-from soliton.ledger.context import Context, PastTransaction
+from soliton.ledger.context import Context
+from soliton.ledger.environment import PastTransaction
 from soliton.ledger.scripts import account_script
 from soliton.ledger.state import (
     ALIASES,
@@ -92,7 +93,7 @@ class LedgerEnvironment:
     @property
     def height(self) -> int:
         self._tell_of_blocks()
-        block = self._context.block
+        block = self._context.block.last_block
         return self._context.height if block is None else block.height
 
     @property
@@ -125,7 +126,7 @@ class LedgerEnvironment:
 
     def block_info(self, height: int, /) -> BlockInfo | None:
         self._tell_of_blocks()
-        block, chain = self._context.block, self._context.chain
+        block, chain = self._context.block.last_block, self._context.block.below
         if block is not None and height >= block.height:
             return block if height == block.height else None
         return None if chain is None else chain.block(height)
@@ -142,8 +143,8 @@ class LedgerEnvironment:
         self._tell_of_chain()
         context = self._context
         found = context.applied.get(transaction_id)
-        if found is None and context.chain is not None:
-            found = context.chain.transaction(transaction_id)
+        if found is None and context.block.below is not None:
+            found = context.block.below.transaction(transaction_id)
         return None if found is None or found.status is not Status.SUCCEEDED else found
 
     def calculate_delay(self, generator: bytes, balance: int, /) -> int:
@@ -190,7 +191,7 @@ class LedgerEnvironment:
         state = self._state
         if isinstance(state, Overlay) and any(owner == address for owner, _ in state.written(DATA)):
             return True
-        chain = self._context.chain
+        chain = self._context.block.below
         return chain is not None and chain.has_data(Address(address))
 
     def balance(self, address: bytes, asset_id: bytes | None, /) -> int:
@@ -221,8 +222,8 @@ class LedgerEnvironment:
         generating = [
             effective_balance(state.get(WAVES, owner), state.get(LEASES, owner)) for state in seen
         ]
-        if context.chain is not None:
-            generating.append(context.chain.generating_balance(owner, self.height))
+        if context.block.below is not None:
+            generating.append(context.block.below.generating_balance(owner, self.height))
         return BalanceDetails(balance - leases.lease_out, balance, min(generating), effective)
 
     def script(self, address: bytes, /) -> bytes | None:

@@ -1,64 +1,53 @@
-"""Running verifiers and scripts of assets: what they are asked about, and what the answer costs.
+"""Running verifiers and scripts of assets: what they may take, and what their answers mean.
 
-What lives here: subjects, limits, and the rules of the language at a height. What does not: what an
-answer means for a transaction (``ride_scripts``, ``actions``), calls of dApps (``invocation``).
+What lives here: limits, and turning an answer into a complexity or a refusal. What does not: what
+scripts are asked about (``script_subjects``), calls of dApps (``invocation``).
 
-Source: wavesplatform/Waves
-``node/src/main/scala/com/wavesplatform/transaction/smart/script/ScriptRunner.scala``.
+Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/transaction/smart/``
+``script/ScriptRunner.scala`` and ``Verifier.scala``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
 from typing import Final
 
 import msgspec
 
 from soliton.chain.addresses import Address
 from soliton.chain.features import Feature
-from soliton.chain.function_calls import DEFAULT_CALL, Argument
-from soliton.chain.networks.model import Functionality
 from soliton.chain.orders import Order
-from soliton.chain.transactions.invoke_script import InvokeScript
+from soliton.chain.transactions.ethereum import Ethereum, EthereumTransfer
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
-from soliton.crypto import base58
+from soliton.crypto import base58, curve25519
+from soliton.ledger import wallet_calls
 from soliton.ledger.context import Context
+from soliton.ledger.rules_at import Rules
 from soliton.ledger.script_environment import NOBODY, LedgerEnvironment
-from soliton.ledger.state import State
+from soliton.ledger.script_setting import parsed_script
+from soliton.ledger.script_subjects import Subject, call_subject, subject_of
+from soliton.ledger.scripts import NotAllowedByScript, ScriptExecutionError, asset_script, fault_of
+from soliton.ledger.state import ERC20, AccountScript, AssetScript, State
+from soliton.ledger.traces import UNKNOWN, AssetTrace, add_trace
 from soliton.ride.bindings import (
-    Call,
-    Envelope,
     View,
+    call_of,
     check_payment_count,
-    envelope_of,
-    invoke_object,
-    order_object,
-    transaction_object,
+    foreign_envelope_of,
+    transfer_object,
 )
-from soliton.ride.environment import Payment, Switches
 from soliton.ride.errors import ComplexityExceeded, EvaluationError
 from soliton.ride.evaluator import NO_LIMIT, Setting, evaluate
 from soliton.ride.evaluator_library import Kind
+from soliton.ride.expressions import DApp
 from soliton.ride.script import Script
 from soliton.ride.trace import Step, Trace
-from soliton.ride.values import Value, ride_list
+from soliton.ride.values import Value, type_name
 
 MAX_ACCOUNT_VERIFIER: Final = 2_000
 MAX_ASSET_SCRIPT: Final = 4_000
 MAX_ASSET_SCRIPT_BEFORE_V3: Final = 2_000
 _OLD_OBJECTS_VERSION: Final = 3
-
-
-class Subject(msgspec.Struct, frozen=True):
-    """What a script is asked about. ``make`` gives the object that it sees, ``payments`` are those
-    of a call, whose number not every script can be shown.
-    """
-
-    id: bytes
-    make: Callable[[View], Value]
-    payments: tuple[Payment, ...] = ()
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -79,40 +68,64 @@ class Asked(msgspec.Struct, frozen=True):
     asset_id: AssetId | None = None
 
 
-def subject_of(subject: AnyTransaction | Order) -> Subject:
-    """A transaction (of any type that has one form only) or an order as a subject."""
-    if isinstance(subject, Order):
-        order = subject
-        return Subject(b"", lambda view: order_object(order, view))
-    transaction = subject
-    if isinstance(transaction.payload, InvokeScript):
-        call = call_of(transaction.payload, transaction.fee_asset_id)
-        return call_subject(envelope_of(transaction), call)
-    return Subject(transaction.id, lambda view: transaction_object(transaction, view))
+def run_account(
+    address: Address,
+    script: AccountScript,
+    subject: AnyTransaction | Order,
+    state: State,
+    context: Context,
+) -> int:
+    """Ask the verifier of the account that sends a transaction or an order; the complexity.
+
+    Raises ``NotAllowedByScript`` or ``ScriptExecutionError``.
+    """
+    parsed = parsed_script(script.script)
+    if isinstance(parsed.content, DApp) and parsed.content.verifier is None:
+        return _check_signature(subject, context.rules)
+    answer = ask(parsed, subject_of(subject), Asked(address), state, context)
+    if answer.value is not True:
+        raise _refusal(answer, None)
+    return complexity_of(answer, script.verifier_complexity, context)
 
 
-def call_subject(envelope: Envelope, call: Call) -> Subject:
-    """A call of a dApp as a subject."""
-    return Subject(envelope.id, lambda view: invoke_object(envelope, call, view), call.payments)
+def run_asset(
+    asset_id: AssetId,
+    transaction: AnyTransaction,
+    state: State,
+    context: Context,
+    purpose: str = UNKNOWN,
+) -> int:
+    """Ask the script of a smart asset about a transaction; the complexity.
+
+    ``purpose`` is what traces tell of it. Raises as ``run_account`` does.
+    """
+    script = asset_script(asset_id, state)
+    subject = _subject(transaction, state, context.rules)
+    return ask_asset(asset_id, script, subject, state, context, purpose)
 
 
-def call_of(payload: InvokeScript, fee_asset: AssetId | None) -> Call:
-    """A call in a transaction as scripts know it."""
-    call = DEFAULT_CALL if payload.call is None else payload.call
-    return Call(
-        payload.d_app,
-        call.function,
-        tuple(map(argument_value, call.args)),
-        tuple(Payment(payment.asset_id, payment.amount) for payment in payload.payments),
-        fee_asset,
-    )
+def ask_asset(
+    asset_id: AssetId,
+    script: AssetScript,
+    subject: Subject,
+    state: State,
+    context: Context,
+    purpose: str,
+) -> int:
+    """The same about any subject."""
+    asked = Asked(asset_id=asset_id)
+    answer = ask(parsed_script(script.script), subject, asked, state, context, context.limit)
+    if answer.value is not True:
+        refusal = _refusal(answer, asset_id)
+        add_trace(context.traces, AssetTrace(asset_id, purpose, fault_of(refusal)))
+        raise refusal
+    add_trace(context.traces, AssetTrace(asset_id, purpose))
+    return complexity_of(answer, script.complexity, context)
 
 
-def argument_value(argument: Argument) -> Value:
-    """An argument of a call as a script gets it."""
-    if isinstance(argument, tuple):
-        return ride_list(map(argument_value, argument))
-    return argument
+def complexity_of(answer: Answer, estimated: int, context: Context) -> int:
+    """What counts of an answer: since feature 16 what it took, before that what was estimated."""
+    return answer.complexity if context.rules.has(Feature.SYNCHRONOUS_CALLS) else estimated
 
 
 def ask(
@@ -121,7 +134,6 @@ def ask(
     asked: Asked,
     state: State,
     context: Context,
-    settings: Functionality,
     limit: int | None = None,
 ) -> Answer:
     """Ask a script about a subject.
@@ -129,7 +141,7 @@ def ask(
     Without ``limit`` the limit is that of the version, and going beyond it is an error; beyond a
     given limit the answer counts as yes.
     """
-    switches = switches_at(context, settings)
+    switches = context.rules.language
     environment = LedgerEnvironment(
         state, state, context, subject.id, address=asked.address, asset_id=asked.asset_id
     )
@@ -145,7 +157,7 @@ def ask(
     except EvaluationError as error:
         return Answer(None, 0, error.message)
     trace = None if context.traces is None else Trace()
-    setting = Setting(most, switches, kind, trace, context.watch)
+    setting = Setting(most, switches, kind, trace, context.watch, context.observer)
     value: Value | None = None
     words = ""
     try:
@@ -176,28 +188,40 @@ def _title(script: Script, asked: Asked) -> str:
     return "DApp" if script.is_dapp else "Invoker script"
 
 
-def switches_at(context: Context, settings: Functionality) -> Switches:
-    """The rules of the language at a height."""
-    rules = context.rules
-    return _switches(
-        rules.features,
-        rules.exchange_funds_checked,
-        context.height > settings.enforce_transfer_validation_after,
-    )
+def _check_signature(subject: AnyTransaction | Order, rules: Rules) -> int:
+    """What a dApp without verifier stands for: the signature of the account."""
+    proofs, key = subject.proofs, subject.sender_public_key
+    if len(proofs) != 1:
+        raise ScriptExecutionError(
+            "Transactions from non-scripted accounts must have exactly 1 proof"
+        )
+    weak = rules.has(Feature.RIDE_V6) and curve25519.is_weak(key)
+    if weak or not curve25519.verify(key, subject.body, proofs[0]):
+        raise ScriptExecutionError("Proof doesn't validate as signature")
+    return 0
 
 
-@lru_cache(64)
-def _switches(features: frozenset[int], lexical: bool, transfers_validated: bool) -> Switches:
-    calls = Feature.SYNCHRONOUS_CALLS in features
-    ride_v6 = Feature.RIDE_V6 in features
-    return Switches(
-        new_complexity=ride_v6,
-        lexical_scope=lexical,
-        fixed_thrown_error=Feature.LIGHT_NODE in features,
-        code_points=calls and transfers_validated,
-        new_pow_precision=calls and transfers_validated,
-        whole_script_field=Feature.CONSENSUS_IMPROVEMENTS in features,
-        correct_object_version=calls,
-        vrf=Feature.BLOCK_V5 in features,
-        light_node=Feature.LIGHT_NODE in features,
-    )
+def _refusal(answer: Answer, asset_id: AssetId | None) -> NotAllowedByScript | ScriptExecutionError:
+    if answer.value is False:
+        return NotAllowedByScript(asset_id, answer.complexity, answer.steps)
+    words = answer.error
+    if answer.value is not None:
+        words = f"Script returned not a boolean result, but {type_name(answer.value)}"
+    return ScriptExecutionError(words, asset_id, answer.complexity, answer.steps)
+
+
+def _subject(transaction: AnyTransaction, state: State, rules: Rules) -> Subject:
+    """A transaction as scripts of assets see it."""
+    payload = transaction.payload
+    if not isinstance(payload, Ethereum):
+        return subject_of(transaction)
+    action = payload.action
+    envelope = foreign_envelope_of(transaction)
+    if isinstance(action, EthereumTransfer):
+        asset_id = None if action.token is None else state.get(ERC20, action.token)
+        return Subject(
+            transaction.id,
+            lambda view: transfer_object(envelope, action.recipient, asset_id, action.amount, view),
+        )
+    payload = wallet_calls.read_call(action, state, rules)
+    return call_subject(envelope, call_of(payload, None))

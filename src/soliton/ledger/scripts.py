@@ -1,8 +1,7 @@
-"""Scripts as the rules see them: what they ask of whoever can read and run them.
+"""Scripts in the state, and the refusals that they cause.
 
-What lives here: the protocol ``Scripts`` with its questions and answers, an implementation that
-refuses everything (``NO_SCRIPTS``), look-ups of scripts in the state, and the refusals that scripts
-cause. What does not: the language itself.
+What lives here: look-ups and typed errors. What does not: reading scripts (``script_setting``) and
+running them (``script_runs``, ``invocation``).
 
 Sources: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/transaction/smart/Verifier.scala``,
@@ -11,119 +10,23 @@ Sources: wavesplatform/Waves
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
-
-import msgspec
+from typing import Final
 
 from soliton.chain.addresses import Address
 from soliton.chain.features import Feature
-from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.crypto import base58
 from soliton.ledger.errors import TransactionRejected
-from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules_at import Rules
-from soliton.ledger.state import (
-    ACCOUNT_SCRIPTS,
-    ASSET_SCRIPTS,
-    AccountScript,
-    AssetScript,
-    Overlay,
-    State,
-)
-from soliton.ledger.traces import AssetTrace, Fault, VerifierTrace, context_of, note
+from soliton.ledger.state import ACCOUNT_SCRIPTS, ASSET_SCRIPTS, AccountScript, AssetScript, State
+from soliton.ledger.state_changes import StateChanges
+from soliton.ledger.traces import Fault
 from soliton.ride.trace import Step
-
-if TYPE_CHECKING:
-    from soliton.chain.orders import Order
-    from soliton.ledger.context import Context
-    from soliton.ledger.state_changes import StateChanges
 
 FAIL_FREE_COMPLEXITY: Final = 1_000
 """What fails after at most this much work costs nothing: it is refused."""
 FREE_VERIFIER_COMPLEXITY: Final = 200
 """Since feature 16 a verifier up to this complexity costs no extra fee."""
-MAX_EXPRESSION_BYTES: Final = 8_192
-MAX_DAPP_BYTES: Final = 32_768
-MAX_DAPP_BYTES_V6: Final = 163_840
-
-
-class ScriptHead(msgspec.Struct, frozen=True):
-    """What decides whether a script may be set at a height: the version of its language, whether it
-    is a dApp, and two constructs that older versions got later.
-    """
-
-    version: int
-    dapp: bool
-    has_arrays: bool = False
-    has_later_blocks: bool = False
-
-
-class Estimate(msgspec.Struct, frozen=True):
-    """The estimated complexity of a script's verifier (0 without one) and of a dApp's functions, by
-    version of the estimator.
-    """
-
-    verifier: int
-    callables: dict[int, dict[str, int]] = {}
-
-
-class Scripts(Protocol):
-    """Reads, estimates and runs scripts.
-
-    What is run raises ``NotAllowedByScript`` when a script says no and ``ScriptExecutionError``
-    when it breaks off; otherwise the answer is the complexity that was spent.
-    """
-
-    def inspect(self, script: bytes, /) -> ScriptHead:
-        """The head of a script; raises ``TransactionRejected`` for bytes that are none."""
-
-    def estimate(self, script: bytes, for_asset: bool, context: Context, /) -> Estimate:
-        """How complex a script is; raises ``TransactionRejected`` when it is beyond the limits."""
-
-    def run_account(
-        self,
-        script: AccountScript,
-        subject: AnyTransaction | Order,
-        state: State,
-        context: Context,
-        /,
-    ) -> int:
-        """Ask the verifier of the account that sends a transaction or an order."""
-
-    def run_asset(
-        self,
-        asset_id: AssetId,
-        script: AssetScript,
-        transaction: AnyTransaction,
-        state: State,
-        context: Context,
-        /,
-    ) -> int:
-        """Ask the script of an asset whether a transaction may move it."""
-
-    def invoke(
-        self,
-        dapp: Address,
-        transaction: AnyTransaction,
-        overlay: Overlay,
-        portfolio: Portfolio,
-        context: Context,
-        /,
-    ) -> int:
-        """Call the function of a dApp and do what it answers.
-
-        For a call that an Ethereum wallet signed this includes the reading of its data, the checks
-        of its payments, and the scripts of the assets in these. Raises ``TransactionRejected`` or
-        ``FailedTransaction``.
-        """
-
-
-class ScriptsNotSupported(TransactionRejected):
-    """Something that would need a script to be read or run."""
-
-    def __init__(self, what: str) -> None:
-        super().__init__(f"{what}: scripts are not supported")
 
 
 class NotAllowedByScript(TransactionRejected):
@@ -214,51 +117,6 @@ def _owner(asset_id: AssetId | None) -> str:
     return "account-script" if asset_id is None else "token-script"
 
 
-class _NoScripts:
-    """Refuses all that needs a script to be understood."""
-
-    def inspect(self, script: bytes, /) -> ScriptHead:
-        raise ScriptsNotSupported(f"a script of {len(script)} bytes")
-
-    def estimate(self, script: bytes, _for_asset: bool, _context: Context, /) -> Estimate:
-        raise ScriptsNotSupported(f"a script of {len(script)} bytes")
-
-    def run_account(
-        self,
-        _script: AccountScript,
-        _subject: AnyTransaction | Order,
-        _state: State,
-        _context: Context,
-        /,
-    ) -> int:
-        raise ScriptsNotSupported("the account has a script")
-
-    def run_asset(
-        self,
-        asset_id: AssetId,
-        _script: AssetScript,
-        _transaction: AnyTransaction,
-        _state: State,
-        _context: Context,
-        /,
-    ) -> int:
-        raise ScriptsNotSupported(f"the asset {base58.encode(asset_id)} has a script")
-
-    def invoke(
-        self,
-        _dapp: Address,
-        _transaction: AnyTransaction,
-        _overlay: Overlay,
-        _portfolio: Portfolio,
-        _context: Context,
-        /,
-    ) -> int:
-        raise ScriptsNotSupported("a dApp is called")
-
-
-NO_SCRIPTS: Final[Scripts] = _NoScripts()
-
-
 def account_script(address: Address, state: State) -> AccountScript | None:
     """The script of an account, ``None`` when it has none (any more)."""
     script = state.get(ACCOUNT_SCRIPTS, address)
@@ -278,51 +136,6 @@ def has_paid_verifier(address: Address, state: State, rules: Rules) -> bool:
 def smart_assets(assets: tuple[AssetId, ...], state: State) -> tuple[AssetId, ...]:
     """Those of the assets that have a script."""
     return tuple(asset for asset in assets if state.get(ASSET_SCRIPTS, asset) is not None)
-
-
-def run_asset(
-    asset_id: AssetId,
-    transaction: AnyTransaction,
-    state: State,
-    context: Context,
-    purpose: str | None = None,
-) -> int:
-    """Ask the script of a smart asset about a transaction and give the complexity.
-
-    ``purpose`` is what traces tell of it. Raises ``NotAllowedByScript`` or
-    ``ScriptExecutionError``.
-    """
-    traces = context.traces
-    name = purpose or context_of(transaction, asset_id)
-    script = asset_script(asset_id, state)
-    try:
-        complexity = context.scripts.run_asset(asset_id, script, transaction, state, context)
-    except (NotAllowedByScript, ScriptExecutionError) as error:
-        note(traces, AssetTrace(asset_id, name, fault_of(error)))
-        raise
-    note(traces, AssetTrace(asset_id, name))
-    return complexity
-
-
-def run_account(
-    address: Address,
-    script: AccountScript,
-    transaction: AnyTransaction,
-    state: State,
-    context: Context,
-) -> int:
-    """Ask the verifier of a transaction's sender and give the complexity.
-
-    Raises ``NotAllowedByScript`` or ``ScriptExecutionError``.
-    """
-    traces = context.traces
-    try:
-        complexity = context.scripts.run_account(script, transaction, state, context)
-    except (NotAllowedByScript, ScriptExecutionError) as error:
-        note(traces, VerifierTrace(address, fault_of(error)))
-        raise
-    note(traces, VerifierTrace(address))
-    return complexity
 
 
 def fault_of(error: NotAllowedByScript | ScriptExecutionError) -> Fault:

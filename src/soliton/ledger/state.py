@@ -158,26 +158,6 @@ ORDER_FILLS: Final[Table[bytes, OrderFill]] = Table("order_fills", NO_FILL)
 APPROVALS: Final[Table[int, int | None]] = Table("approvals", None)
 BANS: Final[Table[Address, tuple[int, ...]]] = Table("bans", ())
 
-TABLES: Final[tuple[Table[Any, Any], ...]] = (
-    WAVES,
-    ASSET_BALANCES,
-    LEASES,
-    DATA,
-    ASSETS,
-    SPONSORSHIPS,
-    ALIASES,
-    ASSET_VOLUMES,
-    ASSET_NAMES,
-    ASSET_SCRIPTS,
-    ERC20,
-    ACCOUNT_SCRIPTS,
-    LEASE_INFO,
-    LEASE_STATES,
-    ORDER_FILLS,
-    APPROVALS,
-    BANS,
-)
-
 Changes = dict[Table[Any, Any], dict[Any, Any]]
 """Values written, by table and key."""
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from soliton.chain.addresses import Address, Recipient, address_text, recipient_text
+from soliton.chain.addresses import Address, address_text
 from soliton.chain.values import AssetId, DataEntry
 from soliton.crypto import base58
 from soliton.ledger.script_results import (
@@ -50,6 +50,15 @@ class StateChanges(msgspec.Struct, frozen=True):
     actions: tuple[Action, ...] = ()
     invokes: tuple[InvokedCall, ...] = ()
     error: ErrorMessage | None = None
+
+
+class Invoked(msgspec.Struct, frozen=True):
+    """What became of a transaction's call, which has taken the fee: the complexity of all that ran
+    for it, and what it did.
+    """
+
+    complexity: int
+    changes: StateChanges
 
 
 class InvokedCall(msgspec.Struct, frozen=True):
@@ -163,11 +172,6 @@ def _sponsor_fee(sponsorship: SponsorFee) -> JsonObject:
     if sponsorship.min_fee is not None:
         out["minSponsoredAssetFee"] = sponsorship.min_fee
     return out
-
-
-def recipient_json(recipient: Recipient) -> str:
-    """An address or an alias in text."""
-    return recipient_text(recipient)
 
 
 MAX_SHOWN_DEPTH: Final = 100

@@ -1,7 +1,7 @@
 """What the scripts of one transaction did, for those who ask: verifiers, assets, dApps.
 
-What lives here: the records, and where in the rules they are made (``note``). What does not: the
-steps of one script (``soliton.ride.trace``), and how all this looks in JSON (the shell).
+What lives here: the records, and adding them (``add_trace``). What does not: the steps of one
+script (``soliton.ride.trace``), and how all this looks in JSON (the shell).
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/transaction/smart/script/``
 ``trace/TraceStep.scala`` and ``transaction/smart/Verifier.scala``.
@@ -14,18 +14,6 @@ from typing import TypeAlias, Union
 import msgspec
 
 from soliton.chain.addresses import Address, Recipient
-from soliton.chain.transactions import (
-    burn,
-    exchange,
-    invoke_script,
-    mass_transfer,
-    reissue,
-    set_asset_script,
-    sponsor_fee,
-    transfer,
-    update_asset_info,
-)
-from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.ledger.script_results import Result
 from soliton.ride.trace import Step
@@ -35,6 +23,8 @@ TRANSFER = "transfer"
 REISSUE = "reissue"
 BURN = "burn"
 SPONSOR = "sponsor"
+UPDATE = "updateInfo"
+PAYMENT = "payment"
 MATCHER_FEE = "matcherFee"
 UNKNOWN = "unknown"
 
@@ -82,27 +72,7 @@ ScriptTrace: TypeAlias = Union[VerifierTrace, AssetTrace, CallTrace]  # noqa: UP
 Traces: TypeAlias = list[ScriptTrace]
 
 
-def note(traces: Traces | None, trace: ScriptTrace) -> None:
+def add_trace(traces: Traces | None, trace: ScriptTrace) -> None:
     """Keep a trace where somebody wants it."""
     if traces is not None:
         traces.append(trace)
-
-
-_BY_TYPE = {
-    reissue.TYPE.type_id: REISSUE,
-    burn.TYPE.type_id: BURN,
-    sponsor_fee.TYPE.type_id: SPONSOR,
-    update_asset_info.TYPE.type_id: "updateInfo",
-    set_asset_script.TYPE.type_id: "updateInfo",
-    transfer.TYPE.type_id: TRANSFER,
-    mass_transfer.TYPE.type_id: TRANSFER,
-    invoke_script.TYPE.type_id: "payment",
-}
-
-
-def context_of(transaction: AnyTransaction, asset_id: AssetId) -> str:
-    """What an asset with a script has to do with a transaction."""
-    if transaction.type_id == exchange.TYPE.type_id:
-        first = transaction.payload.order1
-        return "orderAmount" if first.amount_asset == asset_id else "orderPrice"
-    return _BY_TYPE.get(transaction.type_id, UNKNOWN)

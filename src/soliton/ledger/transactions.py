@@ -17,7 +17,7 @@ from typing import Final
 
 import msgspec
 
-from soliton.chain.addresses import from_public_key
+from soliton.chain.addresses import Address, from_public_key
 from soliton.chain.errors import UnsupportedTransaction
 from soliton.chain.features import Feature
 from soliton.chain.transactions import codec
@@ -25,7 +25,7 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.table import type_by_id
 from soliton.crypto import base58, curve25519
 from soliton.crypto.curve25519 import SignedMessage
-from soliton.ledger import fees
+from soliton.ledger import fees, script_runs
 from soliton.ledger.actions import words_of
 from soliton.ledger.balances import check_balances, check_portfolio
 from soliton.ledger.context import Context, TypeRules
@@ -49,13 +49,12 @@ from soliton.ledger.scripts import (
     account_script,
     asset_script,
     failed_by_asset,
-    run_account,
-    run_asset,
+    fault_of,
     smart_assets,
 )
-from soliton.ledger.state import LEASES, WAVES, Overlay, State, Status
-from soliton.ledger.state_changes import ErrorMessage, StateChanges
-from soliton.ledger.traces import MATCHER_FEE
+from soliton.ledger.state import LEASES, WAVES, AccountScript, Overlay, State, Status
+from soliton.ledger.state_changes import ErrorMessage, Invoked, StateChanges
+from soliton.ledger.traces import MATCHER_FEE, VerifierTrace, add_trace
 
 _FAILED_BY_ASSETS: Final = (3, 4)
 
@@ -64,7 +63,7 @@ class Applied(msgspec.Struct, frozen=True):
     """What a transaction does: its changes above the state before it, whether it succeeded or
     failed at the cost of its fee, and the complexity of the scripts that were run.
 
-    ``spent`` is the part of it that clients are told: without verifiers and scripts of assets that
+    ``spent`` is the part of it that clients see: without verifiers and scripts of assets that
     the transaction moves itself, unless it failed. ``state_changes`` are those of a called dApp.
     """
 
@@ -112,7 +111,8 @@ def _apply_plain(
     verify: bool,
 ) -> Applied:
     """What ``_apply`` does with a transfer of which all is known to be fine but the signature."""
-    _check_own_signature(transaction, context, verify)
+    if plain.sender not in context.block.waived:
+        _check_own_signature(transaction, context, verify)
     overlay = Overlay(state, context.height)
     overlay.changes[WAVES] = {plain.sender: plain.left, plain.recipient: plain.received}
     overlay.record_transaction(transaction.id)
@@ -128,15 +128,18 @@ def _apply(transaction: AnyTransaction, state: State, context: Context, verify: 
     overlay = Overlay(state, context.height)
     portfolio = Portfolio()
     try:
-        spent = of_type.apply(transaction, overlay, portfolio, context) or 0
+        done = of_type.apply(transaction, overlay, portfolio, context)
     except FailedTransaction as failure:
         failure.complexity += complexity
         raise
-    complexity += spent
-    if of_type.sponsored:
-        fees.add_fee(transaction, portfolio, state, context.rules)
+    changes = None
+    if isinstance(done, Invoked):
+        spent, changes = done.complexity, done.changes
     else:
-        fees.add_unsponsored_fee(transaction, portfolio, context.rules)
+        spent = done or 0
+        take = fees.add_fee if of_type.sponsored else fees.add_unsponsored_fee
+        take(transaction, portfolio, state, context.rules)
+    complexity += spent
     portfolio.write(overlay)
     try:
         check_balances(overlay, state, context.rules)
@@ -146,7 +149,6 @@ def _apply(transaction: AnyTransaction, state: State, context: Context, verify: 
         raise
     complexity += _check_assets(transaction, of_type, state, context, complexity)
     overlay.record_transaction(transaction.id)
-    changes = context.state_changes.pop(transaction.id, None)
     return Applied(overlay, Status.SUCCEEDED, complexity, spent, changes)
 
 
@@ -164,7 +166,6 @@ def _fail(
     fees.add_fee(transaction, portfolio, state, context.rules)
     portfolio.write(overlay)
     overlay.record_transaction(transaction.id)
-    context.state_changes.pop(transaction.id, None)
     spent, changes = failure.complexity, failure.changes
     if changes is None:
         changes = StateChanges((), (), ErrorMessage(failure.code, failure.reason))
@@ -221,11 +222,11 @@ def check_time(transaction: AnyTransaction, context: Context) -> None:
             f"Transaction timestamp {timestamp} is more than {rules.max_time_forward_ms}ms in the "
             f"future relative to block timestamp {context.timestamp}"
         )
-    parent = context.parent_timestamp
-    if parent is not None and parent - timestamp > rules.max_time_back_ms:
+    parent = context.block.parent
+    if parent is not None and parent.timestamp - timestamp > rules.max_time_back_ms:
         raise Mistiming(
             f"Transaction timestamp {timestamp} is more than {rules.max_time_back_ms}ms in the "
-            f"past relative to previous block timestamp {parent}"
+            f"past relative to previous block timestamp {parent.timestamp}"
         )
 
 
@@ -275,15 +276,33 @@ def _check_proofs(
         return 0
     complexity = 0
     sender = from_public_key(transaction.sender_public_key, transaction.chain_id)
+    if sender in context.block.waived:
+        return 0
     script = account_script(sender, state)
     if script is None:
         _check_own_signature(transaction, context, verify)
     elif transaction.version in type_by_id(transaction.type_id).signature_versions:
         raise TransactionRejected("Can't process transaction with signature from scripted account")
-    else:
-        complexity = run_account(sender, script, transaction, state, context)
+    elif not context.draft:
+        complexity = _ask_verifier(sender, script, transaction, state, context)
     if of_type.proofs is not None:
         complexity += of_type.proofs(transaction, state, context, verify)
+    return complexity
+
+
+def _ask_verifier(
+    sender: Address,
+    script: AccountScript,
+    transaction: AnyTransaction,
+    state: State,
+    context: Context,
+) -> int:
+    try:
+        complexity = script_runs.run_account(sender, script, transaction, state, context)
+    except (NotAllowedByScript, ScriptExecutionError) as error:
+        add_trace(context.traces, VerifierTrace(sender, fault_of(error)))
+        raise
+    add_trace(context.traces, VerifierTrace(sender))
     return complexity
 
 
@@ -302,7 +321,9 @@ def _check_assets(
     for asset_id in smart_assets(of_type.assets(transaction, state), state):
         try:
             left = context.left_after(spent + complexity)
-            complexity += run_asset(asset_id, transaction, state, left)
+            complexity += script_runs.run_asset(
+                asset_id, transaction, state, left, of_type.purpose(transaction, asset_id)
+            )
         except (NotAllowedByScript, ScriptExecutionError) as error:
             if not may_fail:
                 raise
@@ -310,7 +331,7 @@ def _check_assets(
             raise failed_by_asset(error, spent + complexity + estimated) from error
     for asset_id in smart_assets(of_type.fee_assets(transaction), state):
         try:
-            run_asset(asset_id, transaction, state, context, MATCHER_FEE)
+            script_runs.run_asset(asset_id, transaction, state, context, MATCHER_FEE)
         except (NotAllowedByScript, ScriptExecutionError) as error:
             if not may_fail:
                 raise

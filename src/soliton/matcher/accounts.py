@@ -22,9 +22,9 @@ from soliton.chain.addresses import Address
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.matcher.node_client import AccountState, NodeClient, NodeUpdate
-from soliton.matcher.spending import Decimals, Spending, spending_of
-from soliton.matcher.turns import in_turns
-from soliton.matching.balances import AccountBalances, BalanceChanges
+from soliton.matcher.pending_outflows import Decimals, Outflows, outflows_of
+from soliton.matcher.time_slices import in_slices
+from soliton.matching.balances import AccountBalances, Touched
 from soliton.matching.events import OrderExecuted
 from soliton.matching.model import ActiveOrder
 
@@ -62,7 +62,7 @@ class Account:
     def idle(self) -> bool:
         """Whether nothing is lost when it is asked for anew."""
         balances = self.balances
-        held = balances.orders or self.queued or self.placing or balances.waits_for_transactions
+        held = balances.orders or self.queued or self.placing or balances.not_observed
         return not held
 
 
@@ -84,7 +84,7 @@ class Accounts:
         self._on_changed = on_changed
         self._on_uncovered = on_uncovered
         self._watched: dict[Address, Account] = {}
-        self._pool: dict[bytes, Spending] = {}
+        self._pool: dict[bytes, Outflows] = {}
         # Sums over the pool: an account may have thousands of transactions there.
         self._spent: dict[Address, Amounts] = {}
         self._unobserved: dict[bytes, list[Address]] = {}
@@ -111,7 +111,7 @@ class Accounts:
             if len(self._watched) >= MAX_WATCHED:
                 self._let_go()
             account = self._watched[address] = Account(address)
-            account.balances.unconfirmed = self._unconfirmed(address, None)
+            account.balances.unconfirmed = self.unconfirmed(address)
         return account
 
     def _let_go(self) -> None:
@@ -119,11 +119,10 @@ class Accounts:
         for address in [found for _, found in zip(range(MAX_WATCHED // 10), idle, strict=False)]:
             del self._watched[address]
 
-    def unconfirmed(self, address: Address) -> Amounts:
-        """What unconfirmed transactions take from an account: negative amounts."""
-        return self._unconfirmed(address, None)
-
-    def _unconfirmed(self, address: Address, assets: Iterable[AssetId | None] | None) -> Amounts:
+    def unconfirmed(
+        self, address: Address, assets: Iterable[AssetId | None] | None = None
+    ) -> Amounts:
+        """What unconfirmed transactions take from an account (of some assets): negative amounts."""
         spent = self._spent.get(address, {})
         wanted = spent if assets is None else assets
         return {asset_id: -spent.get(asset_id, 0) for asset_id in wanted}
@@ -185,8 +184,8 @@ class Accounts:
         states: tuple[tuple[ActiveOrder, bool], ...],
     ) -> None:
         account = self.get(owner)
-        changes = account.balances.executed(transaction_id, states)
-        if changes.added_not_observed and transaction_id is not None:
+        account.balances.executed(transaction_id, states)
+        if transaction_id is not None:
             self._unobserved.setdefault(transaction_id, []).append(owner)
         self._on_changed(owner, _assets_of(states))
 
@@ -196,7 +195,7 @@ class Accounts:
         account = self._watched.get(owner)
         if account is not None:
             account.canceling.discard(order.id)
-            self._tell(owner, account.balances.release(order.id))
+            self._notify(owner, account.balances.release(order.id))
 
     def expect(self, transaction: AnyTransaction) -> None:
         """An exchange whose orders were executed before, and which the node does not have (any
@@ -204,11 +203,11 @@ class Accounts:
         """
         if transaction.id in self._pool:
             return
-        for owner, amounts in spending_of(transaction, self._decimals).items():
+        for owner, amounts in outflows_of(transaction, self._decimals).items():
             waiting = self._unobserved.setdefault(transaction.id, [])
             if owner not in waiting:
                 waiting.append(owner)
-                self._tell(owner, self.get(owner).balances.expect(transaction.id, (), amounts))
+                self._notify(owner, self.get(owner).balances.expect(transaction.id, amounts))
 
     def waiting_for(self, transaction_ids: Iterable[bytes]) -> frozenset[Address]:
         """The accounts of which something is held back until these transactions are seen."""
@@ -221,11 +220,11 @@ class Accounts:
         for owner in self._unobserved.pop(transaction_id, ()):
             account = self._watched.get(owner)
             if account is not None:
-                self._tell(owner, account.balances.observed(transaction_id, (), {}))
+                self._notify(owner, account.balances.observed(transaction_id))
 
-    def _tell(self, owner: Address, changes: BalanceChanges) -> None:
-        if changes.assets:
-            self._on_changed(owner, changes.assets)
+    def _notify(self, owner: Address, touched: Touched) -> None:
+        if touched:
+            self._on_changed(owner, touched)
 
     # --- what the node did ------------------------------------------------------------------------
 
@@ -243,22 +242,22 @@ class Accounts:
         for transaction_id in shown:
             for owner in self._unobserved.pop(transaction_id, ()):
                 seen.setdefault(owner, []).append(transaction_id)
-        async for address in in_turns(self._touched.keys() | states.keys() | seen.keys()):
+        async for address in in_slices(self._touched.keys() | states.keys() | seen.keys()):
             assets = self._touched.pop(address, set())
             account = self._watched.get(address)
             if account is not None:
                 for transaction_id in seen.get(address, ()):
-                    assets |= account.balances.observed(transaction_id, (), {}).assets
+                    assets |= account.balances.observed(transaction_id)
                 self._bring(account, assets, states.get(address), certain=certain)
 
     async def _follow_pool(self, update: NodeUpdate) -> None:
-        async for transaction in in_turns(update.appeared):
+        async for transaction in in_slices(update.appeared):
             if transaction.id not in self._pool:
-                spending = spending_of(transaction, self._decimals)
+                spending = outflows_of(transaction, self._decimals)
                 self._pool[transaction.id] = spending
                 for address, amounts in spending.items():
                     self._spend(address, amounts, 1)
-        async for transaction_id in in_turns(update.vanished):
+        async for transaction_id in in_slices(update.vanished):
             for address, amounts in self._pool.pop(transaction_id, {}).items():
                 self._spend(address, amounts, -1)
             # One of ours that has left the pool without being mined is sent again.
@@ -330,7 +329,7 @@ class Accounts:
         lost = balances.update(
             None if state is None else state.balances,
             None if state is None else state.leased_out,
-            self._unconfirmed(account.address, assets),
+            self.unconfirmed(account.address, assets),
         )
         if lost or account.suspect:
             account.suspect = not certain

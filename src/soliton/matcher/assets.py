@@ -17,8 +17,8 @@ from soliton.matcher.node_client import Asset, NodeClient, NodeUpdate
 from soliton.matching import errors
 from soliton.matching.errors import MatcherError
 from soliton.matching.pairs import asset_text
+from soliton.matching.rates import NATIVE_DECIMALS
 
-NATIVE_DECIMALS = 8
 _FEATURES = (
     Feature.SMART_ACCOUNT_TRADING,
     Feature.SMART_ASSETS,

@@ -1,8 +1,8 @@
 """What follows from the engine's events: balances, the orders database, settlement, listeners.
 
-All of it is done before the next command is applied, and in such a way that doing it again, when
-the journal is replayed after a crash, changes nothing. What a command leads to is done as a whole
-or, where something raises, not at all.
+All of it is done before the next command is applied. It is idempotent: after a crash the journal is
+replayed, and it is done again. What a command leads to is done as a whole or, where something
+raises, not at all.
 
 What lives here: one function per kind of event. What does not: deciding (``soliton.matching``) and
 sending (``settlement``).
@@ -14,18 +14,19 @@ Source: wavesplatform/matcher
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
+from soliton.chain.addresses import Address
 from soliton.chain.errors import ChainError
-from soliton.chain.orders import Side
 from soliton.chain.transactions.model import AnyTransaction
-from soliton.matcher.accounts import Accounts
+from soliton.chain.values import AssetId
 from soliton.matcher.assets import ChainKnowledge
-from soliton.matcher.core import Listener
 from soliton.matcher.exchanges import make_exchange
 from soliton.matcher.expirations import Expirations
 from soliton.matcher.orders_db import OrdersDatabase
 from soliton.matcher.records import Trade, Unsettled, describe
+from soliton.matcher.session import Session
 from soliton.matching.account_checks import signed_name
 from soliton.matching.engine import Engine
 from soliton.matching.events import (
@@ -41,31 +42,62 @@ from soliton.matching.pairs import AssetPair
 _log = logging.getLogger(__name__)
 
 
+class Listener(Protocol):
+    """Is notified of everything that happens, at once and in order. Calls must be short and must
+    not raise.
+    """
+
+    def on_events(self, offset: int, timestamp: int, events: Sequence[Event]) -> None:
+        """A command was applied, with these results."""
+
+    def on_balances(self, address: Address, assets: frozenset[AssetId | None]) -> None:
+        """What an account can trade, or what is reserved for its orders, has changed."""
+
+    def on_rates(self, changed: dict[AssetId | None, float | None]) -> None:
+        """Rates have changed; ``None`` stands for a rate that was deleted."""
+
+
 class Effects:
     """Use from one event loop."""
 
     def __init__(
         self,
         engine: Engine,
+        session: Session,
         chain: ChainKnowledge,
         database: OrdersDatabase,
+        *,
         settle: Callable[[AnyTransaction], None],
         sender_public_key: bytes,
         base_fee: int,
     ) -> None:
         """``settle`` takes the exchange transactions, which are not signed yet."""
         self.engine = engine
+        self._session = session
         self._chain = chain
         self._database = database
         self._settle = settle
         self._sender = sender_public_key
         self._base_fee = base_fee
         self.books = database.books()
-        self.listeners: list[Listener] = []
-        self.accounts: Accounts | None = None
-        """Set while the matcher serves; before, nobody's balance is followed."""
+        self._listeners: list[Listener] = []
         self.expirations = Expirations()
         self._impossible: list[Unsettled] = []
+
+    def subscribe(self, listener: Listener) -> None:
+        """Notify a listener of everything from now on."""
+        self._listeners.append(listener)
+
+    def balances_changed(self, owner: Address, assets: frozenset[AssetId | None]) -> None:
+        """What an account can trade, or what is reserved for its orders, is another amount."""
+        for listener in self._listeners:
+            listener.on_balances(owner, assets)
+
+    def rate_changed(self, asset_id: AssetId, rate: float | None) -> None:
+        """A rate was set, or deleted."""
+        self._database.put_rate(asset_id, rate)
+        for listener in self._listeners:
+            listener.on_rates({asset_id: rate})
 
     def apply(self, offset: int, timestamp: int, events: list[Event]) -> None:
         """All that follows from a command's events. Where it raises, nothing was kept; what is in
@@ -85,7 +117,7 @@ class Effects:
             self._database.put_unsettled(found)
         for transaction in made:
             self._settle(transaction)
-        for listener in self.listeners:
+        for listener in self._listeners:
             try:
                 listener.on_events(offset, timestamp, events)
             except Exception:  # noqa: BLE001 - whatever it is
@@ -108,8 +140,8 @@ class Effects:
                     self._added(order, timestamp)
                 case OrderCanceled(order=order):
                     self._finalize(order, event.status)
-                    if self.accounts is not None:
-                        self.accounts.canceled(order)
+                    if self._session.accounts is not None:
+                        self._session.accounts.canceled(order)
                 case BookDeleted(pair=pair):
                     self.books.pop(pair, None)
                     self._database.put_book(pair, None)
@@ -126,8 +158,8 @@ class Effects:
         self._know(order)
         if not order.is_market:
             self.expirations.add(order)
-        if self.accounts is not None:
-            self.accounts.adopt(order)
+        if self._session.accounts is not None:
+            self._session.accounts.adopt(order)
 
     def know_resting(self) -> None:
         """What wallets have signed of the orders in the books, for those that came here before that
@@ -145,8 +177,8 @@ class Effects:
     def _executed(self, event: OrderExecuted, index: int) -> AnyTransaction | None:
         transaction = self._make(event)
         transaction_id = None if transaction is None else transaction.id
-        if self.accounts is not None:
-            self.accounts.executed(event, transaction_id)
+        if self._session.accounts is not None:
+            self._session.accounts.executed(event, transaction_id)
         taker, maker = event.taker, event.maker
         self._database.put_trade(
             AssetPair(taker.order.amount_asset, taker.order.price_asset),
@@ -190,14 +222,11 @@ class Effects:
 
 
 def _without_transaction(event: OrderExecuted, error: Exception) -> Unsettled:
-    buy, sell = event.taker.order, event.maker.order
-    if buy.side is Side.SELL:
-        buy, sell = sell, buy
     return Unsettled(
-        pair=AssetPair(buy.amount_asset, buy.price_asset),
+        pair=event.taker.pair,
         amount=event.amount,
-        buy_order_id=buy.id,
-        sell_order_id=sell.id,
+        buy_order_id=event.buyer.id,
+        sell_order_id=event.seller.id,
         transaction_id=None,
         timestamp=event.timestamp,
         given_up=True,

@@ -23,8 +23,8 @@ from soliton.chain.transactions.json_reader import read_signed
 from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
 from soliton.matcher.errors import NodeUnavailable
-from soliton.matcher.gathering import Gathering
 from soliton.matcher.node_client import ChainStatus, NodeUpdate
+from soliton.matcher.update_accumulator import UpdateAccumulator
 from soliton.web.client import HttpClient, HttpTrouble
 
 MAX_ROLLBACK: Final = 100
@@ -52,7 +52,7 @@ class EventStream:
         self._chain_id = chain_id
         self._last_id = ""
         self._tip: ChainStatus | None = None
-        self._gathering = Gathering()
+        self._accumulator = UpdateAccumulator()
         # The transactions of blocks that this stream has told of from their beginning.
         self._mined: dict[int, list[bytes]] = {}
         self._pool: set[bytes] = set()
@@ -69,14 +69,14 @@ class EventStream:
             raise NodeUnavailable(f"the node's events: {error}") from error
 
     async def updates(self) -> AsyncGenerator[NodeUpdate, None]:
-        """As ``NodeClient.updates``."""
+        """What happens on the node, for ever."""
         reading = asyncio.create_task(self._read_on())
         try:
             await self._synced.wait()
             while True:
-                await self._gathering.something.wait()
+                await self._accumulator.something.wait()
                 assert self._tip is not None, "a stream begins with its place"
-                yield self._gathering.take(self._tip)
+                yield self._accumulator.take(self._tip)
         finally:
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
@@ -89,7 +89,7 @@ class EventStream:
             except (HttpTrouble, NodeUnavailable, TimeoutError, _Ended) as error:
                 _log.info("the node's events go on soon: %s", str(error) or "nothing came")
             # What was missed is sent when the stream goes on, but for balances.
-            self._gathering.anybody()
+            self._accumulator.anybody()
             self._seen = None
             await asyncio.sleep(_RETRY_SECONDS)
 
@@ -141,7 +141,7 @@ class EventStream:
             raise NodeUnavailable(f"an event that is none: {error!r}") from error
 
     def _note(self, event: bytes, data: Any) -> None:  # noqa: ANN401 - a node's JSON
-        gathering = self._gathering
+        gathering = self._accumulator
         match event:
             case b"block":
                 self._tip = _status_of(data)
@@ -187,7 +187,7 @@ class EventStream:
         if self._seen is not None:
             self._seen.add(transaction_id)
         try:
-            self._gathering.appeared(read_signed(shown, self._chain_id))
+            self._accumulator.appeared(read_signed(shown, self._chain_id))
         except ChainError as error:
             # Its effect is seen when it is mined. The stream must not end here again and again.
             _log.info("an unconfirmed transaction is left aside: %s", error)
@@ -199,14 +199,14 @@ class EventStream:
         self._mined = {each: ids for each, ids in self._mined.items() if each < height}
         if known is None:
             # A block from before this stream: whether it lost something has to be asked.
-            self._gathering.rolled_back(height - 1)
-            self._gathering.missed()
+            self._accumulator.rolled_back(height - 1)
+            self._accumulator.missed()
             return
         self._mined[height] = stayed = known[:count]
         cut = len(known) > count
-        self._gathering.rolled_back(height - 1 if cut else height)
+        self._accumulator.rolled_back(height - 1 if cut else height)
         for transaction_id in stayed if cut else ():
-            self._gathering.mined(transaction_id, height)
+            self._accumulator.mined(transaction_id, height)
 
 
 def _status_of(data: Any) -> ChainStatus:  # noqa: ANN401 - as above

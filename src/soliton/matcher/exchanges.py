@@ -17,19 +17,18 @@ from typing import Final
 import msgspec
 
 from soliton.chain.errors import ValueRuleError
-from soliton.chain.orders import MAX_AMOUNT, Order, Side
+from soliton.chain.orders import MAX_AMOUNT, Order
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.exchange import TYPE, Exchange
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.matcher.node_client import Asset
 from soliton.matching.arithmetic import fixed_price
 from soliton.matching.events import OrderExecuted
+from soliton.matching.minimum_fees import SCRIPT_FEE
 from soliton.matching.rules import MatchingSettings
 
 BASE_FEE: Final = 300_000
 """The least fee of an exchange transaction, in native coins."""
-SCRIPT_FEE: Final = 400_000
-"""What each script that is asked adds to a fee."""
 NATIVE: Final = Asset("WAVES", 8, scripted=False)
 
 _FIXED_PRICE_VERSION: Final = 3
@@ -86,23 +85,22 @@ def make_exchange(
     price = transaction_price(executed.price, version, around)
     if not 0 < price <= MAX_AMOUNT:
         raise ValueRuleError(f"a price of {price} is in no exchange transaction")
-    taker, maker = (
+    buy, sell = (
         _with_parameters(active.order, matching, executed)
-        for active in (executed.taker, executed.maker)
+        for active in (executed.buyer, executed.seller)
     )
-    taker_buys = taker.side is Side.BUY
     return codec.build(
         TYPE,
         Exchange(
-            order1=taker if taker_buys else maker,
-            order2=maker if taker_buys else taker,
+            order1=buy,
+            order2=sell,
             amount=executed.amount,
             price=price,
             buy_matcher_fee=executed.buy_fee,
             sell_matcher_fee=executed.sell_fee,
         ),
         version=version,
-        chain_id=taker.chain_id,
+        chain_id=buy.chain_id,
         sender_public_key=sender_public_key,
         fee=transaction_fee(around, base_fee),
         timestamp=executed.timestamp,

@@ -1,6 +1,6 @@
 """When orders expire: a queue by time.
 
-What lives here: the queue. What does not: cancelling what is due (``service``).
+What lives here: the queue. What does not: cancelling what is due (``canceling``).
 """
 
 from __future__ import annotations

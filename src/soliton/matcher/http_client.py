@@ -107,7 +107,7 @@ class HttpNodeClient:
         return answer
 
     async def _ask(self, method: str, path: str, body: object = None) -> tuple[int, Json]:
-        data = None if body is None else json.dumps(body).encode()
+        data = b"" if body is None else json.dumps(body).encode()
         try:
             answer = await self._http.request(method, path, data)
             if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -318,7 +318,7 @@ class HttpNodeClient:
 
     async def close(self) -> None:
         """As ``NodeClient.close``."""
-        await self._http.close()
+        self._http.close()
 
 
 def _refusal_of(answer: Answer) -> BroadcastAnswer:

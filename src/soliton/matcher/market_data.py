@@ -12,7 +12,7 @@ from typing import Final
 
 from soliton.chain.addresses import Address
 from soliton.chain.values import AssetId
-from soliton.matcher.core import MatcherCore
+from soliton.matcher.service import Matcher
 from soliton.matching.candles import Candles
 from soliton.matching.events import Event, OrderExecuted
 from soliton.matching.pairs import AssetPair
@@ -26,7 +26,7 @@ class MarketData:
 
     __slots__ = ("_candles", "_core", "_loading", "_meanwhile", "executions")
 
-    def __init__(self, core: MatcherCore) -> None:
+    def __init__(self, core: Matcher) -> None:
         self._core = core
         self._candles: dict[AssetPair, Candles] = {}
         self._loading: dict[AssetPair, asyncio.Task[Candles]] = {}
@@ -50,7 +50,7 @@ class MarketData:
         meanwhile = self._meanwhile[pair] = []
         try:
             while True:
-                trades = self._core.trades_after(pair, seen, SLICE)
+                trades = self._core.database.trades_after(pair, seen, SLICE)
                 for trade in trades:
                     candles.add(trade.timestamp, trade.price, trade.amount)
                     seen = trade.offset, trade.index

@@ -5,7 +5,7 @@ bounded silence it takes none. A node that comes back may be another one, behind
 its chain is looked at each time.
 
 What lives here: asking, and what follows from the answers. What does not: following the chain
-(``following``).
+(``node_follower``).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class NodeWatch:
         self._database = database
         self._limit = settings.node.max_silence_ms / 1_000
         self._heard = time.monotonic()
-        self._told = False
+        self._has_warned = False
 
     @property
     def is_silent(self) -> bool:
@@ -79,17 +79,17 @@ class NodeWatch:
                     await self.check_chain()
                     await self._node.status()
             except (NodeUnavailable, TimeoutError) as error:
-                self._tell(error)
+                self._warn(error)
             else:
                 self._heard = time.monotonic()
-                if self._told:
-                    self._told = False
+                if self._has_warned:
+                    self._has_warned = False
                     _log.info("the node answers again: orders are taken")
             await asyncio.sleep(pause)
 
-    def _tell(self, error: Exception) -> None:
-        if self.is_silent and not self._told:
-            self._told = True
+    def _warn(self, error: Exception) -> None:
+        if self.is_silent and not self._has_warned:
+            self._has_warned = True
             _log.warning(
                 "the node has not answered for %.0f s, orders are not taken: %s",
                 *(self._limit, str(error) or "it hangs"),

@@ -1,8 +1,8 @@
 """The orders database: what became of orders, their transactions, rates and pairs.
 
-It is written behind the engine: changes are collected in memory, where readers find them, and go to
-the disk together with the offset of the last command that they come from. What is lost with the
-memory is made again from the journal, so the database needs no log of its own.
+It is written behind the engine: changes go to the disk together with the offset of the last command
+that they come from. What is lost with the memory is made again from the journal, so the database
+needs no log of its own.
 
 ========  ======================================  ==============================================
 prefix    key                                     value
@@ -23,20 +23,17 @@ prefix    key                                     value
 ``b``     pair                                    time at which the book came to be
 ========  ======================================  ==============================================
 
-What lives here: keys, values, the writer. What does not: what is written when (``effects``).
+What lives here: keys and values. What does not: keeping them (``key_values``), and what is written
+when (``effects``).
 """
 
 from __future__ import annotations
 
-import asyncio
-import os
 import struct
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
-import lmdb
 import msgspec
 
 from soliton.chain.addresses import Address
@@ -45,15 +42,11 @@ from soliton.chain.transactions.exchange import Exchange
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.matcher.errors import DatabaseProblem
+from soliton.matcher.key_values import KeyValues
 from soliton.matcher.records import OrderInfo, Place, Trade, Unsettled
 from soliton.matching.account_checks import signed_name
 from soliton.matching.pairs import AssetPair, pair_to_bytes, read_pair
-from soliton.storage.directories import lock_file
-from soliton.storage.errors import DamagedStore
-from soliton.storage.pages import check_length
 
-MAP_BYTES: Final = 1 << 36
-"""How large the database may become; the address space is reserved, not the disk."""
 ID_BYTES: Final = 32
 MAX_CACHED_LISTS: Final = 10_000
 """Lists of finalised orders that are kept at hand: those of accounts that trade now."""
@@ -80,11 +73,6 @@ _FAR_PLACE: Final = struct.Struct(">QHI")
 _LAST_SHORT_INDEX: Final = 0xFFFF
 _RATE_VALUE: Final = struct.Struct(">d")
 
-_REMEDY: Final = (
-    "move the directory away: it is made again from a journal that reaches back to its beginning; "
-    "else take a copy"
-)
-
 _encode = msgspec.msgpack.Encoder().encode
 _decode_info = msgspec.msgpack.Decoder(OrderInfo).decode
 _decode_unsettled = msgspec.msgpack.Decoder(Unsettled).decode
@@ -103,94 +91,57 @@ class PendingRecord(msgspec.Struct, frozen=True, gc=False, array_like=True):
 _decode_pending = msgspec.msgpack.Decoder(PendingRecord).decode
 
 
-class OrdersDatabase:
-    """One matcher's database. Use from one event loop; the disk is written by a thread."""
+class OrdersDatabase(KeyValues):
+    """One matcher's database. Use from one event loop."""
 
     def __init__(
-        self, directory: Path, owner: str, chain_id: int, max_finalized: int, *, durable: bool
+        self,
+        directory: Path,
+        owner: str,
+        chain_id: int,
+        max_finalized: int,
+        *,
+        durable: bool,
+        before_write: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         """Open or make it in ``directory``; ``owner`` (the matcher's address) must be the same
         each time. ``max_finalized`` orders are listed per account, and per account and pair.
         Raises ``DatabaseProblem``.
         """
+        super().__init__(directory, durable=durable, before_write=before_write)
         self._chain_id = chain_id
         self._kept = max_finalized * ID_BYTES
-        self._fresh: dict[bytes, bytes | None] = {}
-        self._writing: dict[bytes, bytes | None] = {}
-        # What the command in hand leads to: it counts as a whole, or not at all.
-        self._step: dict[bytes, bytes | None] = {}
         self._lists: dict[bytes, bytes] = {}
-        self._reader: lmdb.Transaction | None = None
-        self.before_write: Callable[[], Awaitable[None]] | None = None
-        """Called before changes go to the disk: what they come from has to be there first."""
-        self.complete: Callable[[], None] = _nothing
-        """Called before transactions are read or written: puts those that are still being made."""
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="orders-db")
-        try:
-            directory.mkdir(parents=True, exist_ok=True)
-            lock = lock_file(directory / "owner.lock")
-            if lock is None:
-                raise DatabaseProblem(f"another matcher has the orders in {directory} open")
-            self._lock = lock
-            try:
-                check_length(directory, mend=True)
-                self._env = lmdb.open(
-                    str(directory),
-                    map_size=MAP_BYTES,
-                    sync=durable,
-                    metasync=durable,
-                    max_readers=16,
-                )
-            except BaseException:
-                os.close(lock)
-                raise
-        except DamagedStore as error:
-            raise DatabaseProblem(
-                f"the orders in {directory} are damaged: {error.what}; {_REMEDY}"
-            ) from error
-        except (lmdb.InvalidError, lmdb.CorruptedError, lmdb.VersionMismatchError) as error:
-            raise DatabaseProblem(
-                f"the orders in {directory} are damaged: {error}; {_REMEDY}"
-            ) from error
-        except (OSError, lmdb.Error) as error:
-            raise DatabaseProblem(f"cannot open the orders in {directory}: {error}") from error
         self.offset = -1
         """The last command all of whose effects are here, in memory or on the disk; -1 if none."""
         try:
-            self._begin(directory, owner)
+            marked = self._get(_OFFSET_KEY)
+            if marked is not None:
+                self.offset = int.from_bytes(marked, "big", signed=True)
+            known = self._get(_OWNER_KEY)
+            if known is None:
+                self._fresh[_OWNER_KEY] = owner.encode()
+            elif known.decode() != owner:
+                raise DatabaseProblem(
+                    f"{directory} holds orders of the matcher {known.decode()}, not {owner}"
+                )
+            if self._get(_SIGNED_KEY) is None:
+                self._note_signed()
+                self._fresh[_SIGNED_KEY] = b""
         except BaseException:
             self._release()
             raise
-
-    def _begin(self, directory: Path, owner: str) -> None:
-        marked = self._get(_OFFSET_KEY)
-        if marked is not None:
-            self.offset = int.from_bytes(marked, "big", signed=True)
-        found = self._get(_OWNER_KEY)
-        if found is None:
-            self._fresh[_OWNER_KEY] = owner.encode()
-        elif found.decode() != owner:
-            raise DatabaseProblem(
-                f"{directory} holds orders of the matcher {found.decode()}, not {owner}"
-            )
-        if self._get(_SIGNED_KEY) is None:
-            self._note_signed()
-            self._fresh[_SIGNED_KEY] = b""
 
     def _note_signed(self) -> None:
         """What wallets have signed of the orders that were executed before that was noted: their
         signatures are on the chain for everybody to use again. Raises ``DatabaseProblem``.
         """
-        try:
-            with self._env.begin() as txn, txn.cursor() as cursor:
-                for _, data in _from(cursor, _TRANSACTION, _TRANSACTION):
-                    body = self._decoded(data).payload
-                    for order in (body.order1, body.order2) if isinstance(body, Exchange) else ():
-                        name = signed_name(order)
-                        if name is not None:
-                            self._fresh[_SIGNED + name] = order.id
-        except lmdb.Error as error:
-            raise _unreadable(error) from error
+        for _, data in self._stored(_TRANSACTION, _TRANSACTION):
+            body = _decoded(data, self._chain_id).payload
+            for order in (body.order1, body.order2) if isinstance(body, Exchange) else ():
+                name = signed_name(order)
+                if name is not None:
+                    self._fresh[_SIGNED + name] = order.id
 
     def genesis(self) -> str | None:
         """The signature of the first block of the chain that all this belongs to, where known."""
@@ -201,132 +152,21 @@ class OrdersDatabase:
         """Remember the chain."""
         self._fresh[_GENESIS_KEY] = signature.encode()
 
-    # --- the writer -------------------------------------------------------------------------------
-
     def mark(self, offset: int) -> None:
         """All effects of the command at ``offset`` were put."""
-        self._keep_step()
+        self.keep_step()
         self.offset = offset
         self._fresh[_OFFSET_KEY] = offset.to_bytes(8, "big", signed=True)
 
-    def _keep_step(self) -> None:
-        if self._step:
-            self._fresh.update(self._step)
-            self._step.clear()
-
     def drop_step(self) -> None:
         """Forget what was put of orders, executions and books since the last ``mark``."""
-        self._step.clear()
+        super().drop_step()
         self._lists.clear()
-
-    @property
-    def unwritten(self) -> int:
-        """How many changes wait for the disk."""
-        return len(self._fresh) + len(self._writing)
-
-    async def flush(self) -> None:
-        """Bring everything that was put before to the disk; raises ``DatabaseProblem``."""
-        loop = asyncio.get_running_loop()
-        while self._writing:
-            await loop.run_in_executor(self._thread, int)
-        self.complete()
-        self._keep_step()
-        if not self._fresh:
-            return
-        self._writing, self._fresh = self._fresh, {}
-        try:
-            if self.before_write is not None:
-                await self.before_write()
-            await loop.run_in_executor(self._thread, self._write, self._writing)
-        except BaseException:
-            self._fresh = self._writing | self._fresh
-            raise
-        finally:
-            self._writing = {}
-            self._forget_reader()
-
-    def _forget_reader(self) -> None:
-        """What was read so far was the state before a write, which ``_writing`` made up for."""
-        if self._reader is not None:
-            self._reader.abort()
-            self._reader = None
-
-    def _write(self, changes: dict[bytes, bytes | None]) -> None:
-        try:
-            with self._env.begin(write=True) as txn:
-                with txn.cursor() as cursor:
-                    cursor.putmulti(
-                        sorted((key, value) for key, value in changes.items() if value is not None)
-                    )
-                for key, value in changes.items():
-                    if value is None:
-                        txn.delete(key)
-        except (OSError, lmdb.Error) as error:
-            raise DatabaseProblem(f"the orders cannot be written: {error}") from error
-
-    async def close(self) -> None:
-        """Write what is left and let go of the files."""
-        try:
-            await self.flush()
-        finally:
-            self._release()
-
-    def _release(self) -> None:
-        self._thread.shutdown()
-        self._forget_reader()
-        self._env.close()
-        os.close(self._lock)
-
-    # --- reading ----------------------------------------------------------------------------------
-
-    def _get(self, key: bytes) -> bytes | None:
-        if key in self._step:
-            return self._step[key]
-        if key in self._fresh:
-            return self._fresh[key]
-        if key in self._writing:
-            return self._writing[key]
-        try:
-            if self._reader is None:
-                self._reader = self._env.begin()
-            value = cast("bytes | None", self._reader.get(key))
-        except lmdb.Error as error:
-            raise _unreadable(error) from error
-        return value
-
-    def _scan(
-        self, prefix: bytes, start: bytes | None = None, *, limit: int, backwards: bool = False
-    ) -> list[tuple[bytes, bytes]]:
-        """Up to ``limit`` keys with a prefix and their values, in order of the keys from ``start``
-        on, or the last ones.
-        """
-        start = prefix if start is None else start
-        found: dict[bytes, bytes] = {}
-        newer = (self._writing, self._fresh, self._step)
-        try:
-            with self._env.begin() as txn, txn.cursor() as cursor:
-                walk = _last_first(cursor, prefix) if backwards else _from(cursor, prefix, start)
-                for key, value in walk:
-                    if not any(key in changes for changes in newer):
-                        found[key] = value
-                        if len(found) == limit:
-                            break
-        except lmdb.Error as error:
-            raise _unreadable(error) from error
-        for changes in newer:
-            for key, changed in changes.items():
-                if key.startswith(prefix) and key >= start:
-                    if changed is not None:
-                        found[key] = changed
-                    else:
-                        found.pop(key, None)
-        ordered = sorted(found.items())
-        return ordered[-limit:] if backwards else ordered[:limit]
 
     # --- orders -----------------------------------------------------------------------------------
 
     def finalize(self, info: OrderInfo) -> None:
-        """Keep an order to which nothing can happen any more; again changes nothing."""
+        """Keep an order to which nothing can happen any more. Idempotent."""
         if self.knows(info.id):
             return
         self._step[_INFO + info.id] = _encode(info)
@@ -381,8 +221,12 @@ class OrdersDatabase:
         value = self._get(_TRADE + pair_to_bytes(pair) + _place_key(offset, index))
         return None if value is None else _decode_trade(value)
 
-    def trades(self, pair: AssetPair, limit: int) -> list[Trade]:
-        """The last executions of a pair, the oldest first."""
+    def trades(self, pair: AssetPair, limit: int, since: int | None = None) -> list[Trade]:
+        """Executions of a pair, the oldest first: the last ones, or the first ones at or after a
+        time in milliseconds.
+        """
+        if since is not None:
+            return self._trades_from(pair, since, limit)
         rows = self._scan(_TRADE + pair_to_bytes(pair), limit=limit, backwards=True)
         return [_decode_trade(value) for _, value in rows]
 
@@ -393,8 +237,7 @@ class OrdersDatabase:
         start = prefix if place is None else prefix + _place_key(*place) + b"\0"
         return [_decode_trade(value) for _, value in self._scan(prefix, start, limit=limit)]
 
-    def trades_from(self, pair: AssetPair, timestamp: int, limit: int) -> list[Trade]:
-        """The first executions of a pair at or after a time in milliseconds, the oldest first."""
+    def _trades_from(self, pair: AssetPair, timestamp: int, limit: int) -> list[Trade]:
         prefix = _TRADE + pair_to_bytes(pair)
         low, high = 0, 1 << 63
         # Offsets grow with time: halve the range until it begins at the time asked for.
@@ -419,13 +262,7 @@ class OrdersDatabase:
         """A transaction that was made here."""
         self.complete()
         data = self._get(_TRANSACTION + transaction_id)
-        return None if data is None else self._decoded(data)
-
-    def _decoded(self, data: bytes) -> AnyTransaction:
-        # Both legacy versions begin with the type or a zero, which no message does.
-        if data[0] in (0, 7):
-            return codec.decode_legacy(data, self._chain_id)
-        return codec.decode_protobuf(data, self._chain_id)
+        return None if data is None else _decoded(data, self._chain_id)
 
     def transactions_of(self, order_id: bytes) -> list[AnyTransaction]:
         """The transactions of an order, the oldest first."""
@@ -436,7 +273,7 @@ class OrdersDatabase:
     def pending(self) -> dict[bytes, PendingRecord]:
         """All transactions that are not on the chain for certain."""
         self.complete()
-        rows = self._scan(_PENDING, limit=1 << 62)
+        rows = self._scan(_PENDING)
         return {key[len(_PENDING) :]: _decode_pending(value) for key, value in rows}
 
     def note_seen(self, transaction_id: bytes, record: PendingRecord) -> None:
@@ -453,44 +290,41 @@ class OrdersDatabase:
         """An execution is settled by another transaction from now on, which was seen at a height (0
         if it was not).
         """
+        body = old.payload
+        assert isinstance(body, Exchange), "only exchanges have trades"
+        pair = AssetPair(body.order1.amount_asset, body.order1.price_asset)
+        trades = _TRADE + pair_to_bytes(pair)
         for order_id in order_ids:
             rows = self._scan(_ORDER_TRANSACTION + order_id, limit=MAX_TRANSACTIONS_PER_ORDER)
             for key, transaction_id in rows:
                 if transaction_id == old.id:
                     self._fresh[key] = new.id
-                    self._replace_in_trade(key[-_PLACE.size :], old, new)
+                    trade_key = trades + key[len(_ORDER_TRANSACTION) + ID_BYTES :]
+                    value = self._get(trade_key)
+                    if value is not None:
+                        trade = _decode_trade(value)
+                        changed = msgspec.structs.replace(trade, transaction_id=new.id)
+                        self._fresh[trade_key] = _encode(changed)
         self.settle(old.id)
         self.put_transaction(new)
         self.note_seen(new.id, PendingRecord(new.timestamp, height))
-
-    def _replace_in_trade(self, place: bytes, old: AnyTransaction, new: AnyTransaction) -> None:
-        body = old.payload
-        assert isinstance(body, Exchange), "only exchanges have trades"
-        pair = AssetPair(body.order1.amount_asset, body.order1.price_asset)
-        trade = self.trade(pair, *_PLACE.unpack(place))
-        if trade is not None and trade.transaction_id == old.id:
-            changed = msgspec.structs.replace(trade, transaction_id=new.id)
-            self._fresh[_TRADE + pair_to_bytes(pair) + place] = _encode(changed)
 
     # --- executions that were given up ------------------------------------------------------------
 
     def unsettled(self) -> list[Unsettled]:
         """All executions that were given up."""
-        return [_decode_unsettled(value) for _, value in self._scan(_UNSETTLED, limit=1 << 62)]
+        return [_decode_unsettled(value) for _, value in self._scan(_UNSETTLED)]
 
-    def put_unsettled(self, found: Unsettled) -> None:
-        """An execution is given up."""
-        self._fresh[_UNSETTLED + found.buy_order_id + found.sell_order_id] = _encode(found)
-
-    def forget_unsettled(self, found: Unsettled) -> None:
-        """It is on the chain all the same."""
-        self._fresh[_UNSETTLED + found.buy_order_id + found.sell_order_id] = None
+    def put_unsettled(self, found: Unsettled, *, gone: bool = False) -> None:
+        """An execution is given up; or it is on the chain all the same, and ``gone`` from here."""
+        key = _UNSETTLED + found.buy_order_id + found.sell_order_id
+        self._fresh[key] = None if gone else _encode(found)
 
     # --- rates and books --------------------------------------------------------------------------
 
     def rates(self) -> dict[AssetId | None, float]:
         """All rates but that of the native coin."""
-        rows = self._scan(_RATE, limit=1 << 62)
+        rows = self._scan(_RATE)
         return {key[len(_RATE) :]: _RATE_VALUE.unpack(value)[0] for key, value in rows}
 
     def put_rate(self, asset_id: AssetId, rate: float | None) -> None:
@@ -499,7 +333,7 @@ class OrdersDatabase:
 
     def books(self) -> dict[AssetPair, int]:
         """All pairs, with the time in milliseconds at which their book came to be."""
-        rows = self._scan(_BOOK, limit=1 << 62)
+        rows = self._scan(_BOOK)
         return {read_pair(key, len(_BOOK))[0]: int.from_bytes(value, "big") for key, value in rows}
 
     def put_book(self, pair: AssetPair, created: int | None) -> None:
@@ -517,24 +351,8 @@ def _place_key(offset: int, index: int) -> bytes:
     return _FAR_PLACE.pack(offset, _LAST_SHORT_INDEX, index)
 
 
-def _unreadable(error: lmdb.Error) -> DatabaseProblem:
-    return DatabaseProblem(f"the orders cannot be read: {error}; {_REMEDY}")
-
-
-def _nothing() -> None:
-    """Nothing is being made."""
-
-
-def _from(cursor: lmdb.Cursor, prefix: bytes, start: bytes) -> Iterator[tuple[bytes, bytes]]:
-    found = cursor.set_range(start)
-    while found and (key := bytes(cursor.key())).startswith(prefix):
-        yield key, bytes(cursor.value())
-        found = cursor.next()
-
-
-def _last_first(cursor: lmdb.Cursor, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
-    found = cursor.set_range(prefix + b"\xff" * 16)
-    found = cursor.prev() if found else cursor.last()
-    while found and (key := bytes(cursor.key())).startswith(prefix):
-        yield key, bytes(cursor.value())
-        found = cursor.prev()
+def _decoded(data: bytes, chain_id: int) -> AnyTransaction:
+    # Both legacy versions begin with the type or a zero, which no message does.
+    if data[0] in (0, 7):
+        return codec.decode_legacy(data, chain_id)
+    return codec.decode_protobuf(data, chain_id)

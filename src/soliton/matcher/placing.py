@@ -1,4 +1,4 @@
-"""From an order that somebody sent to a command in the journal, and the same for cancellations.
+"""From an order that somebody sent to a command in the journal.
 
 The placements of one account happen one after the other, in the order in which they came; those of
 different accounts do not wait for each other. What an order needs is set aside before its command
@@ -15,24 +15,25 @@ Sources: wavesplatform/matcher
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterator
+from typing import Final
 
 import msgspec
 
 from soliton.chain import orders
-from soliton.chain.addresses import Address, from_public_key
+from soliton.chain.addresses import from_public_key
 from soliton.chain.orders import PRICE_CONSTANT, Order, PriceMode, Side
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.exchange import TYPE, Exchange
 from soliton.chain.transactions.model import AnyTransaction
-from soliton.crypto import base58
 from soliton.matcher.accounts import Account, Accounts
-from soliton.matcher.assets import ChainKnowledge
+from soliton.matcher.errors import NodeUnavailable
 from soliton.matcher.exchanges import exchange_version, transaction_fee, transaction_price
-from soliton.matcher.node_client import NodeClient
-from soliton.matcher.orders_db import OrdersDatabase
-from soliton.matcher.sequencer import Outcome, Sequencer, tell_future
-from soliton.matcher.settings import MatcherSettings
+from soliton.matcher.log_throttle import throttled
+from soliton.matcher.node_watch import NodeWatch
+from soliton.matcher.replica import Replica
+from soliton.matcher.sequencer import Outcome, resolve
 from soliton.matching import errors
 from soliton.matching.account_checks import (
     ScriptFault,
@@ -48,63 +49,63 @@ from soliton.matching.account_checks import (
     signature_to_verify,
     signed_name,
 )
-from soliton.matching.commands import (
-    CancelOrder,
-    CancelSource,
-    PlaceMarketOrder,
-    PlaceOrder,
-)
-from soliton.matching.engine import Engine
+from soliton.matching.commands import PlaceMarketOrder, PlaceOrder
 from soliton.matching.errors import MatcherError
-from soliton.matching.events import Event, OrderCanceled
-from soliton.matching.model import ActiveOrder, OrderStatus, limit_order, market_order
-from soliton.matching.pairs import AssetPair, pair_of
+from soliton.matching.events import Event
+from soliton.matching.model import limit_order, market_order
+from soliton.matching.pairs import pair_of
 from soliton.matching.placement import PlacementContext, PlacementSettings
 from soliton.matching.rates import Rates
 from soliton.matching.validation import AcceptedFees, check_order, check_pair
-from soliton.parallel.signatures import SignatureChecker
 
-MAX_COUNTER_LEVELS = 100_000
+MAX_UNWRITTEN: Final = 2_000_000
+"""Changes that wait for the orders database, at most; beyond, orders are refused."""
+MAX_COUNTER_LEVELS: Final = 100_000
 """A market order that reaches deeper than this into a book is not looked at further."""
-_TRIAL_VERSION = 2
-_PROTOBUF_VERSION = 4
+_TRIAL_VERSION: Final = 2
+_PROTOBUF_VERSION: Final = 4
+
+_log = throttled(logging.getLogger(__name__))
 
 
 class Placing:
-    """Taking orders and cancellations. Use from one event loop."""
+    """Taking orders. Use from one event loop."""
 
     def __init__(
-        self,
-        settings: MatcherSettings,
-        placement: PlacementSettings,
-        engine: Engine,
-        node: NodeClient,
-        chain: ChainKnowledge,
-        database: OrdersDatabase,
-        sequencer: Sequencer,
-        rates: Rates,
-        signatures: SignatureChecker,
+        self, replica: Replica, watch: NodeWatch, placement: PlacementSettings, rates: Rates
     ) -> None:
-        self._settings = settings
+        self._settings = replica.settings
+        self._session = replica.session
+        self._engine = replica.engine
+        self._node = replica.node
+        self._chain = replica.chain
+        self._database = replica.database
+        self._sequencer = replica.sequencer
+        self._signatures = replica.signatures
+        self._watch = watch
         self._placement = placement
-        self._engine = engine
-        self._node = node
-        self._chain = chain
-        self._database = database
-        self._sequencer = sequencer
         self._rates = rates
-        self._signatures = signatures
 
-    # --- placing ----------------------------------------------------------------------------------
+    async def place(self, order: Order, *, market: bool, is_signed: bool | None = None) -> None:
+        """Take an order; returns when the journal has it and the engine has processed it.
 
-    async def place(
+        ``is_signed`` is whether its ``signature_to_verify`` is valid, where somebody has looked
+        already. Raises ``MatcherError``; then nothing is set aside for it.
+        """
+        accounts = self._session.require_accounts()
+        if self._watch.is_silent:
+            raise MatcherError(errors.WAVES_NODE_CONNECTION_BROKEN)
+        if self._database.unwritten > MAX_UNWRITTEN:
+            raise MatcherError(errors.CAN_NOT_PERSIST_EVENT)
+        try:
+            await self._place(order, accounts, market=market, is_signed=is_signed)
+        except NodeUnavailable as error:
+            _log.warning("an order could not be checked: %s", error)
+            raise MatcherError(errors.WAVES_NODE_CONNECTION_BROKEN) from error
+
+    async def _place(
         self, order: Order, accounts: Accounts, *, market: bool, is_signed: bool | None
     ) -> None:
-        """Take an order; returns when the engine has processed it. ``is_signed`` as
-        ``MatcherCore.place``.
-
-        Raises ``MatcherError`` or ``NodeUnavailable``; then nothing is set aside for it.
-        """
         given, order = order, in_asset_decimals(order)
         if order is not given:
             # What was signed is something else.
@@ -151,14 +152,14 @@ class Placing:
 
         names = {order.id, signed_name(order) or order.id}
 
-        def tell(outcome: Outcome) -> None:
+        def on_outcome(outcome: Outcome) -> None:
             account.placing -= names
             if isinstance(outcome, MatcherError):
                 account.balances.release(order.id)
-            tell_future(applied, outcome)
+            resolve(applied, outcome)
 
         try:
-            self._sequencer.give(command, tell)
+            self._sequencer.enqueue(command, on_outcome)
         except MatcherError:
             account.balances.release(order.id)
             raise
@@ -318,56 +319,9 @@ class Placing:
         balances.place(active)
         return PlaceMarketOrder(order, available, least, const)
 
-    # --- cancelling -------------------------------------------------------------------------------
-
-    async def cancel(
-        self, order_id: bytes, owner: Address, source: CancelSource, accounts: Accounts
-    ) -> None:
-        """Cancel an order of an account; raises ``MatcherError``."""
-        account = accounts.peek(owner)
-        active = None if account is None else account.balances.orders.get(order_id)
-        if account is not None and (order_id in account.queued or order_id in account.placing):
-            raise MatcherError(errors.ORDER_IS_PLACING, id=base58.encode(order_id))
-        if account is None or active is None:
-            raise self._not_active(order_id, owner)
-        if active.is_market:
-            raise MatcherError(errors.MARKET_ORDER_CANCEL, id=base58.encode(order_id))
-        if order_id in account.canceling:
-            raise MatcherError(errors.ORDER_CANCELED, id=base58.encode(order_id))
-        events = await asyncio.shield(self.submit_cancel(active, account, source))
-        if not any(isinstance(event, OrderCanceled) for event in events):
-            raise self._not_active(order_id, owner)
-
-    def submit_cancel(
-        self, active: ActiveOrder, account: Account, source: CancelSource
-    ) -> asyncio.Future[list[Event]]:
-        """Send a cancellation on its way; raises ``MatcherError`` at once, or in the future."""
-        order = active.order
-        pair = AssetPair(order.amount_asset, order.price_asset)
-        applied = self._sequencer.submit(CancelOrder(pair, order.id, source, account.address))
-        account.canceling.add(order.id)
-        applied.add_done_callback(lambda done: _canceled(done, account, order.id))
-        return applied
-
-    def _not_active(self, order_id: bytes, owner: Address) -> MatcherError:
-        """Why an order that is not active cannot be cancelled."""
-        info = self._database.order(order_id)
-        kind = errors.ORDER_NOT_FOUND
-        if info is not None and info.owner == owner:
-            filled = info.status is OrderStatus.FILLED
-            kind = errors.ORDER_FULL if filled else errors.ORDER_CANCELED
-        return MatcherError(kind, id=base58.encode(order_id))
-
 
 def in_asset_decimals(order: Order) -> Order:
     """The order in the only price mode that a matcher knows for its version."""
     if order.version < _PROTOBUF_VERSION or order.price_mode is PriceMode.ASSET_DECIMALS:
         return order
     return orders.build(msgspec.structs.replace(order, price_mode=PriceMode.ASSET_DECIMALS))
-
-
-def _canceled(done: asyncio.Future[list[Event]], account: Account, order_id: bytes) -> None:
-    account.canceling.discard(order_id)
-    if not done.cancelled():
-        # A refusal was told to whoever waits; an expired order is tried again.
-        done.exception()

@@ -19,8 +19,8 @@ from soliton.chain.transactions.json_reader import read_signed
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
-from soliton.matcher.damping import damped
 from soliton.matcher.errors import NodeUnavailable
+from soliton.matcher.log_throttle import throttled
 from soliton.matcher.node_client import ChainStatus, NodeUpdate
 
 MAX_ROLLBACK: Final = 100
@@ -31,7 +31,7 @@ _LONGEST_PAUSE: Final = 30.0
 Json: TypeAlias = Any
 """What a node has sent: nothing about it is certain."""
 
-_log = damped(logging.getLogger(__name__))
+_log = throttled(logging.getLogger(__name__))
 
 
 class Source(Protocol):
@@ -74,7 +74,7 @@ class Poller:
         self._status: ChainStatus | None = None
 
     async def updates(self) -> AsyncGenerator[NodeUpdate, None]:
-        """As ``NodeClient.updates``."""
+        """What happens on the node, for ever."""
         pause = self._interval
         interrupted = True
         while True:

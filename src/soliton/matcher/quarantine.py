@@ -6,7 +6,7 @@ there. Whoever applies the same journal comes to the same commands: what is not 
 raises, does so for everybody, because neither depends on anything but the commands before.
 
 What lives here: the file. What does not: deciding that a command cannot be applied (``sequencer``),
-and going back to the state before it (``service``).
+and going back to the state before it (``replica``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Final
 import msgspec
 
 from soliton.matcher.errors import DatabaseProblem
-from soliton.matcher.journal.segments import sync_directory
+from soliton.storage.files import sync_directory
 
 FILE_NAME: Final = "quarantine.jsonl"
 MAX_REASON_CHARS: Final = 2_000

@@ -155,6 +155,5 @@ class AddressReport(msgspec.Struct, frozen=True):
     tradable: dict[AssetId | None, int]
     unconfirmed: dict[AssetId | None, int]
     leased_out: int
-    not_created_transactions: int
     not_observed_transactions: int
     placement_queue: tuple[bytes, ...]

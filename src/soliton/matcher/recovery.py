@@ -1,7 +1,7 @@
 """Where a matcher begins: with the newest snapshot that goes with its orders database.
 
 What lives here: choosing it, and what of it has to be known. What does not: reading the journal
-from there on (``sequencer``), and asking the node about the rest (``service``).
+from there on (``sequencer``), and asking the node about the rest (``replica``).
 """
 
 from __future__ import annotations

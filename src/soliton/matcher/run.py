@@ -52,7 +52,7 @@ async def listen(matcher: Matcher) -> tuple[Application, RunningService]:
     """Listen in this process."""
     interface = build_app(matcher)
     where = matcher.settings.rest_api
-    server = await serve(interface.door, where.address, where.port, SERVER_LIMITS, websocket=True)
+    server = await serve(interface.gate, where.address, where.port, SERVER_LIMITS)
     return interface, server
 
 

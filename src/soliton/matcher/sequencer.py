@@ -20,9 +20,9 @@ from typing import Final
 
 from soliton.chain.errors import ChainError
 from soliton.errors import EnvironmentProblem
-from soliton.matcher.damping import damped
 from soliton.matcher.journal import Journal, Position, Record
 from soliton.matcher.journal.errors import JournalProblem, LeadershipLost
+from soliton.matcher.log_throttle import throttled
 from soliton.matcher.quarantine import Quarantine
 from soliton.matching import errors
 from soliton.matching.commands import MAX_COMMAND_BYTES, Command, decode, encode
@@ -38,15 +38,15 @@ Applied = Callable[[int, int, list[Event]], None]
 Prepare = Callable[[Command], Awaitable[None]]
 Outcome = list[Event] | MatcherError
 """What a command did; or why it was refused, or that nobody knows yet what becomes of it."""
-Told = Callable[[Outcome], None]
+OnOutcome = Callable[[Outcome], None]
 """Called once. May not raise."""
-_Given = tuple[Command, bytes, Told]
+_Queued = tuple[Command, bytes, OnOutcome]
 """A command, the bytes that the journal keeps of it, and whom to tell."""
 
 _MACHINE_TROUBLE: Final = (EnvironmentProblem, OSError, MemoryError)
 """No command's fault: the same may be applied another time."""
 
-_log = damped(logging.getLogger(__name__))
+_log = throttled(logging.getLogger(__name__))
 
 
 class CommandSetAside(Exception):
@@ -74,7 +74,7 @@ class Sequencer:
         self._engine = engine
         self._applied = applied
         self._prepare = prepare
-        self._waiting: list[_Given] = []
+        self._waiting: list[_Queued] = []
         self._count = 0
         self._last: asyncio.Task[None] | None = None
         self.lost = asyncio.Event()
@@ -89,19 +89,19 @@ class Sequencer:
         that is not known. Raises the first at once when too many wait.
         """
         future: asyncio.Future[list[Event]] = asyncio.get_running_loop().create_future()
-        self.give(command, partial(tell_future, future))
+        self.enqueue(command, partial(resolve, future))
         return future
 
-    def give(self, command: Command, told: Told) -> None:
-        """As ``submit``, for those who need no future. Raises ``MatcherError`` also for a command
-        that a journal cannot hold.
+    def enqueue(self, command: Command, on_outcome: OnOutcome) -> None:
+        """Store and apply a command, for those who need no future. Raises ``MatcherError`` also for
+        a command that a journal cannot hold.
         """
         payload = _encoded(command)
         if self._count >= MAX_WAITING or self.lost.is_set():
             raise _not_stored()
         if not self._waiting:
             asyncio.get_running_loop().call_soon(self._send)
-        self._waiting.append((command, payload, told))
+        self._waiting.append((command, payload, on_outcome))
         self._count += 1
 
     def _send(self) -> None:
@@ -110,7 +110,7 @@ class Sequencer:
 
     async def _store(
         self,
-        batch: Sequence[_Given],
+        batch: Sequence[_Queued],
         before: asyncio.Task[None] | None,
     ) -> None:
         try:
@@ -123,13 +123,13 @@ class Sequencer:
                 if not error.nothing_stored:
                     refusal = _unknown()
             _log.error("the journal did not take %d commands: %s", len(batch), error)
-            _tell_all(batch, refusal)
+            _refuse_all(batch, refusal)
         except Exception:  # noqa: BLE001 - whatever it is, nobody may wait for ever
             await _until_done(before)
             _log.exception("%d commands could not be stored", len(batch))
             # The journal may have them or not: it is read again.
             self.lost.set()
-            _tell_all(batch, _unknown())
+            _refuse_all(batch, _unknown())
         else:
             await _until_done(before)
             self._apply(batch, positions)
@@ -138,13 +138,13 @@ class Sequencer:
 
     def _apply(
         self,
-        batch: Sequence[_Given],
+        batch: Sequence[_Queued],
         positions: Sequence[Position],
     ) -> None:
-        for (command, _, told), (offset, timestamp) in zip(batch, positions, strict=True):
+        for (command, _, on_outcome), (offset, timestamp) in zip(batch, positions, strict=True):
             if self.lost.is_set():
                 # The journal has it: it is applied when that is read again.
-                told(_unknown())
+                on_outcome(_unknown())
                 continue
             try:
                 events = self._engine.apply(offset, timestamp, command)
@@ -153,9 +153,9 @@ class Sequencer:
                 # What is in memory cannot be trusted any more; the journal can, and is read again.
                 _log.exception("the command at offset %d could not be applied", offset)
                 self.lost.set()
-                told(_unknown())
+                on_outcome(_unknown())
             else:
-                told(events)
+                on_outcome(events)
 
     async def replay(self, from_offset: int) -> int:
         """Apply what the journal has from an offset on, until this process leads: how many
@@ -209,7 +209,7 @@ class Sequencer:
             await asyncio.sleep(0)
 
 
-def tell_future(future: asyncio.Future[list[Event]], outcome: Outcome) -> None:
+def resolve(future: asyncio.Future[list[Event]], outcome: Outcome) -> None:
     """Let whoever waits for a future know what became of a command, if somebody still does."""
     if future.done():
         return
@@ -245,9 +245,9 @@ def _unknown() -> MatcherError:
     return MatcherError(errors.COMMAND_OUTCOME_UNKNOWN)
 
 
-def _tell_all(batch: Sequence[_Given], refusal: MatcherError) -> None:
-    for _, _, told in batch:
-        told(refusal)
+def _refuse_all(batch: Sequence[_Queued], refusal: MatcherError) -> None:
+    for _, _, on_outcome in batch:
+        on_outcome(refusal)
 
 
 async def _until_done(task: asyncio.Task[None] | None) -> None:

@@ -29,6 +29,7 @@ from soliton.matcher.account_file import read_account_seed
 from soliton.matcher.clock import SteadyClock
 from soliton.matcher.errors import MatcherSettingsError
 from soliton.matcher.journal.leadership import MAX_NAME_BYTES
+from soliton.matcher.journal.topic import Security
 from soliton.matcher.trading_settings import TradingSettings, read_trading
 from soliton.web.clock import wall_clock
 
@@ -123,19 +124,6 @@ class WebSockets(msgspec.Struct, frozen=True):
     realtime_accounts: tuple[str, ...] = ()
 
 
-class KafkaSecurity(msgspec.Struct, frozen=True):
-    """``events-queue.kafka.security``: the protocol and the user, in Kafka's words."""
-
-    protocol: str = "PLAINTEXT"
-    mechanism: str = "PLAIN"
-    user: str = ""
-    password: str = ""
-    ca_file: str = ""
-
-    def __repr__(self) -> str:
-        return f"KafkaSecurity(protocol={self.protocol!r}, user={self.user!r}, password=…)"
-
-
 class Queue(msgspec.Struct, frozen=True):
     """``events-queue``: which journal is used, and what it is told.
 
@@ -159,7 +147,7 @@ class Queue(msgspec.Struct, frozen=True):
     role: str = "auto"
     delivery_ms: int = 15_000
     replicas: int = 1
-    security: KafkaSecurity = KafkaSecurity()
+    security: Security = Security()
 
 
 class Settlement(msgspec.Struct, frozen=True):
@@ -370,12 +358,12 @@ def _queue(section: Section) -> Queue:
     )
 
 
-def _kafka_security(section: Section) -> KafkaSecurity:
+def _kafka_security(section: Section) -> Security:
     protocol = _one_of(section, "protocol", PROTOCOLS)
     user, password = section.text("user", ""), section.secret("password") or ""
     if protocol.startswith("SASL") and not (user and password):
         section.refuse("protocol", f"{protocol} with a user and a password")
-    return KafkaSecurity(
+    return Security(
         protocol=protocol,
         mechanism=_one_of(section, "mechanism", MECHANISMS),
         user=user,

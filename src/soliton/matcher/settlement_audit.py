@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from soliton.chain.orders import Side
 from soliton.chain.transactions.exchange import Exchange
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58
@@ -131,9 +130,6 @@ def _says(transaction: AnyTransaction, event: OrderExecuted) -> bool:
     body = transaction.payload
     if not isinstance(body, Exchange):
         return False
-    buyer, seller = event.taker, event.maker
-    if event.taker.order.side is Side.SELL:
-        buyer, seller = seller, buyer
-    same_orders = {body.order1.id, body.order2.id} == {buyer.id, seller.id}
+    same_orders = {body.order1.id, body.order2.id} == {event.taker.id, event.maker.id}
     fees = (body.buy_matcher_fee, body.sell_matcher_fee)
     return same_orders and body.amount == event.amount and fees == (event.buy_fee, event.sell_fee)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from soliton.matcher.journal import Journal, Record
 from soliton.matcher.journal.embedded import EmbeddedJournal, EmbeddedSettings, Sync, stored
+from soliton.matcher.journal.errors import WrongJournal
 from soliton.matcher.journal.snapshots import SnapshotStore
 from soliton.matcher.quarantine import Quarantine
 from soliton.matcher.recovery import identity_of
@@ -42,18 +43,25 @@ def open_journal(settings: MatcherSettings) -> Journal:
 
 
 def _kafka_journal(settings: MatcherSettings) -> KafkaJournal:
-    # Imported here: a matcher with a local journal does without.
-    from soliton.matcher.journal.kafka import KafkaJournal, KafkaSettings, Role
-    from soliton.matcher.journal.topic import Security, TopicAddress
+    # Imported here: a matcher with a local journal does without, and may not have it.
+    try:
+        import aiokafka  # noqa: F401 - only whether it is there
+    except ImportError:
+        raise WrongJournal(
+            "events-queue.type = kafka needs the package aiokafka: install soliton[kafka], or run "
+            "`make setup-kafka` in a checkout"
+        ) from None
+    from soliton.matcher.journal.candidate import KafkaSettings, Role
+    from soliton.matcher.journal.kafka import KafkaJournal
+    from soliton.matcher.journal.topic import TopicAddress
 
     queue = settings.queue
-    told = queue.security
     address = TopicAddress(
         servers=queue.servers,
         topic=queue.topic,
         delivery_seconds=queue.delivery_ms / 1000,
         replicas=queue.replicas,
-        security=Security(told.protocol, told.mechanism, told.user, told.password, told.ca_file),
+        security=queue.security,
     )
     kafka = KafkaSettings(
         *(address, queue.group, Role(queue.role), queue.lease_ms / 1000),

@@ -17,9 +17,8 @@ from collections.abc import Iterator
 from typing import Final
 
 import msgspec
-from msgspec.structs import force_setattr
 
-from soliton.chain.orders import MAX_AMOUNT, MAX_LIFETIME_MS, PRICE_CONSTANT, Order, Side
+from soliton.chain.orders import MAX_AMOUNT, MAX_LIFETIME_MS, PRICE_CONSTANT, Side
 from soliton.errors import InvariantBroken
 from soliton.matching.arithmetic import correct_by_tick, corrected_amount, market_limit
 from soliton.matching.events import CancelReason, Event, OrderAdded, OrderCanceled, OrderExecuted
@@ -33,8 +32,6 @@ _MAX_FEW: Final = 7
 _MAX_REMOVALS: Final = 1_024
 """A dictionary finds its first entry behind the places of those removed: after so many removals it
 is made anew."""
-_MAX_SHARED: Final = 16_384
-"""Public keys and fees of a book that are kept once; beyond, sharing begins anew."""
 
 
 class LevelTotal(msgspec.Struct, frozen=True, gc=False):
@@ -243,8 +240,8 @@ class OrderBook:
     """
 
     __slots__ = (
-        *("_shared", "asks", "bids", "changed_at", "created", "index", "last_trade"),
-        *("next_timestamp", "pair", "terms"),
+        *("asks", "bids", "changed_at", "created", "index", "last_trade", "next_timestamp"),
+        *("pair", "terms"),
     )
 
     def __init__(self, pair: AssetPair, created: int) -> None:
@@ -257,7 +254,6 @@ class OrderBook:
         self.last_trade: LastTrade | None = None
         self.next_timestamp = 0
         self.terms: Terms | None = None
-        self._shared: dict[object, object] = {}
 
     def __len__(self) -> int:
         return len(self.index)
@@ -326,31 +322,8 @@ class OrderBook:
     def rest(self, level_price: int, active: ActiveOrder) -> None:
         """Put a limit order behind all others of a level."""
         order = active.order
-        self._share(active, order)
         side = self.bids if order.side is Side.BUY else self.asks
         self.index[order.id] = side.put(level_price, active)
-
-    def _share(self, active: ActiveOrder, order: Order) -> None:
-        """Keep what is equal in all orders of a book, and the keys and fees of its traders, once in
-        memory: a resting order has to be small. The order stays equal to what it was.
-        """
-        shared = self._shared
-        if len(shared) > _MAX_SHARED:
-            shared.clear()
-        pair = self.pair
-        force_setattr(order, "amount_asset", pair.amount_asset)
-        force_setattr(order, "price_asset", pair.price_asset)
-        share = shared.setdefault
-        key = order.matcher_public_key
-        force_setattr(order, "matcher_public_key", share(key, key))
-        key = order.sender_public_key
-        force_setattr(order, "sender_public_key", share(key, key))
-        fee = order.matcher_fee
-        known = share(fee, fee)
-        if known is not fee:
-            force_setattr(order, "matcher_fee", known)
-            if active.fee == fee:
-                force_setattr(active, "fee", known)
 
     def _match(
         self,

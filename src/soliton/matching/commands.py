@@ -13,7 +13,7 @@ Source: the commands are those of wavesplatform/matcher
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -29,6 +29,8 @@ from soliton.matching.pairs import AssetPair, pair_of, pair_to_bytes, read_pair
 FORMAT_VERSION: Final = 1
 MAX_COMMAND_BYTES: Final = 8_192
 """Far above the longest order (8 proofs of 64 bytes and 1,024 bytes of attachment)."""
+MAX_SHARED: Final = 65_536
+"""Keys, assets and fees of orders that are kept once; beyond, sharing begins anew."""
 
 _FIRST_PROTOBUF_VERSION: Final = 4
 
@@ -160,12 +162,54 @@ def read_order(data: bytes) -> Order:
     """The inverse of ``write_order`` over the whole of ``data``; raises ``ChainError``."""
     version, chain_id = take(data, 0, 2)
     if version < _FIRST_PROTOBUF_VERSION:
-        return orders.from_bytes(version, data[2:], chain_id)
+        return _shared(orders.from_bytes(version, data[2:], chain_id))
     message = protobuf.parse(order_pb2.Order, data[2:])
     order = orders.from_message(message, chain_id)
     if order.version != version:
         raise FormatError(f"an order of version {order.version} in place of {version}")
-    return order
+    return _shared(order)
+
+
+class _Shared(dict[Any, Any]):
+    """What stands in many orders, by itself: the first of equal values stands for all."""
+
+    def __missing__(self, value: object) -> object:
+        if len(self) >= MAX_SHARED:
+            self.clear()
+        self[value] = value
+        return value
+
+
+_SHARED: Final = _Shared()
+
+
+def _shared(order: Order) -> Order:
+    """The same order, which has its keys, assets and fee in common with those read before it: many
+    of them rest in books, and have to be small there.
+    """
+    known = _SHARED
+    # By position: it takes a sixth of the time.
+    return Order(
+        order.version,
+        order.chain_id,
+        known[order.sender_public_key],
+        known[order.matcher_public_key],
+        known[order.amount_asset],
+        known[order.price_asset],
+        order.side,
+        order.amount,
+        order.price,
+        order.timestamp,
+        order.expiration,
+        known[order.matcher_fee],
+        known[order.matcher_fee_asset],
+        order.price_mode,
+        order.attachment,
+        order.proofs,
+        order.eip712_signature,
+        order.body,
+        order.id,
+    )
 
 
 def _read_cancel(data: bytes) -> CancelOrder:

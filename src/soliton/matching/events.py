@@ -65,6 +65,16 @@ class OrderExecuted(msgspec.Struct, frozen=True, gc=False):
         return self.amount * self.price // PRICE_CONSTANT
 
     @property
+    def buyer(self) -> ActiveOrder:
+        """The buying order, after it."""
+        return self.taker if self.taker.order.side is Side.BUY else self.maker
+
+    @property
+    def seller(self) -> ActiveOrder:
+        """The selling order, after it."""
+        return self.maker if self.taker.order.side is Side.BUY else self.taker
+
+    @property
     def buy_fee(self) -> int:
         """The fee of the buyer."""
         return self.taker_fee if self.taker.order.side is Side.BUY else self.maker_fee

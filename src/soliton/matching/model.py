@@ -28,11 +28,6 @@ class OrderStatus(Enum):
     CANCELLED = "Cancelled"
     NOT_FOUND = "NotFound"
 
-    @property
-    def is_final(self) -> bool:
-        """Whether nothing more can happen to the order."""
-        return self not in (OrderStatus.ACCEPTED, OrderStatus.PARTIALLY_FILLED)
-
 
 class ActiveOrder(msgspec.Struct, frozen=True, gc=False):
     """An order and how far it has come.

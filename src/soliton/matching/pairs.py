@@ -1,7 +1,7 @@
 """Pairs of assets, and which of the two is the price asset.
 
 What lives here: the value, its text forms and the rule of ordering. What does not: which pairs may
-be traded (``permissions``).
+be traded (``validation``).
 
 Source: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/model/AssetPairBuilder.scala`` and

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Final, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -21,8 +21,8 @@ from soliton.matching import errors
 from soliton.matching.arithmetic import decimal_text, denormalize_amount, denormalize_price
 from soliton.matching.book import MarketStatus
 from soliton.matching.errors import Amount, Balance, MatcherError
-from soliton.matching.pairs import NATIVE_TEXT, Asset, AssetPair, asset_text
-from soliton.matching.rates import NATIVE_DECIMALS, Rates
+from soliton.matching.pairs import Asset, AssetPair, asset_text
+from soliton.matching.rates import Rates
 from soliton.matching.rules import MatchingSettings
 
 
@@ -40,14 +40,6 @@ class AssetDescription(Protocol):
     @property
     def scripted(self) -> bool:
         """Whether a script decides on its transfers."""
-
-
-class NativeCoin(msgspec.Struct, frozen=True):
-    """The description of the native coin."""
-
-    name: str = NATIVE_TEXT
-    decimals: int = NATIVE_DECIMALS
-    scripted: bool = False
 
 
 Assets = Mapping[Asset, AssetDescription]
@@ -108,9 +100,6 @@ class PlacementContext(msgspec.Struct, frozen=True):
     features: frozenset[int]
     matcher_is_scripted: bool = False
     market: MarketStatus | None = None
-
-
-NATIVE_COIN: Final = NativeCoin()
 
 
 def description(asset: Asset, assets: Assets) -> AssetDescription:

@@ -10,7 +10,7 @@ and ``model/MatcherModel.scala``.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Final
 
@@ -28,30 +28,40 @@ class Rates:
     offers a fee by the older one, and is not refused for it.
     """
 
-    __slots__ = ("_last_two",)
+    __slots__ = ("_last_two", "_on_change")
 
-    def __init__(self, stored: Mapping[Asset, float] | None = None) -> None:
-        self._last_two = {asset: (rate,) for asset, rate in (stored or {}).items()}
-
-    _last_two: dict[Asset, tuple[float] | tuple[float, float]]
+    def __init__(
+        self,
+        stored: Mapping[Asset, float] | None = None,
+        on_change: Callable[[bytes, float | None], None] | None = None,
+    ) -> None:
+        """``on_change`` hears of each rate that is set, and with ``None`` of each deleted one."""
+        self._last_two: dict[Asset, tuple[float, ...]] = {
+            asset: (rate,) for asset, rate in (stored or {}).items()
+        }
+        self._on_change = on_change
 
     def put(self, asset: Asset, rate: float) -> float | None:
         """Set a rate: the one before. Raises ``MatcherError`` for the native coin, and for a rate
         that is not positive and finite.
         """
-        _refuse_native(asset)
+        asset = _not_native(asset)
         if not (rate > 0 and math.isfinite(rate)):
             raise MatcherError(errors.INVALID_ASSET_RATE)
         known = self._last_two.get(asset)
         self._last_two[asset] = (rate,) if known is None else (known[-1], rate)
+        if self._on_change is not None:
+            self._on_change(asset, rate)
         return None if known is None else known[-1]
 
     def delete(self, asset: Asset) -> float:
         """Forget a rate: the one before. Raises ``MatcherError``."""
-        _refuse_native(asset)
+        asset = _not_native(asset)
         known = self._last_two.pop(asset, None)
         if known is None:
             raise _not_found(asset)
+        if self._on_change is not None:
+            self._on_change(asset, None)
         return known[-1]
 
     def latest(self) -> dict[Asset, float]:
@@ -84,9 +94,10 @@ def _decimal(rate: float) -> Decimal:
     return Decimal(repr(rate))
 
 
-def _refuse_native(asset: Asset) -> None:
+def _not_native(asset: Asset) -> bytes:
     if asset is None:
         raise MatcherError(errors.WAVES_IMMUTABLE_RATE, assetId=asset_text(None))
+    return asset
 
 
 def _not_found(asset: Asset) -> MatcherError:

@@ -226,11 +226,12 @@ def _read_order(stored: _Order) -> ActiveOrder:
     order = read_order(stored.order)
     if not (0 < stored.amount <= order.amount and 0 <= stored.fee <= order.matcher_fee):
         raise SnapshotError("more remains of an order than it had")
+    # Most rest untouched: what is the order's own number stays that very one, and takes no room.
     return ActiveOrder(
         order,
         is_market=False,
-        amount=stored.amount,
-        fee=stored.fee,
+        amount=order.amount if stored.amount == order.amount else stored.amount,
+        fee=order.matcher_fee if stored.fee == order.matcher_fee else stored.fee,
         price_nominator=int.from_bytes(stored.price_nominator, "big"),
         percent_min_fee=stored.percent_min_fee,
         percent_const_min_fee=stored.percent_const_min_fee,

@@ -65,11 +65,12 @@ from soliton.matching.validity import form_fault, order_fault, wallet_fault
 
 MIN_EXPIRATION_MS: Final = 60_000
 """An order has to live at least so long."""
-_VERSION_FEATURES: Final = {
+VERSION_FEATURES: Final = {
     2: Feature.SMART_ACCOUNT_TRADING,
     3: Feature.ORDER_V3,
     4: Feature.RIDE_V6,
 }
+"""What has to be active on the chain for orders of a version; the first one needs nothing."""
 _FIRST_PROTOBUF_VERSION: Final = 4
 _HUNDRED: Final = Decimal(100)
 
@@ -248,7 +249,7 @@ def _check_tick(order: Order, pair: AssetPair, context: PlacementContext) -> Non
 def _check_version(order: Order, features: frozenset[int]) -> None:
     if order.version == 1:
         return
-    feature = _VERSION_FEATURES.get(order.version)
+    feature = VERSION_FEATURES.get(order.version)
     if feature is None:
         raise MatcherError(errors.UNSUPPORTED_ORDER_VERSION, version=order.version)
     if feature not in features:

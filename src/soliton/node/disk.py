@@ -1,8 +1,8 @@
 """Whether what the node makes can be written, and when it is tried again after it could not.
 
 A full disk costs nothing that was there before: the block that could not be written has not
-happened, its transactions wait in the pool, and everything else is answered. Only mining pauses; it
-is tried again by itself, ever less often.
+happened, its transactions wait in the pool, and everything else is answered. Only mining and
+blocks of peers pause; it is tried again by itself, ever less often.
 
 What lives here: noting it, saying it once in a while, the times of new attempts. What does not:
 writing (``soliton.storage``), going back to what is stored (``chain``, ``node``).
@@ -47,8 +47,13 @@ class Disk:
 
     def check(self) -> None:
         """Raise ``WritingPaused`` where an attempt has failed a moment ago."""
-        if self.problem is not None and self._clock() < self._next:
+        if self.problem is not None and self.pause > 0:
             raise WritingPaused(str(self.problem)) from self.problem
+
+    @property
+    def pause(self) -> float:
+        """How long it is (s) until the next attempt."""
+        return 0.0 if self.problem is None else max(0.0, self._next - self._clock())
 
     def failed(self, problem: StorageProblem) -> None:
         """An attempt has failed."""

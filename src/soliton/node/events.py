@@ -1,13 +1,13 @@
-"""What happens in a node, told to whoever wants to know: blocks, microblocks, rollbacks, the pool.
+"""What happens in a node, published to listeners: blocks, microblocks, rollbacks, the pool.
 
-The single writer tells its listeners one after the other, in the order in which they subscribed,
+The single writer notifies its listeners one after the other, in the order in which they subscribed,
 when the store holds the change and before the writer goes on. A listener therefore sees exactly
-the chain that it is told about, returns at once (it notes what it needs, and sets an event), and
+the chain that it is notified of, returns at once (it notes what it needs, and sets an event), and
 never writes. There are no queues here, and nothing is kept for later: who wants to resume reads the
 chain.
 
-What lives here: the events, and the list of listeners. What does not: telling them over HTTP
-(``soliton.api.feed``), and deciding what happens (``node``, ``chain``, ``pool``).
+What lives here: the events, and the list of listeners. What does not: sending them over HTTP
+(``soliton.api.event_stream``), and deciding what happens (``node``, ``chain_writer``, ``pool``).
 """
 
 from __future__ import annotations
@@ -24,18 +24,22 @@ from soliton.chain.values import AssetId
 
 
 class BlockAppended(msgspec.Struct, frozen=True):
-    """A block is on top; it may grow."""
+    """A block is on top; it may grow. State of these accounts was ``edited`` by hand with it."""
 
     height: int
     block: Block
+    edited: tuple[Address, ...] = ()
 
 
 class BlockExtended(msgspec.Struct, frozen=True):
-    """The last block has grown by a microblock: its new form, and how many transactions came."""
+    """The last block has grown by a microblock: its new form, how many transactions came, and the
+    generator's signature of the microblock itself, where that is known.
+    """
 
     height: int
     block: Block
     added: int
+    micro_signature: bytes = b""
 
 
 class RolledBack(msgspec.Struct, frozen=True):
@@ -81,7 +85,7 @@ class PoolDropped(msgspec.Struct, frozen=True):
 
 
 class Stopping(msgspec.Struct, frozen=True):
-    """The node is about to stop: nothing more will be told."""
+    """The node is about to stop: no event follows."""
 
 
 ChainEvent = BlockAppended | BlockExtended | RolledBack
@@ -99,14 +103,14 @@ class NodeEvents:
         self._listeners: tuple[Listener, ...] = ()
 
     def subscribe(self, listener: Listener) -> None:
-        """Tell a listener from now on; it raises nothing."""
+        """Notify a listener from now on; it raises nothing."""
         self._listeners = (*self._listeners, listener)
 
     def unsubscribe(self, listener: Listener) -> None:
-        """Tell it no more."""
+        """Notify it no longer."""
         self._listeners = tuple(each for each in self._listeners if each != listener)
 
     def publish(self, event: NodeEvent) -> None:
-        """Tell all listeners; only the node's writer calls this."""
+        """Notify all listeners; only the node's writer calls this."""
         for listener in self._listeners:
             listener(event)

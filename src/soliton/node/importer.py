@@ -20,9 +20,10 @@ import msgspec
 
 from soliton.chain import blocks
 from soliton.chain.blocks import MAX_BLOCK_BYTES, Block
-from soliton.crypto.curve25519 import SignedMessage, verify_many
+from soliton.crypto.curve25519 import SignedMessage
 from soliton.errors import InputError
-from soliton.node.chain import Chain
+from soliton.node.chain_writer import ChainWriter
+from soliton.parallel.threads import verify_many
 
 BATCH_BLOCKS: Final = 2_000
 BATCH_BYTES: Final = 8 * 1024 * 1024
@@ -52,7 +53,7 @@ class _Checked(msgspec.Struct, frozen=True, gc=False):
 
 
 def import_blocks(
-    chain: Chain,
+    chain: ChainWriter,
     file: BinaryIO,
     to_height: int | None = None,
     on_progress: Callable[[int], None] = lambda _height: None,
@@ -60,7 +61,7 @@ def import_blocks(
     """Import the file's blocks that the chain does not have yet and give the number of blocks
     added.
 
-    ``on_progress`` is told the height after each batch. Raises ``ImportProblem`` for the first bad
+    ``on_progress`` gets the height after each batch. Raises ``ImportProblem`` for the first bad
     record, after everything before it has been stored, and ``StorageProblem`` when a batch cannot
     be: all batches before it are.
     """
@@ -84,7 +85,7 @@ def _without_cycle_search() -> Iterator[None]:
             gc.enable()
 
 
-def _import_batch(chain: Chain, batch: list[_Record]) -> None:
+def _import_batch(chain: ChainWriter, batch: list[_Record]) -> None:
     decoded, problem = _decode(batch, chain.network.chain_id)
     messages, owners, rejected = _apply(chain, decoded)
     problem = rejected or problem
@@ -113,7 +114,7 @@ def _decode(batch: list[_Record], chain_id: int) -> tuple[list[_Checked], Import
 
 
 def _apply(
-    chain: Chain, decoded: list[_Checked]
+    chain: ChainWriter, decoded: list[_Checked]
 ) -> tuple[list[SignedMessage], list[int], ImportProblem | None]:
     """Put blocks on the chain until one is refused: everything that is signed in those that went
     on, for each message the index of its block, and the refusal.
@@ -156,7 +157,7 @@ def _batches(records: Iterator[_Record]) -> Iterator[list[_Record]]:
         yield batch
 
 
-def _new_records(chain: Chain, file: BinaryIO, to_height: int | None) -> Iterator[_Record]:
+def _new_records(chain: ChainWriter, file: BinaryIO, to_height: int | None) -> Iterator[_Record]:
     """The records above the chain's last block, up to ``to_height``."""
     first = _read_record(file, 0, chain.height + 1)
     if first is None:
@@ -176,7 +177,7 @@ def _new_records(chain: Chain, file: BinaryIO, to_height: int | None) -> Iterato
         record = following
 
 
-def _first_height(chain: Chain, data: bytes) -> int:
+def _first_height(chain: ChainWriter, data: bytes) -> int:
     """The height of the file's first block, found by its parent."""
     try:
         block = blocks.decode(data, chain.network.chain_id)

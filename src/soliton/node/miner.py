@@ -1,6 +1,6 @@
 """Making blocks: when an account may, and what goes in.
 
-``forge`` builds a complete, signed block from the transactions that still apply. It goes through
+``forging`` builds a complete, signed block from the transactions that still apply. It goes through
 the same ``BlockInProgress`` as validation, so a block made here has the state hash that every other
 node computes.
 
@@ -12,24 +12,31 @@ Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/mining/Miner
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from time import perf_counter
-from typing import Final, TypeVar
+from typing import Final
 
 import msgspec
 
-from soliton.chain import blocks
-from soliton.chain.addresses import from_public_key
-from soliton.chain.blocks import MAX_TRANSACTIONS, Block, BlockHeader, Encoded
+from soliton.chain import blocks, microblocks
+from soliton.chain.addresses import Address, from_public_key
+from soliton.chain.blocks import MAX_TRANSACTIONS, Block, BlockHeader
 from soliton.chain.layouts import SIGNATURE_LENGTH
+from soliton.chain.microblocks import Microblock
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.consensus import pos
 from soliton.crypto import vrf
 from soliton.crypto.curve25519 import sign
+from soliton.crypto.hashes import blake2b256
 from soliton.crypto.keys import KeyPair
 from soliton.errors import InputError
+from soliton.ledger import headers
 from soliton.ledger.apply import BlockFull, BlockInProgress
-from soliton.node.chain import Chain
+from soliton.ledger.edits import Edit
+from soliton.ledger.environment import next_environment
+from soliton.node.chain_writer import ChainWriter
+from soliton.node.settings import Settings
+from soliton.steps import Steps
 
 _MAX_PASSES: Final = 10
 """Fees decide the order, so a transaction may come before the one that brings its funds: what does
@@ -41,9 +48,11 @@ _STEP_TRANSACTIONS: Final = 32
 _STEP_SECONDS: Final = 0.002
 """With scripts a few of them, or one, may take as long: a step ends with the one that does."""
 
-T = TypeVar("T")
-Steps = Generator[None, None, T]
-"""Work that can be interrupted between its steps, and what it comes to."""
+
+_NO_CHANCE: Final = bytes(vrf.RANDOM_BYTES)
+_UNPROVEN: Final = b"unproven"
+_THRICE: Final = 3
+"""A proof is so many times as long as a hash."""
 
 
 class CannotMine(InputError):
@@ -52,71 +61,69 @@ class CannotMine(InputError):
 
 class Slot(msgspec.Struct, frozen=True):
     """An account's turn: the earliest time (ms) of its block, its generation signature, and the
-    hit source that the block leaves to later ones.
+    hit source that the block leaves to later ones; on a private chain it need not be ``proven``.
     """
 
     account: KeyPair
     earliest: int
     generation_signature: bytes
     hit_source: bytes
+    proven: bool = True
 
 
 class Forged(msgspec.Struct, frozen=True):
     """A new block, its application, and the transactions that no longer apply, with the reasons.
 
     ``progress`` is ``None`` where the block must be applied once more: before NG its generator gets
-    all fees at the beginning, when nobody knows yet which transactions it will hold.
+    all fees at the beginning, when nobody knows yet which transactions it will hold. Of a block
+    that has grown there is the signature of the microblock.
     """
 
     block: Block
     progress: BlockInProgress | None
     invalid: Mapping[bytes, str]
+    micro_signature: bytes = b""
 
 
-def next_slot(chain: Chain, account: KeyPair) -> Slot:
-    """When the account may make the block on top of the chain; raises ``CannotMine``."""
-    rules = chain.header_rules()
+def next_slot(chain: ChainWriter, account: KeyPair, against: Address | None = None) -> Slot:
+    """When the account may make the block on top of the chain; raises ``CannotMine``.
+
+    In a challenge of a generator (``against``) it mines with the balance of both.
+    """
+    rules = chain.rules.header_at(chain.height + 1)
     balance = chain.generating_balance(from_public_key(account.public_key, chain.network.chain_id))
     if balance <= 0 or balance < rules.minimum_generating_balance:
         raise CannotMine(
             f"generating balance {balance} is below {rules.minimum_generating_balance}"
         )
+    if against is not None:
+        balance += chain.generating_balance(against)
     parent = chain.last_block.header
     if rules.uses_vrf:
-        signature = vrf.prove(account.private_key, chain.hit_source())
-        counted = vrf.verify(account.public_key, chain.hit_source(), signature)
+        # Its secret number is made of the key and of what is proven: chance adds nothing to it, and
+        # without it the same chain comes of the same commands.
+        signature = vrf.prove(account.private_key, headers.hit_source(chain), _NO_CHANCE)
+        counted = vrf.verify(account.public_key, headers.hit_source(chain), signature)
         if counted is None:
             raise CannotMine("the account's key makes no valid VRF proof")
     else:
         signature = pos.generation_signature(parent.generation_signature, account.public_key)
-        counted = pos.generation_signature(chain.hit_source(), account.public_key)
+        counted = pos.generation_signature(headers.hit_source(chain), account.public_key)
     delay = pos.delay_ms(rules.pos, pos.hit(counted), parent.base_target, balance)
     source = counted if rules.uses_vrf else signature
     return Slot(account, parent.timestamp + delay, signature, source)
 
 
-def forge(
-    chain: Chain,
-    slot: Slot,
-    candidates: Iterable[AnyTransaction],
-    now: int,
-    reward_vote: int = blocks.NO_REWARD_VOTE,
-    feature_votes: tuple[int, ...] = (),
-    *,
-    unproven: Collection[bytes] = (),
-) -> Forged:
-    """The block that the slot's account makes at ``now`` (ms) or, if that is too early, at its
-    earliest time.
-
-    Candidates are taken in order until the block is full; those that do not apply are named in the
-    result. Signatures have been verified but for those that are ``unproven`` (``UtxPool``).
-    """
-    steps = forging(chain, slot, candidates, now, reward_vote, feature_votes, unproven=unproven)
-    return to_the_end(steps)
+def unproven_slot(chain: ChainWriter, account: KeyPair) -> Slot:
+    """A turn at any time, without a proof: only on a private chain, made by hand."""
+    height = chain.height + 1
+    below = chain.meta(chain.height).hit_source
+    source = blake2b256(_UNPROVEN + below + height.to_bytes(4, "big"))
+    return Slot(account, chain.last_block.header.timestamp, _THRICE * source, source, proven=False)
 
 
 def forging(
-    chain: Chain,
+    chain: ChainWriter,
     slot: Slot,
     candidates: Iterable[AnyTransaction],
     now: int,
@@ -125,46 +132,37 @@ def forging(
     *,
     unproven: Collection[bytes] = (),
     most: int = MAX_TRANSACTIONS,
+    edits: tuple[Edit, ...] = (),
 ) -> Steps[Forged]:
-    """The same in steps of some transactions each, between which the chain must stay as it is; with
-    ``most`` of them in the block.
+    """The block that the slot's account makes at ``now`` (ms) or, if that is too early, at its
+    earliest time, in steps of some transactions each, between which the chain must stay as it is.
+
+    Candidates are taken in order until the block is full or has ``most``; those that do not apply
+    are named in the result. Signatures have been verified but for those that are ``unproven``
+    (``UtxPool``). ``edits`` are made by hand at its beginning.
     """
     timestamp = max(now, slot.earliest)
-    height = chain.height + 1
-    rules, parent_rules = chain.rules.at(height), chain.rules.at(height - 1)
-    empty = _header(chain, slot, timestamp, (), b"")
-    progress = BlockInProgress(
-        chain.store,
-        slot.account.public_key,
-        timestamp,
-        chain.parent_block(),
-        rules,
-        parent_rules,
-        chain.scripts,
-        chain.view.describe(empty, height, slot.hit_source, chain.next_reward()),
-        chain.view,
-    )
-    progress.begin((), chain.payouts(slot.account.public_key), chain.patch())
+    header = header_of(chain, slot, timestamp)
+    if header.version >= blocks.REWARD_VERSION:
+        header = msgspec.structs.replace(header, reward_vote=reward_vote)
+    if header.version >= blocks.NG_VERSION:
+        header = msgspec.structs.replace(header, feature_votes=feature_votes)
+    environment = next_environment(chain, header, slot.hit_source)
+    if edits or chain.waived or not slot.proven:
+        environment = msgspec.structs.replace(
+            environment, edits=edits, waived=chain.waived, proven=slot.proven
+        )
+    progress = BlockInProgress(chain.state, environment)
+    progress.begin()
     transactions, invalid = yield from _take(progress, candidates, most, unproven)
     encoded = progress.encoded
-    header = _header(chain, slot, timestamp, transactions, progress.snapshot_hash, encoded)
-    header = msgspec.structs.replace(
-        header,
-        reward_vote=reward_vote if header.version >= blocks.REWARD_VERSION else header.reward_vote,
-        feature_votes=feature_votes if header.version >= blocks.NG_VERSION else (),
-    )
+    if header.version >= blocks.PROTOBUF_VERSION:
+        root = blocks.transactions_root(transactions, encoded)
+        header = msgspec.structs.replace(header, transactions_root=root)
+    if environment.rules.state_hash_required:
+        header = msgspec.structs.replace(header, state_hash=progress.snapshot_hash)
     block = blocks.sign(header, transactions, slot.account.private_key, encoded=encoded)
-    return Forged(block, progress if parent_rules.ng else None, invalid)
-
-
-def to_the_end(steps: Steps[T]) -> T:
-    """Do all steps at once."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            result: T = end.value
-            return result
+    return Forged(block, progress if environment.parent_rules.ng else None, invalid)
 
 
 def _take(
@@ -204,17 +202,21 @@ def _take(
     return tuple(taken), reasons
 
 
-def _header(
-    chain: Chain,
-    slot: Slot,
-    timestamp: int,
-    transactions: tuple[AnyTransaction, ...],
-    state_hash: bytes,
-    encoded: Encoded | None = None,
-) -> BlockHeader:
-    rules = chain.header_rules()
+def votes(settings: Settings, chain: ChainWriter) -> tuple[int, tuple[int, ...]]:
+    """How the next block votes: the reward, and the features that the settings support and the
+    chain has not decided about.
+    """
+    known, reward = chain.rules.activations(), settings.rewards_desired
+    features = tuple(sorted(set(settings.features.supported) - set(known)))
+    return blocks.NO_REWARD_VOTE if reward is None else reward, features
+
+
+def header_of(chain: ChainWriter, slot: Slot, timestamp: int) -> BlockHeader:
+    """The header of the block that the slot's account makes at a time (ms), without votes and what
+    its transactions lead to.
+    """
+    rules = chain.rules.header_at(chain.height + 1)
     parent = chain.last_block.header
-    protobuf = rules.version >= blocks.PROTOBUF_VERSION
     return BlockHeader(
         version=rules.version,
         chain_id=chain.network.chain_id,
@@ -226,41 +228,28 @@ def _header(
             chain.height,
             parent.base_target,
             parent.timestamp,
-            chain.great_grandparent_timestamp(),
+            headers.great_grandparent_timestamp(chain),
             timestamp,
         ),
         generation_signature=slot.generation_signature,
         generator=slot.account.public_key,
-        transactions_root=blocks.transactions_root(transactions, encoded) if protobuf else b"",
-        state_hash=state_hash if rules.state_hash_required else None,
     )
 
 
-def forge_micro(
-    chain: Chain,
-    account: KeyPair,
-    candidates: Iterable[AnyTransaction],
-    max_count: int,
-    *,
-    unproven: Collection[bytes] = (),
-) -> Forged | None:
-    """The last block, which the account has made, with more transactions at its end.
-
-    ``None`` when no candidate applies or the last block takes no more. Candidates are taken in
-    order, at most ``max_count``; ``unproven`` as in ``forge``.
-    """
-    return to_the_end(forging_micro(chain, account, candidates, max_count, unproven=unproven))
-
-
 def forging_micro(
-    chain: Chain,
+    chain: ChainWriter,
     account: KeyPair,
     candidates: Iterable[AnyTransaction],
     max_count: int,
     *,
     unproven: Collection[bytes] = (),
 ) -> Steps[Forged | None]:
-    """The same in steps, between which the chain must stay as it is."""
+    """The last block, which the account has made, with more transactions at its end, in steps as
+    above.
+
+    ``None`` when no candidate applies or the last block takes no more. Candidates are taken in
+    order, at most ``max_count``.
+    """
     progress = chain.liquid_progress()
     last = chain.last_block
     if progress is None or last.header.generator != account.public_key:
@@ -273,4 +262,21 @@ def forging_micro(
     unsigned = blocks.extended(last, taken, state_hash, bytes(SIGNATURE_LENGTH), encoded)
     signature = sign(account.private_key, unsigned.signed)
     block = blocks.extended(last, taken, state_hash, signature, encoded)
-    return Forged(block, progress, invalid)
+    micro = microblock_of(block, last.id, len(taken))
+    return Forged(block, progress, invalid, sign(account.private_key, micro.signed))
+
+
+def microblock_of(block: Block, reference: bytes, added: int, signature: bytes = b"") -> Microblock:
+    """What brings a block from the form with the id ``reference`` to this one, which has ``added``
+    transactions more.
+    """
+    return microblocks.assemble(
+        version=block.header.version,
+        reference=reference,
+        total_signature=block.signature,
+        generator=block.header.generator,
+        transactions=block.transactions[len(block.transactions) - added :],
+        signature=signature,
+        total_block_id=block.id,
+        state_hash=block.header.state_hash,
+    )

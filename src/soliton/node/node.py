@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final, TypeVar
 
-from soliton.chain.blocks import MAX_TRANSACTIONS, NO_REWARD_VOTE, Block
+from soliton.chain.blocks import MAX_TRANSACTIONS, Block
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto.curve25519 import SignedMessage
 from soliton.crypto.keys import KeyPair
@@ -24,15 +24,19 @@ from soliton.ledger.fees import MinimumFee
 from soliton.ledger.state import Changes
 from soliton.ledger.traces import Traces
 from soliton.node import miner
-from soliton.node.chain import Chain
+from soliton.node.chain_writer import ChainWriter
 from soliton.node.counters import Counters
 from soliton.node.disk import Disk
 from soliton.node.events import ChainEvent, NodeEvents, RolledBack, Stopping
-from soliton.node.miner import Forged, Steps
+from soliton.node.forms import Forms
+from soliton.node.miner import Forged
+from soliton.node.peering import Peering
 from soliton.node.pool import Origin, UtxPool
+from soliton.node.refusals import Refusals
 from soliton.node.settings import Settings
 from soliton.node.versions import agent
 from soliton.node.wallet import Wallet
+from soliton.steps import Steps, to_the_end
 from soliton.storage.errors import StorageProblem
 from soliton.storage.store import Store
 
@@ -40,6 +44,8 @@ MAX_MICRO_TRANSACTIONS: Final = 255
 """No microblock may hold more."""
 SETTLING_SECONDS: Final = 0.001
 """In pieces of this length, or of one transaction that takes longer, the pool follows the chain."""
+LATEST_TURN_MS: Final = 60_000
+"""The block of a turn that is over bears the turn's time, as long as that is not longer ago."""
 PAUSES: Final = 2
 """How much longer than such a piece the pause behind it is."""
 
@@ -73,14 +79,20 @@ class Node:
         self.network = settings.network
         self.wallet = wallet
         self.clock = clock
+        self.writes = writes
         directory, name = settings.data_directory, settings.network.name
         self.store = Store(directory, name, durable=durable, exclusive=writes)
         self.events = NodeEvents()
+        self.peering: Peering | None = None
+        """Its peers, while it has connections."""
         self.counters = Counters()
         self.events.subscribe(self.counters)
+        self._forms = Forms(clock)
+        self.events.subscribe(self._forms)
         self._changes: list[ChainEvent] = []
+        self.refusals = Refusals()
         try:
-            self.chain = Chain(settings.network, self.store)
+            self.chain = ChainWriter(settings.network, self.store)
         except BaseException:
             self.store.close()
             raise
@@ -116,7 +128,8 @@ class Node:
         the ``origin``. What they do is added to ``traces``; ``verified`` are signatures that need
         not be verified again. Raises the typed errors of the pool and the ledger.
         """
-        return self.pool.add(transaction, verified=verified, origin=origin, traces=traces)
+        with self.refusals.of(transaction):
+            return self.pool.add(transaction, verified=verified, origin=origin, traces=traces)
 
     def minimum_fee(self, transaction: AnyTransaction) -> MinimumFee:
         """The least fee for a transaction in the next block."""
@@ -130,7 +143,7 @@ class Node:
         Raises ``CannotMine``, ``BlockRejected`` when it is too early, or ``StorageProblem`` when it
         cannot be written: it has not happened then.
         """
-        block = self._put(miner.to_the_end(self._forging(account, empty=empty)))
+        block = self._put(to_the_end(self._forging(account, empty=empty)))
         self.pool.settle()
         return block
 
@@ -144,8 +157,32 @@ class Node:
         """
         forging = self._forging(account, empty=empty, most=most)
         block = self._put(await self._in_turns(forging))
-        self._settle_in_turns()
+        self.settle_in_turns()
         return block
+
+    def mine_key_block(self, account: KeyPair) -> Block:
+        """Make the next block with this account, whose turn has come, without transactions.
+
+        What has just been added to the last block may not have reached others: it goes back to the
+        pool. Raises as ``mine``.
+        """
+        taken: tuple[AnyTransaction, ...] = ()
+        chain = self.chain
+        form = self._forms.settled(chain, self.settings.miner.min_micro_block_age_ms)
+        try:
+            with self.writing(), chain.shortened(form) as taken:
+                late = self.clock() - LATEST_TURN_MS
+                forged = to_the_end(self._forging(account, empty=True, at=late))
+                assert forged.progress is not None, "NG is active"
+                applied = chain.append_own(forged.block, forged.progress)
+                chain.flush()
+        except SolitonError:
+            if self._changes:
+                still = {each.id for each in chain.last_block.transactions}
+                self.follow_chain(returned=[each for each in taken if each.id not in still])
+            raise
+        self.follow_chain((), forged.invalid, taken, applied.changes)
+        return forged.block
 
     async def _in_turns(self, steps: Steps[T]) -> T:
         """Do all steps as long as the chain stays as it is, with others in between."""
@@ -162,11 +199,10 @@ class Node:
                 raise BlockRejected(self.chain.height, "another block came first")
 
     def _forging(
-        self, account: KeyPair, *, empty: bool, most: int = MAX_TRANSACTIONS
+        self, account: KeyPair, *, empty: bool, most: int = MAX_TRANSACTIONS, at: int | None = None
     ) -> Steps[Forged]:
         self.disk.check()
         slot = miner.next_slot(self.chain, account)
-        vote = self.settings.rewards_desired
         candidates: Iterable[AnyTransaction] = ()
         if not empty:
             candidates = yield from self.pool.mining_order()
@@ -175,40 +211,34 @@ class Node:
                 self.chain,
                 slot,
                 candidates,
-                self.clock(),
-                NO_REWARD_VOTE if vote is None else vote,
-                self._feature_votes(),
+                self.clock() if at is None else at,
+                *miner.votes(self.settings, self.chain),
                 unproven=self.pool.unproven,
                 most=most,
             )
         )
 
     def _put(self, forged: Forged) -> Block:
-        with self._writing():
+        with self.writing():
             if forged.progress is None:
                 applied = self.chain.append(forged.block, verify_signatures=False)
             else:
                 applied = self.chain.append_own(forged.block, forged.progress)
             self.chain.flush()
-        self._follow(forged.block.transactions, forged.invalid, changes=applied.changes)
+        self.follow_chain(forged.block.transactions, forged.invalid, changes=applied.changes)
         return forged.block
 
-    def mine_micro(self, account: KeyPair) -> int:
-        """Add transactions of the pool to the last block, which this account made: how many."""
-        added = self._put_micro(miner.to_the_end(self._forging_micro(account)))
-        self.pool.settle()
-        return added
-
     async def mine_micro_in_steps(self, account: KeyPair) -> int:
-        """The same, while others get their turn between some transactions and the next.
+        """Add transactions of the pool to the last block, which this account made: how many.
 
-        Raises ``BlockRejected`` when another block came meanwhile.
+        Others get their turn between some transactions and the next. Raises ``BlockRejected`` when
+        another block came meanwhile.
         """
         added = self._put_micro(await self._in_turns(self._forging_micro(account)))
-        self._settle_in_turns()
+        self.settle_in_turns()
         return added
 
-    def _settle_in_turns(self) -> None:
+    def settle_in_turns(self) -> None:
         """Let the pool check again what the chain gives cause to, while others get their turn."""
         if self._settling is None and not self.pool.settle(SETTLING_SECONDS):
             self._settling = asyncio.create_task(self._settle())
@@ -230,7 +260,7 @@ class Node:
 
     async def settled(self) -> None:
         """Return when the pool has followed the chain to its end."""
-        self._settle_in_turns()
+        self.settle_in_turns()
         if self._settling is not None:
             await asyncio.wait((self._settling,))
 
@@ -250,24 +280,18 @@ class Node:
             return 0
         assert forged.progress is not None, "microblocks come with NG"
         added = forged.block.transactions[len(self.chain.last_block.transactions) :]
-        with self._writing():
-            self.chain.extend_own(forged.block, forged.progress)
+        with self.writing():
+            self.chain.extend_own(forged.block, forged.progress, forged.micro_signature)
         # Those of the whole block: it is as good to look at more.
-        self._follow(added, forged.invalid, changes=forged.progress.overlay.changes)
+        self.follow_chain(added, forged.invalid, changes=forged.progress.overlay.changes)
         return len(added)
 
-    def roll_back(self, height: int, *, keep: bool) -> None:
+    async def roll_back_in_steps(self, height: int, *, keep: bool) -> None:
         """Take back all blocks above a height; their transactions go back to the pool if ``keep``.
 
-        Raises ``RollbackTooDeep``, and ``StorageProblem`` when not all of them could be taken back.
+        Others get their turn as the pool follows. Raises ``RollbackTooDeep``, and
+        ``StorageProblem`` when not all of them could be taken back.
         """
-        try:
-            self._roll_back(height, keep=keep)
-        finally:
-            self.pool.settle()
-
-    async def roll_back_in_steps(self, height: int, *, keep: bool) -> None:
-        """The same, while others get their turn as the pool follows."""
         try:
             self._roll_back(height, keep=keep)
         finally:
@@ -276,34 +300,28 @@ class Node:
     def _roll_back(self, height: int, *, keep: bool) -> None:
         removed: list[Block] = []
         try:
-            with self._writing():
+            with self.writing():
                 self.chain.rollback(height, removed.append if keep else None)
         finally:
             if self._changes:
-                self._follow(
+                self.follow_chain(
                     returned=[each for block in reversed(removed) for each in block.transactions]
                 )
 
     @contextlib.contextmanager
-    def _writing(self) -> Iterator[None]:
+    def writing(self) -> Iterator[None]:
         """What is done to the chain here is on the disk afterwards, or has not happened: then
-        nobody is told of it.
+        nobody is notified.
         """
         try:
             yield
         except StorageProblem as problem:
             self.disk.failed(problem)
-            self._changes[:] = [event for event in self._changes if self._is_stored(event)]
+            self._changes[:] = [event for event in self._changes if _is_stored(self.chain, event)]
             raise
         self.disk.works()
 
-    def _is_stored(self, event: ChainEvent) -> bool:
-        if isinstance(event, RolledBack):
-            return True
-        at = event.height
-        return at <= self.chain.height and self.chain.meta(at).id == event.block.id
-
-    def _follow(
+    def follow_chain(
         self,
         mined: tuple[AnyTransaction, ...] = (),
         unminable: Mapping[bytes, str] | None = None,
@@ -319,11 +337,6 @@ class Node:
             self.events.publish(event)
         self._changes.clear()
         self.pool.follow((transaction.id for transaction in mined), unminable, returned, changes)
-
-    def _feature_votes(self) -> tuple[int, ...]:
-        """The features that the settings support and the chain has not decided about."""
-        known = self.chain.rules.activations()
-        return tuple(sorted(set(self.settings.features.supported) - set(known)))
 
     def request_stop(self) -> None:
         """Ask the program around the node to stop."""
@@ -346,3 +359,10 @@ class Node:
             self._settling.cancel()
         self.store.close()
         _log.info("stopped at height %d", self.chain.height)
+
+
+def _is_stored(chain: ChainWriter, event: ChainEvent) -> bool:
+    if isinstance(event, RolledBack):
+        return True
+    at = event.height
+    return at <= chain.height and chain.meta(at).id == event.block.id

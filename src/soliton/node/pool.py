@@ -21,6 +21,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import Enum
+from operator import is_not
 from time import perf_counter
 from typing import Final
 
@@ -28,17 +29,14 @@ import msgspec
 
 from soliton.chain.blocks import Block
 from soliton.chain.features import Feature
-from soliton.chain.transactions import (
-    issue,
-    set_asset_script,
-    set_script,
-)
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto.curve25519 import SignedMessage
 from soliton.errors import InputError
 from soliton.ledger.context import Context
+from soliton.ledger.environment import BlockEnvironment, pending_environment
 from soliton.ledger.errors import AlreadyInState, LedgerError
 from soliton.ledger.rules import rules_of
+from soliton.ledger.rules_at import RuleBook
 from soliton.ledger.scripts import FAIL_FREE_COMPLEXITY
 from soliton.ledger.state import (
     ASSET_NAMES,
@@ -52,15 +50,14 @@ from soliton.ledger.state import (
 )
 from soliton.ledger.traces import Traces
 from soliton.ledger.transactions import Applied, apply_transaction, refuse_failure
-from soliton.node.chain import Chain
+from soliton.node.blockchain import Blockchain
 from soliton.node.events import Departure, Moved, PoolAccepted, PoolDropped, PoolEvent
-from soliton.node.miner import Steps, to_the_end
 from soliton.node.waiting import (
     Patience,
     Places,
     Times,
     Waiting,
-    asks_of_orders,
+    asks_others,
     fee_rate,
     has_script,
     joined,
@@ -69,16 +66,13 @@ from soliton.node.waiting import (
     runs_scripts,
 )
 from soliton.node.waiting_state import Reading, WaitingState
+from soliton.steps import Steps
 
 MAX_SCRIPTED: Final = 5_000
 MAX_ESTIMATION_STEPS: Final = 500_000
 """What estimating a new script may take here, some 0.3 s; the largest dApps known take a tenth. A
 block may bring one that takes ten times as much; but who is refused here has paid no fee for it.
 """
-_SETTING_SCRIPTS: Final = frozenset(
-    kind.TYPE.type_id for kind in (issue, set_script, set_asset_script)
-)
-
 _WITH_HEIGHTS: Final = frozenset((ASSETS, ASSET_NAMES, LEASE_INFO, LEASE_STATES))
 """What is written there tells the height of the block."""
 _MANY_TIMES: Final = 1_024
@@ -117,13 +111,13 @@ class UtxPool:
         "_chain",
         "_checked_by",
         "_clock",
-        "_context_after",
         "_dirty",
         "_first",
         "_last",
         "_max_bytes",
         "_max_count",
         "_max_scripted",
+        "_next",
         "_returning",
         "_scripted",
         "_state",
@@ -136,7 +130,7 @@ class UtxPool:
 
     def __init__(
         self,
-        chain: Chain,
+        chain: Blockchain,
         clock: Callable[[], int],
         max_count: int,
         max_bytes: int,
@@ -167,9 +161,9 @@ class UtxPool:
         self._times = Times()
         self._dirty = Places()
         self._returning: deque[tuple[int, AnyTransaction]] = deque()
-        self._context_after: tuple[Block, Context] | None = None
+        self._next: tuple[tuple[Block, RuleBook], BlockEnvironment] | None = None
         self._state = WaitingState(chain.store)
-        self._checked_by = self.context()
+        self._checked_by = self.environment()
 
     def __len__(self) -> int:
         return len(self._transactions)
@@ -205,14 +199,10 @@ class UtxPool:
         return self._unproven
 
     def moved(self, transaction_id: bytes) -> Moved:
-        """What a transaction of the pool does to balances, or has done since it came: who was told
-        of it is told of its end. Raises ``KeyError`` for others.
+        """What a transaction of the pool does to balances, or has done since it came: listeners
+        hear of both ends. Raises ``KeyError`` for others.
         """
         return self._transactions[transaction_id].moved
-
-    def in_mining_order(self) -> list[AnyTransaction]:
-        """All transactions in the order in which a block takes them."""
-        return list(to_the_end(self.mining_order()))
 
     def mining_order(self) -> Steps[Iterator[AnyTransaction]]:
         """The transactions of the pool in the order in which a block takes them, those that leave
@@ -312,7 +302,7 @@ class UtxPool:
         waiting = Waiting(
             transaction,
             place,
-            unproven=sent_by_script or asks_of_orders(transaction, reading),
+            unproven=sent_by_script or asks_others(transaction, reading),
             whole=self._unlimited or origin is Origin.CLIENT,
         )
         applied = self._apply(waiting, reading, verify, verified, traces)
@@ -375,13 +365,14 @@ class UtxPool:
         verified: Collection[SignedMessage] = (),
         traces: Traces | None = None,
     ) -> Applied:
-        transaction, context = waiting.transaction, self.context()
-        version_5 = context.rules.has(Feature.BLOCK_V5)
-        fails = version_5 and rules_of(transaction.type_id).may_fail
+        transaction, environment = waiting.transaction, self.environment()
+        version_5 = environment.rules.has(Feature.BLOCK_V5)
+        of_type = rules_of(transaction.type_id)
+        fails = version_5 and of_type.may_fail
         # Estimators before the third one take more steps for the same.
-        sets_script = version_5 and transaction.type_id in _SETTING_SCRIPTS
-        context = msgspec.structs.replace(
-            context,
+        sets_script = version_5 and of_type.pool.sets_script
+        context = Context(
+            environment,
             limit=FAIL_FREE_COMPLEXITY if fails and not waiting.whole else None,
             watch=Patience(MAX_ESTIMATION_STEPS) if sets_script else None,
             traces=traces,
@@ -391,28 +382,15 @@ class UtxPool:
         applied = apply_transaction(transaction, reading, context, verify_signature=at_once)
         if verify and any(message not in verified for message in context.unverified):
             applied = apply_transaction(transaction, reading, context)
-        # Whoever does not want signatures verified here has done so, or did when they came.
-        context.unverified.clear()
         return applied
 
-    def context(self) -> Context:
+    def environment(self) -> BlockEnvironment:
         """The block after the last one, made now; all but the time is the same until that comes."""
-        last = self._chain.last_block
-        if self._context_after is None or self._context_after[0] is not last:
-            self._context_after = last, self._context_on(last)
-        return msgspec.structs.replace(self._context_after[1], timestamp=self._clock())
-
-    def _context_on(self, last: Block) -> Context:
-        height = self._chain.height + 1
-        return Context(
-            height,
-            self._clock(),
-            last.header.timestamp,
-            self._chain.rules.at(height),
-            self._chain.scripts,
-            self._chain.view.block(self._chain.height),
-            chain=self._chain.view,
-        )
+        chain, now = self._chain, self._clock()
+        ground = chain.last_block, chain.rules
+        if self._next is None or any(map(is_not, self._next[0], ground)):
+            self._next = ground, pending_environment(chain, now)
+        return msgspec.structs.replace(self._next[1], timestamp=now, waived=chain.waived)
 
     # --- following the chain ----------------------------------------------------------------------
 
@@ -461,7 +439,7 @@ class UtxPool:
 
     def _look_at_block(self, *, everything: bool) -> None:
         """Note what depends on the block itself: on its height, rules and time."""
-        before, now = self._checked_by, self.context()
+        before, now = self._checked_by, self.environment()
         self._checked_by = now
         if now.height != before.height:
             ids = dict.fromkeys(self._transactions, now.height)
@@ -470,7 +448,7 @@ class UtxPool:
             self._times = Times(self._by_place.values())
             self._check_again(self._by_place)
             return
-        if now.block != before.block:
+        if now.last_block != before.last_block:
             self._check_again(self._by_height)
         self._check_again(self._by_chain)
         oldest = self._chain.last_block.header.timestamp - now.rules.max_time_back_ms

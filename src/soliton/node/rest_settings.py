@@ -31,6 +31,8 @@ MAX_API_KEY_HASH_CHARS: Final = 44
 MAX_NAMED_KEYS: Final = 64
 """All of them are compared with each key that a client sends."""
 MAX_WORKERS: Final = 64
+DEFAULT_LAG: Final = 3
+"""In blocks: a moment after a block of others, or a short fork, a node is not behind yet."""
 DEFAULT_BLOCK_AGE_MS: Final = 600_000
 """Blocks come every minute; ten of them do not fail to come by chance (e^-10)."""
 SCOPES: Final = ("accounts", "debug", "operate", "seeds", "sign")
@@ -42,7 +44,7 @@ MAX_CORS_NAMES: Final = 64
 _ORIGIN: Final = re.compile(r"\*|origin-from-request|[a-z][a-z0-9+.-]{0,31}://[!-~]{1,255}")
 _HEADER_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _HOST_NAME: Final = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9.-]{1,253}")
-_KEY_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+KEY_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _MIB: Final = 1024 * 1024
 
 
@@ -101,6 +103,7 @@ class RestApi(msgspec.Struct, frozen=True):
     cors_headers: CorsHeaders
     minimum_peers: int
     max_block_age_ms: int
+    max_lag: int
     transactions_by_address_limit: int
     distribution_address_limit: int
     blocks_request_limit: int
@@ -115,7 +118,7 @@ class RestApi(msgspec.Struct, frozen=True):
     @property
     def api_key_hash(self) -> bytes | None:
         """The hash of the API key; ``None`` when the setting is no hash: then no key is right."""
-        return _key_hash(self.api_key_hash_text)
+        return key_hash(self.api_key_hash_text)
 
     def check_api_key(self, key: str) -> bool:
         """Whether ``key`` is the configured one, in a time that does not depend on its value."""
@@ -164,6 +167,7 @@ def read(section: Section, network: Network, notes: list[str]) -> RestApi:
         cors_headers=_cors_headers(section.section("cors-headers")),
         minimum_peers=section.whole("minimum-peers", 0, 0, MAX_INT),
         max_block_age_ms=section.duration_ms("max-block-age", DEFAULT_BLOCK_AGE_MS),
+        max_lag=section.whole("max-lag", DEFAULT_LAG, 0, MAX_INT),
         transactions_by_address_limit=limit(
             "transactions-by-address-limit", 10_000 if network.family == "zbs" else 1_000
         ),
@@ -252,34 +256,35 @@ def _named_keys(section: Section) -> tuple[NamedKey, ...]:
     keys: list[NamedKey] = []
     for item in section.sections("api-keys"):
         name = item.text("name", None)
-        if not _KEY_NAME.fullmatch(name) or any(name == key.name for key in keys):
+        if not KEY_NAME.fullmatch(name) or any(name == key.name for key in keys):
             item.refuse("name", "a name of its own, of letters, digits and ._-")
-        key_hash = _key_hash(item.text("hash", None))
-        if key_hash is None:
+        hashed = key_hash(item.text("hash", None))
+        if hashed is None:
             item.refuse("hash", "base58 of the hash of a key, as POST /utils/hash/secure gives it")
         scopes = item.texts("scopes")
         if not scopes or not set(scopes) <= set(SCOPES):
             item.refuse("scopes", f"a list of {', '.join(SCOPES)}")
-        keys.append(NamedKey(name, key_hash, frozenset(scopes)))
+        keys.append(NamedKey(name, hashed, frozenset(scopes)))
     if len(keys) > MAX_NAMED_KEYS:
         section.refuse("api-keys", f"at most {MAX_NAMED_KEYS} keys", show=False)
     return tuple(keys)
 
 
-def _key_hash(text: str) -> bytes | None:
+def key_hash(text: str) -> bytes | None:
+    """The hash of a key in base58; ``None`` for what is none."""
     try:
-        key_hash = base58.decode(text, MAX_API_KEY_HASH_CHARS)
+        found = base58.decode(text, MAX_API_KEY_HASH_CHARS)
     except Base58Error:
         return None
-    return key_hash if len(key_hash) == API_KEY_HASH_LENGTH else None
+    return found if len(found) == API_KEY_HASH_LENGTH else None
 
 
-def bind_address(section: Section) -> str:
-    """The IP address or host name at ``bind-address``."""
-    text = section.text("bind-address", "127.0.0.1")
+def bind_address(section: Section, key: str = "bind-address", default: str = "127.0.0.1") -> str:
+    """The IP address or host name at a key."""
+    text = section.text(key, default)
     try:
         return str(ipaddress.ip_address(text))
     except ValueError:
         if not _HOST_NAME.fullmatch(text):
-            section.refuse("bind-address", "an IP address, or the name of this host")
+            section.refuse(key, "an IP address, or the name of this host")
         return text

@@ -26,16 +26,14 @@ from soliton.chain.networks.sections import Section, SettingRefused, near
 from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
 from soliton.crypto.public_secrets import is_public_seed
-from soliton.node import log_settings, rest_settings
+from soliton.node import grpc_settings, log_settings, network_settings, rest_settings
+from soliton.node.grpc_settings import GrpcSettings
 from soliton.node.log_settings import LogSettings
-from soliton.node.rest_settings import (
-    MAX_PORT,
-    RestApi,
-    api_key_hash_text,
-    bind_address,
-    is_local,
-)
+from soliton.node.miner_settings import Miner, read_miner
+from soliton.node.network_settings import NetworkSettings, Synchronization
+from soliton.node.rest_settings import RestApi, api_key_hash_text, is_local
 from soliton.node.settings_file import ConfigFile, SettingsError, read_file
+from soliton.node.signer_settings import Signer, read_signer
 
 __all__ = [
     "Database",
@@ -57,7 +55,6 @@ __all__ = [
 ]
 
 DEFAULT_NETWORK: Final = "zbs-testnet"
-SIGNER_PORT: Final = 6888
 MAX_SEED_CHARS: Final = 2_048
 MAX_KEY_CHARS: Final = 200
 """An unknown key is quoted up to this length."""
@@ -78,7 +75,7 @@ _TYPES: Final = {
 _FOREIGN_ROOTS: Final = ("akka", "kamon", "kanela", "logback", "matcher", "metrics", "pekko")
 _FOREIGN: Final = {
     "": (
-        "checkpoints", "database", "defaults", "dex", "extensions", "extensions-shutdown-timeout",
+        "checkpoints", "database", "defaults", "dex", "extensions-shutdown-timeout",
         "fees", "kamon", "leveldb-cache-size", "logging-level", "matcher", "max-cache-size",
         "metrics", "mvstore-page-split-size", "network-name", "ntp-server",
         "remember-blocks-interval-in-cache", "reward", "utx-synchronizer",
@@ -100,7 +97,7 @@ _FOREIGN: Final = {
     ),
     "network": (
         "black-list-threshold", "blockchain-readiness-cache-time", "blockchain-updates-address",
-        "blockchain-updates-port", "local-only", "max-connections", "min-connections",
+        "blockchain-updates-port", "local-only", "max-connections",
         "min-ephemeral-port-number", "outbound-buffer-size", "path", "state-update-address",
         "state-update-port", "unrequested-packets-threshold",
     ),
@@ -123,24 +120,13 @@ _FOREIGN: Final = {
 
 # Understood, and told of when written, because they have no effect yet.
 _NOT_USED_YET: Final = {
-    "": ("blockchain-updates", "enable-light-mode", "grpc", "max-tx-error-log-size"),
+    "": ("max-tx-error-log-size",),
     "db": ("store-invoke-script-results", "store-lease-states-by-address",
            "store-transactions-by-address"),
-    "miner": ("max-pack-time", "max-transactions-in-key-block", "minimal-block-generation-offset",
-              "no-quorum-mining-delay", "private-keys"),
-    "network": (
-        "bind-address", "black-list-residence-time", "break-idle-connections-timeout",
-        "connection-timeout", "declared-address", "enable-blacklisting", "enable-peers-exchange",
-        "file", "handshake-timeout", "known-peers", "max-inbound-connections",
-        "max-outbound-connections", "max-single-host-connections", "max-unverified-peers",
-        "node-name", "nonce", "peers-broadcast-interval", "peers-data-residence-time", "port",
-        "received-txs-cache-timeout", "suspension-residence-time", "traffic-logger", "upnp",
-    ),
-    "synchronization": (
-        "history-replier", "invalid-blocks-storage", "max-base-target", "max-chain-length",
-        "max-rollback", "micro-block-synchronizer", "processed-blocks-cache-timeout", "score-ttl",
-        "synchronization-timeout", "utx-synchronizer",
-    ),
+    "miner": ("max-pack-time", "max-transactions-in-key-block"),
+    "network": ("received-txs-cache-timeout", "traffic-logger", "upnp"),
+    "synchronization": ("history-replier", "max-chain-length",
+                        "processed-blocks-cache-timeout"),
     "utx": ("allow-blacklisted-transfer-to", "allow-skip-checks",
             "allow-transactions-from-smart-accounts",
             "blacklist-sender-addresses", "cleanup-interval", "fast-lane-addresses",
@@ -157,17 +143,6 @@ class WalletSettings(msgspec.Struct, frozen=True):
 
     def __repr__(self) -> str:
         return f"WalletSettings(file={self.file!r}, password=…, seed=…)"
-
-
-class Miner(msgspec.Struct, frozen=True):
-    """``miner``: whether and when this node makes blocks."""
-
-    enable: bool
-    quorum: int
-    interval_after_last_block_ms: int
-    micro_block_interval_ms: int
-    min_micro_block_age_ms: int
-    max_transactions_in_micro_block: int
 
 
 class Database(msgspec.Struct, frozen=True):
@@ -194,18 +169,11 @@ class Utx(msgspec.Struct, frozen=True):
     always_unlimited_execution: bool = False
 
 
-class Signer(msgspec.Struct, frozen=True):
-    """``soliton.signer``: where the signing service listens, and its node."""
-
-    bind_address: str
-    port: int
-    node_url: str
-
-
 class Settings(msgspec.Struct, frozen=True):
-    """Everything that a node is told at its start, checked.
+    """All settings of a node, checked.
 
-    ``warnings`` are for the operator: keys without effect, keys that contradict each other.
+    A ``light`` node takes snapshots in place of execution. ``warnings`` are for the operator: keys
+    without effect, keys that contradict each other.
     """
 
     network: Network
@@ -219,6 +187,10 @@ class Settings(msgspec.Struct, frozen=True):
     utx: Utx
     signer: Signer
     logging: LogSettings
+    peers: NetworkSettings
+    synchronization: Synchronization
+    grpc: GrpcSettings = GrpcSettings()
+    light: bool = False
     warnings: tuple[str, ...] = ()
 
     @property
@@ -368,12 +340,16 @@ def _settings(
     rewards = root.section("rewards")
     features = root.section("features")
     utx = root.section("utx")
+    miner = root.section("miner")
+    notes.extend(_without_effect(miner, "miner"))
+    peers, synchronization = root.section("network"), root.section("synchronization")
+    light = root.truth("enable-light-mode", False)
     settings = Settings(
         network=network,
         directory=directory,
         rest_api=rest_api,
         wallet=_wallet(root.section("wallet"), directory, rest_api, notes),
-        miner=_miner(root.section("miner"), notes),
+        miner=read_miner(miner, family),
         db=_database(root, directory, notes),
         features=Features(
             supported=features.wholes("supported", 1, MAX_FEATURE_ID),
@@ -390,14 +366,18 @@ def _settings(
             max_scripted_size=utx.whole("max-scripted-size", 5_000, 0, MAX_INT),
             always_unlimited_execution=utx.truth("always-unlimited-execution", False),
         ),
-        signer=_signer(own.section("signer"), rest_api),
+        signer=read_signer(own.section("signer"), _own_node(rest_api), directory, notes),
         logging=log_settings.read(own.section("logging")),
+        peers=network_settings.read_network(peers, network, directory),
+        synchronization=network_settings.read_synchronization(synchronization, light=light),
+        grpc=grpc_settings.read(root, notes),
+        light=light,
     )
     notes.extend(_without_effect(root, ""))
     notes.extend(_without_effect(utx, "utx"))
     notes.extend(_without_effect(features, "features"))
-    for name in ("network", "synchronization"):
-        notes.extend(_without_effect(root.section(name), name))
+    notes.extend(_without_effect(peers, "network"))
+    notes.extend(_without_effect(synchronization, "synchronization"))
     return settings
 
 
@@ -460,22 +440,6 @@ def _wallet(
     )
 
 
-def _miner(section: Section, notes: list[str]) -> Miner:
-    notes.extend(_without_effect(section, "miner"))
-    return Miner(
-        enable=section.truth("enable", True),
-        quorum=section.whole("quorum", 1, 0, MAX_INT),
-        interval_after_last_block_ms=section.duration_ms(
-            "interval-after-last-block-then-generation-is-allowed", 86_400_000
-        ),
-        micro_block_interval_ms=section.duration_ms("micro-block-interval", 5_000),
-        min_micro_block_age_ms=section.duration_ms("min-micro-block-age", 4_000),
-        max_transactions_in_micro_block=section.whole(
-            "max-transactions-in-micro-block", 255, 1, MAX_INT
-        ),
-    )
-
-
 def _database(root: Section, directory: Path, notes: list[str]) -> Database:
     section = root.section("db")
     notes.extend(_without_effect(section, "db"))
@@ -489,21 +453,12 @@ def _database(root: Section, directory: Path, notes: list[str]) -> Database:
     )
 
 
-def _signer(section: Section, rest_api: RestApi) -> Signer:
+def _own_node(rest_api: RestApi) -> str:
+    """Where the REST interface of this node would be."""
     host = rest_api.bind_address
     if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
         host = "127.0.0.1"
-    own_node = (
-        f"http://[{host}]:{rest_api.port}" if ":" in host else f"http://{host}:{rest_api.port}"
-    )
-    node_url = section.text("node-url", own_node)
-    if not node_url.startswith(("http://", "https://")):
-        section.refuse("node-url", "an address that begins with http:// or https://")
-    return Signer(
-        bind_address=bind_address(section),
-        port=section.whole("port", SIGNER_PORT, 0, MAX_PORT),
-        node_url=node_url.rstrip("/"),
-    )
+    return f"http://[{host}]:{rest_api.port}" if ":" in host else f"http://{host}:{rest_api.port}"
 
 
 def _path(section: Section, key: str) -> Path | None:

@@ -21,7 +21,7 @@ from soliton.node.hocon import HoconError, Place, parse
 from soliton.node.hocon_resolving import resolve
 
 MAX_FILE_BYTES: Final = 4 * 1024 * 1024
-"""Far more than any configuration needs; a path to something else is told at once."""
+"""Far more than any configuration needs; a path to something else is refused at once."""
 _ENDINGS: Final = ("", ".conf", ".json")
 
 

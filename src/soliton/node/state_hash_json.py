@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from soliton.crypto import base58
 from soliton.ledger.hashes import SECTIONS
-from soliton.node.chain import Chain
+from soliton.node.blockchain import Blockchain
 from soliton.node.versions import interface_version
 
 
-def state_hash_json(chain: Chain, height: int) -> dict[str, str | int]:
+def state_hash_json(chain: Blockchain, height: int) -> dict[str, str | int]:
     """The answer of ``/debug/stateHash/{height}``; raises ``KeyError`` without such a block."""
     meta = chain.meta(height)
     found = chain.state_hash(height)

@@ -22,17 +22,18 @@ from soliton.chain.addresses import ADDRESS_LENGTH, Address
 from soliton.chain.blocks import Block
 from soliton.consensus import pos
 from soliton.crypto.hashes import blake2b256
+from soliton.ledger.environment import BlockMeta
 from soliton.ledger.hashes import EMPTY_HASH, SECTIONS
 from soliton.ledger.state import ASSET_BALANCES, LEASES, WAVES
-from soliton.node.chain import Chain
+from soliton.node.blockchain import Blockchain
 from soliton.storage import layout
 from soliton.storage.damage import UNREADABLE, kind_of, unreadable
 from soliton.storage.errors import DamagedStore
 from soliton.storage.indexes import asset_balance_at
-from soliton.storage.layout import BlockMeta, height_key, place_key
+from soliton.storage.layout import height_key, place_key
 
 REPORT_EVERY: Final = 1_000
-"""Progress is told after so many blocks."""
+"""Progress is reported after so many blocks."""
 REPORT_RECORDS: Final = 200_000
 
 _HEIGHT_BYTES: Final = 4
@@ -47,7 +48,7 @@ class Verified(msgspec.Struct, frozen=True):
     records: int
 
 
-def verify(chain: Chain, on_progress: Callable[[str], None] = lambda _text: None) -> Verified:
+def verify(chain: Blockchain, on_progress: Callable[[str], None] = lambda _text: None) -> Verified:
     """Read and check everything; raises ``DamagedStore`` for the first damage."""
     transactions = 0
     before: BlockMeta | None = None
@@ -66,7 +67,7 @@ def verify(chain: Chain, on_progress: Callable[[str], None] = lambda _text: None
 # --- blocks ---------------------------------------------------------------------------------------
 
 
-def _check_block(chain: Chain, height: int, before: BlockMeta | None) -> BlockMeta:
+def _check_block(chain: Blockchain, height: int, before: BlockMeta | None) -> BlockMeta:
     meta = chain.store.meta(height)
     assert meta is not None, "the store says itself when it has none"
     block = chain.block_at(height)
@@ -103,7 +104,7 @@ def _check_block(chain: Chain, height: int, before: BlockMeta | None) -> BlockMe
     return meta
 
 
-def _check_transactions(chain: Chain, height: int, block: Block) -> None:
+def _check_transactions(chain: Blockchain, height: int, block: Block) -> None:
     store = chain.store
     spans = blocks.transaction_spans(block.data) if block.transactions else []
     for index, (transaction, span) in enumerate(zip(block.transactions, spans, strict=True)):
@@ -127,7 +128,7 @@ def _check_transactions(chain: Chain, height: int, block: Block) -> None:
 class _Records:
     """All records, kind by kind."""
 
-    def __init__(self, chain: Chain) -> None:
+    def __init__(self, chain: Blockchain) -> None:
         self._chain = chain
         self._store = chain.store
         self._counts: Counter[bytes] = Counter()

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable
 from typing import Final
 
 from soliton.chain.addresses import from_public_key
-from soliton.chain.transactions import exchange, invoke_script, mass_transfer, transfer
 from soliton.chain.transactions.model import AnyTransaction
+from soliton.ledger.rules import rules_of
 from soliton.ledger.scripts import account_script
 from soliton.ledger.state import ASSET_BALANCES, WAVES, Changes, State
 from soliton.ledger.transactions import Applied
@@ -21,7 +21,6 @@ from soliton.node.events import Moved
 from soliton.node.waiting_state import Balance, Name, Value
 from soliton.ride.estimators.machine import WATCHED_STEPS, EstimationTooLong
 
-_TRANSFERS: Final = frozenset((transfer.TYPE.type_id, mass_transfer.TYPE.type_id))
 _NOTHING_MOVED: Final = Moved((), (), ())
 
 
@@ -117,8 +116,8 @@ class Times:
         """One more; nobody takes one out."""
         transaction, place = waiting.transaction, waiting.place
         heapq.heappush(self._old, (transaction.timestamp, place))
-        if transaction.type_id == exchange.TYPE.type_id:
-            ends = min(order.expiration for order in transaction.payload.orders)
+        ends = rules_of(transaction.type_id).pool.ends(transaction)
+        if ends is not None:
             heapq.heappush(self._ends, (ends, place))
 
     def over(self, oldest: int, now: int) -> list[int]:
@@ -138,17 +137,15 @@ def has_script(transaction: AnyTransaction, public_key: bytes, state: State) -> 
     return account_script(address, state) is not None
 
 
-def asks_of_orders(transaction: AnyTransaction, state: State) -> bool:
-    """Whether that is so of an account behind an order."""
-    return transaction.type_id == exchange.TYPE.type_id and any(
-        has_script(transaction, order.sender_public_key, state)
-        for order in transaction.payload.orders
-    )
+def asks_others(transaction: AnyTransaction, state: State) -> bool:
+    """Whether that is so of somebody else who signs, such as the account behind an order."""
+    signers = rules_of(transaction.type_id).pool.signers(transaction)
+    return any(has_script(transaction, key, state) for key in signers)
 
 
 def only_receive(transaction: AnyTransaction, changes: Changes) -> Collection[Name]:
     """The balances that a transfer adds to: how much there was before is nothing to it."""
-    if transaction.type_id not in _TRANSFERS or transaction.fee_asset_id is not None:
+    if transaction.fee_asset_id is not None or not rules_of(transaction.type_id).pool.only_adds:
         return ()
     sender = from_public_key(transaction.sender_public_key, transaction.chain_id)
     names: set[Name] = {(WAVES, owner) for owner in changes.get(WAVES, ()) if owner != sender}
@@ -162,9 +159,8 @@ def runs_scripts(transaction: AnyTransaction, sent_by_script: bool) -> bool:
     """Whether it counts as one that does: calls of dApps, and all that scripted accounts send but
     exchanges.
     """
-    if transaction.type_id == invoke_script.TYPE.type_id:
-        return True
-    return sent_by_script and transaction.type_id != exchange.TYPE.type_id
+    always = rules_of(transaction.type_id).pool.runs_scripts
+    return sent_by_script if always is None else always
 
 
 def moved_by(transaction: AnyTransaction, applied: Applied) -> Moved:

@@ -329,7 +329,7 @@ class Reading(Overlay):
         self.asked_chain = True
         return self._waiting.latest.transaction_height(transaction_id)
 
-    # --- what a context's witness is told ---------------------------------------------------------
+    # --- as the witness of a context --------------------------------------------------------------
 
     def of_balance(self, table: Table[Stored, Stored], key: Stored) -> None:
         """A script asks for the very amount."""

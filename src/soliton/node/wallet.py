@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import contextlib
-import os
 import secrets
 from collections.abc import Iterable
 from pathlib import Path
@@ -26,14 +24,10 @@ import msgspec
 from soliton.chain.addresses import Address, from_public_key
 from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error, CryptoError
-from soliton.crypto.keys import (
-    MAX_NONCE,
-    KeyPair,
-    account_seed,
-    key_pair_from_account_seed,
-)
+from soliton.crypto.keys import MAX_NONCE, KeyPair, account_seed, key_pair_from_account_seed
 from soliton.crypto.password_files import decrypt, encrypt, file_key
 from soliton.errors import EnvironmentProblem, InputError
+from soliton.storage.files import replace_file
 
 NEW_SEED_BYTES: Final = 64
 PASSWORD_BYTES: Final = 32
@@ -52,7 +46,7 @@ class WalletError(InputError):
 
 
 class WrongPasswordError(WalletError):
-    """The wallet file does not open with this password (or is damaged: that cannot be told)."""
+    """The wallet file does not open with this password (or is damaged: the two look alike)."""
 
 
 class WalletFileProblem(EnvironmentProblem):
@@ -323,25 +317,10 @@ def _read(path: Path) -> bytes | None:
 
 def _write(path: Path, contents: bytes) -> None:
     """Replace the file in one step: after a crash it is the old or the new one, never a part."""
-    temporary = path.with_name(f"{path.name}.new")
     try:
         path.parent.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
-        temporary.unlink(missing_ok=True)
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
-        with os.fdopen(handle, "wb") as file:
-            file.write(contents)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        directory = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        replace_file(path, (contents,), FILE_MODE)
     except OSError as error:
-        # What there is of it takes room that is missing.
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
         raise WalletFileProblem(
             f"The wallet file {path} cannot be written: {error.strerror}"
         ) from error

@@ -22,13 +22,13 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
-from typing import Final, TypeVar, cast
+from typing import Final, cast
 
 import msgspec
 
-from soliton.crypto.curve25519 import SIGNATURE_BYTES, SignedMessage, cores, sign, verify
+from soliton.crypto.curve25519 import SIGNATURE_BYTES, SignedMessage, sign, verify
 from soliton.parallel._checker import LENGTH_BYTES, READY
+from soliton.parallel.threads import cores
 
 MAX_SENT: Final = 128
 """Checks on their way at once, at most: what comes on top is done here, so that both work."""
@@ -42,13 +42,12 @@ _LEAST: Final = 2
 _STDIN: Final = 0
 _COMMAND: Final = (sys.executable, "-P", "-m", "soliton.parallel._checker")
 
-T = TypeVar("T")
-Tell = Callable[[bool], None]
+OnVerdict = Callable[[bool], None]
 """Is called with a verdict, and raises nothing."""
-TellSignature = Callable[[bytes], None]
+OnSignature = Callable[[bytes], None]
 """Is called with a signature, and raises nothing."""
 _Unsigned = tuple[bytes, bytes, bytes]
-_Waiting = tuple[SignedMessage, Tell, None] | tuple[_Unsigned, None, TellSignature]
+_Waiting = tuple[SignedMessage, OnVerdict, None] | tuple[_Unsigned, None, OnSignature]
 
 _log = logging.getLogger(__name__)
 _encode: Final = msgspec.msgpack.Encoder().encode
@@ -96,21 +95,28 @@ class SignatureChecker:
 
     async def check_all(self, items: Sequence[SignedMessage]) -> bool:
         """Whether all of one or more are valid."""
-        return await told(partial(self.ask_all, items))
+        verdict: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
-    def ask(self, item: SignedMessage, tell: Tell) -> None:
-        """The same without a task: what comes out is told later, and not by this call."""
-        self._gathered.append((item, tell, None))
+        def on_verdict(are_valid: bool) -> None:
+            if not verdict.done():
+                verdict.set_result(are_valid)
+
+        self.submit_all(items, on_verdict)
+        return await verdict
+
+    def submit(self, item: SignedMessage, on_verdict: OnVerdict) -> None:
+        """The same without a task: ``on_verdict`` is called later, and not by this call."""
+        self._gathered.append((item, on_verdict, None))
         if not self._is_due:
             self._send_soon()
         elif len(self._gathered) >= self._group and self._takes_all():
             self._send()
 
-    def ask_all(self, items: Sequence[SignedMessage], tell: Tell) -> None:
+    def submit_all(self, items: Sequence[SignedMessage], on_verdict: OnVerdict) -> None:
         """The same for one or more at once: whether all are valid."""
         left = len(items)
         if left == 1:
-            self.ask(items[0], tell)
+            self.submit(items[0], on_verdict)
             return
         are_valid = True
 
@@ -119,16 +125,19 @@ class SignatureChecker:
             left -= 1
             are_valid = are_valid and is_valid
             if left == 0:
-                tell(are_valid)
+                on_verdict(are_valid)
 
         for item in items:
-            self.ask(item, count)
+            self.submit(item, count)
 
-    def sign(self, private_key: bytes, message: bytes, point: bytes, tell: TellSignature) -> None:
-        """``curve25519.sign``, wherever it is done, told later and not by this call: with the next
-        checks, or after ``SIGN_SECONDS``. ``point`` is the key's ``curve25519.signing_point``.
+    def sign(
+        self, private_key: bytes, message: bytes, point: bytes, on_signature: OnSignature
+    ) -> None:
+        """``curve25519.sign``, wherever it is done; ``on_signature`` is called later. The message
+        goes with the next checks, or after ``SIGN_SECONDS``; ``point`` is the key's
+        ``curve25519.signing_point``.
         """
-        self._gathered.append(((private_key, message, point), None, tell))
+        self._gathered.append(((private_key, message, point), None, on_signature))
         if not self._signs_later:
             self._signs_later = True
             asyncio.get_running_loop().call_later(SIGN_SECONDS, self._send_signs)
@@ -220,17 +229,17 @@ class SignatureChecker:
             self._lose(process)
             return
         while place < len(data) and process is self._process:
-            _, tell, tell_signature = self._sent[0]
-            if tell is not None:
+            _, on_verdict, on_signature = self._sent[0]
+            if on_verdict is not None:
                 self._sent.popleft()
-                tell(data[place] == 1)
+                on_verdict(data[place] == 1)
                 place += 1
-            elif tell_signature is not None:
+            elif on_signature is not None:
                 end = place + SIGNATURE_BYTES
                 if end > len(data):
                     break
                 self._sent.popleft()
-                tell_signature(data[place:end])
+                on_signature(data[place:end])
                 place = end
             self._answered += 1
         if process is self._process:
@@ -322,21 +331,9 @@ class _Process(asyncio.SubprocessProtocol):
         self._lose(self)
 
 
-async def told(ask: Callable[[Callable[[T], None]], None]) -> T:
-    """The verdict, or whatever it is, of somebody who tells it to a function."""
-    verdict: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-
-    def tell(given: T) -> None:
-        if not verdict.done():
-            verdict.set_result(given)
-
-    ask(tell)
-    return await verdict
-
-
 def _do_here(batch: Iterable[_Waiting]) -> None:
-    for (key, message, other), tell, tell_signature in batch:
-        if tell is not None:
-            tell(verify(key, message, other))
-        elif tell_signature is not None:
-            tell_signature(sign(key, message, point=other))
+    for (key, message, other), on_verdict, on_signature in batch:
+        if on_verdict is not None:
+            on_verdict(verify(key, message, other))
+        elif on_signature is not None:
+            on_signature(sign(key, message, point=other))

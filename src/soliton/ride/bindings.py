@@ -10,30 +10,21 @@ Source: wavesplatform/Waves
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from typing import Any, Final
 
 import msgspec
 
 from soliton.chain.addresses import Address, Alias, Recipient, from_public_key
+from soliton.chain.function_calls import DEFAULT_CALL, Argument
 from soliton.chain.orders import Order, Side
-from soliton.chain.transactions.burn import Burn
-from soliton.chain.transactions.create_alias import CreateAlias
-from soliton.chain.transactions.data import Data
-from soliton.chain.transactions.exchange import Exchange
-from soliton.chain.transactions.genesis import Genesis
-from soliton.chain.transactions.issue import Issue
-from soliton.chain.transactions.lease import Lease
-from soliton.chain.transactions.lease_cancel import LeaseCancel
-from soliton.chain.transactions.mass_transfer import MassTransfer
-from soliton.chain.transactions.model import AnyTransaction
-from soliton.chain.transactions.payment import Payment as PaymentPayload
-from soliton.chain.transactions.reissue import Reissue
-from soliton.chain.transactions.set_asset_script import SetAssetScript
-from soliton.chain.transactions.set_script import SetScript
-from soliton.chain.transactions.sponsor_fee import SponsorFee
-from soliton.chain.transactions.transfer import Transfer
-from soliton.chain.transactions.update_asset_info import UpdateAssetInfo
+from soliton.chain.transactions.model import (
+    FEE_ASSET,
+    AnyTransaction,
+    RideForm,
+)
+from soliton.chain.transactions.table import registered, type_by_id
 from soliton.chain.values import DataEntry
 from soliton.ride.environment import CURRENT_SWITCHES, Payment, Switches
 from soliton.ride.errors import EvaluationError
@@ -187,12 +178,6 @@ def _proven(envelope: Envelope, view: View) -> Fields:
     return fields
 
 
-def _script(script: bytes | None, switches: Switches) -> Value:
-    if script is None or (len(script) > MAX_BYTES and not switches.whole_script_field):
-        return UNIT
-    return script
-
-
 def envelope_of(transaction: AnyTransaction) -> Envelope:
     """The envelope of a transaction of the chain."""
     return Envelope(
@@ -218,67 +203,26 @@ def foreign_envelope_of(transaction: AnyTransaction) -> Envelope:
     )
 
 
-# --- transactions that also stand for actions -----------------------------------------------------
+# --- calls ----------------------------------------------------------------------------------------
 
 
-def transfer_object(
-    envelope: Envelope,
-    recipient: Recipient,
-    asset_id: bytes | None,
-    amount: int,
-    view: View,
-    fee_asset: bytes | None = None,
-    attachment: bytes = b"",
-) -> CaseObject:
-    """A transfer."""
-    return case_object(
-        "TransferTransaction",
-        {
-            "amount": amount,
-            "feeAssetId": optional(fee_asset),
-            "assetId": optional(asset_id),
-            "attachment": attachment,
-            "recipient": recipient_object(recipient),
-            **_proven(envelope, view),
-        },
+def call_of(payload: Any, fee_asset: bytes | None) -> Call:  # noqa: ANN401 - of a type that calls
+    """The call in the payload of a transaction."""
+    call = DEFAULT_CALL if payload.call is None else payload.call
+    return Call(
+        payload.d_app,
+        call.function,
+        tuple(map(argument_value, call.args)),
+        tuple(Payment(payment.asset_id, payment.amount) for payment in payload.payments),
+        fee_asset,
     )
 
 
-def reissue_object(
-    envelope: Envelope, asset_id: bytes, quantity: int, reissuable: bool, view: View
-) -> CaseObject:
-    """A reissue."""
-    return case_object(
-        "ReissueTransaction",
-        {
-            "quantity": quantity,
-            "assetId": asset_id,
-            "reissuable": reissuable,
-            **_proven(envelope, view),
-        },
-    )
-
-
-def burn_object(envelope: Envelope, asset_id: bytes, quantity: int, view: View) -> CaseObject:
-    """A burn."""
-    return case_object(
-        "BurnTransaction",
-        {"quantity": quantity, "assetId": asset_id, **_proven(envelope, view)},
-    )
-
-
-def sponsor_fee_object(
-    envelope: Envelope, asset_id: bytes, min_fee: int | None, view: View
-) -> CaseObject:
-    """A sponsorship."""
-    return case_object(
-        "SponsorFeeTransaction",
-        {
-            "assetId": asset_id,
-            "minSponsoredAssetFee": optional(min_fee),
-            **_proven(envelope, view),
-        },
-    )
+def argument_value(argument: Argument) -> Value:
+    """An argument of a call as a script gets it."""
+    if isinstance(argument, tuple):
+        return ride_list(map(argument_value, argument))
+    return argument
 
 
 def invoke_object(envelope: Envelope, call: Call, view: View) -> CaseObject:
@@ -345,7 +289,7 @@ def order_object(order: Order, view: View) -> CaseObject:
     return case_object("Order", fields)
 
 
-# --- all other transactions -----------------------------------------------------------------------
+# --- transactions ---------------------------------------------------------------------------------
 
 
 def transaction_object(transaction: AnyTransaction, view: View) -> CaseObject:
@@ -353,107 +297,92 @@ def transaction_object(transaction: AnyTransaction, view: View) -> CaseObject:
 
     Raises ``EvaluationError`` for a type that scripts do not know.
     """
-    payload = transaction.payload
-    match payload:
-        case Genesis():
-            fields: Fields = {
-                "amount": payload.amount,
-                "recipient": address_object(payload.recipient),
-                "id": transaction.id,
-                "fee": transaction.fee,
-                "timestamp": transaction.timestamp,
-                "version": transaction.version,
-            }
-            return case_object("GenesisTransaction", fields)
-        case Transfer():
-            return transfer_object(
-                envelope_of(transaction),
-                payload.recipient,
-                payload.asset_id,
-                payload.amount,
-                view,
-                transaction.fee_asset_id,
-                payload.attachment,
-            )
-        case Reissue():
-            return reissue_object(
-                envelope_of(transaction),
-                payload.asset_id,
-                payload.quantity,
-                payload.reissuable,
-                view,
-            )
-        case Burn():
-            return burn_object(envelope_of(transaction), payload.asset_id, payload.quantity, view)
-        case SponsorFee():
-            return sponsor_fee_object(
-                envelope_of(transaction), payload.asset_id, payload.min_fee, view
-            )
-    row = _PLAIN.get(type(payload))
-    if row is None:
+    kind = type_by_id(transaction.type_id)
+    if kind.ride is None:
         raise EvaluationError(f"Unexpected transaction of type {transaction.type_id}")
-    name, make = row
-    return case_object(name, make(payload, view) | _proven(envelope_of(transaction), view))
+    fields = _payload_fields(kind.ride, transaction.payload, view, transaction.fee_asset_id)
+    envelope = envelope_of(transaction)
+    fields |= _proven(envelope, view) if kind.ride.proven else _header(envelope)
+    return case_object(kind.title, fields)
 
 
-def _payment_fields(payload: PaymentPayload, _view: View) -> Fields:
-    return {"amount": payload.amount, "recipient": address_object(payload.recipient)}
+def stand_in(
+    name: str, values: object, envelope: Envelope, view: View, fee_asset: bytes | None = None
+) -> CaseObject:
+    """The object of this name for something that is shown as a transaction: the action of a dApp,
+    or what a wallet of Ethereum signed. ``values`` has the attributes of such a payload.
+    """
+    fields = _payload_fields(_forms()[name], values, view, fee_asset)
+    return case_object(name, fields | _proven(envelope, view))
 
 
-def _issue_fields(payload: Issue, view: View) -> Fields:
-    texts = view.version >= _TYPED_ENTRIES
-    return {
-        "quantity": payload.quantity,
-        "name": _text(payload.name) if texts else payload.name,
-        "description": _text(payload.description) if texts else payload.description,
-        "reissuable": payload.reissuable,
-        "decimals": payload.decimals,
-        "script": _script(payload.script, view.switches),
-    }
+class Transfer(msgspec.Struct, frozen=True):
+    """What stands for a transfer."""
+
+    recipient: Recipient
+    asset_id: bytes | None
+    amount: int
+    attachment: bytes = b""
 
 
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
+def transfer_object(
+    envelope: Envelope, recipient: Recipient, asset_id: bytes | None, amount: int, view: View
+) -> CaseObject:
+    """What is shown as a transfer."""
+    return stand_in("TransferTransaction", Transfer(recipient, asset_id, amount), envelope, view)
 
 
-def _lease_fields(payload: Lease, _view: View) -> Fields:
-    return {"amount": payload.amount, "recipient": recipient_object(payload.recipient)}
+@cache
+def _forms() -> dict[str, RideForm]:
+    return {kind.title: kind.ride for kind in registered() if kind.ride is not None}
 
 
-def _lease_cancel_fields(payload: LeaseCancel, _view: View) -> Fields:
-    return {"leaseId": payload.lease_id}
+def _payload_fields(form: RideForm, payload: object, view: View, fee_asset: bytes | None) -> Fields:
+    fields: Fields = {}
+    for name, get, make in _makers(form, view.version):
+        value: Any = fee_asset if get is None else get(payload)
+        fields[name] = value if make is None else make(value, view)
+    return fields
 
 
-def _create_alias_fields(payload: CreateAlias, _view: View) -> Fields:
-    return {"alias": payload.alias.name}
+@cache
+def _makers(
+    form: RideForm, version: int
+) -> list[tuple[str, Callable[[Any], Any] | None, Callable[[Any, View], Value] | None]]:
+    """For each field of a form what finds its value in a payload, and what shows it."""
+    # Scripts of earlier versions see an object as the first version that has it.
+    version = max(version, form.since)
+    found = []
+    for name in form.fields:
+        field = form.extra[name]
+        type_ = field.type_in(version)
+        if type_ and field.shown and (field.get is not None or name == FEE_ASSET):
+            found.append((name, field.get, _SHOWN.get(type_)))
+    return found
 
 
-def _mass_transfer_fields(payload: MassTransfer, _view: View) -> Fields:
-    transfers = [
+def _shown_string(value: str | bytes, _view: View) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def _shown_bytes(value: bytes | None, view: View) -> Value:
+    # Nothing but a script can be as long as that.
+    if value is None or (len(value) > MAX_BYTES and not view.switches.whole_script_field):
+        return UNIT
+    return value
+
+
+def _shown_transfers(items: Iterable[Any], _view: View) -> Value:
+    return ride_list(
         case_object(
             "Transfer", {"recipient": recipient_object(item.recipient), "amount": item.amount}
         )
-        for item in payload.transfers
-    ]
-    return {
-        "transfers": ride_list(transfers),
-        "assetId": optional(payload.asset_id),
-        "transferCount": len(transfers),
-        "totalAmount": sum(item.amount for item in payload.transfers),
-        "attachment": payload.attachment,
-    }
+        for item in items
+    )
 
 
-def _set_script_fields(payload: SetScript, view: View) -> Fields:
-    return {"script": _script(payload.script, view.switches)}
-
-
-def _set_asset_script_fields(payload: SetAssetScript, view: View) -> Fields:
-    return {"script": _script(payload.script, view.switches), "assetId": payload.asset_id}
-
-
-def _data_fields(payload: Data, view: View) -> Fields:
-    return {"data": ride_list(_entry(entry, view.version) for entry in payload.entries)}
+def _shown_entries(entries: Iterable[DataEntry], view: View) -> Value:
+    return ride_list(_entry(entry, view.version) for entry in entries)
 
 
 def _entry(entry: DataEntry, version: int) -> CaseObject:
@@ -470,37 +399,13 @@ _ENTRY_TYPES: Final[dict[type, str]] = {
     bytes: "BinaryEntry",
     str: "StringEntry",
 }
-
-
-def _exchange_fields(payload: Exchange, view: View) -> Fields:
-    return {
-        "buyOrder": order_object(payload.buy_order, view),
-        "sellOrder": order_object(payload.sell_order, view),
-        "amount": payload.amount,
-        "price": payload.price,
-        "buyMatcherFee": payload.buy_matcher_fee,
-        "sellMatcherFee": payload.sell_matcher_fee,
-    }
-
-
-def _update_asset_info_fields(payload: UpdateAssetInfo, _view: View) -> Fields:
-    return {
-        "assetId": payload.asset_id,
-        "name": _text(payload.name),
-        "description": _text(payload.description),
-    }
-
-
-_PLAIN: Final[dict[type, tuple[str, Callable[..., Fields]]]] = {
-    PaymentPayload: ("PaymentTransaction", _payment_fields),
-    Issue: ("IssueTransaction", _issue_fields),
-    Lease: ("LeaseTransaction", _lease_fields),
-    LeaseCancel: ("LeaseCancelTransaction", _lease_cancel_fields),
-    CreateAlias: ("CreateAliasTransaction", _create_alias_fields),
-    MassTransfer: ("MassTransferTransaction", _mass_transfer_fields),
-    SetScript: ("SetScriptTransaction", _set_script_fields),
-    SetAssetScript: ("SetAssetScriptTransaction", _set_asset_script_fields),
-    Data: ("DataTransaction", _data_fields),
-    Exchange: ("ExchangeTransaction", _exchange_fields),
-    UpdateAssetInfo: ("UpdateAssetInfoTransaction", _update_asset_info_fields),
+_SHOWN: Final[dict[str, Callable[[Any, View], Value]]] = {
+    "ByteVector|Unit": _shown_bytes,
+    "Int|Unit": lambda value, _view: optional(value),
+    "Recipient": lambda recipient, _view: recipient_object(recipient),
+    "String": _shown_string,
+    "Order": order_object,
+    "List[Transfer]": _shown_transfers,
+    "List[Entry]": _shown_entries,
 }
+"""How values are shown, by their types in the language; others are shown as they are."""

@@ -43,6 +43,7 @@ from soliton.ride.expressions import (
     If,
     Let,
 )
+from soliton.ride.observation import Observer
 from soliton.ride.script import (
     TREE_FACTOR,
     TREE_OVERHEAD,
@@ -66,7 +67,7 @@ RECURSION_LIMIT: Final = 10_000
 """Python's own limit once a script has run. The frames of scripts live on the heap. But the limit
 is that of the whole process, and up to Python 3.11 it is what stops C code that recurses as well:
 decoders of JSON in other threads, which take up to 400 bytes of their stack a level. So it must fit
-into the smallest stack: 8 MiB, or what programs ask for (``soliton.cli.run``).
+into the smallest stack: 8 MiB, or what programs ask for (``soliton.cli.process``).
 """
 _TREE_DEPTH: Final = 400
 """Compilation itself recurses; what is nested deeper than this is not compiled."""
@@ -91,7 +92,7 @@ class Invocation(msgspec.Struct, frozen=True):
 class Setting(msgspec.Struct, frozen=True):
     """Under which rules a script runs. ``kind`` is what it belongs to; ``trace`` collects steps.
     ``watch`` is called before functions that take long, and raises to stop the run
-    (``Interrupted`` for one).
+    (``Interrupted`` for one). An ``observer`` is told of every step.
     """
 
     limit: int = NO_LIMIT
@@ -99,6 +100,7 @@ class Setting(msgspec.Struct, frozen=True):
     kind: Kind = Kind.ACCOUNT
     trace: Trace | None = None
     watch: Callable[[], None] | None = None
+    observer: Observer | None = None
 
 
 def evaluate(
@@ -221,7 +223,11 @@ def _run_exactly(
     context: CallContext,
     setting: Setting,
 ) -> Outcome:
-    machine = Machine(library, context, setting.limit, setting.trace, setting.watch)
+    limit, trace, watch = setting.limit, setting.trace, setting.watch
+    if setting.observer is None:
+        machine = Machine(library, context, limit, trace, watch)
+    else:
+        machine = setting.observer.machine(script, library, context, limit, trace, watch)
     content = script.content
     if called is None:
         assert not isinstance(content, DApp)
@@ -289,7 +295,9 @@ def _entry(
 ) -> Entry | None:
     """The compiled program, ``None`` where only the machine will do."""
     switches = setting.switches
-    if setting.trace is not None or setting.limit <= 0 or not switches.lexical_scope:
+    if setting.trace is not None or setting.observer is not None:
+        return None
+    if setting.limit <= 0 or not switches.lexical_scope:
         return None
     if called is not None and called[0].function.name in library.named:
         return None

@@ -68,24 +68,34 @@ FIRST_OF_CHAIN, LAST_OF_CHAIN = 1000, 1099
 _VALUE: Final = "value"
 
 
-class _GetNode:
-    __slots__ = ("expression", "field")
+class GetNode:
+    """A field that is being taken."""
 
-    def __init__(self, expression: Node, field: str) -> None:
+    __slots__ = ("expression", "field", "source")
+
+    def __init__(self, expression: Node, field: str, source: GetField) -> None:
         self.expression = expression
         self.field = field
+        self.source = source
 
 
-class _IfNode:
-    __slots__ = ("condition", "otherwise", "then")
+class IfNode:
+    """A choice under way."""
 
-    def __init__(self, condition: Node, then: Expression, otherwise: Expression) -> None:
+    __slots__ = ("condition", "otherwise", "source", "then")
+
+    def __init__(
+        self, condition: Node, then: Expression, otherwise: Expression, source: If
+    ) -> None:
         self.condition = condition
         self.then = then
         self.otherwise = otherwise
+        self.source = source
 
 
-class _CallNode:
+class CallNode:
+    """A call under way: its arguments become values."""
+
     __slots__ = ("arguments", "function", "source")
 
     def __init__(self, function: int | str, arguments: list[Node], source: Call) -> None:
@@ -94,7 +104,9 @@ class _CallNode:
         self.source = source
 
 
-class _LetNode:
+class LetNode:
+    """A named value, which is known once somebody has asked for it."""
+
     __slots__ = ("name", "noted", "value")
 
     def __init__(self, name: str, value: Node) -> None:
@@ -103,19 +115,28 @@ class _LetNode:
         self.noted = False
 
 
-class _BlockNode:
-    __slots__ = ("body", "declaration", "old")
+class BlockNode:
+    """A declaration, and what may use it."""
 
-    def __init__(self, declaration: _LetNode | Func, body: Node, old: bool = False) -> None:
+    __slots__ = ("body", "declaration", "old", "source")
+
+    def __init__(
+        self,
+        declaration: LetNode | Func,
+        body: Node,
+        old: bool = False,
+        source: Block | None = None,
+    ) -> None:
         self.declaration = declaration
         self.body = body
         self.old = old
+        self.source = source
 
 
-Node: TypeAlias = Union[Expression, Value, _GetNode, _IfNode, _CallNode, _BlockNode]  # noqa: UP007 - one of them is a string
-_Scope: TypeAlias = Scope[_LetNode | Func] | None
-_State: TypeAlias = tuple[Node, int]
-_Steps: TypeAlias = "Generator[_Steps, _State, _State]"
+Node: TypeAlias = Union[Expression, Value, GetNode, IfNode, CallNode, BlockNode]  # noqa: UP007 - one of them is a string
+MachineScope: TypeAlias = Scope[LetNode | Func] | None
+State: TypeAlias = tuple[Node, int]
+Steps: TypeAlias = "Generator[Steps, State, State]"
 
 
 def _stopped(limit: int, remaining: int) -> ComplexityExceeded:
@@ -193,7 +214,7 @@ class Machine:
         self._journal = context.journal[::-1]
         self._new = context.switches.new_complexity
         self._overhead = 0 if self._new else 1
-        self._open: list[_LetNode] = []
+        self._open: list[LetNode] = []
         self._calls = 0
 
     def run(self, expression: Expression) -> tuple[Value, int]:
@@ -211,17 +232,17 @@ class Machine:
         arguments: tuple[Value, ...],
     ) -> tuple[Value, int]:
         """The value of a dApp's function and the complexity left; raises as ``run`` does."""
-        scope: _Scope = None
+        scope: MachineScope = None
         for each in declarations:
             scope = _within(
-                _LetNode(each.name, each.value) if isinstance(each, Let) else each, scope
+                LetNode(each.name, each.value) if isinstance(each, Let) else each, scope
             )
-        let = _LetNode(annotated.invocation, invocation)
+        let = LetNode(annotated.invocation, invocation)
         function = annotated.function
-        call = _CallNode(function.name, list(arguments), Call(function.name, ()))
+        call = CallNode(function.name, list(arguments), Call(function.name, ()))
         return self._finish(self._call(call, self._limit, _within(function, _within(let, scope))))
 
-    def _finish(self, steps: _Steps) -> tuple[Value, int]:
+    def _finish(self, steps: Steps) -> tuple[Value, int]:
         try:
             result, remaining = self._drive(steps)
         except EvaluationError as error:
@@ -230,14 +251,14 @@ class Machine:
                 error.remaining = self._limit
             error.spent = self._limit - error.remaining
             raise
-        if _is_value(result):
+        if is_value(result):
             return result, remaining
         raise _stopped(self._limit, remaining)
 
-    def _drive(self, steps: _Steps) -> _State:
+    def _drive(self, steps: Steps) -> State:
         """Run steps that ask for other steps, without recursion."""
-        waiting: list[_Steps] = []
-        answer: _State | None = None
+        waiting: list[Steps] = []
+        answer: State | None = None
         while True:
             try:
                 wanted = next(steps) if answer is None else steps.send(answer)
@@ -256,32 +277,32 @@ class Machine:
             for let in reversed(self._open):
                 self._trace.note_error(let.name, error.message)
 
-    def _enter(self, node: Node, limit: int, scope: _Scope) -> _Steps:
-        node = _lifted(node)
+    def _enter(self, node: Node, limit: int, scope: MachineScope) -> Steps:
+        node = lifted_node(node)
         kind = type(node)
-        if kind is _CallNode:
+        if kind is CallNode:
             return self._call(node, limit, scope)  # type: ignore[arg-type]
         if kind is Ref:
             return self._ref(node, limit, scope)  # type: ignore[arg-type]
-        if kind is _BlockNode:
+        if kind is BlockNode:
             return self._block(node, limit, scope)  # type: ignore[arg-type]
-        if kind is _IfNode:
+        if kind is IfNode:
             return self._if(node, limit, scope)  # type: ignore[arg-type]
-        if kind is _GetNode:
+        if kind is GetNode:
             return self._get(node, limit, scope)  # type: ignore[arg-type]
         return _done(node, limit)
 
-    def _block(self, node: _BlockNode, limit: int, scope: _Scope) -> _Steps:
+    def _block(self, node: BlockNode, limit: int, scope: MachineScope) -> Steps:
         body, remaining = yield self._enter(node.body, limit, _within(node.declaration, scope))
-        if _is_value(body):
+        if is_value(body):
             return body, remaining
         node.body = body
         return node, remaining
 
-    def _get(self, node: _GetNode, limit: int, scope: _Scope) -> _Steps:
+    def _get(self, node: GetNode, limit: int, scope: MachineScope) -> Steps:
         node.expression, remaining = yield self._enter(node.expression, limit, scope)
         owner = node.expression
-        if not _is_value(owner):
+        if not is_value(owner):
             return node, remaining
         if not isinstance(owner, CaseObject):
             raise _failed(
@@ -296,10 +317,10 @@ class Machine:
             raise EvaluationEscaped(f"key not found: {node.field}")
         return owner.fields[node.field], remaining - self._overhead
 
-    def _if(self, node: _IfNode, limit: int, scope: _Scope) -> _Steps:
+    def _if(self, node: IfNode, limit: int, scope: MachineScope) -> Steps:
         node.condition, remaining = yield self._enter(node.condition, limit, scope)
         condition = node.condition
-        if not _is_value(condition):
+        if not is_value(condition):
             return node, remaining
         if type(condition) is not bool:
             raise _failed(EvaluationError("Non-boolean result in cond"), remaining)
@@ -308,12 +329,12 @@ class Machine:
         branch = node.then if condition else node.otherwise
         return (yield self._enter(branch, remaining - self._overhead, scope))
 
-    def _ref(self, node: Ref, limit: int, scope: _Scope) -> _Steps:
+    def _ref(self, node: Ref, limit: int, scope: MachineScope) -> Steps:
         name = node.name
         found = find(scope, (False, name))
         if found is not None:
             let = found.declaration
-            assert isinstance(let, _LetNode)
+            assert isinstance(let, LetNode)
             return (yield self._let(node, let, limit, found.outer))
         library = self._library
         if name in library.constants:
@@ -328,13 +349,13 @@ class Machine:
                 raise _failed(error, limit) from None
         return known[name], limit - self._overhead
 
-    def _let(self, node: Ref, let: _LetNode, limit: int, scope: _Scope) -> _Steps:
+    def _let(self, node: Ref, let: LetNode, limit: int, scope: MachineScope) -> Steps:
         remaining = limit
-        if not _is_value(let.value):
+        if not is_value(let.value):
             self._open.append(let)
             let.value, remaining = yield self._enter(let.value, limit, scope)
             self._open.pop()
-        if not _is_value(let.value):
+        if not is_value(let.value):
             return node, remaining
         if self._trace is not None and not let.noted:
             let.noted = True
@@ -343,7 +364,7 @@ class Machine:
             return node, remaining
         return let.value, remaining - self._overhead
 
-    def _call(self, node: _CallNode, limit: int, scope: _Scope) -> _Steps:
+    def _call(self, node: CallNode, limit: int, scope: MachineScope) -> Steps:
         arguments = node.arguments
         started = arguments.copy()
         remaining = limit
@@ -351,10 +372,10 @@ class Machine:
             if remaining <= 0:
                 break
             # The node, once it is a copy, is kept: its arguments tell what was missing.
-            lifted = arguments[place] = started[place] = _lifted(argument)
-            if not _is_value(lifted):
+            lifted = arguments[place] = started[place] = lifted_node(argument)
+            if not is_value(lifted):
                 arguments[place], remaining = yield self._enter(lifted, remaining, scope)
-        if remaining <= 0 or not all(_is_value(argument) for argument in arguments):
+        if remaining <= 0 or not all(is_value(argument) for argument in arguments):
             return node, remaining
         result, left = yield self._apply(node, started, remaining, scope)
         if self._new and left == remaining:
@@ -363,7 +384,7 @@ class Machine:
             left -= 1
         return result, left
 
-    def _apply(self, node: _CallNode, started: list[Node], limit: int, scope: _Scope) -> _Steps:
+    def _apply(self, node: CallNode, started: list[Node], limit: int, scope: MachineScope) -> Steps:
         """Call a function whose arguments are values."""
         if self._watch is not None:
             self._watch()
@@ -407,9 +428,7 @@ class Machine:
                 cost = None if named is None else named.cost
                 self._trace.note_call(name if named is None else named.name, values, cost, limit)
 
-    def _native(
-        self, node: _CallNode, number: int, values: tuple[Value, ...], limit: int
-    ) -> _State:
+    def _native(self, node: CallNode, number: int, values: tuple[Value, ...], limit: int) -> State:
         native = self._library.natives.get(number)
         if native is None:
             raise _failed(EvaluationError(f"function 'Native({number})' not found"), limit)
@@ -446,28 +465,29 @@ class Machine:
         return self._library.natives[number].implementation(values, self._context)
 
 
-def _is_value(node: Node) -> TypeGuard[Value]:
+def is_value(node: Node) -> TypeGuard[Value]:
+    """Whether a node has been evaluated."""
     return type(node) in _VALUE_TYPES
 
 
-def _done(node: Node, limit: int) -> _Steps:
+def _done(node: Node, limit: int) -> Steps:
     return node, limit
     yield
 
 
-def _lifted(node: Node) -> Node:
+def lifted_node(node: Node) -> Node:
     """A copy that can change, of this node alone; constants become values."""
     match node:
         case Call(function, arguments):
-            return _CallNode(function, list(arguments), node)
+            return CallNode(function, list(arguments), node)
         case If(condition, then, otherwise):
-            return _IfNode(condition, then, otherwise)
+            return IfNode(condition, then, otherwise, node)
         case GetField(expression, field):
-            return _GetNode(expression, field)
+            return GetNode(expression, field, node)
         case Block(Let(name, value), body, old):
-            return _BlockNode(_LetNode(name, value), body, old)
+            return BlockNode(LetNode(name, value), body, old, node)
         case Block(Func() as declared, body):
-            return _BlockNode(declared, body)
+            return BlockNode(declared, body, False, node)
         case LongConst() | StringConst() | BytesConst() | BoolConst() | ListConst() | ObjectConst():
             return constant_value(node)
     return node
@@ -478,7 +498,7 @@ def _failed(error: EvaluationError, remaining: int) -> EvaluationError:
     return error
 
 
-def _within(declaration: _LetNode | Func, scope: _Scope) -> _Scope:
+def _within(declaration: LetNode | Func, scope: MachineScope) -> MachineScope:
     return Scope((type(declaration) is Func, declaration.name), declaration, scope)
 
 
@@ -488,7 +508,7 @@ def _with_arguments(
     """A body in which parameters are names with values; the last parameter is the innermost."""
     node: Node = body
     for name, value in reversed(list(zip(parameters, values, strict=False))):
-        node = _BlockNode(_LetNode(name, value), node)
+        node = BlockNode(LetNode(name, value), node)
     return node
 
 
@@ -496,17 +516,17 @@ def _with_words(named: Named, argument: Node) -> Named:
     """The function ``value`` with an error that says what was missing."""
     inner: tuple[Value, ...] = ()
     source = argument
-    if isinstance(argument, _CallNode):
+    if isinstance(argument, CallNode):
         source = argument.source
-        inner = tuple(each for each in argument.arguments if _is_value(each))
-    elif isinstance(argument, _GetNode):
+        inner = tuple(each for each in argument.arguments if is_value(each))
+    elif isinstance(argument, GetNode):
         source = GetField(Ref(""), argument.field)
-    elif isinstance(argument, _IfNode):
+    elif isinstance(argument, IfNode):
         source = If(Ref(""), Ref(""), Ref(""))
-    elif isinstance(argument, _BlockNode):
+    elif isinstance(argument, BlockNode):
         source = Block(Let("", Ref("")), Ref(""), argument.old)
     body = named.body
-    if _is_value(source) or not isinstance(body, If):
+    if is_value(source) or not isinstance(body, If):
         return named
     words = missing_value_message(source, inner)  # type: ignore[arg-type]
     if not isinstance(body.then, Call):

@@ -6,7 +6,8 @@ What lives here: the node types, nothing else. What does not: how they are writt
 A tree may be nested as deeply as its bytes allow, tens of thousands of levels. Nobody may walk it
 recursively without a bound; comparing or printing such a tree with Python's own means is no good
 idea either. The nodes that hold other nodes directly are known to the garbage collector: it is what
-takes deep trees apart without recursion.
+takes deep trees apart without recursion. Those that hold them in tuples leave that to the tuples:
+calls are most of a tree, and what is kept of scripts would make each full collection long.
 
 Source: wavesplatform/Waves
 ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/compiler/Terms.scala``.
@@ -80,7 +81,7 @@ class If(msgspec.Struct, frozen=True):
     otherwise: Expression
 
 
-class Call(msgspec.Struct, frozen=True):
+class Call(msgspec.Struct, frozen=True, gc=False):
     """A call: of a library function by its number, or of a script's function, a named library
     function or a constructor by name.
     """

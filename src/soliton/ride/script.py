@@ -23,7 +23,6 @@ from soliton.ride.expressions import (
     Call,
     DApp,
     Expression,
-    Func,
     GetField,
     If,
     Let,
@@ -128,11 +127,3 @@ def has_later_blocks(content: Expression | DApp) -> bool:
     return isinstance(content, DApp) or any(
         isinstance(node, Block) and not node.old for node in nodes(content)
     )
-
-
-def find_callable(dapp: DApp, name: str) -> tuple[str, Func] | None:
-    """A callable function with the name of its invocation, the first one when names repeat."""
-    for each in dapp.callables:
-        if each.function.name == name:
-            return each.invocation, each.function
-    return None

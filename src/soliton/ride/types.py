@@ -1,7 +1,7 @@
 """The types of the source language and what may be said about them: union, covering, inference.
 
 What lives here: the values and the algebra. What does not: which types there are
-(``compiler.library``) and how sources name them (``compiler.types_in_source``).
+(``compiler.library``) and how sources name them (``compiler.type_text``).
 
 Two types are the same when their ``key`` is; ``name`` is what a person and a compiled script read,
 and may be a label. Several rules look odd (an empty union, a tuple with ``Any`` inside): they are

@@ -46,8 +46,6 @@ ELEMENT_WEIGHT: Final = 20
 MIN_BIG_INT: Final = -(2**511)
 MAX_BIG_INT: Final = 2**511 - 1
 TUPLE: Final = "Tuple"
-MIN_TUPLE: Final = 2
-MAX_TUPLE: Final = 22
 
 
 class BigInt(msgspec.Struct, frozen=True, gc=False):
@@ -149,11 +147,6 @@ def case_object(type_name: str, fields: dict[str, Value]) -> CaseObject:
 def ride_tuple(*items: Value) -> CaseObject:
     """A tuple of two values or more."""
     return case_object(TUPLE, {f"_{place}": item for place, item in enumerate(items, 1)})
-
-
-def tuple_items(value: CaseObject) -> list[Value]:
-    """The values of a tuple, in order."""
-    return [value.fields[f"_{place}"] for place in range(1, len(value.fields) + 1)]
 
 
 def type_name(value: Value) -> str:

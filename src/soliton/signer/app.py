@@ -1,7 +1,7 @@
-"""The signer as an ASGI application.
+"""The signer as a service.
 
-What lives here: the routes, reading bodies within limits, turning every failure into a JSON error,
-and the log line of a signed transaction. What does not: sockets (``server``).
+What lives here: the routes, turning every failure into a JSON error, and the log line of a signed
+transaction. What does not: sockets and limits on bodies (``soliton.web``).
 
 Nothing that is logged or answered holds the seed: it becomes keys in ``request``, and a failure of
 our own is logged by its kind and place only, since the words of a foreign exception may quote what
@@ -10,18 +10,11 @@ it was given.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
+import json
 import logging
 import traceback
-from collections.abc import AsyncIterator
-
-from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
-from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from collections.abc import Callable
+from typing import Final
 
 from soliton.signer.errors import (
     BODY_TOO_LARGE,
@@ -36,89 +29,140 @@ from soliton.signer.errors import (
     NodeTrouble,
     RequestRefused,
 )
+from soliton.signer.key_service import KeyService
 from soliton.signer.node_client import NodeClient
 from soliton.signer.openapi import openapi_document
-from soliton.signer.page import page_routes
+from soliton.signer.page import pages
 from soliton.signer.request import read_request
 from soliton.signer.settings import Limits, SignerSettings
 from soliton.signer.signing import sign_data, to_json
-from soliton.web.cors import CLOSED, Cors, WithCors
+from soliton.web.answers import APPLICATION_JSON, Answer, Awaited, BodyLimits, Unread, Whole
+from soliton.web.cors import CLOSED, Cors, with_cors
+from soliton.web.request import Request
 
-__all__ = ["Limits", "SignerSettings", "build_app"]
+__all__ = ["Limits", "Signer", "SignerSettings", "build_app"]
+
+Handler = Callable[[Request], Answer]
+
+_METHODS: Final = ("OPTIONS", "POST", "GET")
+_EXPOSED: Final = ("Retry-After",)
+_PREFLIGHT: Final = Whole(b"OK", b"text/plain")
 
 logger = logging.getLogger("soliton.signer")
-_METHODS = ("OPTIONS", "POST", "GET")
-_EXPOSED = ("Retry-After",)
 
 
-def build_app(settings: SignerSettings) -> WithCors:
-    """The application; raises ``InputError`` for a node address that is none."""
-    service = _Service(settings)
-
-    @contextlib.asynccontextmanager
-    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        # What HTTP clients need of an event loop is loaded by whoever needs it first: not by a
-        # request, for which all others would wait.
-        await run_in_threadpool(_nothing)
-        yield
-        await service.node.close()
-
-    routes = [
-        Route("/data", service.data, methods=["POST"]),
-        Route("/health", service.health),
-        Route("/ready", service.ready),
-        Route("/openapi.json", service.openapi),
-        *page_routes(settings),
-    ]
-    app = Starlette(
-        routes=routes, exception_handlers={HTTPException: _http_error}, lifespan=lifespan
-    )
-    return WithCors(app, Cors(methods=_METHODS, exposed=_EXPOSED) if settings.cors else CLOSED)
+def build_app(settings: SignerSettings) -> Signer:
+    """The service; raises ``InputError`` for a node address that is none, and what ``KeyService``
+    raises.
+    """
+    return Signer(settings)
 
 
-def _nothing() -> None:
-    pass
-
-
-class _Service:
+class Signer:
     """The operations, and the little that they share: the node, the last timestamp, the load."""
 
-    __slots__ = ("_document", "_last_timestamp", "_running", "_settings", "node")
+    request_class = Request
 
     def __init__(self, settings: SignerSettings) -> None:
-        self.node = NodeClient(settings)
+        limits = settings.limits
+        self.cors = Cors(methods=_METHODS, exposed=_EXPOSED) if settings.cors else CLOSED
+        self.body_limits = BodyLimits(limits.body_bytes, limits.body_seconds)
+        self._node = NodeClient(settings)
+        self._keys = None
+        if settings.keys is not None:
+            self._keys = KeyService(settings, settings.keys, self._node, None)
         self._settings = settings
-        self._document = openapi_document(settings)
         self._last_timestamp = 0
         self._running = 0
+        document = _json(openapi_document(settings))
+        self._routes: dict[str, tuple[str, Handler]] = {
+            "/data": ("POST", self._data),
+            "/health": ("GET", lambda _: _json({"status": "ok", "network": settings.network.name})),
+            "/ready": ("GET", lambda _: Awaited(self._ready())),
+            "/openapi.json": ("GET", lambda _: document),
+        }
+        self._routes |= {path: ("GET", _serving(page)) for path, page in pages(settings).items()}
 
-    async def data(self, request: Request) -> Response:
+    def close(self) -> None:
+        """Close the connections to the node, and the audit log."""
+        self._node.close()
+        if self._keys is not None:
+            self._keys.close()
+
+    def respond(self, request: Request) -> Answer:
+        """The answer to a request."""
+        if self._keys is not None and self._keys.routes.takes(request.path):
+            # Pages of other origins have no business here: no header lets them read an answer.
+            return self._keys.routes.respond(request)
+        if request.method == "OPTIONS" and self.cors.allows:
+            return self._for_page(request, _PREFLIGHT)
+        handler = self._handler(request)
+        answer = handler if isinstance(handler, Whole) else handler(request)
+        if isinstance(answer, Awaited):
+            return Awaited(self._later_for_page(request, answer))
+        assert isinstance(answer, Whole)
+        return self._for_page(request, answer)
+
+    def refuse(self, request: Request, reason: Unread) -> Whole:
+        """The answer to a request whose body will not be read."""
+        limits, handler = self._settings.limits, self._handler(request)
+        has_keys = self._keys is not None and self._keys.routes.takes(request.path)
+        if isinstance(handler, Whole) and not has_keys:
+            answer = handler
+        elif reason is Unread.TOO_LONG:
+            message = f"the body is larger than {limits.body_bytes} bytes"
+            answer = _refusal(RequestRefused(BODY_TOO_LARGE, message).answer)
+        else:
+            message = f"the body did not arrive within {limits.body_seconds:g} s"
+            answer = _refusal(RequestRefused(BODY_TOO_SLOW, message).answer)
+        return self._for_page(request, answer)
+
+    def _handler(self, request: Request) -> Handler | Whole:
+        """What answers a request, or why nothing does."""
+        found = self._routes.get(request.path)
+        if found is None:
+            return _fault(NO_SUCH_PATH)
+        method, handler = found
+        methods = (method, "HEAD") if method == "GET" else (method,)
+        if request.method not in methods:
+            return _fault(NO_SUCH_METHOD, (b"allow", ", ".join(methods).encode("ascii")))
+        return handler
+
+    def _for_page(self, request: Request, answer: Whole) -> Whole:
+        """The answer as a page of the request's origin may read it."""
+        origin = request.headers.get(b"origin")
+        headers = with_cors(answer.headers, self.cors, request.method, origin)
+        return Whole(answer.body, answer.content_type, answer.status, headers)
+
+    async def _later_for_page(self, request: Request, answer: Awaited) -> Whole:
+        given = await answer.work
+        assert isinstance(given, Whole)
+        return self._for_page(request, given)
+
+    def _data(self, request: Request) -> Answer:
         """Sign and broadcast."""
         if self._running >= self._settings.limits.requests_at_once:
-            busy = _answer(_of(BUSY))
-            busy.headers["retry-after"] = "1"
-            return busy
+            return _fault(BUSY, (b"retry-after", b"1"))
+        return Awaited(self._answer_data(request))
+
+    async def _answer_data(self, request: Request) -> Whole:
         self._running += 1
         try:
-            return JSONResponse(await self._sign_and_broadcast(request))
+            return _json(await self._sign_and_broadcast(request.body))
         except (RequestRefused, NodeRefused, NodeTrouble) as error:
-            return _answer(error.answer)
-        except ClientDisconnect:
-            return Response(status_code=400)
+            return _refusal(error.answer)
         except Exception as error:  # noqa: BLE001 - the last line of defence; see above
             place = traceback.extract_tb(error.__traceback__)[-1]
             logger.error("%s at %s:%s", type(error).__name__, place.filename, place.lineno)
-            return _answer(_of(INTERNAL))
+            return _fault(INTERNAL)
         finally:
             self._running -= 1
 
-    async def _sign_and_broadcast(self, request: Request) -> dict[str, object]:
-        limits = self._settings.limits
-        body = await _read_body(request, limits)
-        wanted = read_request(body, limits.seed_characters)
+    async def _sign_and_broadcast(self, body: bytes) -> dict[str, object]:
+        wanted = read_request(body, self._settings.limits.seed_characters)
         transaction = sign_data(wanted, self._settings.network, self._timestamp())
         answer = to_json(transaction)
-        await self.node.broadcast(answer)
+        await self._node.broadcast(answer)
         logger.info("broadcast data transaction %s, fee %d", answer["id"], transaction.fee)
         return answer
 
@@ -127,51 +171,27 @@ class _Service:
         self._last_timestamp = max(self._settings.clock(), self._last_timestamp + 1)
         return self._last_timestamp
 
-    async def health(self, _request: Request) -> Response:
-        """Whether the process answers."""
-        return JSONResponse({"status": "ok", "network": self._settings.network.name})
-
-    async def ready(self, _request: Request) -> Response:
+    async def _ready(self) -> Whole:
         """Whether the node answers."""
         try:
-            return JSONResponse({"ready": True, "height": await self.node.height()})
+            return _json({"ready": True, "height": await self._node.height()})
         except NodeTrouble as error:
-            body = {"ready": False, **error.answer.json()}
-            return JSONResponse(body, status_code=503)
-
-    async def openapi(self, _request: Request) -> Response:
-        """The OpenAPI document."""
-        return JSONResponse(self._document)
+            return _json({"ready": False, **error.answer.json()}, 503)
 
 
-async def _read_body(request: Request, limits: Limits) -> bytes:
-    too_large = RequestRefused(BODY_TOO_LARGE, f"the body is larger than {limits.body_bytes} bytes")
-    claimed = request.headers.get("content-length", "")
-    if claimed.isdecimal() and int(claimed[:20]) > limits.body_bytes:
-        raise too_large
-    body = bytearray()
-    try:
-        async with asyncio.timeout(limits.body_seconds):
-            async for chunk in request.stream():
-                body += chunk
-                if len(body) > limits.body_bytes:
-                    raise too_large
-    except TimeoutError:
-        message = f"the body did not arrive within {limits.body_seconds:g} s"
-        raise RequestRefused(BODY_TOO_SLOW, message) from None
-    return bytes(body)
+def _serving(page: Whole) -> Handler:
+    return lambda _request: page
 
 
-def _of(fault: Fault) -> ErrorAnswer:
-    return ErrorAnswer(fault.status, fault.code, fault.meaning)
+def _json(value: object, status: int = 200) -> Whole:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Whole(text.encode(), APPLICATION_JSON, status)
 
 
-def _answer(answer: ErrorAnswer) -> Response:
-    return JSONResponse(answer.json(), status_code=answer.status)
+def _refusal(answer: ErrorAnswer) -> Whole:
+    return _json(answer.json(), answer.status)
 
 
-async def _http_error(_request: Request, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else INTERNAL.status
-    headers = error.headers if isinstance(error, HTTPException) else None
-    fault = NO_SUCH_METHOD if status == NO_SUCH_METHOD.status else NO_SUCH_PATH
-    return JSONResponse(_of(fault).json(), status_code=fault.status, headers=headers)
+def _fault(fault: Fault, *headers: tuple[bytes, bytes]) -> Whole:
+    answer = _refusal(ErrorAnswer(fault.status, fault.code, fault.meaning))
+    return Whole(answer.body, answer.content_type, answer.status, headers)

@@ -43,6 +43,34 @@ NODE_SLOW: Final = Fault(7014, 504, "The node did not answer in time.")
 NODE_SENSELESS: Final = Fault(7015, 502, "The node answered, but not as a node does.")
 INTERNAL: Final = Fault(7016, 500, "The signer failed by a fault of its own.")
 
+NO_CALLER: Final = Fault(7020, 403, "The API key is missing, wrong, or not good for this.")
+NO_HOST: Final = Fault(7021, 403, "The Host header is none of those that the settings allow.")
+TOO_FAST: Final = Fault(7022, 429, "The caller has sent more requests than its rate allows.")
+NOT_SIGNABLE: Final = Fault(7023, 400, "What is to be signed breaks a rule of its own.")
+NO_KEY: Final = Fault(7024, 404, "There is no key of this name, address or public key.")
+LOCKED: Final = Fault(7025, 409, "The key is locked.")
+WRONG_PASSWORD: Final = Fault(7026, 403, "The password opens no key.")
+PASSWORD_PAUSE: Final = Fault(7027, 429, "A wrong password was given; it costs time.")
+REFUSED: Final = Fault(7028, 403, "The policy refuses it; rule and line are named.")
+ID_TAKEN: Final = Fault(7029, 409, "The id was used for another request, or is in work.")
+NO_PENDING: Final = Fault(7030, 404, "Nothing with this id waits for approval, or did lately.")
+NOT_WAITING: Final = Fault(7031, 409, "It is decided, or its time is over.")
+JOURNAL_STOPPED: Final = Fault(
+    7032, 503, "The audit log cannot be written, so nothing is signed; it is tried again."
+)
+SIMULATION_FAILED: Final = Fault(7033, 422, "The node says that it would fail.")
+NOT_CONFIRMED: Final = Fault(7034, 504, "It was broadcast and is not confirmed in time.")
+TOO_MANY_KEPT: Final = Fault(7035, 503, "Too many ids or pending requests are kept.")
+WRONG_POLICY: Final = Fault(7036, 409, "The policy file is wrong, or has another hash.")
+KEY_STORE_TROUBLE: Final = Fault(7037, 502, "The store that holds the key does not sign.")
+
+KEY_FAULTS: Final = (
+    *(NO_CALLER, NO_HOST, TOO_FAST, NOT_SIGNABLE, NO_KEY, LOCKED, WRONG_PASSWORD, PASSWORD_PAUSE),
+    *(REFUSED, ID_TAKEN, NO_PENDING, NOT_WAITING, JOURNAL_STOPPED, SIMULATION_FAILED),
+    *(NOT_CONFIRMED, TOO_MANY_KEPT, WRONG_POLICY, KEY_STORE_TROUBLE),
+)
+"""Those of a signer that keeps keys; ``FAULTS`` are those of ``POST /data``."""
+
 FAULTS: Final = (
     *(NOT_JSON, WRONG_SHAPE, INTEGER_RANGE, NOT_INTEGER, BYTE_RANGE, NO_SUCH_TYPE, RULE_BROKEN),
     *(BODY_TOO_LARGE, BODY_TOO_SLOW, NO_SUCH_PATH, NO_SUCH_METHOD, BUSY),
@@ -67,9 +95,10 @@ class ErrorAnswer:
 class RequestRefused(InputError):
     """The client has to send something else. Messages name places, never what stood there."""
 
-    def __init__(self, fault: Fault, message: str, path: str | None = None) -> None:
+    def __init__(self, fault: Fault, message: str, path: str | None = None, **more: object) -> None:
         super().__init__(message)
-        more: dict[str, object] = {} if path is None else {"path": path}
+        if path is not None:
+            more["path"] = path
         self.answer = ErrorAnswer(fault.status, fault.code, message, more)
 
 

@@ -1,7 +1,7 @@
 """The signer's HTTP client of the node.
 
-What lives here: broadcasting one transaction, asking for the height, and what every kind of answer
-or silence means. What does not: what is sent.
+What lives here: broadcasting one transaction, asking for heights, aliases and what a transaction
+would do, and what every kind of answer or silence means. What does not: what is sent.
 
 Source of the routes: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/api/http/TransactionsApiRoute.scala``.
@@ -9,14 +9,10 @@ Source of the routes: wavesplatform/Waves
 
 from __future__ import annotations
 
-import asyncio
 import json
-import ssl
 from http import HTTPStatus
 from typing import Final
-from urllib.parse import urlsplit
-
-import httpx
+from urllib.parse import quote
 
 from soliton.errors import InputError
 from soliton.signer.errors import (
@@ -28,6 +24,14 @@ from soliton.signer.errors import (
     NodeTrouble,
 )
 from soliton.signer.settings import SignerSettings
+from soliton.web.client import (
+    ClientLimits,
+    HttpClient,
+    HttpTimeout,
+    HttpTooLarge,
+    HttpTrouble,
+    HttpUnreachable,
+)
 
 _MAX_MESSAGE: Final = 4_000
 _MAYBE: Final = "; the transaction may have arrived all the same, look for its id"
@@ -36,16 +40,26 @@ _MAYBE: Final = "; the transaction may have arrived all the same, look for its i
 class NodeClient:
     """Connections to one node."""
 
-    __slots__ = ("_client", "_limits", "_url")
+    __slots__ = ("_client",)
 
     def __init__(self, settings: SignerSettings) -> None:
-        parts = urlsplit(settings.node_url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InputError("the signer's node address should look like http://host:port")
-        self._url = settings.node_url.rstrip("/")
-        self._limits = settings.limits
-        # Made here and not by the first request, which others would wait for.
-        self._client = _client(settings, tls=parts.scheme == "https")
+        """Raises ``InputError`` for an address that is none."""
+        limits = settings.limits
+        try:
+            self._client = HttpClient(
+                settings.node_url,
+                ClientLimits(
+                    limits.requests_at_once,
+                    connect_seconds=limits.connect_seconds,
+                    answer_seconds=limits.node_seconds,
+                    answer_bytes=limits.node_answer_bytes,
+                    keep_alive_seconds=limits.keep_alive_seconds,
+                ),
+            )
+        except InputError as error:
+            raise InputError(
+                "the signer's node address should look like http://host:port"
+            ) from error
 
     async def broadcast(self, transaction: dict[str, object]) -> None:
         """Send a signed transaction; raises ``NodeRefused`` or ``NodeTrouble``."""
@@ -68,49 +82,63 @@ class NodeClient:
             raise _senseless(status, None)
         return height
 
-    async def close(self) -> None:
+    async def height_of(self, transaction_id: str) -> tuple[int, str] | None:
+        """The height of a transaction's block, and how it ended there; raises ``NodeTrouble``."""
+        status, answer = await self._call("GET", f"/transactions/info/{transaction_id}", None, None)
+        height = answer.get("height")
+        if status == HTTPStatus.NOT_FOUND:
+            return None
+        if status != HTTPStatus.OK or type(height) is not int:
+            raise _senseless(status, None)
+        return height, str(answer.get("applicationStatus", "succeeded"))
+
+    async def address_of(self, alias: str) -> str:
+        """The address that an alias stands for, empty for none; raises ``NodeTrouble``."""
+        status, answer = await self._call("GET", f"/alias/by-alias/{quote(alias)}", None, None)
+        address = answer.get("address")
+        if status == HTTPStatus.OK and isinstance(address, str):
+            return address
+        if 400 <= status < 500:
+            return ""
+        raise _senseless(status, None)
+
+    async def fault_of(self, transaction: dict[str, object]) -> str | None:
+        """Why a transaction that is not signed yet would fail, if it would; raises
+        ``NodeTrouble``, also for a node that cannot say.
+        """
+        status, answer = await self._call("POST", "/transactions/simulate", transaction, None)
+        valid, error = answer.get("valid"), answer.get("error")
+        if status == HTTPStatus.OK and isinstance(valid, bool):
+            said = error.get("message") if isinstance(error, dict) else error
+            return None if valid else str(said or "it would fail")[:_MAX_MESSAGE]
+        if status == HTTPStatus.BAD_REQUEST and isinstance(answer.get("message"), str):
+            return str(answer["message"])[:_MAX_MESSAGE]
+        raise NodeTrouble(NODE_SENSELESS, "the node has no POST /transactions/simulate")
+
+    def close(self) -> None:
         """Close the connections."""
-        await self._client.aclose()
+        self._client.close()
 
     async def _call(
         self, method: str, path: str, body: dict[str, object] | None, transaction_id: str | None
     ) -> tuple[int, dict[str, object]]:
         """Status and JSON object of an answer; an answer that is none counts as empty."""
-        sent = transaction_id is not None
+        maybe = _MAYBE if transaction_id is not None else ""
+        data = b"" if body is None else json.dumps(body).encode()
         trouble: tuple[Fault, str]
         try:
-            async with asyncio.timeout(self._limits.node_seconds):
-                async with self._client.stream(method, self._url + path, json=body) as response:
-                    text = bytearray()
-                    async for chunk in response.aiter_bytes():
-                        text += chunk
-                        if len(text) > self._limits.node_answer_bytes:
-                            raise _senseless(response.status_code, transaction_id)
-                return response.status_code, _object(bytes(text))
-        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout):
-            trouble, transaction_id = (NODE_UNREACHABLE, "the node cannot be reached"), None
-        except (TimeoutError, httpx.TimeoutException):
-            trouble = NODE_SLOW, "the node did not answer in time" + _MAYBE * sent
-        except (httpx.HTTPError, httpx.InvalidURL):
-            trouble = NODE_UNREACHABLE, "the node hung up without an answer" + _MAYBE * sent
+            answer = await self._client.request(method, path, data, may_repeat=not data)
+        except HttpUnreachable:
+            raise NodeTrouble(NODE_UNREACHABLE, "the node cannot be reached") from None
+        except HttpTooLarge as error:
+            raise _senseless(error.status, transaction_id) from None
+        except HttpTimeout:
+            trouble = NODE_SLOW, "the node did not answer in time" + maybe
+        except HttpTrouble:
+            trouble = NODE_UNREACHABLE, "the node hung up without an answer" + maybe
+        else:
+            return answer.status, _object(answer.body)
         raise NodeTrouble(*trouble, transaction_id)
-
-
-def _client(settings: SignerSettings, *, tls: bool) -> httpx.AsyncClient:
-    limits = settings.limits
-    return httpx.AsyncClient(
-        timeout=httpx.Timeout(limits.node_seconds, connect=limits.connect_seconds),
-        limits=httpx.Limits(
-            max_connections=limits.requests_at_once,
-            keepalive_expiry=limits.keep_alive_seconds,
-        ),
-        headers={"accept": "application/json"},
-        # The node's address is meant as it is written: no proxy of the environment.
-        trust_env=False,
-        # Reading the certificates of all authorities takes long: for plain HTTP nobody is trusted.
-        verify=True if tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
-        transport=settings.transport,
-    )
 
 
 def _senseless(status: int, transaction_id: str | None) -> NodeTrouble:

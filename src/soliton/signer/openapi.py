@@ -1,7 +1,8 @@
 """The OpenAPI document of the signer.
 
 What lives here: the document, made from the table of faults, the limits and the network, and the
-example that the page shows as well. What does not: the page.
+example that the page shows as well. What does not: the page, and what a signer that keeps keys has
+beside (``key_openapi``).
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from typing import Final
 from soliton import __version__
 from soliton.chain.transactions.data import MAX_ENTRIES, TYPE
 from soliton.signer.errors import FAULTS, Fault
+from soliton.signer.key_openapi import key_paths, key_schemas, key_security
 from soliton.signer.settings import SignerSettings
+from soliton.web import openapi
 
 WARNING: Final = (
     "For proofs of concept only: a seed phrase that travels in requests is known to everybody on "
@@ -38,38 +41,30 @@ _NOT_OF_DATA: Final = (404, 405)
 def openapi_document(settings: SignerSettings) -> dict[str, object]:
     """The document, ready to be printed as JSON."""
     network = settings.network
-    return {
-        "openapi": "3.1.0",
-        "info": {
-            "title": f"Signer for {network.name}",
-            "version": __version__,
-            "description": WARNING,
-        },
-        "paths": {
-            "/data": {"post": _data_operation(network.fees.base[TYPE.type_id])},
-            "/health": {"get": _simple("health", "Whether the signer runs", {"200": "It does."})},
-            "/ready": {
-                "get": _simple(
-                    "ready",
-                    "Whether its node answers",
-                    {"200": "It does; with its height.", "503": "It does not, with the reason."},
-                )
-            },
-        },
-        "components": {"schemas": _schemas(settings.limits.seed_characters)},
+    answers = {"200": "It does; with its height.", "503": "It does not, with the reason."}
+    paths = {
+        "/data": {"post": _data_operation(network.fees.base[TYPE.type_id])},
+        "/health": {"get": _simple("health", "Whether the signer runs", {"200": "It does."})},
+        "/ready": {"get": _simple("ready", "Whether its node answers", answers)},
     }
+    components = {"schemas": _schemas(settings.limits.seed_characters)}
+    if settings.keys is not None:
+        paths |= key_paths()
+        components["schemas"] |= key_schemas()
+        components["securitySchemes"] = key_security()
+    return openapi.document(f"Signer for {network.name}", __version__, WARNING, paths, components)
 
 
 def _simple(name: str, summary: str, answers: dict[str, str]) -> dict[str, object]:
     responses = {status: {"description": text} for status, text in answers.items()}
-    return {"operationId": name, "summary": summary, "responses": responses}
+    return openapi.operation(name, summary, responses)
 
 
 def _data_operation(fee: int) -> dict[str, object]:
     responses: dict[str, object] = {
         "200": {
             "description": "Signed, and accepted by the node.",
-            "content": _json_of("DataTransaction"),
+            "content": openapi.content(openapi.ref("DataTransaction")),
         }
     }
     of_data = [fault for fault in FAULTS if fault.status not in _NOT_OF_DATA]
@@ -77,31 +72,21 @@ def _data_operation(fee: int) -> dict[str, object]:
         rows = [fault for fault in of_data if fault.status == status]
         responses[str(status)] = {
             "description": f"{HTTPStatus(status).phrase}. {_told(rows, status)}",
-            "content": _json_of("Error"),
+            "content": openapi.content(openapi.ref("Error")),
         }
-    return {
-        "operationId": "signData",
-        "summary": "Sign a data transaction with the seed's first account and broadcast it",
-        "description": f"{WARNING} The fee is {fee} for each started KiB of the signed bytes.",
-        "requestBody": {
-            "required": True,
-            "content": {"application/json": {**_schema_of("DataRequest"), "example": EXAMPLE}},
-        },
-        "responses": responses,
-    }
+    request = openapi.content(openapi.ref("DataRequest"), EXAMPLE)
+    return openapi.operation(
+        "signData",
+        "Sign a data transaction with the seed's first account and broadcast it",
+        responses,
+        description=f"{WARNING} The fee is {fee} for each started KiB of the signed bytes.",
+        body={"required": True, "content": request},
+    )
 
 
 def _told(rows: Iterable[Fault], status: int) -> str:
     node = " Or the node's own code and message, for what it refuses." if status == 400 else ""
     return " ".join(f"{row.code}: {row.meaning}" for row in rows) + node
-
-
-def _schema_of(name: str) -> dict[str, object]:
-    return {"schema": {"$ref": f"#/components/schemas/{name}"}}
-
-
-def _json_of(name: str) -> dict[str, object]:
-    return {"application/json": _schema_of(name)}
 
 
 def _schemas(max_seed_characters: int) -> dict[str, object]:

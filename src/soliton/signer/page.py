@@ -8,43 +8,40 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Awaitable, Callable
 from importlib.resources import files
 from typing import Final
-
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
 
 from soliton.chain.transactions.data import MAX_ENTRIES, MAX_KEY_BYTES, MAX_VALUE_BYTES, TYPE
 from soliton.signer.errors import FAULTS
 from soliton.signer.openapi import EXAMPLE, WARNING
 from soliton.signer.settings import SignerSettings
+from soliton.web.answers import Whole
+from soliton.web.types import Headers
 
-_HEADERS: Final = {
-    "content-security-policy": (
-        "default-src 'none'; img-src data:; style-src 'self'; script-src 'self'; "
-        "connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+_HEADERS: Final[Headers] = (
+    (
+        b"content-security-policy",
+        (
+            b"default-src 'none'; img-src data:; style-src 'self'; script-src 'self'; "
+            b"connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+        ),
     ),
-    "referrer-policy": "no-referrer",
-    "x-content-type-options": "nosniff",
-}
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+)
 
 
-def page_routes(settings: SignerSettings) -> tuple[Route, ...]:
-    """The page, its style and its script."""
-    return (
-        Route("/", _serve(_page(settings), "text/html")),
-        Route("/page.css", _serve(_file("page.css"), "text/css")),
-        Route("/page.js", _serve(_file("page.js"), "text/javascript")),
-    )
-
-
-def _serve(text: str, media_type: str) -> Callable[[Request], Awaitable[Response]]:
-    async def answer(_request: Request) -> Response:
-        return Response(text, media_type=media_type, headers=_HEADERS)
-
-    return answer
+def pages(settings: SignerSettings) -> dict[str, Whole]:
+    """The page, its style and its script, by their paths."""
+    files = {
+        "/": (_page(settings), b"text/html"),
+        "/page.css": (_file("page.css"), b"text/css"),
+        "/page.js": (_file("page.js"), b"text/javascript"),
+    }
+    return {
+        path: Whole(text.encode(), kind + b"; charset=utf-8", headers=_HEADERS)
+        for path, (text, kind) in files.items()
+    }
 
 
 def _file(name: str) -> str:

@@ -31,12 +31,15 @@ from soliton.signer.errors import (
     WRONG_SHAPE,
     RequestRefused,
 )
+from soliton.web.json_parts import has_more_parts
 
 _MEMBERS: Final = ("seed", "data")
 _ENTRY_MEMBERS: Final = ("key", "value", "type")
 _TYPES: Final = ("integer", "boolean", "string", "binary")
 _QUOTABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,31}")
 _MAX_BYTE: Final = 255
+_MAX_PARTS: Final = 4_000
+"""Objects, arrays and members: several times those of the longest request that can be signed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,9 @@ def read_request(body: bytes, max_seed_characters: int) -> SigningRequest:
 
 
 def _parse(body: bytes) -> object:
+    if has_more_parts(body, _MAX_PARTS):
+        message = f"the body has more than {_MAX_PARTS} objects, arrays and members"
+        raise RequestRefused(WRONG_SHAPE, message)
     problem = NOT_JSON, "the body is no JSON"
     try:
         return json.loads(body.decode(), object_pairs_hook=_object, parse_constant=_constant)

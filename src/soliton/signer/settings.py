@@ -6,15 +6,14 @@ What lives here: the records. What does not: reading them from files (``node.set
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
 
 from soliton.chain.networks import Network
+from soliton.signer.callers import Caller
 from soliton.web.clock import wall_clock
 from soliton.web.server import ServerLimits
-
-if TYPE_CHECKING:
-    import httpx
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +41,44 @@ SERVER_LIMITS: Final = ServerLimits(connections=256, head_bytes=16 * 1024, keep_
 
 
 @dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """A key that a store keeps, under the name that it has here; ``where`` is a module or an
+    address, ``within`` a token or a mount, ``secret_file`` has the PIN or the token.
+    """
+
+    name: str
+    kind: str
+    where: str
+    within: str
+    key: str
+    secret_file: Path
+
+
+@dataclass(frozen=True, slots=True)
+class KeySettings:
+    """Where keys, rules and the audit log are, the hash that the rules must have, who may call, and
+    under which names of the host beside those of this machine.
+
+    With ``durable`` off a line of the audit log survives the end of the process before its
+    signature leaves, and not that of the machine.
+    """
+
+    directory: Path
+    policy_file: Path
+    policy_hash: str
+    state_directory: Path
+    callers: tuple[Caller, ...] = ()
+    hosts: tuple[str, ...] = ()
+    durable: bool = True
+    stores: tuple[StoreSettings, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SignerSettings:
     """Where the node is, which network's fees are paid, and what browsers may do.
 
     ``cors`` lets pages of any origin call the service, as demo applications do. ``clock`` gives
-    milliseconds. ``transport`` takes the place of the network between signer and node in tests.
+    milliseconds. ``keys`` are those of a signer that keeps some.
     """
 
     node_url: str
@@ -54,4 +86,4 @@ class SignerSettings:
     limits: Limits = Limits()
     cors: bool = True
     clock: Callable[[], int] = wall_clock
-    transport: httpx.AsyncBaseTransport | None = field(default=None, repr=False)
+    keys: KeySettings | None = None

@@ -33,6 +33,36 @@ def put_history(block: NewBlock, state: Records, pending: Items, undo: Items) ->
     return addresses
 
 
+def put_replaced(
+    block: NewBlock, now: Callable[[bytes], bytes | None], pending: Items, undo: Items
+) -> None:
+    """Put what a block changed at its beginning, and what it replaced: from its whole ``undo``, or
+    as it is ``now``, also of what was written anew and stayed as it was.
+    """
+    key = layout.height_key(layout.REPLACED, block.height)
+    # A block that grows has its beginning already.
+    earlier = now(key) if key in undo else None
+    found: Items = {}
+    if earlier is None:
+        initial, count = layout.encode_changes(block.initial), len(block.transactions)
+    else:
+        begun = layout.decode_replaced(earlier)
+        initial, count = begun.initial, begun.count
+        found = layout.pairs(begun.before)
+    for table in layout.WITHOUT_HISTORY:
+        row = layout.ROWS[table]
+        prefixes = layout.ASSET_PREFIXES if row.prefix in layout.ASSET_PREFIXES else (row.prefix,)
+        for each in block.changes.get(table, ()):
+            name = row.key(each)
+            for prefix in prefixes:
+                written = prefix + name
+                if written not in found:
+                    found[written] = undo[written] if written in undo else now(written)
+    undo[key] = None
+    before = [each for item in found.items() for each in item]
+    pending[key] = layout.encode(layout.Replaced(initial, count, before))
+
+
 def put_transactions(
     block: NewBlock, before: Callable[[bytes], bytes | None], pending: Items, undo: Items
 ) -> None:

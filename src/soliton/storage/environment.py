@@ -12,10 +12,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final, NoReturn
 
 import lmdb
 
@@ -23,15 +22,10 @@ from soliton.storage.damage import DATABASE_DAMAGE
 from soliton.storage.errors import DamagedStore, StorageProblem, StoreBusy, StoreFull
 from soliton.storage.pages import check_length
 
-if TYPE_CHECKING:
-    from soliton.storage.store import Store
-
 MAX_READERS: Final = 8_192
 """Read transactions under way at the same time, of all processes. A store takes two, and two for
 each snapshot; with the most workers that there can be that is half of it.
 """
-MAX_SNAPSHOTS: Final = 32
-"""Snapshots that one process may have open."""
 SPARE_READERS: Final = 4
 """Slots that a process keeps at hand, so that to read anew costs little."""
 FIRST_MAP_SIZE: Final = 256 * 1024 * 1024
@@ -45,22 +39,30 @@ _NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NO_SPACE_WORDS: Final = tuple(os.strerror(number) for number in _NO_SPACE)
 
 
-def open_environment(directory: Path, *, durable: bool, exclusive: bool) -> lmdb.Environment:
+def open_environment(
+    directory: Path,
+    *,
+    durable: bool,
+    exclusive: bool,
+    map_size: int | None = None,
+    max_readers: int | None = None,
+) -> lmdb.Environment:
     """The database of a directory, made where there is none; raises as LMDB and the system do."""
+    map_size, max_readers = map_size or FIRST_MAP_SIZE, max_readers or MAX_READERS
     check_length(directory, mend=exclusive)
     if exclusive:
-        _reserve(directory / "lock.mdb")
+        _reserve(directory / "lock.mdb", max_readers * _SLOT_BYTES)
     environment = lmdb.open(
         str(directory),
-        map_size=FIRST_MAP_SIZE,
+        map_size=map_size,
         sync=durable,
         metasync=durable,
-        max_readers=MAX_READERS,
+        max_readers=max_readers,
         max_spare_txns=SPARE_READERS,
     )
     try:
         # Another process may have let the map grow beyond our first guess.
-        environment.set_mapsize(max(FIRST_MAP_SIZE, environment.info()["map_size"]))
+        environment.set_mapsize(max(map_size, environment.info()["map_size"]))
         if exclusive:
             environment.reader_check()
     except BaseException:
@@ -69,7 +71,7 @@ def open_environment(directory: Path, *, durable: bool, exclusive: bool) -> lmdb
     return environment
 
 
-def _reserve(lock_file: Path) -> None:
+def _reserve(lock_file: Path, length: int) -> None:
     """Give the table of readers its place on the disk. It is written through memory: where a full
     disk has no page for it the system ends the process.
 
@@ -79,7 +81,7 @@ def _reserve(lock_file: Path) -> None:
         return
     descriptor = os.open(lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        os.posix_fallocate(descriptor, 0, MAX_READERS * _SLOT_BYTES)
+        os.posix_fallocate(descriptor, 0, length)
     except OSError as error:
         # Some systems cannot; those that have no room say so.
         if error.errno in _NO_SPACE:
@@ -89,7 +91,7 @@ def _reserve(lock_file: Path) -> None:
 
 
 class Nothing:
-    """Stands where a transaction was: whoever reads all the same is told."""
+    """Stands where a transaction was; reading from it raises ``StoreBusy``."""
 
     __slots__ = ()
 
@@ -150,11 +152,6 @@ def grow(environment: lmdb.Environment) -> None:
     environment.set_mapsize(size)
 
 
-def reader_slots(environment: lmdb.Environment) -> int:
-    """The slots of the table of readers that are taken, by all processes."""
-    return sum(1 for line in environment.readers().splitlines()[1:] if line.strip())
-
-
 def problem_of(error: Exception, directory: Path, doing: str) -> StorageProblem:
     """What an error of LMDB or of the system means; ``doing`` is what could not be done."""
     if isinstance(error, StorageProblem):
@@ -193,40 +190,3 @@ def typed(directory: Path, doing: str) -> Iterator[None]:
         yield
     except (OSError, lmdb.Error) as error:
         raise problem_of(error, directory, doing) from error
-
-
-class Snapshots:
-    """The snapshots of a store that are open."""
-
-    __slots__ = ("_change", "_open")
-
-    def __init__(self) -> None:
-        self._open: set[Store] = set()
-        self._change = threading.Condition()
-
-    def __len__(self) -> int:
-        return len(self._open)
-
-    def check_room(self) -> None:
-        """Raise ``StoreBusy`` where there is no room for another one."""
-        if len(self._open) >= MAX_SNAPSHOTS:
-            raise StoreBusy("too many look at the chain as it was a moment ago")
-
-    def add(self, snapshot: Store) -> None:
-        """One more is open."""
-        with self._change:
-            self._open.add(snapshot)
-
-    def remove(self, snapshot: Store) -> None:
-        """It is closed."""
-        with self._change:
-            self._open.discard(snapshot)
-            self._change.notify_all()
-
-    def revoke(self) -> None:
-        """Ask all to be closed, and wait until they are."""
-        with self._change:
-            for each in self._open:
-                each.revoked = True
-            while self._open:
-                self._change.wait()

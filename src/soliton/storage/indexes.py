@@ -12,7 +12,7 @@ from typing import Final, Protocol, TypeVar
 
 from soliton.chain.addresses import Address, from_public_key
 from soliton.chain.values import AssetId
-from soliton.ledger.state import ALIASES, ASSET_BALANCES, ASSETS, LEASE_INFO, Table
+from soliton.ledger.state import ALIASES, ASSET_BALANCES, ASSETS, LEASE_INFO, Changes, Table
 from soliton.storage import layout
 from soliton.storage.blocks import NewBlock
 from soliton.storage.damage import readable
@@ -25,6 +25,8 @@ MAX_LEASES: Final = 1_000
 """More leases than one transaction can make."""
 
 _INDEXED: Final = frozenset((ALIASES, ASSET_BALANCES, LEASE_INFO))
+_BY_HAND_NUMBER: Final = 0xFFFF
+"""Beyond that of any transaction: a block has 6,000."""
 _MAX_U32: Final = 0xFFFF_FFFF
 _NFT_PLACE: Final = struct.Struct(">II")
 _PLACE: Final = struct.Struct(">IH")
@@ -60,13 +62,13 @@ def index_records(block: NewBlock, state: Records) -> Iterator[tuple[bytes, byte
     if _INDEXED.isdisjoint(block.changes):
         return
     height = block.height
-    for index, item in enumerate(block.transactions, block.first_index):
-        for name, address in item.changes.get(ALIASES, {}).items():
+    for index, changes in _written(block):
+        for name, address in changes.get(ALIASES, {}).items():
             if address is not None:
                 place = height_key(address, height) + index.to_bytes(2, "big")
                 yield layout.ADDRESS_ALIAS + place, name.encode()
         for number, (lease_id, info) in enumerate(
-            item.changes.get(LEASE_INFO, {}).items(), index * MAX_LEASES
+            changes.get(LEASE_INFO, {}).items(), index * MAX_LEASES
         ):
             owner = from_public_key(info.sender, info.recipient[1])
             for account in (owner, info.recipient):
@@ -75,14 +77,22 @@ def index_records(block: NewBlock, state: Records) -> Iterator[tuple[bytes, byte
     yield from _asset_records(block, state)
 
 
+def _written(block: NewBlock) -> Iterator[tuple[int, Changes]]:
+    """What each transaction wrote, by its number; what was changed by hand has the last one."""
+    if block.edited:
+        yield _BY_HAND_NUMBER, block.edited
+    for index, item in enumerate(block.transactions, block.first_index):
+        yield index, item.changes
+
+
 def _asset_records(block: NewBlock, state: Records) -> Iterator[tuple[bytes, bytes]]:
     for (address, asset_id), balance in block.changes.get(ASSET_BALANCES, {}).items():
         history = height_key(asset_id + address, block.height)
         yield layout.ASSET_HISTORY + history, balance.to_bytes(8, "big", signed=True)
     new_assets = block.changes.get(ASSETS, {})
     # Also those that are given away in the same block.
-    for item in block.transactions:
-        for key, balance in item.changes.get(ASSET_BALANCES, {}).items():
+    for _, changes in _written(block):
+        for key, balance in changes.get(ASSET_BALANCES, {}).items():
             if balance <= 0 or state.get(ASSET_BALANCES, key) > 0:
                 continue
             address, asset_id = key

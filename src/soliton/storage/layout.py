@@ -32,6 +32,8 @@ place that knows.
 | ``k`` | address, u32 height, u32 number counted down | id of a lease from or to it |
 | ``f`` | address, u32 height, u32 sequence of issue, asset id | nothing: an NFT that it has had |
 | ``d`` | asset id, address, u32 height | i64 balance after that block |
+| ``x`` | u32 height | ``Replaced`` (MessagePack): what of the state has no history of its own |
+| ``y`` | u32 height | what no other node would accept of the block (``ByHand``, MessagePack) |
 | ``u`` | u32 height | undo record (MessagePack): what every key held before the block |
 | ``!`` | a name | facts about the store itself |
 
@@ -48,6 +50,8 @@ import msgspec
 
 from soliton.chain.addresses import ADDRESS_LENGTH, Address
 from soliton.chain.values import DELETED_VALUE, AssetId, DataValue, read_value, value_bytes
+from soliton.ledger.edits import ByHand
+from soliton.ledger.environment import BlockMeta
 from soliton.ledger.state import (
     ACCOUNT_SCRIPTS,
     ALIASES,
@@ -93,6 +97,8 @@ ADDRESS_ALIAS: Final = b"n"
 ADDRESS_LEASE: Final = b"k"
 ADDRESS_NFT: Final = b"f"
 ASSET_HISTORY: Final = b"d"
+REPLACED: Final = b"x"
+BY_HAND: Final = b"y"
 UNDO: Final = b"u"
 TIP: Final = b"!tip"
 NETWORK: Final = b"!network"
@@ -128,6 +134,8 @@ KINDS: Final = {
     b"k": "an account's lease",
     b"f": "an account's NFT",
     b"d": "the history of an asset's balance",
+    b"x": "what a block changed at its beginning, and what it replaced",
+    b"y": "what was done by hand",
     b"u": "what a block replaced",
     b"!": "a fact about the store itself",
 }
@@ -285,6 +293,19 @@ _KEY_DECODERS: Final[dict[Table[Any, Any], Callable[[bytes], Any]]] = {
 }
 _TABLES: Final = {row.prefix: table for table, row in ROWS.items()}
 
+ASSET_PREFIXES: Final = tuple(
+    ROWS[table].prefix for table in (ASSET_VOLUMES, ASSET_NAMES, ASSET_SCRIPTS, SPONSORSHIPS)
+)
+WITHOUT_HISTORY: Final = (
+    DATA,
+    ACCOUNT_SCRIPTS,
+    ASSET_VOLUMES,
+    ASSET_NAMES,
+    ASSET_SCRIPTS,
+    SPONSORSHIPS,
+)
+"""The tables of which clients are told what there was, and no index knows."""
+
 _pack: Final = msgspec.msgpack.Encoder().encode
 _unpack_written: Final = msgspec.msgpack.Decoder(list[bytes]).decode
 
@@ -311,29 +332,22 @@ def decode_changes(raw: bytes) -> Changes:
     return changes
 
 
-class BlockMeta(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What is kept about a block besides its bytes: the results of having applied it.
-
-    Amounts in wavelets, ``score`` is the chain's score up to this block (big-endian bytes),
-    ``sections`` maps the index of a state hash section to its hash where that is not the empty one.
+class Replaced(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What a block did that its transactions' records do not tell: which records ``initial``
+    changes wrote (as ``encode_changes``), the ``count`` of transactions that it had before any
+    microblock, and what records held ``before`` it, keys and values by turns: those of data,
+    scripts and assets. Of an asset all are there if one is.
     """
 
-    id: bytes
-    timestamp: int
-    hit_source: bytes
-    score: bytes
-    carry: tuple[tuple[bytes | None, int], ...]
-    reward: int
-    reward_vote: int
-    feature_votes: tuple[int, ...]
-    total_fee: int
-    total_waves: int
-    generator: bytes
-    size: int
-    transaction_count: int
-    snapshot_hash: bytes
-    state_hash: bytes
-    sections: dict[int, bytes]
+    initial: bytes
+    count: int
+    before: list[bytes | None]
+
+
+def pairs(by_turns: list[bytes | None]) -> dict[bytes, bytes | None]:
+    """Keys and values that stand by turns."""
+    keys = [each for each in by_turns[::2] if each is not None]
+    return dict(zip(keys, by_turns[1::2], strict=True))
 
 
 class TransactionLocation(msgspec.Struct, frozen=True, gc=False):
@@ -358,5 +372,7 @@ UndoRecord = list[tuple[bytes, bytes | None]]
 
 encode: Final = msgspec.msgpack.Encoder().encode
 decode_call: Final = msgspec.msgpack.Decoder(dict[str, object]).decode
+decode_by_hand: Final = msgspec.msgpack.Decoder(ByHand).decode
 decode_meta: Final = msgspec.msgpack.Decoder(BlockMeta).decode
+decode_replaced: Final = msgspec.msgpack.Decoder(Replaced).decode
 decode_undo: Final = msgspec.msgpack.Decoder(UndoRecord).decode

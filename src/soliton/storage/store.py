@@ -5,57 +5,27 @@ every block when a chain is followed, after many when a file is imported. Whatev
 between, the database holds the last flushed batch. Each block leaves an undo record, so removing
 blocks is writing back what was there before.
 
-What lives here: reading, appending, removing, flushing. What does not: the key layout (``layout``),
-what the changes of a block are (``soliton.ledger``).
+What lives here: appending, removing, flushing. What does not: reading (``reader``), the key layout
+(``layout``), what the changes of a block are (``soliton.ledger``).
 """
 
 from __future__ import annotations
 
 import copy
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final
 
-import lmdb
-
-from soliton.chain.addresses import Address
 from soliton.errors import InvariantBroken
-from soliton.ledger.state import APPROVALS, DATA, Changes, Table
 from soliton.storage import layout
-from soliton.storage.block_records import put_history, put_transactions
+from soliton.storage.block_records import put_history, put_replaced, put_transactions
 from soliton.storage.blocks import NewBlock
-from soliton.storage.damage import UNREADABLE, kind_of, readable, unreadable
-from soliton.storage.directories import decode_network, take_ownership
-from soliton.storage.environment import (
-    NOTHING,
-    Snapshots,
-    begin_reading,
-    grow,
-    open_environment,
-    problem_of,
-    reader_slots,
-    typed,
-    write,
-)
-from soliton.storage.errors import (
-    DamagedStore,
-    RollbackTooDeep,
-    StorageProblem,
-    StoreBusy,
-    WrongStore,
-)
+from soliton.storage.database import Database
+from soliton.storage.directories import decode_network
+from soliton.storage.errors import DamagedStore, RollbackTooDeep, StorageProblem, WrongStore
 from soliton.storage.indexes import index_records
-from soliton.storage.layout import (
-    BlockMeta,
-    TransactionLocation,
-    height_key,
-    history_key,
-    place_key,
-)
-
-K = TypeVar("K")
-V = TypeVar("V")
+from soliton.storage.layout import height_key
+from soliton.storage.reader import StoreReader
 
 UNDO_DEPTH: Final = 10_000
 """Blocks that can be removed again; the network itself never goes back more than 100."""
@@ -63,12 +33,9 @@ ROLLBACK_STEP: Final = 200
 """Blocks that are removed in one atomic step."""
 
 
-class Store:
-    """One chain on disk. Use from one thread; others may read a ``snapshot``, and other processes
-    the same directory.
-
-    ``height`` is that of the last block, 0 in an empty store. A snapshot is ``revoked`` when the
-    store waits for it to be closed.
+class Store(StoreReader):
+    """One chain on disk, to be written. Use from one thread; others may read a ``snapshot``, and
+    other processes the same directory.
     """
 
     def __init__(
@@ -79,41 +46,24 @@ class Store:
         durable: bool = True,
         undo_depth: int = UNDO_DEPTH,
         exclusive: bool = True,
+        outgrows: bool = True,
     ) -> None:
         """Open or make the store of a network in ``directory``.
 
         ``durable`` waits for the disk at each flush. Who does not write opens it without
-        ``exclusive``; of those who do there can be one. Raises ``WrongStore``, ``StoreInUse``,
-        ``DamagedStore`` or another ``StorageProblem``.
+        ``exclusive``; of those who do there can be one. ``outgrows`` as in ``Database``. Raises
+        ``WrongStore``, ``StoreInUse``, ``DamagedStore`` or another ``StorageProblem``.
         """
-        self.directory = directory
-        self._durable = durable
-        self._owner: int | None = None
-        # The types of LMDB do not tell which one gives bytes, and which one memory.
-        self._read: Any = NOTHING
-        self._views: Any = NOTHING
-        with typed(directory, "opened"):
-            directory.mkdir(parents=True, exist_ok=True)
-            self._owner = take_ownership(directory) if exclusive else None
-            try:
-                self._env = open_environment(directory, durable=durable, exclusive=exclusive)
-            except BaseException:
-                self._release()
-                raise
-        self._pending: dict[bytes, bytes | None] = {}
-        self._pending_history: dict[Address, list[int]] = {}
         self._undo_depth = undo_depth
         self._steps: list[dict[bytes, bytes | None]] = []
         self._steps_height = 0
-        self.revoked = False
-        self._origin: Store | None = None
-        self._snapshots = Snapshots()
+        self._moment = 0
+        database = Database(directory, durable=durable, exclusive=exclusive, outgrows=outgrows)
         try:
-            self._look_anew("opened")
+            super().__init__(database)
             self._check_identity(directory, network)
-            self.height = self._tip()
         except BaseException:
-            self._let_go()
+            database.close()
             raise
 
     def _check_identity(self, directory: Path, network: str) -> None:
@@ -127,248 +77,6 @@ class Store:
             raise WrongStore(f"{directory} holds the chain {name}, not {network}")
         if self._raw(layout.VERSION) != bytes((layout.LAYOUT_VERSION,)):
             raise WrongStore(f"{directory} was written by another version; import the chain anew")
-
-    def follow(self) -> bool:
-        """See what the process that writes has flushed since: whether there is anything new.
-
-        For who opened without ``exclusive``; a snapshot is not followed.
-        """
-        before = self._read.id()
-        try:
-            self._look_anew("read")
-        except lmdb.MapResizedError:
-            self._snapshots.revoke()
-            self._stop_reading()
-            # 0 takes over the size that the other process has given the map.
-            self._env.set_mapsize(0)
-            self._look_anew("read")
-        self.height = self._tip()
-        return bool(self._read.id() != before)
-
-    def forget_dead_readers(self) -> None:
-        """Let go of what processes were reading when they were killed."""
-        self._env.reader_check()
-
-    # --- snapshots --------------------------------------------------------------------------------
-
-    def snapshot(self) -> Store:
-        """What the store holds now, for one other thread to read while this one goes on.
-
-        That thread closes it, soon after ``revoked`` is set: the store cannot grow before. Raises
-        ``StoreBusy`` when too many are open.
-        """
-        self._snapshots.check_room()
-        taken = copy.copy(self)
-        taken._pending = dict(self._pending)
-        taken._pending_history = {at: heights[:] for at, heights in self._pending_history.items()}
-        taken._read = taken._views = NOTHING
-        try:
-            taken._look_anew("read")
-        except lmdb.MapResizedError as error:
-            raise StoreBusy("the store has just grown") from error
-        if not taken._pending:
-            # Another process may have gone on since this one looked.
-            taken.height = taken._tip()
-        taken._owner = None
-        taken._origin = self
-        self._snapshots.add(taken)
-        return taken
-
-    @property
-    def snapshots(self) -> int:
-        """How many snapshots are open in this process."""
-        return len(self._snapshots)
-
-    @property
-    def reader_slots(self) -> int:
-        """How many may not begin to read because others do, in all processes."""
-        return reader_slots(self._env)
-
-    # --- reading ----------------------------------------------------------------------------------
-
-    def _raw(self, key: bytes) -> bytes | None:
-        if key in self._pending:
-            return self._pending[key]
-        try:
-            value: bytes | None = self._read.get(key)
-        except lmdb.Error as error:
-            raise unreadable(key, error) from error
-        return value
-
-    def _decoded(self, key: bytes, decode: Callable[[bytes], V]) -> V | None:
-        raw = self._raw(key)
-        if raw is None:
-            return None
-        try:
-            return decode(raw)
-        except UNREADABLE as error:
-            raise unreadable(key, error) from error
-
-    def _needed(self, prefix: bytes, height: int) -> bytes | None:
-        """A record that there has to be at each height of the chain; ``None`` beyond it."""
-        if not 0 < height <= self.height:
-            return None
-        raw = self._raw(height_key(prefix, height))
-        if raw is None:
-            raise DamagedStore(f"{kind_of(prefix)} at height {height} is missing")
-        return raw
-
-    def _tip(self) -> int:
-        return int.from_bytes(self._raw(layout.TIP) or b"", "big")
-
-    def get(self, table: Table[K, V], key: K) -> V:
-        """The value of a key of a state table, its default where there is none."""
-        row = layout.ROWS[table]
-        raw = self._raw(row.prefix + row.key(key))
-        if raw is None:
-            return table.default
-        try:
-            value: V = row.decode(raw)
-        except UNREADABLE as error:
-            raise unreadable(row.prefix + row.key(key), error) from error
-        return value
-
-    def used_bytes(self) -> int:
-        """How much of the database file is in use."""
-        info, page = self._env.info(), self._env.stat()["psize"]
-        used: int = (info["last_pgno"] + 1) * page
-        return used
-
-    def transaction_height(self, transaction_id: bytes) -> int | None:
-        """The height of a transaction's block."""
-        location = self.transaction_location(transaction_id)
-        return None if location is None else location.height
-
-    def transaction_location(self, transaction_id: bytes) -> TransactionLocation | None:
-        """Where a transaction is on the chain."""
-        if len(transaction_id) > _MAX_ID_BYTES:
-            return None
-        return self._decoded(layout.TRANSACTION + transaction_id, layout.decode_location)
-
-    def block_data(self, height: int) -> bytes | None:
-        """The bytes of the block at a height."""
-        return self._needed(layout.BLOCK, height)
-
-    def block_piece(self, height: int, offset: int, length: int) -> tuple[int, bytes] | None:
-        """The first byte of the block at a height, and ``length`` bytes from ``offset`` on.
-
-        Of a long block a short piece costs no more than of a short one.
-        """
-        key = height_key(layout.BLOCK, height)
-        try:
-            found = self._pending[key] if key in self._pending else self._views.get(key)
-        except lmdb.Error as error:
-            raise unreadable(key, error) from error
-        return None if found is None else (found[0], bytes(found[offset : offset + length]))
-
-    def meta(self, height: int) -> BlockMeta | None:
-        """What is known about the block at a height."""
-        if self._needed(layout.META, height) is None:
-            return None
-        return self._decoded(height_key(layout.META, height), layout.decode_meta)
-
-    def height_of(self, block_id: bytes) -> int | None:
-        """The height of the block with this id."""
-        if len(block_id) > _MAX_ID_BYTES:
-            return None
-        raw = self._raw(layout.BLOCK_HEIGHT + block_id)
-        return None if raw is None else int.from_bytes(raw, "big")
-
-    @readable(layout.HISTORY)
-    def balance_history(self, address: Address, top: int) -> Iterator[tuple[int, int, int]]:
-        """Height, own balance and effective balance at every change up to ``top``, the newest
-        first.
-        """
-        for height in reversed(self._pending_history.get(address, ())):
-            if height <= top:
-                raw = self._pending[history_key(address, height)]
-                if raw is not None:
-                    yield height, *_history_value(raw)
-        prefix = layout.HISTORY + address
-        for key, raw in self.scan_back(prefix, (top + 1).to_bytes(4, "big")):
-            if key not in self._pending:
-                yield int.from_bytes(key[len(prefix) :], "big"), *_history_value(raw)
-
-    @readable(layout.ROWS[DATA].prefix)
-    def data_entries(self, address: Address, after: str | None = None) -> Iterator[tuple[str, Any]]:
-        """An account's data entries in key order, deleted ones left out; sees what is flushed.
-
-        ``after`` starts behind a key, so that a long list can be read piece by piece.
-        """
-        decode = layout.ROWS[DATA].decode
-        prefix = layout.ROWS[DATA].prefix + address
-        start = prefix if after is None else prefix + after.encode() + b"\0"
-        for raw_key, raw in self.scan(prefix, start):
-            value = decode(raw)
-            if value is not None:
-                yield layout.decode_data_key(raw_key)[1], value
-
-    def is_listed(self, address: Address, height: int, index: int) -> bool:
-        """Whether a transaction, by its place, is one of the account's."""
-        return (
-            self._raw(layout.ADDRESS_TRANSACTION + address + place_key(height, index)) is not None
-        )
-
-    def transaction_changes(self, location: TransactionLocation) -> Changes | None:
-        """What a transaction wrote."""
-        key = layout.SNAPSHOT + place_key(location.height, location.index)
-        return self._decoded(key, layout.decode_changes)
-
-    def call_record(self, location: TransactionLocation) -> dict[str, object] | None:
-        """What clients are told of the dApp that a transaction called; leases by their ids only."""
-        key = layout.CALL + place_key(location.height, location.index)
-        return self._decoded(key, layout.decode_call)
-
-    def scan_back(self, prefix: bytes, before: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """Keys and values under a prefix, in falling key order, from below ``prefix + before`` on,
-        or from the last where nothing is given.
-        """
-        try:
-            with self._read.cursor() as cursor:
-                found = cursor.set_range(prefix + (before or b"\xff" * 33))
-                found = cursor.prev() if found else cursor.last()
-                while found and cursor.key().startswith(prefix):
-                    yield cursor.key(), cursor.value()
-                    found = cursor.prev()
-        except lmdb.Error as error:
-            raise unreadable(prefix, error) from error
-
-    def approvals(self) -> dict[int, int]:
-        """The features that votes have approved, with the height at which they did."""
-        prefix = layout.ROWS[APPROVALS].prefix
-        records = dict(self.scan(prefix, prefix))
-        records.update(
-            (key, value) for key, value in self._pending.items() if key.startswith(prefix) and value
-        )
-        return {
-            int.from_bytes(key[1:], "big"): int.from_bytes(value, "big")
-            for key, value in records.items()
-            if self._pending.get(key, value) is not None
-        }
-
-    def scan(self, prefix: bytes, start: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Keys and values under a prefix, in key order, from ``start`` on."""
-        try:
-            with self._read.cursor() as cursor:
-                found = cursor.set_range(start)
-                while found and cursor.key().startswith(prefix):
-                    yield cursor.key(), cursor.value()
-                    found = cursor.next()
-        except lmdb.Error as error:
-            raise unreadable(prefix, error) from error
-
-    def had_data(self, address: Address) -> bool:
-        """Whether an account ever had an entry in its data storage, deleted ones count too."""
-        prefix = layout.ROWS[DATA].prefix + address
-        if any(
-            value is not None and key.startswith(prefix) for key, value in self._pending.items()
-        ):
-            return True
-        return any(
-            self._pending.get(key, value) is not None for key, value in self.scan(prefix, prefix)
-        )
-
-    # --- writing ----------------------------------------------------------------------------------
 
     def append(self, block: NewBlock) -> None:
         """Add a block on top; it is on disk after the next ``flush``."""
@@ -397,7 +105,7 @@ class Store:
             undo.pop(layout.BLOCK_HEIGHT + before.id, None)
             self._pending[layout.BLOCK_HEIGHT + before.id] = None
         self._put_block(block, undo)
-        step = {key: self._read.get(key) for key in self._pending}
+        step = {key: self._db.get(key) for key in self._pending}
         self.flush()
         self._steps.append(step)
         self._steps_height = block.height
@@ -405,7 +113,7 @@ class Store:
     def shorten(self) -> None:
         """Take back the last ``extend``; possible as long as this process has the block on top."""
         self.flush()
-        self._write(self._steps[-1])
+        self._db.write(self._steps[-1])
         self._steps.pop()
 
     def _put_block(self, block: NewBlock, undo: dict[bytes, bytes | None]) -> None:
@@ -427,8 +135,13 @@ class Store:
             for key, value in written.items():
                 put(row.prefix + row.key(key), row.encode(value))
         height = block.height
+        if block.by_hand is not None:
+            key = height_key(layout.BY_HAND, height)
+            undo[key] = None
+            pending[key] = layout.encode(block.by_hand)
         for address in put_history(block, self, pending, undo):
             self._pending_history.setdefault(address, []).append(height)
+        put_replaced(block, self._raw, pending, undo)
         put_transactions(block, self._raw, pending, undo)
         undo[layout.BLOCK_HEIGHT + block.meta.id] = None
         pending[layout.BLOCK_HEIGHT + block.meta.id] = height.to_bytes(4, "big")
@@ -444,7 +157,7 @@ class Store:
         if not self._pending:
             return
         try:
-            self._write(self._pending)
+            self._db.write(self._pending)
         except StorageProblem:
             self.discard_pending()
             raise
@@ -452,67 +165,6 @@ class Store:
         self._pending_history = {}
         if self.height != self._steps_height:
             self._steps.clear()
-
-    def _write(self, items: dict[bytes, bytes | None]) -> None:
-        """All or nothing; whatever happens, what the store holds is read afterwards."""
-        if self._origin is not None:
-            raise InvariantBroken("a snapshot of the store is not written")
-        # Sorted keys let the database append to pages instead of searching for each key.
-        deletes = [key for key, value in items.items() if value is None]
-        puts = [(key, value) for key in sorted(items) if (value := items[key]) is not None]
-        try:
-            while True:
-                try:
-                    # Reading goes on meanwhile: its slots stay taken, whoever else wants some.
-                    write(self._env, puts, deletes)
-                    break
-                except lmdb.MapFullError:
-                    self._grow()
-        except (OSError, lmdb.Error) as error:
-            self._look_anew("read")
-            raise problem_of(error, self.directory, "written") from error
-        self._look_anew("read")
-
-    def _look_anew(self, doing: str) -> None:
-        """Read what the store holds now."""
-        self._stop_reading()
-        try:
-            self._read, self._views = begin_reading(self._env)
-        except lmdb.MapResizedError:
-            raise
-        except lmdb.ReadersFullError:
-            # Those of processes that were killed count as well.
-            self._env.reader_check()
-            with typed(self.directory, doing):
-                self._read, self._views = begin_reading(self._env)
-        except lmdb.PanicError:
-            self._open_again(doing)
-        except lmdb.Error as error:
-            raise problem_of(error, self.directory, doing) from error
-
-    def _open_again(self, doing: str) -> None:
-        """After a disk that failed in the middle of a commit LMDB does nothing more."""
-        self._snapshots.revoke()
-        with typed(self.directory, doing):
-            self._env.close()
-            self._env = open_environment(
-                self.directory, durable=self._durable, exclusive=self._owner is not None
-            )
-            self._read, self._views = begin_reading(self._env)
-
-    def _stop_reading(self) -> None:
-        self._read.abort()
-        self._views.abort()
-        # A transaction that has ended holds its slot until nobody knows it.
-        self._read = self._views = NOTHING
-
-    def _grow(self) -> None:
-        self._snapshots.revoke()
-        self._stop_reading()
-        try:
-            grow(self._env)
-        finally:
-            self._look_anew("read")
 
     def rollback(self, height: int, on_removed: Callable[[bytes], None] | None = None) -> None:
         """Remove all blocks above ``height``; ``on_removed`` gets their bytes, the highest first.
@@ -531,11 +183,104 @@ class Store:
             items: dict[bytes, bytes | None] = {}
             removed = [self._take_back(top, items) for top in range(self.height, bottom, -1)]
             items[layout.TIP] = bottom.to_bytes(4, "big")
-            self._write(items)
+            self._db.write(items)
             self.height = bottom
             if on_removed is not None:
                 for data in removed:
                     on_removed(data)
+
+    def branch(self, height: int) -> Store:
+        """The same chain without the blocks above ``height``, for others to be put on top.
+
+        It shares the database; what is put on it is in memory until this store ``adopt``s it, and
+        dropping it leaves no trace. Raises ``RollbackTooDeep``.
+        """
+        self.flush()
+        lowest = self._lowest_rollback()
+        if height < lowest:
+            raise RollbackTooDeep(height, lowest)
+        made = copy.copy(self)
+        made._pending, made._pending_history, made._steps = {}, {}, []
+        for top in range(self.height, height, -1):
+            made._take_back(top, made._pending)
+        made._pending[layout.TIP] = height.to_bytes(4, "big")
+        made.height, made._moment = height, self._db.moment
+        return made
+
+    def adopt(self, branch: Store) -> None:
+        """Become a branch, in one atomic step.
+
+        This store has not been written since the branch was made. Raises ``StorageProblem``, and
+        is as it was then.
+        """
+        if self._pending or branch._moment != self._db.moment:
+            raise InvariantBroken("the store has gone on since the branch was made")
+        branch.flush()
+        self._steps.clear()
+        self.height = self._tip()
+
+    # --- moments ----------------------------------------------------------------------------------
+
+    def mark(self) -> int:
+        """Remember what it holds now, for ``go_to``: the number of the moment."""
+        self.flush()
+        return self._db.timeline.mark()
+
+    def go_to(self, moment: int) -> int:
+        """Hold again what it held at a moment, in one atomic step: the lowest height at which
+        there is another block now, or another form of it, or the one above the last.
+
+        Raises ``KeyError`` for a moment that is not known (any more), and ``StorageProblem``.
+        """
+        self.flush()
+        timeline = self._db.timeline
+        items = timeline.way_to(moment, self._db.get)
+        top = self.height
+        self._steps.clear()
+        if items:
+            self._db.write(items)
+        timeline.arrived(moment)
+        self.height = self._tip()
+        changed = (
+            int.from_bytes(key[len(layout.META) :], "big")
+            for key in items
+            if key.startswith(layout.META)
+        )
+        return min(changed, default=min(top, self.height) + 1)
+
+    def forget_moment(self, moment: int) -> None:
+        """Let go of a moment."""
+        self._db.timeline.forget(moment)
+
+    def wipe(self) -> None:
+        """Hold nothing but whose chain it is. All moments are forgotten."""
+        self.discard_pending()
+        self._steps.clear()
+        self._db.timeline.forget_all()
+        kept = (layout.NETWORK, layout.VERSION)
+        self._db.write({key: None for key, _ in self.scan(b"", b"") if key not in kept})
+        self.height = self._tip()
+
+    def become(self, other: Store) -> None:
+        """Hold what another store of the same network holds, in one atomic step.
+
+        Raises ``StorageProblem``, and is as it was then.
+        """
+        self.flush()
+        other.flush()
+        self._steps.clear()
+        items: dict[bytes, bytes | None] = dict(other.scan(b"", b""))
+        for key, value in self.scan(b"", b""):
+            if items.get(key) == value:
+                del items[key]
+            else:
+                items.setdefault(key, None)
+        self._db.write(items)
+        self.height = self._tip()
+
+    def knows_moment(self, moment: int) -> bool:
+        """Whether it can go there."""
+        return moment in self._db.timeline
 
     def _lowest_rollback(self) -> int:
         """Blocks that were removed before took their undo records with them: what counts is the
@@ -558,25 +303,11 @@ class Store:
 
     def close(self) -> None:
         """Write what is pending and close; the object cannot be used afterwards."""
-        if self._origin is not None:
-            self._stop_reading()
-            self._origin._snapshots.remove(self)
-            return
-        self._snapshots.revoke()
+        self._db.snapshots.revoke()
         try:
             self.flush()
         finally:
-            self._let_go()
-
-    def _let_go(self) -> None:
-        self._stop_reading()
-        self._env.close()
-        self._release()
-
-    def _release(self) -> None:
-        if self._owner is not None:
-            os.close(self._owner)
-            self._owner = None
+            self._db.close()
 
     def discard_pending(self) -> None:
         """Forget the blocks that were appended since the last flush."""
@@ -585,11 +316,3 @@ class Store:
         self._pending = {key: self._pending[key] for key in identity if key in self._pending}
         self._pending_history = {}
         self.height = self._tip()
-
-
-_MAX_ID_BYTES: Final = 64
-
-
-def _history_value(raw: bytes) -> tuple[int, int]:
-    balance, lease_in, lease_out = layout.HISTORY_VALUE.unpack(raw)
-    return balance, balance + lease_in - lease_out

@@ -6,7 +6,7 @@ Each machine is handed what happened and the time, and gives back what is to be 
 
 What lives here: scores, the loader of extensions, microblocks, the relay of transactions, the book
 of peers. What does not: bytes (``soliton.wire``), rules of the chain (``soliton.ledger``), sockets
-and timers (``soliton.node``).
+and timers (``soliton.p2p``).
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/network``.
 """

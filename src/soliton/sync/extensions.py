@@ -17,7 +17,18 @@ from typing import Final
 
 import msgspec
 
-from soliton.sync.model import Action, Blame, Heard, History, Joined, Left, PeerId, Send, Tick
+from soliton.sync.model import (
+    Action,
+    Blame,
+    Heard,
+    History,
+    Joined,
+    Left,
+    NothingNew,
+    PeerId,
+    Send,
+    Tick,
+)
 from soliton.sync.scores import BestPeer
 from soliton.wire.errors import Verdict
 from soliton.wire.messages import (
@@ -32,7 +43,7 @@ from soliton.wire.messages import (
     ProtobufBlock,
     Signatures,
 )
-from soliton.wire.versions import BLOCK_IDS_FROM, Version
+from soliton.wire.versions import BLOCK_IDS_FROM, SNAPSHOTS_FROM, Version
 
 MAX_HELD_BYTES: Final = 128 * 1024 * 1024
 """Blocks and snapshots of one extension; a hundred full blocks have less."""
@@ -104,6 +115,9 @@ class _WaitsForBlocks(msgspec.Struct):
     """Whether they build on the last block: then a part of them is an extension as well."""
     blocks: dict[bytes, BlockCame]
     snapshots: dict[bytes, SnapshotCame]
+    with_snapshots: bool
+    score: int
+    """What the peer's chain was worth when its blocks were asked for."""
     held: int = 0
 
 
@@ -221,12 +235,18 @@ class ExtensionLoader:
             return [Blame(peer, "it lists a block twice")]
         first = next((place for place, each in enumerate(ids) if not self._has(each)), len(ids))
         if first == len(ids):
-            return []
+            claims = self._best.peer == peer and self._best.score > self._history.score()
+            return [NothingNew(peer)] if claims and self._applying is None else []
         if first == 0:
             return [
                 Blame(peer, "its list begins with a block that we do not have", Verdict.SUSPEND)
             ]
         order = tuple(ids[first:])
+        # Of a peer that has none its blocks are taken alone, and executed.
+        version = self._versions.get(peer)
+        with_snapshots = (
+            self._settings.snapshots and version is not None and version >= SNAPSHOTS_FROM
+        )
         self._state = _WaitsForBlocks(
             peer,
             now + self._settings.timeout,
@@ -234,11 +254,13 @@ class ExtensionLoader:
             forward=ids[first - 1] == self._tip(),
             blocks={},
             snapshots={},
+            with_snapshots=with_snapshots,
+            score=self._best.score,
         )
         actions: list[Action | ApplyExtension] = []
         for each in order:
             actions.append(Send(peer, GetBlock(each)))
-            if self._settings.snapshots:
+            if with_snapshots:
                 actions.append(Send(peer, GetBlockSnapshot(each)))
         return actions
 
@@ -262,14 +284,14 @@ class ExtensionLoader:
                 return []
             state.blocks[item.block_id] = item
         else:
-            if item.block_id in state.snapshots or not self._settings.snapshots:
+            if item.block_id in state.snapshots or not state.with_snapshots:
                 return []
             state.snapshots[item.block_id] = item
         state.held += len(item.message.data)
         state.until = now + self._settings.timeout
         wanted = len(state.order)
         if len(state.blocks) == wanted and (
-            not self._settings.snapshots or len(state.snapshots) == wanted
+            not state.with_snapshots or len(state.snapshots) == wanted
         ):
             return self._finish(state, wanted, now)
         if state.held > MAX_HELD_BYTES:
@@ -284,9 +306,7 @@ class ExtensionLoader:
     def _whole(self, state: _WaitsForBlocks) -> int:
         """How many blocks from the first on are there with all that belongs to them."""
         for place, each in enumerate(state.order):
-            if each not in state.blocks or (
-                self._settings.snapshots and each not in state.snapshots
-            ):
+            if each not in state.blocks or (state.with_snapshots and each not in state.snapshots):
                 return place
         return len(state.order)
 
@@ -298,7 +318,7 @@ class ExtensionLoader:
         extension = ApplyExtension(
             state.peer,
             tuple(state.blocks[each] for each in order),
-            tuple(state.snapshots[each] for each in order) if self._settings.snapshots else (),
+            tuple(state.snapshots[each] for each in order) if state.with_snapshots else (),
         )
         for one, following in zip(extension.blocks, extension.blocks[1:], strict=False):
             if following.reference != one.block_id:
@@ -339,5 +359,9 @@ class ExtensionLoader:
         asked_early = isinstance(state, _WaitsForIds) and self._applying is not None
         if asked_early or self._best.peer != state.peer:
             return self._next(now) if not asked_early else []
-        what = "block ids" if isinstance(state, _WaitsForIds) else "blocks"
-        return [Blame(state.peer, f"it was asked for {what} and said nothing")]
+        if isinstance(state, _WaitsForIds):
+            return [Blame(state.peer, "it was asked for block ids and said nothing")]
+        # Who has changed to another fork meanwhile has not the blocks any more, and says nothing.
+        moved = state.score != self._best.score
+        verdict = Verdict.SUSPEND if moved else Verdict.BLACKLIST
+        return [Blame(state.peer, "it was asked for blocks and said nothing", verdict)]

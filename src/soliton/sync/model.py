@@ -75,7 +75,15 @@ class Blame(msgspec.Struct, frozen=True):
     verdict: Verdict = Verdict.BLACKLIST
 
 
-Action = Send | Broadcast | Blame
+class NothingNew(msgspec.Struct, frozen=True):
+    """A peer says that its chain is better than ours, and names no block that we do not have: its
+    score is forgotten until it is repeated, and others are asked.
+    """
+
+    peer: PeerId
+
+
+Action = Send | Broadcast | Blame | NothingNew
 """What every machine may want. Some have actions of their own besides."""
 
 

@@ -78,6 +78,14 @@ class Connected(msgspec.Struct):
         declared = None if self.handshake is None else self.handshake.declared
         return declared if declared == self.address else None
 
+    @property
+    def declared_here(self) -> PeerAddress | None:
+        """Where the peer says that it can be dialled, if that is a port of the address that its
+        connection comes from: nobody can keep us from dialling others.
+        """
+        declared = None if self.handshake is None else self.handshake.declared
+        return declared if declared is not None and declared.ip == self.address.ip else None
+
 
 class PeerBook:
     """Everything that is known about peers."""
@@ -306,7 +314,8 @@ class PeerBook:
             return None
         away = {*self.suspended(now), *self.blacklisted(now)}
         taken = {each.address for each in self._connections.values()} | self._dialled
-        taken |= {each.verified for each in self._connections.values() if each.verified is not None}
+        # To dial somebody who has dialled us ends both times with "it is connected already".
+        taken |= {each.declared_here for each in self._connections.values() if each.declared_here}
         taken |= self.settings.own_addresses
 
         def free(addresses: Iterable[PeerAddress]) -> list[PeerAddress]:

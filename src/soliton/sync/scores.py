@@ -1,9 +1,10 @@
 """Scores: how much work is in the chains of the peers, and who has the best one.
 
-The own score goes to all peers when it has not changed for a moment, and again now and then: peers
-forget it. A peer's score counts when it has not changed for a moment, and is forgotten when the
-peer does not repeat it. The best peer has the highest score above our own, and stays the best one
-until another has more.
+The own score goes to all peers a moment after it has changed, and again now and then: peers forget
+it. A peer's score counts a moment after it has changed, and is forgotten when the peer does not
+repeat it. The best peer has the highest score above our own, and stays the best one
+until another has more. Scores are only claims: when that of the best peer came to nothing, the next
+one is a peer that has delivered before, or else whoever claims the least, until somebody delivers.
 
 Sources: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/network/{RxScoreObserver,ChannelGroupExt}.scala``.
@@ -31,8 +32,8 @@ from soliton.wire.messages import Score
 
 
 class ScoreSettings(msgspec.Struct, frozen=True):
-    """Times in ms: how long a score of a peer counts (``synchronization.score-ttl``), how long one
-    must not change before it is looked at, and when our own is repeated at the latest.
+    """Times in ms: how long a score of a peer counts (``synchronization.score-ttl``), how long
+    changes are gathered before they count, and when our own is repeated at the latest.
     """
 
     ttl: int = 90_000
@@ -41,6 +42,8 @@ class ScoreSettings(msgspec.Struct, frozen=True):
 
 
 USUAL: Final = ScoreSettings()
+MAX_PROVEN: Final = 1_000
+"""Peers that have delivered, remembered at a time."""
 
 
 class BestPeer(msgspec.Struct, frozen=True):
@@ -76,6 +79,9 @@ class Scores:
         self._fresh: dict[PeerId, _Change] = {}
         self._known: dict[PeerId, _Reported] = {}
         self._best = BestPeer(None, 0)
+        self._wary = False
+        self._proven: dict[PeerId, None] = {}
+        self._doubted: set[PeerId] = set()
 
     @property
     def best(self) -> BestPeer:
@@ -86,6 +92,13 @@ class Scores:
         """What counts as the score of a peer."""
         found = self._known.get(peer)
         return None if found is None else found.score
+
+    def ahead(self) -> int:
+        """By how much the best score of a peer is above ours, whose claim did not come to nothing
+        before.
+        """
+        scores = (known.score for peer, known in self._known.items() if peer not in self._doubted)
+        return max(0, max(scores, default=0) - self._own)
 
     @property
     def wake_at(self) -> int | None:
@@ -107,6 +120,7 @@ class Scores:
                     self._repeat_at = now + self._settings.repeat
             case Left(peer=peer):
                 self.forget(peer)
+                self._doubted.discard(peer)
             case Heard(peer=peer, message=Score(score=score)):
                 self._hear(peer, score, now)
             case ChainMoved():
@@ -116,10 +130,27 @@ class Scores:
         actions += self._pass(now)
         return actions
 
+    def doubt(self, peer: PeerId) -> None:
+        """A peer's claim came to nothing: it counts no more until it is said again."""
+        self._doubted.add(peer)
+        self.forget(peer)
+
     def forget(self, peer: PeerId) -> None:
         """Take a peer's score back: it has gone, or is not believed any more."""
+        if peer == self._best.peer:
+            # What it said came to nothing: so may what the next one says that says the most.
+            self._wary = True
         for each in (self._last, self._fresh, self._known):
             each.pop(peer, None)
+
+    def delivered(self, peer: PeerId) -> None:
+        """A peer's blocks are on the chain: it has what it says."""
+        self._wary = False
+        self._doubted.discard(peer)
+        self._proven.pop(peer, None)
+        self._proven[peer] = None
+        if len(self._proven) > MAX_PROVEN:
+            del self._proven[next(iter(self._proven))]
 
     def _hear(self, peer: PeerId, score: int, now: int) -> None:
         known = self._known.get(peer)
@@ -129,11 +160,14 @@ class Scores:
         if self._last.get(peer) == score and (known is not None or peer in self._fresh):
             return
         self._last[peer] = score
-        self._fresh[peer] = _Change(score, now + self._settings.quiet)
+        waits = self._fresh.get(peer)
+        # On a fast chain a score is never still: it waits from its first change on.
+        at = now + self._settings.quiet if waits is None else waits.at
+        self._fresh[peer] = _Change(score, at)
 
     def _move(self, now: int) -> None:
         self._own = self._history.score()
-        if self._own != self._announced:
+        if self._own != self._announced and self._announce_at is None:
             self._announce_at = now + self._settings.quiet
 
     def _pass(self, now: int) -> list[Action | BestPeer]:
@@ -160,8 +194,14 @@ class Scores:
         better = {p: each.score for p, each in self._known.items() if each.score > self._own}
         if not better:
             return BestPeer(None, 0)
-        most = max(better.values())
         current = self._best.peer
+        if self._wary:
+            # Who claims without end must not keep those waiting who have something.
+            better = {p: each for p, each in better.items() if p in self._proven} or better
+            if current in better:
+                return BestPeer(current, better[current])
+            return BestPeer(*min(better.items(), key=lambda item: item[1]))
+        most = max(better.values())
         if current is not None and better.get(current) == most:
             return BestPeer(current, most)
         return BestPeer(next(p for p, score in better.items() if score == most), most)

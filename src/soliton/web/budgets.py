@@ -2,8 +2,8 @@
 
 Each client has a bucket that fills at a steady rate and that its requests empty by what they cost.
 Those who ask for little never notice; who asks for much gets a part of the service and not all of
-it. The buckets are cells of a table of fixed size (``soliton.web.tallies``), which processes may
-share. That two clients have the same cell is rare, and matters only while one of them has emptied
+it. The buckets are cells of a table of fixed size (``shared_counters``), which processes may share.
+That two clients have the same cell is rare, and matters only while one of them has emptied
 it.
 
 What lives here: the buckets. What does not: what a request costs and how it is refused (the
@@ -15,7 +15,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from soliton.web.tallies import Tallies
+from soliton.web.shared_counters import SharedCounters
 
 
 class Budgets:
@@ -27,7 +27,7 @@ class Budgets:
         self,
         rate: float,
         burst: float,
-        tallies: Tallies,
+        counters: SharedCounters,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """A bucket gets ``rate`` a second (above 0) and holds ``burst``. ``clock`` gives seconds
@@ -37,8 +37,8 @@ class Budgets:
         # How long an empty bucket takes to be full again.
         self._saved = burst / rate
         self._clock = clock
-        self._cell = tallies.cell
-        self._full_at = tallies.times
+        self._cell = counters.cell
+        self._full_at = counters.times
 
     def wait(self, client: str) -> float:
         """In how many seconds the client may ask again; not above 0 if it may now."""

@@ -1,11 +1,11 @@
-"""A small HTTP/1.1 client for one server that is asked often: kept connections, whole answers, and
-streams of lines.
+"""An HTTP/1.1 client for one server that is asked often, over TCP, TLS or a unix socket: kept
+connections, responses as a whole, in pieces or in lines.
 
 A request costs about as much as the server needs for it, which matters to a service that asks
-another one thousands of times a second; for anything else there is httpx.
+another one thousands of times a second.
 
-What lives here: connections, requests, limits on time and size. What does not: what is asked, and
-retrying.
+What lives here: connections, and limits on time, size and number. What does not: what is asked, and
+the protocol (``client_http1``).
 """
 
 from __future__ import annotations
@@ -13,32 +13,63 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import Final, cast
+from functools import partial
+from typing import Final, NamedTuple, cast
 from urllib.parse import urlsplit
 
-import httptools
-
 from soliton.errors import EnvironmentProblem, InputError
+from soliton.web.client_http1 import (
+    Data,
+    End,
+    Head,
+    ProtocolError,
+    ResponseReader,
+    end_to_end,
+    header_lines,
+    request_bytes,
+)
+from soliton.web.types import Headers
 
 MAX_LINE_BYTES: Final = 4 * 1024 * 1024
 """The longest line of a stream: a block of transactions."""
-_STREAM_BACKLOG: Final = 1_024
+MAX_UNREAD_BYTES: Final = 256 * 1024
+"""What is read ahead of whoever takes a body in pieces."""
 _PORTS: Final = {"http": 80, "https": 443}
+_UNIX: Final = "unix:"
+_JSON: Final = b"Content-Type: application/json\r\n"
 
 
 class HttpTrouble(EnvironmentProblem):
-    """No usable answer. ``sent`` tells whether the server may have got the request."""
-
-    def __init__(self, message: str, *, sent: bool) -> None:
-        super().__init__(message)
-        self.sent = sent
+    """No usable response; but for the first two kinds, the server may have got the request."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class HttpUnreachable(HttpTrouble):
+    """There is no connection to the server."""
+
+
+class HttpBusy(HttpTrouble):
+    """As many requests as there may be are under way."""
+
+
+class HttpTimeout(HttpTrouble):
+    """The response did not come in time."""
+
+
+class HttpTooLarge(HttpTrouble):
+    """The body is longer than it may be; ``status`` is that of its response."""
+
+    def __init__(self, limit: int, status: int) -> None:
+        super().__init__(f"no usable answer: an answer of more than {limit} bytes")
+        self.status = status
+
+
+class HttpBroken(HttpTrouble):
+    """The connection was lost before the response was complete, or what came was none."""
+
+
+class Answer(NamedTuple):
     """A status and a whole body."""
 
     status: int
@@ -47,107 +78,172 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class ClientLimits:
-    """How many connections are open at once, how long an answer may take, how large it may be."""
+    """How many requests are under way at once, and whether more of them wait (else ``HttpBusy``);
+    how long connecting and a whole answer may take, how large that may be, and for how long a
+    connection that rests is used again: the server has to keep it for longer.
+    """
 
     connections: int = 16
+    waits: bool = True
     connect_seconds: float = 3.0
     answer_seconds: float = 15.0
     answer_bytes: int = 64 * 1024 * 1024
+    keep_alive_seconds: float = 1_800.0
 
 
 class _Connection(asyncio.Protocol):
     """One connection: a request at a time."""
 
-    def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
-        self._parser = httptools.HttpResponseParser(self)
-        self._body = bytearray()
-        self._lines: asyncio.Queue[bytes | None] | None = None
-        self._done: asyncio.Future[int] | None = None
+    def __init__(self) -> None:
         self.transport: asyncio.Transport | None = None
-        self.reusable = True
+        self.head: Head | None = None
+        self.end: End | None = None
+        self.trouble: Exception | None = None
+        self.is_unsent = self.was_used = False
+        self.rests_since = 0.0
+        self._reader = ResponseReader()
+        self._pieces: list[bytes] = []
+        self._unread = 0
+        self._has_news = False
+        self._waiter: asyncio.Future[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # That of uvloop has all of the methods, but not the class.
         self.transport = cast("asyncio.Transport", transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._end(exc or ConnectionResetError("the server hung up"))
-
-    def _end(self, error: Exception) -> None:
-        self.reusable = False
-        if self._done is not None and not self._done.done():
-            self._done.set_exception(error)
-        if self._lines is not None:
-            self._lines.put_nowait(None)
+        # The system took the rest of the request from us no more: it has not got there as a whole.
+        self.is_unsent = isinstance(exc, BrokenPipeError)
+        if exc is None and self._reader.ends_here():
+            self.end = End(keeps_alive=False)
+        self.trouble = self.trouble or exc or ConnectionResetError("the server hung up")
+        self._notify()
 
     def data_received(self, data: bytes) -> None:
         try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserError as error:
-            self._end(error)
-            self.abort()
+            self._take(self._reader.receive(data))
+        except ProtocolError as error:
+            self.abort(error)
+        if self._unread > MAX_UNREAD_BYTES and self.transport is not None:
+            self.transport.pause_reading()
+        self._notify()
 
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Called by the parser."""
-        if name.lower() == b"connection" and value.lower() == b"close":
-            self.reusable = False
+    def _notify(self) -> None:
+        self._has_news = True
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
 
-    def on_headers_complete(self) -> None:
-        """Called by the parser."""
-        if self._lines is not None and self._done is not None and not self._done.done():
-            self._done.set_result(self._parser.get_status_code())
+    def _take(self, events: Iterable[Head | Data | End]) -> None:
+        for event in events:
+            if isinstance(event, Data):
+                self._pieces.append(event.data)
+                self._unread += len(event.data)
+            elif isinstance(event, Head):
+                self.head = event
+            else:
+                self.end = event
 
-    def on_body(self, body: bytes) -> None:
-        """Called by the parser."""
-        self._body += body
-        if self._lines is None:
-            if len(self._body) > self._max_bytes:
-                self._end(ValueError(f"an answer of more than {self._max_bytes} bytes"))
-                self.abort()
-            return
-        *lines, rest = self._body.split(b"\n")
-        for line in lines:
-            if self._lines.qsize() >= _STREAM_BACKLOG:
-                # The reader is too slow: it hears of the end once it has caught up.
-                self.abort()
-                return
-            self._lines.put_nowait(bytes(line))
-        self._body = rest
-        if len(rest) > MAX_LINE_BYTES:
-            self._end(ValueError(f"a line of more than {MAX_LINE_BYTES} bytes"))
-            self.abort()
+    def send(self, request: bytes, *, has_body: bool) -> None:
+        """Begin a request."""
+        self._reader.expect(has_body=has_body)
+        self.head = self.end = None
+        self._has_news = False
+        if self.transport is not None:
+            self.transport.write(request)
 
-    def on_message_complete(self) -> None:
-        """Called by the parser."""
-        if self._lines is not None:
-            self._lines.put_nowait(None)
-        elif self._done is not None and not self._done.done():
-            self._done.set_result(self._parser.get_status_code())
+    async def wait(self) -> None:
+        """Wait until something has come; raises ``HttpBroken``."""
+        if not self._has_news:
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
+        self._has_news = False
+        if self.trouble is not None and self.end is None:
+            words = "no usable answer" if isinstance(self.trouble, ProtocolError) else "no answer"
+            raise HttpBroken(f"{words}: {self.trouble}") from self.trouble
 
-    def abort(self) -> None:
+    def take(self) -> bytes:
+        """What has come of the body since."""
+        pieces, self._pieces = self._pieces, []
+        data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        if self._unread > MAX_UNREAD_BYTES and self.transport is not None:
+            self.transport.resume_reading()
+        self._unread = 0
+        return data
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether it takes no further request: it is lost, or will be in a moment."""
+        gone = self.transport is None or self.transport.is_closing()
+        return gone or self.trouble is not None
+
+    def abort(self, trouble: Exception) -> None:
         """Close at once."""
-        self.reusable = False
+        self.trouble = self.trouble or trouble
         if self.transport is not None:
             self.transport.abort()
+        self._notify()
 
-    async def ask(self, request: bytes) -> Answer:
-        """Send a request and wait for its whole answer."""
-        assert self.transport is not None
-        self._body = bytearray()
-        self._parser = httptools.HttpResponseParser(self)
-        self._done = asyncio.get_running_loop().create_future()
-        self.transport.write(request)
-        status = await self._done
-        return Answer(status, bytes(self._body))
 
-    async def open_stream(self, request: bytes) -> tuple[int, asyncio.Queue[bytes | None]]:
-        """Send a request; the status, and the lines of the body as they come (``None`` ends)."""
-        assert self.transport is not None
-        self._lines = asyncio.Queue()
-        self._done = asyncio.get_running_loop().create_future()
-        self.transport.write(request)
-        return await self._done, self._lines
+class Response:
+    """A response whose head is there; read it to its end, or ``drop`` it."""
+
+    __slots__ = ("_connection", "_headers", "_release", "status")
+
+    def __init__(self, connection: _Connection, release: Callable[[_Connection], None]) -> None:
+        assert connection.head is not None
+        self.status, self._headers = connection.head.status, connection.head.headers
+        self._connection = connection
+        self._release: Callable[[_Connection], None] | None = release
+
+    @property
+    def headers(self) -> Headers:
+        """Its headers, but for those of the connection."""
+        return end_to_end(self._headers)
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """The body as it comes; raises ``HttpBroken`` when the rest does not."""
+        connection = self._connection
+        try:
+            while True:
+                if data := connection.take():
+                    yield data
+                elif connection.end is not None:
+                    return
+                else:
+                    await connection.wait()
+        finally:
+            self.drop()
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        """The body line by line, without the ends of lines; raises ``HttpBroken``."""
+        rest = b""
+        async for chunk in self.chunks():
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                yield line
+            if len(rest) > MAX_LINE_BYTES:
+                raise HttpBroken(f"no usable answer: a line of more than {MAX_LINE_BYTES} bytes")
+
+    async def read(self, limit: int | None = None) -> bytes:
+        """The whole body; raises ``HttpBroken``, or ``HttpTooLarge`` above the limit."""
+        connection, pieces, length = self._connection, list[bytes](), 0
+        try:
+            while True:
+                pieces.append(connection.take())
+                length += len(pieces[-1])
+                if limit is not None and length > limit:
+                    raise HttpTooLarge(limit, self.status)
+                if connection.end is not None:
+                    return b"".join(pieces)
+                await connection.wait()
+        finally:
+            self.drop()
+
+    def drop(self) -> None:
+        """Do without the rest of the body. Idempotent."""
+        release, self._release = self._release, None
+        if release is not None:
+            release(self._connection)
 
 
 class HttpClient:
@@ -156,117 +252,154 @@ class HttpClient:
     def __init__(
         self, url: str, limits: ClientLimits | None = None, headers: dict[str, str] | None = None
     ) -> None:
-        """``url`` is the server's, with a path before all others if need be; ``headers`` go with
-        every request. Raises ``InputError`` for an address that is none.
+        """``url`` is the server's, with a path before all others if need be, or ``unix:`` and the
+        path of a socket; ``headers`` go with every ``request``. Raises ``InputError``.
         """
-        parts = urlsplit(url)
-        if parts.scheme not in _PORTS or not parts.hostname:
-            raise InputError(f"an address should look like http://host:port, not {url[:80]}")
-        self._host = parts.hostname
-        self._port = parts.port or _PORTS[parts.scheme]
-        self._tls = ssl.create_default_context() if parts.scheme == "https" else None
-        self._prefix = parts.path.rstrip("/")
         self._limits = limits or ClientLimits()
-        lines = {"Host": parts.netloc.rpartition("@")[2], "Accept": "application/json"}
-        lines |= headers or {}
-        self._head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
-        self._idle: deque[_Connection] = deque()
+        self._dial, host, self._prefix = _way_to(url)
+        lines = {"Host": host, "Accept": "application/json", **(headers or {})}
+        self._lines = header_lines((name.encode(), value.encode()) for name, value in lines.items())
+        self._idle: list[_Connection] = []
         self._open: set[_Connection] = set()
         self._slots = asyncio.Semaphore(self._limits.connections)
 
-    async def request(self, method: str, path: str, body: bytes | None = None) -> Answer:
-        """Send a request (a body is JSON) and give its answer; raises ``HttpTrouble``.
-
-        A kept connection may be closed by the server at any moment: then the request is sent once
-        more. So it must be one that may arrive twice.
+    async def request(
+        self, method: str, path: str, body: bytes = b"", *, may_repeat: bool = True
+    ) -> Answer:
+        """Send a request (a body is JSON) and give its whole answer; ``may_repeat`` as for
+        ``send``. Raises ``HttpTrouble``.
         """
-        data = self._encode(method, path, body)
-        async with self._slots:
-            while (connection := self._take_idle()) is not None:
-                with contextlib.suppress(ConnectionError):
-                    return await self._exchange(connection, data)
-            try:
-                return await self._exchange(await self._connect(), data)
-            except ConnectionError as error:
-                raise HttpTrouble(f"no answer: {error}", sent=True) from error
-
-    async def _exchange(self, connection: _Connection, data: bytes) -> Answer:
-        kept = False
+        lines = self._lines + _JSON if body else self._lines
+        data = request_bytes(method, self._prefix + path, lines, body)
+        await self._take_slot()
         try:
             async with asyncio.timeout(self._limits.answer_seconds):
-                answer = await connection.ask(data)
-            kept = connection.reusable
+                response = await self._exchange(data, has_body=True, may_repeat=may_repeat)
+                return Answer(response.status, await response.read(self._limits.answer_bytes))
         except TimeoutError:
-            raise HttpTrouble("the server did not answer in time", sent=True) from None
-        except (ValueError, httptools.HttpParserError) as error:
-            raise HttpTrouble(f"no usable answer: {error}", sent=True) from error
-        else:
-            return answer
-        finally:
-            if kept:
-                self._idle.append(connection)
-            else:
-                self._drop(connection)
+            raise HttpTimeout("the server did not answer in time") from None
 
     @contextlib.asynccontextmanager
     async def stream(self, path: str) -> AsyncIterator[tuple[int, AsyncIterator[bytes]]]:
         """Open a stream: its status, and its lines without their ends. Raises ``HttpTrouble``."""
-        connection = await self._connect()
+        await self._take_slot()
+        data = request_bytes("GET", self._prefix + path, self._lines, b"")
         try:
-            try:
-                async with asyncio.timeout(self._limits.answer_seconds):
-                    status, lines = await connection.open_stream(self._encode("GET", path, None))
-            except TimeoutError:
-                raise HttpTrouble("the server did not answer in time", sent=True) from None
-            except (ConnectionError, httptools.HttpParserError) as error:
-                raise HttpTrouble(f"no answer: {error}", sent=True) from error
-            yield status, _lines_of(lines)
+            async with asyncio.timeout(self._limits.answer_seconds):
+                response = await self._exchange(data, has_body=True, may_repeat=True)
+        except TimeoutError:
+            raise HttpTimeout("the server did not answer in time") from None
+        try:
+            yield response.status, response.lines()
         finally:
-            self._drop(connection)
+            response.drop()
 
-    async def close(self) -> None:
+    async def send(
+        self, request: bytes, *, has_body: bool = True, may_repeat: bool = False
+    ) -> Response:
+        """Send a request as it is and wait for the head of its response, however long that takes;
+        ``has_body`` is off for ``HEAD``.
+
+        A kept connection may break before the response comes. The request is then sent again on
+        another one if it ``may_repeat`` (it is idempotent) or if it never got out; else nobody can
+        tell whether it was done, and that is what ``HttpBroken`` says. Raises ``HttpTrouble``.
+        """
+        if self._slots.locked() and not self._limits.waits:
+            raise HttpBusy("too many requests are under way")
+        await self._slots.acquire()
+        return await self._exchange(request, has_body=has_body, may_repeat=may_repeat)
+
+    def close(self) -> None:
         """Close all connections."""
         for connection in list(self._open):
             self._drop(connection)
         self._idle.clear()
 
-    def _encode(self, method: str, path: str, body: bytes | None) -> bytes:
-        head = f"{method} {self._prefix}{path} HTTP/1.1\r\n{self._head}"
-        if body is None:
-            return f"{head}\r\n".encode("latin-1")
-        length = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-        return f"{head}{length}".encode("latin-1") + body
+    async def _take_slot(self) -> None:
+        if self._slots.locked() and not self._limits.waits:
+            raise HttpBusy("too many requests are under way")
+        await self._slots.acquire()
+
+    async def _exchange(self, request: bytes, *, has_body: bool, may_repeat: bool) -> Response:
+        """Send a request that has a slot, which its response gives back."""
+        connection: _Connection | None = None
+        try:
+            while True:
+                connection = self._take_idle() or await self._connect()
+                connection.send(request, has_body=has_body)
+                try:
+                    while connection.head is None:
+                        await connection.wait()
+                    return Response(connection, self._release)
+                except HttpBroken:
+                    if not (connection.was_used and (may_repeat or connection.is_unsent)):
+                        raise
+                    self._drop(connection)
+        except BaseException:
+            self._slots.release()
+            if connection is not None:
+                self._drop(connection)
+            raise
 
     def _take_idle(self) -> _Connection | None:
+        now = asyncio.get_running_loop().time()
         while self._idle:
             connection = self._idle.pop()
-            if connection.reusable:
+            rested = now - connection.rests_since
+            if rested < self._limits.keep_alive_seconds and not connection.is_ending:
                 return connection
             self._drop(connection)
         return None
 
     async def _connect(self) -> _Connection:
-        loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self._limits.connect_seconds):
-                _, connection = await loop.create_connection(
-                    lambda: _Connection(self._limits.answer_bytes),
-                    self._host,
-                    self._port,
-                    ssl=self._tls,
-                )
+                connection = await self._dial(_Connection)
         except TimeoutError:
-            raise HttpTrouble("the server cannot be reached in time", sent=False) from None
+            raise HttpUnreachable("the server cannot be reached in time") from None
         except OSError as error:
-            raise HttpTrouble(f"the server cannot be reached: {error}", sent=False) from error
+            raise HttpUnreachable(f"the server cannot be reached: {error}") from error
         self._open.add(connection)
         return connection
 
+    def _release(self, connection: _Connection) -> None:
+        """Take a connection back; one whose response was not read to its end is closed."""
+        self._slots.release()
+        end = connection.end
+        if end is not None and end.keeps_alive and not connection.is_ending:
+            connection.was_used = True
+            connection.rests_since = asyncio.get_running_loop().time()
+            self._idle.append(connection)
+        else:
+            self._drop(connection)
+
     def _drop(self, connection: _Connection) -> None:
         self._open.discard(connection)
-        connection.abort()
+        connection.abort(ConnectionAbortedError("closed"))
 
 
-async def _lines_of(lines: asyncio.Queue[bytes | None]) -> AsyncIterator[bytes]:
-    while (line := await lines.get()) is not None:
-        yield line
+_Dial = Callable[[Callable[[], _Connection]], Awaitable[_Connection]]
+
+
+def _way_to(url: str) -> tuple[_Dial, str, str]:
+    """How to connect to a server, its name, and the path before all others."""
+    if url.startswith(_UNIX):
+        return partial(_dial_unix, url.removeprefix(_UNIX)), "localhost", ""
+    parts = urlsplit(url)
+    if parts.scheme not in _PORTS or not parts.hostname:
+        raise InputError(f"an address should look like http://host:port, not {url[:80]}")
+    tls = ssl.create_default_context() if parts.scheme == "https" else None
+    dial = partial(_dial_tcp, parts.hostname, parts.port or _PORTS[parts.scheme], tls)
+    return dial, parts.netloc.rpartition("@")[2], parts.path.rstrip("/")
+
+
+async def _dial_tcp(
+    host: str, port: int, tls: ssl.SSLContext | None, make: Callable[[], _Connection]
+) -> _Connection:
+    _, made = await asyncio.get_running_loop().create_connection(make, host, port, ssl=tls)
+    return made
+
+
+async def _dial_unix(path: str, make: Callable[[], _Connection]) -> _Connection:
+    _, made = await asyncio.get_running_loop().create_unix_connection(make, path)
+    return made

@@ -1,8 +1,7 @@
 """What browsers are told about pages of other origins (CORS).
 
 What lives here: the headers that let such a page read an answer, for all services alike. What does
-not: reading settings, and who adds them to which answers (the applications; ``WithCors`` for those
-that have no way of their own).
+not: reading settings, and who adds them to which answers (the applications).
 
 An origin is echoed rather than answered with ``*``: clients of the ecosystem send every request
 with credentials, and browsers then take no ``*``. So answers differ by origin, and say so to caches
@@ -17,9 +16,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Final, Protocol, cast, runtime_checkable
+from typing import Final
 
-from soliton.web.types import AsgiApplication, Headers, Message, Receive, Scope, Send
+from soliton.web.types import Headers
 
 FROM_REQUEST: Final = "origin-from-request"
 """As an allowed origin: any page's."""
@@ -103,46 +102,3 @@ def with_cors(headers: Headers, cors: Cors, method: str, origin: bytes | None) -
     told = (*headers, *cors.headers(method, origin))
     own = {name for name, _ in told[len(headers) :]}
     return (*(each for each in headers if each[0] not in own), *told[len(headers) :])
-
-
-@runtime_checkable
-class AnswersPages(Protocol):
-    """An application that says what pages of other origins may do; its server, which refuses some
-    requests itself, then says the same.
-    """
-
-    cors: Cors
-
-
-class WithCors:
-    """An ASGI application whose answers all carry these headers, and that answers preflights."""
-
-    def __init__(self, app: AsgiApplication, cors: Cors) -> None:
-        self._app = app
-        self.cors = cors
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        method = cast("str", scope["method"])
-        origin = dict(cast("list[tuple[bytes, bytes]]", scope["headers"])).get(b"origin")
-
-        async def told(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                own = tuple(cast("list[tuple[bytes, bytes]]", message["headers"]))
-                message["headers"] = list(with_cors(own, self.cors, method, origin))
-            await send(message)
-
-        if method == _OPTIONS and self.cors.allows:
-            start = {"type": "http.response.start", "status": 200, "headers": [_TEXT, _OK_LENGTH]}
-            await told(start)
-            await told({"type": "http.response.body", "body": _OK})
-            return
-        await self._app(scope, receive, told)
-
-
-_OK: Final = b"OK"
-_OK_LENGTH: Final = (b"content-length", b"%d" % len(_OK))
-_TEXT: Final = (b"content-type", b"text/plain")

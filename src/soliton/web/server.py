@@ -1,8 +1,7 @@
-"""Serving an ASGI application inside a running event loop.
+"""Serving an application inside a running event loop.
 
-What lives here: binding, starting and stopping uvicorn without its signal handlers, and the limits
-on connections and request heads that it does not have itself. What does not: the application.
-uvicorn is imported when the first server starts, so that commands without one stay quick.
+What lives here: binding, starting and stopping. What does not: connections (``connection``), which
+are imported when the first server starts, so that commands without one stay quick; the application.
 """
 
 from __future__ import annotations
@@ -10,48 +9,29 @@ from __future__ import annotations
 import asyncio
 import errno
 import socket
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from soliton.errors import EnvironmentProblem
-from soliton.web.tallies import Tallies
-from soliton.web.tunnel import Tunnel
-from soliton.web.types import AsgiApplication
+from soliton.web.answers import Service
+from soliton.web.limits import BACKLOG, STOP_SECONDS, ServerLimits
+from soliton.web.request import Request
+from soliton.web.shared_counters import SharedCounters
 
 if TYPE_CHECKING:
-    from uvicorn import Server
+    from soliton.web.connection import Shared
 
-BACKLOG = 1024
-MAX_HEADERS = 256
-"""Of one request; browsers and proxies together send a tenth of that."""
-RETRY_AFTER_SECONDS = 1
-"""When those may come again who found too many connections."""
-STOP_SECONDS = 0.7
-"""Running requests may end within this time after ``stop``; then they are cut off."""
+__all__ = [
+    "PortTaken",
+    "RunningServer",
+    "RunningService",
+    "ServerLimits",
+    "bind",
+    "serve",
+    "serve_locally",
+]
 
-
-@dataclass(frozen=True, slots=True)
-class ServerLimits:
-    """What one server accepts of all its clients together."""
-
-    connections: int = 1024
-    """More are answered 503 at once."""
-    connections_per_client: int | None = None
-    """The same for those of one client (``clients.client_key``), of all processes that share their
-    ``Tallies``.
-    """
-    counts_local_clients: bool = False
-    """Whether that holds for clients on this machine, too."""
-    head_bytes: int = 64 * 1024
-    """Request line and headers; repeated ``id`` parameters make long lines."""
-    head_seconds: float = 10.0
-    """How long a connection may take to send one whole request head."""
-    keep_alive_seconds: float = 60
-    """How long an idle connection stays open, at least; at most twice as long."""
-    write_seconds: float = 30.0
-    """How long a client may read nothing of an answer that is too long to be sent in one go."""
-    websocket_message_bytes: int = 64 * 1024
-    """The longest message that a client may send over a WebSocket."""
+R = TypeVar("R", bound=Request)
 
 
 class PortTaken(EnvironmentProblem):
@@ -76,62 +56,77 @@ class RunningService(Protocol):
 class RunningServer:
     """A server that accepts connections; ``stop`` ends it."""
 
-    __slots__ = ("_server", "_task", "host", "port")
+    __slots__ = ("_close", "_listener", "_shared", "host", "port")
 
-    def __init__(self, host: str, port: int, server: Server, task: asyncio.Task[None]) -> None:
-        self.host = host
-        self.port = port
-        self._server = server
-        self._task = task
+    def __init__(
+        self,
+        where: tuple[str, int],
+        listener: asyncio.Server,
+        shared: Shared[R],
+        close: Callable[[], None] | None,
+    ) -> None:
+        self.host, self.port = where
+        self._listener = listener
+        self._shared = shared
+        self._close = close
+
+    async def adopt(self, plug: socket.socket, data: bytes) -> None:
+        """Go on with a connection of another process, which has read ``data`` of it; raises
+        ``OSError``.
+        """
+        from soliton.web.connection import HttpConnection
+
+        shared = self._shared
+        await asyncio.get_running_loop().connect_accepted_socket(
+            lambda: HttpConnection(shared, data), plug
+        )
 
     async def stop(self) -> None:
-        """Close the door, let running requests end, and come back within a second."""
-        self._server.should_exit = True
-        _, running = await asyncio.wait([self._task], timeout=STOP_SECONDS)
-        if running:
-            self._server.force_exit = True
-            for request in list(self._server.server_state.tasks):
-                request.cancel()
-            await asyncio.wait([self._task], timeout=1 - STOP_SECONDS)
-        for connection in list(self._server.server_state.connections):
-            transport = getattr(connection, "transport", None)
-            if transport is not None:
-                transport.abort()
+        """Take no more, let running requests end, and come back within a second."""
+        self._listener.close()
+        shared = self._shared
+        for connection in list(shared.connections):
+            connection.shutdown()
+        try:
+            async with asyncio.timeout(STOP_SECONDS):
+                while shared.connections:
+                    shared.all_left.clear()
+                    await shared.all_left.wait()
+                if shared.tasks:
+                    await asyncio.wait(shared.tasks)
+        except TimeoutError:
+            for task in list(shared.tasks):
+                task.cancel()
+            if shared.tasks:
+                await asyncio.wait(shared.tasks, timeout=1 - STOP_SECONDS)
+        for connection in list(shared.connections):
+            connection.abort()
+        if self._close is not None:
+            self._close()
 
 
 async def serve(
-    app: AsgiApplication,
+    app: Service[R],
     host: str,
     port: int,
     limits: ServerLimits | None = None,
     *,
-    lifespan: bool = False,
-    websocket: bool | Tunnel = False,
     shares_port: bool = False,
-    tallies: Tallies | None = None,
+    counters: SharedCounters | None = None,
+    close: Callable[[], None] | None = None,
 ) -> RunningServer:
     """Start serving; port 0 takes a free one. The caller owns signals and the event loop.
 
-    ``lifespan`` tells the application about start and end, as ASGI describes; with ``websocket``
-    it also gets WebSocket connections, unless these lead elsewhere; else such requests are answered
-    as plain ones.
-    ``shares_port`` lets other processes listen on the same port, and ``tallies`` count the
-    connections of a client together with them. Raises ``EnvironmentProblem`` when
-    the address is taken or the application does not start.
+    ``shares_port`` lets other processes listen on the same port, and ``counters`` count the
+    connections of a client together with them; ``close`` is called at the end. Raises
+    ``EnvironmentProblem`` when the address is taken.
     """
     listener = bind(host, port, shares_port=shares_port)
-    limits, tallies = limits or ServerLimits(), tallies or Tallies()
-    return await _serve_on(
-        listener, app, host, limits, tallies, lifespan=lifespan, websocket=websocket
-    )
+    return await _serve_on(listener, app, host, limits, counters, close)
 
 
 async def serve_locally(
-    app: AsgiApplication,
-    path: str,
-    limits: ServerLimits | None = None,
-    *,
-    websocket: bool = False,
+    app: Service[R], path: str, limits: ServerLimits | None = None
 ) -> RunningServer:
     """The same on a unix socket at ``path``, for other processes on this machine."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -140,43 +135,34 @@ async def serve_locally(
     except OSError as error:
         listener.close()
         raise EnvironmentProblem(f"cannot listen on {path}: {error}") from error
-    limits = limits or ServerLimits()
-    tallies = Tallies()
-    return await _serve_on(
-        listener, app, path, limits, tallies, lifespan=False, websocket=websocket
-    )
+    return await _serve_on(listener, app, path, limits, None, None)
 
 
 async def _serve_on(
     listener: socket.socket,
-    app: AsgiApplication,
+    app: Service[R],
     host: str,
-    limits: ServerLimits,
-    tallies: Tallies,
-    *,
-    lifespan: bool,
-    websocket: bool | Tunnel,
+    limits: ServerLimits | None,
+    counters: SharedCounters | None,
+    close: Callable[[], None] | None,
 ) -> RunningServer:
-    from soliton.web._uvicorn import make_server
+    from soliton.web.connection import HttpConnection, Shared
 
     listener.setblocking(False)
-    bound = 0
+    port = 0
+    shared = Shared(app, limits or ServerLimits(), counters or SharedCounters())
     try:
         listener.listen(BACKLOG)
         if listener.family != socket.AF_UNIX:
-            bound = listener.getsockname()[1]
+            port = listener.getsockname()[1]
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(
+            lambda: HttpConnection(shared), sock=listener, backlog=BACKLOG
+        )
     except OSError as error:
         listener.close()
         raise EnvironmentProblem(f"cannot listen on {host}: {error}") from error
-    server, started = make_server(app, limits, tallies, lifespan=lifespan, websocket=websocket)
-    task = asyncio.create_task(server.serve(sockets=[listener]))
-    ready = asyncio.create_task(started.wait())
-    await asyncio.wait([task, ready], return_when=asyncio.FIRST_COMPLETED)
-    if task.done():
-        ready.cancel()
-        listener.close()
-        raise EnvironmentProblem(f"the server could not start: {task.exception()}")
-    return RunningServer(host, bound, server, task)
+    return RunningServer((host, port), server, shared, close)
 
 
 def bind(host: str, port: int, *, shares_port: bool = False) -> socket.socket:

@@ -10,10 +10,11 @@ import pytest
 from soliton.api import block_texts
 from soliton.api.block_texts import BlockTexts
 from soliton.api.errors import ApiError
-from soliton.api.turns import Turns
+from soliton.api.time_slices import TimeSlices
 from soliton.chain.transactions.codec import to_json
-from soliton.node.chain import Chain
+from soliton.node.chain_writer import ChainWriter
 from tests.api.chain import RICH, PrivateChain
+from tests.node import forging
 
 COUNT = 40
 
@@ -28,8 +29,10 @@ def full(chain: PrivateChain) -> PrivateChain:
     return chain
 
 
-async def text_of(texts: BlockTexts, chain: Chain, height: int, *, strings: bool = False) -> bytes:
-    found = texts.find(chain, height, Turns(), strings=strings)
+async def text_of(
+    texts: BlockTexts, chain: ChainWriter, height: int, *, strings: bool = False
+) -> bytes:
+    found = texts.find(chain, height, TimeSlices(), strings=strings)
     return found if isinstance(found, bytes) else await found
 
 
@@ -41,7 +44,7 @@ async def test_at_once_and_in_turns_it_is_the_same(
     found = {}
     for few in (0, COUNT):
         monkeypatch.setattr(block_texts, "FEW_TRANSACTIONS", few)
-        monkeypatch.setattr("soliton.api.turns.SLICE_SECONDS", 0.0)
+        monkeypatch.setattr("soliton.api.time_slices.SLICE_SECONDS", 0.0)
         found[few] = [
             await text_of(BlockTexts(), chain, height, strings=strings) for height in (1, 2, 3)
         ]
@@ -56,13 +59,13 @@ async def test_at_once_and_in_turns_it_is_the_same(
 
 
 async def test_who_asks_meanwhile_waits_for_the_same(full: PrivateChain) -> None:
-    texts, turns, chain = BlockTexts(), Turns(), full.node.chain
-    making = texts.find(chain, 2, turns, strings=False)
+    texts, slices, chain = BlockTexts(), TimeSlices(), full.node.chain
+    making = texts.find(chain, 2, slices, strings=False)
     assert isinstance(making, asyncio.Task)
-    assert texts.find(chain, 2, turns, strings=False) is making
-    assert texts.find(chain, 2, turns, strings=True) is not making
+    assert texts.find(chain, 2, slices, strings=False) is making
+    assert texts.find(chain, 2, slices, strings=True) is not making
     text = await making
-    assert texts.find(chain, 2, turns, strings=False) is text
+    assert texts.find(chain, 2, slices, strings=False) is text
 
 
 async def test_the_oldest_go_when_there_are_too_many(
@@ -91,21 +94,21 @@ async def test_another_block_at_the_same_height(full: PrivateChain) -> None:
 
 async def test_rolled_back_before_its_turn(full: PrivateChain) -> None:
     chain = full.node.chain
-    making = BlockTexts().find(chain, 2, Turns(), strings=False)
+    making = BlockTexts().find(chain, 2, TimeSlices(), strings=False)
     chain.rollback(1)
     assert isinstance(making, asyncio.Task)
     with pytest.raises(ApiError, match="block does not exist"):
         await making
     with pytest.raises(KeyError):
-        BlockTexts().find(chain, 2, Turns(), strings=False)
+        BlockTexts().find(chain, 2, TimeSlices(), strings=False)
 
 
 async def test_a_block_that_changes_while_its_text_waits_for_a_turn(full: PrivateChain) -> None:
     """What is made then is not taken for the text of the block that was asked for."""
-    texts, turns, chain = BlockTexts(), Turns(), full.node.chain
+    texts, slices, chain = BlockTexts(), TimeSlices(), full.node.chain
     chain.rollback(2)
     block, expected = chain.last_block, await text_of(BlockTexts(), chain, 2)
-    making = texts.find(chain, 2, turns, strings=False)
+    making = texts.find(chain, 2, slices, strings=False)
     assert isinstance(making, asyncio.Task)
     chain.rollback(1)
     for number in range(COUNT):
@@ -123,11 +126,11 @@ async def test_a_block_that_grows_while_its_text_waits_for_a_turn(full: PrivateC
     texts, node = BlockTexts(), full.node
     for number in range(COUNT):
         full.send(full.transfer(amount=number + 1_000))
-    assert node.mine_micro(RICH) == COUNT
+    assert forging.mine_micro(node, RICH) == COUNT
     expected = await text_of(BlockTexts(), node.chain, 3)
-    making = texts.find(node.chain, 3, Turns(), strings=False)
+    making = texts.find(node.chain, 3, TimeSlices(), strings=False)
     full.send(full.transfer(amount=1))
-    assert node.mine_micro(RICH) == 1
+    assert forging.mine_micro(node, RICH) == 1
     assert isinstance(making, asyncio.Task)
     assert await making == expected
     assert await text_of(texts, node.chain, 3) == await text_of(BlockTexts(), node.chain, 3)

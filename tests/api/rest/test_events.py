@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from soliton.api import feed
+from soliton.api import event_stream
 from soliton.api.event_ids import BlockBytes, Place, UnknownPlace, find_place
 from soliton.chain.addresses import address_text
 from soliton.crypto import base58
 from tests.api.chain import AMOUNT, FEE, OTHER, OTHER_ADDRESS, RICH, RICH_ADDRESS, PrivateChain
 from tests.api.streams import Event, Stream, short
+from tests.node import forging
 
 Open = Callable[..., Awaitable[Stream]]
 ALL = "/events?events=block,microblock,transaction,unconfirmed"
@@ -81,19 +82,37 @@ async def test_history_and_present_are_one(chain: PrivateChain, opened: Open) ->
     assert await stream.names(2) == ["block 3 1", "transaction 3 0"]
 
 
+async def test_many_who_read_what_has_been_take_turns(chain: PrivateChain, opened: Open) -> None:
+    """Else everybody would wait for a piece of each of their streams, in every round."""
+    for _ in range(70):
+        chain.send(chain.transfer())
+        chain.mine()
+    readers = [
+        asyncio.create_task((await opened("/events?from=1")).until("synced")) for _ in range(10)
+    ]
+    rounds = 0
+    while not all(reader.done() for reader in readers):
+        await asyncio.sleep(0)
+        rounds += 1
+    told = {len(reader.result()) for reader in readers}
+    assert len(told) == 1 and told.pop() > 2 * 64
+    # Three pieces each.
+    assert rounds >= 2 * len(readers), rounds
+
+
 async def test_microblocks(chain: PrivateChain, opened: Open) -> None:
     stream = await opened("/events")
     await stream.until("synced")
     chain.mine()
     assert await stream.names(1) == ["block 2 0"]
     chain.send(chain.transfer())
-    chain.node.mine_micro(RICH)
+    forging.mine_micro(chain.node, RICH)
     found = await stream.event()
     assert found is not None and short(found) == "microblock 2 1 1"
     assert found.data["id"] == base58.encode(chain.node.chain.last_block.id)
     assert await stream.names(1) == ["transaction 2 0"]
     chain.send(chain.transfer())
-    chain.node.mine_micro(RICH)
+    forging.mine_micro(chain.node, RICH)
     chain.mine()
     assert await stream.names(3) == ["microblock 2 2 1", "transaction 2 1", "block 3 0"]
 
@@ -139,7 +158,7 @@ async def test_a_transaction_that_falls(chain: PrivateChain, opened: Open) -> No
     chain.send(chain.transfer(keys=OTHER, to=RICH_ADDRESS, amount=AMOUNT - FEE))
     stream = await opened()
     await stream.until("synced")
-    chain.node.roll_back(1, keep=False)
+    forging.roll_back(chain.node, 1, keep=False)
     back, left = await stream.event(), await stream.event()
     assert back is not None and short(back) == "rollback 1 11"
     assert left is not None and short(left) == "left invalid" and "transfer" in left.data["reason"]
@@ -152,7 +171,7 @@ async def every_place(chain: PrivateChain, opened: Open) -> list[Event]:
             chain.send(chain.transfer())
         chain.mine()
     chain.send(chain.transfer())
-    chain.node.mine_micro(RICH)
+    forging.mine_micro(chain.node, RICH)
     stream = await opened("/events?from=1")
     return await stream.until("synced")
 
@@ -176,7 +195,7 @@ async def test_resuming_after_a_restart_and_a_rollback(
     events = await every_place(chain, opened)
     last, second = events[-1].id, next(e.id for e in events if short(e) == "transaction 2 0")
     assert last is not None and second is not None
-    chain.node.roll_back(2, keep=False)
+    forging.roll_back(chain.node, 2, keep=False)
     chain.send(chain.data(other=1))
     chain.mine()
     stream = await opened("/events", last_event_id=last)
@@ -201,8 +220,8 @@ async def test_rollbacks_while_listening(chain: PrivateChain, opened: Open) -> N
         chain.mine()
     assert len(await stream.names(6)) == 6
     # Two rollbacks and a new block before the client looks: it hears of the deepest.
-    chain.node.roll_back(3, keep=False)
-    chain.node.roll_back(2, keep=False)
+    forging.roll_back(chain.node, 3, keep=False)
+    forging.roll_back(chain.node, 2, keep=False)
     chain.send(chain.data(a=1))
     chain.mine()
     assert await stream.names(3) == ["rollback 2 1", "block 3 1", "transaction 3 0"]
@@ -216,7 +235,7 @@ async def test_a_microblock_that_is_taken_off(chain: PrivateChain, opened: Open)
     key_block = chain.node.chain.last_block
     for _ in range(2):
         chain.send(chain.transfer())
-        chain.node.mine_micro(RICH)
+        forging.mine_micro(chain.node, RICH)
     assert await stream.names(3) == ["microblock 2 2 2", "transaction 2 0", "transaction 2 1"]
     place = chain.node.chain.last_block
     chain.node.chain.shorten(key_block.id)
@@ -231,7 +250,7 @@ async def test_a_fork_below_all_that_an_id_names(chain: PrivateChain, opened: Op
         chain.mine()
     block = BlockBytes(chain.node.chain, 5)
     height, count, told, digest, below = block.event_id(0, 0).split(".")
-    chain.node.roll_back(1, keep=False)
+    forging.roll_back(chain.node, 1, keep=False)
     chain.mine()
     # Of the blocks that it names (4, 3, 1) only the genesis block is left.
     assert find_place(chain.node.chain, block.event_id(0, 0)) == (Place(1, 11), 11, True)
@@ -290,7 +309,7 @@ async def test_refusals(chain: PrivateChain, query: str, status: int, text: byte
 async def test_a_slow_client_is_dropped_and_comes_back(
     chain: PrivateChain, opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed, "MAX_WAITING", 5)
+    monkeypatch.setattr(event_stream, "MAX_WAITING", 5)
     stream = await opened()
     (synced,) = await stream.until("synced")
     stream.reads.clear()
@@ -302,7 +321,9 @@ async def test_a_slow_client_is_dropped_and_comes_back(
     events = await stream.until("closed")
     assert "too slow" in events[-1].data["reason"]
     assert await stream.event() is None
-    assert chain.app.context.feeds.dropped == 1 and chain.app.context.feeds.open == 0
+    assert (
+        chain.app.context.event_streams.dropped == 1 and chain.app.context.event_streams.open == 0
+    )
     again = await opened(last_event_id=synced.id or "")
     assert [event.name for event in await again.until("synced")] == [
         "block", *["transaction"] * 8, "synced"]  # fmt: skip
@@ -311,7 +332,7 @@ async def test_a_slow_client_is_dropped_and_comes_back(
 async def test_slow_clients_of_the_chain_alone_keep_their_place(
     chain: PrivateChain, opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed, "MAX_WAITING", 1)
+    monkeypatch.setattr(event_stream, "MAX_WAITING", 1)
     stream = await opened("/events?events=block")
     await stream.until("synced")
     stream.reads.clear()
@@ -325,7 +346,7 @@ async def test_slow_clients_of_the_chain_alone_keep_their_place(
 async def test_a_quiet_stream_beats(
     chain: PrivateChain, opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed, "HEARTBEAT_SECONDS", 0.01)
+    monkeypatch.setattr(event_stream, "HEARTBEAT_SECONDS", 0.01)
     stream = await opened("/events")
     assert await stream.line() == b"retry: 2000"
     assert (await stream.line() or b"").startswith(b"id: 1.11.")
@@ -338,13 +359,13 @@ async def test_the_end_of_the_node(chain: PrivateChain, opened: Open) -> None:
     chain.node.request_stop()
     (closed,) = await stream.until("closed")
     assert closed.data == {"reason": "the node stops"}
-    assert chain.app.context.feeds.dropped == 0
+    assert chain.app.context.event_streams.dropped == 0
 
 
 async def test_a_limit_on_clients(
     chain: PrivateChain, opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed, "MAX_FEEDS", 1)
+    monkeypatch.setattr(event_stream, "MAX_STREAMS", 1)
     # Both are asked for before the first has begun.
     stream, late = await opened("/events"), await opened("/events")
     await stream.until("synced")
@@ -352,7 +373,7 @@ async def test_a_limit_on_clients(
     refused = await chain.get("/events")
     assert (refused.status, refused.headers[b"retry-after"]) == (503, b"5")
     await stream.close()
-    assert chain.app.context.feeds.open == 0
+    assert chain.app.context.event_streams.open == 0
     await (await opened("/events")).until("synced")
 
 

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from soliton.api.event_ids import UnknownPlace, find_place
 from soliton.crypto import base58
+from tests.amounts import examples
 from tests.api.chain import RICH, PrivateChain
 from tests.api.streams import Event, Stream
+from tests.node import forging
 
 Chains = dict[int, list[str]]
 
@@ -84,9 +86,11 @@ def do(chain: PrivateChain, step: str, number: int) -> None:
         case "mine":
             chain.mine()
         case "grow":
-            chain.node.mine_micro(RICH)
+            forging.mine_micro(chain.node, RICH)
         case "back":
-            chain.node.roll_back(max(1, chain.node.chain.height - number), keep=number % 2 == 0)
+            forging.roll_back(
+                chain.node, max(1, chain.node.chain.height - number), keep=number % 2 == 0
+            )
         case "shrink":
             _shrink(chain)
 
@@ -108,7 +112,7 @@ STEPS = st.tuples(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(steps=st.lists(STEPS, max_size=30))
 def test_the_copy_is_the_chain(steps: list[tuple[str, int]]) -> None:
     with tempfile.TemporaryDirectory() as directory:
@@ -134,7 +138,7 @@ async def follow(chain: PrivateChain, steps: list[tuple[str, int]]) -> None:
     waiting = {base58.encode(each.id) for each in chain.node.pool.transactions()}
     assert follower.pool == waiting
     await follower.leave()
-    assert chain.app.context.feeds.open == 0
+    assert chain.app.context.event_streams.open == 0
     chain.node.close()
 
 
@@ -145,7 +149,7 @@ def blocks_of(chain: PrivateChain) -> Chains:
     }
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     text=st.one_of(
         st.text(max_size=200),

@@ -13,8 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from soliton.api.app import all_routes
-from soliton.api.routes import Place
 from soliton.chain.transactions import codec
+from soliton.web.parameters import Place
+from tests.amounts import examples
 from tests.api.chain import JSON, OTHER_ADDRESS, RICH_ADDRESS, WITH_KEY, PrivateChain
 from tests.api.client import call
 
@@ -60,7 +61,7 @@ def as_json(value: object) -> bytes:
         return repr(value).encode()
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(300), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     place=st.sampled_from(PLACES),
     kind=st.sampled_from([2, 3, 4, 7, 12, 16]),
@@ -81,7 +82,7 @@ def test_transactions_of_any_shape(
 PATHS = sorted({route.path for route in all_routes() if "GET" in route.methods})
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(300), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     path=st.sampled_from(PATHS),
     values=st.lists(

@@ -11,6 +11,7 @@ from soliton.chain.values import AssetId
 from soliton.crypto import base58
 from tests.api.chain import OTHER_ADDRESS, RICH, RICH_ADDRESS, PrivateChain
 from tests.api.rest.test_assets import give, issue
+from tests.node import forging
 
 NEXT = re.compile(r'<([^>]+)>; rel="next"')
 
@@ -37,7 +38,7 @@ async def test_transactions(chain: PrivateChain, order: str, limit: int) -> None
         names += [base58.encode(chain.send(chain.transfer()).id) for _ in range(count)]
         chain.mine()
     names.append(base58.encode(chain.send(chain.transfer()).id))
-    chain.node.mine_micro(RICH)
+    forging.mine_micro(chain.node, RICH)
     target = f"/transactions/address/{OTHER_ADDRESS}/limit/{limit}?order={order}"
     answers = await pages(chain, target)
     found = [item["id"] for (page,) in answers for item in page]

@@ -19,10 +19,12 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.set_script import TYPE as SET_SCRIPT
 from soliton.chain.transactions.set_script import SetScript
 from soliton.crypto.keys import key_pair
-from soliton.ledger.ride_scripts import RideScripts
+from soliton.ledger import invocation
+from soliton.ledger.state_changes import Invoked
 from soliton.node import node as node_module
 from soliton.ride.compiler import compile_source
 from tests.api.chain import RICH, RICH_ADDRESS, WITH_KEY, PrivateChain
+from tests.node import forging
 
 SOURCE = """{-# STDLIB_VERSION 6 #-}
 {-# CONTENT_TYPE DAPP #-}
@@ -55,13 +57,13 @@ class Counted:
 
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> Counted:
-    counted, invoke = Counted(), RideScripts.invoke
+    counted, invoke = Counted(), invocation.invoke
 
-    def noted(*arguments: Any) -> int:
+    def noted(*arguments: Any) -> Invoked:
         counted.count += 1
         return invoke(*arguments)
 
-    monkeypatch.setattr(RideScripts, "invoke", noted)
+    monkeypatch.setattr(invocation, "invoke", noted)
     return counted
 
 
@@ -102,7 +104,7 @@ async def test_a_microblock_has_no_call_run_again_that_finds_what_it_expected(
         assert (await dapp.broadcast(invoke(dapp, name, number))).status == 200
     assert runs.since() == 40
     for left in (35, 30):
-        dapp.node.mine_micro(RICH)
+        forging.mine_micro(dapp.node, RICH)
         assert runs.since() == IN_A_MICROBLOCK
         size: Any = (await dapp.get("/transactions/unconfirmed/size")).json()
         assert size["size"] == left
@@ -131,13 +133,13 @@ async def test_who_finds_something_else_is_run_again(
     dear = dapp.sign(INVOKE, paying.payload, 2, fee=9_000_000, keys=PEOPLE[5])
     await dapp.broadcast(dear)
     runs.since()
-    dapp.node.mine_micro(RICH)
+    forging.mine_micro(dapp.node, RICH)
     mined = dapp.node.chain.last_block.transactions
     assert mined[0] == dear and len(mined) == IN_A_MICROBLOCK
     # Five are mined. Each of those that wait finds one more counted, as it was behind them before.
     assert runs.since() == IN_A_MICROBLOCK + 6
-    dapp.node.mine_micro(RICH)
-    dapp.node.mine_micro(RICH)
+    forging.mine_micro(dapp.node, RICH)
+    forging.mine_micro(dapp.node, RICH)
     shown: Any = (await dapp.get(f"/addresses/data/{RICH_ADDRESS}/all")).json()
     assert shown["value"] == 11
 

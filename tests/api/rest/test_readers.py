@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
-import re
-import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,54 +12,116 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from soliton.api import readers
 from soliton.api.app import all_routes, build_app
-from soliton.api.asgi import Application
-from soliton.api.readers import HANDOVER_PATH, Handed, only_reads, reader_routes, writer_routes
+from soliton.api.application import Application
+from soliton.api.http import Request
+from soliton.api.readers import (
+    TRANSACTIONS,
+    SubmittedTransaction,
+    TransactionChannel,
+    reader_routes,
+    transaction_server,
+)
+from soliton.api.rest import transactions
+from soliton.api.routes import Reads, Route
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
+from soliton.node.node import Node
 from soliton.node.pool import PoolFull, UtxPool
 from soliton.node.signatures import verified_messages
+from soliton.web.channel import connect
 from soliton.web.server import serve_locally
 from soliton.web.upstream import Upstream
 from tests.api.chain import RICH_ADDRESS, PrivateChain, context_of
 from tests.api.client import KEY, call
+from tests.api.test_route_examples import FAMILIES, Documented
 
 JSON = {"Content-Type": "application/json"}
-OF_THE_NODE = re.compile(
-    r"\b(pool|wallet|events|broadcast|broadcast_signed|minimum_fee|roll_back)\b"
-)
 
 
 @pytest_asyncio.fixture
-async def reader(chain: PrivateChain, tmp_path: Path) -> AsyncIterator[Application]:
+async def channel(chain: PrivateChain, tmp_path: Path) -> AsyncIterator[TransactionChannel]:
+    """The way of a worker's transactions to the chain's own node."""
+    server = transaction_server(chain.node)
+    await server.open(str(tmp_path / "channel"))
+    made = await connect(TRANSACTIONS, str(tmp_path / "channel"))
+    yield made
+    made.close()
+    server.close()
+
+
+@pytest_asyncio.fixture
+async def reader(
+    chain: PrivateChain, tmp_path: Path, channel: TransactionChannel
+) -> AsyncIterator[Application]:
     """The application of a worker, with the chain's own node behind it."""
     path = str(tmp_path / "socket")
-    running = await serve_locally(build_app(context_of(chain.node), writer_routes), path)
+    running = await serve_locally(build_app(context_of(chain.node)), path)
     upstream = Upstream(path)
-    yield build_app(context_of(chain.node), partial(reader_routes, upstream=upstream))
+    adapt = partial(reader_routes, upstream=upstream, channel=channel)
+    yield build_app(context_of(chain.node), adapt)
     upstream.close()
     await running.stop()
 
 
-def test_what_only_the_node_has_is_not_read_here() -> None:
-    routes = [route for route in all_routes() if only_reads(route)]
-    assert len(routes) > 80
-    assert not any(route.key for route in routes)
-    for route in routes:
-        module = route.handler.__module__
-        is_whole = module.rsplit(".", 1)[-1] in readers._READ_MODULES
-        source = inspect.getsource(sys.modules[module] if is_whole else route.handler)
-        found = [line for line in source.splitlines() if re.search(r"\bnode\.", line)]
-        assert not any(OF_THE_NODE.search(line) for line in found), route.path
+class OnlyChain:
+    """What every process has of a node; of what only the node itself has it knows the names."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self.asked: set[str] = set()
+
+    def __getattr__(self, name: str) -> object:
+        if name not in ("agent", "chain", "clock", "network", "settings", "store", "writes"):
+            self.asked.add(name)
+            raise AttributeError(name)
+        return name != "writes" and getattr(self._node, name)
 
 
-def test_every_name_in_the_list_is_a_handler() -> None:
-    names = {
-        f"{route.handler.__module__.rsplit('.', 1)[-1]}.{route.handler.__name__}"
-        for route in all_routes()
-    }
-    assert names >= readers._READ_HANDLERS
+READ = [route for route in all_routes() if route.reads is not Reads.NODE]
+UNKNOWN = (
+    "4dyZVjLXkjakf9b6FYyGbptGj3wPPA6Xvthb4MBfP5d6",
+    "3M4qwDomRabJKLZxuXhwfqLApQkU592nWxG",
+    "9",
+)
+
+
+@pytest.fixture(scope="module")
+def documented(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Documented]]:
+    """A chain for each generation of the interface."""
+    made = {name: Documented(tmp_path_factory.mktemp(name), name) for name in FAMILIES}
+    yield made
+    for each in made.values():
+        each.chain.node.close()
+
+
+@pytest.mark.parametrize("route", READ, ids=lambda route: f"{route.methods[0]} {route.path}")
+@pytest.mark.parametrize("family", FAMILIES)
+async def test_what_only_the_node_has_is_not_read(
+    documented: dict[str, Documented], route: Route, family: str
+) -> None:
+    """Routes that say so are answered without the node, whether what they name exists or not."""
+    if not route.is_of(family):
+        return
+    chain = documented[family]
+    alone = OnlyChain(chain.chain.node)
+    context = replace(context_of(chain.chain.node), node=alone)  # type: ignore[arg-type]
+    app = Application(context, (route,))
+    body = b"" if route.body is None else chain.body(route.body, {})
+    for instead in (None, *UNKNOWN, chain.waiting, chain.block):
+        line = f"{route.methods[0]} {chain.target(route, instead)}"
+        answer = await call(app, line, body, JSON)
+        assert not alone.asked, (line, alone.asked)
+        assert answer.status != 500, line
+
+
+def test_a_route_that_asks_the_node_is_found_out(chain: PrivateChain) -> None:
+    alone = OnlyChain(chain.node)
+    request = Request("GET", "/transactions/unconfirmed/size")
+    request.context = context_of(alone)  # type: ignore[arg-type]
+    with pytest.raises(AttributeError):
+        transactions.unconfirmed_size(request)
+    assert alone.asked == {"pool"}
 
 
 ASKED = f"""
@@ -82,7 +141,6 @@ POST /blocks/height
 GET /transactions/broadcast
 DELETE /transactions/status/x
 GET /addresses/data/{RICH_ADDRESS}/%FF
-POST {HANDOVER_PATH}
 """
 
 
@@ -150,13 +208,12 @@ async def test_what_is_refused_is_refused_in_the_same_words(
     assert (there.status, there.body) == (direct.status, direct.body)
 
 
-@pytest.mark.parametrize(("lot", "lot_bytes"), [(7, 1 << 20), (64, 1_000), (64, 1)])
+@pytest.mark.parametrize(("group", "group_bytes"), [(7, 1 << 20), (64, 1_000), (64, 1)])
 async def test_what_comes_together_goes_together(
-    chain: PrivateChain, reader: Application, monkeypatch: pytest.MonkeyPatch, lot: int,
-    lot_bytes: int,
+    chain: PrivateChain, reader: Application, channel: TransactionChannel, group: int,
+    group_bytes: int,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(readers, "MAX_LOT", lot)
-    monkeypatch.setattr(readers, "MAX_LOT_BYTES", lot_bytes)
+    channel._spec = replace(TRANSACTIONS, group=group, group_bytes=group_bytes)
     chain.mine()
     sent = [chain.transfer(amount=number + 1) for number in range(40)]
     sent.insert(20, codec.with_proofs(sent[0], (bytes(64),)))
@@ -176,10 +233,9 @@ async def test_what_comes_together_goes_together(
 
 
 async def test_more_than_may_wait_are_told_so(
-    chain: PrivateChain, reader: Application, monkeypatch: pytest.MonkeyPatch
+    chain: PrivateChain, reader: Application, channel: TransactionChannel
 ) -> None:
-    monkeypatch.setattr(readers, "MAX_WAITING", 5)
-    monkeypatch.setattr(readers, "MAX_LOT", 1)
+    channel._spec = replace(TRANSACTIONS, max_waiting=5, group=1)
     chain.mine()
     bodies = [
         msgspec.json.encode(codec.to_json(chain.transfer(amount=number + 1)))
@@ -193,18 +249,19 @@ async def test_more_than_may_wait_are_told_so(
     assert len(chain.node.pool) == 12 - len(refused)
 
 
-async def test_bytes_that_are_no_transaction_spoil_nothing_else(chain: PrivateChain) -> None:
+async def test_bytes_that_are_no_transaction_spoil_nothing_else(
+    chain: PrivateChain, channel: TransactionChannel
+) -> None:
     chain.mine()
     good = chain.transfer()
-    lot = [Handed(1, b"nonsense"), Handed(3, codec.encode(good)), Handed(2, b"\xff")]
-    app = build_app(context_of(chain.node), writer_routes)
-    answer = await call(app, f"POST {HANDOVER_PATH}", readers.encode_lot(lot))
-    assert [item.status for item in readers.decode_outcomes(answer.body)] == [400, 200, 400]
+    sent = [(1, b"nonsense"), (3, codec.encode(good)), (2, b"\xff")]
+    outcomes = await asyncio.gather(*(channel.ask(SubmittedTransaction(*each)) for each in sent))
+    assert [item.status for item in outcomes] == [400, 200, 400]
     assert chain.node.pool.transactions() == [good]
 
 
 async def test_a_fault_at_one_transaction_spoils_nothing_else(
-    chain: PrivateChain, monkeypatch: pytest.MonkeyPatch
+    chain: PrivateChain, channel: TransactionChannel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chain.mine()
     sent = [chain.transfer(amount=number + 1) for number in range(5)]
@@ -216,26 +273,23 @@ async def test_a_fault_at_one_transaction_spoils_nothing_else(
         return add(pool, transaction, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(UtxPool, "add", faulty)
-    app = build_app(context_of(chain.node), writer_routes)
-    lot = readers.encode_lot([Handed(3, codec.encode(item)) for item in sent])
-    answer = await call(app, f"POST {HANDOVER_PATH}", lot)
-    outcomes = readers.decode_outcomes(answer.body)
+    asked = (channel.ask(SubmittedTransaction(3, codec.encode(item))) for item in sent)
+    outcomes = await asyncio.gather(*asked)
     assert [item.status for item in outcomes] == [200, 200, 500, 200, 200]
     assert msgspec.json.decode(outcomes[2].text)["message"] == "Error is unknown"
     assert chain.node.pool.transactions() == sent[:2] + sent[3:]
 
 
-@pytest.mark.parametrize("count", [0, 2])
-async def test_an_answer_with_too_few_outcomes_leaves_nobody_waiting(
-    chain: PrivateChain, reader: Application, monkeypatch: pytest.MonkeyPatch, count: int
+async def test_a_node_that_takes_no_more_leaves_nobody_waiting(
+    chain: PrivateChain, reader: Application, channel: TransactionChannel
 ) -> None:
     chain.mine()
-    outcomes = readers.encode_outcomes([readers.Outcome(200)] * count)
-    monkeypatch.setattr(readers, "encode_outcomes", lambda _outcomes: outcomes)
+    channel.abort()
     body = msgspec.json.encode(codec.to_json(chain.transfer()))
-    async with asyncio.timeout(5):
-        answer = await call(reader, "POST /transactions/broadcast", body, JSON)
-    assert answer.status == 503
+    for _ in range(2):
+        async with asyncio.timeout(5):
+            answer = await call(reader, "POST /transactions/broadcast", body, JSON)
+        assert (answer.status, answer.headers[b"retry-after"]) == (503, b"1")
 
 
 def test_what_is_verified_before_its_turn(chain: PrivateChain) -> None:
@@ -246,9 +300,12 @@ def test_what_is_verified_before_its_turn(chain: PrivateChain) -> None:
     assert not verified_messages(codec.with_proofs(good, (good.proofs[0], good.proofs[0])))
 
 
-async def test_without_the_node_it_says_so(chain: PrivateChain, tmp_path: Path) -> None:
+async def test_without_the_node_it_says_so(
+    chain: PrivateChain, channel: TransactionChannel, tmp_path: Path
+) -> None:
     upstream = Upstream(str(tmp_path / "nobody"))
-    alone = build_app(context_of(chain.node), partial(reader_routes, upstream=upstream))
+    adapt = partial(reader_routes, upstream=upstream, channel=channel)
+    alone = build_app(context_of(chain.node), adapt)
     answer = await call(alone, "GET /transactions/unconfirmed/size")
     assert (answer.status, answer.headers[b"retry-after"]) == (503, b"1")
     assert (await call(alone, "GET /blocks/height")).status == 200
@@ -256,7 +313,7 @@ async def test_without_the_node_it_says_so(chain: PrivateChain, tmp_path: Path) 
 
 async def test_before_each_request_it_looks(chain: PrivateChain) -> None:
     looked: list[int] = []
-    app = build_app(replace(context_of(chain.node), look=lambda: looked.append(1)))
+    app = build_app(replace(context_of(chain.node), refresh=lambda: looked.append(1)))
     await call(app, "GET /blocks/height")
     await call(app, "GET /blocks/height")
     assert len(looked) == 2

@@ -12,15 +12,15 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from soliton.api import readers
 from soliton.api.app import build_app
 from soliton.api.fair_limits import FairLimits
-from soliton.api.readers import reader_routes, writer_routes
+from soliton.api.readers import TRANSACTIONS, TransactionChannel, reader_routes, transaction_server
 from soliton.api.traffic import Traffic
 from soliton.chain.transactions import codec
 from soliton.node.rest_settings import ApiLimits
+from soliton.web.channel import connect
 from soliton.web.server import serve_locally
-from soliton.web.tallies import join, share
+from soliton.web.shared_counters import join, share
 from soliton.web.upstream import CLIENT_HEADER, Upstream
 from tests.api.chain import PrivateChain, context_of
 from tests.api.client import Answer, call
@@ -32,18 +32,20 @@ ABUSER, OTHER = "10.1.1.1", "10.2.2.2"
 class Processes:
     """Two workers and the node, in one process but with counts as if they were three."""
 
-    def __init__(self, chain: PrivateChain, directory: Path, limits: ApiLimits) -> None:
+    def __init__(
+        self, chain: PrivateChain, directory: Path, limits: ApiLimits, channel: TransactionChannel
+    ) -> None:
         self.socket_path = str(directory / "socket")
         self.upstream = Upstream(self.socket_path)
-        path = directory / "tallies"
+        path = directory / "counters"
         of_node = Traffic(share(path, 3), counts_calls=False)
         context = replace(context_of(chain.node), limits=limits)
         believing = replace(context, client_header=CLIENT_HEADER, traffic=of_node)
-        self.node = build_app(believing, writer_routes)
-        adapt = partial(reader_routes, upstream=self.upstream)
+        self.node = build_app(believing)
+        adapt = partial(reader_routes, upstream=self.upstream, channel=channel)
         self.workers = [
-            build_app(replace(context, traffic=Traffic(join(path, 3, lane))), adapt)
-            for lane in (1, 2)
+            build_app(replace(context, traffic=Traffic(join(path, 3, slot))), adapt)
+            for slot in (1, 2)
         ]
 
 
@@ -51,9 +53,14 @@ class Processes:
 async def processes(
     chain: PrivateChain, tmp_path: Path, request: pytest.FixtureRequest
 ) -> AsyncIterator[Processes]:
-    made = Processes(chain, tmp_path, request.param)
+    server = transaction_server(chain.node)
+    await server.open(str(tmp_path / "channel"))
+    channel = await connect(TRANSACTIONS, str(tmp_path / "channel"))
+    made = Processes(chain, tmp_path, request.param, channel)
     running = await serve_locally(made.node, made.socket_path)
     yield made
+    channel.close()
+    server.close()
     made.upstream.close()
     await running.stop()
 
@@ -119,7 +126,7 @@ async def test_a_client_has_one_bucket(
     for app in (processes.node, *processes.workers):
         # A bucket that is empty stays so.
         context = app.context
-        frozen = FairLimits(context.limits, context.traffic.tallies, lambda: 1_000.0)
+        frozen = FairLimits(context.limits, context.traffic.counters, lambda: 1_000.0)
         monkeypatch.setattr(app, "_fair", frozen)
     answer = Answer()
     for _ in range(60):
@@ -171,4 +178,3 @@ async def test_figures_are_of_all_processes_and_count_once(
             assert lines[name] == str(count), name
         assert lines['soliton_http_errors_total{status="404"}'] == "6"
         assert lines['soliton_http_errors_total{status="400"}'] == "3"
-        assert not any(readers.HANDOVER_PATH in line for line in lines)

@@ -18,7 +18,7 @@ from typing import Any, Final
 import pytest
 
 from soliton.chain import blocks
-from soliton.node.chain import Chain
+from soliton.node.chain_writer import ChainWriter
 from tests.api.chain import PrivateChain
 from tests.node import recorded
 from tests.vectors import report
@@ -142,7 +142,7 @@ def folder(shared: Path) -> Path:
 def replayed(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateChain]:
     made = PrivateChain(tmp_path_factory.mktemp("node"), config=folder / "network.conf")
     node = made.node
-    node.chain = Chain(node.network, node.store)
+    node.chain = ChainWriter(node.network, node.store)
     for data in recorded.records(folder / "blocks-2-82.bin"):
         node.chain.append(blocks.decode(data, ord("R")))
         node.store.flush()

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import pytest
 
 from soliton.api.app import build_app
-from soliton.api.asgi import Application
+from soliton.api.application import Application
 from soliton.api.routes import ANY_METHOD
 from tests.api.chain import PrivateChain
 from tests.api.client import call, make_context
@@ -24,7 +24,7 @@ FAMILIES: Final = {"zbs": 8, "tn": 9, "waves": 10}
 OTHERS: Final = ("ride-runner", "signer", "matcher", "public data service")
 """Sections of programs other than the node."""
 ELSEWHERE: Final = {
-    ("OPTIONS", "any path"): "answered before any route: test_asgi",
+    ("OPTIONS", "any path"): "answered before any route: test_application",
     ("GET", "/api-docs/index.html and static files"): "files: test_openapi",
 }
 

@@ -12,6 +12,7 @@ from soliton.crypto import base58
 from soliton.web.server import serve
 from tests.api.chain import AMOUNT, FEE, OTHER, RICH, RICH_ADDRESS, PrivateChain
 from tests.api.client import Answer
+from tests.node import forging
 
 NOBODY = base58.encode(bytes(32))
 
@@ -44,7 +45,7 @@ async def test_a_transaction_that_comes_later_and_in_a_microblock(chain: Private
     chain.send(transfer)
     await asyncio.sleep(0)
     assert not task.done()
-    chain.node.mine_micro(RICH)
+    forging.mine_micro(chain.node, RICH)
     found: Any = (await task).json()
     assert (found["status"], found["height"]) == ("confirmed", 2)
 
@@ -65,7 +66,7 @@ async def test_a_rollback_while_confirmations_come(chain: PrivateChain) -> None:
     name = base58.encode(chain.send(chain.transfer()).id)
     chain.mine()
     task = await asked(chain, f"/transactions/wait/{name}?confirmations=1")
-    chain.node.roll_back(1, keep=True)
+    forging.roll_back(chain.node, 1, keep=True)
     for _ in range(3):
         await asyncio.sleep(0)
     assert not task.done()
@@ -81,7 +82,7 @@ async def test_a_transaction_that_falls(chain: PrivateChain) -> None:
     chain.mine()
     falls = chain.send(chain.transfer(keys=OTHER, to=RICH_ADDRESS, amount=AMOUNT - FEE))
     task = await asked(chain, f"/transactions/wait/{base58.encode(falls.id)}")
-    chain.node.roll_back(1, keep=False)
+    forging.roll_back(chain.node, 1, keep=False)
     found: Any = (await task).json()
     assert found["status"] == "not_found" and "unavailable funds" in found["reason"]
 
@@ -90,7 +91,7 @@ async def test_a_transaction_that_falls_with_its_block(chain: PrivateChain) -> N
     name = base58.encode(chain.send(chain.transfer()).id)
     chain.mine()
     task = await asked(chain, f"/transactions/wait/{name}?confirmations=5")
-    chain.node.roll_back(1, keep=False)
+    forging.roll_back(chain.node, 1, keep=False)
     assert (await task).json() == {"status": "not_found", "id": name}
 
 

@@ -101,7 +101,7 @@ def test_calls_and_transfers_of_ethereum_wallets(shared: Path) -> None:
         invoke, exact = ethereum.to_invoke(action, call["function"], types)
         assert exact
         assert call_json(invoke.call) == call
-        assert PAYMENTS.write(invoke.payments) == expected["payment"]
+        assert PAYMENTS.json.write(invoke.payments) == expected["payment"]
         assert recipient_text(invoke.d_app) == expected["dApp"]
         _, exact = ethereum.to_invoke(
             EthereumCall(action.d_app, action.data + bytes(32)), call["function"], types

@@ -64,9 +64,9 @@ def unsigned(obj: Vector, chain_id: int) -> AnyTransaction:
     """The transaction that a JSON object describes, of any type, also one that no client sends."""
     kind = type_by_id(obj["type"])
     values = {}
-    for field in kind.json:
+    for field in kind.fields:
         if obj.get(field.key) is not None or field.default is UNSET:
-            values[field.attribute] = field.kind.read(obj.get(field.key), chain_id)
+            values[field.attribute] = field.kind.json.read(obj.get(field.key), chain_id)
         else:
             values[field.attribute] = field.default
     key = obj.get("senderPublicKey")

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import pytest
 
+from tests.amounts import times
 from tests.fuzzing.rest.made_up import FAULTS, SCHEMATHESIS, run
+
+FEWEST = times(0, 200)
+"""The time is what ends a run: how many there are then is a matter of the machine."""
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not SCHEMATHESIS.exists(), reason="no Schemathesis: make fuzzing-rest")
 def test_made_up_requests_find_nothing() -> None:
-    outcome = run(2, 30, seed=1)
+    outcome = run(times(1, 2), times(10, 60), seed=1)
     print(f"made-up requests: {outcome.cases} cases")
-    # So many on cores that have much else to do.
-    assert outcome.cases > 200, outcome.report
+    assert outcome.cases > FEWEST, outcome.report
     assert outcome.passed, outcome.report
     assert not any(word in outcome.log for word in FAULTS), outcome.log
 
@@ -21,8 +24,8 @@ def test_made_up_requests_find_nothing() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not SCHEMATHESIS.exists(), reason="no Schemathesis: make fuzzing-rest")
 def test_made_up_requests_to_the_matcher_find_nothing() -> None:
-    outcome = run(1, 20, seed=1, matcher=True)
+    outcome = run(1, times(8, 30), seed=1, matcher=True)
     print(f"made-up requests to the matcher: {outcome.cases} cases")
-    assert outcome.cases > 200, outcome.report
+    assert outcome.cases > FEWEST, outcome.report
     assert outcome.passed, outcome.report
     assert not any(word in outcome.log for word in FAULTS), outcome.log

@@ -4,28 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
+from soliton.chain import kinds
 from soliton.chain.addresses import Recipient
 from soliton.chain.errors import ValueRuleError
-from soliton.chain.json_kinds import RECIPIENT, STRING
-from soliton.chain.layouts import (
-    I64,
-    PUBLIC_KEY,
-    Field,
-    Variable,
-    take,
-    take_u16,
-    text,
-    write_bytes16,
-)
-from soliton.chain.layouts import RECIPIENT as RECIPIENT_BYTES
-from soliton.chain.transactions.model import (
-    AnyTransaction,
-    Auth,
-    BinaryForm,
-    JsonField,
-    ProtobufForm,
-    TransactionType,
-)
+from soliton.chain.fields import Field
+from soliton.chain.transactions import model
+from soliton.chain.transactions.model import AnyTransaction
 
 MAX_CHARS = 20
 
@@ -42,32 +26,23 @@ def _validate(transaction: AnyTransaction) -> None:
         raise ValueRuleError("a greeting has 1 to 20 characters")
 
 
-def _read_words(data: bytes, offset: int) -> tuple[str, int]:
-    length = take_u16(data, offset)
-    return text(take(data, offset + 2, length)), offset + 2 + length
-
-
-TYPE = TransactionType(
+TYPE = model.TransactionType(
     type_id=20,
     name="greeting",
     title="GreetingTransaction",
     payload=Greeting,
-    max_version=1,
+    max_version=2,
+    fields=(Field("recipient", kinds.RECIPIENT), Field("words", kinds.STRING)),
     binary={
-        1: BinaryForm(
+        1: model.BinaryForm(
             b"\x14\1",
-            (
-                Field("sender_public_key", PUBLIC_KEY),
-                Field("recipient", RECIPIENT_BYTES),
-                Field("words", Variable(_read_words, lambda words: write_bytes16(words.encode()))),
-                Field("fee", I64),
-                Field("timestamp", I64),
-            ),
-            Auth.PROOFS,
+            "sender_public_key recipient words fee timestamp",
+            model.Auth.PROOFS,
             lead=b"\0",
         )
     },
-    protobuf=ProtobufForm("greeting", lambda _message, _chain_id: {}, lambda _message, _p: None),
-    json=(JsonField("recipient", "recipient", RECIPIENT), JsonField("words", "words", STRING)),
+    protobuf=model.ProtobufForm("greeting"),
+    ride=model.RideForm("recipient words"),
     validate=_validate,
+    protobuf_since=2,
 )

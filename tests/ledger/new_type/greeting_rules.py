@@ -23,10 +23,10 @@ def _minimum_fee(_transaction: AnyTransaction, _rules: Rules) -> int:
 
 
 def _apply(
-    transaction: AnyTransaction, overlay: Overlay, _portfolio: Portfolio, _context: Context
+    transaction: AnyTransaction, overlay: Overlay, _portfolio: Portfolio, context: Context
 ) -> None:
     sender = common.sender_of(transaction)
-    recipient = common.resolve(transaction.payload.recipient, overlay, _context.rules)
+    recipient = common.resolve(transaction.payload.recipient, overlay, context.rules)
     if recipient == sender:
         raise TransactionRejected("nobody greets themselves")
     overlay.put(DATA, (sender, address_text(recipient)), transaction.payload.words)

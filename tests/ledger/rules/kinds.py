@@ -4,10 +4,13 @@ changes of it, and the state on which it is applied.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+import pytest
 
 from soliton.chain import orders
 from soliton.chain.addresses import Address, Alias, from_public_key, public_key_hash
@@ -34,17 +37,17 @@ from soliton.crypto import secp256k1
 from soliton.crypto.curve25519 import SignedMessage
 from soliton.crypto.keys import KeyPair
 from soliton.errors import SolitonError
+from soliton.ledger import fees, invocation, script_runs, script_setting
 from soliton.ledger.assets import erc20_address
 from soliton.ledger.context import Context
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules_at import RuleBook, Rules
+from soliton.ledger.script_setting import ScriptHead
 from soliton.ledger.scripts import (
-    NO_SCRIPTS,
-    Estimate,
     FailedTransaction,
     NotAllowedByScript,
     ScriptExecutionError,
-    ScriptHead,
+    asset_script,
 )
 from soliton.ledger.state import (
     ACCOUNT_SCRIPTS,
@@ -73,7 +76,9 @@ from soliton.ledger.state import (
     Overlay,
     State,
 )
+from soliton.ledger.state_changes import Invoked, StateChanges
 from soliton.ledger.transactions import Applied, apply_transaction
+from soliton.ride.estimators.choice import Complexities
 from tests.ledger import cases
 from tests.ledger.cases import COIN, HEIGHT, ISSUER, ME, OTHER, SENDER, SPONSOR, TIME, YOU, R
 from tests.ledger.memory import MemoryState
@@ -94,66 +99,64 @@ def script(
     *,
     dapp: bool = False,
 ) -> bytes:
-    """A script for ``Puppet``: what it is, and how it is to end."""
+    """A script for ``puppets``: what it is, and how it is to end."""
     head = bytes((0, 2, version)) if dapp else bytes((version,))
     return (head + f"{verdict} {complexity} ".encode()).ljust(size, b".")
 
 
-class Puppet:
-    """Runs the scripts of ``script``."""
+@contextlib.contextmanager
+def puppets() -> Iterator[None]:
+    """The scripts of ``script`` are run here in place of real ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(script_setting, "inspect", _inspect)
+        patch.setattr(script_setting, "estimate", _estimate)
+        patch.setattr(script_runs, "run_account", lambda _, code, *_rest: _run(code.script, None))
+        patch.setattr(script_runs, "run_asset", _run_asset)
+        patch.setattr(invocation, "invoke", _invoke)
+        patch.setattr(
+            invocation,
+            "invoke_by_wallet",
+            lambda transaction, action, *rest: _invoke(action.d_app, transaction, *rest),
+        )
+        yield
 
-    def inspect(self, code: bytes, /) -> ScriptHead:
-        dapp = code[0] == 0
-        arrays, blocks = b"arrays" in code, b"blocks" in code
-        return ScriptHead(code[2 if dapp else 0], dapp, arrays, blocks)
 
-    def estimate(self, code: bytes, _for_asset: bool, _context: Context, /) -> Estimate:
-        complexity = _complexity(code)
-        if b"functions" in code:
-            return Estimate(0, {3: {"call": complexity}})
-        return Estimate(complexity)
+def _inspect(code: bytes) -> ScriptHead:
+    dapp = code[0] == 0
+    arrays, blocks = b"arrays" in code, b"blocks" in code
+    return ScriptHead(code[2 if dapp else 0], dapp, arrays, blocks)
 
-    def run_account(
-        self,
-        code: AccountScript,
-        _subject: AnyTransaction | Order,
-        _state: State,
-        _context: Context,
-        /,
-    ) -> int:
-        return _run(code.script, None)
 
-    def run_asset(
-        self,
-        asset_id: AssetId,
-        code: AssetScript,
-        _transaction: AnyTransaction,
-        _state: State,
-        _context: Context,
-        /,
-    ) -> int:
-        return _run(code.script, asset_id)
+def _estimate(code: bytes, _for_asset: bool, _context: Context) -> Complexities:
+    complexity = _complexity(code)
+    if b"functions" in code:
+        return Complexities(0, {3: {"call": complexity}})
+    return Complexities(complexity)
 
-    def invoke(
-        self,
-        dapp: Address,
-        transaction: AnyTransaction,
-        overlay: Overlay,
-        portfolio: Portfolio,
-        context: Context,
-        /,
-    ) -> int:
-        code = overlay.get(ACCOUNT_SCRIPTS, dapp)
-        assert code is not None
-        if b"fail" in code.script:
-            raise FailedTransaction(1, "the call fails", _complexity(code.script))
-        if b"overdraw" in code.script:
-            portfolio.add(dapp, None, -100 * COIN)
-        sender = from_public_key(transaction.sender_public_key, context.rules.chain_id)
-        for payment in getattr(transaction.payload, "payments", ()):
-            portfolio.add(sender, payment.asset_id, -payment.amount)
-            portfolio.add(dapp, payment.asset_id, payment.amount)
-        return _complexity(code.script)
+
+def _run_asset(
+    asset_id: AssetId, _transaction: AnyTransaction, state: State, *_context: object
+) -> int:
+    return _run(asset_script(asset_id, state).script, asset_id)
+
+
+def _invoke(
+    dapp: Address, transaction: AnyTransaction, overlay: Overlay, context: Context
+) -> Invoked:
+    code = overlay.get(ACCOUNT_SCRIPTS, dapp)
+    assert code is not None
+    if b"fail" in code.script:
+        raise FailedTransaction(1, "the call fails", _complexity(code.script))
+    portfolio = Portfolio()
+    if b"overdraw" in code.script:
+        portfolio.add(dapp, None, -100 * COIN)
+    sender = from_public_key(transaction.sender_public_key, context.rules.chain_id)
+    for payment in getattr(transaction.payload, "payments", ()):
+        portfolio.add(sender, payment.asset_id, -payment.amount)
+        portfolio.add(dapp, payment.asset_id, payment.amount)
+    fees.add_fee(transaction, portfolio, overlay, context.rules)
+    portfolio.write(overlay)
+    return Invoked(_complexity(code.script), StateChanges())
 
 
 def _complexity(code: bytes) -> int:
@@ -408,14 +411,14 @@ def apply(
         info = LeaseInfo(SENDER.public_key, YOU, 1, transaction.id, 2)
         state.put(LEASE_INFO, transaction.id, info)
     codec.validate(transaction)
-    scripts = NO_SCRIPTS if given.get("no_scripts") else Puppet()
     in_force = rules_of(rules, height)
     if "disabled" in given:
         aliases = frozenset(given["disabled"])
         in_force = msgspec.structs.replace(in_force, disabled_aliases=aliases)
     deferred = [] if unverified is None else unverified
-    context = Context(height, TIME, TIME - 1_000, in_force, scripts, unverified=deferred)
-    return apply_transaction(transaction, state, context, verify_signature=unverified is None)
+    context = cases.context_at(height, TIME, TIME - 1_000, in_force, unverified=deferred)
+    with puppets():
+        return apply_transaction(transaction, state, context, verify_signature=unverified is None)
 
 
 def run(kind: str, rules: str, given: dict[str, Any]) -> str:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from soliton.crypto import curve25519
 from soliton.crypto.curve25519 import SignedMessage
 from soliton.ledger.state import (
     ACCOUNT_SCRIPTS,
@@ -33,6 +32,7 @@ from soliton.ledger.state import (
     Status,
     Table,
 )
+from soliton.parallel import threads
 from tests.ledger.cases import COIN, FEE, HEIGHT, ME, OTHER, SENDER, SPONSOR, YOU
 from tests.ledger.rules import kinds
 from tests.ledger.rules.kinds import ENDED_ID, FOREIGN_ID, GOLD, LEASE_ID, script
@@ -198,7 +198,7 @@ def test_signatures_left_to_the_caller() -> None:
         SENDER.public_key,
         exchange.payload.sell_order.sender_public_key,
     ]
-    assert curve25519.verify_many(messages) == [True, True]
+    assert threads.verify_many(messages) == [True, True]
 
 
 def test_nothing_is_left_where_scripts_or_wallets_sign() -> None:

@@ -26,13 +26,11 @@ devnet | token=GOLD[:20], surplus=b"x" | TransactionRejected Invalid asset data 
 ride 6 | token=GOLD[:20], surplus=b"x" | ok
 devnet | token=SMART[:20] | TransactionRejected Transaction involves 1 scripted assets. Requires 40
 devnet | token=SMART[:20], fee=500000 | ok
-devnet | token=SMART[:20], fee=500000, no_scripts=True | ScriptsNotSupported the asset 8mfzTdZB1JA4
 devnet | token=SMART[:20], fee=500000, smart_code=NO | NotAllowedByScript Transaction is not allowe
 devnet | token=SMART[:20], fee=500000, smart_code=ERROR | ScriptExecutionError Error while executin
 devnet | data=b"call", fee=500000 | TransactionRejected No script at address 3MJEiEvmSM4J43NnHyDkah
 devnet | data=b"call", fee=500000, yours=DAPP | ok
 devnet | data=b"call", fee=499999, yours=DAPP | TransactionRejected Fee for EthereumTransaction (49
-devnet | data=b"call", fee=500000, yours=DAPP, no_scripts=True | ScriptsNotSupported a dApp is call
 devnet | data=b"call", fee=500000, yours=fails(1000) | InvocationRejected Error while executing dAp
 devnet | data=b"call", fee=500000, yours=fails(1001) | failed
 devnet | data=b"call", fee=500000, yours=overdraws(1001) | BalanceErrors

@@ -87,7 +87,6 @@ devnet | fee=0 | InsufficientFee insufficient fee
 devnet | base=SMART | TransactionRejected Transaction involves 1 scripted assets. Requires 400000 e
 devnet | base=SMART, fee=700000 | ok
 devnet | base=SMART, quote=SMART, fee=700000 | OrderInvalid Order validation error: Invalid AssetPa
-devnet | base=SMART, fee=700000, no_scripts=True | ScriptsNotSupported the asset 8mfzTdZB1JA43QmNAM
 old | base=SMART, fee=700000 | TransactionRejected Smart assets can't participate in ExchangeTransa
 devnet | base=SMART, fee=700000, smart_code=NO | ScriptExecutionError Error while executing token-s
 v5 | base=SMART, fee=700000, smart_code=NO | failed

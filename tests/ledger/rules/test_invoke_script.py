@@ -15,7 +15,6 @@ devnet | to=Alias(R, "unknown") | AliasDoesNotExist Alias 'alias:R:unknown' does
 devnet | to=Alias(R, "known"), disabled=("known",) | AliasIsDisabled AliasIsDisabled(alias:R:known)
 devnet | to=Alias(R, "known"), yours=DAPP | ok
 devnet | yours=TRUE | TransactionRejected Trying to call dApp on the account with expression script
-devnet | yours=DAPP, no_scripts=True | ScriptsNotSupported a script of 10 bytes: scripts are not su
 old | yours=DAPP | ActivationError RIDE 4 DAPPS feature has not been activated yet
 dapps | yours=DAPP3 | ok
 v5 | yours=DAPP, version=2 | ok

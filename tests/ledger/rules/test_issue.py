@@ -36,7 +36,6 @@ dapps | text=b"\xff" * 4 | ok
 devnet | text=b"\xff" * 4 | TransactionRejected Valid UTF-8 strings required
 devnet | code=TRUE | ValueRuleError Script not supported
 devnet | code=TRUE, version=2 | ok
-devnet | code=TRUE, version=2, no_scripts=True | ScriptsNotSupported a script of 8 bytes: scripts a
 devnet | code=DAPP, version=2 | ValueRuleError Asset can only be assigned with Expression script, n
 devnet | code=script(size=8192), version=2 | ok
 devnet | code=script(size=8193), version=2 | TransactionRejected Script is too large: 8193 bytes >

@@ -44,7 +44,6 @@ devnet | mine=TRUE, fee=500000, version=2 | ok
 devnet | mine=TRUE, fee=500000 | TransactionRejected Can't process transaction with signature from
 devnet | mine=NO, fee=500000, version=2 | NotAllowedByScript Transaction is not allowed by account-
 devnet | mine=ERROR, fee=500000, version=2 | ScriptExecutionError Error while executing account-scr
-devnet | mine=TRUE, fee=500000, version=2, no_scripts=True | ScriptsNotSupported the account has a
 devnet | chain_id=87 | ValueRuleError Address or alias from other network
 """
 

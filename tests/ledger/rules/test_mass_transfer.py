@@ -40,7 +40,6 @@ devnet | asset=SMART, to=((YOU, 1),) | TransactionRejected Transaction involves 
 devnet | asset=SMART, to=((YOU, 1),), fee=600000 | ok
 devnet | asset=SMART, to=((YOU, 1),), fee=600000, smart_code=NO | NotAllowedByScript Transaction is
 devnet | asset=SMART, to=((YOU, 1),), fee=600000, smart_code=ERROR | ScriptExecutionError Error whi
-devnet | asset=SMART, to=((YOU, 1),), fee=600000, no_scripts=True | ScriptsNotSupported the asset 8
 devnet | asset=SMART, to=((YOU, 1),), mine=TRUE, fee=600000 | TransactionRejected Transaction sent
 devnet | seen_at=5 | AlreadyInState Transaction
 devnet | signer=OTHER | InvalidSignature Proof doesn't validate as signature for

@@ -16,7 +16,6 @@ v5 | version=2 | ok
 dapps | version=2 | ActivationError Ride V4, VRF, Protobuf, Failed transactions feature has not bee
 devnet | code=None | ValueRuleError Cannot set empty script
 devnet | code=DAPP | ValueRuleError Asset can only be assigned with Expression script, not Contract
-devnet | no_scripts=True | ScriptsNotSupported a script of 8 bytes: scripts are not supported
 devnet | asset=GOLD | TransactionRejected Cannot set script on an asset issued without a script
 devnet | asset=ALIEN | TransactionRejected Asset was issued by other address
 devnet | asset=NOTHING | TransactionRejected Referenced assetId not found

@@ -16,7 +16,6 @@ v5 | fee=999999 | TransactionRejected Fee for SetScriptTransaction (999999 in WA
 v5 | version=2 | ok
 dapps | version=2 | ActivationError Ride V4, VRF, Protobuf, Failed transactions feature has not bee
 devnet | code=TRUE | ok
-devnet | code=TRUE, no_scripts=True | ScriptsNotSupported a script of 8 bytes: scripts are not supp
 devnet | code=script(size=1024), fee=FEE | ok
 devnet | code=script(size=1025), fee=FEE | TransactionRejected Fee for SetScriptTransaction (100000
 devnet | code=script(size=1025), fee=2 * FEE | ok

@@ -20,8 +20,6 @@ from soliton.chain.transactions.table import type_by_id
 from soliton.crypto import base58
 from soliton.errors import SolitonError
 from soliton.ledger.assets import erc20_address
-from soliton.ledger.context import Context
-from soliton.ledger.ride_scripts import RideScripts
 from soliton.ledger.rules_at import RuleBook
 from soliton.ledger.scripts import InvocationRejected
 from soliton.ledger.state import (
@@ -204,7 +202,7 @@ def apply(rules: str, body: str, **given: Any) -> tuple[MemoryState, Applied]:
     signed = codec.sign(transaction, SENDER.private_key)
     network = NETWORKS[rules]
     in_force = RuleBook(network).at(HEIGHT)
-    context = Context(HEIGHT, TIME, TIME - 1_000, in_force, RideScripts(network))
+    context = cases.context_at(HEIGHT, TIME, TIME - 1_000, in_force)
     return state, apply_transaction(signed, state, context)
 
 

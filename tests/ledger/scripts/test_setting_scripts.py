@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from soliton.ledger.context import Context
+from soliton.ledger import script_setting
 from soliton.ledger.errors import TransactionRejected
-from soliton.ledger.ride_scripts import RideScripts
 from soliton.ledger.rules_at import RuleBook
-from soliton.ledger.scripts import Estimate, ScriptHead
+from soliton.ledger.script_setting import ScriptHead
+from soliton.ride.estimators.choice import Complexities
 from soliton.ride.expressions import AnnotatedFunction, DApp, Func, Ref
 from soliton.ride.meta import Meta, write_meta
 from soliton.ride.script import make_script
-from tests.ledger.cases import HEIGHT, TIME
+from tests.ledger.cases import HEIGHT, TIME, context_at
 from tests.ledger.scripts.dapps import NETWORKS, compiled
 
-SCRIPTS = RideScripts(NETWORKS["light"])
-CONTEXT = Context(HEIGHT, TIME, TIME - 1_000, RuleBook(NETWORKS["light"]).at(HEIGHT), SCRIPTS)
+CONTEXT = context_at(HEIGHT, TIME, TIME - 1_000, RuleBook(NETWORKS["light"]).at(HEIGHT))
 FUNCTION = "@Callable(i)\nfunc f(n: Int) = if (slow()) then [] else []\n"
 
 
@@ -28,13 +27,13 @@ def dapp(version: int, types: int, meta_version: int = 2) -> bytes:
 
 def test_estimates_by_function() -> None:
     code = compiled(6, FUNCTION)
-    assert SCRIPTS.inspect(code) == ScriptHead(6, True, False, True)
-    assert SCRIPTS.estimate(code, False, CONTEXT) == Estimate(0, {3: {"f": 180}})
+    assert script_setting.inspect(code) == ScriptHead(6, True, False, True)
+    assert script_setting.estimate(code, False, CONTEXT) == Complexities(0, {3: {"f": 180}})
 
 
 @pytest.mark.parametrize("types", [1, 2, 4, 8, 17])
 def test_plain_arguments(types: int) -> None:
-    assert SCRIPTS.estimate(dapp(6, types), False, CONTEXT).callables == {3: {"f": 1}}
+    assert script_setting.estimate(dapp(6, types), False, CONTEXT).callables == {3: {"f": 1}}
 
 
 @pytest.mark.parametrize(
@@ -48,19 +47,19 @@ def test_plain_arguments(types: int) -> None:
 )
 def test_refused_arguments(types: int, meta_version: int, words: str) -> None:
     with pytest.raises(TransactionRejected, match=words):
-        SCRIPTS.estimate(dapp(6, types, meta_version), False, CONTEXT)
-    assert SCRIPTS.estimate(dapp(5, types, meta_version), False, CONTEXT).callables
+        script_setting.estimate(dapp(6, types, meta_version), False, CONTEXT)
+    assert script_setting.estimate(dapp(5, types, meta_version), False, CONTEXT).callables
 
 
 @pytest.mark.parametrize("code", [b"", b"\0", b"\6\2", b"\1\6\0\0\0\0", bytes(100)])
 def test_no_scripts(code: bytes) -> None:
     with pytest.raises(TransactionRejected):
-        SCRIPTS.inspect(code)
+        script_setting.inspect(code)
     with pytest.raises(TransactionRejected):
-        SCRIPTS.estimate(code, True, CONTEXT)
+        script_setting.estimate(code, True, CONTEXT)
 
 
 def test_too_complex() -> None:
     text = "@Verifier(tx)\nfunc v() = " + " && ".join(["slow()"] * 12) + "\n"
     with pytest.raises(TransactionRejected, match="Contract verifier is too complex: 2160 > 2000"):
-        SCRIPTS.estimate(compiled(6, text), False, CONTEXT)
+        script_setting.estimate(compiled(6, text), False, CONTEXT)

@@ -20,13 +20,12 @@ from soliton.chain.transactions.table import type_by_id
 from soliton.chain.transactions.transfer import Transfer
 from soliton.chain.values import DataEntry
 from soliton.errors import SolitonError
-from soliton.ledger.context import Context
-from soliton.ledger.ride_scripts import RideScripts
+from soliton.ledger import script_runs
 from soliton.ledger.rules_at import RuleBook
 from soliton.ledger.scripts import NotAllowedByScript, ScriptExecutionError
-from soliton.ledger.state import AccountScript, AssetScript
+from soliton.ledger.state import ASSET_SCRIPTS, AccountScript, AssetScript
 from soliton.ride.compiler.compile import compile_source
-from tests.ledger.cases import GOLD, HEIGHT, ME, OTHER, SENDER, TIME, YOU, R
+from tests.ledger.cases import GOLD, HEIGHT, ME, OTHER, SENDER, TIME, YOU, R, context_at
 from tests.ledger.scripts.dapps import NETWORKS, SMART, rows, state_of
 
 
@@ -143,17 +142,18 @@ def subject_of(given: dict[str, Any]) -> AnyTransaction | Order:
 
 def ask(rules: str, body: str, given: dict[str, Any]) -> str:
     network = NETWORKS[rules]
-    scripts = RideScripts(network)
-    context = Context(HEIGHT, TIME, TIME - 1_000, RuleBook(network).at(HEIGHT), scripts)
+    context = context_at(HEIGHT, TIME, TIME - 1_000, RuleBook(network).at(HEIGHT))
     state, subject = state_of("[]", {}), subject_of(given)
     kind = "ASSET" if "asset" in given else "ACCOUNT"
     code = compiled(body, given.get("lib", 6), kind)
     try:
         if kind == "ASSET":
             assert not isinstance(subject, Order)
-            return f"ok {scripts.run_asset(SMART, AssetScript(code, 77), subject, state, context)}"
+            state.put(ASSET_SCRIPTS, SMART, AssetScript(code, 77))
+            return f"ok {script_runs.run_asset(SMART, subject, state, context)}"
         script = AccountScript(SENDER.public_key, code, 77, {})
-        return f"ok {scripts.run_account(script, subject, state, context)}"
+        owner = YOU if isinstance(subject, Order) else ME
+        return f"ok {script_runs.run_account(owner, script, subject, state, context)}"
     except NotAllowedByScript:
         return "no"
     except ScriptExecutionError as error:
@@ -168,14 +168,14 @@ def test_verifiers(rules: str, given: str, body: str, outcome: str) -> None:
 
 def test_a_dapp_without_verifier_wants_the_signature() -> None:
     network = NETWORKS["light"]
-    scripts = RideScripts(network)
-    context = Context(HEIGHT, TIME, TIME - 1_000, RuleBook(network).at(HEIGHT), scripts)
+    context = context_at(HEIGHT, TIME, TIME - 1_000, RuleBook(network).at(HEIGHT))
     source = "{-# STDLIB_VERSION 6 #-}\n{-# CONTENT_TYPE DAPP #-}\n@Callable(i)\nfunc f() = []\n"
     code = compile_source(source).script.source
     script = AccountScript(SENDER.public_key, code, 0, {})
     signed = subject_of({})
     assert not isinstance(signed, Order)
     state = state_of("[]", {})
-    assert scripts.run_account(script, signed, state, context) == 0
+    assert script_runs.run_account(ME, script, signed, state, context) == 0
+    unsigned = codec.with_proofs(signed, (bytes(64),))
     with pytest.raises(SolitonError, match="Proof doesn't validate as signature"):
-        scripts.run_account(script, codec.with_proofs(signed, (bytes(64),)), state, context)
+        script_runs.run_account(ME, script, unsigned, state, context)

@@ -10,12 +10,10 @@ from soliton.chain.addresses import from_public_key, public_key_hash
 from soliton.chain.ethereum_encoding import selector
 from soliton.chain.transactions import ethereum
 from soliton.errors import SolitonError
-from soliton.ledger.context import Context
-from soliton.ledger.ride_scripts import RideScripts
 from soliton.ledger.rules_at import RuleBook
 from soliton.ledger.state import ASSET_BALANCES, DATA, WAVES
 from soliton.ledger.transactions import Applied, apply_transaction
-from tests.ledger.cases import COIN, HEIGHT, TIME, YOU, R
+from tests.ledger.cases import COIN, HEIGHT, TIME, YOU, R, context_at
 from tests.ledger.scripts.dapps import NETWORKS, SMART, state_of
 
 KEY = b"k" * 32
@@ -44,7 +42,7 @@ def apply(rules: str, body: str, data: bytes, **given: Any) -> Applied:
     state.put(WAVES, sender, 10 * COIN)
     state.put(ASSET_BALANCES, (sender, SMART), 1_000)
     in_force = RuleBook(network).at(HEIGHT)
-    context = Context(HEIGHT, TIME, TIME - 1_000, in_force, RideScripts(network))
+    context = context_at(HEIGHT, TIME, TIME - 1_000, in_force)
     return apply_transaction(transaction, state, context)
 
 
@@ -72,6 +70,15 @@ def test_arguments_and_payments() -> None:
 def test_refusals(rules: str, data: bytes, given: dict[str, Any], words: str) -> None:
     with pytest.raises(SolitonError, match="^" + words.replace("?", r"\?")):
         apply(rules, "[]", data, **given)
+
+
+def test_scripts_of_paid_assets_see_the_state_before_the_call() -> None:
+    asked = """match tx {
+        case call: InvokeScriptTransaction => wavesBalance(call.sender).regular == 1000000000
+        case _ => false
+    }"""
+    data = call("default", (), ((WAVES_ID, 5), (SMART, 1)))
+    assert apply("light", "[]", data, smart=asked).status == 0
 
 
 def test_longer_data_was_allowed_once() -> None:

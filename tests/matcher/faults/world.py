@@ -199,11 +199,19 @@ class World:
         # Nothing that was once so deep that the network keeps it may go, in several steps neither.
         keeps = self._highest - FINAL_DEPTH
         eventually(lambda: height(self.node_url) - blocks > keeps, "blocks that may go")
+        put = self._blocks_put()
         top = height(self.node_url)
         body = {"rollbackTo": top - blocks, "returnTransactionsToUtx": keep}
         answer = call(f"{self.node_url}/debug/rollback", body, key=API_KEY)
         assert answer.status == 200, answer.body
+        # Blocks that came between the question for the height and the rollback were seen, too.
+        self._highest = max(self._highest, top + self._blocks_put() - put)
         return blocks
+
+    def _blocks_put(self) -> int:
+        """How many blocks have been put on the chain since its node began."""
+        text = call(f"{self.node_url}/metrics").body.decode()
+        return int(text.partition("\nsoliton_chain_blocks_total ")[2].split()[0])
 
     def _prepare(self) -> tuple[bytes, bytes]:
         issues = [
@@ -323,8 +331,11 @@ class World:
 
     def close(self) -> None:
         """End all."""
-        for program in (*self.matchers.values(), self.node):
+        programs = (*self.matchers.values(), self.node)
+        for program in programs:
             program.send(signal.SIGCONT)
+            program.send(signal.SIGTERM)
+        for program in programs:
             program.close()
         self.proxy.close()
 

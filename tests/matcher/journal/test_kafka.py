@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from soliton.matcher.journal import Journal, Record
+from soliton.matcher.journal.candidate import KafkaSettings, Role
 from soliton.matcher.journal.errors import JournalGap, LeadershipLost, UnequalRules, WrongJournal
-from soliton.matcher.journal.kafka import KafkaJournal, KafkaSettings, Role
+from soliton.matcher.journal.kafka import KafkaJournal
 from soliton.matcher.journal.leadership import Command, encode
 from soliton.matcher.journal.topic import BrokerProblem, Security, Topic, TopicAddress
 from tests.matcher.kafka.broker import PASSWORD, USER, Broker, running, unavailable

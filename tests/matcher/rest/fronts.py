@@ -14,15 +14,17 @@ from typing import Any
 
 import msgspec
 
-from soliton.matcher.core import MatcherCore
 from soliton.matcher.rest.app import build_app
 from soliton.matcher.rest.application import Application
-from soliton.matcher.rest.front import UNKNOWN, Front
-from soliton.matcher.rest.handover import Handover, OrderGate, connect
+from soliton.matcher.rest.order_channel import ORDERS, OrderChannel, order_server
+from soliton.matcher.rest.order_worker import OrderWorker
+from soliton.matcher.service import Matcher
+from soliton.web.channel import connect
+from soliton.web.handoff import SocketHandoff, SocketReceiver
 from soliton.web.server import RunningServer, serve, serve_locally
-from soliton.web.tallies import Tallies, join, share
-from soliton.web.tunnel import Tunnel
-from soliton.web.upstream import CLIENT_HEADER, Upstream
+from soliton.web.shared_counters import SharedCounters, join, share
+from soliton.web.upstream import Upstream
+from tests.matcher.fakes import FakeCore, as_matcher
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -85,57 +87,68 @@ class Worker:
     """What a worker serves, in this process."""
 
     def __init__(
-        self, front: Front, handover: Handover, upstream: Upstream, server: RunningServer
+        self, front: OrderWorker, channel: OrderChannel, upstream: Upstream, server: RunningServer
     ) -> None:
         self.front = front
-        self.handover = handover
+        self.channel = channel
         self.upstream = upstream
         self.server = server
         self.port = server.port
+
+    def pass_on_to(self, path: str) -> None:
+        """Another server takes the matcher's place, but for orders."""
+        self.upstream.close()
+        self.front._upstream = self.upstream = Upstream(path)
 
 
 class Behind:
     """A matcher behind workers; ``socket`` is where it listens."""
 
-    def __init__(self, core: MatcherCore, directory: Path, workers: int) -> None:
+    def __init__(self, core: FakeCore | Matcher, directory: Path, workers: int) -> None:
         self.core = core
         self.socket = str(directory / "service")
         self._orders = str(directory / "orders")
-        self._tallies = directory / "tallies"
-        self._lanes = workers + 1
-        self.tallies = share(self._tallies, self._lanes)
-        self.app: Application = build_app(core, self.tallies, behind=True)
-        self.gate = OrderGate(self.app.place)
+        self._handoff = str(directory / "handoff")
+        self._counters = directory / "counters"
+        self._slots = workers + 1
+        self.counters = share(self._counters, self._slots)
+        self.app: Application = build_app(as_matcher(core), self.counters, behind=True)
+        self.gate = order_server(self.app.place)
         self.server: RunningServer | None = None
         self.workers: list[Worker] = []
 
     @contextlib.asynccontextmanager
     async def serving(self) -> AsyncIterator[None]:
-        self.server = await serve_locally(self.app.door, self.socket, websocket=True)
+        self.server = await serve_locally(self.app.gate, self.socket)
         await self.gate.open(self._orders)
+        receiver = SocketReceiver(self.server.adopt)
+        receiver.open(self._handoff)
         try:
-            for lane in range(1, self._lanes):
-                self.workers.append(await self._worker(lane))
+            for slot in range(1, self._slots):
+                self.workers.append(await self._worker(slot))
             yield
         finally:
             # All at once: each takes a moment.
             servers = self.server, *(worker.server for worker in self.workers)
             await asyncio.gather(*(server.stop() for server in servers))
             for worker in self.workers:
-                worker.handover.close()
-                await asyncio.wait_for(worker.handover.lost.wait(), 10)
+                worker.channel.close()
+                await asyncio.wait_for(worker.channel.lost.wait(), 10)
                 worker.upstream.close()
             self.gate.close()
+            receiver.close()
 
-    async def _worker(self, lane: int) -> Worker:
+    async def _worker(self, slot: int) -> Worker:
         settings = self.core.settings
-        upstream, tallies = Upstream(self.socket), join(self._tallies, self._lanes, lane)
-        handover = await connect(self._orders, UNKNOWN)
+        upstream, counters = Upstream(self.socket), join(self._counters, self._slots, slot)
+        channel = await connect(ORDERS, self._orders)
         chain_id = settings.network.chain_id
-        front = Front(settings.rest_api, settings.id, chain_id, upstream, handover, tallies)
-        tunnel = Tunnel(self.socket, CLIENT_HEADER)
-        server = await serve(front.door, "127.0.0.1", 0, websocket=tunnel, tallies=tallies)
-        return Worker(front, handover, upstream, server)
+        handoff = SocketHandoff(self._handoff)
+        front = OrderWorker(
+            settings.rest_api, settings.id, chain_id, upstream, channel, counters, handoff
+        )
+        server = await serve(front.gate, "127.0.0.1", 0, counters=counters)
+        return Worker(front, channel, upstream, server)
 
 
 class Pair:
@@ -160,11 +173,11 @@ class Pair:
 
 @contextlib.asynccontextmanager
 async def pair(
-    direct: MatcherCore, fronted: MatcherCore, directory: Path, workers: int = 1
+    direct: FakeCore | Matcher, fronted: FakeCore | Matcher, directory: Path, workers: int = 1
 ) -> AsyncIterator[Pair]:
     """Both, served."""
-    app = build_app(direct, Tallies())
-    server = await serve(app.door, "127.0.0.1", 0, websocket=True)
+    app = build_app(as_matcher(direct), SharedCounters())
+    server = await serve(app.gate, "127.0.0.1", 0)
     behind = Behind(fronted, directory, workers)
     try:
         async with behind.serving():

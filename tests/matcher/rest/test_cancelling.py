@@ -35,7 +35,7 @@ def public_key(keys: KeyPair) -> str:
 
 
 def status_of(api: Api, order_id: bytes) -> OrderStatus:
-    info = api.core.order_info(order_id)
+    info = api.core.queries.order_info(order_id)
     assert info is not None
     return info.status
 

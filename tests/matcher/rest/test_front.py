@@ -19,7 +19,7 @@ from soliton.crypto.keys import KeyPair
 from soliton.matcher.errors import NodeUnavailable
 from soliton.matcher.node_client import ScriptAnswer
 from soliton.matcher.records import ServiceStatus
-from soliton.matcher.rest.door import FAILURES
+from soliton.matcher.rest.http_gate import FAILURES
 from soliton.matcher.settings import RestApi
 from soliton.matching import errors
 from soliton.matching.account_checks import ScriptFault
@@ -158,7 +158,7 @@ async def test_trouble_reads_the_same(both: Pair) -> None:
         both.direct.core.fail_with = core_of(both).fail_with = trouble  # type: ignore[attr-defined]
         assert (await both.same(placing(FORM))).json()["error"] == error
     # What is counted is counted once, on the side where it happened.
-    assert both.behind.tallies.sum(FAILURES) == 1
+    assert both.behind.counters.sum(FAILURES) == 1
 
 
 # --- bodies ---------------------------------------------------------------------------------------
@@ -430,14 +430,14 @@ def of_wallet(secret: bytes, version: int = 4) -> Order:
 async def placed_by_worker(real: Pair, order: Order) -> None:
     reply = await ask(real.worker.port, place(order))
     assert reply.status == 200, reply.body
-    info = real.behind.core.order_info(order.id)
+    info = real.behind.core.queries.order_info(order.id)
     assert info is not None
 
 
 async def refused_by_both(real: Pair, order: Order, kind: errors.ErrorKind) -> None:
     reply = await real.same(place(order))
     assert reply.json()["error"] == kind.code
-    assert real.behind.core.order_info(order.id) is None
+    assert real.behind.core.queries.order_info(order.id) is None
 
 
 async def test_one_signature_of_an_account_without_script(real: Pair) -> None:

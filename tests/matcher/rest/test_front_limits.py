@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import re
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -16,17 +17,19 @@ from websockets.asyncio.client import connect as connect_websocket
 
 from soliton.chain import orders
 from soliton.crypto import base58
-from soliton.matcher.rest import handover
 from soliton.matcher.rest.answers import FAULT, Answer
-from soliton.matcher.rest.door import FAILURES, OVER_LIMIT, REQUESTS, Door
-from soliton.matcher.rest.front import AWAY, BUSY, UNKNOWN
+from soliton.matcher.rest.http_gate import FAILURES, OVER_LIMIT, REQUESTS, HttpGate
+from soliton.matcher.rest.order_channel import UNKNOWN
+from soliton.matcher.rest.order_worker import AWAY, BUSY
 from soliton.matcher.settings import Limits, RestApi
 from soliton.web import upstream
+from soliton.web.answers import Awaited, Deferred, Upgrade, Whole
 from soliton.web.budgets import Budgets
 from soliton.web.clients import LOCAL
-from soliton.web.tallies import Tallies
-from soliton.web.types import Message, SoonAnswer, WholeAnswer
+from soliton.web.request import Request
+from soliton.web.shared_counters import SharedCounters
 from soliton.web.upstream import CLIENT_HEADER
+from soliton.web.websocket import WebSocket, WebSocketClosed
 from tests.matcher.fakes import ALICE, GOLD, KEY, Api, FakeCore, buy
 from tests.matcher.rest.fronts import Behind, ask, request
 from tests.matcher.rest.test_limits import ANOTHER, BURST, SOMEBODY, Clock
@@ -61,8 +64,8 @@ async def limited(tmp_path: Path) -> AsyncIterator[Behind]:
 
 def budgets_of(behind: Behind, clock: Clock) -> Budgets:
     """What clients have, on a clock of the test's; the same for all doors."""
-    budgets = Budgets(1, BURST, behind.tallies, clock)
-    for door in (behind.app.door, *(worker.front.door for worker in behind.workers)):
+    budgets = Budgets(1, BURST, behind.counters, clock)
+    for door in (behind.app.gate, *(worker.front.gate for worker in behind.workers)):
         assert door._budgets is not None
         door._budgets = budgets
     return budgets
@@ -73,18 +76,19 @@ def spent_by(client: str, budgets: Budgets) -> float:
     return max(budgets.wait(client) + BURST, 0)
 
 
-async def answer_of(door: Door, line: str, body: bytes = b"", host: str = SOMEBODY) -> WholeAnswer:
+async def answer_of(door: HttpGate, line: str, body: bytes = b"", host: str = SOMEBODY) -> Whole:
     """The answer to a request in one packet, of a client anywhere."""
     method, target = line.split(" ", 1)
     path, _, query = target.partition("?")
-    given = door.answer_at_once(method, path.encode(), query.encode(), JSON, body, host)
-    if isinstance(given, WholeAnswer):
-        return given
-    if not isinstance(given, SoonAnswer):
-        return await given
-    whole: asyncio.Future[WholeAnswer] = asyncio.get_running_loop().create_future()
-    given.begin(whole.set_result)
-    return await whole
+    given = door.respond(Request(method, path, query.encode(), JSON, body, host))
+    if isinstance(given, Awaited):
+        given = await given.work
+    if isinstance(given, Deferred):
+        outcome: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+        given.ask(outcome.set_result)
+        given = given.then(await outcome)
+    assert isinstance(given, Whole)
+    return given
 
 
 def order_body(number: int = 0) -> bytes:
@@ -97,7 +101,7 @@ def order_body(number: int = 0) -> bytes:
 async def test_a_request_counts_once_wherever_it_is_answered(limited: Behind) -> None:
     clock = Clock()
     budgets_of(limited, clock)
-    first, second = (worker.front.door for worker in limited.workers)
+    first, second = (worker.front.gate for worker in limited.workers)
     told = [
         await answer_of(first, "GET /matcher"),
         await answer_of(second, PLACE, order_body()),
@@ -112,14 +116,14 @@ async def test_a_request_counts_once_wherever_it_is_answered(limited: Behind) ->
     assert [answer.status for answer in again] == [200, 429]
     core = cast("FakeCore", limited.core)
     assert len(core.placed) == 1
-    assert limited.tallies.sum(REQUESTS) == 5 and limited.tallies.sum(OVER_LIMIT) == 2
+    assert limited.counters.sum(REQUESTS) == 5 and limited.counters.sum(OVER_LIMIT) == 2
 
 
 async def test_the_refusal_is_the_one_that_the_matcher_itself_gives(limited: Behind) -> None:
     budgets_of(limited, Clock())
-    direct = Api(FakeCore(rest_api=limited.core.settings.rest_api)).app.door
-    direct._budgets = Budgets(1, BURST, Tallies(), Clock())
-    door = limited.workers[0].front.door
+    direct = Api(FakeCore(rest_api=limited.core.settings.rest_api)).app.gate
+    direct._budgets = Budgets(1, BURST, SharedCounters(), Clock())
+    door = limited.workers[0].front.gate
     told = [(await answer_of(door, "GET /x"), await answer_of(direct, "GET /x")) for _ in range(4)]
     (last, expected), statuses = told[-1], [answer.status for answer, _ in told]
     assert last == expected and statuses == [404, 404, 404, 429]
@@ -184,12 +188,13 @@ async def test_a_worker_says_who_its_client_is(
 ) -> None:
     matcher, worker = Listening(), behind.workers[0]
     server = await asyncio.start_unix_server(matcher, str(tmp_path / "listening"))
-    worker.upstream._path = str(tmp_path / "listening")
+    worker.pass_on_to(str(tmp_path / "listening"))
     headers = {CLIENT_HEADER: b"198.51.100.1", b"x-forwarded-for": b"198.51.100.1"}
     for method in ("GET", "POST"):
-        given = worker.front.door.answer_at_once(method, b"/matcher", b"", headers, b"", host)
-        assert not isinstance(given, WholeAnswer | SoonAnswer)
-        assert (await given).status == 200
+        given = worker.front.gate.respond(Request(method, "/matcher", b"", headers, b"", host))
+        assert isinstance(given, Awaited)
+        answer = await given.work
+        assert isinstance(answer, Whole) and answer.status == 200
     line = {CLIENT_HEADER.decode(): "198.51.100.1", CLIENT_HEADER.decode().upper(): SOMEBODY}
     await ask(worker.port, request("GET /matcher", line))
     assert matcher.clients() == [[told], [told], [b""]]
@@ -197,41 +202,45 @@ async def test_a_worker_says_who_its_client_is(
     server.close()
 
 
-async def over_websocket(door: Door, said: bytes | None, peer: str, messages: int) -> None:
+async def over_websocket(door: HttpGate, said: str, peer: str, messages: int) -> None:
     """So many messages over one connection."""
-    coming: list[Message] = [{"type": "websocket.connect"}]
-    coming += [{"type": "websocket.receive", "text": "{}"}] * messages
-    coming += [{"type": "websocket.disconnect"}]
+    headers = {CLIENT_HEADER: said.encode()}
+    request = Request("GET", "/ws/v0", b"", headers, b"", peer)
+    request.is_websocket = True
+    answer = door.respond(request)
+    assert isinstance(answer, Upgrade)
+    coming = ["{}"] * messages
 
-    async def receive() -> Message:
-        return coming.pop(0)
+    class Socket:
+        """Nobody listens to it."""
 
-    async def send(_message: Message) -> None:
-        """Nobody listens."""
+        async def receive(self) -> str:
+            if not coming:
+                raise WebSocketClosed
+            return coming.pop()
 
-    headers = [] if said is None else [(CLIENT_HEADER, said)]
-    scope: Message = {"type": "websocket", "path": "/ws/v0", "raw_path": b"/ws/v0",
-                      "query_string": b"", "headers": headers, "client": (peer, 40_000),
-                      "subprotocols": []}  # fmt: skip
+        async def send(self, _text: bytes) -> None:
+            """Nothing."""
+
+        def close(self, _code: int = 1000) -> None:
+            """Nothing."""
+
     async with asyncio.timeout(5):
-        await door(scope, receive, send)
+        await answer.run(cast("WebSocket", Socket()))
 
 
 @pytest.mark.parametrize("is_behind", [False, True])
-async def test_messages_are_charged_to_whom_a_worker_names(
-    limited: Behind, *, is_behind: bool
-) -> None:
-    """A matcher without workers believes nobody."""
-    clock = Clock()
-    budgets = budgets_of(limited, clock)
-    door = limited.app.door
+async def test_messages_are_charged_to_who_connects(limited: Behind, *, is_behind: bool) -> None:
+    """Whatever is said about it: behind workers the connection is the client's own, too."""
+    budgets = budgets_of(limited, Clock())
+    door = limited.app.gate
     if not is_behind:
-        door = Api(FakeCore(rest_api=limited.core.settings.rest_api)).app.door
+        door = Api(FakeCore(rest_api=limited.core.settings.rest_api)).app.gate
         door._budgets = budgets
-    await over_websocket(door, ANOTHER.encode(), SOMEBODY, 2)
-    await over_websocket(door, None, "192.0.2.1", 1)
+    await over_websocket(door, ANOTHER, SOMEBODY, 2)
+    await over_websocket(door, "", "192.0.2.1", 1)
     spent = [spent_by(host, budgets) for host in (ANOTHER, SOMEBODY, "192.0.2.1", LOCAL)]
-    assert spent == ([2, 0, 0, 1] if is_behind else [0, 2, 1, 0])
+    assert spent == [0, 2, 1, 0]
 
 
 async def test_a_client_of_a_websocket_cannot_choose_its_name(limited: Behind) -> None:
@@ -248,14 +257,14 @@ async def test_a_client_of_a_websocket_cannot_choose_its_name(limited: Behind) -
 
 async def test_both_ways_of_a_client_have_one_budget(limited: Behind) -> None:
     budgets_of(limited, Clock())
-    await over_websocket(limited.app.door, SOMEBODY.encode(), "", BURST + 1)
-    assert (await answer_of(limited.workers[1].front.door, "GET /matcher")).status == 429
+    await over_websocket(limited.app.gate, "", SOMEBODY, BURST + 1)
+    assert (await answer_of(limited.workers[1].front.gate, "GET /matcher")).status == 429
 
 
 # --- nobody answers -------------------------------------------------------------------------------
 
 
-async def says(door: Door, line: str, answer: Answer, body: bytes = b"") -> bool:
+async def says(door: HttpGate, line: str, answer: Answer, body: bytes = b"") -> bool:
     """Whether this is the answer to a request, with all of its headers."""
     return await answer_of(door, line, body) == door.whole(answer, line.partition(" ")[0])
 
@@ -263,27 +272,28 @@ async def says(door: Door, line: str, answer: Answer, body: bytes = b"") -> bool
 async def test_more_than_there_may_be_under_way(
     behind: Behind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    worker, door = behind.workers[0], behind.workers[0].front.door
+    worker, door = behind.workers[0], behind.workers[0].front.gate
     monkeypatch.setattr(upstream, "MAX_CONNECTIONS", 0)
+    worker.pass_on_to("/nowhere")
     for line in ("GET /matcher", "POST /matcher/orderbook/market", f"DELETE {BOOK}"):
         assert await says(door, line, BUSY)
     assert BUSY.status == 503 and (b"retry-after", b"1") in BUSY.headers
     # Orders have a way of their own, and a limit of their own.
-    monkeypatch.setattr(handover, "MAX_WAITING", 2)
+    worker.channel._spec = replace(worker.channel._spec, max_waiting=2)
     sent = [answer_of(door, PLACE, order_body(step)) for step in range(3)]
     statuses = [reply.status for reply in await asyncio.gather(*sent)]
     assert statuses == [200, 200, 503]
-    assert not worker.handover.is_full
+    assert not worker.channel.is_full
     assert (await answer_of(door, PLACE, order_body(2))).status == 200
 
 
 async def test_a_matcher_that_is_gone(behind: Behind) -> None:
-    door = behind.workers[0].front.door
+    door = behind.workers[0].front.gate
     assert (await answer_of(door, "GET /matcher")).status == 200
     assert behind.server is not None
     await behind.server.stop()
     behind.gate.close()
-    await behind.workers[0].handover.lost.wait()
+    await behind.workers[0].channel.lost.wait()
     for line, answer in (
         ("GET /matcher", AWAY),
         ("OPTIONS /matcher", AWAY),
@@ -306,8 +316,8 @@ async def test_a_matcher_that_goes_in_the_middle_of_an_answer(
         writer.close()
 
     server = await asyncio.start_unix_server(breaks_off, str(tmp_path / "breaking"))
-    worker, door = behind.workers[0], behind.workers[0].front.door
-    worker.upstream._path = str(tmp_path / "breaking")
+    worker, door = behind.workers[0], behind.workers[0].front.gate
+    worker.pass_on_to(str(tmp_path / "breaking"))
     assert await says(door, "GET /matcher", AWAY)
     assert await says(door, "POST /matcher/orderbook/cancel", UNKNOWN)
     server.close()
@@ -319,10 +329,10 @@ async def test_a_fault_of_the_worker_is_told_logged_and_counted(
     def broken(*_: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("soliton.matcher.rest.front.posted_order", broken)
+    monkeypatch.setattr("soliton.matcher.rest.order_worker.posted_order", broken)
     worker = behind.workers[0]
-    assert await says(worker.front.door, PLACE, FAULT, order_body())
-    assert behind.tallies.sum(FAILURES) == 1
+    assert await says(worker.front.gate, PLACE, FAULT, order_body())
+    assert behind.counters.sum(FAILURES) == 1
     assert [record.message for record in caplog.records] == ["an order could not be read"]
     monkeypatch.undo()
     headers = {"content-type": "application/json", "x-api-key": KEY}

@@ -51,10 +51,10 @@ def look(page: Page, place: Place, loop: asyncio.AbstractEventLoop) -> None:
     page.wait_for("document.getElementById('live')?.textContent === 'live'")
     page.wait_for("document.querySelectorAll('#bids tr').length === 8")
     assert page.run("document.getElementById('pair').textContent") == "Gold / WAVES"
-    page.wait_for("document.querySelectorAll('#trades tr').length === 20")
-    page.wait_for("document.querySelectorAll('#chart line.up').length > 5")
+    page.wait_for("document.querySelectorAll('#trades tr').length === 50")
+    page.wait_for("document.querySelectorAll('#chart .body.up').length > 5")
     save(page, "matcher-page.png")
-    first = "document.querySelector('#bids td')?.textContent"
+    first = "document.querySelector('#bids button')?.textContent"
     assert page.run(first) == "1.89"
     order = buy(ALICE, 10**8, 195 * 10**6, timestamp=place.core.time)
     asyncio.run_coroutine_threadsafe(place.api.place(order), loop).result(10)
@@ -62,9 +62,10 @@ def look(page: Page, place: Place, loop: asyncio.AbstractEventLoop) -> None:
     order = sell(BOB, 10**8, 195 * 10**6, timestamp=place.core.time)
     asyncio.run_coroutine_threadsafe(place.api.place(order), loop).result(10)
     page.wait_for(f"{first} === '1.89'")
-    page.wait_for("document.querySelector('#trades td.sell')?.textContent === '1.95'")
+    sold = "document.querySelector('#trades td.sell')?.textContent"
+    page.wait_for(f"{sold} === '1.95'")
     page.run("document.querySelector('#intervals button:nth-child(3)').click()")
-    page.wait_for("document.querySelectorAll('#chart line:not(.grid)').length <= 6")
+    page.wait_for("document.querySelectorAll('#chart .body').length <= 3")
     assert page.errors == []
     own = f"http://127.0.0.1:{place.port}/"
     assert all(url.startswith((own, "data:", "ws:")) for url in page.requested), page.requested

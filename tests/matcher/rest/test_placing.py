@@ -17,9 +17,9 @@ from soliton.matcher.rest.answers import Refusal
 from soliton.matcher.rest.order_json import order_json, read_order
 from soliton.matching import errors
 from soliton.matching.errors import MatcherError
-from soliton.web.types import Message
 from tests.matcher.fakes import ALICE, BOB, CHAIN_ID, GOLD, NOWHERE, Api, buy, sell
 from tests.vectors import shared_root
+from tests.web.memory import Wire
 
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
@@ -46,7 +46,7 @@ async def test_a_market_order_has_a_path_of_its_own() -> None:
     order = buy(ALICE, 10**8, 2 * 10**8)
     reply = await api("POST /matcher/orderbook/market", orders.to_json(order))
     assert reply.json()["status"] == "OrderAccepted"
-    info = api.core.order_info(order.id)
+    info = api.core.queries.order_info(order.id)
     assert info is not None and info.is_market and info.filled == 10**8
 
 
@@ -164,26 +164,11 @@ async def test_an_asset_of_another_length_is_unknown() -> None:
 
 
 async def test_a_body_that_never_comes_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("soliton.matcher.rest.door._SLOW_BODY_SECONDS", 0.01)
-    sent: list[Message] = []
-
-    async def receive() -> Message:
-        await asyncio.Event().wait()
-        raise AssertionError
-
-    async def send(message: Message) -> None:
-        sent.append(message)
-
-    scope: Message = {
-        "type": "http",
-        "method": "POST",
-        "raw_path": b"/matcher/orderbook",
-        "query_string": b"",
-        "headers": [(b"content-length", b"5")],
-    }
+    monkeypatch.setattr("soliton.matcher.rest.http_gate.SLOW_BODY_SECONDS", 0.01)
+    wire = Wire(Api().app.gate)
+    wire.send(b"POST /matcher/orderbook HTTP/1.1\r\ncontent-length: 5\r\n\r\n")
     async with asyncio.timeout(5):
-        await Api().app.door(scope, receive, send)
-    assert sent[0]["status"] == 408
+        assert (await wire.answer()).status == 408
 
 
 async def test_an_oversize_body_is_not_read() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from soliton.matcher.rest.answers import status_of
 from soliton.matching.errors import KINDS
 from tests.matcher.fakes import Api
 from tests.vectors import REPOSITORY
@@ -32,7 +33,7 @@ async def test_every_route_has_its_row() -> None:
 def test_every_error_has_its_row() -> None:
     told = {int(row[1]): (int(row[2]), row[3], row[4]) for row in ERROR.finditer(text())}
     wanted = {
-        kind.code: (kind.status, kind.name, " — or — ".join(kind.templates))
+        kind.code: (status_of(kind), kind.name, " — or — ".join(kind.templates))
         for kind in KINDS.values()
     }
     assert told == wanted

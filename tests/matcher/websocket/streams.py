@@ -79,7 +79,7 @@ class Place:
 async def served(**changes: Any) -> AsyncIterator[Place]:
     """A matcher with these settings."""
     api = Api(FakeCore(**changes))
-    server = await serve(api.app.door, "127.0.0.1", 0, websocket=True)
+    server = await serve(api.app.gate, "127.0.0.1", 0)
     try:
         yield Place(api, server.port)
     finally:

@@ -17,7 +17,7 @@ from soliton.crypto.keys import KeyPair
 from soliton.matcher.errors import NodeUnavailable
 from soliton.matcher.records import AddressReport, ServiceStatus
 from soliton.matcher.settings import WebSockets
-from soliton.matcher.websocket import hub
+from soliton.matcher.websocket import subscriptions
 from soliton.matching.pairs import AssetPair
 from soliton.matching.placement import Restrictions
 from tests.matcher.fakes import (
@@ -102,7 +102,7 @@ async def test_a_book_that_is_opened_or_deleted_goes_on_with_changes() -> None:
         await place.api.place(buy(ALICE, 10**8, 10**8))
         told = await stream.next("ob")
         assert (told["U"], told["b"]) == (1, [["1.0", "1.0"]])
-        await place.core.delete_book(GOLD_WAVES)
+        await place.core.canceling.delete_book(GOLD_WAVES)
         told = await stream.next("ob")
         assert (told["U"], told["b"], "s" in told) == (2, [["1.0", "0.0"]], False)
         await place.api.place(sell(ALICE, 10**8, 3 * 10**8))
@@ -273,7 +273,7 @@ async def test_who_wants_no_pictures_gets_none() -> None:
         assert (await stream.next("au"))["b"][picture] == ["1.0", "0.0"]
         assert set((await without.next("au"))["b"]) == {"WAVES", GOLD_NAME}
         place.core.owned[PICTURE] = 0
-        place.hub.on_balances(address_of(ALICE), frozenset([PICTURE]))
+        place.hub.subscriptions.on_balances(address_of(ALICE), frozenset([PICTURE]))
         assert (await stream.next("au"))["b"] == {picture: ["0.0", "0.0"]}
         await place.api.place(buy(ALICE, 10**8, 10**8))
         for each, number in ((stream, 2), (without, 1)):
@@ -446,7 +446,7 @@ async def test_a_client_that_reads_nothing_is_let_go() -> None:
         await stream.next("ru")
         stream.connection.transport.pause_reading()
         for number in range(200_000):
-            place.core.put_rate(GOLD, 1 + number / 10**6)
+            place.core.rates.put(GOLD, 1 + number / 10**6)
             if number % 50 == 0:
                 await asyncio.sleep(0)
             if not len(place.hub):
@@ -501,7 +501,7 @@ async def test_who_comes_takes_no_news_from_others(monkeypatch: pytest.MonkeyPat
             await newcomer.send(T="aus", S=text_address(ALICE), **signed(ALICE))
             await asyncio.sleep(0.02)
             place.core.owned[GOLD] = 7 * 10**8
-            place.hub.on_balances(address_of(ALICE), frozenset([GOLD]))
+            place.hub.subscriptions.on_balances(address_of(ALICE), frozenset([GOLD]))
         assert (await newcomer.next("au"))["b"][GOLD_NAME] == ["7.0", "0.0"]
         assert (await stream.next("au"))["b"] == {GOLD_NAME: ["7.0", "0.0"]}
 
@@ -524,7 +524,7 @@ async def test_who_comes_when_the_last_one_leaves_hears_what_follows(
 
 async def test_what_could_not_be_told_is_told_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """The node was away for a moment: nothing of what happened then is missing."""
-    monkeypatch.setattr(hub, "_RETRY_MS", 10)
+    monkeypatch.setattr(subscriptions, "_RETRY_MS", 10)
     async with served() as place, place.stream() as stream:
         await stream.send(T="aus", S=text_address(ALICE), **signed(ALICE))
         await stream.next("au")
@@ -552,7 +552,7 @@ async def test_who_was_away_for_long_gets_the_whole_book() -> None:
         async with place.stream() as watcher:
             await watcher.send(T="obs", S=PAIR, d=1)
             seen = (await watcher.next("ob"))["N"]
-            feed = place.hub._books[GOLD_WAVES]
+            feed = place.hub.subscriptions._books[GOLD_WAVES]
             for step in range(1, 151):
                 await place.api.place(sell(BOB, 10**8, 3 * 10**8 + 10 * step))
                 feed.flush()

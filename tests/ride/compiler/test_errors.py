@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from soliton.ride.compiler import CompileError, compile_source
+from tests.amounts import examples, times
 
 HEAD = "{-# STDLIB_VERSION 6 #-}\n{-# CONTENT_TYPE %s #-}\n"
 
@@ -81,7 +82,7 @@ def test_dapps(source: str, place: str, problem: str, advice: str) -> None:
     check("DAPP", source, place, problem, advice)
 
 
-N = 100_000
+N = times(20_000, 100_000)
 DEEP = {
     "brackets": "(" * N + "true" + ")" * N,
     "braces": "{" * N + "true" + "}" * N,
@@ -93,8 +94,8 @@ DEEP = {
     "casts": "1" + ".as[Int]" * N,
     "fields": "tx" + ".a" * N,
     "indexes": "nil" + "[0]" * N,
-    "else if": "if true then true else " * 40_000 + "true",
-    "match": "match 1 {case _=>" * 50_000,
+    "else if": "if true then true else " * (N // 3) + "true",
+    "match": "match 1 {case _=>" * (N // 2),
     "let": "let a = " * N,
     "types": "func f(a: " + "List[" * N,
     "tuple patterns": "match 1 {case " + "(" * N,
@@ -148,7 +149,7 @@ WORDS = (
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     st.lists(st.sampled_from(WORDS.split(" ")), max_size=40),
     st.sampled_from(("EXPRESSION", "DAPP", "LIBRARY")),

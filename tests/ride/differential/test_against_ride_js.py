@@ -21,17 +21,18 @@ import msgspec
 import pytest
 
 from soliton.ride.compiler import CompileError, compile_source
+from tests.amounts import times
 from tests.clients.scripts import HERE as CLIENTS
 from tests.clients.scripts import NODE
 from tests.ride.differential.programs import Program, program, programs
 from tests.vectors import report
 
 SEED: Final = int(os.environ.get("SOLITON_PROGRAMS_SEED", "7"))
-COUNT: Final = int(os.environ.get("SOLITON_PROGRAMS", "1000"))
+COUNT: Final = int(os.environ.get("SOLITON_PROGRAMS", times(250, 2_000)))
 SECONDS: Final = 600
 MIN_ACCEPTED: Final = 0.5
 MIN_REFUSED: Final = 0.1
-COMMENTED: Final = 60
+COMMENTED: Final = times(15, 60)
 """Programs that get a comment at each of their borders of words, one at a time."""
 BORDERS: Final = 20
 """Borders that are tried of each of them."""

@@ -24,6 +24,7 @@ from soliton.ride.expressions import (
     LongConst,
     Ref,
 )
+from tests.amounts import examples
 from tests.ride.estimators import plain
 
 COSTS: dict[int | str, int] = {100: 1, 101: 7, "Unit": 0, "value": 3}
@@ -102,7 +103,7 @@ def _outcome(estimate: Callable[[], int], refusal: type[Exception]) -> int | Non
         return None
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 @given(trees)
 def test_first(tree: Expression) -> None:
     assert _outcome(lambda: first.estimate(COSTS, NAMES, tree), EstimationError) == _outcome(
@@ -110,7 +111,7 @@ def test_first(tree: Expression) -> None:
     )
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 @given(trees)
 def test_second(tree: Expression) -> None:
     assert _outcome(lambda: second.estimate(COSTS, NAMES, tree), EstimationError) == _outcome(
@@ -122,7 +123,7 @@ def test_second(tree: Expression) -> None:
 @pytest.mark.parametrize("let_fixes", [False, True])
 @pytest.mark.parametrize("overhead", [False, True])
 @pytest.mark.parametrize("fix_overflow", [False, True])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(tree=trees)
 def test_third(
     fix_overflow: bool,
@@ -139,7 +140,7 @@ def test_third(
 
 
 @pytest.mark.parametrize("let_fixes", [False, True])
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.lists(
         st.one_of(

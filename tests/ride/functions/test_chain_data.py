@@ -7,7 +7,10 @@ from collections.abc import Sequence
 import pytest
 
 from soliton.chain import addresses
+from soliton.chain.function_calls import FunctionCall
 from soliton.chain.transactions import codec
+from soliton.chain.transactions.invoke_script import TYPE as INVOKE
+from soliton.chain.transactions.invoke_script import InvokeScript
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.transfer import TYPE as TRANSFER
 from soliton.chain.transactions.transfer import Transfer
@@ -331,6 +334,27 @@ def test_transactions() -> None:
         assert call(1006, [b""], context) is UNIT
     asset_context = CallContext(chain, 5, asset_script=True)
     assert "proofs" not in fields_of(call(1006, [known.id], asset_context))
+
+
+def test_a_call_by_its_id() -> None:
+    chain = Chain()
+    with_arguments = FunctionCall("f", (7, b"x", ("a", "b")))
+    seen: list[Value] = [7, b"x", ride_list(["a", "b"])]
+    for called, name, arguments in ((with_arguments, "f", seen), (None, "default", [])):
+        known = codec.build(
+            INVOKE,
+            InvokeScript(ALICE, called, ()),
+            version=2,
+            chain_id=CHAIN,
+            sender_public_key=b"a" * 32,
+            fee=500_000,
+            timestamp=1,
+        )
+        chain.transactions[known.id] = (known, 17)
+        fields = fields_of(call(1000, [known.id], CallContext(chain, 2)))
+        assert fields["function"] == name
+        assert fields["args"] == ride_list(arguments)
+        assert fields["payment"] is UNIT
 
 
 def payment(asset: Value, amount: Value) -> CaseObject:

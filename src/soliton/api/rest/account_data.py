@@ -9,41 +9,29 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from dataclasses import replace
-from itertools import islice
+from functools import partial
+from operator import itemgetter
 from typing import Final
 
 import msgspec
 
-from soliton.api.errors import (
-    CUSTOM_VALIDATION_ERROR,
-    DATA_KEY_DOES_NOT_EXIST,
-    DATA_KEYS_NOT_SPECIFIED,
-    INVALID_ADDRESS,
-    TOO_BIG_SEQUENCE_WITH_LIMIT,
-    invalid_request,
-)
-from soliton.api.http import FORM_URLENCODED, JsonStream, Request, parse_query
+from soliton.api import errors
+from soliton.api.http import Request, parse_query
 from soliton.api.key_patterns import KeyPattern, PatternError
-from soliton.api.lookup import ADDRESS, address_argument, node_of
+from soliton.api.lookup import address_argument, node_of
+from soliton.api.paging import in_pages
 from soliton.api.rest import examples
-from soliton.api.routes import (
-    GET,
-    POST,
-    TEXT,
-    WHATEVER,
-    Body,
-    BodyKind,
-    Parameter,
-    Route,
-    query_parameter,
-)
+from soliton.api.route_table import row, table
+from soliton.api.routes import Body, BodyKind
 from soliton.api.schemas import DATA_ENTRY
-from soliton.api.turns import SLICE_SECONDS
+from soliton.api.streaming import json_stream
+from soliton.api.time_slices import SLICE_SECONDS
 from soliton.chain.addresses import Address, address_text
 from soliton.chain.json_kinds import data_entry_json, encode_base64
+from soliton.chain.json_schemas import list_of
 from soliton.chain.values import DataEntry, DataValue
 from soliton.crypto import base58
+from soliton.ledger import script_setting
 from soliton.ledger.scripts import account_script, has_paid_verifier
 from soliton.ledger.state import DATA, Missing
 from soliton.node.node import Node
@@ -53,8 +41,8 @@ from soliton.ride.expressions import DApp
 from soliton.ride.meta import ArgumentType, argument_types, read_meta
 from soliton.ride.script import parse_script
 from soliton.ride.tree_text import tree_text
+from soliton.web.request import FORM_URLENCODED
 
-_TAG: Final = "addresses"
 _PAGE: Final = 1_000
 """So many data entries are read before others get their turn."""
 
@@ -102,7 +90,7 @@ def data_entry(request: Request) -> object:
     node, address = node_of(request), address_argument(request)
     entry = _entry(node, address, request.text("key"))
     if entry is None:
-        raise DATA_KEY_DOES_NOT_EXIST.error()
+        raise errors.DATA_KEY_DOES_NOT_EXIST.error()
     return entry
 
 
@@ -128,48 +116,40 @@ def data(request: Request) -> object:
         try:
             pattern = KeyPattern(patterns[0])
         except PatternError as error:
-            raise invalid_request("Cannot compile regex").with_hint(str(error)) from error
-        return JsonStream(_matching(node, address, pattern))
+            raise errors.invalid_request("Cannot compile regex").with_hint(str(error)) from error
+        return json_stream(request, _matching(node, address, pattern))
     keys = request.listed("key", "keys")
     limit = node.settings.rest_api.data_keys_request_limit
     if len(keys) > limit:
-        raise TOO_BIG_SEQUENCE_WITH_LIMIT.error(limit=limit)
+        raise errors.TOO_BIG_SEQUENCE_WITH_LIMIT.error(limit=limit)
     if keys:
         found = (_entry(node, address, key) for key in keys)
         return [entry for entry in found if entry is not None]
     if request.method != "GET":
-        raise DATA_KEYS_NOT_SPECIFIED.error()
-    return JsonStream(_entries(node, address))
+        raise errors.DATA_KEYS_NOT_SPECIFIED.error()
+    return json_stream(request, _entries(node, address))
 
 
 async def _entries(node: Node, address: Address) -> AsyncIterator[object]:
-    """Piece by piece: the store may be written between two pieces, not within one."""
-    after: str | None = None
-    while True:
-        page = list(islice(node.chain.store.data_entries(address, after), _PAGE))
+    async for page in _pages(node, address):
         for key, value in page:
             yield _shown(key, value)
-        if len(page) < _PAGE:
-            return
-        after = page[-1][0]
-        await asyncio.sleep(0)
 
 
 async def _matching(node: Node, address: Address, pattern: KeyPattern) -> AsyncIterator[object]:
     """The same for the keys that match, of which there may be none for long."""
-    after: str | None = None
     until = time.perf_counter() + SLICE_SECONDS
-    while True:
-        page = list(islice(node.chain.store.data_entries(address, after), _PAGE))
+    async for page in _pages(node, address):
         for key, value in page:
             if pattern.matches(key):
                 yield _shown(key, value)
             if time.perf_counter() > until:
                 await asyncio.sleep(0)
                 until = time.perf_counter() + SLICE_SECONDS
-        if len(page) < _PAGE:
-            return
-        after = page[-1][0]
+
+
+def _pages(node: Node, address: Address) -> AsyncIterator[list[tuple[str, DataValue]]]:
+    return in_pages(partial(node.chain.store.data_entries, address), itemgetter(0), _PAGE)
 
 
 # --- scripts --------------------------------------------------------------------------------------
@@ -191,7 +171,7 @@ def script_info(request: Request) -> ScriptInfo:
         address=text,
         script=encode_base64(found.script),
         script_text=tree_text(parse_script(found.script)),
-        version=chain.scripts.inspect(found.script).version,
+        version=script_setting.inspect(found.script).version,
         complexity=max((found.verifier_complexity, *callables.values())),
         verifier_complexity=found.verifier_complexity,
         callable_complexities=callables,
@@ -209,11 +189,11 @@ def script_meta(request: Request) -> ScriptMeta:
         return ScriptMeta(text)
     content = parse_script(found.script).content
     if not isinstance(content, DApp):
-        raise invalid_request("ScriptParseError(Expected DApp)")
+        raise errors.invalid_request("ScriptParseError(Expected DApp)")
     try:
         return ScriptMeta(text, _functions(content))
     except ScriptFormatError as error:
-        raise invalid_request(f"ScriptParseError({error})") from error
+        raise errors.invalid_request(f"ScriptParseError({error})") from error
 
 
 def _functions(dapp: DApp) -> Functions:
@@ -249,77 +229,38 @@ _KEYS: Final = Body(
         "required": ["keys"],
     },
 )
-_OF_ACCOUNT: Final = (
-    Route(
-        methods=GET,
-        path="/addresses/data/{address}",
-        handler=data,
-        tag=_TAG,
-        summary="Data entries of an account in the order of their keys",
-        parameters=(
-            ADDRESS,
-            query_parameter("matches", TEXT, "A regular expression for whole keys", "gree.*"),
-            query_parameter("key", TEXT, "Keys", ["greeting"], repeated=True),
-        ),
-        response={"type": "array", "items": DATA_ENTRY},
-        example=[examples.DATA_ENTRY],
-        errors=(INVALID_ADDRESS, CUSTOM_VALIDATION_ERROR, TOO_BIG_SEQUENCE_WITH_LIMIT),
-    ),
-    Route(
-        methods=POST,
-        path="/addresses/data/{address}",
-        handler=data,
-        tag=_TAG,
-        summary="Data entries of an account by their keys",
-        parameters=(ADDRESS,),
-        body=_KEYS,
-        response={"type": "array", "items": DATA_ENTRY},
-        example=[examples.DATA_ENTRY],
-        errors=(INVALID_ADDRESS, TOO_BIG_SEQUENCE_WITH_LIMIT, DATA_KEYS_NOT_SPECIFIED),
-    ),
-)
+_ENTRIES: Final = (list_of(DATA_ENTRY), [examples.DATA_ENTRY])
+_KEY_ERRORS: Final = "INVALID_ADDRESS CUSTOM_VALIDATION_ERROR TOO_BIG_SEQUENCE_WITH_LIMIT"
+_POSTED_KEY_ERRORS: Final = "INVALID_ADDRESS TOO_BIG_SEQUENCE_WITH_LIMIT DATA_KEYS_NOT_SPECIFIED"
+_META_EXAMPLE: Final = {
+    "address": examples.ADDRESS,
+    "meta": {"version": "2", "callableFuncTypes": {"send": [{"name": "to", "type": "String"}]}},
+}
 
-ROUTES: tuple[Route, ...] = (
-    *_OF_ACCOUNT,
-    Route(
-        methods=GET,
-        path="/addresses/data/{address}/{key}",
-        handler=data_entry,
-        tag=_TAG,
-        summary="One data entry of an account",
-        parameters=(ADDRESS, Parameter("key", TEXT, "Key", "greeting")),
-        response=DATA_ENTRY,
-        example=examples.DATA_ENTRY,
-        errors=(INVALID_ADDRESS, DATA_KEY_DOES_NOT_EXIST),
-    ),
+ROUTES: Final = table("addresses", """
+key     | text  | Key                                 | greeting
+key.any | text* | Keys                                | greeting
+matches | text  | A regular expression for whole keys | gree.*
+""",
+    row("GET /addresses/data/{address}?matches&key.any", data,
+        "Data entries of an account in the order of their keys", *_ENTRIES, _KEY_ERRORS),
+    row("POST /addresses/data/{address} reads=chain", data,
+        "Data entries of an account by their keys", *_ENTRIES, _POSTED_KEY_ERRORS, body=_KEYS),
+    row("GET /addresses/data/{address}/{key}", data_entry, "One data entry of an account",
+        DATA_ENTRY, examples.DATA_ENTRY, "INVALID_ADDRESS DATA_KEY_DOES_NOT_EXIST"),
     # Only one segment is a key: what else stands behind the address is not looked at.
-    *(replace(each, path=f"{each.path}/{WHATEVER}", documented=False) for each in _OF_ACCOUNT),
-    Route(
-        methods=GET,
-        path="/addresses/scriptInfo/{address}",
-        handler=script_info,
-        tag=_TAG,
-        summary="The script of an account, and what it costs",
-        parameters=(ADDRESS,),
-        response=ScriptInfo,
-        example=msgspec.to_builtins(ScriptInfo(examples.ADDRESS)),
-        errors=(INVALID_ADDRESS,),
-    ),
-    Route(
-        methods=GET,
-        path="/addresses/scriptInfo/{address}/meta",
-        handler=script_meta,
-        tag=_TAG,
-        summary="The callable functions of an account's script",
-        parameters=(ADDRESS,),
-        response=ScriptMeta,
-        example={
-            "address": examples.ADDRESS,
-            "meta": {
-                "version": "2",
-                "callableFuncTypes": {"send": [{"name": "to", "type": "String"}]},
-            },
-        },
-        errors=(INVALID_ADDRESS, CUSTOM_VALIDATION_ERROR),
-    ),
-)
+    row("GET /addresses/data/{address}/*?matches&key.any", data,
+        "Data entries of an account in the order of their keys", *_ENTRIES, _KEY_ERRORS,
+        documented=False),
+    row("POST /addresses/data/{address}/* reads=chain", data,
+        "Data entries of an account by their keys", *_ENTRIES, _POSTED_KEY_ERRORS, body=_KEYS,
+        documented=False),
+    row("GET /addresses/scriptInfo/{address}", script_info,
+        "The script of an account, and what it costs", ScriptInfo,
+        msgspec.to_builtins(ScriptInfo(examples.ADDRESS)), "INVALID_ADDRESS"),
+    row("GET /addresses/scriptInfo/{address}/meta", script_meta,
+        "The callable functions of an account's script", ScriptMeta,
+        _META_EXAMPLE,
+        "INVALID_ADDRESS CUSTOM_VALIDATION_ERROR"),
+    reads="state",
+)  # fmt: skip

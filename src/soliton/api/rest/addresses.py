@@ -14,33 +14,13 @@ from typing import Final
 
 import msgspec
 
-from soliton.api.errors import (
-    CUSTOM_VALIDATION_ERROR,
-    INVALID_ADDRESS,
-    INVALID_PUBLIC_KEY,
-    MISSING_SENDER_PRIVATE_KEY,
-    TOO_BIG_SEQUENCE,
-    TOO_BIG_SEQUENCE_WITH_LIMIT,
-    invalid_request,
-)
+from soliton.api import errors
 from soliton.api.http import Request
 from soliton.api.json_reader import wrong_texts
-from soliton.api.lookup import ADDRESS, address_argument, is_oldest, node_of
+from soliton.api.lookup import address_argument, is_oldest, node_of
 from soliton.api.rest import examples
-from soliton.api.routes import (
-    ANY_METHOD,
-    DELETE,
-    GET,
-    INTEGER,
-    NATURAL,
-    POST,
-    TEXT,
-    Body,
-    BodyKind,
-    Parameter,
-    Route,
-    query_parameter,
-)
+from soliton.api.route_table import row, table
+from soliton.api.routes import Body, BodyKind
 from soliton.chain.addresses import (
     PUBLIC_KEY_LENGTH,
     Address,
@@ -64,8 +44,6 @@ from soliton.storage.indexes import minimum_balance, minimum_effective_balance
 
 MAX_WALLET_ADDRESSES: Final = 1_000
 MAX_PUBLIC_KEY_TEXT_CHARS: Final = 256
-
-_TAG: Final = "addresses"
 
 
 class Balance(msgspec.Struct, frozen=True, gc=False):
@@ -140,12 +118,12 @@ def own_slice(request: Request) -> list[str]:
     start, end = request.integer("from"), request.integer("to")
     if not is_oldest(node):
         if start > end:
-            raise invalid_request("Invalid sequence")
+            raise errors.invalid_request("Invalid sequence")
         if end - start >= MAX_WALLET_ADDRESSES:
-            raise TOO_BIG_SEQUENCE_WITH_LIMIT.error(limit=MAX_WALLET_ADDRESSES)
+            raise errors.TOO_BIG_SEQUENCE_WITH_LIMIT.error(limit=MAX_WALLET_ADDRESSES)
     elif start - end >= MAX_WALLET_ADDRESSES:
         # The oldest generation has its bounds the wrong way round.
-        raise TOO_BIG_SEQUENCE.error()
+        raise errors.TOO_BIG_SEQUENCE.error()
     return _wallet_addresses(node)[start:end]
 
 
@@ -155,7 +133,7 @@ def create(request: Request) -> OneAddress:
     try:
         return OneAddress(address_text(node.wallet.generate_account(node.network.chain_id)))
     except WalletError as error:
-        raise invalid_request(str(error)) from error
+        raise errors.invalid_request(str(error)) from error
 
 
 def delete(request: Request) -> Deleted:
@@ -171,10 +149,10 @@ def seed(request: Request) -> AccountSeed:
     try:
         address = parse_address(text, node.network.chain_id)
     except AddressError as error:
-        raise INVALID_ADDRESS.error() from error
+        raise errors.INVALID_ADDRESS.error() from error
     found = node.wallet.account_seed(address)
     if found is None:
-        raise MISSING_SENDER_PRIVATE_KEY.error()
+        raise errors.MISSING_SENDER_PRIVATE_KEY.error()
     return AccountSeed(text, base58.encode(found))
 
 
@@ -197,9 +175,9 @@ def of_public_key(request: Request) -> OneAddress:
     try:
         key = base58.decode(request.text("publicKey"), MAX_PUBLIC_KEY_TEXT_CHARS)
     except Base58Error as error:
-        raise INVALID_PUBLIC_KEY.error() from error
+        raise errors.INVALID_PUBLIC_KEY.error() from error
     if len(key) != PUBLIC_KEY_LENGTH and not is_oldest(node):
-        raise INVALID_PUBLIC_KEY.error()
+        raise errors.INVALID_PUBLIC_KEY.error()
     return OneAddress(address_text(from_public_key(key, node.network.chain_id)))
 
 
@@ -252,7 +230,7 @@ def _confirmations(request: Request, node: Node) -> int:
 def _check_depth(node: Node, height: int) -> None:
     lowest = node.chain.height - node.settings.db.max_rollback_depth
     if height < lowest:
-        raise invalid_request(f"Unable to get balance past height {lowest}")
+        raise errors.invalid_request(f"Unable to get balance past height {lowest}")
 
 
 def details(request: Request) -> BalanceDetails:
@@ -301,13 +279,13 @@ def _of_many(
     _check_depth(node, at)
     wanted = list(dict.fromkeys(texts))
     if len(wanted) > node.settings.rest_api.transactions_by_address_limit:
-        raise TOO_BIG_SEQUENCE.error()
+        raise errors.TOO_BIG_SEQUENCE.error()
     if not 1 <= at <= top:
-        raise invalid_request(f"Illegal height: {at}")
+        raise errors.invalid_request(f"Illegal height: {at}")
     try:
         asset_id = None if asset is None else base58.decode(asset, MAX_PUBLIC_KEY_TEXT_CHARS)
     except Base58Error as error:
-        raise invalid_request(str(error)) from error
+        raise errors.invalid_request(str(error)) from error
     found = []
     for text in wanted:
         try:
@@ -326,7 +304,6 @@ def _balance_at(node: Node, address: Address, height: int, asset_id: bytes | Non
     return minimum_balance(node.chain.store, address, height, height)
 
 
-_CONFIRMATIONS: Final = Parameter("confirmations", NATURAL, "Number of blocks", 2)
 _BALANCES_BODY: Final = Body(
     BodyKind.JSON_OR_REJECT,
     "Addresses; a height and an asset's id if wanted",
@@ -341,178 +318,62 @@ _BALANCES_BODY: Final = Body(
         "required": ["addresses"],
     },
 )
-_MANY_ERRORS: Final = (TOO_BIG_SEQUENCE, CUSTOM_VALIDATION_ERROR)
+_MANY_ERRORS: Final = "TOO_BIG_SEQUENCE CUSTOM_VALIDATION_ERROR"
+_BALANCES: Final = ("regular", "generating", "available", "effective")
 _BALANCE_EXAMPLE: Final = {
     "address": examples.ADDRESS,
     "confirmations": 0,
     "balance": examples.AMOUNT,
 }
 
-ROUTES: tuple[Route, ...] = (
-    Route(
-        methods=GET,
-        path="/addresses",
-        handler=own,
-        tag=_TAG,
-        summary="The accounts of the node's wallet",
-        response=list[str],
-        example=[examples.ADDRESS],
-    ),
-    Route(
-        methods=POST,
-        path="/addresses",
-        handler=create,
-        tag=_TAG,
-        summary="Add the next account to the node's wallet",
-        key=True,
-        response=OneAddress,
-        example={"address": examples.ADDRESS},
-        errors=(CUSTOM_VALIDATION_ERROR,),
-    ),
-    Route(
-        methods=DELETE,
-        path="/addresses/{address}",
-        handler=delete,
-        tag=_TAG,
-        summary="Forget an account of the node's wallet",
-        parameters=(ADDRESS,),
-        key=True,
-        response=Deleted,
-        example={"deleted": True},
-        errors=(INVALID_ADDRESS,),
-    ),
-    Route(
-        methods=GET,
-        path="/addresses/seq/{from}/{to}",
-        handler=own_slice,
-        tag=_TAG,
-        summary="Some of the accounts of the node's wallet, at most 1000",
-        parameters=(
-            Parameter("from", NATURAL, "Index of the first", 0),
-            Parameter("to", NATURAL, "Index after the last", 1),
-        ),
-        response=list[str],
-        example=[examples.ADDRESS],
-        errors=(CUSTOM_VALIDATION_ERROR, TOO_BIG_SEQUENCE, TOO_BIG_SEQUENCE_WITH_LIMIT),
-    ),
-    Route(
-        methods=GET,
-        path="/addresses/seed/{address}",
-        handler=seed,
-        tag=_TAG,
-        summary="The account seed of an account of the node's wallet, in base58",
-        parameters=(ADDRESS,),
-        key=True,
-        response=AccountSeed,
-        example={"address": examples.ADDRESS, "seed": examples.ACCOUNT_SEED},
-        errors=(INVALID_ADDRESS, MISSING_SENDER_PRIVATE_KEY),
-    ),
-    Route(
-        methods=GET,
-        path="/addresses/publicKey/{publicKey}",
-        handler=of_public_key,
-        tag=_TAG,
-        summary="The address of a public key",
-        parameters=(Parameter("publicKey", TEXT, "Public key in base58", examples.PUBLIC_KEY),),
-        response=OneAddress,
-        example={"address": examples.ADDRESS},
-        errors=(INVALID_PUBLIC_KEY,),
-    ),
-    Route(
-        methods=GET,
-        path="/addresses/validate/{address}",
-        handler=validate,
-        tag=_TAG,
-        summary="Whether a text is an address of this network",
-        parameters=(ADDRESS,),
-        response=Validity,
-        example={"address": examples.ADDRESS, "valid": True},
-    ),
-    Route(
-        methods=GET,
-        path="/addresses/balance/{address}",
-        handler=balance,
-        tag=_TAG,
-        summary="Balance of an account",
-        parameters=(ADDRESS,),
-        response=Balance,
-        example=_BALANCE_EXAMPLE,
-        errors=(INVALID_ADDRESS,),
-    ),
-    Route(
-        methods=GET,
-        path="/addresses/balance/{address}/{confirmations}",
-        handler=confirmed_balance,
-        tag=_TAG,
-        summary="Smallest balance of an account over the last blocks",
-        parameters=(ADDRESS, _CONFIRMATIONS),
-        response=Balance,
-        example={**_BALANCE_EXAMPLE, "confirmations": 2},
-        errors=(INVALID_ADDRESS, CUSTOM_VALIDATION_ERROR),
-    ),
-    Route(
-        methods=GET,
-        path="/addresses/balance/details/{address}",
-        handler=details,
-        tag=_TAG,
-        summary="All balances of an account in the native coin",
-        parameters=(ADDRESS,),
-        response=BalanceDetails,
-        example={
-            "address": examples.ADDRESS,
-            "regular": examples.AMOUNT,
-            "generating": examples.AMOUNT,
-            "available": examples.AMOUNT,
-            "effective": examples.AMOUNT,
-        },
-        errors=(INVALID_ADDRESS,),
-    ),
-    Route(
-        methods=GET,
-        path="/addresses/balance",
-        handler=of_many,
-        tag=_TAG,
-        summary="Balances of several accounts",
-        parameters=(
-            query_parameter("address", TEXT, "Addresses", [examples.ADDRESS], repeated=True),
-            query_parameter("height", INTEGER, "At this height", 1),
-            query_parameter("asset", TEXT, "Of the asset with this id", examples.ASSET_ID),
-        ),
-        response=list[BalanceOfMany],
-        example=[{"id": examples.ADDRESS, "balance": examples.AMOUNT}],
-        errors=_MANY_ERRORS,
-    ),
-    Route(
-        methods=POST,
-        path="/addresses/balance",
-        handler=of_many_posted,
-        tag=_TAG,
-        summary="Balances of several accounts",
-        body=_BALANCES_BODY,
-        response=list[BalanceOfMany],
-        example=[{"id": examples.ADDRESS, "balance": examples.AMOUNT}],
-        errors=_MANY_ERRORS,
-    ),
-    Route(
-        methods=ANY_METHOD,
-        path="/addresses/effectiveBalance/{address}",
-        handler=effective,
-        tag=_TAG,
-        summary="Balance of an account, leases counted",
-        parameters=(ADDRESS,),
-        response=Balance,
-        example=_BALANCE_EXAMPLE,
-        errors=(INVALID_ADDRESS,),
-    ),
-    Route(
-        methods=ANY_METHOD,
-        path="/addresses/effectiveBalance/{address}/{confirmations}",
-        handler=confirmed_effective,
-        tag=_TAG,
-        summary="Smallest balance of an account over the last blocks, leases counted",
-        parameters=(ADDRESS, _CONFIRMATIONS),
-        response=Balance,
-        example={**_BALANCE_EXAMPLE, "confirmations": 2},
-        errors=(INVALID_ADDRESS, CUSTOM_VALIDATION_ERROR),
-    ),
-)
+ROUTES: Final = table("addresses", f"""
+from          | natural | Index of the first        | 0
+to            | natural | Index after the last      | 1
+publicKey     | text    | Public key in base58      | {examples.PUBLIC_KEY}
+confirmations | natural | Number of blocks          | 2
+address.any   | text*   | Addresses                 | {examples.ADDRESS}
+height.at     | integer | At this height            | 1
+asset         | text    | Of the asset with this id | {examples.ASSET_ID}
+""",
+    row("GET /addresses reads=node", own, "The accounts of the node's wallet", list[str],
+        [examples.ADDRESS]),
+    row("POST /addresses key=accounts reads=node", create,
+        "Add the next account to the node's wallet", OneAddress, {"address": examples.ADDRESS},
+        "CUSTOM_VALIDATION_ERROR"),
+    row("DELETE /addresses/{address} key=accounts reads=node", delete,
+        "Forget an account of the node's wallet", Deleted, {"deleted": True}, "INVALID_ADDRESS"),
+    row("GET /addresses/seq/{from}/{to} reads=node", own_slice,
+        "Some of the accounts of the node's wallet, at most 1000", list[str], [examples.ADDRESS],
+        "CUSTOM_VALIDATION_ERROR TOO_BIG_SEQUENCE TOO_BIG_SEQUENCE_WITH_LIMIT"),
+    row("GET /addresses/seed/{address} key=seeds reads=node", seed,
+        "The account seed of an account of the node's wallet, in base58", AccountSeed,
+        {"address": examples.ADDRESS, "seed": examples.ACCOUNT_SEED},
+        "INVALID_ADDRESS MISSING_SENDER_PRIVATE_KEY"),
+    row("GET /addresses/publicKey/{publicKey}", of_public_key, "The address of a public key",
+        OneAddress, {"address": examples.ADDRESS}, "INVALID_PUBLIC_KEY"),
+    row("GET /addresses/validate/{address}", validate,
+        "Whether a text is an address of this network", Validity,
+        {"address": examples.ADDRESS, "valid": True}),
+    row("GET /addresses/balance/{address}", balance, "Balance of an account", Balance,
+        _BALANCE_EXAMPLE, "INVALID_ADDRESS"),
+    row("GET /addresses/balance/{address}/{confirmations}", confirmed_balance,
+        "Smallest balance of an account over the last blocks", Balance,
+        {**_BALANCE_EXAMPLE, "confirmations": 2}, "INVALID_ADDRESS CUSTOM_VALIDATION_ERROR"),
+    row("GET /addresses/balance/details/{address}", details,
+        "All balances of an account in the native coin", BalanceDetails,
+        {"address": examples.ADDRESS, **dict.fromkeys(_BALANCES, examples.AMOUNT)},
+        "INVALID_ADDRESS"),
+    row("GET /addresses/balance?address.any&height.at&asset", of_many,
+        "Balances of several accounts", list[BalanceOfMany],
+        [{"id": examples.ADDRESS, "balance": examples.AMOUNT}], _MANY_ERRORS),
+    row("POST /addresses/balance reads=chain", of_many_posted, "Balances of several accounts",
+        list[BalanceOfMany], [{"id": examples.ADDRESS, "balance": examples.AMOUNT}], _MANY_ERRORS,
+        body=_BALANCES_BODY),
+    row("ANY /addresses/effectiveBalance/{address} reads=chain", effective,
+        "Balance of an account, leases counted", Balance, _BALANCE_EXAMPLE, "INVALID_ADDRESS"),
+    row("ANY /addresses/effectiveBalance/{address}/{confirmations} reads=chain",
+        confirmed_effective, "Smallest balance of an account over the last blocks, leases counted",
+        Balance, {**_BALANCE_EXAMPLE, "confirmations": 2},
+        "INVALID_ADDRESS CUSTOM_VALIDATION_ERROR"),
+    reads="state",
+)  # fmt: skip

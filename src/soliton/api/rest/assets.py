@@ -7,53 +7,30 @@ com/zbsnetwork/api/http/assets/AssetsApiRoute.scala`` for the oldest generation.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
-from itertools import islice
+from functools import partial
+from operator import itemgetter
 from typing import Final
 
 import msgspec
 
-from soliton.api.errors import (
-    ASSET_DOES_NOT_EXIST,
-    ASSET_ID_NOT_SPECIFIED,
-    ASSETS_DOES_NOT_EXIST,
-    CUSTOM_VALIDATION_ERROR,
-    INVALID_ADDRESS,
-    INVALID_ASSET_ID,
-    INVALID_IDS,
-    TOO_BIG_SEQUENCE,
-    TOO_BIG_SEQUENCE_WITH_LIMIT,
-    invalid_request,
-)
+from soliton.api import errors
 from soliton.api.hints import about_asset, with_hint
-from soliton.api.http import Json, JsonStream, NumberStream, Request, next_page
+from soliton.api.http import Request, json_answer, next_page
 from soliton.api.json_assets import asset_json, balance_json
 from soliton.api.json_transactions import Members
 from soliton.api.lookup import (
-    ADDRESS,
     DIGEST_LENGTH,
     address_argument,
     decode_id,
-    id_list,
-    id_query,
     is_oldest,
     node_of,
-    order_query,
-    with_slash,
 )
+from soliton.api.paging import in_pages
 from soliton.api.rest import examples
-from soliton.api.routes import (
-    BOOLEAN,
-    GET,
-    NATURAL,
-    POST,
-    TEXT,
-    Parameter,
-    Route,
-    query_parameter,
-)
-from soliton.api.schemas import ASSET, ref
+from soliton.api.route_table import row, rows_by_ids, table
+from soliton.api.schemas import ASSET
+from soliton.api.streaming import json_stream, number_stream
 from soliton.chain.addresses import Address, address_text, parse_address
 from soliton.chain.errors import AddressError
 from soliton.chain.features import Feature
@@ -62,19 +39,13 @@ from soliton.crypto import base58
 from soliton.ledger.state import ASSET_BALANCES, ASSETS
 from soliton.node.node import Node
 from soliton.storage import indexes
-from soliton.web.significands import Accepted, accepted
+from soliton.web.answers import Stream
+from soliton.web.number_strings import Accepted, accepted
+from soliton.web.openapi import ref
 from soliton.web.types import Headers
 
-_TAG: Final = "assets"
 _PAGE: Final = 200
 """So many records are read before others get their turn."""
-
-FAMILIES: Final = {
-    "/assets/nft/{address}/limit/{limit}": ("waves", "tn"),
-    "/assets/details": ("waves", "tn"),
-    "/assets/details/": ("waves", "tn"),
-}
-"""Routes that only some families of networks have."""
 
 
 class AssetBalance(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -98,31 +69,31 @@ def _asset_argument(request: Request) -> AssetId:
     asset_id = decode_id(request.text("assetId"))
     if asset_id is None or len(asset_id) != DIGEST_LENGTH:
         if is_oldest(node_of(request)):
-            raise invalid_request("Must be base58-encoded assetId")
-        raise with_hint(INVALID_ASSET_ID.error(), about_asset(request.text("assetId")))
+            raise errors.invalid_request("Must be base58-encoded assetId")
+        raise with_hint(errors.INVALID_ASSET_ID.error(), about_asset(request.text("assetId")))
     return AssetId(asset_id)
 
 
 # --- balances -------------------------------------------------------------------------------------
 
 
-def balances(request: Request) -> JsonStream:
+def balances(request: Request) -> Stream:
     """The assets of an account: all but NFTs, or those that are asked for."""
     node, address = node_of(request), address_argument(request)
     texts = [] if is_oldest(node) else request.listed("id", "ids")
     limit = node.settings.rest_api.asset_details_limit
     if len(texts) > limit:
-        raise TOO_BIG_SEQUENCE_WITH_LIMIT.error(limit=limit)
+        raise errors.TOO_BIG_SEQUENCE_WITH_LIMIT.error(limit=limit)
     items = _of_assets(node, address, _ids(texts)) if texts else _portfolio(node, address)
     prefix = b'{"address":"%s","balances":[' % address_text(address).encode()
-    return JsonStream(items, prefix, b"]}")
+    return json_stream(request, items, prefix, b"]}")
 
 
 def _ids(texts: list[str]) -> list[AssetId]:
     found = [decode_id(text) for text in texts]
     wrong = [text for text, name in zip(texts, found, strict=True) if name is None]
     if wrong:
-        raise INVALID_IDS.error(ids=wrong)
+        raise errors.INVALID_IDS.error(ids=wrong)
     # What is longer than an id is unknown as well, and too long to look for.
     return [AssetId(name[: DIGEST_LENGTH + 1]) for name in found if name is not None]
 
@@ -134,22 +105,16 @@ async def _of_assets(node: Node, address: Address, names: list[AssetId]) -> Asyn
 
 
 async def _portfolio(node: Node, address: Address) -> AsyncIterator[object]:
-    """Piece by piece: the store may be written between two pieces, not within one."""
     chain = node.chain
     hides_nfts = chain.rules.at(chain.height).has(Feature.REDUCED_NFT_FEE)
-    after: AssetId | None = None
-    while True:
-        page = list(islice(indexes.asset_balances(chain.store, address, after), _PAGE))
+    records = partial(indexes.asset_balances, chain.store, address)
+    async for page in in_pages(records, itemgetter(0), _PAGE):
         for name, balance in page:
             if balance <= 0:
                 continue
             info = chain.store.get(ASSETS, name)
             if info is None or not (info.nft and hides_nfts):
                 yield balance_json(name, balance, chain)
-        if len(page) < _PAGE:
-            return
-        after = page[-1][0]
-        await asyncio.sleep(0)
 
 
 def balance(request: Request) -> AssetBalance:
@@ -171,9 +136,9 @@ def details(request: Request) -> Members:
     except KeyError as error:
         if is_oldest(node):
             message = "Failed to find issue transaction by ID"
-            raise invalid_request(message) from error
+            raise errors.invalid_request(message) from error
         text = request.text("assetId")
-        raise with_hint(ASSET_DOES_NOT_EXIST.error(id=text), about_asset(text)) from error
+        raise with_hint(errors.ASSET_DOES_NOT_EXIST.error(id=text), about_asset(text)) from error
 
 
 def details_of_many(request: Request) -> list[Members]:
@@ -182,9 +147,9 @@ def details_of_many(request: Request) -> list[Members]:
     texts = request.listed("id", "ids")
     limit = node.settings.rest_api.asset_details_limit
     if len(texts) > limit:
-        raise TOO_BIG_SEQUENCE_WITH_LIMIT.error(limit=limit)
+        raise errors.TOO_BIG_SEQUENCE_WITH_LIMIT.error(limit=limit)
     if not texts:
-        raise ASSET_ID_NOT_SPECIFIED.error()
+        raise errors.ASSET_ID_NOT_SPECIFIED.error()
     names = _ids(texts)
     unknown = [
         text
@@ -192,20 +157,20 @@ def details_of_many(request: Request) -> list[Members]:
         if node.chain.store.get(ASSETS, name) is None
     ]
     if unknown:
-        raise ASSETS_DOES_NOT_EXIST.error(ids=unknown)
+        raise errors.ASSETS_DOES_NOT_EXIST.error(ids=unknown)
     return [asset_json(name, node.chain, full=request.flag("full")) for name in names]
 
 
-async def nfts(request: Request) -> JsonStream:
+async def nfts(request: Request) -> Stream:
     """The NFTs of an account in the order of their issue."""
     node, address = node_of(request), address_argument(request)
     text, order = request.optional_text("after"), request.optional_text("order")
     after = decode_id(text) if text else None
     if text and after is None:
-        raise INVALID_ASSET_ID.error()
+        raise errors.INVALID_ASSET_ID.error()
     limit = request.integer("limit")
     if limit > node.settings.rest_api.transactions_by_address_limit:
-        raise TOO_BIG_SEQUENCE.error()
+        raise errors.TOO_BIG_SEQUENCE.error()
     newest_first = order == "desc"
     start: tuple[int, int] | None = None
     if after is not None:
@@ -218,7 +183,7 @@ async def nfts(request: Request) -> JsonStream:
     if 0 < limit < len(names):
         path = f"/assets/nft/{address_text(address)}/limit/{limit}"
         headers = next_page(path, after=base58.encode(names[limit - 1]), order=order)
-    return JsonStream(_assets(node, names[:limit]), headers=headers)
+    return json_stream(request, _assets(node, names[:limit]), headers=headers)
 
 
 async def _nfts(
@@ -229,17 +194,14 @@ async def _nfts(
     *,
     newest_first: bool,
 ) -> list[AssetId]:
-    """Piece by piece: the store may be written between two pieces, not within one."""
     store = node.chain.store
     found: list[AssetId] = []
-    while True:
-        records = indexes.nfts(store, address, start, newest_first=newest_first)
-        page = list(islice(records, _PAGE))
+    records = partial(indexes.nfts, store, address, newest_first=newest_first)
+    async for page in in_pages(records, itemgetter(1), _PAGE, start):
         found += (name for name, _ in page if store.get(ASSET_BALANCES, (address, name)) > 0)
-        if len(page) < _PAGE or len(found) >= limit:
-            return found[:limit]
-        start = page[-1][1]
-        await asyncio.sleep(0)
+        if len(found) >= limit:
+            break
+    return found[:limit]
 
 
 async def _assets(node: Node, names: list[AssetId]) -> AsyncIterator[object]:
@@ -250,25 +212,19 @@ async def _assets(node: Node, names: list[AssetId]) -> AsyncIterator[object]:
 # --- holders --------------------------------------------------------------------------------------
 
 
-def distribution(request: Request) -> NumberStream:
+def distribution(request: Request) -> Stream:
     """Who has an asset, and how much."""
     node = node_of(request)
-    return NumberStream(_holders(node, _asset_argument(request), node.chain.height, None))
+    return number_stream(request, _holders(node, _asset_argument(request), node.chain.height, None))
 
 
 async def _holders(
     node: Node, asset_id: AssetId, height: int, after: Address | None
 ) -> AsyncIterator[tuple[str, int]]:
-    """Piece by piece: the store may be written between two pieces, not within one."""
-    while True:
-        found = indexes.asset_distribution(node.chain.store, asset_id, height, after)
-        page = list(islice(found, _PAGE))
+    records = partial(indexes.asset_distribution, node.chain.store, asset_id, height)
+    async for page in in_pages(records, itemgetter(0), _PAGE, after):
         for address, amount in page:
             yield address_text(address), amount
-        if len(page) < _PAGE:
-            return
-        after = page[-1][0]
-        await asyncio.sleep(0)
 
 
 async def distribution_at(request: Request) -> object:
@@ -283,7 +239,7 @@ async def distribution_at(request: Request) -> object:
         try:
             after = parse_address(text, node.network.chain_id)
         except AddressError as error:
-            raise INVALID_ADDRESS.error() from error
+            raise errors.INVALID_ADDRESS.error() from error
     items: dict[str, int | str] = {}
     as_text = accepted(request.headers.get(b"accept")) is Accepted.STRINGS
     async for address, amount in _holders(node, asset_id, height, after):
@@ -295,39 +251,36 @@ async def distribution_at(request: Request) -> object:
     if not found.has_next:
         return found
     path = f"/assets/{base58.encode(asset_id)}/distribution/{height}/limit/{limit}"
-    return Json(found, headers=next_page(path, after=last))
+    return json_answer(found, request.wish, headers=next_page(path, after=last))
 
 
 def _check_limit(node: Node, limit: int) -> None:
     most = node.settings.rest_api.distribution_address_limit
     if limit <= 0:
-        raise invalid_request("Limit should be greater than 0")
+        raise errors.invalid_request("Limit should be greater than 0")
     if is_oldest(node) and limit >= most:
-        raise invalid_request(f"Limit should be less than {most}")
+        raise errors.invalid_request(f"Limit should be less than {most}")
     if limit > most:
-        raise invalid_request(f"Limit should be less than or equal to {most}")
+        raise errors.invalid_request(f"Limit should be less than or equal to {most}")
 
 
 def _check_height(node: Node, height: int) -> None:
     top = node.chain.height
     lowest = top - node.settings.db.max_rollback_depth
     if height <= 0:
-        raise invalid_request("Height should be greater than zero")
+        raise errors.invalid_request("Height should be greater than zero")
     if height == top:
-        raise invalid_request(
+        raise errors.invalid_request(
             "Using 'assetDistributionAtHeight' on current height can lead to inconsistent result"
         )
     if height > top:
-        raise invalid_request(
+        raise errors.invalid_request(
             f"Asset distribution available only at height not greater than {top - 1}"
         )
     if height < lowest:
-        raise invalid_request(f"Unable to get distribution past height {lowest}")
+        raise errors.invalid_request(f"Unable to get distribution past height {lowest}")
 
 
-_ASSET: Final = Parameter("assetId", TEXT, "Id of the asset in base58", examples.ASSET_ID)
-_FULL: Final = query_parameter("full", BOOLEAN, "Add the asset's script", False)
-_LIMIT: Final = Parameter("limit", NATURAL, "At most so many; 1000", 10)
 _NFT: Final = {
     name: value for name, value in examples.ASSET.items() if name != "minSponsoredAssetFee"
 }
@@ -354,123 +307,38 @@ _BALANCES_EXAMPLE: Final = {
     ],
 }
 
-ROUTES: tuple[Route, ...] = (
-    *(
-        each
-        for methods, parameters, body in (
-            (GET, (ADDRESS, id_query("Only these assets", examples.ASSET_ID)), None),
-            (POST, (ADDRESS,), id_list(examples.ASSET_ID)),
-        )
-        for each in with_slash(
-            Route(
-                methods=methods,
-                path="/assets/balance/{address}",
-                handler=balances,
-                tag=_TAG,
-                summary="The assets of an account, NFTs left out",
-                parameters=parameters,
-                body=body,
-                response=_BALANCES_SCHEMA,
-                example=_BALANCES_EXAMPLE,
-                errors=(INVALID_ADDRESS, INVALID_IDS, TOO_BIG_SEQUENCE_WITH_LIMIT),
-            )
-        )
-    ),
-    Route(
-        methods=GET,
-        path="/assets/balance/{address}/{assetId}",
-        handler=balance,
-        tag=_TAG,
-        summary="An account's balance of one asset",
-        parameters=(ADDRESS, _ASSET),
-        response=AssetBalance,
-        example={"address": examples.ADDRESS, "assetId": examples.ASSET_ID, "balance": 0},
-        errors=(INVALID_ADDRESS, INVALID_ASSET_ID),
-    ),
-    *(
-        each
-        for methods, parameters, body in (
-            (GET, (id_query("Ids of assets", examples.ASSET_ID), _FULL), None),
-            (POST, (_FULL,), id_list(examples.ASSET_ID)),
-        )
-        for each in with_slash(
-            Route(
-                methods=methods,
-                path="/assets/details",
-                handler=details_of_many,
-                tag=_TAG,
-                summary="What is known about assets",
-                parameters=parameters,
-                body=body,
-                response=_ASSETS_SCHEMA,
-                example=[examples.ASSET],
-                errors=(
-                    INVALID_IDS,
-                    ASSETS_DOES_NOT_EXIST,
-                    ASSET_ID_NOT_SPECIFIED,
-                    TOO_BIG_SEQUENCE_WITH_LIMIT,
-                ),
-            )
-        )
-    ),
-    Route(
-        methods=GET,
-        path="/assets/details/{assetId}",
-        handler=details,
-        tag=_TAG,
-        summary="What is known about an asset",
-        parameters=(_ASSET, _FULL),
-        response=ASSET,
-        example=examples.ASSET,
-        errors=(INVALID_ASSET_ID, ASSET_DOES_NOT_EXIST, CUSTOM_VALIDATION_ERROR),
-    ),
-    Route(
-        methods=GET,
-        path="/assets/nft/{address}/limit/{limit}",
-        handler=nfts,
-        tag=_TAG,
-        summary="The NFTs of an account in the order of their issue",
-        parameters=(
-            ADDRESS,
-            _LIMIT,
-            query_parameter("after", TEXT, "Begin after this NFT", examples.ASSET_ID),
-            order_query("asc"),
-        ),
-        response=_ASSETS_SCHEMA,
-        example=[{**_NFT, "quantity": 1, "reissuable": False, "decimals": 0}],
-        errors=(INVALID_ADDRESS, INVALID_ASSET_ID, TOO_BIG_SEQUENCE),
-    ),
-    *with_slash(
-        Route(
-            methods=GET,
-            path="/assets/{assetId}/distribution",
-            handler=distribution,
-            tag=_TAG,
-            summary="Who has an asset, and how much",
-            parameters=(_ASSET,),
-            response={"type": "object", "additionalProperties": {"type": "integer"}},
-            example={examples.ADDRESS: 5000000000},
-            errors=(INVALID_ASSET_ID,),
-        )
-    ),
-    Route(
-        methods=GET,
-        path="/assets/{assetId}/distribution/{height}/limit/{limit}",
-        handler=distribution_at,
-        tag=_TAG,
-        summary="Who had an asset after the block at a height, page by page",
-        parameters=(
-            _ASSET,
-            Parameter("height", NATURAL, "Height, below the current one", 1),
-            _LIMIT,
-            query_parameter("after", TEXT, "Begin after this address", examples.ADDRESS),
-        ),
-        response=Distribution,
-        example={
-            "hasNext": False,
-            "lastItem": examples.ADDRESS,
-            "items": {examples.ADDRESS: 5000000000},
-        },
-        errors=(INVALID_ASSET_ID, INVALID_ADDRESS, CUSTOM_VALIDATION_ERROR),
-    ),
-)
+ROUTES: Final = table("assets", f"""
+assetId       | text    | Id of the asset in base58     | {examples.ASSET_ID}
+id            | text*   | Ids of assets                 | {examples.ASSET_ID}
+id.wanted     | text*   | Only these assets             | {examples.ASSET_ID}
+full          | boolean | Add the asset's script        | false
+limit         | natural | At most so many; 1000         | 10
+height.before | natural | Height, below the current one | 1
+after.nft     | text    | Begin after this NFT          | {examples.ASSET_ID}
+after.holder  | text    | Begin after this address      | {examples.ADDRESS}
+""",
+    rows_by_ids("/assets/balance/{address}?id.wanted", balances,
+        "The assets of an account, NFTs left out", _BALANCES_SCHEMA, _BALANCES_EXAMPLE,
+        "INVALID_ADDRESS INVALID_IDS TOO_BIG_SEQUENCE_WITH_LIMIT"),
+    row("GET /assets/balance/{address}/{assetId}", balance, "An account's balance of one asset",
+        AssetBalance, {"address": examples.ADDRESS, "assetId": examples.ASSET_ID, "balance": 0},
+        "INVALID_ADDRESS INVALID_ASSET_ID"),
+    rows_by_ids("/assets/details?id&full family=waves,tn", details_of_many,
+        "What is known about assets", _ASSETS_SCHEMA, [examples.ASSET],
+        "INVALID_IDS ASSETS_DOES_NOT_EXIST ASSET_ID_NOT_SPECIFIED TOO_BIG_SEQUENCE_WITH_LIMIT"),
+    row("GET /assets/details/{assetId}?full", details, "What is known about an asset", ASSET,
+        examples.ASSET, "INVALID_ASSET_ID ASSET_DOES_NOT_EXIST CUSTOM_VALIDATION_ERROR"),
+    row("GET /assets/nft/{address}/limit/{limit}?after.nft&order.asc family=waves,tn", nfts,
+        "The NFTs of an account in the order of their issue", _ASSETS_SCHEMA,
+        [{**_NFT, "quantity": 1, "reissuable": False, "decimals": 0}],
+        "INVALID_ADDRESS INVALID_ASSET_ID TOO_BIG_SEQUENCE"),
+    row("GET /assets/{assetId}/distribution[/]", distribution, "Who has an asset, and how much",
+        {"type": "object", "additionalProperties": {"type": "integer"}},
+        {examples.ADDRESS: 5000000000}, "INVALID_ASSET_ID CUSTOM_VALIDATION_ERROR"),
+    row("GET /assets/{assetId}/distribution/{height.before}/limit/{limit}?after.holder",
+        distribution_at,
+        "Who had an asset after the block at a height, page by page", Distribution,
+        {"hasNext": False, "lastItem": examples.ADDRESS, "items": {examples.ADDRESS: 5000000000}},
+        "INVALID_ASSET_ID INVALID_ADDRESS CUSTOM_VALIDATION_ERROR"),
+    reads="state",
+)  # fmt: skip

@@ -13,15 +13,15 @@ from typing import Final
 
 import msgspec
 
-from soliton.api.errors import CUSTOM_VALIDATION_ERROR, invalid_request
+from soliton.api import errors
 from soliton.api.http import Request
 from soliton.api.lookup import node_of
-from soliton.api.routes import GET, NATURAL, Parameter, Route
+from soliton.api.route_table import row, table
 from soliton.chain.blocks import decode_header
 from soliton.chain.features import DESCRIPTIONS, Feature
 from soliton.consensus import rewards
 from soliton.ledger.rules_at import voting_window
-from soliton.node.chain import Chain
+from soliton.node.blockchain import Blockchain
 from soliton.node.node import Node
 
 _VOTING, _APPROVED, _ACTIVATED = "VOTING", "APPROVED", "ACTIVATED"
@@ -96,7 +96,7 @@ async def activation_status(request: Request) -> ActivationStatus:
     )
 
 
-async def _votes(chain: Chain, heights: range) -> Counter[int]:
+async def _votes(chain: Blockchain, heights: range) -> Counter[int]:
     votes: Counter[int] = Counter()
     for height in heights:
         data = chain.store.block_data(height)
@@ -142,14 +142,14 @@ async def _reward(node: Node, height: int) -> RewardStatus:
     chain, settings = node.chain, node.network.rewards
     functionality = node.network.functionality
     if height > chain.height:
-        raise invalid_request(f"Invalid height: {height}")
+        raise errors.invalid_request(f"Invalid height: {height}")
     activations = chain.rules.activations()
     start = activations.get(Feature.BLOCK_REWARD)
     if start is None or start > height:
-        raise invalid_request("Block reward feature is not activated yet")
+        raise errors.invalid_request("Block reward feature is not activated yet")
     meta = chain.meta(height) if height > 0 else None
     if meta is None or meta.reward == 0:
-        raise invalid_request(f"No information about rewards at height = {height}")
+        raise errors.invalid_request(f"No information about rewards at height = {height}")
     term = rewards.term_at(height, activations, settings)
     # The term that the height belongs to ends here.
     next_check = start + -(-(height - start + 1) // term) * term - 1
@@ -177,6 +177,21 @@ async def _reward(node: Node, height: int) -> RewardStatus:
     )
 
 
+_ACTIVATION_EXAMPLE: Final = {
+    "height": 84,
+    "votingInterval": 5,
+    "votingThreshold": 5,
+    "nextCheck": 85,
+    "features": [
+        {
+            "id": 2,
+            "description": "NG Protocol",
+            "blockchainStatus": "ACTIVATED",
+            "nodeStatus": "IMPLEMENTED",
+            "activationHeight": 0,
+        }
+    ],
+}
 _REWARD_EXAMPLE: Final = {
     "height": 4,
     "totalWavesAmount": 10000017500000000,
@@ -192,49 +207,16 @@ _REWARD_EXAMPLE: Final = {
     "xtnBuybackAddress": None,
 }
 
-ROUTES: tuple[Route, ...] = (
-    Route(
-        methods=GET,
-        path="/activation/status",
-        handler=activation_status,
-        tag="activation",
-        summary="The current vote on features",
-        response=ActivationStatus,
-        example={
-            "height": 84,
-            "votingInterval": 5,
-            "votingThreshold": 5,
-            "nextCheck": 85,
-            "features": [
-                {
-                    "id": 2,
-                    "description": "NG Protocol",
-                    "blockchainStatus": "ACTIVATED",
-                    "nodeStatus": "IMPLEMENTED",
-                    "activationHeight": 0,
-                }
-            ],
-        },
-    ),
-    Route(
-        methods=GET,
-        path="/blockchain/rewards",
-        handler=current_reward,
-        tag="rewards",
-        summary="The block reward, and the vote on it",
-        response=RewardStatus,
-        example=_REWARD_EXAMPLE,
-        errors=(CUSTOM_VALIDATION_ERROR,),
-    ),
-    Route(
-        methods=GET,
-        path="/blockchain/rewards/{height}",
-        handler=reward_at,
-        tag="rewards",
-        summary="The block reward at a height, and the vote on it",
-        parameters=(Parameter("height", NATURAL, "Height", 4),),
-        response=RewardStatus,
-        example=_REWARD_EXAMPLE,
-        errors=(CUSTOM_VALIDATION_ERROR,),
-    ),
-)
+ROUTES: Final = table("rewards", """
+height.of | natural | Height | 4
+""",
+    row("GET /activation/status tag=activation", activation_status, "The current vote on features",
+        ActivationStatus,
+        _ACTIVATION_EXAMPLE),
+    row("GET /blockchain/rewards", current_reward, "The block reward, and the vote on it",
+        RewardStatus, _REWARD_EXAMPLE, "CUSTOM_VALIDATION_ERROR"),
+    row("GET /blockchain/rewards/{height.of}", reward_at,
+        "The block reward at a height, and the vote on it", RewardStatus, _REWARD_EXAMPLE,
+        "CUSTOM_VALIDATION_ERROR"),
+    reads="state",
+)  # fmt: skip

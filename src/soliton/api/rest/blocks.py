@@ -14,53 +14,35 @@ from typing import Final
 
 import msgspec
 
-from soliton.api.errors import (
-    BLOCK_DOES_NOT_EXIST,
-    CUSTOM_VALIDATION_ERROR,
-    INVALID_ADDRESS,
-    INVALID_BLOCK_ID,
-    INVALID_SIGNATURE,
-    TOO_BIG_SEQUENCE,
-    TOO_BIG_SEQUENCE_WITH_LIMIT,
-    RejectionError,
-    invalid_request,
-)
+from soliton.api import errors
 from soliton.api.hints import about_block, with_hint
-from soliton.api.http import APPLICATION_JSON, JsonStream, Raw, Request
+from soliton.api.http import Request
 from soliton.api.json_blocks import header_json
 from soliton.api.json_transactions import Members
-from soliton.api.lookup import ADDRESS, address_argument, block_id, is_oldest, node_of
+from soliton.api.lookup import address_argument, block_id, is_oldest, node_of
 from soliton.api.rest import examples
-from soliton.api.routes import GET, NATURAL, NATURAL_LONG, TEXT, Parameter, Route
+from soliton.api.route_table import row, table
 from soliton.api.schemas import BLOCK, BLOCK_HEADER
+from soliton.api.streaming import json_stream
 from soliton.chain.addresses import from_public_key
-from soliton.node.chain import Chain
+from soliton.node.blockchain import Blockchain
 from soliton.node.node import Node
-from soliton.web.significands import JSON_WITH_STRINGS, Accepted, accepted
+from soliton.web.answers import APPLICATION_JSON, Stream, Whole
+from soliton.web.number_strings import JSON_WITH_STRINGS, Accepted, accepted
 
 MAX_BLOCKS_FOR_DELAY: Final = 10_000
 
-_TAG: Final = "blocks"
 _GENESIS: Final = 1
 _MIDDLE: Final = "tn"
-_EMPTY: Final = Raw(b"", status=404)
+_EMPTY: Final = Whole(b"", status=404)
 
 _NO_PATHS: Final = (
-    "/blocks/headers/{id}/{rest}",
-    "/blocks/headers/{id}/{rest}/{more}",
-    "/blocks/{id}/{rest}",
-    "/blocks/{id}/{rest}/{more}",
+    "/blocks/headers/{id.block}/{rest}",
+    "/blocks/headers/{id.block}/{rest}/{more}",
+    "/blocks/{id.block}/{rest}",
+    "/blocks/{id.block}/{rest}/{more}",
 )
 
-FAMILIES: Final = {
-    "/blocks/first": ("zbs", "tn"),
-    "/blocks/signature/{signature}": ("zbs", "tn"),
-    "/blocks/child/{signature}": ("zbs",),
-    "/blocks/{id}": ("waves", "tn"),
-    "/blocks/headers/{id}": ("waves", "tn"),
-    **dict.fromkeys(_NO_PATHS, ("waves", "tn")),
-}
-"""Routes that only some families of networks have."""
 
 Show = Callable[[Request, int], object]
 
@@ -115,7 +97,7 @@ def header_at(request: Request) -> object:
     return _at(request, _header)
 
 
-def _block(request: Request, height: int) -> Raw | Coroutine[None, None, Raw]:
+def _block(request: Request, height: int) -> Whole | Coroutine[None, None, Whole]:
     """The block at a height, or who makes its text; raises ``KeyError``."""
     strings = _wants_strings(request)
     found = _find(request, height, strings=strings)
@@ -124,17 +106,17 @@ def _block(request: Request, height: int) -> Raw | Coroutine[None, None, Raw]:
     return _block_later(found, strings=strings)
 
 
-async def _block_later(making: asyncio.Task[bytes], *, strings: bool) -> Raw:
+async def _block_later(making: asyncio.Task[bytes], *, strings: bool) -> Whole:
     return _raw(await asyncio.shield(making), strings=strings)
 
 
-def _raw(text: bytes, *, strings: bool) -> Raw:
-    return Raw(text, JSON_WITH_STRINGS if strings else APPLICATION_JSON)
+def _raw(text: bytes, *, strings: bool) -> Whole:
+    return Whole(text, JSON_WITH_STRINGS if strings else APPLICATION_JSON)
 
 
 def _find(request: Request, height: int, *, strings: bool) -> bytes | asyncio.Task[bytes]:
     context, chain = request.context, node_of(request).chain
-    return context.block_texts.find(chain, height, context.turns, strings=strings)
+    return context.block_texts.find(chain, height, context.time_slices, strings=strings)
 
 
 def _wants_strings(request: Request) -> bool:
@@ -154,7 +136,7 @@ def _at(request: Request, show: Show) -> object:
             return NoBlock("error", "No block for this height")
         if node.network.family == _MIDDLE:
             return _EMPTY
-        raise BLOCK_DOES_NOT_EXIST.error() from error
+        raise errors.BLOCK_DOES_NOT_EXIST.error() from error
 
 
 def by_id(request: Request) -> object:
@@ -194,7 +176,7 @@ def _height_of(node: Node, text: str) -> int:
     name = block_id(text, node)
     found = node.chain.height_of(name)
     if found is None:
-        raise with_hint(BLOCK_DOES_NOT_EXIST.error(), about_block(name, node))
+        raise with_hint(errors.BLOCK_DOES_NOT_EXIST.error(), about_block(name, node))
     return found
 
 
@@ -204,7 +186,7 @@ def no_such_path(request: Request) -> object:
     Its last route reads the first segment as an id and fails for that, before it sees more.
     """
     block_id(request.text("id"), node_of(request))
-    raise RejectionError("more segments than a route has")
+    raise errors.RejectionError("more segments than a route has")
 
 
 def delay(request: Request) -> Delay:
@@ -215,10 +197,10 @@ def delay(request: Request) -> Delay:
         return _oldest_delay(node, request.text("id"), count)
     name = block_id(request.text("id"), node)
     if count > MAX_BLOCKS_FOR_DELAY:
-        raise TOO_BIG_SEQUENCE_WITH_LIMIT.error(limit=MAX_BLOCKS_FOR_DELAY)
+        raise errors.TOO_BIG_SEQUENCE_WITH_LIMIT.error(limit=MAX_BLOCKS_FOR_DELAY)
     top = node.chain.height_of(name)
     if top is None:
-        raise BLOCK_DOES_NOT_EXIST.error()
+        raise errors.BLOCK_DOES_NOT_EXIST.error()
     bottom = max(_GENESIS, top - max(1, count))
     return Delay(_elapsed(node.chain, bottom, top) // max(1, top - bottom))
 
@@ -226,13 +208,13 @@ def delay(request: Request) -> Delay:
 def _oldest_delay(node: Node, text: str, count: int) -> Delay:
     top = _height_of(node, text)
     if count <= 0:
-        raise invalid_request("Block count should be positive")
+        raise errors.invalid_request("Block count should be positive")
     if top - count < _GENESIS:
-        raise invalid_request(f"Cannot go {count} blocks back")
+        raise errors.invalid_request(f"Cannot go {count} blocks back")
     return Delay(_elapsed(node.chain, top - count, top) // count)
 
 
-def _elapsed(chain: Chain, bottom: int, top: int) -> int:
+def _elapsed(chain: Blockchain, bottom: int, top: int) -> int:
     return chain.meta(top).timestamp - chain.meta(bottom).timestamp
 
 
@@ -241,26 +223,26 @@ def height_by_timestamp(request: Request) -> Height:
     node = node_of(request)
     chain, timestamp = node.chain, request.integer("timestamp")
     if timestamp > node.clock():
-        raise invalid_request("Indicated timestamp belongs to the future")
+        raise errors.invalid_request("Indicated timestamp belongs to the future")
     if timestamp < chain.meta(_GENESIS).timestamp:
-        raise invalid_request("Indicated timestamp is before the start of the blockchain")
+        raise errors.invalid_request("Indicated timestamp is before the start of the blockchain")
     heights = range(_GENESIS, chain.height + 1)
     return Height(bisect_right(heights, timestamp, key=lambda h: chain.meta(h).timestamp))
 
 
-def sequence(request: Request) -> JsonStream:
+def sequence(request: Request) -> Stream:
     """The blocks from one height to another."""
     node = node_of(request)
-    return JsonStream(_blocks(request, _range(request, node)))
+    return json_stream(request, _blocks(request, _range(request, node)))
 
 
-def header_sequence(request: Request) -> JsonStream:
+def header_sequence(request: Request) -> Stream:
     """The headers from one height to another."""
     node = node_of(request)
-    return JsonStream(_headers(node.chain, _range(request, node)))
+    return json_stream(request, _headers(node.chain, _range(request, node)))
 
 
-def by_generator(request: Request) -> JsonStream:
+def by_generator(request: Request) -> Stream:
     """The blocks of one generator from one height to another."""
     node = node_of(request)
     chain = node.chain
@@ -273,13 +255,13 @@ def by_generator(request: Request) -> JsonStream:
         key = chain.meta(candidate).generator
         return from_public_key(key, chain.network.chain_id) == generator
 
-    return JsonStream(_blocks(request, [item for item in heights if own(item)]))
+    return json_stream(request, _blocks(request, [item for item in heights if own(item)]))
 
 
 def _range(request: Request, node: Node) -> range:
     start, end = request.integer("from"), request.integer("to")
     if end < start or end - start >= node.settings.rest_api.blocks_request_limit:
-        raise TOO_BIG_SEQUENCE.error()
+        raise errors.TOO_BIG_SEQUENCE.error()
     top = node.chain.height
     if start == 0 and not is_oldest(node):
         # The reference counts heights that are not positive from the end.
@@ -298,7 +280,7 @@ async def _blocks(request: Request, heights: Iterable[int]) -> AsyncIterator[obj
         yield msgspec.Raw(found if isinstance(found, bytes) else await asyncio.shield(found))
 
 
-async def _headers(chain: Chain, heights: Iterable[int]) -> AsyncIterator[object]:
+async def _headers(chain: Blockchain, heights: Iterable[int]) -> AsyncIterator[object]:
     for item in heights:
         try:
             yield header_json(chain, item)
@@ -306,12 +288,7 @@ async def _headers(chain: Chain, heights: Iterable[int]) -> AsyncIterator[object
             return
 
 
-_HEIGHT: Final = Parameter("height", NATURAL, "Height, 1 for the genesis block", 2)
-_FROM: Final = Parameter("from", NATURAL, "First height", 2)
-_TO: Final = Parameter("to", NATURAL, "Last height", 2)
-_ID: Final = Parameter("id", TEXT, "Id of a block in base58", examples.BLOCK_ID)
-_SIGNATURE: Final = Parameter("signature", TEXT, "Signature in base58", examples.BLOCK_ID)
-_BLOCK_ERRORS: Final = (INVALID_BLOCK_ID, INVALID_SIGNATURE, BLOCK_DOES_NOT_EXIST)
+_BLOCK_ERRORS: Final = "INVALID_BLOCK_ID INVALID_SIGNATURE BLOCK_DOES_NOT_EXIST"
 _NO_BLOCK: Final = {
     "type": "object",
     "description": "There is no such block, on networks of the oldest generation",
@@ -323,196 +300,55 @@ _HEADER_OR_NONE: Final = {"anyOf": [BLOCK_HEADER, _NO_BLOCK]}
 _BLOCKS: Final = {"type": "array", "items": BLOCK}
 _HEADERS: Final = {"type": "array", "items": BLOCK_HEADER}
 
-ROUTES: tuple[Route, ...] = (
-    Route(
-        methods=GET,
-        path="/blocks/height",
-        handler=height,
-        tag=_TAG,
-        summary="Height of the last block",
-        response=Height,
-        example={"height": 1},
-    ),
-    Route(
-        methods=GET,
-        path="/blocks/last",
-        handler=last,
-        tag=_TAG,
-        summary="The last block",
-        response=BLOCK,
-        example=examples.BLOCK,
-    ),
-    Route(
-        methods=GET,
-        path="/blocks/first",
-        handler=first,
-        tag=_TAG,
-        summary="The genesis block",
-        response=BLOCK,
-        example=examples.BLOCK,
-    ),
-    Route(
-        methods=GET,
-        path="/blocks/at/{height}",
-        handler=at,
-        tag=_TAG,
-        summary="The block at a height",
-        parameters=(_HEIGHT,),
-        response=_BLOCK_OR_NONE,
-        example=examples.BLOCK,
-        errors=(INVALID_BLOCK_ID, BLOCK_DOES_NOT_EXIST),
-    ),
-    Route(
-        methods=GET,
-        path="/blocks/seq/{from}/{to}",
-        handler=sequence,
-        tag=_TAG,
-        summary="The blocks from one height to another, both included; at most 100",
-        parameters=(_FROM, _TO),
-        response=_BLOCKS,
-        example=[examples.BLOCK],
-        errors=(TOO_BIG_SEQUENCE,),
-    ),
-    Route(
-        methods=GET,
-        path="/blocks/address/{address}/{from}/{to}",
-        handler=by_generator,
-        tag=_TAG,
-        summary="The blocks of one generator from one height to another; at most 100 heights",
-        parameters=(ADDRESS, _FROM, _TO),
-        response=_BLOCKS,
-        example=[examples.BLOCK],
-        errors=(INVALID_ADDRESS, TOO_BIG_SEQUENCE),
-    ),
-    Route(
-        methods=GET,
-        path="/blocks/height/{id}",
-        handler=height_by_id,
-        tag=_TAG,
-        summary="Height of the block with an id",
-        parameters=(_ID,),
-        response=Height,
-        example={"height": 1},
-        errors=_BLOCK_ERRORS,
-    ),
-    Route(
-        methods=GET,
-        path="/blocks/heightByTimestamp/{timestamp}",
-        handler=height_by_timestamp,
-        tag=_TAG,
-        summary="Height of the last block that is not younger than a time",
-        parameters=(
-            Parameter("timestamp", NATURAL_LONG, "Milliseconds since 1970, UTC", 1566817216027),
-        ),
-        response=Height,
-        example={"height": 1},
-        errors=(CUSTOM_VALIDATION_ERROR,),
-    ),
-    Route(
-        methods=GET,
-        path="/blocks/delay/{id}/{count}",
-        handler=delay,
-        tag=_TAG,
-        summary="Mean time in ms between a number of blocks, the last of which has the id",
-        parameters=(_ID, Parameter("count", NATURAL, "Number of blocks, at most 10000", 1)),
-        response=Delay,
-        example={"delay": 0},
-        errors=(*_BLOCK_ERRORS, TOO_BIG_SEQUENCE_WITH_LIMIT, CUSTOM_VALIDATION_ERROR),
-    ),
-    Route(
-        methods=GET,
-        path="/blocks/headers/last",
-        handler=last_header,
-        tag=_TAG,
-        summary="The last block's header",
-        response=BLOCK_HEADER,
-        example=examples.HEADER,
-    ),
-    Route(
-        methods=GET,
-        path="/blocks/headers/at/{height}",
-        handler=header_at,
-        tag=_TAG,
-        summary="The header of the block at a height",
-        parameters=(_HEIGHT,),
-        response=_HEADER_OR_NONE,
-        example=examples.HEADER,
-        errors=(INVALID_BLOCK_ID, BLOCK_DOES_NOT_EXIST),
-    ),
-    Route(
-        methods=GET,
-        path="/blocks/headers/seq/{from}/{to}",
-        handler=header_sequence,
-        tag=_TAG,
-        summary="The headers from one height to another, both included; at most 100",
-        parameters=(_FROM, _TO),
-        response=_HEADERS,
-        example=[examples.HEADER],
-        errors=(TOO_BIG_SEQUENCE,),
-    ),
-    Route(
-        methods=GET,
-        path="/blocks/headers/{id}",
-        handler=header_by_id,
-        tag=_TAG,
-        summary="The header of the block with an id",
-        parameters=(_ID,),
-        response=BLOCK_HEADER,
-        example=examples.HEADER,
-        errors=_BLOCK_ERRORS,
-    ),
-    Route(
-        methods=GET,
-        path="/blocks/signature/{signature}",
-        handler=by_signature,
-        tag=_TAG,
-        summary="The block with a signature",
-        parameters=(_SIGNATURE,),
-        response=BLOCK,
-        example=examples.BLOCK,
-        errors=_BLOCK_ERRORS,
-    ),
-    Route(
-        methods=GET,
-        path="/blocks/child/{signature}",
-        handler=child,
-        tag=_TAG,
-        summary="The block after the one with a signature",
-        parameters=(_SIGNATURE,),
-        response=_BLOCK_OR_NONE,
-        example=examples.BLOCK,
-        errors=_BLOCK_ERRORS,
-    ),
-    Route(
-        methods=GET,
-        path="/blocks/{id}",
-        handler=by_id,
-        tag=_TAG,
-        summary="The block with an id",
-        parameters=(_ID,),
-        response=BLOCK,
-        example=examples.BLOCK,
-        errors=_BLOCK_ERRORS,
-    ),
+ROUTES: Final = table("blocks", f"""
+from      | natural      | First height                    | 2
+to        | natural      | Last height                     | 2
+timestamp | natural_long | Milliseconds since 1970, UTC    | 1566817216027
+count     | natural      | Number of blocks, at most 10000 | 1
+signature | text         | Signature in base58             | {examples.BLOCK_ID}
+rest      | text         | Anything                        | x
+more      | text         | Anything                        | x
+""",
+    row("GET /blocks/height", height, "Height of the last block", Height, {"height": 1}),
+    row("GET /blocks/last", last, "The last block", BLOCK, examples.BLOCK),
+    row("GET /blocks/first family=zbs,tn", first, "The genesis block", BLOCK, examples.BLOCK),
+    row("GET /blocks/at/{height}", at, "The block at a height", _BLOCK_OR_NONE, examples.BLOCK,
+        "INVALID_BLOCK_ID BLOCK_DOES_NOT_EXIST"),
+    row("GET /blocks/seq/{from}/{to}", sequence,
+        "The blocks from one height to another, both included; at most 100", _BLOCKS,
+        [examples.BLOCK], "TOO_BIG_SEQUENCE"),
+    row("GET /blocks/address/{address}/{from}/{to}", by_generator,
+        "The blocks of one generator from one height to another; at most 100 heights", _BLOCKS,
+        [examples.BLOCK], "INVALID_ADDRESS TOO_BIG_SEQUENCE"),
+    row("GET /blocks/height/{id.block}", height_by_id, "Height of the block with an id", Height,
+        {"height": 1}, _BLOCK_ERRORS),
+    row("GET /blocks/heightByTimestamp/{timestamp} reads=chain", height_by_timestamp,
+        "Height of the last block that is not younger than a time", Height, {"height": 1},
+        "CUSTOM_VALIDATION_ERROR"),
+    row("GET /blocks/delay/{id.block}/{count}", delay,
+        "Mean time in ms between a number of blocks, the last of which has the id", Delay,
+        {"delay": 0}, f"{_BLOCK_ERRORS} TOO_BIG_SEQUENCE_WITH_LIMIT CUSTOM_VALIDATION_ERROR"),
+    row("GET /blocks/headers/last", last_header, "The last block's header", BLOCK_HEADER,
+        examples.HEADER),
+    row("GET /blocks/headers/at/{height}", header_at, "The header of the block at a height",
+        _HEADER_OR_NONE, examples.HEADER, "INVALID_BLOCK_ID BLOCK_DOES_NOT_EXIST"),
+    row("GET /blocks/headers/seq/{from}/{to}", header_sequence,
+        "The headers from one height to another, both included; at most 100", _HEADERS,
+        [examples.HEADER], "TOO_BIG_SEQUENCE"),
+    row("GET /blocks/headers/{id.block} family=waves,tn", header_by_id,
+        "The header of the block with an id", BLOCK_HEADER, examples.HEADER, _BLOCK_ERRORS),
+    row("GET /blocks/signature/{signature} family=zbs,tn", by_signature,
+        "The block with a signature", BLOCK, examples.BLOCK, _BLOCK_ERRORS),
+    row("GET /blocks/child/{signature} family=zbs", child,
+        "The block after the one with a signature", _BLOCK_OR_NONE, examples.BLOCK, _BLOCK_ERRORS),
+    row("GET /blocks/{id.block} family=waves,tn", by_id, "The block with an id", BLOCK,
+        examples.BLOCK, _BLOCK_ERRORS),
     *(
-        Route(
-            methods=GET,
-            path=path,
-            handler=no_such_path,
-            tag=_TAG,
-            summary="Paths that nothing takes",
-            parameters=(
-                _ID,
-                *(
-                    Parameter(name, TEXT, "Anything", "x")
-                    for name in ("rest", "more")
-                    if f"{{{name}}}" in path
-                ),
-            ),
-            response={"type": "object"},
-            example=INVALID_BLOCK_ID.error(**INVALID_BLOCK_ID.example).body(),
-            documented=False,
-        )
+        row(f"GET {path} family=waves,tn", no_such_path, "Paths that nothing takes",
+            {"type": "object"},
+            errors.INVALID_BLOCK_ID.error(**errors.INVALID_BLOCK_ID.example).body(),
+            documented=False)
         for path in _NO_PATHS
     ),
-)
+    reads="state",
+)  # fmt: skip

@@ -8,15 +8,17 @@ Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/Bro
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Final
 
 from soliton.api.errors import ApiError
-from soliton.api.http import Request, Soon
+from soliton.api.http import Request
 from soliton.api.json_traces import short_changes, trace_json
 from soliton.api.json_transactions import Members
 from soliton.api.lookup import node_of
+from soliton.api.rest.faults import explained, explained_at_once
 from soliton.api.rest.signing import read_claimed
 from soliton.api.translate import refusal, state_refusal
 from soliton.chain.transactions.codec import to_json
@@ -26,60 +28,75 @@ from soliton.errors import SolitonError
 from soliton.ledger.traces import Traces
 from soliton.node.node import Node
 from soliton.node.signatures import signed_messages
+from soliton.web.answers import Deferred
 
 SIGNATURE_SECONDS: Final = 60e-6
 """What a client has to pay for the check of a signature, wherever that is done."""
-MAX_SOON_BYTES: Final = 16_384
+MAX_BESIDE_BYTES: Final = 16_384
 """What is longer costs more to send to another core and back than the check of a signature."""
 
 
 def broadcast(request: Request) -> object:
     """Check a signed transaction, keep it for a block, tell the network."""
-    if request.flag("trace"):
-        return _broadcast_with_trace(request)
-    return send_claimed(request, request.json())
-
-
-def send_claimed(request: Request, obj: dict[str, object]) -> object:
-    """Check what a client says it has signed, its signatures on another core, and send it.
-
-    Raises ``ApiError``.
-    """
-    node, checker = node_of(request), request.context.signatures
-    transaction = claimed_transaction(obj, node)
-    beside = checker is not None and len(request.body) <= MAX_SOON_BYTES
-    signed = signed_messages(transaction) if beside and transaction.id not in node.pool else ()
-    if checker is None or not signed:
-        return broadcast_signed(node, transaction)
-
-    def keep(is_valid: bool) -> Members:
-        # What is wrong with signatures, and what comes before it, is for the rules to say.
-        return broadcast_signed(node, transaction, verified=signed if is_valid else ())
-
-    return Soon(partial(checker.ask_all, signed), keep, SIGNATURE_SECONDS * len(signed))
-
-
-def _broadcast_with_trace(request: Request) -> Members:
+    if not request.flag("trace"):
+        return send_claimed(request, request.json())
+    node = node_of(request)
     traces: Traces = []
+    transaction: AnyTransaction | None = None
     try:
-        shown = broadcast_claimed(node_of(request), request.json(), traces)
+        transaction = claimed_transaction(request.json(), node)
+        submit(node, transaction, traces=traces)
     except ApiError as error:
-        members = {**error.members, "trace": _trace(traces)}
-        raise ApiError(error.kind, error.message, members, error.hint) from error
-    shown["trace"] = _trace(traces)
-    return shown
+        members = {**error.members, "trace": _shown(traces)}
+        traced = ApiError(error.kind, error.message, members, error.hint)
+        return _refused(request, transaction, traced)
+    return {**to_json(transaction), "trace": _shown(traces)}
 
 
-def _trace(traces: Traces) -> list[Members]:
+async def _refused(
+    request: Request, transaction: AnyTransaction | None, error: ApiError
+) -> Members:
+    """Raise a refusal, with the place in the script that is to blame."""
+    raise await explained(request, transaction, error)
+
+
+def _shown(traces: Traces) -> list[Members]:
     return [trace_json(each, short_changes) for each in traces]
 
 
-def broadcast_claimed(node: Node, obj: dict[str, object], traces: Traces | None = None) -> Members:
-    """Check what a client says it has signed, and send it. Raises ``ApiError``.
-
-    What scripts do is added to ``traces``.
+def send_claimed(request: Request, obj: dict[str, object]) -> object:
+    """Check what a client says it has signed, its signatures on another core if there is one for
+    that, and ``submit`` it. Raises ``ApiError``.
     """
-    return broadcast_signed(node, claimed_transaction(obj, node), traces)
+    node, checker = node_of(request), request.context.signatures
+    transaction = claimed_transaction(obj, node)
+    beside = checker is not None and len(request.body) <= MAX_BESIDE_BYTES
+    signed = signed_messages(transaction) if beside and transaction.id not in node.pool else ()
+
+    if checker is None or not signed:
+        with _explaining(request, transaction):
+            submit(node, transaction)
+        return to_json(transaction)
+
+    def keep(is_valid: bool) -> Members:
+        request.charge(SIGNATURE_SECONDS * len(signed))
+        # What is wrong with signatures, and what comes before it, is for the rules to say.
+        with _explaining(request, transaction):
+            submit(node, transaction, verified=signed if is_valid else ())
+        return to_json(transaction)
+
+    return Deferred(partial(checker.submit_all, signed), keep)
+
+
+@contextmanager
+def _explaining(request: Request, transaction: AnyTransaction) -> Iterator[None]:
+    """A private chain that obeys says where in a script a refusal comes from."""
+    try:
+        yield
+    except ApiError as error:
+        if not request.context.obeys:
+            raise
+        raise explained_at_once(request, transaction, error) from error
 
 
 def claimed_transaction(obj: dict[str, object], node: Node) -> AnyTransaction:
@@ -90,16 +107,20 @@ def claimed_transaction(obj: dict[str, object], node: Node) -> AnyTransaction:
         raise refusal(error, node.network.family) from error
 
 
-def broadcast_signed(
+def submit(
     node: Node,
     transaction: AnyTransaction,
-    traces: Traces | None = None,
     *,
+    traces: Traces | None = None,
     verified: Collection[SignedMessage] = (),
-) -> Members:
-    """Send a transaction; ``verified`` as in ``Node.broadcast``. Raises ``ApiError``."""
+) -> None:
+    """Keep a transaction for a block; tell the network. All ways to send one lead here: at once,
+    behind a check on another core, from another process (``readers``), with a trace.
+
+    What scripts do is added to ``traces``; ``verified`` as in ``Node.broadcast``. Raises
+    ``ApiError``.
+    """
     try:
         node.broadcast(transaction, traces, verified=verified)
     except SolitonError as error:
         raise state_refusal(error, transaction, node.network.family) from error
-    return to_json(transaction)

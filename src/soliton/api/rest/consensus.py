@@ -10,22 +10,15 @@ from typing import Final
 
 import msgspec
 
-from soliton.api.errors import (
-    BLOCK_DOES_NOT_EXIST,
-    INVALID_ADDRESS,
-    INVALID_BLOCK_ID,
-    INVALID_SIGNATURE,
-)
+from soliton.api import errors
 from soliton.api.http import Request
-from soliton.api.lookup import ADDRESS, address_argument, block_id, is_oldest, node_of
+from soliton.api.lookup import address_argument, block_id, is_oldest, node_of
 from soliton.api.rest import examples
-from soliton.api.routes import GET, TEXT, Parameter, Route
+from soliton.api.route_table import row, table
 from soliton.chain.addresses import address_text
 from soliton.chain.blocks import BlockHeader, decode_header
 from soliton.consensus import pos
 from soliton.crypto import base58
-
-_TAG: Final = "consensus"
 
 
 class Algorithm(msgspec.Struct, frozen=True, rename="camel"):
@@ -91,7 +84,7 @@ def _header(request: Request) -> BlockHeader:
     height = node.chain.store.height_of(block_id(request.text("blockId"), node))
     data = None if height is None else node.chain.store.block_data(height)
     if data is None:
-        raise BLOCK_DOES_NOT_EXIST.error()
+        raise errors.BLOCK_DOES_NOT_EXIST.error()
     return decode_header(data, node.network.chain_id)[0]
 
 
@@ -102,74 +95,25 @@ def generating_balance(request: Request) -> GeneratingBalance:
     return GeneratingBalance(address_text(address), balance)
 
 
-_BLOCK: Final = Parameter("blockId", TEXT, "Id of a block in base58", examples.BLOCK_ID)
-_ERRORS: Final = (INVALID_BLOCK_ID, INVALID_SIGNATURE, BLOCK_DOES_NOT_EXIST)
+_ERRORS: Final = "INVALID_BLOCK_ID INVALID_SIGNATURE BLOCK_DOES_NOT_EXIST"
 
-ROUTES: tuple[Route, ...] = (
-    Route(
-        methods=GET,
-        path="/consensus/algo",
-        handler=algorithm,
-        tag=_TAG,
-        summary="How generators are chosen",
-        response=Algorithm,
-        example={"consensusAlgo": "Fair Proof-of-Stake (FairPoS)"},
-    ),
-    Route(
-        methods=GET,
-        path="/consensus/basetarget",
-        handler=base_target,
-        tag=_TAG,
-        summary="The last block's base target",
-        response=BaseTarget,
-        example={"baseTarget": 948, "score": "19458"},
-    ),
-    Route(
-        methods=GET,
-        path="/consensus/basetarget/{blockId}",
-        handler=base_target_of,
-        tag=_TAG,
-        summary="A block's base target",
-        parameters=(_BLOCK,),
-        response=BaseTarget,
-        example={"baseTarget": 948},
-        errors=_ERRORS,
-    ),
-    Route(
-        methods=GET,
-        path="/consensus/generationsignature",
-        handler=generation_signature,
-        tag=_TAG,
-        summary="The last block's generation signature",
-        response=GenerationSignature,
-        example={"generationSignature": "11111111111111111111111111111111"},
-    ),
-    Route(
-        methods=GET,
-        path="/consensus/generationsignature/{blockId}",
-        handler=generation_signature_of,
-        tag=_TAG,
-        summary="A block's generation signature",
-        parameters=(_BLOCK,),
-        response=GenerationSignature,
-        example={"generationSignature": "11111111111111111111111111111111"},
-        errors=_ERRORS,
-    ),
-    Route(
-        methods=GET,
-        path="/consensus/generatingbalance/{address}",
-        handler=generating_balance,
-        tag=_TAG,
-        summary="What an account mines with",
-        parameters=(ADDRESS,),
-        response=GeneratingBalance,
-        example={"address": examples.ADDRESS, "balance": examples.AMOUNT},
-        errors=(INVALID_ADDRESS,),
-    ),
-)
-
-FAMILIES: Final = {
-    route.path: ("zbs",) if "generationsignature" in route.path else ("zbs", "tn")
-    for route in ROUTES
-}
-"""Routes that only some families of networks have."""
+ROUTES: Final = table("consensus", f"""
+blockId | text | Id of a block in base58 | {examples.BLOCK_ID}
+""",
+    row("GET /consensus/algo", algorithm, "How generators are chosen", Algorithm,
+        {"consensusAlgo": "Fair Proof-of-Stake (FairPoS)"}),
+    row("GET /consensus/basetarget", base_target, "The last block's base target", BaseTarget,
+        {"baseTarget": 948, "score": "19458"}),
+    row("GET /consensus/basetarget/{blockId}", base_target_of, "A block's base target", BaseTarget,
+        {"baseTarget": 948}, _ERRORS),
+    row("GET /consensus/generationsignature family=zbs", generation_signature,
+        "The last block's generation signature", GenerationSignature,
+        {"generationSignature": "11111111111111111111111111111111"}),
+    row("GET /consensus/generationsignature/{blockId} family=zbs", generation_signature_of,
+        "A block's generation signature", GenerationSignature,
+        {"generationSignature": "11111111111111111111111111111111"}, _ERRORS),
+    row("GET /consensus/generatingbalance/{address}", generating_balance,
+        "What an account mines with", GeneratingBalance,
+        {"address": examples.ADDRESS, "balance": examples.AMOUNT}, "INVALID_ADDRESS"),
+    reads="state", family="zbs,tn",
+)  # fmt: skip

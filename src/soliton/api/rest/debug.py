@@ -12,44 +12,31 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from itertools import islice
+from operator import itemgetter
 from typing import Final
 
 import msgspec
 
-from soliton.api.asgi import NOT_FOUND
-from soliton.api.errors import (
-    INVALID_ADDRESS,
-    INVALID_TRANSACTION_ID,
-    SERVER_REQUEST_TIMEOUT,
-    TRANSACTION_DOES_NOT_EXIST,
-    UNSUPPORTED_TRANSACTION_TYPE,
-    WRONG_JSON,
-    ApiError,
-    RejectionError,
-)
-from soliton.api.http import JsonStream, Request
+from soliton.api import errors
+from soliton.api.application import NOT_FOUND
+from soliton.api.http import Request
 from soliton.api.json_traces import changes_with_leases, trace_json
-from soliton.api.json_transactions import MIDDLE, Members, confirmed_json, validated_json
-from soliton.api.lookup import ADDRESS, address_argument, decode_id, node_of, transaction_id
+from soliton.api.json_transactions import Members, confirmed_json, validated_json
+from soliton.api.lookup import address_argument, decode_id, node_of, transaction_id
+from soliton.api.paging import in_pages
 from soliton.api.rest import examples
+from soliton.api.rest.faults import BY_SCRIPTS, FAULT_SCHEMA, MEMBER, fault_members, observed
+from soliton.api.rest.pending import next_block
 from soliton.api.rest.signing import read_claimed
-from soliton.api.routes import (
-    GET,
-    NATURAL,
-    POST,
-    TEXT,
-    Body,
-    BodyKind,
-    Parameter,
-    Route,
-    query_parameter,
-)
+from soliton.api.route_table import json_body, row, table
 from soliton.api.schemas import CONFIRMED_TRANSACTION, SIGNED_TRANSACTION, TRACE
+from soliton.api.streaming import json_stream
+from soliton.api.thread_pool import Watch
 from soliton.api.translate import OLDEST, refusal, state_refusal
-from soliton.api.workers import Watch
 from soliton.chain.addresses import Address
+from soliton.chain.json_schemas import list_of, shape
 from soliton.chain.transactions import invoke_script
 from soliton.chain.transactions.codec import to_json
 from soliton.chain.transactions.model import AnyTransaction
@@ -58,20 +45,16 @@ from soliton.ledger.context import Context
 from soliton.ledger.hashes import SECTIONS
 from soliton.ledger.traces import Traces
 from soliton.ledger.transactions import apply_transaction, refuse_failure
-from soliton.node.chain import Chain
+from soliton.node.blockchain import Blockchain
 from soliton.node.node import Node
 from soliton.node.state_hash_json import state_hash_json
 from soliton.ride.errors import Interrupted
+from soliton.ride.observation import RunFault
 from soliton.storage import indexes
+from soliton.web.answers import Stream
 
 GUARDED: Final = ("/debug",)
-FAMILIES: Final = dict.fromkeys(
-    ("/debug/stateChanges/info/{id}", "/debug/stateChanges/address/{address}/limit/{limit}"),
-    (MIDDLE,),
-)
-"""Routes that only some families of networks have."""
 
-_TAG: Final = "debug"
 _PAGE: Final = 1_000
 """So many changes are read before others get their turn."""
 _TRANSACTIONS: Final = 100
@@ -98,30 +81,25 @@ def _state_hash(node: Node, height: int) -> object:
         return NOT_FOUND
 
 
-def balance_history(request: Request) -> JsonStream:
+def balance_history(request: Request) -> Stream:
     """Every change of an account's balance, the newest first."""
     node = node_of(request)
-    return JsonStream(_changes(node, address_argument(request)))
+    return json_stream(request, _changes(node, address_argument(request)))
 
 
 async def _changes(node: Node, address: Address) -> AsyncIterator[object]:
-    """Piece by piece: the store may be written between two pieces, not within one.
-
-    The store also notes changes of leases; a balance that stays is shown where it began.
-    """
+    """The store also notes changes of leases; a balance that stays is shown where it began."""
     top = node.chain.height
     waiting: tuple[int, int] | None = None
-    while True:
-        history = node.chain.store.balance_history(address, top)
-        page = [(height, balance) for height, balance, _ in islice(history, _PAGE)]
-        for height, balance in page:
+
+    def read(above: int | None) -> Iterable[tuple[int, int, int]]:
+        return node.chain.store.balance_history(address, top if above is None else above - 1)
+
+    async for page in in_pages(read, itemgetter(0), _PAGE):
+        for height, balance, _ in page:
             if waiting is not None and waiting[1] != balance:
                 yield {"height": waiting[0], "balance": waiting[1]}
             waiting = height, balance
-        if len(page) < _PAGE:
-            break
-        top = page[-1][0] - 1
-        await asyncio.sleep(0)
     if waiting is not None:
         yield {"height": waiting[0], "balance": waiting[1]}
 
@@ -131,7 +109,8 @@ class _Validated(msgspec.Struct, frozen=True):
 
     trace: list[Members] = []
     members: Members = {}
-    error: ApiError | None = None
+    error: errors.ApiError | None = None
+    fault: RunFault | None = None
 
 
 async def validate(request: Request) -> Members:
@@ -145,7 +124,7 @@ async def validate(request: Request) -> Members:
         shown, found = obj, _Validated(error=refusal(problem, node.network.family))
     else:
 
-        def work(chain: Chain, watch: Watch) -> _Validated:
+        def work(chain: Blockchain, watch: Watch) -> _Validated:
             return _validated(claimed, chain, next_block(chain, now, watch))
 
         shown = to_json(claimed)
@@ -157,11 +136,12 @@ async def validate(request: Request) -> Members:
         "height": height,
     }
     if found.error is not None:
-        return answer | {"error": found.error.message, "transaction": shown}
+        answer |= {"error": found.error.message, "transaction": shown}
+        return answer | await fault_members(request, found.fault)
     return answer | found.members
 
 
-def _validated(transaction: AnyTransaction, chain: Chain, context: Context) -> _Validated:
+def _validated(transaction: AnyTransaction, chain: Blockchain, context: Context) -> _Validated:
     family, chain_id = chain.network.family, chain.network.chain_id
     traces: Traces = []
     context = msgspec.structs.replace(context, traces=traces)
@@ -173,7 +153,9 @@ def _validated(transaction: AnyTransaction, chain: Chain, context: Context) -> _
     except SolitonError as problem:
         changes = changes_with_leases(chain.store, chain_id)
         shown = [trace_json(each, changes) for each in traces]
-        return _Validated(shown, error=state_refusal(problem, transaction, family))
+        error = state_refusal(problem, transaction, family)
+        fault = observed(transaction, chain.store, context) if error.kind in BY_SCRIPTS else None
+        return _Validated(shown, error=error, fault=fault)
     changes = changes_with_leases(applied.changes, chain_id)
     shown = [trace_json(each, changes) for each in traces]
     if family == OLDEST:
@@ -186,28 +168,28 @@ def state_changes(request: Request) -> Members:
     node = node_of(request)
     found = node.chain.transaction(transaction_id(request.text("id"), node))
     if found is None:
-        raise TRANSACTION_DOES_NOT_EXIST.error()
+        raise errors.TRANSACTION_DOES_NOT_EXIST.error()
     if found.transaction.type_id != invoke_script.TYPE.type_id:
-        raise UNSUPPORTED_TRANSACTION_TYPE.error()
+        raise errors.UNSUPPORTED_TRANSACTION_TYPE.error()
     return confirmed_json(found, node.chain)
 
 
-def state_changes_of_address(request: Request) -> JsonStream:
+def state_changes_of_address(request: Request) -> Stream:
     """The transactions of an account, the newest first; calls with what they did."""
     node, address = node_of(request), address_argument(request)
     limit, after = request.integer("limit"), request.optional_text("after")
     if limit > node.settings.rest_api.transactions_by_address_limit:
-        raise RejectionError("limit")
+        raise errors.RejectionError("limit")
     start = None
     if after is not None:
         name = decode_id(after)
         if name is None:
-            raise RejectionError("after")
+            raise errors.RejectionError("after")
         location = node.chain.store.transaction_location(name)
         start = None if location is None else (location.height, location.index)
     # The index is read at once: it may change while the answer is on its way.
     found = indexes.address_transactions(node.chain.store, address, start)
-    return JsonStream(_confirmed(node, [name for _, _, name in islice(found, limit)]))
+    return json_stream(request, _confirmed(node, [name for _, _, name in islice(found, limit)]))
 
 
 async def _confirmed(node: Node, names: list[bytes]) -> AsyncIterator[object]:
@@ -219,136 +201,56 @@ async def _confirmed(node: Node, names: list[bytes]) -> AsyncIterator[object]:
             await asyncio.sleep(0)
 
 
-def next_block(chain: Chain, now: int, watch: Watch | None = None) -> Context:
-    """The block after the last one, made now (ms); ``watch`` is called while scripts run."""
-    height = chain.height + 1
-    return Context(
-        height,
-        now,
-        chain.last_block.header.timestamp,
-        chain.rules.at(height),
-        chain.scripts,
-        chain.view.block(chain.height),
-        chain=chain.view,
-        watch=watch,
-    )
-
-
-_STATE_HASH_SCHEMA: Final = {
-    "type": "object",
-    "properties": {
-        "stateHash": {"type": "string", "description": "Hexadecimal"},
-        **{section: {"type": "string", "description": "Hexadecimal"} for section in SECTIONS},
-        "snapshotHash": {"type": "string", "description": "Base58"},
-        "blockId": {"type": "string"},
-        "baseTarget": {"type": "integer"},
-        "height": {"type": "integer"},
-        "version": {"type": "string"},
-    },
-}
-
-ROUTES: tuple[Route, ...] = (
-    Route(
-        methods=GET,
-        path="/debug/stateHash/last",
-        handler=last_state_hash,
-        tag=_TAG,
-        summary="State hash of the block below the last one",
-        response=_STATE_HASH_SCHEMA,
-        example=examples.STATE_HASH,
-        statuses=((404, "State hashes are not kept, or the chain has one block only"),),
-    ),
-    Route(
-        methods=GET,
-        path="/debug/stateHash/{height}",
-        handler=state_hash,
-        tag=_TAG,
-        summary="State hash of the block at a height",
-        parameters=(Parameter("height", NATURAL, "Height, 1 for the genesis block", 1),),
-        response=_STATE_HASH_SCHEMA,
-        example=examples.STATE_HASH,
-        statuses=((404, "There is no such block, or state hashes are not kept"),),
-    ),
-    Route(
-        methods=GET,
-        path="/debug/balances/history/{address}",
-        handler=balance_history,
-        tag=_TAG,
-        summary="Every change of an account's balance, the newest first",
-        parameters=(ADDRESS,),
-        response={
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"height": {"type": "integer"}, "balance": {"type": "integer"}},
-            },
-        },
-        example=[{"height": 1, "balance": examples.AMOUNT}],
-        errors=(INVALID_ADDRESS,),
-    ),
-    Route(
-        methods=GET,
-        path="/debug/stateChanges/info/{id}",
-        handler=state_changes,
-        tag=_TAG,
-        summary="A call of a dApp with what it did",
-        parameters=(
-            Parameter("id", TEXT, "Id of a transaction in base58", examples.TRANSACTION_ID),
-        ),
-        response=CONFIRMED_TRANSACTION,
-        example=examples.CONFIRMED,
-        errors=(INVALID_TRANSACTION_ID, TRANSACTION_DOES_NOT_EXIST, UNSUPPORTED_TRANSACTION_TYPE),
-    ),
-    Route(
-        methods=GET,
-        path="/debug/stateChanges/address/{address}/limit/{limit}",
-        handler=state_changes_of_address,
-        tag=_TAG,
-        summary="The transactions of an account, the newest first; calls with what they did",
-        parameters=(
-            ADDRESS,
-            Parameter("limit", NATURAL, "How many, at most 1000", 10),
-            query_parameter(
-                "after", TEXT, "Id of the transaction to go on after", examples.TRANSACTION_ID
-            ),
-        ),
-        response={"type": "array", "items": CONFIRMED_TRANSACTION},
-        example=[examples.CONFIRMED],
-        errors=(INVALID_ADDRESS,),
-    ),
-    Route(
-        methods=POST,
-        path="/debug/validate",
-        handler=validate,
-        tag=_TAG,
-        summary="What would become of a signed transaction, without sending it",
-        body=Body(
-            BodyKind.JSON,
-            "A signed transaction",
-            examples.TRANSACTION,
-            SIGNED_TRANSACTION,
-            get_is_405=True,
-        ),
-        response={
-            "type": "object",
-            "properties": {
-                "valid": {"type": "boolean"},
-                "validationTime": {"type": "integer", "description": "Milliseconds"},
-                "trace": {"type": "array", "items": TRACE},
-                "height": {"type": "integer"},
-                "error": {"type": "string"},
-                "transaction": {"type": "object"},
-            },
-            "required": ["valid", "validationTime"],
-        },
-        example={
-            "valid": False,
-            "validationTime": 1,
-            "trace": [],
-            "height": 2,
-            "error": "State check failed. Reason: Accounts balance errors",
-            "transaction": examples.TRANSACTION,
-        },
-        errors=(WRONG_JSON, SERVER_REQUEST_TIMEOUT),
-    ),
+_HEX: Final = {"type": "string", "description": "Hexadecimal"}
+_STATE_HASH_SCHEMA: Final = shape(
+    f"stateHash?, {'?, '.join(SECTIONS)}?, snapshotHash?, blockId?: string, baseTarget?: integer, "
+    "height?: integer, version?: string",
+    stateHash=_HEX,
+    snapshotHash={"type": "string", "description": "Base58"},
+    **dict.fromkeys(SECTIONS, _HEX),
 )
+_VALIDATION: Final = shape(
+    "valid: boolean, validationTime, trace?, height?: integer, error?: string, "
+    f"transaction?: object, {MEMBER}?",
+    validationTime={"type": "integer", "description": "Milliseconds"},
+    trace=list_of(TRACE),
+    **{MEMBER: FAULT_SCHEMA},
+)
+_VALIDATION_EXAMPLE: Final = {
+    "valid": False,
+    "validationTime": 1,
+    "trace": [],
+    "height": 2,
+    "error": "State check failed. Reason: Accounts balance errors",
+    "transaction": examples.TRANSACTION,
+}
+_TO_VALIDATE: Final = json_body(
+    "A signed transaction", examples.TRANSACTION, SIGNED_TRANSACTION, get_is_405=True
+)
+
+ROUTES: Final = table("debug", f"""
+height.of | natural | Height, 1 for the genesis block      | 1
+limit     | natural | How many, at most 1000               | 10
+after     | text    | Id of the transaction to go on after | {examples.TRANSACTION_ID}
+""",
+    row("GET /debug/stateHash/last reads=state", last_state_hash,
+        "State hash of the block below the last one", _STATE_HASH_SCHEMA, examples.STATE_HASH,
+        statuses=((404, "State hashes are not kept, or the chain has one block only"),)),
+    row("GET /debug/stateHash/{height.of} reads=state", state_hash,
+        "State hash of the block at a height", _STATE_HASH_SCHEMA, examples.STATE_HASH,
+        statuses=((404, "There is no such block, or state hashes are not kept"),)),
+    row("GET /debug/balances/history/{address} reads=state", balance_history,
+        "Every change of an account's balance, the newest first",
+        list_of(shape("height?: integer, balance?: integer")),
+        [{"height": 1, "balance": examples.AMOUNT}], "INVALID_ADDRESS"),
+    row("GET /debug/stateChanges/info/{id.transaction} family=tn", state_changes,
+        "A call of a dApp with what it did", CONFIRMED_TRANSACTION, examples.CONFIRMED,
+        "INVALID_TRANSACTION_ID TRANSACTION_DOES_NOT_EXIST UNSUPPORTED_TRANSACTION_TYPE"),
+    row("GET /debug/stateChanges/address/{address}/limit/{limit}?after family=tn",
+        state_changes_of_address,
+        "The transactions of an account, the newest first; calls with what they did",
+        list_of(CONFIRMED_TRANSACTION), [examples.CONFIRMED], "INVALID_ADDRESS"),
+    row("POST /debug/validate", validate,
+        "What would become of a signed transaction, without sending it",
+        _VALIDATION, _VALIDATION_EXAMPLE, "WRONG_JSON SERVER_REQUEST_TIMEOUT", body=_TO_VALIDATE),
+)  # fmt: skip

@@ -1,6 +1,6 @@
 """The route ``/utils/script/evaluate``: what a dApp would answer, without any transaction.
 
-What does not live here: the evaluation itself (``soliton.ledger.trial``).
+What does not live here: the evaluation itself (``soliton.ledger.dry_run``).
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/api/http/utils/{UtilsApiRoute,UtilsInvocationRequest}.scala``.
@@ -13,28 +13,18 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from soliton.api.errors import (
-    CONFLICTING_REQUEST_STRUCTURE,
-    CUSTOM_VALIDATION_ERROR,
-    INVALID_ADDRESS,
-    SCRIPT_EXECUTION_ERROR,
-    SERVER_REQUEST_TIMEOUT,
-    WRONG_JSON,
-    ApiError,
-    invalid_request,
-)
+from soliton.api import errors
 from soliton.api.http import Request
 from soliton.api.json_reader import wrong_json
 from soliton.api.json_traces import short_changes, steps_json
 from soliton.api.json_transactions import MIDDLE, Members
-from soliton.api.lookup import ADDRESS, address_argument, node_of
+from soliton.api.lookup import address_argument, node_of
 from soliton.api.rest import examples
-from soliton.api.rest.debug import next_block
-from soliton.api.routes import BOOLEAN, POST, Body, BodyKind, Route, query_parameter
-from soliton.api.schemas import ref
+from soliton.api.rest.pending import next_block
+from soliton.api.route_table import json_body, row, table
 from soliton.api.text_jobs import CompileFragment
+from soliton.api.thread_pool import Watch
 from soliton.api.translate import refusal
-from soliton.api.workers import Watch
 from soliton.chain.addresses import (
     Address,
     address_text,
@@ -44,32 +34,30 @@ from soliton.chain.addresses import (
 from soliton.chain.errors import JsonFieldError
 from soliton.chain.function_calls import DEFAULT_CALL, FunctionCall, read_call_json
 from soliton.chain.json_kinds import decode_base64
+from soliton.chain.json_schemas import shape
 from soliton.chain.transactions.invoke_script import PAYMENTS
 from soliton.crypto import base58
 from soliton.errors import InputError
 from soliton.ledger.context import Context
+from soliton.ledger.dry_run import Caller, DryRun, DryRunResult, dry_run_call, dry_run_expression
 from soliton.ledger.errors import TransactionRejected
-from soliton.ledger.script_runs import argument_value
 from soliton.ledger.scripts import FailedTransaction, account_script
 from soliton.ledger.state import ASSET_BALANCES, WAVES, Overlay
 from soliton.ledger.state_changes import value_json
-from soliton.ledger.trial import Caller, Trials, Tried, try_call, try_expression
-from soliton.node.chain import Chain
-from soliton.ride.bindings import Call
+from soliton.node.blockchain import Blockchain
+from soliton.ride.bindings import Call, argument_value
 from soliton.ride.compiler.compile import MAX_DAPP_BYTES
 from soliton.ride.environment import Payment
 from soliton.ride.errors import ComplexityExceeded, EvaluationError, NotCallable, RideError
 from soliton.ride.script import BASE64_PREFIX, Script, parse_script
 from soliton.ride.serialization import read_expression
 from soliton.ride.trace import Trace
+from soliton.web.openapi import ref
 
 T = TypeVar("T")
 Given = TypeVar("Given")
 
-FAMILIES: Final = {"/utils/script/evaluate/{address}": ("waves", "tn")}
-"""Routes that only some families of networks have."""
 
-_TAG: Final = "utils"
 _NO_KEY: Final = bytes(32)
 _RICHES: Final = (2**63 - 1) // 10
 """What somebody who is nobody may pay with."""
@@ -87,17 +75,17 @@ async def evaluate(request: Request) -> Members:
     found = account_script(address, node.chain.store)
     script = None if found is None else parse_script(found.script)
     if script is None or not script.is_dapp:
-        raise invalid_request(f"Address {address_text(address)} is not dApp")
+        raise errors.invalid_request(f"Address {address_text(address)} is not dApp")
     now, traced = node.clock(), request.flag("trace")
     limit = node.settings.rest_api.evaluate_script_complexity_limit
 
     try:
         code = await _compiled(request, body, script)
     except RideError as error:
-        answer = invalid_request(str(error)).body()
+        answer = errors.invalid_request(str(error)).body()
         return answer | body | {"address": address_text(address)}
 
-    def work(chain: Chain, watch: Watch) -> Members:
+    def work(chain: Blockchain, watch: Watch) -> Members:
         asked = _Asked(address, body, code, limit, Trace() if traced else None)
         return _answer(asked, script, chain, next_block(chain, now, watch))
 
@@ -130,13 +118,13 @@ class _Asked(msgspec.Struct, frozen=True):
     trace: Trace | None
 
 
-def _answer(asked: _Asked, script: Script, chain: Chain, context: Context) -> Members:
+def _answer(asked: _Asked, script: Script, chain: Blockchain, context: Context) -> Members:
     try:
         return _success(_evaluate(asked, script, chain, context), asked.trace, chain)
-    except ApiError as error:
+    except errors.ApiError as error:
         return error.body()
     except NotCallable as error:
-        return invalid_request(error.message).body()
+        return errors.invalid_request(error.message).body()
     except EvaluationError as error:
         return _broken_off(error)
     except FailedTransaction as error:
@@ -144,21 +132,21 @@ def _answer(asked: _Asked, script: Script, chain: Chain, context: Context) -> Me
     except TransactionRejected as error:
         return refusal(error, chain.network.family).body()
     except RideError as error:
-        return invalid_request(str(error)).body()
+        return errors.invalid_request(str(error)).body()
 
 
-def _evaluate(asked: _Asked, script: Script, chain: Chain, context: Context) -> Tried:
+def _evaluate(asked: _Asked, script: Script, chain: Blockchain, context: Context) -> DryRunResult:
     address, body = asked.address, asked.body
     state = Overlay(chain.store, chain.height + 1)
-    trials = Trials(state, context, chain.network.functionality, asked.limit, asked.trace)
+    dry_run = DryRun(state, context, asked.limit, asked.trace)
     nobody = from_public_key(_NO_KEY, chain.network.chain_id)
     state.put(WAVES, nobody, max(state.get(WAVES, nobody), _RICHES))
     _override(state, body.get("state", {}), chain)
     expression = body.get("expr")
     if not isinstance(expression, str):
-        return try_call(*_invocation(chain, address, body), trials)
+        return dry_run_call(*_invocation(chain, address, body), dry_run)
     if body.keys() - _OF_EXPRESSIONS:
-        raise CONFLICTING_REQUEST_STRUCTURE.error()
+        raise errors.CONFLICTING_REQUEST_STRUCTURE.error()
     written = asked.code
     if written is None:
         written = _read(decode_base64, expression)
@@ -166,19 +154,19 @@ def _evaluate(asked: _Asked, script: Script, chain: Chain, context: Context) -> 
             raise RideError(f"an expression has at most {MAX_DAPP_BYTES} bytes")
     code = read_expression(written, script.version)
     fee = context.rules.fees.base[_INVOKE_SCRIPT]
-    return try_expression(address, code, Caller(nobody, _NO_KEY, b"", fee), trials)
+    return dry_run_expression(address, code, Caller(nobody, _NO_KEY, b"", fee), dry_run)
 
 
 # --- what is asked --------------------------------------------------------------------------------
 
 
-def _invocation(chain: Chain, address: Address, body: Members) -> tuple[Call, Caller]:
+def _invocation(chain: Blockchain, address: Address, body: Members) -> tuple[Call, Caller]:
     """The call that a request describes; what it leaves out is nothing or nobody."""
     rules = chain.rules.at(chain.height)
     chain_id = chain.network.chain_id
     call = _read(lambda value: read_call_json(value, chain_id), body.get("call", _DEFAULT))
     function: FunctionCall = DEFAULT_CALL if call is None else call
-    payments = _read(lambda value: PAYMENTS.read(value, chain_id), body.get("payment", []))
+    payments = _read(lambda value: PAYMENTS.json.read(value, chain_id), body.get("payment", []))
     key = _bytes(body, "senderPublicKey") or _NO_KEY
     sender = body.get("sender")
     try:
@@ -209,7 +197,7 @@ def _read(convert: Callable[[Given], T], value: Given) -> T:
     try:
         return convert(value)
     except (JsonFieldError, InputError) as error:
-        raise invalid_request(str(error)) from error
+        raise errors.invalid_request(str(error)) from error
 
 
 def _bytes(body: Members, name: str) -> bytes | None:
@@ -222,10 +210,10 @@ def _bytes(body: Members, name: str) -> bytes | None:
     try:
         return base58.decode(value, _MAX_ID_CHARS)
     except InputError as error:
-        raise invalid_request(str(error)) from error
+        raise errors.invalid_request(str(error)) from error
 
 
-def _override(state: Overlay, wanted: object, chain: Chain) -> None:
+def _override(state: Overlay, wanted: object, chain: Blockchain) -> None:
     """Give accounts the balances that a request says they have."""
     accounts = wanted.get("accounts", {}) if isinstance(wanted, dict) else None
     if not isinstance(accounts, dict):
@@ -246,7 +234,7 @@ def _override(state: Overlay, wanted: object, chain: Chain) -> None:
             try:
                 asset_id = base58.decode(name, _MAX_ID_CHARS)
             except InputError as error:
-                raise invalid_request(str(error)) from error
+                raise errors.invalid_request(str(error)) from error
             state.put(ASSET_BALANCES, (address, asset_id), _balance(balance))
 
 
@@ -261,7 +249,7 @@ def _balance(value: object) -> int:
 # --- what is answered -----------------------------------------------------------------------------
 
 
-def _success(tried: Tried, trace: Trace | None, chain: Chain) -> Members:
+def _success(tried: DryRunResult, trace: Trace | None, chain: Blockchain) -> Members:
     if chain.network.family == MIDDLE:
         return {"result": value_json(tried.value)}
     shown: Members = {"vars": steps_json(trace.steps)} if trace is not None else {}
@@ -280,76 +268,45 @@ def _broken_off(error: EvaluationError) -> Members:
 
 
 def _faulty(words: str) -> Members:
-    return {"error": SCRIPT_EXECUTION_ERROR.code, "message": words}
+    return {"error": errors.SCRIPT_EXECUTION_ERROR.code, "message": words}
 
 
 _DEFAULT: Final[Members] = {"function": "default", "args": []}
-ROUTES: tuple[Route, ...] = (
-    Route(
-        methods=POST,
-        path="/utils/script/evaluate/{address}",
-        handler=evaluate,
-        tag=_TAG,
-        summary="What a dApp would answer; faults come with status 200 as well",
-        parameters=(
-            ADDRESS,
-            query_parameter("trace", BOOLEAN, "Add every step, as `vars`", False),
-        ),
-        body=Body(
-            BodyKind.JSON,
-            "Either `expr`, an expression with the names of the dApp as source or, compiled, in "
-            "base64, or a call as in a transaction: `call`, `payment`, `sender` and so on. "
-            "`state` gives accounts other balances.",
-            {"expr": "1 + 2"},
-            {
-                "type": "object",
-                "properties": {
-                    "expr": {"type": "string"},
-                    "call": ref("CallToSend"),
-                    "id": {"type": "string"},
-                    "fee": {"type": "integer"},
-                    "feeAssetId": {"type": ["string", "null"]},
-                    "sender": {"type": "string"},
-                    "senderPublicKey": {"type": "string"},
-                    "payment": {"type": "array", "items": {"type": "object"}},
-                    "state": {"type": "object"},
-                },
-            },
-            get_is_405=True,
-        ),
-        response={
-            "type": "object",
-            "properties": {
-                "address": {"type": "string"},
-                "result": ref("RideValue"),
-                "complexity": {"type": "integer"},
-                "stateChanges": ref("ShortStateChanges"),
-                "vars": {"type": "array", "items": {"type": "object"}},
-                "error": {"type": "integer"},
-                "message": {"type": "string"},
-            },
-            "required": ["address"],
-        },
-        example={
-            "result": {"type": "Int", "value": 3},
-            "complexity": 1,
-            "stateChanges": {
-                name: []
-                for name in (
-                    "data",
-                    "transfers",
-                    "issues",
-                    "reissues",
-                    "burns",
-                    "sponsorFees",
-                    "leases",
-                    "leaseCancels",
-                    "invokes",
-                )
-            },
-            "expr": "1 + 2",
-            "address": examples.ADDRESS,
-        },
-        errors=(WRONG_JSON, INVALID_ADDRESS, CUSTOM_VALIDATION_ERROR, SERVER_REQUEST_TIMEOUT),
+_BODY: Final = json_body(
+    "Either `expr`, an expression with the names of the dApp as source or, compiled, in base64, or "
+    "a call as in a transaction: `call`, `payment`, `sender` and so on. `state` gives accounts "
+    "other balances.",
+    {"expr": "1 + 2"},
+    shape(
+        "expr?: string, call?, id?: string, fee?: integer, feeAssetId?: string|null, "
+        "sender?: string, senderPublicKey?: string, payment?: object[], state?: object",
+        call=ref("CallToSend"),
     ),
+    get_is_405=True,
 )
+_ANSWER: Final = shape(
+    "address: string, result?, complexity?: integer, stateChanges?, vars?: object[], "
+    "error?: integer, message?: string",
+    result=ref("RideValue"),
+    stateChanges=ref("ShortStateChanges"),
+)
+_NO_CHANGES: Final = (
+    *("data", "transfers", "issues", "reissues", "burns", "sponsorFees", "leases"),
+    *("leaseCancels", "invokes"),
+)
+_EXAMPLE: Final = {
+    "result": {"type": "Int", "value": 3},
+    "complexity": 1,
+    "stateChanges": {name: [] for name in _NO_CHANGES},
+    "expr": "1 + 2",
+    "address": examples.ADDRESS,
+}
+ROUTES: Final = table("utils", """
+trace | boolean | Add every step, as `vars` | false
+""",
+    row("POST /utils/script/evaluate/{address}?trace", evaluate,
+        "What a dApp would answer; faults come with status 200 as well",
+        _ANSWER, _EXAMPLE,
+        "WRONG_JSON INVALID_ADDRESS CUSTOM_VALIDATION_ERROR SERVER_REQUEST_TIMEOUT", body=_BODY),
+    reads="chain", family="waves,tn",
+)  # fmt: skip

@@ -69,7 +69,7 @@ STATUS: Final = {
     "id": TRANSACTION_ID,
 }
 
-_NOTHING_WRITTEN: Final = (
+NOTHING_WRITTEN: Final = (
     "leaseBalances", "assetStatics", "assetVolumes", "assetNamesAndDescriptions", "assetScripts",
     "sponsorships", "newLeases", "cancelledLeases", "aliases", "orderFills", "accountScripts",
     "accountData",
@@ -89,7 +89,7 @@ SIMULATED: Final[dict[str, object]] = {
             {"address": ADDRESS, "asset": None, "balance": 9999999899900000},
             {"address": _RECIPIENT, "asset": None, "balance": 100000100000000},
         ],
-        **{name: [] for name in _NOTHING_WRITTEN},
+        **{name: [] for name in NOTHING_WRITTEN},
     },
     "trace": [],
 }

@@ -10,14 +10,14 @@ from typing import Final
 
 import msgspec
 
-from soliton.api.http import Json, Raw, Request
+from soliton.api.http import Request, json_answer
 from soliton.api.lookup import node_of
 from soliton.api.metrics import figures
-from soliton.api.routes import GET, NATURAL, Route, query_parameter
+from soliton.api.route_table import row, table
 from soliton.storage.errors import StoreFull
-from soliton.web.exposition import CONTENT_TYPE, exposition
+from soliton.web.answers import Whole
+from soliton.web.prometheus import CONTENT_TYPE, text_form
 
-_TAG: Final = "health"
 _MS: Final = 1_000
 _UNAVAILABLE: Final = 503
 
@@ -29,22 +29,26 @@ class Alive(msgspec.Struct, frozen=True, gc=False):
 
 
 class Readiness(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """Whether the node wants requests, and why not; the age of its last block in seconds."""
+    """Whether the node wants requests, and why not; the age of its last block in seconds, and how
+    many blocks its best peer is ahead.
+    """
 
     status: str
     reasons: list[str]
     height: int
     last_block_age: int
+    lag: int
 
 
 def livez(_request: Request) -> Alive:
-    """That there is an answer is the answer."""
+    """Say that the process answers requests."""
     return Alive("alive")
 
 
 def readyz(request: Request) -> object:
     """Whether the node does not stop, can write, has room in its pool and is up to date: its last
-    block not older than asked for or, without that, than ``rest-api.max-block-age``.
+    block not older than asked for or, without that, than ``rest-api.max-block-age``, and no peer
+    ahead by more than ``rest-api.max-lag`` blocks.
     """
     node = node_of(request)
     age = max(0, node.clock() - node.chain.last_block.header.timestamp) // _MS
@@ -66,48 +70,34 @@ def readyz(request: Request) -> object:
             f"the last block is {age} s old, and rest-api.max-block-age is {usual} s: the node is "
             "behind its network, or nobody makes blocks"
         )
-    answer = Readiness("unready" if reasons else "ready", reasons, node.chain.height, age)
-    return Json(answer, _UNAVAILABLE) if reasons else answer
+    lag = 0 if node.peering is None else node.peering.lag()
+    most = node.settings.rest_api.max_lag
+    if 0 < most < lag:
+        reasons.append(
+            f"the best peer is about {lag} blocks ahead, and rest-api.max-lag is {most}: the node "
+            "is syncing"
+        )
+    answer = Readiness("unready" if reasons else "ready", reasons, node.chain.height, age, lag)
+    return json_answer(answer, request.wish, _UNAVAILABLE) if reasons else answer
 
 
-def metrics(request: Request) -> Raw:
+def metrics(request: Request) -> Whole:
     """All figures."""
-    return Raw(exposition(figures(request.context, node_of(request))), CONTENT_TYPE)
+    return Whole(text_form(figures(request.context, node_of(request))), CONTENT_TYPE)
 
 
-ROUTES: tuple[Route, ...] = (
-    Route(
-        methods=GET,
-        path="/livez",
-        handler=livez,
-        tag=_TAG,
-        summary="Whether the process answers",
-        response=Alive,
-        example={"status": "alive"},
-    ),
-    Route(
-        methods=GET,
-        path="/readyz",
-        handler=readyz,
-        tag=_TAG,
-        summary="Whether the node wants requests: it does not stop, its disk and pool have room, "
-        "its last block is not old",
-        parameters=(
-            query_parameter("maxAge", NATURAL, "How old the last block may be, in seconds", 120),
-        ),
-        response=Readiness,
-        example={"status": "ready", "reasons": [], "height": 2, "lastBlockAge": 0},
-        statuses=((_UNAVAILABLE, "It does not; `reasons` says why"),),
-    ),
-    Route(
-        methods=GET,
-        path="/metrics",
-        handler=metrics,
-        tag=_TAG,
-        summary="Figures about the running node, for Prometheus",
-        response={"type": "string", "description": "The text format of Prometheus"},
-        example="# HELP soliton_chain_height Height of the last block\n"
+ROUTES: Final = table("health", """
+maxAge | natural | How old the last block may be, in seconds | 120
+""",
+    row("GET /livez reads=chain", livez, "Whether the process answers", Alive, {"status": "alive"}),
+    row("GET /readyz?maxAge", readyz,
+        "Whether the node wants requests: it does not stop, its disk and pool have room, "
+        "its last block is not old, and no peer is far ahead",
+        Readiness, {"status": "ready", "reasons": [], "height": 2, "lastBlockAge": 0, "lag": 0},
+        statuses=((_UNAVAILABLE, "It does not; `reasons` says why"),)),
+    row("GET /metrics", metrics, "Figures about the running node, for Prometheus",
+        {"type": "string", "description": "The text format of Prometheus"},
+        "# HELP soliton_chain_height Height of the last block\n"
         "# TYPE soliton_chain_height gauge\nsoliton_chain_height 2\n",
-        content_type="text/plain",
-    ),
-)
+        content_type="text/plain"),
+)  # fmt: skip

@@ -7,69 +7,51 @@ LeaseApiRoute.scala`` for the older generations.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
-from itertools import islice
+from functools import partial
+from operator import itemgetter
 from typing import Final
 
-from soliton.api.errors import (
-    INVALID_ADDRESS,
-    INVALID_IDS,
-    INVALID_TRANSACTION_ID,
-    TOO_BIG_SEQUENCE_WITH_LIMIT,
-    TRANSACTION_DOES_NOT_EXIST,
-)
-from soliton.api.http import JsonStream, Request
+from soliton.api import errors
+from soliton.api.http import Request
 from soliton.api.json_transactions import MIDDLE, Members, lease_json
 from soliton.api.lookup import (
-    ADDRESS,
     address_argument,
     decode_id,
-    id_list,
-    id_query,
     node_of,
     transaction_id,
-    with_slash,
 )
+from soliton.api.paging import in_pages
 from soliton.api.rest import examples
-from soliton.api.routes import GET, POST, TEXT, Parameter, Route
+from soliton.api.route_table import row, rows_by_ids, table
 from soliton.api.schemas import LEASE
+from soliton.api.streaming import json_stream
 from soliton.api.translate import OLDEST
 from soliton.chain.addresses import Address
+from soliton.chain.json_schemas import list_of
 from soliton.chain.transactions.codec import to_json
 from soliton.ledger.state import LEASE_INFO, LEASE_STATES
 from soliton.node.node import Node
 from soliton.storage import indexes
+from soliton.web.answers import Stream
 
-_TAG: Final = "leasing"
 _PAGE: Final = 200
 """So many leases are read before others get their turn."""
 
-FAMILIES: Final = dict.fromkeys(
-    ("/leasing/info/{id}", "/leasing/info", "/leasing/info/"), ("waves",)
-)
-"""Routes that only some families of networks have."""
 
-
-def active(request: Request) -> JsonStream:
+def active(request: Request) -> Stream:
     """The leases from and to an account that are in force."""
     node = node_of(request)
-    return JsonStream(_active(node, address_argument(request)))
+    return json_stream(request, _active(node, address_argument(request)))
 
 
 async def _active(node: Node, address: Address) -> AsyncIterator[object]:
-    """Piece by piece: the store may be written between two pieces, not within one."""
-    place: bytes | None = None
-    while True:
-        page = list(islice(indexes.leases_of(node.chain.store, address, place), _PAGE))
+    records = partial(indexes.leases_of, node.chain.store, address)
+    async for page in in_pages(records, itemgetter(0), _PAGE):
         for _, lease_id in page:
             state = node.chain.store.get(LEASE_STATES, lease_id)
             if state is not None and state.active:
                 yield _shown(node, lease_id)
-        if len(page) < _PAGE:
-            return
-        place = page[-1][0]
-        await asyncio.sleep(0)
 
 
 def _shown(node: Node, lease_id: bytes) -> Members:
@@ -87,7 +69,7 @@ def info(request: Request) -> Members:
     node = node_of(request)
     found = _find(node, transaction_id(request.text("id"), node))
     if found is None:
-        raise TRANSACTION_DOES_NOT_EXIST.error()
+        raise errors.TRANSACTION_DOES_NOT_EXIST.error()
     return found
 
 
@@ -97,11 +79,11 @@ def info_of_many(request: Request) -> list[Members]:
     texts = request.listed("id", "ids")
     limit = node.settings.rest_api.transactions_by_address_limit
     if len(texts) > limit:
-        raise TOO_BIG_SEQUENCE_WITH_LIMIT.error(limit=limit)
+        raise errors.TOO_BIG_SEQUENCE_WITH_LIMIT.error(limit=limit)
     found = [_find(node, decode_id(text)) for text in texts]
     unknown = [text for text, members in zip(texts, found, strict=True) if members is None]
     if unknown:
-        raise INVALID_IDS.error(ids=unknown)
+        raise errors.INVALID_IDS.error(ids=unknown)
     return [members for members in found if members is not None]
 
 
@@ -124,50 +106,18 @@ _EXAMPLE: Final = {
     "cancelHeight": None,
     "cancelTransactionId": None,
 }
-_MANY: Final = {"type": "array", "items": LEASE}
+_MANY: Final = list_of(LEASE)
 
-ROUTES: tuple[Route, ...] = (
-    Route(
-        methods=GET,
-        path="/leasing/active/{address}",
-        handler=active,
-        tag=_TAG,
-        summary="The leases from and to an account that are in force",
-        parameters=(ADDRESS,),
-        response=_MANY,
-        example=[_EXAMPLE],
-        errors=(INVALID_ADDRESS,),
-    ),
-    Route(
-        methods=GET,
-        path="/leasing/info/{id}",
-        handler=info,
-        tag=_TAG,
-        summary="A lease and what became of it",
-        parameters=(Parameter("id", TEXT, "Id of a lease in base58", examples.TRANSACTION_ID),),
-        response=LEASE,
-        example=_EXAMPLE,
-        errors=(INVALID_TRANSACTION_ID, TRANSACTION_DOES_NOT_EXIST),
-    ),
-    *(
-        each
-        for methods, parameters, body in (
-            (GET, (id_query("Ids of leases in base58"),), None),
-            (POST, (), id_list()),
-        )
-        for each in with_slash(
-            Route(
-                methods=methods,
-                path="/leasing/info",
-                handler=info_of_many,
-                tag=_TAG,
-                summary="Leases by their ids",
-                parameters=parameters,
-                body=body,
-                response=_MANY,
-                example=[_EXAMPLE],
-                errors=(TOO_BIG_SEQUENCE_WITH_LIMIT, INVALID_IDS),
-            )
-        )
-    ),
-)
+ROUTES: Final = table("leasing", f"""
+id      | text  | Id of a lease in base58  | {examples.TRANSACTION_ID}
+id.many | text* | Ids of leases in base58  | {examples.TRANSACTION_ID}
+""",
+    row("GET /leasing/active/{address} family=", active,
+        "The leases from and to an account that are in force", _MANY, [_EXAMPLE],
+        "INVALID_ADDRESS"),
+    row("GET /leasing/info/{id}", info, "A lease and what became of it", LEASE, _EXAMPLE,
+        "INVALID_TRANSACTION_ID TRANSACTION_DOES_NOT_EXIST"),
+    rows_by_ids("/leasing/info?id.many", info_of_many, "Leases by their ids", _MANY, [_EXAMPLE],
+        "TOO_BIG_SEQUENCE_WITH_LIMIT INVALID_IDS"),
+    reads="state", family="waves",
+)  # fmt: skip

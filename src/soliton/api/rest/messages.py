@@ -13,21 +13,15 @@ from typing import Final
 
 import msgspec
 
-from soliton.api.errors import (
-    CUSTOM_VALIDATION_ERROR,
-    INVALID_ADDRESS,
-    INVALID_MESSAGE,
-    MISSING_SENDER_PRIVATE_KEY,
-    WRONG_JSON,
-    WRONG_JSON_DATA,
-    invalid_request,
-)
+from soliton.api import errors
 from soliton.api.http import Request
-from soliton.api.lookup import ADDRESS, node_of
+from soliton.api.lookup import node_of
 from soliton.api.rest import examples
-from soliton.api.routes import POST, TEXT, Body, BodyKind, Handler, Parameter, Route
+from soliton.api.route_table import Row, json_body, row, table, text_body
+from soliton.api.routes import Body, Handler
 from soliton.chain.addresses import PUBLIC_KEY_LENGTH, address_text, from_public_key, parse_address
 from soliton.chain.errors import AddressError
+from soliton.chain.json_schemas import shape
 from soliton.crypto import base58, curve25519
 from soliton.crypto.errors import Base58Error
 from soliton.node.node import Node
@@ -36,7 +30,6 @@ MAX_MESSAGE_CHARS: Final = 2_048
 PRIVATE_KEY_LENGTH: Final = 32
 _MAX_KEY_CHARS: Final = 256
 _BASE64: Final = "base64:"
-_TAG: Final = "addresses"
 
 
 class Signed(msgspec.Struct, frozen=True, rename="camel"):
@@ -76,7 +69,7 @@ def _sign(request: Request, message: str, shown: str) -> Signed:
     node = node_of(request)
     keys = node.wallet.private_key(_address(request, node))
     if keys is None:
-        raise MISSING_SENDER_PRIVATE_KEY.error()
+        raise errors.MISSING_SENDER_PRIVATE_KEY.error()
     signature = curve25519.sign(keys.private_key, message.encode())
     return Signed(shown, base58.encode(keys.public_key), base58.encode(signature))
 
@@ -85,7 +78,7 @@ def _address(request: Request, node: Node) -> bytes:
     try:
         return parse_address(request.text("address"), node.network.chain_id)
     except AddressError as error:
-        raise INVALID_ADDRESS.error() from error
+        raise errors.INVALID_ADDRESS.error() from error
 
 
 def sign_with_key(request: Request) -> SignedByKey:
@@ -95,9 +88,11 @@ def sign_with_key(request: Request) -> SignedByKey:
         key = base58.decode(request.text("privateKey"), _MAX_KEY_CHARS)
         message = base58.decode(text, MAX_MESSAGE_CHARS)
     except Base58Error as error:
-        raise invalid_request(str(error)) from error
+        raise errors.invalid_request(str(error)) from error
     if len(key) != PRIVATE_KEY_LENGTH:
-        raise invalid_request(f"a private key has {PRIVATE_KEY_LENGTH} bytes, not {len(key)}")
+        raise errors.invalid_request(
+            f"a private key has {PRIVATE_KEY_LENGTH} bytes, not {len(key)}"
+        )
     return SignedByKey(text, base58.encode(curve25519.sign(key, message)))
 
 
@@ -122,7 +117,7 @@ def _verify(request: Request, *, encoded: bool) -> Valid:
         signature = base58.decode(signature_text, _MAX_KEY_CHARS)
         key = base58.decode(key_text, _MAX_KEY_CHARS)
     except (Base58Error, binascii.Error, ValueError) as error:
-        raise INVALID_MESSAGE.error() from error
+        raise errors.INVALID_MESSAGE.error() from error
     if len(key) != PUBLIC_KEY_LENGTH:
         return Valid(valid=False)
     owner = address_text(from_public_key(key, node.network.chain_id))
@@ -136,89 +131,44 @@ def _decode(text: str) -> bytes:
     return base58.decode(text, MAX_MESSAGE_CHARS)
 
 
-_MESSAGE: Final = Body(BodyKind.TEXT, "The text to sign", "hello", {"type": "string"})
+_MESSAGE: Final = text_body("The text to sign", "hello")
 _SIGNATURE: Final = "2tFJsZSKkz3SVP1smojRNVgZeTRge13bubCnqayvsESP7SCtbPEbnSXGqkRvdYCW2uMxWjhXrFqaT"
 
 
 def _signed_body(message: str, what: str) -> Body:
-    return Body(
-        BodyKind.JSON,
+    return json_body(
         f"Message ({what}), signature and public key, both in base58",
         {"message": message, "publickey": examples.PUBLIC_KEY, "signature": _SIGNATURE},
-        {
-            "type": "object",
-            "properties": {
-                "message": {"type": "string"},
-                "publickey": {"type": "string"},
-                "signature": {"type": "string"},
-            },
-            "required": ["message", "signature"],
-        },
+        # In either case of its name.
+        shape("message: string, publickey?: string, signature: string"),
     )
 
 
-def _signing(path: str, handler: Handler, summary: str, message: str) -> Route:
-    return Route(
-        methods=POST,
-        path=path,
-        handler=handler,
-        tag=_TAG,
-        summary=summary,
-        parameters=(ADDRESS,),
-        body=_MESSAGE,
-        key=True,
-        response=Signed,
-        example={"message": message, "publicKey": examples.PUBLIC_KEY, "signature": _SIGNATURE},
-        errors=(INVALID_ADDRESS, MISSING_SENDER_PRIVATE_KEY),
-    )
+def _signing(name: str, handler: Handler, summary: str, message: str) -> Row:
+    example = {"message": message, "publicKey": examples.PUBLIC_KEY, "signature": _SIGNATURE}
+    line = f"POST /addresses/{name}/{{address}} key=sign"
+    refusals = "INVALID_ADDRESS MISSING_SENDER_PRIVATE_KEY"
+    return row(line, handler, summary, Signed, example, refusals, body=_MESSAGE)
 
 
-def _verifying(path: str, handler: Handler, summary: str, body: Body) -> Route:
-    return Route(
-        methods=POST,
-        path=path,
-        handler=handler,
-        tag=_TAG,
-        summary=summary,
-        parameters=(ADDRESS,),
-        body=body,
-        key=True,
-        response=Valid,
-        example={"valid": True},
-        errors=(WRONG_JSON, WRONG_JSON_DATA, INVALID_ADDRESS, INVALID_MESSAGE),
-    )
+def _verifying(name: str, handler: Handler, summary: str, body: Body) -> Row:
+    line = f"POST /addresses/{name}/{{address}} key=sign"
+    refusals = "WRONG_JSON WRONG_JSON_DATA INVALID_ADDRESS INVALID_MESSAGE"
+    return row(line, handler, summary, Valid, {"valid": True}, refusals, body=body)
 
 
-ROUTES: tuple[Route, ...] = (
-    _signing("/addresses/sign/{address}", sign, "Sign a text; it is answered in base58", "Cn8eVZg"),
-    _signing("/addresses/signText/{address}", sign_text, "Sign a text", "hello"),
-    _verifying(
-        "/addresses/verify/{address}",
-        verify,
-        "Whether an account has signed a message",
-        _signed_body("Cn8eVZg", "base58, or base64 with prefix"),
-    ),
-    _verifying(
-        "/addresses/verifyText/{address}",
-        verify_text,
-        "Whether an account has signed a text",
-        _signed_body("hello", "as it is"),
-    ),
-    Route(
-        methods=POST,
-        path="/utils/sign/{privateKey}",
-        handler=sign_with_key,
-        tag="utils",
-        summary="Sign with a private key, which anybody who sees addresses of requests learns",
-        parameters=(Parameter("privateKey", TEXT, "Private key in base58", examples.ACCOUNT_SEED),),
-        body=Body(BodyKind.TEXT, "The message in base58", "Cn8eVZg", {"type": "string"}),
-        response=SignedByKey,
-        example={"message": "Cn8eVZg", "signature": _SIGNATURE},
-        errors=(CUSTOM_VALIDATION_ERROR,),
-    ),
-)
-
-FAMILIES: Final = {
-    route.path: ("zbs",) if route.tag == "utils" else ("zbs", "tn") for route in ROUTES
-}
-"""Routes that only some families of networks have."""
+ROUTES: Final = table("addresses", f"""
+privateKey | text | Private key in base58 | {examples.ACCOUNT_SEED}
+""",
+    _signing("sign", sign, "Sign a text; it is answered in base58", "Cn8eVZg"),
+    _signing("signText", sign_text, "Sign a text", "hello"),
+    _verifying("verify", verify, "Whether an account has signed a message",
+        _signed_body("Cn8eVZg", "base58, or base64 with prefix")),
+    _verifying("verifyText", verify_text, "Whether an account has signed a text",
+        _signed_body("hello", "as it is")),
+    row("POST /utils/sign/{privateKey} family=zbs tag=utils", sign_with_key,
+        "Sign with a private key, which anybody who sees addresses of requests learns", SignedByKey,
+        {"message": "Cn8eVZg", "signature": _SIGNATURE}, "CUSTOM_VALIDATION_ERROR",
+        body=text_body("The message in base58", "Cn8eVZg")),
+    family="zbs,tn",
+)  # fmt: skip

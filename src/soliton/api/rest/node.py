@@ -14,19 +14,21 @@ import msgspec
 
 from soliton.api.http import Request
 from soliton.api.lookup import node_of
-from soliton.api.routes import GET, POST, Route
+from soliton.api.route_table import row, table
 
-_TAG: Final = "node"
 _MS: Final = 1_000
 
 
-class Status(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """How far the chain has come; the time is that of its last block."""
+class Status(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """How far the chain has come; the time is that of its last block. A private chain that was
+    changed by hand says from which height on.
+    """
 
     blockchain_height: int
     state_height: int
     updated_timestamp: int
     updated_date: str
+    changed_by_hand: int | None = None
 
 
 class Version(msgspec.Struct, frozen=True, gc=False):
@@ -46,7 +48,8 @@ def status(request: Request) -> Status:
     chain = node_of(request).chain
     height = chain.height
     timestamp = chain.meta(height).timestamp
-    return Status(height, height, timestamp, iso_time(timestamp))
+    by_hand = chain.store.first_by_hand()
+    return Status(height, height, timestamp, iso_time(timestamp), by_hand)
 
 
 def version(request: Request) -> Version:
@@ -68,38 +71,14 @@ def iso_time(timestamp: int) -> str:
     return f"{text}.{milliseconds:03}Z" if milliseconds else f"{text}Z"
 
 
-ROUTES: tuple[Route, ...] = (
-    Route(
-        methods=GET,
-        path="/node/status",
-        handler=status,
-        tag=_TAG,
-        summary="Height and time of the last block",
-        response=Status,
-        example={
-            "blockchainHeight": 3,
-            "stateHeight": 3,
-            "updatedTimestamp": 1566817216027,
-            "updatedDate": "2019-08-26T11:00:16.027Z",
-        },
-    ),
-    Route(
-        methods=GET,
-        path="/node/version",
-        handler=version,
-        tag=_TAG,
-        summary="Name and version of the interface that the network's clients expect",
-        response=Version,
-        example={"version": "Waves v1.5.7"},
-    ),
-    Route(
-        methods=POST,
-        path="/node/stop",
-        handler=stop,
-        tag=_TAG,
-        summary="Stop the node",
-        key=True,
-        response=Stopped,
-        example={"stopped": True},
-    ),
-)
+ROUTES: Final = table("node", "",
+    row("GET /node/status", status, "Height and time of the last block", Status,
+        {"blockchainHeight": 3, "stateHeight": 3, "updatedTimestamp": 1566817216027,
+         "updatedDate": "2019-08-26T11:00:16.027Z"}),
+    row("GET /node/version", version,
+        "Name and version of the interface that the network's clients expect", Version,
+        {"version": "Waves v1.5.7"}),
+    row("POST /node/stop key=operate reads=node", stop, "Stop the node", Stopped,
+        {"stopped": True}),
+    reads="chain",
+)  # fmt: skip

@@ -10,44 +10,28 @@ the oldest generation.
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
+import ipaddress
 import logging
 from collections.abc import AsyncIterator
-from itertools import islice
+from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 import msgspec
 
-from soliton.api.errors import (
-    BLOCK_DOES_NOT_EXIST,
-    CUSTOM_VALIDATION_ERROR,
-    INVALID_ADDRESS,
-    INVALID_SIGNATURE,
-    WRONG_JSON,
-    WRONG_JSON_DATA,
-    invalid_request,
-)
-from soliton.api.http import NumberStream, Raw, Request, big_number
+from soliton.api import errors
+from soliton.api.http import Request, big_number
 from soliton.api.json_transactions import Members
-from soliton.api.lookup import ADDRESS, address_argument, decode_id, node_of
+from soliton.api.lookup import address_argument, decode_id, node_of
+from soliton.api.paging import in_pages
 from soliton.api.rest import examples
-from soliton.api.routes import (
-    BOOLEAN,
-    DELETE,
-    GET,
-    NATURAL,
-    POST,
-    TEXT,
-    Body,
-    BodyKind,
-    Parameter,
-    Route,
-    query_parameter,
-)
-from soliton.chain.addresses import Address, address_text
-from soliton.chain.values import AssetId
+from soliton.api.route_table import json_body, row, table, text_body
+from soliton.api.streaming import number_stream
+from soliton.chain.addresses import address_text
+from soliton.chain.json_schemas import list_of, shape
 from soliton.crypto import base58
 from soliton.crypto.hashes import blake2b256
 from soliton.ledger.scripts import account_script
@@ -57,12 +41,12 @@ from soliton.node.miner import CannotMine
 from soliton.node.node import Node
 from soliton.storage import indexes
 from soliton.storage.errors import RollbackTooDeep
+from soliton.web.answers import Stream, Whole
 
 MAX_PRINTED_CHARS: Final = 250
 MAX_LAST_BLOCKS: Final = 100
 """``/debug/blocks`` reads whole blocks; nobody looks at more."""
 _LAST_IDS: Final = 10
-_TAG: Final = "debug"
 _PAGE: Final = 200
 """So many records are read before others get their turn."""
 
@@ -86,28 +70,22 @@ class RolledBack(msgspec.Struct, frozen=True):
 # --- balances -------------------------------------------------------------------------------------
 
 
-def state(request: Request) -> NumberStream:
+def state(request: Request) -> Stream:
     """Everybody's balance."""
     node = node_of(request)
-    return NumberStream(_balances(node, node.chain.height))
+    return number_stream(request, _balances(node, node.chain.height))
 
 
-def state_at(request: Request) -> NumberStream:
+def state_at(request: Request) -> Stream:
     """Everybody's balance after the block at a height."""
-    return NumberStream(_balances(node_of(request), request.integer("height")))
+    return number_stream(request, _balances(node_of(request), request.integer("height")))
 
 
 async def _balances(node: Node, height: int) -> AsyncIterator[tuple[str, int]]:
-    """Piece by piece: the store may be written between two pieces, not within one."""
-    after: Address | None = None
-    while True:
-        page = list(islice(indexes.distribution(node.chain.store, height, after), _PAGE))
+    records = partial(indexes.distribution, node.chain.store, height)
+    async for page in in_pages(records, itemgetter(0), _PAGE):
         for address, balance in page:
             yield address_text(address), balance
-        if len(page) < _PAGE:
-            return
-        after = page[-1][0]
-        await asyncio.sleep(0)
 
 
 async def portfolio(request: Request) -> Members:
@@ -117,14 +95,9 @@ async def portfolio(request: Request) -> Members:
     source = node.pool.state() if chosen else node.chain.store
     leases = source.get(LEASES, address)
     assets: dict[str, int] = {}
-    after: AssetId | None = None
-    while True:
-        page = list(islice(indexes.asset_balances(node.chain.store, address, after), _PAGE))
+    records = partial(indexes.asset_balances, node.chain.store, address)
+    async for page in in_pages(records, itemgetter(0), _PAGE):
         assets |= {base58.encode(name): balance for name, balance in page if balance}
-        if len(page) < _PAGE:
-            break
-        after = page[-1][0]
-        await asyncio.sleep(0)
     return {
         "balance": source.get(WAVES, address),
         "lease": {"in": leases.lease_in, "out": leases.lease_out},
@@ -194,24 +167,28 @@ def _plain(value: object) -> object:
     raise TypeError(f"{type(value)} in the settings")
 
 
-def print_message(request: Request) -> Raw:
+def print_message(request: Request) -> Whole:
     """Write a text to the node's log."""
     reader = request.reader()
     message = reader.text("message")
     reader.finish()
     _log.debug("%s", message[:MAX_PRINTED_CHARS])
-    return Raw(b"")
+    return Whole(b"")
 
 
-def blacklist(request: Request) -> Raw:
-    """Refuse a host; without a connection to it there is nothing to close."""
+def blacklist(request: Request) -> Whole:
+    """Refuse a host for a while, and close what is open to it; names of hosts are not looked up."""
     try:
         host = urlsplit(f"node://{request.body_text()}").hostname
     except ValueError:
         host = None
     if not host:
         return _BAD_REQUEST
-    return Raw(b"OK")
+    peering = node_of(request).peering
+    if peering is not None:
+        with contextlib.suppress(ValueError):
+            peering.ban(ipaddress.ip_address(host), "the operator wants it")
+    return Whole(b"OK")
 
 
 def last_blocks(request: Request) -> list[dict[str, str]]:
@@ -245,7 +222,7 @@ async def rollback(request: Request) -> object:
     keep = reader.boolean(other if other in reader else "returnTransactionsToUtx")
     reader.finish()
     if not 1 <= height <= node.chain.height:
-        return Raw(b"Block at height not found", status=400)
+        return Whole(b"Block at height not found", status=400)
     return await _roll_back(node, height, keep=keep)
 
 
@@ -254,10 +231,10 @@ async def rollback_to(request: Request) -> RolledBack:
     node = node_of(request)
     name = decode_id(request.text("id"))
     if name is None:
-        raise INVALID_SIGNATURE.error()
+        raise errors.INVALID_SIGNATURE.error()
     height = node.chain.store.height_of(name)
     if height is None:
-        raise BLOCK_DOES_NOT_EXIST.error()
+        raise errors.BLOCK_DOES_NOT_EXIST.error()
     return await _roll_back(node, height, keep=False)
 
 
@@ -265,218 +242,82 @@ async def _roll_back(node: Node, height: int, *, keep: bool) -> RolledBack:
     try:
         await node.roll_back_in_steps(height, keep=keep)
     except RollbackTooDeep as error:
-        raise invalid_request(str(error)) from error
+        raise errors.invalid_request(str(error)) from error
     return RolledBack(base58.encode(node.chain.last_block.id))
 
 
-_BAD_REQUEST: Final = Raw(b"The request contains bad syntax or cannot be fulfilled.", status=400)
+_BAD_REQUEST: Final = Whole(b"The request contains bad syntax or cannot be fulfilled.", status=400)
 _NUMBERS: Final = {"type": "object", "additionalProperties": {"type": "integer"}}
 _EVERYBODY: Final = {examples.ADDRESS: examples.AMOUNT}
 _OBJECT: Final = {"type": "object"}
+_PORTFOLIO_EXAMPLE: Final = {
+    "balance": examples.AMOUNT,
+    "lease": {"in": 0, "out": 0},
+    "assets": {examples.ASSET_ID: 5},
+}
+_MINER: Final = {"address": examples.ADDRESS, "miningBalance": examples.AMOUNT}
+_INFO_EXAMPLE: Final = {
+    "stateHeight": 3,
+    "extensionLoaderState": "State(Idle,Idle)",
+    "historyReplierCacheSizes": {"blocks": 0, "microBlocks": 0},
+    "microBlockSynchronizerCacheSizes": {
+        "microBlockOwners": 0,
+        "nextInvs": 0,
+        "awaiting": 0,
+        "successfullyReceived": 0,
+    },
+    "scoreObserverStats": {
+        "localScore": 27670116108,
+        "currentBestChannel": "None",
+        "scoresCacheSize": 0,
+    },
+    "minerState": "mining blocks",
+}
 _STATES: Final = {"waves": "stateWaves", "tn": "stateTN", "zbs": "stateZbs"}
 
-ROUTES: tuple[Route, ...] = (
-    Route(
-        methods=GET,
-        path="/debug/state",
-        handler=state,
-        tag=_TAG,
-        summary="Everybody's balance",
-        key=True,
-        response=_NUMBERS,
-        example=_EVERYBODY,
-    ),
+ROUTES: Final = table("debug", """
+considerUnspent | boolean  | Count what is in the pool | true
+full            | boolean! | Other sections as well    | false
+height.of       | natural  | Height                    | 1
+howMany         | natural  | How many                  | 2
+""",
+    row("GET /debug/state key=debug", state, "Everybody's balance", _NUMBERS, _EVERYBODY),
     *(
-        Route(
-            methods=GET,
-            path=f"/debug/{name}/{{height}}",
-            handler=state_at,
-            tag=_TAG,
-            summary="Everybody's balance after the block at a height",
-            parameters=(Parameter("height", NATURAL, "Height", 1),),
-            key=True,
-            response=_NUMBERS,
-            example=_EVERYBODY,
-            statuses=((404, "The height is no number"),),
-        )
-        for name in _STATES.values()
+        row(f"GET /debug/{name}/{{height.of}} key=debug family={family}", state_at,
+            "Everybody's balance after the block at a height", _NUMBERS, _EVERYBODY,
+            statuses=((404, "The height is no number"),))
+        for family, name in _STATES.items()
     ),
-    Route(
-        methods=GET,
-        path="/debug/portfolios/{address}",
-        handler=portfolio,
-        tag=_TAG,
-        summary="All that an account has",
-        parameters=(
-            ADDRESS,
-            query_parameter("considerUnspent", BOOLEAN, "Count what is in the pool", True),
-        ),
-        key=True,
-        response=_OBJECT,
-        example={
-            "balance": examples.AMOUNT,
-            "lease": {"in": 0, "out": 0},
-            "assets": {examples.ASSET_ID: 5},
-        },
-        errors=(INVALID_ADDRESS,),
-    ),
-    Route(
-        methods=GET,
-        path="/debug/info",
-        handler=info,
-        tag=_TAG,
-        summary="What the parts of the node are doing",
-        key=True,
-        response=_OBJECT,
-        example={
-            "stateHeight": 3,
-            "extensionLoaderState": "State(Idle,Idle)",
-            "historyReplierCacheSizes": {"blocks": 0, "microBlocks": 0},
-            "microBlockSynchronizerCacheSizes": {
-                "microBlockOwners": 0,
-                "nextInvs": 0,
-                "awaiting": 0,
-                "successfullyReceived": 0,
-            },
-            "scoreObserverStats": {
-                "localScore": 27670116108,
-                "currentBestChannel": "None",
-                "scoresCacheSize": 0,
-            },
-            "minerState": "mining blocks",
-        },
-    ),
-    Route(
-        methods=GET,
-        path="/debug/minerInfo",
-        handler=miner_info,
-        tag=_TAG,
-        summary="When the accounts of the wallet may make the next block",
-        key=True,
-        response=list[MiningInfo],
-        example=[
-            {
-                "address": examples.ADDRESS,
-                "miningBalance": examples.AMOUNT,
-                "timestamp": 1795174397440,
-            }
-        ],
-    ),
-    Route(
-        methods=GET,
-        path="/debug/configInfo",
-        handler=config_info,
-        tag=_TAG,
-        summary="The settings in force",
-        parameters=(
-            query_parameter("full", BOOLEAN, "Other sections as well", False, required=True),
-        ),
-        key=True,
-        response=_OBJECT,
-        example={"waves": {"directory": "data"}},
-    ),
-    Route(
-        methods=POST,
-        path="/debug/print",
-        handler=print_message,
-        tag=_TAG,
-        summary="Write a text to the node's log",
-        body=Body(
-            BodyKind.JSON,
-            "The text, of which 250 characters count",
-            {"message": "here I am"},
-            {
-                "type": "object",
-                "properties": {"message": {"type": "string"}},
-                "required": ["message"],
-            },
-            get_is_405=True,
-        ),
-        key=True,
-        response={"type": "string"},
-        example='""',
-        content_type="text/plain",
-        errors=(WRONG_JSON, WRONG_JSON_DATA),
-    ),
-    Route(
-        methods=POST,
-        path="/debug/blacklist",
-        handler=blacklist,
-        tag=_TAG,
-        summary="Refuse a host",
-        body=Body(BodyKind.TEXT, "Host and port", "127.0.0.1:6868", {"type": "string"}),
-        key=True,
-        response={"type": "string"},
-        example="OK",
-        content_type="text/plain",
-        statuses=((400, "The body is no host"),),
-    ),
-    Route(
-        methods=POST,
-        path="/debug/rollback",
-        handler=rollback,
-        tag=_TAG,
-        summary="Take blocks back down to a height",
-        body=Body(
-            BodyKind.JSON,
-            "The height, and whether transactions go back to the pool",
+    row("GET /debug/portfolios/{address}?considerUnspent key=debug family=zbs,tn", portfolio,
+        "All that an account has", _OBJECT,
+        _PORTFOLIO_EXAMPLE, "INVALID_ADDRESS"),
+    row("GET /debug/info key=debug", info, "What the parts of the node are doing", _OBJECT,
+        _INFO_EXAMPLE),
+    row("GET /debug/minerInfo key=debug", miner_info,
+        "When the accounts of the wallet may make the next block", list[MiningInfo],
+        [{**_MINER, "timestamp": 1795174397440}]),
+    row("GET /debug/configInfo?full key=debug", config_info, "The settings in force", _OBJECT,
+        {"waves": {"directory": "data"}}),
+    row("POST /debug/print key=operate", print_message, "Write a text to the node's log",
+        {"type": "string"}, '""', "WRONG_JSON WRONG_JSON_DATA",
+        body=json_body("The text, of which 250 characters count", {"message": "here I am"},
+            shape("message: string"), get_is_405=True),
+        content_type="text/plain"),
+    row("POST /debug/blacklist key=operate", blacklist, "Refuse a host", {"type": "string"}, "OK",
+        body=text_body("Host and port", "127.0.0.1:6868"),
+        content_type="text/plain", statuses=((400, "The body is no host"),)),
+    row("POST /debug/rollback key=operate", rollback, "Take blocks back down to a height",
+        RolledBack, {"BlockId": examples.BLOCK_ID},
+        "WRONG_JSON WRONG_JSON_DATA CUSTOM_VALIDATION_ERROR",
+        body=json_body("The height, and whether transactions go back to the pool",
             {"rollbackTo": 3, "returnTransactionsToUtx": False},
-            {
-                "type": "object",
-                "properties": {
-                    "rollbackTo": {"type": "integer"},
-                    "returnTransactionsToUtx": {"type": "boolean"},
-                },
-                "required": ["rollbackTo", "returnTransactionsToUtx"],
-            },
-            get_is_405=True,
-        ),
-        key=True,
-        response=RolledBack,
-        example={"BlockId": examples.BLOCK_ID},
-        errors=(WRONG_JSON, WRONG_JSON_DATA, CUSTOM_VALIDATION_ERROR),
-    ),
-    Route(
-        methods=DELETE,
-        path="/debug/rollback-to/{id}",
-        handler=rollback_to,
-        tag=_TAG,
-        summary="Take blocks back down to the one with an id",
-        parameters=(Parameter("id", TEXT, "Id of a block in base58", examples.BLOCK_ID),),
-        key=True,
-        response=RolledBack,
-        example={"BlockId": examples.BLOCK_ID},
-        errors=(INVALID_SIGNATURE, BLOCK_DOES_NOT_EXIST, CUSTOM_VALIDATION_ERROR),
-    ),
-    Route(
-        methods=GET,
-        path="/debug/blocks/{howMany}",
-        handler=last_blocks,
-        tag=_TAG,
-        summary="Size and hash of the last blocks, at most 100",
-        parameters=(Parameter("howMany", NATURAL, "How many", 2),),
-        key=True,
-        response={"type": "array", "items": _OBJECT},
-        example=[{"522": examples.TRANSACTION_ID}],
-        statuses=((404, "The count is no number"),),
-    ),
-    Route(
-        methods=GET,
-        path="/debug/historyInfo",
-        handler=history_info,
-        tag=_TAG,
-        summary="The ids of the last blocks",
-        key=True,
-        response=_OBJECT,
-        example={"lastBlockIds": [examples.BLOCK_ID], "microBlockIds": []},
-    ),
-)
-
-FAMILIES: Final = {
-    **{f"/debug/{name}/{{height}}": (family,) for family, name in _STATES.items()},
-    "/debug/portfolios/{address}": ("zbs", "tn"),
-    "/debug/rollback-to/{id}": ("zbs", "tn"),
-    "/debug/blocks/{howMany}": ("zbs",),
-    "/debug/historyInfo": ("zbs",),
-}
-"""Routes that only some families of networks have."""
+            shape("rollbackTo: integer, returnTransactionsToUtx: boolean"), get_is_405=True)),
+    row("DELETE /debug/rollback-to/{id.block} key=operate family=zbs,tn", rollback_to,
+        "Take blocks back down to the one with an id", RolledBack, {"BlockId": examples.BLOCK_ID},
+        "INVALID_SIGNATURE BLOCK_DOES_NOT_EXIST CUSTOM_VALIDATION_ERROR"),
+    row("GET /debug/blocks/{howMany} key=debug family=zbs", last_blocks,
+        "Size and hash of the last blocks, at most 100", list_of(_OBJECT),
+        [{"522": examples.TRANSACTION_ID}], statuses=((404, "The count is no number"),)),
+    row("GET /debug/historyInfo key=debug family=zbs", history_info, "The ids of the last blocks",
+        _OBJECT, {"lastBlockIds": [examples.BLOCK_ID], "microBlockIds": []}),
+)  # fmt: skip

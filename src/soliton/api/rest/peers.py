@@ -1,21 +1,26 @@
 """Routes under ``/peers``: who else is on the network.
 
-This node talks to no others yet, so the lists are empty; what is asked for is checked all the same.
-
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/PeersApiRoute.scala``.
 """
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Final
 
 import msgspec
 
-from soliton.api.errors import WRONG_JSON, WRONG_JSON_DATA
 from soliton.api.http import Request
-from soliton.api.routes import GET, POST, Body, BodyKind, Route
+from soliton.api.lookup import node_of
+from soliton.api.route_table import json_body, row, table
+from soliton.chain.json_schemas import list_of, shape
+from soliton.node.network_settings import HostPort
+from soliton.node.peering import ConnectedPeer, Peering
+from soliton.wire.handshake import MAX_PORT
 
-_TAG: Final = "peers"
+MOST: Final = 1_000
+"""Of each list, how many are told."""
+MAX_HOST_CHARS: Final = 255
 
 
 class Peers(msgspec.Struct, frozen=True):
@@ -37,110 +42,98 @@ class Cleared(msgspec.Struct, frozen=True):
     result: str
 
 
-def peers(_request: Request) -> Peers:
-    """Nobody."""
-    return Peers([])
+def _peering(request: Request) -> Peering | None:
+    return node_of(request).peering
 
 
-def hosts(_request: Request) -> list[dict[str, str | int]]:
-    """Nobody."""
-    return []
+def known(request: Request) -> Peers:
+    """Addresses that have worked."""
+    peering = _peering(request)
+    found = {} if peering is None else peering.known()
+    newest = sorted(found.items(), key=lambda item: -item[1])[:MOST]
+    return Peers([{"address": f"/{address}", "lastSeen": at} for address, at in newest])
+
+
+def connected(request: Request) -> Peers:
+    """Whom the node is talking to."""
+    peering = _peering(request)
+    return Peers([_connected(each) for each in (() if peering is None else peering.connected())])
+
+
+def _connected(peer: ConnectedPeer) -> dict[str, str | int]:
+    return {
+        "address": f"/{peer.address}",
+        "declaredAddress": "N/A" if peer.declared is None else f"/{peer.declared}",
+        "peerName": peer.name,
+        "peerNonce": peer.nonce,
+        "applicationName": peer.application,
+        "applicationVersion": str(peer.version),
+    }
+
+
+def blacklisted(request: Request) -> list[dict[str, str | int]]:
+    """Who is refused."""
+    peering = _peering(request)
+    found = {} if peering is None else peering.blacklisted()
+    return [
+        {"hostname": f"/{ip}", "timestamp": each.since, "reason": each.reason}
+        for ip, each in islice(found.items(), MOST)
+    ]
+
+
+def suspended(request: Request) -> list[dict[str, str | int]]:
+    """Who is let alone for a while."""
+    peering = _peering(request)
+    found = {} if peering is None else peering.suspended()
+    return [
+        {"hostname": f"/{ip}", "timestamp": each.since} for ip, each in islice(found.items(), MOST)
+    ]
 
 
 def connect(request: Request) -> Connecting:
-    """Take note of a peer's address."""
+    """Dial a peer."""
     reader = request.reader()
     host = reader.text("host")
-    reader.int32("port")
+    port = reader.int32("port")
     reader.finish()
+    peering = _peering(request)
+    if peering is not None and 0 < port <= MAX_PORT and len(host) <= MAX_HOST_CHARS:
+        peering.begin_to_connect(HostPort(host, port))
     return Connecting(host, "Trying to connect")
 
 
-def clear_blacklist(_request: Request) -> Cleared:
+def clear_blacklist(request: Request) -> Cleared:
     """Refuse nobody any more."""
+    peering = _peering(request)
+    if peering is not None:
+        peering.clear_blacklist()
     return Cleared("blacklist cleared")
 
 
-_HOSTS: Final = {"type": "array", "items": {"type": "object"}}
+_HOSTS: Final = list_of({"type": "object"})
+_PEER: Final = {
+    "address": "/1.2.3.4:51234",
+    "declaredAddress": "/1.2.3.4:6868",
+    "peerName": "My node",
+    "peerNonce": 75687,
+    "applicationName": "wavesR",
+    "applicationVersion": "1.5.7",
+}
 
-ROUTES: tuple[Route, ...] = (
-    Route(
-        methods=GET,
-        path="/peers/all",
-        handler=peers,
-        tag=_TAG,
-        summary="Peers that the node has heard of, at most 1000",
-        response=Peers,
-        example={"peers": [{"address": "/1.2.3.4:6868", "lastSeen": 1795174397440}]},
-    ),
-    Route(
-        methods=GET,
-        path="/peers/connected",
-        handler=peers,
-        tag=_TAG,
-        summary="Peers that the node is talking to",
-        response=Peers,
-        example={
-            "peers": [
-                {
-                    "address": "/1.2.3.4:51234",
-                    "declaredAddress": "/1.2.3.4:6868",
-                    "peerName": "My node",
-                    "peerNonce": 75687,
-                    "applicationName": "wavesR",
-                    "applicationVersion": "1.5.7",
-                }
-            ]
-        },
-    ),
-    Route(
-        methods=GET,
-        path="/peers/blacklisted",
-        handler=hosts,
-        tag=_TAG,
-        summary="Hosts that the node refuses, at most 1000",
-        response=_HOSTS,
-        example=[{"hostname": "/1.2.3.4", "timestamp": 1795174397440, "reason": "bad block"}],
-    ),
-    Route(
-        methods=GET,
-        path="/peers/suspended",
-        handler=hosts,
-        tag=_TAG,
-        summary="Hosts that the node lets alone for a while, at most 1000",
-        response=_HOSTS,
-        example=[{"hostname": "/1.2.3.4", "timestamp": 1795174397440}],
-    ),
-    Route(
-        methods=POST,
-        path="/peers/connect",
-        handler=connect,
-        tag=_TAG,
-        summary="Talk to a peer",
-        body=Body(
-            BodyKind.JSON,
-            "Host name or IP address, and port",
-            {"host": "127.0.0.1", "port": 6868},
-            {
-                "type": "object",
-                "properties": {"host": {"type": "string"}, "port": {"type": "integer"}},
-                "required": ["host", "port"],
-            },
-            get_is_405=True,
-        ),
-        key=True,
-        response=Connecting,
-        example={"hostname": "localhost", "status": "Trying to connect"},
-        errors=(WRONG_JSON, WRONG_JSON_DATA),
-    ),
-    Route(
-        methods=POST,
-        path="/peers/clearblacklist",
-        handler=clear_blacklist,
-        tag=_TAG,
-        summary="Refuse nobody any more",
-        key=True,
-        response=Cleared,
-        example={"result": "blacklist cleared"},
-    ),
-)
+ROUTES: Final = table("peers", "",
+    row("GET /peers/all", known, "Peers that the node has heard of, at most 1000", Peers,
+        {"peers": [{"address": "/1.2.3.4:6868", "lastSeen": 1795174397440}]}),
+    row("GET /peers/connected", connected, "Peers that the node is talking to", Peers,
+        {"peers": [_PEER]}),
+    row("GET /peers/blacklisted", blacklisted, "Hosts that the node refuses, at most 1000", _HOSTS,
+        [{"hostname": "/1.2.3.4", "timestamp": 1795174397440, "reason": "bad block"}]),
+    row("GET /peers/suspended", suspended,
+        "Hosts that the node lets alone for a while, at most 1000",
+        _HOSTS, [{"hostname": "/1.2.3.4", "timestamp": 1795174397440}]),
+    row("POST /peers/connect key=operate", connect, "Talk to a peer", Connecting,
+        {"hostname": "localhost", "status": "Trying to connect"}, "WRONG_JSON WRONG_JSON_DATA",
+        body=json_body("Host name or IP address, and port", {"host": "127.0.0.1", "port": 6868},
+            shape("host: string, port: integer"), get_is_405=True)),
+    row("POST /peers/clearblacklist key=operate", clear_blacklist, "Refuse nobody any more",
+        Cleared, {"result": "blacklist cleared"}),
+)  # fmt: skip

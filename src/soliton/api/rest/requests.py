@@ -15,35 +15,27 @@ from typing import Final
 
 import msgspec
 
-from soliton.api.errors import (
-    CUSTOM_VALIDATION_ERROR,
-    DISCONTINUED_API,
-    INVALID_ADDRESS,
-    MISSING_SENDER_PRIVATE_KEY,
-    MISTIMING,
-    STATE_CHECK_FAILED,
-    WRONG_JSON,
-    WRONG_JSON_DATA,
-    ApiError,
-)
+from soliton.api import errors
 from soliton.api.http import Request
 from soliton.api.json_reader import parse_json, wrong_json
 from soliton.api.lookup import node_of
 from soliton.api.rest import examples
-from soliton.api.rest.broadcasting import broadcast_claimed, broadcast_signed, send_claimed
+from soliton.api.rest.broadcasting import claimed_transaction, send_claimed, submit
 from soliton.api.rest.signing import signed_by_wallet
-from soliton.api.routes import POST, Body, BodyKind, Handler, Route
-from soliton.api.schemas import TRANSACTION, ref, request_of
+from soliton.api.route_table import Row, json_body, row, table
+from soliton.api.routes import Handler
+from soliton.api.schemas import TRANSACTION, request_of
 from soliton.api.translate import refusal
 from soliton.chain import orders
 from soliton.chain.addresses import from_public_key
 from soliton.chain.errors import JsonFieldError, JsonFieldErrors
+from soliton.chain.json_schemas import list_of
+from soliton.chain.transactions.codec import to_json
+from soliton.web.openapi import ref
 
 MAX_BATCH: Final = 1_000
 """Transfers of one request; the body's limit leaves room for hardly more."""
 
-_OLD: Final = ("zbs", "tn")
-_OLDEST: Final = ("zbs",)
 
 _TO_SIGN: Final = {
     "/assets/transfer": (4, "assets", "Transfer an asset or the coin"),
@@ -83,7 +75,9 @@ def _sign_and_send(type_id: int) -> Handler:
     def handler(request: Request) -> dict[str, object]:
         node = node_of(request)
         obj = request.json() | {"type": type_id}
-        return broadcast_signed(node, signed_by_wallet(node, obj))
+        transaction = signed_by_wallet(node, obj)
+        submit(node, transaction)
+        return to_json(transaction)
 
     return handler
 
@@ -106,8 +100,10 @@ def batch_transfer(request: Request) -> list[dict[str, object]]:
         if not isinstance(item, dict):
             raise wrong_json("each transfer is an object")
         try:
-            answers.append(broadcast_claimed(node, item | {"type": 4}))
-        except ApiError as error:
+            transaction = claimed_transaction(item | {"type": 4}, node)
+            submit(node, transaction)
+            answers.append(to_json(transaction))
+        except errors.ApiError as error:
             answers.append(error.body())
     return answers
 
@@ -123,13 +119,13 @@ def sign_order(request: Request) -> dict[str, object]:
         raise refusal(faults, node.network.family) from error
     keys = node.wallet.private_key(from_public_key(order.sender_public_key, chain_id))
     if keys is None:
-        raise MISSING_SENDER_PRIVATE_KEY.error()
+        raise errors.MISSING_SENDER_PRIVATE_KEY.error()
     return orders.to_json(orders.sign(order, keys.private_key))
 
 
 def discontinued(_request: Request) -> object:
     """What there was before transfers."""
-    raise DISCONTINUED_API.error()
+    raise errors.DISCONTINUED_API.error()
 
 
 EXAMPLES: Final[dict[int, dict[str, object]]] = {
@@ -143,7 +139,7 @@ _NOT_ASKED: Final = (
     "type", "id", "feeAssetId", "senderPublicKey", "proofs", "signature", "feeAsset",
     "transferCount", "totalAmount", "timestamp",
 )  # fmt: skip
-_ERRORS: Final = (WRONG_JSON, INVALID_ADDRESS, STATE_CHECK_FAILED, MISTIMING)
+_ERRORS: Final = "WRONG_JSON INVALID_ADDRESS STATE_CHECK_FAILED MISTIMING"
 _ORDER: Final[dict[str, object]] = {
     "version": 3,
     "senderPublicKey": examples.PUBLIC_KEY,
@@ -175,96 +171,45 @@ def _claim(type_id: int) -> dict[str, object]:
     return {name: value for name, value in EXAMPLES[type_id].items() if name != "type"}
 
 
-def _to_sign(path: str, type_id: int, tag: str, summary: str) -> Route:
-    return Route(
-        methods=POST,
-        path=path,
-        handler=_sign_and_send(type_id),
-        tag=tag,
-        summary=f"{summary}, signed with the node's wallet",
-        body=Body(
-            BodyKind.JSON,
-            "The members of the type, `sender` and `fee`; `timestamp` is now where it is left out",
-            _request(type_id),
-            request_of(type_id, signed=False),
-        ),
-        key=True,
-        response=TRANSACTION,
-        example=EXAMPLES[type_id],
-        errors=(*_ERRORS, WRONG_JSON_DATA, MISSING_SENDER_PRIVATE_KEY, CUSTOM_VALIDATION_ERROR),
-    )
+def _to_sign(path: str, type_id: int, tag: str, summary: str) -> Row:
+    words = "The members of the type, `sender` and `fee`; `timestamp` is now where it is left out"
+    body = json_body(words, _request(type_id), request_of(type_id, signed=False))
+    return row(
+        f"POST {path} key=sign tag={tag}{_family(path)}", _sign_and_send(type_id),
+        f"{summary}, signed with the node's wallet", TRANSACTION, EXAMPLES[type_id],
+        f"{_ERRORS} WRONG_JSON_DATA MISSING_SENDER_PRIVATE_KEY CUSTOM_VALIDATION_ERROR", body=body,
+    )  # fmt: skip
 
 
-def _signed(path: str, type_id: int, tag: str, summary: str) -> Route:
-    return Route(
-        methods=POST,
-        path=path,
-        handler=_send(type_id),
-        tag=tag,
-        summary=summary,
-        body=Body(
-            BodyKind.JSON,
-            "The members of the type, signed",
-            _claim(type_id),
-            request_of(type_id, signed=True),
-        ),
-        response=TRANSACTION,
-        example=EXAMPLES[type_id],
-        errors=(*_ERRORS, WRONG_JSON_DATA, CUSTOM_VALIDATION_ERROR),
-    )
+def _signed(path: str, type_id: int, tag: str, summary: str) -> Row:
+    request = request_of(type_id, signed=True)
+    body = json_body("The members of the type, signed", _claim(type_id), request)
+    return row(
+        f"POST {path} tag={tag}", _send(type_id), summary, TRANSACTION, EXAMPLES[type_id],
+        f"{_ERRORS} WRONG_JSON_DATA CUSTOM_VALIDATION_ERROR", body=body,
+    )  # fmt: skip
 
 
-ROUTES: tuple[Route, ...] = (
+def _family(path: str) -> str:
+    return " family=zbs" if path.endswith("payment") else ""
+
+
+ROUTES: Final = table("assets", "",
     *(_to_sign(path, *what) for path, what in _TO_SIGN.items()),
     *(_signed(path, *what) for path, what in _SIGNED.items()),
-    Route(
-        methods=POST,
-        path="/assets/broadcast/batch-transfer",
-        handler=batch_transfer,
-        tag="assets",
-        summary="Send signed transfers: for each the transaction, or an error object",
-        body=Body(
-            BodyKind.JSON,
-            "Signed transfers",
-            [_claim(4)],
-            {"type": "array", "items": request_of(4, signed=True)},
-        ),
-        response={"type": "array", "items": {"anyOf": [TRANSACTION, ref("Error")]}},
-        example=[EXAMPLES[4]],
-        errors=(WRONG_JSON,),
-    ),
-    Route(
-        methods=POST,
-        path="/assets/order",
-        handler=sign_order,
-        tag="assets",
-        summary="Sign an order with the key of its sender from the node's wallet",
-        body=Body(BodyKind.JSON, "An order without signature", _ORDER, ref("OrderToSend")),
-        key=True,
-        response=ref("Order"),
-        example=_SIGNED_ORDER,
-        errors=(WRONG_JSON, MISSING_SENDER_PRIVATE_KEY),
-    ),
+    row("POST /assets/broadcast/batch-transfer family=zbs", batch_transfer,
+        "Send signed transfers: for each the transaction, or an error object",
+        list_of({"anyOf": [TRANSACTION, ref("Error")]}), [EXAMPLES[4]], "WRONG_JSON",
+        body=json_body("Signed transfers", [_claim(4)], list_of(request_of(4, signed=True)))),
+    row("POST /assets/order key=sign", sign_order,
+        "Sign an order with the key of its sender from the node's wallet", ref("Order"),
+        _SIGNED_ORDER, "WRONG_JSON MISSING_SENDER_PRIVATE_KEY",
+        body=json_body("An order without signature", _ORDER, ref("OrderToSend"))),
     *(
-        Route(
-            methods=POST,
-            path=path,
-            handler=discontinued,
-            tag="payment",
-            summary="Always an error: the route is a thing of the past",
-            response={"type": "object"},
-            example=DISCONTINUED_API.error().body(),
-            errors=(DISCONTINUED_API,),
-            documented=False,
-        )
+        row(f"POST {path} family=zbs tag=payment", discontinued,
+            "Always an error: the route is a thing of the past", {"type": "object"},
+            errors.DISCONTINUED_API.error().body(), "DISCONTINUED_API", documented=False)
         for path in _DISCONTINUED
     ),
-)
-
-FAMILIES: Final = {
-    **{route.path: _OLD for route in ROUTES},
-    **dict.fromkeys(
-        ("/payment", "/zbs/payment", "/assets/broadcast/batch-transfer", *_DISCONTINUED), _OLDEST
-    ),
-}
-"""Routes that only some families of networks have."""
+    family="zbs,tn",
+)  # fmt: skip

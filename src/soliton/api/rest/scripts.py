@@ -15,23 +15,19 @@ from typing import Final
 
 import msgspec
 
-from soliton.api.errors import (
-    CUSTOM_VALIDATION_ERROR,
-    SCRIPT_COMPILER_ERROR,
-    SERVER_REQUEST_TIMEOUT,
-    WRONG_JSON,
-    invalid_request,
-)
+from soliton.api import errors
 from soliton.api.http import Request
 from soliton.api.json_reader import wrong_json
 from soliton.api.json_transactions import MIDDLE, Members
 from soliton.api.lookup import is_oldest, node_of
 from soliton.api.rest import examples
-from soliton.api.routes import BOOLEAN, POST, Body, BodyKind, Route, query_parameter
+from soliton.api.route_table import row, table, text_body
+from soliton.api.routes import Body, BodyKind
 from soliton.api.text_jobs import Compile, Decompile, EstimateText
 from soliton.api.translate import OLDEST
 from soliton.chain.features import Feature
 from soliton.chain.json_kinds import encode_base64
+from soliton.chain.json_schemas import shape
 from soliton.ledger.scripts import FREE_VERIFIER_COMPLEXITY
 from soliton.node.node import Node
 from soliton.ride.compiler.directives import (
@@ -43,12 +39,9 @@ from soliton.ride.compiler.directives import (
 from soliton.ride.errors import RideError
 from soliton.ride.estimators import Estimate
 from soliton.ride.estimators.choice import EstimationRules, rules_at
+from soliton.ride.faults import SourceText
 
-_TAG: Final = "utils"
 _FIRST_DEFAULT: Final = 3
-
-FAMILIES: Final = {"/utils/script/compileContract": ("zbs",)}
-"""Routes that only some families of networks have."""
 
 
 class Compiled(msgspec.Struct, frozen=True, rename="camel"):
@@ -132,7 +125,9 @@ async def _compile(
     try:
         compiled = await request.context.texts.do(work, request.charge)
     except RideError as error:
-        raise SCRIPT_COMPILER_ERROR.error(message=str(error)) from error
+        raise errors.SCRIPT_COMPILER_ERROR.error(message=str(error)) from error
+    if request.context.obeys:
+        request.context.sources.remember(compiled.script, SourceText(source, libraries or {}))
     return compiled.script, compiled.numbers
 
 
@@ -175,7 +170,7 @@ async def estimate(request: Request) -> Members:
     try:
         found = await request.context.texts.do(work, request.charge)
     except RideError as error:
-        raise SCRIPT_COMPILER_ERROR.error(message=str(error)) from error
+        raise errors.SCRIPT_COMPILER_ERROR.error(message=str(error)) from error
     return {"script": text, "scriptText": found.tree} | _costs(node, found.numbers)
 
 
@@ -188,7 +183,7 @@ async def decompile_script(request: Request) -> Members:
     try:
         found = await request.context.texts.do(work, request.charge)
     except RideError as error:
-        raise invalid_request(f"ScriptParseError({error})") from error
+        raise errors.invalid_request(f"ScriptParseError({error})") from error
     if is_oldest(node_of(request)):
         return {"script": found.source}
     directives: Members = {"STDLIB_VERSION": found.version}
@@ -199,22 +194,22 @@ async def decompile_script(request: Request) -> Members:
     return directives | {"script": found.source}
 
 
-_SOURCE: Final = Body(BodyKind.TEXT, "The source", examples.RIDE_SOURCE, {"type": "string"})
-_SCRIPT: Final = Body(BodyKind.TEXT, "A script in base64", examples.RIDE_SCRIPT, {"type": "string"})
-_COSTS_SCHEMA: Final = {
-    "type": "object",
-    "properties": {
-        "script": {"type": "string"},
-        "complexity": {"type": "integer"},
-        "verifierComplexity": {"type": "integer"},
-        "callableComplexities": {
-            "type": "object",
-            "additionalProperties": {"type": "integer"},
-        },
-        "extraFee": {"type": "integer"},
-    },
-    "required": ["script", "complexity", "extraFee"],
-}
+_SOURCE: Final = text_body("The source", examples.RIDE_SOURCE)
+_SCRIPT: Final = text_body("A script in base64", examples.RIDE_SCRIPT)
+_WITH_IMPORTS: Final = Body(
+    BodyKind.JSON_OR_REJECT,
+    "The source, and the texts of libraries by the names that it imports",
+    {"script": examples.RIDE_SOURCE, "imports": {}},
+    shape(
+        "script: string, imports?",
+        imports={"type": "object", "additionalProperties": {"type": "string"}},
+    ),
+)
+_COSTS_SCHEMA: Final = shape(
+    "script: string, complexity: integer, verifierComplexity?: integer, callableComplexities?, "
+    "extraFee: integer",
+    callableComplexities={"type": "object", "additionalProperties": {"type": "integer"}},
+)
 _COSTS: Final = {
     "complexity": 0,
     "verifierComplexity": 0,
@@ -233,98 +228,31 @@ _DAPP: Final = (
     "n3Oq"
 )
 
-ROUTES: tuple[Route, ...] = (
-    Route(
-        methods=POST,
-        path="/utils/script/compileCode",
-        handler=compile_code,
-        tag=_TAG,
-        summary="Compile a source",
-        parameters=(query_parameter("compact", BOOLEAN, "Shorten the names of a dApp", False),),
-        body=_SOURCE,
-        response=_COSTS_SCHEMA,
-        example={"script": examples.RIDE_SCRIPT} | _COSTS,
-        errors=(SCRIPT_COMPILER_ERROR, SERVER_REQUEST_TIMEOUT),
-    ),
-    Route(
-        methods=POST,
-        path="/utils/script/compileWithImports",
-        handler=compile_with_imports,
-        tag=_TAG,
-        summary="Compile a source with the libraries that it imports",
-        body=Body(
-            BodyKind.JSON_OR_REJECT,
-            "The source, and the texts of libraries by the names that it imports",
-            {"script": examples.RIDE_SOURCE, "imports": {}},
-            {
-                "type": "object",
-                "properties": {
-                    "script": {"type": "string"},
-                    "imports": {"type": "object", "additionalProperties": {"type": "string"}},
-                },
-                "required": ["script"],
-            },
-        ),
-        response=Compiled,
-        example=_COMPILED,
-        errors=(SCRIPT_COMPILER_ERROR, SERVER_REQUEST_TIMEOUT, WRONG_JSON),
-    ),
-    Route(
-        methods=POST,
-        path="/utils/script/compile",
-        handler=compile_old,
-        tag=_TAG,
-        summary="Compile a source without the costs of its functions; compileCode tells more",
-        parameters=(query_parameter("assetScript", BOOLEAN, "It is that of an asset", False),),
-        body=_SOURCE,
-        response=Compiled,
-        example=_COMPILED,
-        errors=(SCRIPT_COMPILER_ERROR, SERVER_REQUEST_TIMEOUT),
-    ),
-    Route(
-        methods=POST,
-        path="/utils/script/compileContract",
-        handler=compile_dapp,
-        tag=_TAG,
-        summary="Compile the source of a dApp",
-        body=replace(_SOURCE, example=_DAPP_SOURCE),
-        response=Compiled,
-        example={**_COMPILED, "script": _DAPP},
-        errors=(SCRIPT_COMPILER_ERROR, SERVER_REQUEST_TIMEOUT),
-    ),
-    Route(
-        methods=POST,
-        path="/utils/script/estimate",
-        handler=estimate,
-        tag=_TAG,
-        summary="What a compiled script costs",
-        body=_SCRIPT,
-        response=_COSTS_SCHEMA,
-        example={"script": examples.RIDE_SCRIPT, "scriptText": "true"} | _COSTS,
-        errors=(SCRIPT_COMPILER_ERROR, SERVER_REQUEST_TIMEOUT),
-    ),
-    Route(
-        methods=POST,
-        path="/utils/script/decompile",
-        handler=decompile_script,
-        tag=_TAG,
-        summary="The source of a compiled script",
-        body=_SCRIPT,
-        response={
-            "type": "object",
-            "properties": {
-                "STDLIB_VERSION": {"type": "integer"},
-                "CONTENT_TYPE": {"type": "string"},
-                "SCRIPT_TYPE": {"type": "string"},
-                "script": {"type": "string"},
-            },
-            "required": ["script"],
-        },
-        example={
-            "STDLIB_VERSION": 6,
-            "CONTENT_TYPE": EXPRESSION,
-            "script": examples.RIDE_DECOMPILED,
-        },
-        errors=(CUSTOM_VALIDATION_ERROR, SERVER_REQUEST_TIMEOUT),
-    ),
-)
+ROUTES: Final = table("utils", """
+compact     | boolean | Shorten the names of a dApp | false
+assetScript | boolean | It is that of an asset      | false
+""",
+    row("POST /utils/script/compileCode?compact", compile_code, "Compile a source", _COSTS_SCHEMA,
+        {"script": examples.RIDE_SCRIPT} | _COSTS, "SCRIPT_COMPILER_ERROR SERVER_REQUEST_TIMEOUT",
+        body=_SOURCE),
+    row("POST /utils/script/compileWithImports", compile_with_imports,
+        "Compile a source with the libraries that it imports", Compiled, _COMPILED,
+        "SCRIPT_COMPILER_ERROR SERVER_REQUEST_TIMEOUT WRONG_JSON",
+        body=_WITH_IMPORTS),
+    row("POST /utils/script/compile?assetScript", compile_old,
+        "Compile a source without the costs of its functions; compileCode tells more", Compiled,
+        _COMPILED, "SCRIPT_COMPILER_ERROR SERVER_REQUEST_TIMEOUT", body=_SOURCE),
+    row("POST /utils/script/compileContract family=zbs", compile_dapp,
+        "Compile the source of a dApp", Compiled, {**_COMPILED, "script": _DAPP},
+        "SCRIPT_COMPILER_ERROR SERVER_REQUEST_TIMEOUT",
+        body=replace(_SOURCE, example=_DAPP_SOURCE)),
+    row("POST /utils/script/estimate", estimate, "What a compiled script costs", _COSTS_SCHEMA,
+        {"script": examples.RIDE_SCRIPT, "scriptText": "true"} | _COSTS,
+        "SCRIPT_COMPILER_ERROR SERVER_REQUEST_TIMEOUT", body=_SCRIPT),
+    row("POST /utils/script/decompile", decompile_script, "The source of a compiled script",
+        shape("STDLIB_VERSION?: integer, CONTENT_TYPE?: string, SCRIPT_TYPE?: string, "
+            "script: string"),
+        {"STDLIB_VERSION": 6, "CONTENT_TYPE": EXPRESSION, "script": examples.RIDE_DECOMPILED},
+        "CUSTOM_VALIDATION_ERROR SERVER_REQUEST_TIMEOUT", body=_SCRIPT),
+    reads="chain",
+)  # fmt: skip

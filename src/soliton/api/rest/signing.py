@@ -16,12 +16,8 @@ from typing import Final
 
 import msgspec
 
-from soliton.api.errors import (
-    MISSING_SENDER_PRIVATE_KEY,
-    UNSUPPORTED_TRANSACTION_TYPE,
-    ApiError,
-    invalid_request,
-)
+from soliton.api import errors
+from soliton.api.errors import ApiError
 from soliton.api.http import Request
 from soliton.api.lookup import address_argument, is_oldest, node_of
 from soliton.api.translate import refusal
@@ -144,14 +140,14 @@ def signed_by_wallet(
 
 def _not_for_wallets(node: Node) -> ApiError:
     if is_oldest(node):
-        return invalid_request("UnsupportedTransactionType")
-    return UNSUPPORTED_TRANSACTION_TYPE.error()
+        return errors.invalid_request("UnsupportedTransactionType")
+    return errors.UNSUPPORTED_TRANSACTION_TYPE.error()
 
 
 def _keys(node: Node, address: bytes) -> KeyPair:
     keys = node.wallet.private_key(address)
     if keys is None:
-        raise MISSING_SENDER_PRIVATE_KEY.error().with_hint(
+        raise errors.MISSING_SENDER_PRIVATE_KEY.error().with_hint(
             "GET /addresses lists the accounts of the node's wallet, POST /addresses adds one"
         )
     return keys

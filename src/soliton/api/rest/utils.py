@@ -6,18 +6,18 @@ Source: wavesplatform/Waves
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
-from soliton.api.errors import TOO_BIG_SEQUENCE
+from soliton.api import errors
 from soliton.api.http import Request
-from soliton.api.routes import GET, NATURAL, POST, Body, BodyKind, Parameter, Route
+from soliton.api.route_table import row, table, text_body
 from soliton.crypto import base58
 from soliton.crypto.hashes import blake2b256, secure_hash
 
 MAX_SEED_BYTES = 1024
 DEFAULT_SEED_BYTES = 32
-
-_TAG = "utils"
 
 
 class Time(msgspec.Struct, frozen=True, gc=False):
@@ -54,7 +54,7 @@ def seed_of_length(request: Request) -> Seed:
     """A seed of the length asked for."""
     length = request.integer("length")
     if length > MAX_SEED_BYTES:
-        raise TOO_BIG_SEQUENCE.error()
+        raise errors.TOO_BIG_SEQUENCE.error()
     return Seed(base58.encode(request.context.random_bytes(length)))
 
 
@@ -70,64 +70,23 @@ def hash_fast(request: Request) -> Hash:
     return Hash(message, base58.encode(blake2b256(message.encode())))
 
 
-_MESSAGE = Body(
-    BodyKind.TEXT, "The text to hash, taken as it is", "ridethewaves!", {"type": "string"}
-)
+_MESSAGE: Final = text_body("The text to hash, taken as it is", "ridethewaves!")
 
-ROUTES: tuple[Route, ...] = (
-    Route(
-        methods=GET,
-        path="/utils/time",
-        handler=time,
-        tag=_TAG,
-        summary="Current time of the node",
-        response=Time,
-        example={"system": 1494345332133, "NTP": 1494345332133},
-    ),
-    Route(
-        methods=GET,
-        path="/utils/seed",
-        handler=seed,
-        tag=_TAG,
-        summary="A random seed of 32 bytes",
-        response=Seed,
-        example={"seed": "5zGbsL5EWXGKNpwn1ZAGGDZKFFCsE5ePFdhGKEUBAEcX"},
-    ),
-    Route(
-        methods=GET,
-        path="/utils/seed/{length}",
-        handler=seed_of_length,
-        tag=_TAG,
-        summary="A random seed of the length given",
-        parameters=(Parameter("length", NATURAL, "Bytes, at most 1024", 16),),
-        response=Seed,
-        example={"seed": "RFNp3dpDcAhw3cSjNPcGsV"},
-        errors=(TOO_BIG_SEQUENCE,),
-    ),
-    Route(
-        methods=POST,
-        path="/utils/hash/secure",
-        handler=hash_secure,
-        tag=_TAG,
-        summary="Secure hash (Keccak-256 of BLAKE2b-256) of a text; what `api-key-hash` wants",
-        body=_MESSAGE,
-        response=Hash,
-        example={
-            "message": "ridethewaves!",
-            "hash": "H6nsiifwYKYEx6YzYD7woP1XCn72RVvx6tC1zjjLXqsu",
-        },
-    ),
-    Route(
-        methods=POST,
-        path="/utils/hash/fast",
-        handler=hash_fast,
-        tag=_TAG,
-        summary="Fast hash (BLAKE2b-256) of a text",
-        body=_MESSAGE,
-        response=Hash,
-        example={
-            "message": "ridethewaves!",
-            "hash": "DJ35ymschUFDmqCnDJewjcnVExVkWgX7mJDXhFy9X8oQ",
-        },
-    ),
-)
+ROUTES: Final = table("utils", """
+length | natural | Bytes, at most 1024 | 16
+""",
+    row("GET /utils/time", time, "Current time of the node", Time,
+        {"system": 1494345332133, "NTP": 1494345332133}),
+    row("GET /utils/seed", seed, "A random seed of 32 bytes", Seed,
+        {"seed": "5zGbsL5EWXGKNpwn1ZAGGDZKFFCsE5ePFdhGKEUBAEcX"}),
+    row("GET /utils/seed/{length}", seed_of_length, "A random seed of the length given", Seed,
+        {"seed": "RFNp3dpDcAhw3cSjNPcGsV"}, "TOO_BIG_SEQUENCE"),
+    row("POST /utils/hash/secure", hash_secure,
+        "Secure hash (Keccak-256 of BLAKE2b-256) of a text; what `api-key-hash` wants", Hash,
+        {"message": "ridethewaves!", "hash": "H6nsiifwYKYEx6YzYD7woP1XCn72RVvx6tC1zjjLXqsu"},
+        body=_MESSAGE),
+    row("POST /utils/hash/fast", hash_fast, "Fast hash (BLAKE2b-256) of a text", Hash,
+        {"message": "ridethewaves!", "hash": "DJ35ymschUFDmqCnDJewjcnVExVkWgX7mJDXhFy9X8oQ"},
+        body=_MESSAGE),
+    reads="chain",
+)  # fmt: skip

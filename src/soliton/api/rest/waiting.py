@@ -10,19 +10,14 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from soliton.api.errors import (
-    BLOCK_DOES_NOT_EXIST,
-    INVALID_SIGNATURE,
-    INVALID_TRANSACTION_ID,
-    TOO_MANY_WAITING,
-)
+from soliton.api import errors
 from soliton.api.http import Request
 from soliton.api.json_blocks import header_json
 from soliton.api.json_transactions import Members
 from soliton.api.lookup import node_of, transaction_id
 from soliton.api.rest import examples
 from soliton.api.rest.transactions import STATUS_SCHEMA, status_of
-from soliton.api.routes import GET, NATURAL, TEXT, Parameter, Route, query_parameter
+from soliton.api.route_table import row, table
 from soliton.api.schemas import BLOCK_HEADER
 
 MAX_SECONDS: Final = 60
@@ -60,7 +55,7 @@ async def wait_for_block(request: Request) -> Members:
     while not 1 <= height <= node.chain.height:
         rest = until - asyncio.get_running_loop().time()
         if rest <= 0 or height == 0 or node.is_stopping:
-            raise BLOCK_DOES_NOT_EXIST.error()
+            raise errors.BLOCK_DOES_NOT_EXIST.error()
         await request.context.waiting.wait(node.events, height, rest)
     return header_json(node.chain, height)
 
@@ -72,52 +67,29 @@ def _until(request: Request) -> float:
     return asyncio.get_running_loop().time() + seconds
 
 
-_TIMEOUT: Final = query_parameter(
-    "timeout",
-    NATURAL,
+_STATUS_OR_REASON: Final = {
+    **STATUS_SCHEMA,
+    "properties": {
+        **STATUS_SCHEMA["properties"],
+        "reason": {"type": "string", "description": "Why it has fallen out of the pool"},
+    },
+}
+_TIMEOUT: Final = (
     f"Seconds after which an answer comes anyway, {DEFAULT_SECONDS} by default, "
-    f"at most {MAX_SECONDS}",
-    10,
+    f"at most {MAX_SECONDS}"
 )
-
-ROUTES: tuple[Route, ...] = (
-    Route(
-        methods=GET,
-        path="/transactions/wait/{id}",
-        handler=wait_for_transaction,
-        tag="transactions",
-        summary="Where a transaction is, as soon as it is in a block; or when the time is up",
-        parameters=(
-            Parameter("id", TEXT, "Id of a transaction in base58", examples.TRANSACTION_ID),
-            _TIMEOUT,
-            query_parameter(
-                "confirmations", NATURAL, "Wait until so many blocks are above it, too", 0
-            ),
-        ),
-        response={
-            **STATUS_SCHEMA,
-            "properties": {
-                **STATUS_SCHEMA["properties"],
-                "reason": {"type": "string", "description": "Why it has fallen out of the pool"},
-            },
-        },
-        example=examples.STATUS,
-        errors=(INVALID_TRANSACTION_ID, INVALID_SIGNATURE, TOO_MANY_WAITING),
-        seconds=MAX_SECONDS + _SPARE_SECONDS,
-    ),
-    Route(
-        methods=GET,
-        path="/blocks/wait/{height}",
-        handler=wait_for_block,
-        tag="blocks",
-        summary="The header of the block at a height, as soon as there is one",
-        parameters=(
-            Parameter("height", NATURAL, "Height, 1 for the genesis block", 2),
-            _TIMEOUT,
-        ),
-        response=BLOCK_HEADER,
-        example=examples.HEADER,
-        errors=(BLOCK_DOES_NOT_EXIST, TOO_MANY_WAITING),
-        seconds=MAX_SECONDS + _SPARE_SECONDS,
-    ),
-)
+ROUTES: Final = table("blocks", f"""
+timeout       | natural | {_TIMEOUT} | 10
+confirmations | natural | Wait until so many blocks are above it, too | 0
+""",
+    row("GET /transactions/wait/{id.transaction}?timeout&confirmations tag=transactions",
+        wait_for_transaction,
+        "Where a transaction is, as soon as it is in a block; or when the time is up",
+        _STATUS_OR_REASON,
+        examples.STATUS, "INVALID_TRANSACTION_ID INVALID_SIGNATURE TOO_MANY_WAITING",
+        seconds=MAX_SECONDS + _SPARE_SECONDS),
+    row("GET /blocks/wait/{height}?timeout", wait_for_block,
+        "The header of the block at a height, as soon as there is one", BLOCK_HEADER,
+        examples.HEADER, "BLOCK_DOES_NOT_EXIST TOO_MANY_WAITING",
+        seconds=MAX_SECONDS + _SPARE_SECONDS),
+)  # fmt: skip

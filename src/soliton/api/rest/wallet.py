@@ -6,11 +6,13 @@ Source: wavesplatform/Waves
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 from soliton.api.http import Request
 from soliton.api.lookup import node_of
-from soliton.api.routes import GET, Route
+from soliton.api.route_table import row, table
 from soliton.crypto import base58
 
 
@@ -28,15 +30,7 @@ def seed(request: Request) -> WalletSeed:
     return WalletSeed(base58.encode(node_of(request).wallet.seed))
 
 
-ROUTES: tuple[Route, ...] = (
-    Route(
-        methods=GET,
-        path="/wallet/seed",
-        handler=seed,
-        tag="wallet",
-        summary="The seed of the node's wallet, in base58",
-        key=True,
-        response=WalletSeed,
-        example={"seed": "5Ljo3sVvwqm9kPPD3xaxsB7vtUrWVJVMwbPiDwrRhRWvDs1kFrpFkyiZ2SWRnxVm"},
-    ),
-)
+ROUTES: Final = table("wallet", "",
+    row("GET /wallet/seed key=seeds", seed, "The seed of the node's wallet, in base58", WalletSeed,
+        {"seed": "5Ljo3sVvwqm9kPPD3xaxsB7vtUrWVJVMwbPiDwrRhRWvDs1kFrpFkyiZ2SWRnxVm"}),
+)  # fmt: skip

@@ -205,6 +205,14 @@ class Section:
         self._answer(key, NOT_SHOWN)
         return value
 
+    def secrets(self, key: str) -> tuple[str, ...]:
+        """A list of texts that no message shows."""
+        items = self._list(key)
+        if not all(isinstance(item, str) for item in items):
+            self.refuse(key, "a list of texts", show=False)
+        self._answer(key, (NOT_SHOWN,) * len(items))
+        return tuple(str(item) for item in items)
+
     def duration_ms(self, key: str, default: int | None) -> int:
         """A length of time in milliseconds: ``10s``, ``120m``, ``500ms``, or a number of ms."""
         value = self._value(key)

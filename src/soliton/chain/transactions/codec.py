@@ -47,7 +47,6 @@ MAX_TRANSACTION_BYTES: Final = 1_048_576
 MAX_VERSION: Final = 127
 _TRANSACTION_FIELD: Final = 1
 _PROOFS_FIELD: Final = 2
-_GENESIS: Final = 1
 
 
 def build(
@@ -280,7 +279,7 @@ def _body_message(
     message.sender_public_key = transaction.sender_public_key
     message.timestamp = transaction.timestamp
     message.version = transaction.version
-    if kind.type_id != _GENESIS:
+    if not kind.from_nobody:
         protobuf.write_amount(message.fee, transaction.fee_asset_id, transaction.fee)
     data = getattr(message, form.member)
     data.SetInParent()
@@ -363,22 +362,22 @@ def from_message(
         raise WrongChainId(chain_id, message.chain_id)
     if not 0 < message.version <= MAX_VERSION and kind.versioned:
         raise UnsupportedTransaction(kind.type_id, message.version)
-    genesis = kind.type_id == _GENESIS
+    nobody = kind.from_nobody
     sender_public_key, fee = message.sender_public_key, message.fee
-    if not genesis and kind.sender is None and len(sender_public_key) != PUBLIC_KEY_LENGTH:
+    if not nobody and kind.sender is None and len(sender_public_key) != PUBLIC_KEY_LENGTH:
         raise FormatError(f"sender public key of {len(sender_public_key)} bytes")
     version = message.version if kind.versioned else 1
     return build(
         kind,
-        kind.payload(**form.read(data, chain_id)),
+        form.read(data, chain_id),
         version=version,
         chain_id=chain_id,
         # Nobody sends coins that did not exist before, whatever a message says.
-        sender_public_key=b"" if genesis else sender_public_key,
-        fee=0 if genesis else fee.amount,
-        fee_asset_id=None if genesis else protobuf.read_asset(fee.asset_id),
+        sender_public_key=b"" if nobody else sender_public_key,
+        fee=0 if nobody else fee.amount,
+        fee_asset_id=None if nobody else protobuf.read_asset(fee.asset_id),
         timestamp=message.timestamp,
-        proofs=() if genesis else tuple(signed.proofs),
+        proofs=() if nobody else tuple(signed.proofs),
         body=own if is_protobuf(kind, version) else None,
     )
 
@@ -426,7 +425,7 @@ def to_json(transaction: AnyTransaction) -> dict[str, Any]:
     version = transaction.version
     if is_protobuf(kind, version) or version in kind.chain_id_versions:
         out["chainId"] = transaction.chain_id
-    if kind.type_id == _GENESIS:
+    if kind.from_nobody:
         del out["feeAssetId"]
         out["signature"] = out["id"]
     else:
@@ -437,9 +436,7 @@ def to_json(transaction: AnyTransaction) -> dict[str, Any]:
             out["proofs"] = proofs
             if version in kind.signature_versions:
                 out["signature"] = proofs[0] if proofs else ""
-    for field in kind.json:
-        if version >= field.since:
-            out[field.key] = field.kind.write(getattr(transaction.payload, field.attribute))
+    out |= kind.write_json(transaction.payload, version)
     if kind.derived_json is not None:
         out.update(kind.derived_json(transaction))
     if kind.repeats_fee_asset:

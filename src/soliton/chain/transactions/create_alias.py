@@ -10,36 +10,19 @@ Source: wavesplatform/Waves
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
+from soliton.chain import layouts
 from soliton.chain.addresses import ALIAS_VERSION, Alias, make_alias
 from soliton.chain.errors import FormatError
+from soliton.chain.fields import Field, Kind, MessageKind
 from soliton.chain.json_kinds import JsonKind, expect_string
 from soliton.chain.json_schemas import TEXT_SCHEMA
-from soliton.chain.layouts import (
-    I64,
-    MAX_BYTES16,
-    PUBLIC_KEY,
-    Field,
-    Variable,
-    take,
-    take_u16,
-    write_bytes16,
-)
-from soliton.chain.layouts import RECIPIENT as RECIPIENT_BYTES
-from soliton.chain.proto import transaction_pb2
-from soliton.chain.transactions.checks import check_chain, check_fee
-from soliton.chain.transactions.model import (
-    AnyTransaction,
-    Auth,
-    BinaryForm,
-    JsonField,
-    ProtobufForm,
-    RequestForm,
-    TransactionType,
-)
+from soliton.chain.layouts import Variable, take, take_u16
+from soliton.chain.transactions import checks, model
+from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto.hashes import blake2b256
 
 _TYPE_BYTE: Final = b"\x0a"
@@ -63,67 +46,56 @@ def _make_id(version: int, body: bytes, _proofs: tuple[bytes, ...]) -> bytes:
 
 def _validate(transaction: AnyTransaction) -> None:
     alias: Alias = transaction.payload.alias
-    check_fee(transaction)
+    checks.check_fee(transaction)
     make_alias(alias.name, alias.chain_id)
-    check_chain(alias, transaction)
+    checks.check_chain(alias, transaction)
+
+
+def _name_of(alias: Alias) -> str:
+    return alias.name
 
 
 def _read_alias(data: bytes, offset: int) -> tuple[Alias, int]:
     length = take_u16(data, offset)
     if take(data, offset + 2, 1)[0] != ALIAS_VERSION:
         raise FormatError(f"no alias at offset {offset + 2}")
-    alias, end = RECIPIENT_BYTES.read(data, offset + 2)
+    alias, end = layouts.RECIPIENT.read(data, offset + 2)
     if end != offset + 2 + length:
         raise FormatError(f"an alias of {end - offset - 2} bytes in a field of {length}")
     return alias, end
 
 
 def _write_alias(alias: Alias) -> bytes:
-    if len(alias.name) > MAX_BYTES16:
+    if len(alias.name) > layouts.MAX_BYTES16:
         raise FormatError(f"a name of {len(alias.name)} characters")
-    return write_bytes16(alias.to_bytes())
+    return layouts.write_bytes16(alias.to_bytes())
 
 
-def _read(message: transaction_pb2.CreateAliasTransactionData, chain_id: int) -> dict[str, Any]:
-    return {"alias": Alias(chain_id, message.alias)}
-
-
-def _write(message: transaction_pb2.CreateAliasTransactionData, payload: CreateAlias) -> None:
-    message.alias = payload.alias.name
-
-
-_FIELDS: Final = (
-    Field("sender_public_key", PUBLIC_KEY),
-    Field("alias", Variable(_read_alias, _write_alias)),
-    Field("fee", I64),
-    Field("timestamp", I64),
+_ALIAS: Final = Kind(
+    JsonKind(lambda value, chain_id: Alias(chain_id, expect_string(value)), _name_of, TEXT_SCHEMA),
+    Variable(_read_alias, _write_alias),
+    MessageKind(lambda name, chain_id: Alias(chain_id, name), _name_of),
 )
+_LAYOUT = "sender_public_key alias fee timestamp"
 
-TYPE = TransactionType(
+TYPE = model.TransactionType(
     type_id=10,
     name="create_alias",
     title="CreateAliasTransaction",
     payload=CreateAlias,
     max_version=3,
+    fields=(Field("alias", _ALIAS),),
     binary={
-        1: BinaryForm(_TYPE_BYTE, _FIELDS, Auth.SIGNATURE_LAST),
-        2: BinaryForm(_TYPE_BYTE + b"\2", _FIELDS, Auth.PROOFS, lead=b"\0"),
+        1: model.BinaryForm(_TYPE_BYTE, _LAYOUT, model.Auth.SIGNATURE_LAST),
+        2: model.BinaryForm(_TYPE_BYTE + b"\2", _LAYOUT, model.Auth.PROOFS, lead=b"\0"),
     },
-    protobuf=ProtobufForm("create_alias", _read, _write, strict=False),
-    json=(
-        JsonField(
-            "alias",
-            "alias",
-            JsonKind(
-                lambda value, chain_id: Alias(chain_id, expect_string(value)),
-                lambda alias: alias.name,
-                TEXT_SCHEMA,
-            ),
-        ),
+    protobuf=model.ProtobufForm("create_alias", strict=False),
+    ride=model.RideForm(
+        "alias", extra={"alias": model.RideField("String", lambda payload: payload.alias.name)}
     ),
     validate=_validate,
     protobuf_since=_FIRST_PROTOBUF_VERSION,
     make_id=_make_id,
     signature_versions=frozenset({1}),
-    request=RequestForm(fee_required=False),
+    request=model.RequestForm(fee_required=False),
 )

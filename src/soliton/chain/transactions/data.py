@@ -7,24 +7,16 @@ Source: wavesplatform/Waves
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from soliton.chain import protobuf
-from soliton.chain.errors import FormatError, InsufficientFee, TooBigCount, ValueRuleError
-from soliton.chain.json_kinds import DATA_ENTRIES
-from soliton.chain.layouts import I64, PUBLIC_KEY, Field, Variable, take_u16
-from soliton.chain.proto import transaction_pb2
-from soliton.chain.transactions.model import (
-    AnyTransaction,
-    Auth,
-    BinaryForm,
-    JsonField,
-    ProtobufForm,
-    TransactionType,
-)
-from soliton.chain.values import DataEntry, entry_bytes, read_entry
+from soliton.chain import kinds
+from soliton.chain.errors import TooBigCount, ValueRuleError
+from soliton.chain.fields import Field
+from soliton.chain.transactions import checks, model
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.values import DataEntry
 
 MAX_ENTRIES: Final = 100
 MAX_KEY_BYTES: Final = 400
@@ -43,8 +35,7 @@ class Data(msgspec.Struct, frozen=True, gc=False):
 
 def _validate(transaction: AnyTransaction) -> None:
     entries: tuple[DataEntry, ...] = transaction.payload.entries
-    if transaction.fee <= 0:
-        raise InsufficientFee
+    checks.check_fee(transaction)
     if len(entries) > MAX_ENTRIES or not all(map(_fits, entries)):
         raise TooBigCount(MAX_ENTRIES)
     if not all(entry.key for entry in entries):
@@ -64,52 +55,23 @@ def _fits(entry: DataEntry) -> bool:
     return len(entry.key.encode()) <= MAX_KEY_BYTES and size <= MAX_VALUE_BYTES
 
 
-def _read_entries(data: bytes, offset: int) -> tuple[tuple[DataEntry, ...], int]:
-    count = take_u16(data, offset)
-    offset += 2
-    entries = []
-    for _ in range(count):
-        entry, offset = read_entry(data, offset)
-        entries.append(entry)
-    return tuple(entries), offset
-
-
-def _write_entries(entries: tuple[DataEntry, ...]) -> bytes:
-    if any(entry.value is None for entry in entries):
-        raise FormatError("version 1 cannot delete entries")
-    return len(entries).to_bytes(2, "big") + b"".join(map(entry_bytes, entries))
-
-
-def _read(message: transaction_pb2.DataTransactionData, _chain_id: int) -> dict[str, Any]:
-    return {"entries": tuple(map(protobuf.read_data_entry, message.data))}
-
-
-def _write(message: transaction_pb2.DataTransactionData, payload: Data) -> None:
-    for entry in payload.entries:
-        protobuf.write_data_entry(message.data.add(), entry)
-
-
-TYPE = TransactionType(
+TYPE = model.TransactionType(
     type_id=12,
     name="data",
     title="DataTransaction",
     payload=Data,
     max_version=2,
+    fields=(Field("entries", kinds.DATA_ENTRIES, key="data", path="data"),),
     binary={
-        1: BinaryForm(
+        1: model.BinaryForm(
             b"\x0c\1",
-            (
-                Field("sender_public_key", PUBLIC_KEY),
-                Field("entries", Variable(_read_entries, _write_entries)),
-                Field("timestamp", I64),
-                Field("fee", I64),
-            ),
-            Auth.PROOFS,
+            "sender_public_key entries timestamp fee",
+            model.Auth.PROOFS,
             lead=b"\0",
         )
     },
-    protobuf=ProtobufForm("data_transaction", _read, _write, strict=False),
-    json=(JsonField("data", "entries", DATA_ENTRIES),),
+    protobuf=model.ProtobufForm("data_transaction", strict=False),
+    ride=model.RideForm("data"),
     validate=_validate,
     protobuf_since=2,
 )

@@ -39,7 +39,7 @@ from soliton.chain.ethereum_encoding import (
     rlp_number,
 )
 from soliton.chain.function_calls import FunctionCall
-from soliton.chain.json_schemas import TEXT_SCHEMA, told
+from soliton.chain.json_schemas import TEXT_SCHEMA, described
 from soliton.chain.layouts import take
 from soliton.chain.transactions.invoke_script import InvokeScript, Payment
 from soliton.chain.transactions.model import (
@@ -227,6 +227,24 @@ def _derived_json(transaction: AnyTransaction) -> dict[str, Any]:
     return {"bytes": "0x" + transaction.payload.encoded.hex()}
 
 
+def _accounts(payload: Ethereum) -> tuple[Address]:
+    action = payload.action
+    return (action.recipient if isinstance(action, EthereumTransfer) else action.d_app,)
+
+
+def _called(payload: Ethereum) -> Address | None:
+    return payload.action.d_app if isinstance(payload.action, EthereumCall) else None
+
+
+def _spends(payload: Ethereum) -> tuple[tuple[None, int], ...]:
+    match payload.action:
+        case EthereumTransfer(token=None, amount=amount):
+            return ((None, amount),)
+        case _:
+            # Which asset a token is, and what a call pays, only the state can tell.
+            return ()
+
+
 def _encoded(transaction: AnyTransaction) -> bytes:
     encoded: bytes = transaction.payload.encoded
     return encoded
@@ -240,9 +258,12 @@ TYPE = TransactionType(
     max_version=VERSION,
     binary={},
     protobuf=WholeForm("ethereum_transaction", from_rlp, _encoded),
-    json=(),
+    fields=(),
     validate=_validate,
     protobuf_since=VERSION,
     derived_json=_derived_json,
-    derived_schemas={"bytes": told(TEXT_SCHEMA, "The signed RLP in hexadecimal after `0x`")},
+    derived_schemas={"bytes": described(TEXT_SCHEMA, "The signed RLP in hexadecimal after `0x`")},
+    spends=_spends,
+    accounts=_accounts,
+    calls=_called,
 )

@@ -11,27 +11,22 @@ Source: wavesplatform/Waves
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
 
-from soliton.chain import orders
+from soliton.chain import kinds, orders
+from soliton.chain.addresses import from_public_key
 from soliton.chain.errors import FormatError, OrderInvalid, ValueRuleError
-from soliton.chain.json_kinds import LONG, JsonKind
-from soliton.chain.layouts import I64, Field, Values, Variable, take
+from soliton.chain.fields import Field, Kind, MessageKind
+from soliton.chain.json_kinds import JsonKind
+from soliton.chain.layouts import Values, Variable, take
 from soliton.chain.order_schemas import ORDER_SCHEMA, SENT_ORDER_SCHEMA
 from soliton.chain.orders import MAX_AMOUNT, Order, Side
-from soliton.chain.proto import transaction_pb2
-from soliton.chain.transactions.checks import check_fee
-from soliton.chain.transactions.model import (
-    AnyTransaction,
-    Auth,
-    BinaryForm,
-    JsonField,
-    ProtobufForm,
-    RequestForm,
-    TransactionType,
-)
+from soliton.chain.transactions import checks, model
+from soliton.chain.transactions.model import AnyTransaction
 
 _FIRST_PROTOBUF_VERSION: Final = 3
 _ORDERS: Final = 2
@@ -76,7 +71,7 @@ def _validate(transaction: AnyTransaction) -> None:
     payload: Exchange = transaction.payload
     orders.check_ranges(payload.order1)
     orders.check_ranges(payload.order2)
-    check_fee(transaction)
+    checks.check_fee(transaction)
     if not 0 < payload.amount <= MAX_AMOUNT:
         raise ValueRuleError(orders.AMOUNT_WORDS)
     if not 0 < payload.price <= MAX_AMOUNT:
@@ -175,76 +170,72 @@ def _bind(values: Values, chain_id: int) -> None:
         values[name] = orders.from_bytes(version, data, chain_id)
 
 
-_NUMBERS: Final = (
-    Field("price", I64),
-    Field("amount", I64),
-    Field("buy_matcher_fee", I64),
-    Field("sell_matcher_fee", I64),
-    Field("fee", I64),
-    Field("timestamp", I64),
-)
+_LAYOUT = "orders price amount buy_matcher_fee sell_matcher_fee fee timestamp"
 
 
 # --- protobuf and JSON ----------------------------------------------------------------------------
 
 
-def _read(message: transaction_pb2.ExchangeTransactionData, chain_id: int) -> dict[str, Any]:
-    if len(message.orders) != _ORDERS:
-        raise FormatError(f"an exchange of {len(message.orders)} orders")
-    return {
-        "order1": orders.from_message(message.orders[0], chain_id),
-        "order2": orders.from_message(message.orders[1], chain_id),
-        "amount": message.amount,
-        "price": message.price,
-        "buy_matcher_fee": message.buy_matcher_fee,
-        "sell_matcher_fee": message.sell_matcher_fee,
-    }
+def _order(place: int) -> Kind:
+    def read(messages: Sequence[Any], chain_id: int) -> Order:
+        if len(messages) != _ORDERS:
+            raise FormatError(f"an exchange of {len(messages)} orders")
+        return orders.from_message(messages[place], chain_id)
+
+    def fill(messages: Any, order: Order) -> None:  # noqa: ANN401 - a repeated member
+        orders.fill_message(messages.add(), order)
+
+    return Kind(
+        JsonKind(orders.from_json, orders.to_json, ORDER_SCHEMA, SENT_ORDER_SCHEMA),
+        message=MessageKind(read, fill=fill),
+        ride="Order",
+        accounts=lambda order: (from_public_key(order.sender_public_key, order.chain_id),),
+    )
 
 
-def _write(message: transaction_pb2.ExchangeTransactionData, payload: Exchange) -> None:
-    message.amount = payload.amount
-    message.price = payload.price
-    message.buy_matcher_fee = payload.buy_matcher_fee
-    message.sell_matcher_fee = payload.sell_matcher_fee
-    for order in payload.orders:
-        orders.fill_message(message.orders.add(), order)
-
-
-_ORDER_JSON: Final = JsonKind(orders.from_json, orders.to_json, ORDER_SCHEMA, SENT_ORDER_SCHEMA)
-
-TYPE = TransactionType(
+TYPE = model.TransactionType(
     type_id=7,
     name="exchange",
     title="ExchangeTransaction",
     payload=Exchange,
     max_version=3,
+    fields=(
+        Field("order1", _order(0), path="orders"),
+        Field("order2", _order(1), path="orders"),
+        Field("amount", kinds.LONG),
+        Field("price", kinds.LONG),
+        Field("buy_matcher_fee", kinds.LONG),
+        Field("sell_matcher_fee", kinds.LONG),
+    ),
     binary={
-        1: BinaryForm(
+        1: model.BinaryForm(
             b"\7",
-            (Field("orders", Variable(_read_orders_1, _write_orders_1)), *_NUMBERS),
-            Auth.SIGNATURE_LAST,
+            _LAYOUT,
+            model.Auth.SIGNATURE_LAST,
+            own={"orders": Variable(_read_orders_1, _write_orders_1)},
             bind=_bind,
         ),
         # The zero that leads other types in their stored form is signed here.
-        2: BinaryForm(
+        2: model.BinaryForm(
             b"\0\7\2",
-            (Field("orders", Variable(_read_orders_2, _write_orders_2)), *_NUMBERS),
-            Auth.PROOFS,
+            _LAYOUT,
+            model.Auth.PROOFS,
+            own={"orders": Variable(_read_orders_2, _write_orders_2)},
             bind=_bind,
         ),
     },
-    protobuf=ProtobufForm("exchange", _read, _write),
-    json=(
-        JsonField("order1", "order1", _ORDER_JSON),
-        JsonField("order2", "order2", _ORDER_JSON),
-        JsonField("amount", "amount", LONG),
-        JsonField("price", "price", LONG),
-        JsonField("buyMatcherFee", "buy_matcher_fee", LONG),
-        JsonField("sellMatcherFee", "sell_matcher_fee", LONG),
+    protobuf=model.ProtobufForm("exchange"),
+    ride=model.RideForm(
+        "buyOrder sellOrder price amount buyMatcherFee sellMatcherFee",
+        extra={
+            "buyOrder": model.RideField("Order", attrgetter("buy_order")),
+            "sellOrder": model.RideField("Order", attrgetter("sell_order")),
+        },
+        for_assets=True,
     ),
     validate=_validate,
     protobuf_since=_FIRST_PROTOBUF_VERSION,
     sender=_sender,
     signature_versions=frozenset({1}),
-    request=RequestForm(fee_required=False),
+    request=model.RequestForm(fee_required=False),
 )

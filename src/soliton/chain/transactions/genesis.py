@@ -6,24 +6,14 @@ Source: wavesplatform/Waves
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
-from soliton.chain import protobuf
-from soliton.chain.addresses import Address, public_key_hash
-from soliton.chain.errors import NegativeAmount, ValueRuleError
-from soliton.chain.json_kinds import LONG, RECIPIENT
-from soliton.chain.layouts import ADDRESS, I64, Field
-from soliton.chain.proto import transaction_pb2
-from soliton.chain.transactions.model import (
-    AnyTransaction,
-    Auth,
-    BinaryForm,
-    JsonField,
-    ProtobufForm,
-    TransactionType,
-)
+from soliton.chain import kinds
+from soliton.chain.addresses import Address
+from soliton.chain.errors import NegativeAmount
+from soliton.chain.fields import Field
+from soliton.chain.transactions import checks, model
+from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto.hashes import blake2b256
 
 
@@ -40,40 +30,26 @@ def _make_id(_version: int, body: bytes, _proofs: tuple[bytes, ...]) -> bytes:
 
 
 def _validate(transaction: AnyTransaction) -> None:
-    if transaction.payload.recipient[1] != transaction.chain_id:
-        raise ValueRuleError("Address or alias from other network")
+    checks.check_chain(transaction.payload.recipient, transaction)
     if transaction.payload.amount < 0:
         raise NegativeAmount(transaction.payload.amount, "waves")
 
 
-def _write(message: transaction_pb2.GenesisTransactionData, payload: Genesis) -> None:
-    message.recipient_address = public_key_hash(payload.recipient)
-    message.amount = payload.amount
-
-
-def _read(message: transaction_pb2.GenesisTransactionData, chain_id: int) -> dict[str, Any]:
-    return {
-        "recipient": protobuf.read_address(message.recipient_address, chain_id),
-        "amount": message.amount,
-    }
-
-
-TYPE = TransactionType(
+TYPE = model.TransactionType(
     type_id=1,
     name="genesis",
     title="GenesisTransaction",
     payload=Genesis,
     max_version=1,
-    binary={
-        1: BinaryForm(
-            b"\1",
-            (Field("timestamp", I64), Field("recipient", ADDRESS), Field("amount", I64)),
-            Auth.NONE,
-        )
-    },
-    protobuf=ProtobufForm("genesis", _read, _write),
-    json=(JsonField("recipient", "recipient", RECIPIENT), JsonField("amount", "amount", LONG)),
+    fields=(
+        Field("recipient", kinds.ADDRESS, path="recipient_address"),
+        Field("amount", kinds.LONG),
+    ),
+    binary={1: model.BinaryForm(b"\1", "timestamp recipient amount", model.Auth.NONE)},
+    protobuf=model.ProtobufForm("genesis"),
+    ride=model.RideForm("amount recipient", obsolete=True, proven=False),
     validate=_validate,
     make_id=_make_id,
     versioned=False,
+    from_nobody=True,
 )

@@ -12,20 +12,12 @@ from typing import Any, Final
 
 import msgspec
 
+from soliton.chain import kinds
 from soliton.chain.errors import InvalidDecimals, NonPositiveAmount, ValueRuleError
-from soliton.chain.json_kinds import BASE58_SCHEMA, BOOLEAN, BYTE, LONG, SCRIPT_OF_ISSUE, TEXT
-from soliton.chain.layouts import BOOL, BYTES16, I64, OPTIONAL_SCRIPT, PUBLIC_KEY, U8, Field
-from soliton.chain.proto import transaction_pb2
-from soliton.chain.transactions.checks import check_asset_script, check_asset_texts, check_fee
-from soliton.chain.transactions.model import (
-    AnyTransaction,
-    Auth,
-    BinaryForm,
-    JsonField,
-    ProtobufForm,
-    RequestForm,
-    TransactionType,
-)
+from soliton.chain.fields import Field
+from soliton.chain.json_kinds import BASE58_SCHEMA
+from soliton.chain.transactions import checks, model
+from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58
 
 MAX_DECIMALS: Final = 8
@@ -47,81 +39,48 @@ class Issue(msgspec.Struct, frozen=True, gc=False):
 
 def _validate(transaction: AnyTransaction) -> None:
     payload: Issue = transaction.payload
-    check_fee(transaction)
+    checks.check_fee(transaction)
     if payload.quantity <= 0:
         raise NonPositiveAmount(payload.quantity, "assets")
     if not 0 <= payload.decimals <= MAX_DECIMALS:
         raise InvalidDecimals(payload.decimals)
-    check_asset_texts(payload.name, payload.description)
+    checks.check_asset_texts(payload.name, payload.description)
     if transaction.version == 1 and payload.script is not None:
         raise ValueRuleError("Script not supported")
-    check_asset_script(payload.script)
-
-
-def _read(message: transaction_pb2.IssueTransactionData, _chain_id: int) -> dict[str, Any]:
-    return {
-        "name": message.name.encode(),
-        "description": message.description.encode(),
-        "quantity": message.amount,
-        "decimals": message.decimals,
-        "reissuable": message.reissuable,
-        "script": message.script or None,
-    }
-
-
-def _write(message: transaction_pb2.IssueTransactionData, payload: Issue) -> None:
-    message.name = payload.name.decode(errors="replace")
-    message.description = payload.description.decode(errors="replace")
-    message.amount = payload.quantity
-    message.decimals = payload.decimals
-    message.reissuable = payload.reissuable
-    message.script = payload.script or b""
+    checks.check_asset_script(payload.script)
 
 
 def _derived_json(transaction: AnyTransaction) -> dict[str, Any]:
     return {"assetId": base58.encode(transaction.id)}
 
 
-_FIELDS: Final = (
-    Field("sender_public_key", PUBLIC_KEY),
-    Field("name", BYTES16),
-    Field("description", BYTES16),
-    Field("quantity", I64),
-    Field("decimals", U8),
-    Field("reissuable", BOOL),
-    Field("fee", I64),
-    Field("timestamp", I64),
-)
+_LAYOUT = "sender_public_key name description quantity decimals reissuable fee timestamp"
 
-TYPE = TransactionType(
+TYPE = model.TransactionType(
     type_id=3,
     name="issue",
     title="IssueTransaction",
     payload=Issue,
     max_version=3,
-    binary={
-        1: BinaryForm(b"\3", _FIELDS, Auth.SIGNATURE_FIRST),
-        2: BinaryForm(
-            b"\3\2",
-            (Field("chain_id", U8), *_FIELDS, Field("script", OPTIONAL_SCRIPT)),
-            Auth.PROOFS,
-            lead=b"\0",
-        ),
-    },
-    protobuf=ProtobufForm("issue", _read, _write),
-    json=(
-        JsonField("name", "name", TEXT),
-        JsonField("quantity", "quantity", LONG),
-        JsonField("reissuable", "reissuable", BOOLEAN),
-        JsonField("decimals", "decimals", BYTE),
-        JsonField("description", "description", TEXT),
-        JsonField("script", "script", SCRIPT_OF_ISSUE, default=None, since=2),
+    fields=(
+        Field("name", kinds.TEXT),
+        Field("quantity", kinds.LONG, path="amount"),
+        Field("reissuable", kinds.BOOLEAN),
+        Field("decimals", kinds.BYTE),
+        Field("description", kinds.TEXT),
+        Field("script", kinds.SCRIPT_OF_ISSUE, default=None, since=2),
     ),
+    binary={
+        1: model.BinaryForm(b"\3", _LAYOUT, model.Auth.SIGNATURE_FIRST),
+        2: model.BinaryForm(b"\3\2", f"chain_id {_LAYOUT} script", model.Auth.PROOFS, lead=b"\0"),
+    },
+    protobuf=model.ProtobufForm("issue"),
+    ride=model.RideForm("quantity name description reissuable decimals script"),
     validate=_validate,
     protobuf_since=3,
     signature_versions=frozenset({1}),
     chain_id_versions=frozenset({2}),
     derived_json=_derived_json,
     derived_schemas={"assetId": BASE58_SCHEMA},
-    request=RequestForm(default_version=3),
+    request=model.RequestForm(default_version=3),
 )

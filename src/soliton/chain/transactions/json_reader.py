@@ -28,17 +28,17 @@ from soliton.chain.errors import (
     ValueRuleError,
     WrongChainId,
 )
+from soliton.chain.fields import Field
 from soliton.chain.json_kinds import (
-    ASSET,
     decode_base58,
-    expect_byte,
-    expect_long,
-    expect_string,
+    read_asset,
+    read_byte,
+    read_long,
+    read_string,
 )
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import (
     AnyTransaction,
-    JsonField,
     TransactionType,
     WholeForm,
 )
@@ -94,13 +94,13 @@ def read_request(obj: JsonObject, chain_id: int) -> Request:
 
 def _read_request(obj: JsonObject, chain_id: int, *, signed: bool) -> Request:
     reader = _Reader(obj, chain_id)
-    type_id = reader.take("type", _byte)
+    type_id = reader.take("type", read_byte)
     reader.finish()
     kind = type_by_id(type_id)
     if isinstance(kind.protobuf, WholeForm):
         raise UnsupportedTransaction(type_id, 0)
     form = kind.request
-    version = reader.take("version", _byte, form.default_version if signed else 1)
+    version = reader.take("version", read_byte, form.default_version if signed else 1)
     reader.finish()
     known = version in kind.binary or codec.is_protobuf(kind, version)
     # What a client has signed is for the rules to judge; they know no version below 1.
@@ -111,11 +111,13 @@ def _read_request(obj: JsonObject, chain_id: int, *, signed: bool) -> Request:
     request = Request(
         kind=kind,
         version=version,
-        sender=reader.take("sender", _string, None),
-        sender_public_key=reader.take("senderPublicKey", _string, None),
-        fee=reader.take("fee", _long) if form.fee_required else reader.take("fee", _long, 0),
-        fee_asset_id=reader.take("feeAssetId", ASSET.read, None) if kind.fee_in_asset else None,
-        timestamp=reader.take("timestamp", _long, None),
+        sender=reader.take("sender", read_string, None),
+        sender_public_key=reader.take("senderPublicKey", read_string, None),
+        fee=reader.take("fee", read_long)
+        if form.fee_required
+        else reader.take("fee", read_long, 0),
+        fee_asset_id=reader.take("feeAssetId", read_asset, None) if kind.fee_in_asset else None,
+        timestamp=reader.take("timestamp", read_long, None),
         proofs=_read_proofs(reader),
         payload=_read_payload(reader, kind),
     )
@@ -150,18 +152,6 @@ def parse_public_key(text: str) -> bytes:
     if len(key) != PUBLIC_KEY_LENGTH:
         raise ValueRuleError(f"requirement failed: invalid public key length: {len(key)}")
     return key
-
-
-def _byte(value: object, _chain_id: int) -> int:
-    return expect_byte(value)
-
-
-def _long(value: object, _chain_id: int) -> int:
-    return expect_long(value)
-
-
-def _string(value: object, _chain_id: int) -> str:
-    return expect_string(value)
 
 
 class _Reader:
@@ -244,13 +234,13 @@ def _proof_list(value: object, _chain_id: int) -> tuple[bytes, ...]:
 
 
 def _read_payload(reader: _Reader, kind: TransactionType) -> object:
-    values = {field.attribute: _read_field(reader, field) for field in kind.json}
+    values = {field.attribute: _read_field(reader, field) for field in kind.fields}
     return kind.payload(**values)
 
 
-def _read_field(reader: _Reader, field: JsonField) -> object:
+def _read_field(reader: _Reader, field: Field) -> object:
     if field.aliases:
         for key in (field.key, *field.aliases):
             if reader.has(key):
-                return reader.take(key, field.kind.read)
-    return reader.take(field.key, field.kind.read, field.default)
+                return reader.take(key, field.read_json)
+    return reader.take(field.key, field.read_json, field.default)

@@ -9,26 +9,14 @@ Source: wavesplatform/Waves
 
 from __future__ import annotations
 
-from typing import Any, Final
-
 import msgspec
 
-from soliton.chain import protobuf
+from soliton.chain import kinds
 from soliton.chain.addresses import Recipient, from_public_key
 from soliton.chain.errors import NonPositiveAmount, ToSelf
-from soliton.chain.json_kinds import LONG, RECIPIENT
-from soliton.chain.layouts import I64, PUBLIC_KEY, Field
-from soliton.chain.layouts import RECIPIENT as RECIPIENT_BYTES
-from soliton.chain.proto import transaction_pb2
-from soliton.chain.transactions.checks import check_chain, check_fee, check_sum
-from soliton.chain.transactions.model import (
-    AnyTransaction,
-    Auth,
-    BinaryForm,
-    JsonField,
-    ProtobufForm,
-    TransactionType,
-)
+from soliton.chain.fields import Field
+from soliton.chain.transactions import checks, model
+from soliton.chain.transactions.model import AnyTransaction
 
 
 class Lease(msgspec.Struct, frozen=True, gc=False):
@@ -40,49 +28,33 @@ class Lease(msgspec.Struct, frozen=True, gc=False):
 
 def _validate(transaction: AnyTransaction) -> None:
     payload: Lease = transaction.payload
-    check_fee(transaction)
+    checks.check_fee(transaction)
     if payload.amount <= 0:
         raise NonPositiveAmount(payload.amount, "waves")
-    check_sum(payload.amount, transaction.fee)
+    checks.check_sum(payload.amount, transaction.fee)
     if from_public_key(transaction.sender_public_key, transaction.chain_id) == payload.recipient:
         raise ToSelf
-    check_chain(payload.recipient, transaction)
+    checks.check_chain(payload.recipient, transaction)
 
 
-def _read(message: transaction_pb2.LeaseTransactionData, chain_id: int) -> dict[str, Any]:
-    return {
-        "recipient": protobuf.read_recipient(message.recipient, chain_id),
-        "amount": message.amount,
-    }
+_LAYOUT = "sender_public_key recipient amount fee timestamp"
 
-
-def _write(message: transaction_pb2.LeaseTransactionData, payload: Lease) -> None:
-    protobuf.write_recipient(message.recipient, payload.recipient)
-    message.amount = payload.amount
-
-
-_FIELDS: Final = (
-    Field("sender_public_key", PUBLIC_KEY),
-    Field("recipient", RECIPIENT_BYTES),
-    Field("amount", I64),
-    Field("fee", I64),
-    Field("timestamp", I64),
-)
-
-TYPE = TransactionType(
+TYPE = model.TransactionType(
     type_id=8,
     name="lease",
     title="LeaseTransaction",
     payload=Lease,
     max_version=3,
+    fields=(Field("amount", kinds.LONG), Field("recipient", kinds.RECIPIENT)),
     binary={
-        1: BinaryForm(b"\x08", _FIELDS, Auth.SIGNATURE_LAST),
+        1: model.BinaryForm(b"\x08", _LAYOUT, model.Auth.SIGNATURE_LAST),
         # The zero is the place of an asset id; assets were never leased.
-        2: BinaryForm(b"\x08\2\0", _FIELDS, Auth.PROOFS, lead=b"\0"),
+        2: model.BinaryForm(b"\x08\2\0", _LAYOUT, model.Auth.PROOFS, lead=b"\0"),
     },
-    protobuf=ProtobufForm("lease", _read, _write),
-    json=(JsonField("amount", "amount", LONG), JsonField("recipient", "recipient", RECIPIENT)),
+    protobuf=model.ProtobufForm("lease"),
+    ride=model.RideForm("amount recipient"),
     validate=_validate,
     protobuf_since=3,
     signature_versions=frozenset({1}),
+    spends=lambda payload: ((None, payload.amount),),
 )

@@ -8,23 +8,16 @@ Source: wavesplatform/Waves
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from soliton.chain.errors import ValueRuleError
+from soliton.chain.fields import Field, Kind
 from soliton.chain.json_kinds import BASE58_SCHEMA, JsonKind, expect_string
-from soliton.chain.layouts import DIGEST, DIGEST_LENGTH, I64, PUBLIC_KEY, U8, Field
-from soliton.chain.proto import transaction_pb2
-from soliton.chain.transactions.checks import check_fee
-from soliton.chain.transactions.model import (
-    AnyTransaction,
-    Auth,
-    BinaryForm,
-    JsonField,
-    ProtobufForm,
-    TransactionType,
-)
+from soliton.chain.layouts import DIGEST, DIGEST_LENGTH
+from soliton.chain.transactions import checks, model
+from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
 
@@ -38,7 +31,7 @@ class LeaseCancel(msgspec.Struct, frozen=True, gc=False):
 
 
 def _validate(transaction: AnyTransaction) -> None:
-    check_fee(transaction)
+    checks.check_fee(transaction)
     lease_id: bytes = transaction.payload.lease_id
     if len(lease_id) != DIGEST_LENGTH:
         raise ValueRuleError(
@@ -54,40 +47,22 @@ def _read_id(value: object, _chain_id: int) -> bytes:
         raise ValueRuleError("invalid.leaseTx") from error
 
 
-def _read(message: transaction_pb2.LeaseCancelTransactionData, _chain_id: int) -> dict[str, Any]:
-    return {"lease_id": message.lease_id}
+_LEASE_ID: Final = Kind(JsonKind(_read_id, base58.encode, BASE58_SCHEMA), DIGEST, ride="ByteVector")
+_LAYOUT = "sender_public_key fee timestamp lease_id"
 
-
-def _write(message: transaction_pb2.LeaseCancelTransactionData, payload: LeaseCancel) -> None:
-    message.lease_id = payload.lease_id
-
-
-_FIELDS: Final = (
-    Field("sender_public_key", PUBLIC_KEY),
-    Field("fee", I64),
-    Field("timestamp", I64),
-    Field("lease_id", DIGEST),
-)
-
-TYPE = TransactionType(
+TYPE = model.TransactionType(
     type_id=9,
     name="lease_cancel",
     title="LeaseCancelTransaction",
     payload=LeaseCancel,
     max_version=3,
+    fields=(Field("lease_id", _LEASE_ID, aliases=("txId",)),),
     binary={
-        1: BinaryForm(b"\x09", _FIELDS, Auth.SIGNATURE_LAST),
-        2: BinaryForm(b"\x09\2", (Field("chain_id", U8), *_FIELDS), Auth.PROOFS, lead=b"\0"),
+        1: model.BinaryForm(b"\x09", _LAYOUT, model.Auth.SIGNATURE_LAST),
+        2: model.BinaryForm(b"\x09\2", f"chain_id {_LAYOUT}", model.Auth.PROOFS, lead=b"\0"),
     },
-    protobuf=ProtobufForm("lease_cancel", _read, _write),
-    json=(
-        JsonField(
-            "leaseId",
-            "lease_id",
-            JsonKind(_read_id, base58.encode, BASE58_SCHEMA),
-            aliases=("txId",),
-        ),
-    ),
+    protobuf=model.ProtobufForm("lease_cancel"),
+    ride=model.RideForm("leaseId"),
     validate=_validate,
     protobuf_since=3,
     signature_versions=frozenset({1}),

@@ -11,15 +11,27 @@ Sources: wavesplatform/Waves
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
-from typing import Any, Final, Generic, TypeVar
+from operator import attrgetter
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import msgspec
+from msgspec.structs import force_setattr
 
-from soliton.chain.json_kinds import JsonKind
+from soliton.chain import layouts
+from soliton.chain.addresses import Recipient
+from soliton.chain.fields import (
+    Field,
+    accounts_of,
+    binary_fields,
+    camel_case,
+    json_writer,
+    message_reader,
+    message_writer,
+)
 from soliton.chain.json_schemas import Schema
-from soliton.chain.layouts import Codec, Field, Values, compile_fields
+from soliton.chain.layouts import Codec, Fixed, Values, Variable, compile_fields
 from soliton.chain.values import AssetId
 
 P = TypeVar("P")
@@ -27,7 +39,17 @@ P = TypeVar("P")
 MAX_PROOFS: Final = 8
 MAX_PROOF_BYTES: Final = 64
 
-_ENVELOPE: Final = frozenset({"chain_id", "sender_public_key", "fee", "fee_asset_id", "timestamp"})
+MAX_RIDE_VERSION: Final = 99
+"""Above all versions of the script language."""
+
+_ENVELOPE: Final[Mapping[str, Fixed | Variable]] = {
+    "chain_id": layouts.U8,
+    "sender_public_key": layouts.PUBLIC_KEY,
+    "fee": layouts.I64,
+    "fee_asset_id": layouts.OPTIONAL_ASSET,
+    "timestamp": layouts.I64,
+}
+_NONE: Final[Mapping[str, Any]] = {}
 
 
 class Transaction(msgspec.Struct, Generic[P], frozen=True, gc=False):
@@ -68,43 +90,63 @@ class BinaryForm:
 
     ``head`` opens the signed bytes, ``lead`` comes before them in the stored form only,
     ``stored_head`` replaces ``head`` there in the one old type where the two differ. ``fields``
-    name envelope or payload members. ``bind(values, chain_id)`` completes values that were read
-    and cannot be whole without the chain id, which the bytes do not hold.
+    names what stands in it, of the envelope or of the payload; ``own`` has the codecs of what is
+    written in another way here than everywhere else. ``bind(values, chain_id)`` completes values
+    that were read and cannot be whole without the chain id, which the bytes do not hold.
     """
 
-    __slots__ = ("auth", "bind", "codec", "head", "lead", "members", "stored_head")
+    __slots__ = ("auth", "bind", "codec", "fields", "head", "lead", "members", "own", "stored_head")
+
+    codec: Codec
 
     def __init__(
         self,
         head: bytes,
-        fields: tuple[Field, ...],
+        fields: str,
         auth: Auth,
         *,
         lead: bytes = b"",
         stored_head: bytes | None = None,
+        own: Mapping[str, Fixed | Variable] = _NONE,
         bind: Callable[[Values, int], None] | None = None,
     ) -> None:
         self.head = head
         self.auth = auth
         self.lead = lead
         self.bind = bind
+        self.own = own
         self.stored_head = head if stored_head is None else stored_head
-        self.codec: Codec = compile_fields(fields)
-        self.members = tuple(field.name for field in fields if field.name not in _ENVELOPE)
+        self.fields = fields.split()
+        self.members = tuple(name for name in self.fields if name not in _ENVELOPE)
+
+    def compile(self, fields: tuple[Field, ...]) -> None:
+        """Make its codec, once the fields of the type are known."""
+        codecs = {**_ENVELOPE, **dict(binary_fields(fields)), **self.own}
+        self.codec = compile_fields([layouts.Field(name, codecs[name]) for name in self.fields])
 
 
-class ProtobufForm(msgspec.Struct, frozen=True):
-    """The data message of a type: the member of the ``data`` oneof, and how it maps to payload
-    members.
+class ProtobufForm:
+    """The data message of a type: the member of the ``data`` oneof.
 
-    ``read(message, chain_id)`` gives payload members by name; ``write(message, payload)`` fills the
-    message. ``strict`` refuses unknown fields in it, as the reference node does for most types.
+    ``read(message, chain_id)`` gives the payload; ``write(message, payload)`` fills the message.
+    ``strict`` refuses unknown fields in it, as the reference node does for most types, and in the
+    messages within it that ``closed`` names.
     """
 
-    member: str
-    read: Callable[[Any, int], dict[str, Any]]
+    __slots__ = ("closed", "member", "read", "strict", "write")
+
+    read: Callable[[Any, int], Any]
     write: Callable[[Any, Any], None]
-    strict: bool = True
+
+    def __init__(self, member: str, *, strict: bool = True, closed: tuple[str, ...] = ()) -> None:
+        self.member = member
+        self.strict = strict
+        self.closed = closed
+
+    def compile(self, payload: type[Any], fields: tuple[Field, ...]) -> None:
+        """Make its functions, once the fields of the type are known."""
+        self.read = message_reader(payload, fields, self.closed)
+        self.write = message_writer(payload, fields)
 
 
 class WholeForm(msgspec.Struct, frozen=True):
@@ -119,22 +161,65 @@ class WholeForm(msgspec.Struct, frozen=True):
     write: Callable[[AnyTransaction], bytes]
 
 
-class JsonField(msgspec.Struct, frozen=True):
-    """A JSON member of a payload. ``default`` makes it optional; ``aliases`` are older names that
-    are read as well. It is printed for versions from ``since`` on.
+class RideField(NamedTuple):
+    """A field of the object that scripts see which is no field of the payload.
+
+    ``type`` is that in the language, by the version since which it is that; ``get`` finds the value
+    in a payload, if that has it. One that is not ``shown`` is there in the language alone.
     """
 
-    key: str
-    attribute: str
-    kind: JsonKind
-    default: Any = msgspec.UNSET
-    aliases: tuple[str, ...] = ()
-    since: int = 1
+    type: str | Mapping[int, str]
+    get: Callable[[Any], Any] | None = None
+    until: int = MAX_RIDE_VERSION
+    shown: bool = True
 
-    @property
-    def is_optional(self) -> bool:
-        """Whether those who send a transaction may leave the member out."""
-        return self.default is not msgspec.UNSET
+    def type_in(self, version: int) -> str:
+        """Its type in a version of the language, none where it is not there."""
+        types = {1: self.type} if isinstance(self.type, str) else self.type
+        found = [name for since, name in types.items() if since <= version <= self.until]
+        return found[-1] if found else ""
+
+
+FEE_ASSET: Final = "feeAssetId"
+"""The one field of the envelope that only some objects show."""
+
+
+class RideForm:
+    """The object that scripts see of a type, in the language's versions from ``since`` on.
+
+    ``fields`` names them in the order of the object's constructor: fields of the payload, of
+    ``extra``, or ``FEE_ASSET``. What all transactions have follows them, and then ``tail``.
+    ``for_assets`` tells whether scripts of assets see such transactions. One that is ``obsolete``
+    is none that a verifier is asked about, one that is not ``proven`` has no sender.
+    """
+
+    __slots__ = ("extra", "fields", "for_assets", "obsolete", "proven", "since", "tail")
+
+    def __init__(
+        self,
+        fields: str,
+        *,
+        tail: str = "",
+        extra: Mapping[str, RideField] = _NONE,
+        since: int = 1,
+        for_assets: bool = False,
+        obsolete: bool = False,
+        proven: bool = True,
+    ) -> None:
+        self.fields = fields.split()
+        self.tail = tail.split()
+        self.extra = {FEE_ASSET: RideField("ByteVector|Unit"), **extra}
+        self.since = since
+        self.for_assets = for_assets
+        self.obsolete = obsolete
+        self.proven = proven
+
+    def compile(self, fields: tuple[Field, ...]) -> None:
+        """Look up what is declared with the type's fields."""
+        for field in fields:
+            shown = RideField(field.kind.ride, attrgetter(field.attribute))
+            for name in (camel_case(field.attribute), field.key):
+                self.extra.setdefault(name, shown)
 
 
 class RequestForm(msgspec.Struct, frozen=True):
@@ -149,6 +234,21 @@ class RequestForm(msgspec.Struct, frozen=True):
     fee_required: bool = True
 
 
+def _no_members(_payload: object, _version: int) -> dict[str, Any]:
+    """For a type whose fields are not compiled yet."""
+    return {}
+
+
+def nobody(_payload: object) -> None:
+    """For a type that calls no dApp."""
+    return
+
+
+def nothing(_payload: object) -> tuple[()]:
+    """For a type by which nothing leaves its sender."""
+    return ()
+
+
 PROVEN_REQUEST: Final = RequestForm(frozenset({"senderPublicKey", "timestamp", "proofs"}))
 """The types that came with proofs name all of it."""
 
@@ -156,14 +256,22 @@ PROVEN_REQUEST: Final = RequestForm(frozenset({"senderPublicKey", "timestamp", "
 class TransactionType(msgspec.Struct, frozen=True):
     """Everything that the chain ring knows of a type: one row of the table.
 
-    ``binary`` maps versions to legacy layouts, ``protobuf_since`` is the first version that is
-    protobuf. ``make_id(version, body, proofs)`` overrides the id rule (``blake2b256`` of the body).
+    ``fields`` declare the payload, in the order of JSON. ``binary`` maps versions to legacy
+    layouts, ``protobuf_since`` is the first version that is protobuf, ``ride`` is what scripts see,
+    if they know the type. ``make_id(version, body, proofs)`` overrides the id rule (``blake2b256``
+    of the body).
     ``validate`` checks the rules that need no state and raises ``ValueRuleError``. ``sender`` finds
-    the sender's public key in the payload, for a type whose form has no place of its own for it.
+    the sender's public key in the payload, for a type whose form has no place of its own for it;
+    one that is ``from_nobody`` has no sender, fee or proofs.
     ``fee_in_asset`` tells whether a fee may be paid in another asset than the coin,
     ``repeats_fee_asset`` whether JSON names that asset twice, as clients of old versions expect.
     ``chain_id_versions`` are the legacy versions whose JSON shows the chain id, ``derived_json``
-    makes the members that follow from others, of which ``derived_schemas`` tells.
+    makes the members that follow from others, of which ``derived_schemas`` tells. ``spends`` gives
+    what leaves the sender beside the fee, as far as the payload tells: amounts by asset; ``calls``
+    the dApp that is called, if one is.
+
+    Made from the fields: ``write_json(payload, version)``, and ``accounts``, those that a payload
+    names.
     """
 
     type_id: int
@@ -173,12 +281,14 @@ class TransactionType(msgspec.Struct, frozen=True):
     max_version: int
     binary: Mapping[int, BinaryForm]
     protobuf: ProtobufForm | WholeForm
-    json: tuple[JsonField, ...]
+    fields: tuple[Field, ...]
     validate: Callable[[AnyTransaction], None]
     protobuf_since: int | None = None
+    ride: RideForm | None = None
     make_id: Callable[[int, bytes, tuple[bytes, ...]], bytes] | None = None
     sender: Callable[[Any], bytes] | None = None
     versioned: bool = True
+    from_nobody: bool = False
     signature_versions: frozenset[int] = frozenset()
     fee_in_asset: bool = False
     repeats_fee_asset: bool = False
@@ -186,3 +296,17 @@ class TransactionType(msgspec.Struct, frozen=True):
     derived_json: Callable[[AnyTransaction], dict[str, Any]] | None = None
     derived_schemas: Mapping[str, Schema] = {}
     request: RequestForm = RequestForm()
+    spends: Callable[[Any], Iterable[tuple[AssetId | None, int]]] = nothing
+    write_json: Callable[[Any, int], dict[str, Any]] = _no_members
+    accounts: Callable[[Any], Iterable[Recipient]] = nothing
+    calls: Callable[[Any], Recipient | None] = nobody
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "write_json", json_writer(self.payload, self.fields))
+        force_setattr(self, "accounts", accounts_of(self.fields) or self.accounts)
+        for form in self.binary.values():
+            form.compile(self.fields)
+        if isinstance(self.protobuf, ProtobufForm):
+            self.protobuf.compile(self.payload, self.fields)
+        if self.ride is not None:
+            self.ride.compile(self.fields)

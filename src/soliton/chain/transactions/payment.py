@@ -6,30 +6,14 @@ Source: wavesplatform/Waves
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
-from soliton.chain import protobuf
-from soliton.chain.addresses import Address, public_key_hash
-from soliton.chain.errors import (
-    AmountOverflow,
-    InsufficientFee,
-    NonPositiveAmount,
-    ValueRuleError,
-)
-from soliton.chain.json_kinds import LONG, RECIPIENT
-from soliton.chain.layouts import ADDRESS, I64, PUBLIC_KEY, Field
-from soliton.chain.proto import transaction_pb2
-from soliton.chain.transactions.model import (
-    AnyTransaction,
-    Auth,
-    BinaryForm,
-    JsonField,
-    ProtobufForm,
-    TransactionType,
-)
-from soliton.chain.values import MAX_I64
+from soliton.chain import kinds
+from soliton.chain.addresses import Address
+from soliton.chain.errors import NonPositiveAmount
+from soliton.chain.fields import Field
+from soliton.chain.transactions import checks, model
+from soliton.chain.transactions.model import AnyTransaction
 
 
 class Payment(msgspec.Struct, frozen=True, gc=False):
@@ -44,53 +28,37 @@ def _make_id(_version: int, _body: bytes, proofs: tuple[bytes, ...]) -> bytes:
 
 
 def _validate(transaction: AnyTransaction) -> None:
-    if transaction.payload.recipient[1] != transaction.chain_id:
-        raise ValueRuleError("Address or alias from other network")
-    amount, fee = transaction.payload.amount, transaction.fee
-    if amount <= 0:
-        raise NonPositiveAmount(amount, "waves")
-    if fee <= 0:
-        raise InsufficientFee
-    if amount + fee > MAX_I64:
-        raise AmountOverflow
+    payload: Payment = transaction.payload
+    checks.check_chain(payload.recipient, transaction)
+    if payload.amount <= 0:
+        raise NonPositiveAmount(payload.amount, "waves")
+    checks.check_fee(transaction)
+    checks.check_sum(payload.amount, transaction.fee)
 
 
-def _read(message: transaction_pb2.PaymentTransactionData, chain_id: int) -> dict[str, Any]:
-    return {
-        "recipient": protobuf.read_address(message.recipient_address, chain_id),
-        "amount": message.amount,
-    }
-
-
-def _write(message: transaction_pb2.PaymentTransactionData, payload: Payment) -> None:
-    message.recipient_address = public_key_hash(payload.recipient)
-    message.amount = payload.amount
-
-
-TYPE = TransactionType(
+TYPE = model.TransactionType(
     type_id=2,
     name="payment",
     title="PaymentTransaction",
     payload=Payment,
     max_version=1,
+    fields=(
+        Field("recipient", kinds.ADDRESS, path="recipient_address"),
+        Field("amount", kinds.LONG),
+    ),
     binary={
-        1: BinaryForm(
+        1: model.BinaryForm(
             b"\0\0\0\2",
-            (
-                Field("timestamp", I64),
-                Field("sender_public_key", PUBLIC_KEY),
-                Field("recipient", ADDRESS),
-                Field("amount", I64),
-                Field("fee", I64),
-            ),
-            Auth.SIGNATURE_LAST,
+            "timestamp sender_public_key recipient amount fee",
+            model.Auth.SIGNATURE_LAST,
             stored_head=b"\2",
         )
     },
-    protobuf=ProtobufForm("payment", _read, _write),
-    json=(JsonField("recipient", "recipient", RECIPIENT), JsonField("amount", "amount", LONG)),
+    protobuf=model.ProtobufForm("payment"),
+    ride=model.RideForm("amount recipient", obsolete=True),
     validate=_validate,
     make_id=_make_id,
     versioned=False,
     signature_versions=frozenset({1}),
+    spends=lambda payload: ((None, payload.amount),),
 )

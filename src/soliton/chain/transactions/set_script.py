@@ -7,23 +7,11 @@ Source: wavesplatform/Waves
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
-from soliton.chain.json_kinds import SCRIPT
-from soliton.chain.layouts import I64, OPTIONAL_SCRIPT, PUBLIC_KEY, U8, Field
-from soliton.chain.proto import transaction_pb2
-from soliton.chain.transactions.checks import check_fee
-from soliton.chain.transactions.model import (
-    PROVEN_REQUEST,
-    AnyTransaction,
-    Auth,
-    BinaryForm,
-    JsonField,
-    ProtobufForm,
-    TransactionType,
-)
+from soliton.chain import kinds
+from soliton.chain.fields import Field
+from soliton.chain.transactions import checks, model
 
 
 class SetScript(msgspec.Struct, frozen=True, gc=False):
@@ -32,42 +20,25 @@ class SetScript(msgspec.Struct, frozen=True, gc=False):
     script: bytes | None
 
 
-def _validate(transaction: AnyTransaction) -> None:
-    check_fee(transaction)
-
-
-def _read(message: transaction_pb2.SetScriptTransactionData, _chain_id: int) -> dict[str, Any]:
-    return {"script": message.script or None}
-
-
-def _write(message: transaction_pb2.SetScriptTransactionData, payload: SetScript) -> None:
-    message.script = payload.script or b""
-
-
-TYPE = TransactionType(
+TYPE = model.TransactionType(
     type_id=13,
     name="set_script",
     title="SetScriptTransaction",
     payload=SetScript,
     max_version=2,
+    fields=(Field("script", kinds.SCRIPT, default=None),),
     binary={
-        1: BinaryForm(
+        1: model.BinaryForm(
             b"\x0d\1",
-            (
-                Field("chain_id", U8),
-                Field("sender_public_key", PUBLIC_KEY),
-                Field("script", OPTIONAL_SCRIPT),
-                Field("fee", I64),
-                Field("timestamp", I64),
-            ),
-            Auth.PROOFS,
+            "chain_id sender_public_key script fee timestamp",
+            model.Auth.PROOFS,
             lead=b"\0",
         )
     },
-    protobuf=ProtobufForm("set_script", _read, _write),
-    json=(JsonField("script", "script", SCRIPT, default=None),),
-    validate=_validate,
+    protobuf=model.ProtobufForm("set_script"),
+    ride=model.RideForm("script"),
+    validate=checks.check_fee,
     protobuf_since=2,
     chain_id_versions=frozenset({1}),
-    request=PROVEN_REQUEST,
+    request=model.PROVEN_REQUEST,
 )

@@ -9,10 +9,11 @@ from __future__ import annotations
 from soliton.chain.transactions.burn import Burn
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.ledger import assets
-from soliton.ledger.context import Context, TypeRules
+from soliton.ledger.context import Context, TypeRules, as_purpose
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules import common
 from soliton.ledger.state import Overlay
+from soliton.ledger.traces import BURN
 
 
 def _apply(
@@ -24,5 +25,10 @@ def _apply(
 
 
 RULES = TypeRules(
-    common.generic_activation, common.base_fee, None, _apply, assets=assets.moved_asset
+    common.generic_activation,
+    common.base_fee,
+    None,
+    _apply,
+    assets=assets.moved_asset,
+    purpose=as_purpose(BURN),
 )

@@ -20,6 +20,7 @@ from soliton.chain.transactions.ethereum import (
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.crypto import base58
+from soliton.ledger import invocation, script_runs
 from soliton.ledger.context import Context, TypeRules
 from soliton.ledger.errors import TransactionRejected
 from soliton.ledger.orders import KEY_BITS
@@ -27,8 +28,9 @@ from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules import common
 from soliton.ledger.rules.transfer import move
 from soliton.ledger.rules_at import Rules
-from soliton.ledger.scripts import account_script, run_asset, smart_assets
+from soliton.ledger.scripts import account_script, smart_assets
 from soliton.ledger.state import ERC20, Overlay, State
+from soliton.ledger.state_changes import Invoked
 
 _INVOKE_SCRIPT: Final = 16
 
@@ -71,21 +73,21 @@ def _transfer(
         if asset_id is None:
             raise TransactionRejected(f"Can't resolve ERC20 address {base58.encode(action.token)}")
         for smart in smart_assets((asset_id,), overlay):
-            complexity = run_asset(smart, transaction, overlay, context)
+            complexity = script_runs.run_asset(smart, transaction, overlay, context)
     move(transaction, action.recipient, asset_id, action.amount, overlay, portfolio, context)
     return complexity
 
 
 def _apply(
     transaction: AnyTransaction, overlay: Overlay, portfolio: Portfolio, context: Context
-) -> int:
+) -> Invoked | int:
     _check_key(transaction, context.rules)
     action = transaction.payload.action
     if isinstance(action, EthereumTransfer):
         return _transfer(transaction, overlay, portfolio, context)
     if account_script(action.d_app, overlay) is None:
         raise TransactionRejected(f"No script at address {address_text(action.d_app)}")
-    return context.scripts.invoke(action.d_app, transaction, overlay, portfolio, context)
+    return invocation.invoke_by_wallet(transaction, action, overlay, context)
 
 
 RULES = TypeRules(

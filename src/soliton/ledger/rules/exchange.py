@@ -19,7 +19,7 @@ from soliton.crypto import base58
 from soliton.crypto.curve25519 import SignedMessage
 from soliton.ledger import orders
 from soliton.ledger.balances import check_portfolio
-from soliton.ledger.context import Context, TypeRules
+from soliton.ledger.context import Context, PoolRules, TypeRules
 from soliton.ledger.errors import TransactionRejected
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules import common
@@ -78,6 +78,20 @@ def _fee_assets(transaction: AnyTransaction) -> tuple[AssetId, ...]:
     payload: Exchange = transaction.payload
     found = (payload.buy_order.matcher_fee_asset, payload.sell_order.matcher_fee_asset)
     return tuple(dict.fromkeys(asset for asset in found if asset is not None))
+
+
+def _purpose(transaction: AnyTransaction, asset_id: AssetId) -> str:
+    first: Order = transaction.payload.order1
+    return "orderAmount" if first.amount_asset == asset_id else "orderPrice"
+
+
+def _signers(transaction: AnyTransaction) -> tuple[bytes, ...]:
+    return tuple(order.sender_public_key for order in transaction.payload.orders)
+
+
+def _ends(transaction: AnyTransaction) -> int:
+    payload: Exchange = transaction.payload
+    return min(order.expiration for order in payload.orders)
 
 
 # --- funds ----------------------------------------------------------------------------------------
@@ -230,4 +244,6 @@ RULES = TypeRules(
     proofs=_proofs,
     signed=_signed,
     may_fail=True,
+    purpose=_purpose,
+    pool=PoolRules(signers=_signers, ends=_ends, runs_scripts=False),
 )

@@ -1,6 +1,6 @@
 """Type 16, invoke script: calls a function of a dApp, with payments.
 
-What lives here: everything around the call. What does not: running it (``ledger.scripts``).
+What lives here: everything around the call. What does not: running it (``ledger.invocation``).
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/diffs/invoke/InvokeScriptTransactionDiff.scala``,
@@ -17,14 +17,17 @@ from soliton.chain.transactions.invoke_script import InvokeScript, Payment
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.crypto import base58
+from soliton.ledger import invocation, script_setting
 from soliton.ledger.balances import check_portfolio
-from soliton.ledger.context import Context, TypeRules
+from soliton.ledger.context import Context, PoolRules, TypeRules, as_purpose
 from soliton.ledger.errors import TransactionRejected
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules import common
 from soliton.ledger.rules_at import Rules
 from soliton.ledger.scripts import account_script
 from soliton.ledger.state import ASSETS, Overlay, State
+from soliton.ledger.state_changes import Invoked
+from soliton.ledger.traces import PAYMENT
 
 ASSET_ID_BYTES: Final = 32
 _FIRST_VERSION_THAT_MAY_PAY_THE_FEE: Final = 4
@@ -54,7 +57,7 @@ def _sending(transaction: AnyTransaction, state: State, context: Context) -> Non
     # A dApp may send its caller the fee that is missing.
     overdraft = False
     if together and script is not None:
-        head = context.scripts.inspect(script.script)
+        head = script_setting.inspect(script.script)
         overdraft = head.dapp and head.version >= _FIRST_VERSION_THAT_MAY_PAY_THE_FEE
     sender, fee = common.sender_of(transaction), (transaction.fee_asset_id, transaction.fee)
     for sent in _sums(payload.payments) if together else _singly(payload.payments):
@@ -97,16 +100,16 @@ def _charged_assets(transaction: AnyTransaction, state: State, rules: Rules) -> 
 
 
 def _apply(
-    transaction: AnyTransaction, overlay: Overlay, portfolio: Portfolio, context: Context
-) -> int:
+    transaction: AnyTransaction, overlay: Overlay, _portfolio: Portfolio, context: Context
+) -> Invoked:
     payload: InvokeScript = transaction.payload
     dapp = common.resolve(payload.d_app, overlay, context.rules)
     script = account_script(dapp, overlay)
     if script is None:
         raise TransactionRejected(f"No contract at address {recipient_text(payload.d_app)}")
-    if not context.scripts.inspect(script.script).dapp:
+    if not script_setting.inspect(script.script).dapp:
         raise TransactionRejected("Trying to call dApp on the account with expression script")
-    return context.scripts.invoke(dapp, transaction, overlay, portfolio, context)
+    return invocation.invoke(dapp, transaction, overlay, context)
 
 
 RULES = TypeRules(
@@ -118,4 +121,6 @@ RULES = TypeRules(
     charged_assets=_charged_assets,
     funds=_funds,
     may_fail=True,
+    purpose=as_purpose(PAYMENT),
+    pool=PoolRules(runs_scripts=True),
 )

@@ -11,7 +11,7 @@ from soliton.chain.transactions.issue import Issue
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58
 from soliton.ledger import assets
-from soliton.ledger.context import Context, TypeRules
+from soliton.ledger.context import Context, PoolRules, TypeRules
 from soliton.ledger.errors import TransactionRejected
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules import common
@@ -81,4 +81,4 @@ def _apply(
     portfolio.add(common.sender_of(transaction), asset_id, payload.quantity)
 
 
-RULES = TypeRules(_activation, _minimum_fee, None, _apply)
+RULES = TypeRules(_activation, _minimum_fee, None, _apply, pool=PoolRules(sets_script=True))

@@ -6,13 +6,14 @@ Source: wavesplatform/Waves
 
 from __future__ import annotations
 
+from soliton.chain.addresses import Recipient
 from soliton.chain.transactions.lease_cancel import LeaseCancel
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.ledger import leases
 from soliton.ledger.context import Context, TypeRules
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules import common
-from soliton.ledger.state import Overlay
+from soliton.ledger.state import LEASE_INFO, Overlay, State
 
 
 def _apply(
@@ -23,5 +24,12 @@ def _apply(
     leases.cancel(payload.lease_id, transaction.id, sender, overlay, portfolio, context)
 
 
+def _names(transaction: AnyTransaction, state: State) -> tuple[Recipient, ...]:
+    lease = state.get(LEASE_INFO, transaction.payload.lease_id)
+    return () if lease is None else (lease.recipient,)
+
+
 # Whoever leased everything out can still cancel: the fee comes out of what is freed.
-RULES = TypeRules(common.generic_activation, common.base_fee, None, _apply, checks_funds=False)
+RULES = TypeRules(
+    common.generic_activation, common.base_fee, None, _apply, checks_funds=False, names=_names
+)

@@ -9,12 +9,13 @@ from __future__ import annotations
 from soliton.chain.features import Feature
 from soliton.chain.transactions.mass_transfer import MassTransfer
 from soliton.chain.transactions.model import AnyTransaction
-from soliton.ledger.context import Context, TypeRules
+from soliton.ledger.context import Context, PoolRules, TypeRules, as_purpose
 from soliton.ledger.errors import TransactionRejected
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules import common
 from soliton.ledger.rules_at import Rules
 from soliton.ledger.state import ASSETS, Overlay, State
+from soliton.ledger.traces import TRANSFER
 
 
 def _minimum_fee(transaction: AnyTransaction, rules: Rules) -> int:
@@ -58,4 +59,6 @@ RULES = TypeRules(
     _sending,
     _apply,
     assets=common.sent_asset,
+    purpose=as_purpose(TRANSFER),
+    pool=PoolRules(only_adds=True),
 )

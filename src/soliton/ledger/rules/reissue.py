@@ -10,11 +10,12 @@ from soliton.chain.features import Feature
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.reissue import Reissue
 from soliton.ledger import assets
-from soliton.ledger.context import Context, TypeRules
+from soliton.ledger.context import Context, TypeRules, as_purpose
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules import common
 from soliton.ledger.rules_at import Rules
 from soliton.ledger.state import Overlay
+from soliton.ledger.traces import REISSUE
 
 
 def _minimum_fee(transaction: AnyTransaction, rules: Rules) -> int:
@@ -38,4 +39,11 @@ def _apply(
     )
 
 
-RULES = TypeRules(common.generic_activation, _minimum_fee, None, _apply, assets=assets.moved_asset)
+RULES = TypeRules(
+    common.generic_activation,
+    _minimum_fee,
+    None,
+    _apply,
+    assets=assets.moved_asset,
+    purpose=as_purpose(REISSUE),
+)

@@ -10,12 +10,13 @@ from soliton.chain.features import Feature
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.set_asset_script import SetAssetScript
 from soliton.ledger import assets
-from soliton.ledger.context import Context, TypeRules
+from soliton.ledger.context import Context, PoolRules, TypeRules, as_purpose
 from soliton.ledger.errors import TransactionRejected
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules import common
 from soliton.ledger.rules.set_script import check_script, estimate_asset
 from soliton.ledger.state import ASSET_SCRIPTS, Overlay
+from soliton.ledger.traces import UPDATE
 
 
 def _activation(transaction: AnyTransaction, context: Context) -> None:
@@ -37,4 +38,12 @@ def _apply(
         overlay.put(ASSET_SCRIPTS, asset_id, script)
 
 
-RULES = TypeRules(_activation, common.base_fee, None, _apply, assets=assets.moved_asset)
+RULES = TypeRules(
+    _activation,
+    common.base_fee,
+    None,
+    _apply,
+    assets=assets.moved_asset,
+    purpose=as_purpose(UPDATE),
+    pool=PoolRules(sets_script=True),
+)

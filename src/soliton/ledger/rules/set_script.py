@@ -12,8 +12,8 @@ from typing import Final
 from soliton.chain.features import Feature
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.set_script import SetScript
-from soliton.ledger import scripts
-from soliton.ledger.context import Context, TypeRules
+from soliton.ledger import script_setting
+from soliton.ledger.context import Context, PoolRules, TypeRules
 from soliton.ledger.errors import ActivationError, TransactionRejected
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules import common
@@ -37,7 +37,7 @@ def check_script(script: bytes | None, context: Context) -> None:
     if script is None:
         return
     rules = context.rules
-    head = context.scripts.inspect(script)
+    head = script_setting.inspect(script)
     version = head.version
     if version < 4 and head.has_arrays:
         version = 4
@@ -56,7 +56,7 @@ def check_script(script: bytes | None, context: Context) -> None:
 
 def estimate_asset(script: bytes, context: Context) -> AssetScript:
     """The script of an asset with its complexity; raises ``TransactionRejected``."""
-    complexity = context.scripts.estimate(script, True, context).verifier
+    complexity = script_setting.estimate(script, True, context).verifier
     if complexity < 0 and context.rules.estimation_overflow_checked:
         raise TransactionRejected("Unexpected negative complexity")
     return AssetScript(script, complexity)
@@ -74,16 +74,16 @@ def _minimum_fee(transaction: AnyTransaction, rules: Rules) -> int:
 
 
 def _check_size(script: bytes, context: Context) -> None:
-    limit = scripts.MAX_EXPRESSION_BYTES
-    if context.scripts.inspect(script).dapp:
+    limit = script_setting.MAX_EXPRESSION_BYTES
+    if script_setting.inspect(script).dapp:
         later = context.rules.has(Feature.RIDE_V6)
-        limit = scripts.MAX_DAPP_BYTES_V6 if later else scripts.MAX_DAPP_BYTES
+        limit = script_setting.MAX_DAPP_BYTES_V6 if later else script_setting.MAX_DAPP_BYTES
     if len(script) > limit:
         raise TransactionRejected(f"Script is too large: {len(script)} bytes > {limit} bytes")
 
 
 def _estimate(script: bytes, public_key: bytes, context: Context) -> AccountScript:
-    estimate = context.scripts.estimate(script, False, context)
+    estimate = script_setting.estimate(script, False, context)
     if context.rules.estimation_overflow_checked:
         if estimate.verifier < 0:
             raise TransactionRejected("Unexpected negative verifier complexity")
@@ -107,4 +107,4 @@ def _apply(
     overlay.put(ACCOUNT_SCRIPTS, common.sender_of(transaction), script)
 
 
-RULES = TypeRules(_activation, _minimum_fee, None, _apply)
+RULES = TypeRules(_activation, _minimum_fee, None, _apply, pool=PoolRules(sets_script=True))

@@ -10,12 +10,13 @@ from soliton.chain.features import Feature
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.sponsor_fee import SponsorFee
 from soliton.ledger import assets
-from soliton.ledger.context import Context, TypeRules
+from soliton.ledger.context import Context, TypeRules, as_purpose
 from soliton.ledger.errors import TransactionRejected
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules import common
 from soliton.ledger.rules_at import Rules
 from soliton.ledger.state import ASSET_SCRIPTS, SPONSORSHIPS, Overlay
+from soliton.ledger.traces import SPONSOR
 
 
 def _minimum_fee(transaction: AnyTransaction, rules: Rules) -> int:
@@ -41,4 +42,5 @@ RULES = TypeRules(
     None,
     _apply,
     assets=assets.moved_asset,
+    purpose=as_purpose(SPONSOR),
 )

@@ -13,11 +13,12 @@ from soliton.chain.features import Feature
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.transfer import Transfer
 from soliton.chain.values import MAX_I64, AssetId
-from soliton.ledger.context import Context, TypeRules
+from soliton.ledger.context import Context, PoolRules, TypeRules, as_purpose
 from soliton.ledger.errors import TransactionRejected
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules import common
 from soliton.ledger.state import ASSET_SCRIPTS, Overlay, State
+from soliton.ledger.traces import TRANSFER
 
 
 def _sending(transaction: AnyTransaction, state: State, context: Context) -> None:
@@ -65,5 +66,11 @@ def _apply(
 
 
 RULES = TypeRules(
-    common.generic_activation, common.base_fee, _sending, _apply, assets=common.sent_asset
+    common.generic_activation,
+    common.base_fee,
+    _sending,
+    _apply,
+    assets=common.sent_asset,
+    purpose=as_purpose(TRANSFER),
+    pool=PoolRules(only_adds=True),
 )

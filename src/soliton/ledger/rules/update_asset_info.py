@@ -11,11 +11,12 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.update_asset_info import UpdateAssetInfo
 from soliton.crypto import base58
 from soliton.ledger import assets
-from soliton.ledger.context import Context, TypeRules
+from soliton.ledger.context import Context, TypeRules, as_purpose
 from soliton.ledger.errors import TransactionRejected
 from soliton.ledger.portfolio import Portfolio
 from soliton.ledger.rules import common
 from soliton.ledger.state import ASSET_NAMES, AssetName, Overlay
+from soliton.ledger.traces import UPDATE
 
 
 def _apply(
@@ -52,4 +53,5 @@ RULES = TypeRules(
     _apply,
     assets=assets.moved_asset,
     sponsored=False,
+    purpose=as_purpose(UPDATE),
 )

@@ -9,169 +9,25 @@ from typing import Any
 
 from ccxt.async_support.base.exchange import Exchange
 
-from soliton.matcher.ccxt import steps
-from soliton.matcher.ccxt.description import DESCRIPTION, raise_for
-from soliton.matcher.ccxt.signing import signed_url
-from soliton.matcher.ccxt.steps import Candles, Listed, Params, Result, Steps, Unified
+from soliton.matcher.ccxt.driver import Driver, with_methods
+from soliton.matcher.ccxt.steps import Result, Steps
 
 __all__ = ["SolitonMatcher"]
 
 
-class SolitonMatcher(Exchange):
+async def _run(exchange: Exchange, todo: Steps[Result], on_markets: bool) -> Result:
+    if on_markets:
+        await exchange.load_markets()
+    answer: Any = None
+    while True:
+        try:
+            wanted = todo.send(answer)
+        except StopIteration as ended:
+            result: Result = ended.value
+            return result
+        answer = await exchange.request(*wanted.arguments())
+
+
+@with_methods(_run)
+class SolitonMatcher(Driver, Exchange):
     """The exchange, for asyncio; ``close`` it at the end. ``secret`` is a private key."""
-
-    def describe(self) -> Unified:
-        """What ccxt knows about the exchange."""
-        described: Unified = self.deep_extend(super().describe(), DESCRIPTION)
-        return described
-
-    async def _run(self, todo: Steps[Result]) -> Result:
-        answer: Any = None
-        while True:
-            try:
-                wanted = todo.send(answer)
-            except StopIteration as ended:
-                result: Result = ended.value
-                return result
-            answer = await self.request(*wanted.arguments())
-
-    async def _run_on_markets(self, todo: Steps[Result]) -> Result:
-        """Run steps that need to know the markets."""
-        await self.load_markets()
-        return await self._run(todo)
-
-    def sign(
-        self,
-        path: str,
-        api: str = "public",
-        method: str = "GET",
-        params: Params = None,
-        headers: dict[str, str] | None = None,
-        body: str | None = None,
-    ) -> Unified:
-        """The request as it is sent."""
-        return signed_url(self, path, api, method, params or {}, headers, body)
-
-    def handle_errors(self, *told: object) -> None:
-        """Turn the matcher's codes into ccxt's errors."""
-        raise_for(told)
-
-    async def fetch_markets(self, params: Params = None) -> Listed:
-        """All markets."""
-        return await self._run(steps.fetch_markets(self, params))
-
-    async def fetch_ticker(self, symbol: str, params: Params = None) -> Unified:
-        """The last 24 hours of a market."""
-        return await self._run_on_markets(steps.fetch_ticker(self, symbol, params))
-
-    async def fetch_tickers(
-        self, symbols: list[str] | None = None, params: Params = None
-    ) -> Unified:
-        """The last 24 hours of all markets."""
-        return await self._run_on_markets(steps.fetch_tickers(self, symbols, params))
-
-    async def fetch_order_book(
-        self, symbol: str, limit: int | None = None, params: Params = None
-    ) -> Unified:
-        """The best levels."""
-        return await self._run_on_markets(steps.fetch_order_book(self, symbol, limit, params))
-
-    async def fetch_trades(
-        self, symbol: str, since: int | None = None, limit: int | None = None, params: Params = None
-    ) -> Listed:
-        """Executions of everybody."""
-        return await self._run_on_markets(steps.fetch_trades(self, symbol, since, limit, params))
-
-    async def fetch_ohlcv(
-        self,
-        symbol: str,
-        timeframe: str = "1m",
-        since: int | None = None,
-        limit: int | None = None,
-        params: Params = None,
-    ) -> Candles:
-        """Candles."""
-        return await self._run_on_markets(
-            steps.fetch_ohlcv(self, symbol, timeframe, since, limit, params)
-        )
-
-    async def fetch_balance(self, params: Params = None) -> Unified:
-        """What the account can trade, and what is reserved for its orders."""
-        return await self._run_on_markets(steps.fetch_balance(self, params))
-
-    async def create_order(
-        self,
-        symbol: str,
-        type: str,
-        side: str,
-        amount: float,
-        price: float | None = None,
-        params: Params = None,
-    ) -> Unified:
-        """Sign and place an order; a market order without a price takes one from the book."""
-        return await self._run_on_markets(
-            steps.create_order(self, symbol, type, side, amount, price, params)
-        )
-
-    async def cancel_order(
-        self, id: str, symbol: str | None = None, params: Params = None
-    ) -> Unified:
-        """Cancel an order."""
-        return await self._run_on_markets(steps.cancel_order(self, id, symbol, params))
-
-    async def cancel_all_orders(self, symbol: str | None = None, params: Params = None) -> Listed:
-        """Cancel all orders, of a market or at all."""
-        return await self._run_on_markets(steps.cancel_all_orders(self, symbol, params))
-
-    async def fetch_order(
-        self, id: str, symbol: str | None = None, params: Params = None
-    ) -> Unified:
-        """An order of the account."""
-        return await self._run_on_markets(steps.fetch_order(self, id, symbol, params))
-
-    async def fetch_orders(
-        self,
-        symbol: str | None = None,
-        since: int | None = None,
-        limit: int | None = None,
-        params: Params = None,
-    ) -> Listed:
-        """The account's orders, as many as the matcher remembers."""
-        return await self._run_on_markets(steps.fetch_orders(self, symbol, since, limit, params))
-
-    async def fetch_open_orders(
-        self,
-        symbol: str | None = None,
-        since: int | None = None,
-        limit: int | None = None,
-        params: Params = None,
-    ) -> Listed:
-        """The account's orders that may still be executed."""
-        return await self._run_on_markets(
-            steps.fetch_orders(self, symbol, since, limit, {**(params or {}), "activeOnly": "true"})
-        )
-
-    async def fetch_closed_orders(
-        self,
-        symbol: str | None = None,
-        since: int | None = None,
-        limit: int | None = None,
-        params: Params = None,
-    ) -> Listed:
-        """The account's orders that are done with."""
-        return await self._run_on_markets(
-            steps.fetch_orders(self, symbol, since, limit, {**(params or {}), "closedOnly": "true"})
-        )
-
-    async def fetch_order_trades(
-        self,
-        id: str,
-        symbol: str | None = None,
-        since: int | None = None,
-        limit: int | None = None,
-        params: Params = None,
-    ) -> Listed:
-        """The executions of an order."""
-        return await self._run_on_markets(
-            steps.fetch_order_trades(self, id, symbol, since, limit, params)
-        )

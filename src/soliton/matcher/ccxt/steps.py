@@ -1,7 +1,7 @@
 """What the driver's methods do, once for both of its classes.
 
-Each is a generator: it yields the requests that it needs and is sent their answers, so that whoever
-runs it may block or await.
+Each gives a generator: it yields the requests that it needs and is sent their answers, so that
+whoever runs it may block or await.
 
 What lives here: requests and the translation of their answers into ccxt's structures. What does
 not: running them (``soliton.matcher.ccxt``, ``asynchronous``).
@@ -12,7 +12,7 @@ Source: https://docs.ccxt.com, the manual of the unified interface.
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from decimal import ROUND_DOWN, Decimal
 from typing import Any, Final, TypeVar
@@ -64,7 +64,7 @@ Steps = Generator[Wanted, Any, Result]
 # --- markets --------------------------------------------------------------------------------------
 
 
-def fetch_markets(exchange: Exchange, params: Params) -> Steps[Listed]:
+def fetch_markets(exchange: Exchange, params: Params = None) -> Steps[Listed]:
     """All markets. Assets go by their names where these are plain and unique, else by their ids."""
     told = yield Wanted("matcher/orderbook", params or {})
     names = {NATIVE_TEXT: {NATIVE_TEXT}}
@@ -145,14 +145,16 @@ def _units(value: object, digits: int) -> int:
 # --- market data ----------------------------------------------------------------------------------
 
 
-def fetch_ticker(exchange: Exchange, symbol: str, params: Params) -> Steps[Unified]:
+def fetch_ticker(exchange: Exchange, symbol: str, params: Params = None) -> Steps[Unified]:
     """The last 24 hours of a market."""
     market = exchange.market(symbol)
     path = "api/v1/tickers/{base}/{quote}"
     return _ticker(exchange, (yield Wanted(path, {**_place(market), **(params or {})})))
 
 
-def fetch_tickers(exchange: Exchange, symbols: list[str] | None, params: Params) -> Steps[Unified]:
+def fetch_tickers(
+    exchange: Exchange, symbols: list[str] | None = None, params: Params = None
+) -> Steps[Unified]:
     """The last 24 hours of all markets."""
     told = yield Wanted("api/v1/tickers", params or {})
     known = [_ticker(exchange, one) for one in told if one["symbol"] in exchange.markets_by_id]
@@ -185,7 +187,7 @@ def _ticker(exchange: Exchange, told: dict[str, Any]) -> Unified:
 
 
 def fetch_order_book(
-    exchange: Exchange, symbol: str, limit: int | None, params: Params
+    exchange: Exchange, symbol: str, limit: int | None = None, params: Params = None
 ) -> Steps[Unified]:
     """The best levels."""
     market = exchange.market(symbol)
@@ -211,7 +213,11 @@ def fetch_order_book(
 
 
 def fetch_trades(
-    exchange: Exchange, symbol: str, since: int | None, limit: int | None, params: Params
+    exchange: Exchange,
+    symbol: str,
+    since: int | None = None,
+    limit: int | None = None,
+    params: Params = None,
 ) -> Steps[Listed]:
     """Executions of everybody, the oldest first."""
     market = exchange.market(symbol)
@@ -241,10 +247,10 @@ def fetch_trades(
 def fetch_ohlcv(
     exchange: Exchange,
     symbol: str,
-    timeframe: str,
-    since: int | None,
-    limit: int | None,
-    params: Params,
+    timeframe: str = "1m",
+    since: int | None = None,
+    limit: int | None = None,
+    params: Params = None,
 ) -> Steps[Candles]:
     """Candles, the oldest first; volumes are in the base asset."""
     market = exchange.market(symbol)
@@ -261,7 +267,7 @@ def fetch_ohlcv(
 # --- the account ----------------------------------------------------------------------------------
 
 
-def fetch_balance(exchange: Exchange, params: Params) -> Steps[Unified]:
+def fetch_balance(exchange: Exchange, params: Params = None) -> Steps[Unified]:
     """What the account can trade, and what is reserved for its orders."""
     query = {"publicKey": public_key_of(exchange), **(params or {})}
     told = yield Wanted("api/v1/balances/{publicKey}", query, api="private")
@@ -278,14 +284,15 @@ def fetch_balance(exchange: Exchange, params: Params) -> Steps[Unified]:
 def create_order(
     exchange: Exchange,
     symbol: str,
-    kind: str,
+    type: str,
     side: str,
     amount: float,
-    price: float | None,
-    params: Params,
+    price: float | None = None,
+    params: Params = None,
 ) -> Steps[Unified]:
-    """Sign and place an order."""
+    """Sign and place an order; a market order without a price takes one from the book."""
     market, options = exchange.market(symbol), {**exchange.options, **(params or {})}
+    kind = type
     if kind not in ("limit", "market") or side not in ("buy", "sell"):
         raise InvalidOrder(f"soliton has no orders of type {kind} and side {side}")
     settings = yield Wanted("matcher/settings")
@@ -380,13 +387,13 @@ def _least_fee(
 
 
 def cancel_order(
-    exchange: Exchange, order_id: str, symbol: str | None, params: Params
+    exchange: Exchange, id: str, symbol: str | None = None, params: Params = None
 ) -> Steps[Unified]:
     """Cancel an order of the account."""
     body = {
         "sender": public_key_of(exchange),
-        "orderId": order_id,
-        "signature": signature(exchange, base58.decode(order_id)),
+        "orderId": id,
+        "signature": signature(exchange, base58.decode(id)),
     }
     told = yield Wanted("matcher/orderbook/cancel", {**body, **(params or {})}, "POST")
     return exchange.safe_order(
@@ -394,7 +401,9 @@ def cancel_order(
     )
 
 
-def cancel_all_orders(exchange: Exchange, symbol: str | None, params: Params) -> Steps[Listed]:
+def cancel_all_orders(
+    exchange: Exchange, symbol: str | None = None, params: Params = None
+) -> Steps[Listed]:
     """Cancel all orders, of a market or at all; those that could not be have their error in
     ``info``.
     """
@@ -423,19 +432,23 @@ def cancel_all_orders(exchange: Exchange, symbol: str | None, params: Params) ->
 
 
 def fetch_order(
-    exchange: Exchange, order_id: str, symbol: str | None, params: Params
+    exchange: Exchange, id: str, symbol: str | None = None, params: Params = None
 ) -> Steps[Unified]:
     """An order of the account."""
     del symbol
-    query = {"publicKey": public_key_of(exchange), "orderId": order_id, **(params or {})}
+    query = {"publicKey": public_key_of(exchange), "orderId": id, **(params or {})}
     told = yield Wanted("matcher/orderbook/{publicKey}/{orderId}", query, api="private")
     return _order(exchange, told)
 
 
 def fetch_orders(
-    exchange: Exchange, symbol: str | None, since: int | None, limit: int | None, params: Params
+    exchange: Exchange,
+    symbol: str | None = None,
+    since: int | None = None,
+    limit: int | None = None,
+    params: Params = None,
 ) -> Steps[Listed]:
-    """The account's orders."""
+    """The account's orders, as many as the matcher remembers."""
     query = {"publicKey": public_key_of(exchange), **(params or {})}
     path = "matcher/orderbook/{publicKey}"
     if symbol is not None:
@@ -445,6 +458,28 @@ def fetch_orders(
     found = [_order(exchange, item) for item in told if _is_known(exchange, item)]
     found.sort(key=lambda order: order["timestamp"])
     return exchange.filter_by_symbol_since_limit(found, symbol, since, limit)
+
+
+def fetch_open_orders(
+    exchange: Exchange,
+    symbol: str | None = None,
+    since: int | None = None,
+    limit: int | None = None,
+    params: Params = None,
+) -> Steps[Listed]:
+    """The account's orders that may still be executed."""
+    return fetch_orders(exchange, symbol, since, limit, {**(params or {}), "activeOnly": "true"})
+
+
+def fetch_closed_orders(
+    exchange: Exchange,
+    symbol: str | None = None,
+    since: int | None = None,
+    limit: int | None = None,
+    params: Params = None,
+) -> Steps[Listed]:
+    """The account's orders that are done with."""
+    return fetch_orders(exchange, symbol, since, limit, {**(params or {}), "closedOnly": "true"})
 
 
 def _market_id(item: dict[str, Any]) -> str:
@@ -496,26 +531,26 @@ def _fee(market: Unified, item: dict[str, Any]) -> Unified:
 
 def fetch_order_trades(
     exchange: Exchange,
-    order_id: str,
-    symbol: str | None,
-    since: int | None,
-    limit: int | None,
-    params: Params,
+    id: str,
+    symbol: str | None = None,
+    since: int | None = None,
+    limit: int | None = None,
+    params: Params = None,
 ) -> Steps[Listed]:
     """The executions of an order, from its exchange transactions."""
-    query = {"orderId": order_id, **(params or {})}
+    query = {"orderId": id, **(params or {})}
     told = yield Wanted("matcher/transactions/{orderId}", query)
     trades = []
     for transaction in told:
         ours, other = transaction["order1"], transaction["order2"]
-        if ours["id"] != order_id:
+        if ours["id"] != id:
             ours, other = other, ours
         market = exchange.safe_market(_market_id(ours))
         trades.append(
             exchange.safe_trade(
                 {
                     "id": transaction["id"],
-                    "order": order_id,
+                    "order": id,
                     "timestamp": transaction["timestamp"],
                     "datetime": exchange.iso8601(transaction["timestamp"]),
                     "symbol": market["symbol"],
@@ -529,3 +564,11 @@ def fetch_order_trades(
             )
         )
     return exchange.filter_by_symbol_since_limit(trades, symbol, since, limit)
+
+
+METHODS: Final[tuple[Callable[..., Steps[Any]], ...]] = (
+    *(fetch_markets, fetch_ticker, fetch_tickers, fetch_order_book, fetch_trades, fetch_ohlcv),
+    *(fetch_balance, create_order, cancel_order, cancel_all_orders),
+    *(fetch_order, fetch_orders, fetch_open_orders, fetch_closed_orders, fetch_order_trades),
+)
+"""What the driver's classes have as methods, by the same names."""

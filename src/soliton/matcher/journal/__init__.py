@@ -104,8 +104,8 @@ class Journal(Protocol):
         ...
 
     async def confirm(self) -> None:
-        """Return when what was stored survives a power failure, too, unless settings leave that to
-        chance. Raises ``JournalProblem``.
+        """Return when what was stored survives a power failure, too, unless settings do not
+        ask for that. Raises ``JournalProblem``.
         """
         ...
 

@@ -43,9 +43,9 @@ from soliton.matcher.journal.segments import (
     read_segment_header,
     scan_segment,
     segment_header,
-    sync_directory,
 )
 from soliton.storage.directories import lock_file
+from soliton.storage.files import replace_file
 
 SEGMENT_BYTES: Final = 64 * 1024 * 1024
 """When a file is longer, the next one is begun: some 200,000 commands."""
@@ -183,34 +183,27 @@ class EmbeddedJournal:
     async def records(
         self, from_offset: int, to_offset: int | None = None
     ) -> AsyncIterator[list[Record]]:
-        """As ``Journal.records``."""
+        """The commands from an offset up to another or the last one; may raise ``JournalGap``."""
         last = self.last_offset if to_offset is None else min(to_offset, self.last_offset)
         if not self.first_offset <= from_offset <= self.last_offset + 1:
             raise JournalGap(from_offset, self.first_offset, self.last_offset)
         bases = [segment.base_offset for segment in self._segments]
         segments = self._segments[bisect_right(bases, from_offset) - 1 :]
-        end = self._end
-        for segment, following in zip(segments, [*segments[1:], None], strict=True):
-            limit = end if following is None else None
-            offset = segment.base_offset
-            try:
-                for batch in read_segment(segment.path, offset, limit):
-                    if batch[0].offset > last:
-                        return
-                    offset = batch[-1].offset + 1
-                    wanted = [each for each in batch if from_offset <= each.offset <= last]
-                    if wanted:
-                        yield wanted
-                        await asyncio.sleep(0)
-            except FileNotFoundError:
-                raise JournalGap(offset, self.first_offset, self.last_offset) from None
-            except OSError as error:
-                raise JournalProblem(f"cannot read {segment.path}: {error.strerror}") from error
-            if following is not None and following.base_offset != offset:
-                raise JournalDamaged(str(segment.path), offset, "the file ends before its last")
+        try:
+            for batch in _read_all(segments, self._end):
+                if batch[0].offset > last:
+                    return
+                wanted = [each for each in batch if from_offset <= each.offset <= last]
+                if wanted:
+                    yield wanted
+                    await asyncio.sleep(0)
+        except FileNotFoundError:
+            raise JournalGap(from_offset, self.first_offset, self.last_offset) from None
+        except OSError as error:
+            raise JournalProblem(f"cannot read {error.filename}: {error.strerror}") from error
 
     async def follow(self, from_offset: int) -> AsyncIterator[list[Record]]:
-        """As ``Journal.follow``; since nobody else writes, it ends with the last record."""
+        """All commands from an offset on; nobody else writes, so it ends with the last one."""
         self._require_whole()
         async for batch in self.records(from_offset):
             yield batch
@@ -222,7 +215,7 @@ class EmbeddedJournal:
     # --- writing ----------------------------------------------------------------------------------
 
     async def append(self, payloads: Sequence[bytes]) -> list[Position]:
-        """As ``Journal.append``."""
+        """Write commands in this order; returns when they count as stored."""
         self._require_whole()
         future = self._waiting.add(payloads)
         if self._writing is None:
@@ -240,7 +233,7 @@ class EmbeddedJournal:
     def _write_here(self, started: float) -> None:
         """Store what waits, and wait for the disk on the event loop."""
         group = self._waiting.take(GROUP_BYTES, GROUP_COUNT)
-        timestamp = self._time_of_step()
+        timestamp = time_after(self._timestamp, self._clock())
         try:
             self._store(self._next_offset, timestamp, group.payloads)
         except JournalProblem as problem:
@@ -256,7 +249,7 @@ class EmbeddedJournal:
         try:
             while self._waiting and self._broken is None:
                 group = self._waiting.take(GROUP_BYTES, GROUP_COUNT)
-                timestamp = self._time_of_step()
+                timestamp = time_after(self._timestamp, self._clock())
                 try:
                     await loop.run_in_executor(
                         self._disk, self._store, self._next_offset, timestamp, group.payloads
@@ -273,9 +266,6 @@ class EmbeddedJournal:
         finally:
             self._writing = None
             self._end_if_broken()
-
-    def _time_of_step(self) -> int:
-        return time_after(self._timestamp, self._clock())
 
     def _was_stored(self, group: Group, timestamp: int) -> None:
         first, count = self._next_offset, len(group.payloads)
@@ -337,20 +327,14 @@ class EmbeddedJournal:
 
     def _new_segment(self, base_offset: int) -> _Segment:
         path = self._path_of(base_offset)
-        new = path.with_name(path.name + ".new")
-        with new.open("wb") as file:
-            file.write(segment_header(base_offset, self._identity))
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(path)
-        sync_directory(self._directory)
+        replace_file(path, (segment_header(base_offset, self._identity),))
         return _Segment(base_offset, path)
 
     def _path_of(self, base_offset: int) -> Path:
         return self._directory / f"{base_offset:020}{_SUFFIX}"
 
     async def confirm(self) -> None:
-        """As ``Journal.confirm``."""
+        """Have the disk confirm what was stored, where that is left to an interval."""
         if self._settings.sync is Sync.INTERVAL and self._broken is None:
             await asyncio.get_running_loop().run_in_executor(self._disk, self._confirm)
             if self._broken is not None:
@@ -423,11 +407,14 @@ def stored(directory: Path, identity: bytes) -> tuple[int, Iterator[list[Record]
 
 
 def _read_all(segments: Sequence[_Segment], end: int) -> Iterator[list[Record]]:
-    offset = segments[0].base_offset
+    """The commands of files that follow on each other; ``end`` is how many bytes of the last one
+    count. Raises ``OSError`` and ``JournalDamaged``.
+    """
     for number, segment in enumerate(segments, 1):
-        if segment.base_offset != offset:
-            raise JournalDamaged(str(segment.path), offset, "the file before ends too early")
+        offset = segment.base_offset
         limit = end if number == len(segments) else None
-        for batch in read_segment(segment.path, segment.base_offset, limit):
-            yield batch
+        for batch in read_segment(segment.path, offset, limit):
             offset = batch[-1].offset + 1
+            yield batch
+        if number < len(segments) and segments[number].base_offset != offset:
+            raise JournalDamaged(str(segment.path), offset, "the file ends before its last")

@@ -5,34 +5,27 @@ entries count, is decided by the entries themselves (``leadership``). A write wh
 directly on the last one that the master knows proves that nobody came between, so its commands are
 valid without reading them back; otherwise the master reads what came between before it answers.
 
-What lives here: standing by, claiming, writing, stepping down. What does not: the client library
-(``topic``).
+What lives here: standing by, writing, stepping down. What does not: when to claim (``candidate``),
+and the client library (``topic``).
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 
 from soliton.matcher.journal import Position, Record, time_after
-from soliton.matcher.journal.errors import JournalGap, JournalProblem, LeadershipLost, UnequalRules
+from soliton.matcher.journal.candidate import BEATS_PER_LEASE, Candidate, KafkaSettings
+from soliton.matcher.journal.errors import JournalGap, JournalProblem, LeadershipLost
 from soliton.matcher.journal.groups import Waiting
 from soliton.matcher.journal.leadership import (
-    AUTHOR_BYTES,
     NOBODY,
     Beat,
-    Claim,
-    Command,
-    Entry,
     Resignation,
     Terms,
-    Verdict,
-    decode,
     encode,
     encode_command,
 )
@@ -42,10 +35,8 @@ from soliton.matcher.journal.topic import (
     BrokerProblem,
     OutOfRange,
     Topic,
-    TopicAddress,
 )
 
-BEATS_PER_LEASE: Final = 3
 RETRY_SECONDS: Final = 0.5
 """Between attempts to reach a broker."""
 LOOK_SECONDS: Final = 0.1
@@ -54,32 +45,6 @@ CLOSING_SECONDS: Final = 5.0
 """How long the end of the program waits for connections to close."""
 
 _log = logging.getLogger(__name__)
-
-
-class Role(Enum):
-    """What a matcher does about leading."""
-
-    AUTO = "auto"
-    """Claims when nobody leads, or the master has been silent for a lease."""
-    STANDBY = "standby"
-    """Never claims."""
-    MASTER = "master"
-    """Deposes the master when it starts, whoever that is; later as ``AUTO``."""
-
-
-@dataclass(frozen=True, slots=True)
-class KafkaSettings:
-    """``name`` is that of this matcher, different from those of the others."""
-
-    address: TopicAddress
-    name: str
-    role: Role = Role.AUTO
-    lease_seconds: float = 10.0
-    drop_old: bool = False
-    """Whether ``truncate_before`` deletes entries, which may be needed by a standby that is late.
-    """
-    rules: bytes = b""
-    """What stands for its rules of trading; without, nobody's are compared."""
 
 
 @dataclass(slots=True)
@@ -99,10 +64,8 @@ class KafkaJournal:
         connected before the first call.
         """
         self._settings = settings
-        self._identity = identity
         self._clock = clock
-        self._started_anew = True
-        self._author = b""
+        self._candidate = Candidate(settings, identity)
         self._waiting = Waiting()
         self._arrived = asyncio.Event()
         self._ended = asyncio.Event()
@@ -112,14 +75,12 @@ class KafkaJournal:
         self._leading_task: asyncio.Task[None] | None = None
         self._stopping = False
         self._closing: set[asyncio.Task[None]] = set()
-        self._heard = 0.0
-        self._first_offset = 0
         self._last_offset = NOBODY
 
     @property
     def first_offset(self) -> int:
         """The lowest offset that the broker kept when it was asked last."""
-        return self._first_offset
+        return self._candidate.first_offset
 
     @property
     def last_offset(self) -> int:
@@ -150,15 +111,15 @@ class KafkaJournal:
     async def records(
         self, from_offset: int, to_offset: int | None = None
     ) -> AsyncIterator[list[Record]]:
-        """As ``Journal.records``, over a connection of its own."""
+        """The commands from an offset up to another or the end, over a connection of its own."""
         topic = await Topic.connect(self._settings.address, writing=False)
         try:
-            terms = await self._enter(topic, from_offset)
+            terms = await self._candidate.enter(topic, from_offset)
             end = await topic.end()
             while topic.position < end:
                 commands = [
                     record
-                    for record in self._judge(terms, await topic.read(1.0))
+                    for record in self._candidate.judge(terms, await topic.read(1.0))
                     if record.offset < end and (to_offset is None or record.offset <= to_offset)
                 ]
                 if commands:
@@ -171,7 +132,7 @@ class KafkaJournal:
             await topic.close()
 
     async def follow(self, from_offset: int) -> AsyncIterator[list[Record]]:
-        """As ``Journal.follow``. It waits for a broker that cannot be reached."""
+        """Give out commands until this process leads; waits for a broker that is away."""
         await self._step_down()
         told = False
         while True:
@@ -190,65 +151,12 @@ class KafkaJournal:
             else:
                 return
 
-    async def _enter(self, topic: Topic, from_offset: int) -> Terms:
-        """Go to where ``from_offset`` is read next, knowing the term at that place."""
-        terms = Terms(self._identity)
-        first, end = await topic.start(), await topic.end()
-        self._first_offset = first
-        before = from_offset - 1
-        if (before < 0 and first > 0) or (before >= 0 and not first <= before < end):
-            raise JournalGap(from_offset, first, end - 1)
-        topic.seek(max(before, 0))
-        if before < 0:
-            return terms
-        entries: list[tuple[int, bytes]] = []
-        while not entries:
-            entries = await topic.read(1.0)
-        offset, value = entries[0]
-        entry = decode(value)
-        if offset != before or not isinstance(entry, Command):
-            raise JournalGap(from_offset, offset, end - 1)
-        terms.resume(offset, entry)
-        topic.seek(from_offset)
-        return terms
-
-    def _judge(
-        self, terms: Terms, entries: Sequence[tuple[int, bytes]], now: int | None = None
-    ) -> list[Record]:
-        """The commands among entries, those that happened. From the offset ``now`` on they are
-        news: then whoever leads must have the same rules. Raises ``UnequalRules``.
-        """
-        commands = []
-        for offset, value in entries:
-            entry = decode(value)
-            verdict = terms.take(offset, entry)
-            if verdict is not Verdict.VOID:
-                if now is not None and offset >= now:
-                    self._check_rules(entry)
-                self._heard = asyncio.get_running_loop().time()
-            if verdict is Verdict.COMMAND and isinstance(entry, Command):
-                commands.append(Record(offset, entry.timestamp, entry.payload))
-            elif verdict is Verdict.TERM_BEGAN and terms.master is not None:
-                _log.info("term %d: %s leads", terms.term, terms.master.name)
-        return commands
-
-    def _check_rules(self, entry: Entry) -> None:
-        own = self._settings
-        if not isinstance(entry, Claim | Beat) or not (entry.rules and own.rules):
-            return
-        if entry.rules != own.rules:
-            raise UnequalRules(
-                f"{entry.name} leads on this topic with other settings of trading than {own.name} "
-                "has (order fees, matching rules, offsets, restrictions): they must be the same"
-            )
-
     # --- standing by and claiming -----------------------------------------------------------------
 
     async def _stand_by(self, topic: Topic, from_offset: int) -> AsyncIterator[list[Record]]:
         """Give out commands until a claim of ours holds."""
-        terms = await self._enter(topic, from_offset)
-        self._author = secrets.token_bytes(AUTHOR_BYTES)
-        self._heard = asyncio.get_running_loop().time()
+        terms = await self._candidate.enter(topic, from_offset)
+        self._candidate.begin()
         claimed, now = NOBODY, await topic.end()
         while True:
             try:
@@ -256,53 +164,17 @@ class KafkaJournal:
             except OutOfRange as error:
                 ends = (await topic.start(), await topic.end())
                 raise JournalGap(topic.position, *ends) from error
-            commands = self._judge(terms, entries, now)
+            commands = self._candidate.judge(terms, entries, now)
             if commands:
                 self._last_offset = commands[-1].offset
                 yield commands
-            if self._is_ours(terms):
+            if self._candidate.is_ours(terms):
                 self._begin_term(_Term(topic, terms, topic.position))
                 return
-            if topic.position > claimed and (claim := await self._claim(topic, terms)) is not None:
-                claimed = await topic.write([encode(claim)])
-
-    def _is_ours(self, terms: Terms) -> bool:
-        return terms.master is not None and terms.master.author == self._author
-
-    async def _claim(self, topic: Topic, terms: Terms) -> Claim | None:
-        """The claim that is to be made now, if any."""
-        name = self._settings.name
-        role = self._settings.role
-        # Both hold once: two processes that want the same place shall not depose each other again
-        # and again. A matcher that was started anew takes its own place at once.
-        ordered = self._started_anew and role is Role.MASTER and terms.term > 0
-        own_place = self._started_anew and terms.name == name
-        now = asyncio.get_running_loop().time()
-        silent = now - self._heard
-        lease = self._settings.lease_seconds
-        if role is Role.STANDBY:
-            return None
-        if not (ordered or terms.vacant or own_place or silent >= lease / BEATS_PER_LEASE):
-            return None
-        # Silence counts only while the broker is there to speak, and all is read that it has said.
-        if not await self._all_is_read(topic):
-            self._heard = asyncio.get_running_loop().time()
-            return None
-        if not (ordered or terms.vacant or own_place or silent >= lease):
-            return None
-        self._started_anew = False
-        return Claim(
-            *(terms.term + 1, terms.last_valid, ordered, self._identity, self._author, name),
-            self._settings.rules,
-        )
-
-    async def _all_is_read(self, topic: Topic) -> bool:
-        """Whether the broker says soon that there is nothing left to read."""
-        try:
-            async with asyncio.timeout(max(1.0, self._settings.lease_seconds / BEATS_PER_LEASE)):
-                return await topic.end() == topic.position
-        except (BrokerProblem, TimeoutError):
-            return False
+            if topic.position > claimed:
+                claim = await self._candidate.claim(topic, terms)
+                if claim is not None:
+                    claimed = await topic.write([encode(claim)])
 
     # --- leading ----------------------------------------------------------------------------------
 
@@ -313,7 +185,7 @@ class KafkaJournal:
         self._leading_task = asyncio.create_task(self._lead(term))
 
     async def append(self, payloads: Sequence[bytes]) -> list[Position]:
-        """As ``Journal.append``."""
+        """Write commands in this order; returns when the brokers have them."""
         if self._term is None or self._stopping:
             raise LeadershipLost("this matcher does not lead", nothing_stored=True)
         if not payloads:
@@ -334,7 +206,7 @@ class KafkaJournal:
         return positions
 
     async def confirm(self) -> None:
-        """As ``Journal.confirm``: the brokers have what ``append`` has answered for."""
+        """Nothing to do: the brokers have what ``append`` has answered for."""
 
     async def _lead(self, term: _Term) -> None:
         """Write what waits, and beats, until the term ends."""
@@ -399,8 +271,8 @@ class KafkaJournal:
             if loop.time() > give_up:
                 raise BrokerProblem("what was written cannot be read back")
             entries = await term.topic.read(1.0)
-            self._judge(term.terms, [entry for entry in entries if entry[0] <= own[-1]])
-            if not self._is_ours(term.terms):
+            self._candidate.judge(term.terms, [entry for entry in entries if entry[0] <= own[-1]])
+            if not self._candidate.is_ours(term.terms):
                 master = term.terms.master
                 by = "nobody" if master is None else master.name
                 raise LeadershipLost(f"{by} leads since term {term.terms.term}")
@@ -438,7 +310,7 @@ class KafkaJournal:
         """
         if self._settings.drop_old and self._topic is not None and offset > 1:
             await self._topic.drop_before(offset - 1)
-            self._first_offset = await self._topic.start()
+            self._candidate.first_offset = await self._topic.start()
 
     async def close(self) -> None:
         """Write what waits, resign if we lead, and let go of the connections."""

@@ -40,7 +40,6 @@ NOBODY: Final = -1
 _HEAD: Final = struct.Struct(">BQ")
 _TIMESTAMP: Final = struct.Struct(">Q")
 _CLAIM: Final = struct.Struct(">q?32s16s")
-COMMAND_HEADER_BYTES: Final = _HEAD.size + _TIMESTAMP.size
 RULES_BYTES: Final = 32
 _COMMAND_KIND, _PLAIN_CLAIM_KIND, _PLAIN_BEAT_KIND, _RESIGNATION_KIND = 1, 2, 3, 4
 _CLAIM_KIND, _BEAT_KIND = 5, 6

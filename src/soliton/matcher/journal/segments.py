@@ -17,7 +17,6 @@ are made, written and removed (``embedded``).
 
 from __future__ import annotations
 
-import os
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
@@ -176,12 +175,3 @@ def _settled_behind(data: bytes, start: int, offset: int) -> int:
                 highest = max(highest, settled)
         position = data.find(RECORD_MAGIC, end)
     return highest
-
-
-def sync_directory(directory: Path) -> None:
-    """Make the names of a directory durable. Raises ``OSError``."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -11,10 +11,8 @@ matcher makes and reads.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import logging
-import os
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from soliton.matcher.journal.errors import JournalProblem
-from soliton.matcher.journal.segments import sync_directory
+from soliton.storage.files import replace_file
 
 SNAPSHOT_MAGIC: Final = b"SLTNSNP1"
 KEPT: Final = 2
@@ -65,21 +63,13 @@ class SnapshotStore:
         than ``KEPT`` whole ones. Raises ``JournalProblem``.
         """
         path = self._path_of(offset)
-        new = path.with_name(path.name + ".new")
         digest = _digest(offset, self._identity, pieces)
         length = sum(map(len, pieces))
+        head = _HEADER.pack(SNAPSHOT_MAGIC, offset, self._identity, length, digest)
         try:
-            with new.open("wb") as file:
-                file.write(_HEADER.pack(SNAPSHOT_MAGIC, offset, self._identity, length, digest))
-                file.writelines(pieces)
-                file.flush()
-                os.fsync(file.fileno())
-            new.replace(path)
-            sync_directory(self._directory)
+            replace_file(path, (head, *pieces))
             self._remove_older(offset)
         except OSError as error:
-            with contextlib.suppress(OSError):
-                new.unlink(missing_ok=True)
             raise JournalProblem(f"cannot write a snapshot: {error.strerror}") from error
 
     def _remove_older(self, newest: int) -> None:

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from soliton.errors import InvariantBroken
-from soliton.matcher.damping import damp
 from soliton.matcher.journal.errors import JournalProblem, WrongJournal
+from soliton.matcher.log_throttle import throttle
 
 if TYPE_CHECKING:
     from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
@@ -50,9 +50,10 @@ class OutOfRange(JournalProblem):
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """How brokers are spoken to, in Kafka's own words: with or without TLS (``SSL``), for a
-    user (``SASL``) or for anybody; ``ca_file`` holds the certificates that TLS trusts
-    (empty: those of the system).
+    """``events-queue.kafka.security``: how brokers are spoken to, in Kafka's own words.
+
+    With or without TLS (``SSL``), for a user (``SASL``) or for anybody; ``ca_file`` holds the
+    certificates that TLS trusts (empty: those of the system).
     """
 
     protocol: str = "PLAINTEXT"
@@ -123,7 +124,7 @@ class Topic:
         from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
         from aiokafka.errors import KafkaError
 
-        damp("aiokafka")
+        throttle("aiokafka")
         started: list[AIOKafkaConsumer | AIOKafkaProducer] = []
         try:
             await _prepare(address)

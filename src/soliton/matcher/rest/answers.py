@@ -18,14 +18,8 @@ from typing import Any, Final
 import msgspec
 
 from soliton.chain.values import MAX_I64
-from soliton.matching.errors import (
-    MATCHER_IS_STARTING,
-    UNEXPECTED_ERROR,
-    WAVES_NODE_CONNECTION_BROKEN,
-    ErrorKind,
-    MatcherError,
-    Param,
-)
+from soliton.matching import errors
+from soliton.matching.errors import ErrorKind, MatcherError, Param
 from soliton.web.types import Headers
 
 JSON: Final = b"application/json"
@@ -117,8 +111,34 @@ def message(words: str, status: int = OK) -> Answer:
     return envelope({"message": words}, status)
 
 
+_STATUSES: Final = {
+    403: (
+        *(errors.USER_PUBLIC_KEY_IS_NOT_VALID, errors.API_KEY_IS_NOT_VALID),
+        *(errors.AUTH_IS_REQUIRED, errors.INVALID_JWT_PAYLOAD_SIGNATURE),
+        *(errors.SUBSCRIPTION_TOKEN_EXPIRED, errors.TOKEN_NETWORK_UNEXPECTED),
+    ),
+    404: (errors.ORDER_NOT_FOUND, errors.ASSET_NOT_FOUND, errors.RATE_NOT_FOUND),
+    500: (errors.REQUEST_TIMEOUT, errors.API_KEY_IS_NOT_PROVIDED),
+    501: (errors.FEATURE_NOT_IMPLEMENTED, errors.FEATURE_DISABLED),
+    503: (
+        *(errors.UNEXPECTED_ERROR, errors.MATCHER_IS_STARTING, errors.MATCHER_IS_STOPPING),
+        *(errors.CAN_NOT_PERSIST_EVENT, errors.COMMAND_OUTCOME_UNKNOWN, errors.ORDER_BOOK_BROKEN),
+        *(errors.ORDER_BOOK_UNEXPECTED_STATE, errors.WAVES_NODE_CONNECTION_BROKEN),
+        errors.BALANCING,
+    ),
+    599: (errors.WS_CONNECTION_MAX_LIFETIME_EXCEEDED, errors.WS_CONNECTION_PONG_TIMEOUT),
+}
+_STATUS_BY_CODE: Final = {kind.code: status for status, of in _STATUSES.items() for kind in of}
+_BAD_REQUEST: Final = 400
+
+
+def status_of(kind: ErrorKind) -> int:
+    """The HTTP status that goes with a refusal."""
+    return _STATUS_BY_CODE.get(kind.code, _BAD_REQUEST)
+
+
 RETRY_AFTER: Final[Headers] = ((b"retry-after", b"5"),)
-_PASSING: Final = frozenset((MATCHER_IS_STARTING, WAVES_NODE_CONNECTION_BROKEN))
+_PASSING: Final = frozenset((errors.MATCHER_IS_STARTING, errors.WAVES_NODE_CONNECTION_BROKEN))
 """What is over by itself, sooner or later."""
 
 
@@ -129,17 +149,17 @@ def _headers(error: MatcherError) -> Headers:
 def error_envelope(error: MatcherError, word: str) -> Answer:
     """A refusal as most routes give it."""
     body = {"success": False, "status": word, "result": None, **error.to_json()}
-    return Answer(encode_json(body), error.status, headers=_headers(error))
+    return Answer(encode_json(body), status_of(error.kind), headers=_headers(error))
 
 
-FAULT: Final = error_envelope(MatcherError(UNEXPECTED_ERROR), "WavesNodeUnavailable")
+FAULT: Final = error_envelope(MatcherError(errors.UNEXPECTED_ERROR), "WavesNodeUnavailable")
 """What is said where the fault is ours."""
 
 
 def flat_error(error: MatcherError, word: str) -> Answer:
     """A refusal as placing and cancelling give it."""
     body = flat_error_body(error, word)
-    return Answer(encode_json(body), error.status, headers=_headers(error))
+    return Answer(encode_json(body), status_of(error.kind), headers=_headers(error))
 
 
 def flat_error_body(error: MatcherError, word: str) -> dict[str, Any]:

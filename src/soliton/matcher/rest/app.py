@@ -6,7 +6,6 @@ the routes.
 
 from __future__ import annotations
 
-from soliton.matcher.core import MatcherCore
 from soliton.matcher.market_data import MarketData
 from soliton.matcher.rest import (
     balances,
@@ -22,23 +21,24 @@ from soliton.matcher.rest import (
 )
 from soliton.matcher.rest.application import Application
 from soliton.matcher.rest.books import DEPTH_ROUTE, BookAnswers
-from soliton.matcher.rest.door import FAILURES, OVER_LIMIT, REQUESTS
 from soliton.matcher.rest.history import SIGNED_ORDER_ROUTE
+from soliton.matcher.rest.http_gate import FAILURES, OVER_LIMIT, REQUESTS
 from soliton.matcher.rest.metrics import figure
 from soliton.matcher.rest.routes import Route
+from soliton.matcher.service import Matcher
 from soliton.matcher.websocket.hub import Hub
-from soliton.web.exposition import COUNTER, GAUGE, Figure
-from soliton.web.tallies import Tallies
+from soliton.web.prometheus import COUNTER, GAUGE, Figure
+from soliton.web.shared_counters import SharedCounters
 
 
 def build_app(
-    core: MatcherCore, tallies: Tallies | None = None, *, behind: bool = False
+    core: Matcher, counters: SharedCounters | None = None, *, behind: bool = False
 ) -> Application:
-    """The application of a matcher; it listens to that from now on. ``behind`` as for ``Door``."""
+    """The application of a matcher, to which it listens; ``behind`` as for ``HttpGate``."""
     data, kept, hub = MarketData(core), BookAnswers(), Hub(core)
-    for listener in (data, kept, hub):
-        core.subscribe(listener)
-    shared = tallies or Tallies()
+    for listener in (data, kept):
+        core.effects.subscribe(listener)
+    shared = counters or SharedCounters()
 
     def figures() -> list[Figure]:
         requests, limited, failures = map(shared.sum, (REQUESTS, OVER_LIMIT, FAILURES))

@@ -4,7 +4,7 @@ Two routes carry nearly all of the load and have a way of their own through here
 whose encoded answers are kept until the book changes, and placing an order.
 
 What lives here: the order of checks, a limit of time, turning refusals and faults into answers.
-What does not: limits on what clients send (``door``), the routes.
+What does not: limits on what clients send (``http_gate``), the routes.
 
 Sources: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/api/http/CompositeHttpService.scala``,
@@ -19,9 +19,8 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from soliton.chain.orders import Order
-from soliton.matcher.core import MatcherCore
-from soliton.matcher.damping import damped
 from soliton.matcher.errors import DatabaseProblem, NodeUnavailable
+from soliton.matcher.log_throttle import throttled
 from soliton.matcher.records import ServiceStatus
 from soliton.matcher.rest.answers import (
     FAULT,
@@ -33,40 +32,34 @@ from soliton.matcher.rest.answers import (
     error_envelope,
 )
 from soliton.matcher.rest.books import BookAnswers
-from soliton.matcher.rest.door import FAILURES, Asked, Door
+from soliton.matcher.rest.http_gate import FAILURES, HttpGate, Sockets
 from soliton.matcher.rest.placing import PLACE_PATH, place_answer, refused
 from soliton.matcher.rest.requests import Elsewhere, Request, split_path
 from soliton.matcher.rest.routes import Route, Router
-from soliton.matching.errors import (
-    MATCHER_IS_STARTING,
-    MATCHER_IS_STOPPING,
-    REQUEST_TIMEOUT,
-    WAVES_NODE_CONNECTION_BROKEN,
-    MatcherError,
-)
-from soliton.web.significands import JSON_WITH_STRINGS, Accepted, accepted, with_strings
-from soliton.web.tallies import Tallies
-from soliton.web.types import LaterAnswer, Receive, Scope, Send, WholeAnswer
+from soliton.matcher.service import Matcher
+from soliton.matching import errors
+from soliton.matching.errors import MatcherError
+from soliton.web import request as web
+from soliton.web.answers import Awaited, Whole
+from soliton.web.number_strings import JSON_WITH_STRINGS, Accepted, accepted, with_strings
+from soliton.web.shared_counters import SharedCounters
 
 MAX_SEGMENTS: Final = 12
-_BOOK_PREFIX: Final = b"/matcher/orderbook/"
+_BOOK_PREFIX: Final = "/matcher/orderbook/"
 _MOVED: Final = 301
 _WORKING: Final = ServiceStatus.WORKING
 
 _BARRED: Final = {
-    ServiceStatus.STARTING: (MATCHER_IS_STARTING, "DuringStart"),
-    ServiceStatus.STOPPING: (MATCHER_IS_STOPPING, "DuringShutdown"),
+    ServiceStatus.STARTING: (errors.MATCHER_IS_STARTING, "DuringStart"),
+    ServiceStatus.STOPPING: (errors.MATCHER_IS_STOPPING, "DuringShutdown"),
 }
 
 logger = logging.getLogger("soliton.matcher")
-_troubles = damped(logging.getLogger(__name__))
+_troubles = throttled(logging.getLogger(__name__))
 
 
-class Sockets(Protocol):
-    """What takes WebSocket connections."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One connection, to its end."""
+class Hub(Sockets, Protocol):
+    """What takes WebSocket connections, to their end."""
 
     def close(self) -> None:
         """End all connections."""
@@ -75,16 +68,16 @@ class Sockets(Protocol):
 class Application:
     """The interface of one matcher; ``sockets`` takes the WebSocket connections.
 
-    ``door`` is what a server serves.
+    ``gate`` is what a server serves.
     """
 
     def __init__(
         self,
-        core: MatcherCore,
+        core: Matcher,
         routes: Sequence[Route],
         books: BookAnswers,
-        sockets: Sockets,
-        tallies: Tallies,
+        sockets: Hub,
+        counters: SharedCounters,
         *,
         behind: bool = False,
     ) -> None:
@@ -94,15 +87,15 @@ class Application:
         self._books = books
         self._sockets = sockets
         settings = core.settings
-        self.door = Door(settings.rest_api, settings.id, self, tallies, sockets, behind=behind)
+        self.gate = HttpGate(settings.rest_api, settings.id, self, counters, sockets, behind=behind)
 
     def close(self) -> None:
         """Tell everybody on a WebSocket that the matcher stops, and let them go."""
         self._sockets.close()
 
-    def respond(self, asked: Asked) -> WholeAnswer | LaterAnswer:
+    def respond(self, asked: web.Request) -> Whole | Awaited:
         """The answer, if it is kept; else what will give it."""
-        return self._kept(asked) or self._respond(asked)
+        return self._kept(asked) or Awaited(self._respond(asked))
 
     async def place(self, order: Order, is_signed: bool | None) -> Answer | None:
         """Place an order that somebody else has read, and whose signature they have looked at, if
@@ -113,23 +106,25 @@ class Application:
         except Exception as fault:  # noqa: BLE001 - the last line of defence
             return self._trouble(fault, "POST", PLACE_PATH)
 
-    def _kept(self, asked: Asked) -> WholeAnswer | None:
+    def _kept(self, asked: web.Request) -> Whole | None:
         """The answer about an order book that was asked for before and has not changed."""
-        method, path, query, headers, *_ = asked
-        if method != "GET" or not path.startswith(_BOOK_PREFIX) or b"timestamp" in headers:
+        path = asked.path
+        if asked.method != "GET" or not path.startswith(_BOOK_PREFIX):
             return None
-        return self._books.kept(path, query) if self.core.status is _WORKING else None
+        if b"timestamp" in asked.headers:
+            return None
+        return self._books.kept(path, asked.query_string) if self.core.status is _WORKING else None
 
-    async def _respond(self, asked: Asked) -> WholeAnswer:
+    async def _respond(self, asked: web.Request) -> Whole:
         if asked.method == "OPTIONS" and self.core.settings.rest_api.cors:
             answer = Answer(b"OK", content_type=b"text/plain")
         else:
             answer = await self._guarded(asked)
-        return self.door.whole(answer, asked.method)
+        return self.gate.whole(answer, asked.method)
 
-    async def _guarded(self, asked: Asked) -> Answer:
+    async def _guarded(self, asked: web.Request) -> Answer:
         """The answer, whatever happens."""
-        method, path, query, headers, body, _ = asked
+        method, path, headers, body = asked.method, asked.path, asked.headers, asked.body
         try:
             if method == "POST" and path == PLACE_PATH:
                 # No limit of time: the journal and the node's client have theirs, and an order
@@ -137,7 +132,8 @@ class Application:
                 return await place_answer(self.core, headers, body, market=False)
             seconds = self.core.settings.rest_api.request_timeout_ms / 1_000
             async with asyncio.timeout(seconds):
-                request = Request(self.core, method, split_path(path), headers, query, body)
+                segments = split_path(path.encode("latin-1"))
+                request = Request(self.core, method, segments, headers, asked.query_string, body)
                 answer = await self._answer(request, path)
         except Exception as fault:  # noqa: BLE001 - the last line of defence
             return self._trouble(fault, method, path)
@@ -146,7 +142,7 @@ class Application:
             return Answer(in_strings, answer.status, JSON_WITH_STRINGS, answer.headers)
         return answer
 
-    def _trouble(self, fault: Exception, method: str, path: bytes) -> Answer:
+    def _trouble(self, fault: Exception, method: str, path: str) -> Answer:
         """What is said where there is no answer. A fault of ours must not end the connection or the
         process.
         """
@@ -156,19 +152,19 @@ class Application:
             case MatcherError():
                 return error_envelope(fault, "SimpleErrorResponse")
             case TimeoutError():
-                return error_envelope(MatcherError(REQUEST_TIMEOUT), "TimedOut")
+                return error_envelope(MatcherError(errors.REQUEST_TIMEOUT), "TimedOut")
             case NodeUnavailable():
-                broken = MatcherError(WAVES_NODE_CONNECTION_BROKEN)
+                broken = MatcherError(errors.WAVES_NODE_CONNECTION_BROKEN)
                 return error_envelope(broken, "WavesNodeUnavailable")
             case DatabaseProblem():
                 _troubles.error("%s", fault)
-                self.door.count(FAILURES)
+                self.gate.count(FAILURES)
                 return FAULT
-        logger.error("%s %s failed", method, path.decode("latin-1"), exc_info=fault)
-        self.door.count(FAILURES)
+        logger.error("%s %s failed", method, path, exc_info=fault)
+        self.gate.count(FAILURES)
         return FAULT
 
-    async def _answer(self, request: Request, raw_path: bytes) -> Answer:
+    async def _answer(self, request: Request, raw_path: str) -> Answer:
         if len(request.segments) > MAX_SEGMENTS:
             return NOT_FOUND
         for route in self._router.find(request.method, request.segments):
@@ -182,7 +178,7 @@ class Application:
             except Elsewhere as elsewhere:
                 return self._moved(elsewhere, request)
             if route.path == "/matcher/orderbook/{amount}/{price}":
-                self._books.keep(raw_path, request, self.door.whole(answer, request.method))
+                self._books.keep(raw_path, request, self.gate.whole(answer, request.method))
             return answer
         return NOT_FOUND
 

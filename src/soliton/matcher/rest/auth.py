@@ -24,7 +24,6 @@ from soliton.chain.layouts import SIGNATURE_LENGTH
 from soliton.crypto import base58
 from soliton.crypto.curve25519 import verify
 from soliton.crypto.errors import Base58Error
-from soliton.matcher.core import MatcherCore
 from soliton.matcher.rest.answers import Refusal, Rejected, refuse
 from soliton.matcher.rest.requests import (
     MAX_BASE58_CHARS,
@@ -35,14 +34,9 @@ from soliton.matcher.rest.requests import (
     invalid_json,
     read_public_key,
 )
-from soliton.matching.errors import (
-    API_KEY_IS_NOT_PROVIDED,
-    API_KEY_IS_NOT_VALID,
-    CANCEL_REQUEST_IS_INCOMPLETE,
-    REQUEST_INVALID_SIGNATURE,
-    USER_PUBLIC_KEY_IS_NOT_VALID,
-    MatcherError,
-)
+from soliton.matcher.service import Matcher
+from soliton.matching import errors
+from soliton.matching.errors import MatcherError
 
 _KEY_HEADERS: Final = (b"x-api-key", b"api_key")
 _MAX_TIMESTAMP_CHARS: Final = 19
@@ -58,16 +52,16 @@ def check_key(request: Request) -> None:
     check_key_headers(request.core, request.headers)
 
 
-def check_key_headers(core: MatcherCore, headers: dict[bytes, bytes]) -> None:
+def check_key_headers(core: Matcher, headers: dict[bytes, bytes]) -> None:
     """One of the operator's keys is among the headers."""
     api = core.settings.rest_api
     if not api.api_key_hashes:
-        raise refuse(API_KEY_IS_NOT_PROVIDED, "SimpleErrorResponse")
+        raise refuse(errors.API_KEY_IS_NOT_PROVIDED, "SimpleErrorResponse")
     for name in _KEY_HEADERS:
         value = headers.get(name)
         if value is not None and api.check_api_key(value.decode("latin-1")):
             return
-    raise refuse(API_KEY_IS_NOT_VALID, "SimpleErrorResponse")
+    raise refuse(errors.API_KEY_IS_NOT_VALID, "SimpleErrorResponse")
 
 
 def named_user(request: Request) -> bytes | None:
@@ -79,7 +73,7 @@ def named_user(request: Request) -> bytes | None:
 def not_that_user() -> Refusal:
     """The account that was named is another one than the path's."""
     reason = "it is not that of the account in the path"
-    return refuse(USER_PUBLIC_KEY_IS_NOT_VALID, "SimpleErrorResponse", reason=reason)
+    return refuse(errors.USER_PUBLIC_KEY_IS_NOT_VALID, "SimpleErrorResponse", reason=reason)
 
 
 def check_signature(request: Request, public_key: bytes) -> None:
@@ -155,7 +149,7 @@ def read_cancel(request: Request) -> tuple[Address, bytes | None]:
     if timestamp is not None and not 0 <= timestamp <= MAX_LONG:
         raise invalid_json("/timestamp")
     if (order_id is None) == (timestamp is None):
-        incomplete = MatcherError(CANCEL_REQUEST_IS_INCOMPLETE)
+        incomplete = MatcherError(errors.CANCEL_REQUEST_IS_INCOMPLETE)
         raise Refusal(incomplete, "OrderCancelRejected", flat=True)
     if order_id is not None:
         _check(sender, order_id, signature)
@@ -194,10 +188,10 @@ def _check(public_key: bytes, signed: bytes, signature: bytes) -> None:
         raise _bad_signature()
 
 
-def _check_fresh(core: MatcherCore, timestamp: int, window_ms: int) -> None:
+def _check_fresh(core: Matcher, timestamp: int, window_ms: int) -> None:
     if abs(core.now() - timestamp) > window_ms:
         raise _bad_signature()
 
 
 def _bad_signature() -> Refusal:
-    return refuse(REQUEST_INVALID_SIGNATURE, "InvalidSignature")
+    return refuse(errors.REQUEST_INVALID_SIGNATURE, "InvalidSignature")

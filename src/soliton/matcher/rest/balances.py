@@ -1,6 +1,6 @@
 """What accounts can trade with.
 
-What lives here: the routes. What does not: the balances (``MatcherCore``).
+What lives here: the routes. What does not: the balances (``Matcher``).
 
 Source: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/api/http/routes/v0/BalancesRoute.scala``.
@@ -12,7 +12,7 @@ from typing import Final
 
 from soliton.chain.addresses import from_public_key
 from soliton.matcher.node_client import Balances
-from soliton.matcher.rest import auth
+from soliton.matcher.rest import auth, examples
 from soliton.matcher.rest.answers import Answer, Rejected, bounded, encode_json, plain
 from soliton.matcher.rest.requests import (
     Request,
@@ -21,8 +21,7 @@ from soliton.matcher.rest.requests import (
     read_public_key,
     traded_or_elsewhere,
 )
-from soliton.matcher.rest.routes import Auth, Route
-from soliton.matcher.rest.samples import ALL_BALANCES, BALANCES
+from soliton.matcher.rest.routes import row, table
 from soliton.matching.arithmetic import decimal_text, denormalize_amount
 from soliton.matching.pairs import asset_text
 
@@ -36,7 +35,7 @@ async def tradable_balance(request: Request) -> Answer:
     """What new orders of a pair could offer; only what there is something of."""
     owner = read_address(request.core, request.segments[5])
     pair = await traded_or_elsewhere(request.core, read_pair(*request.segments[2:4]))
-    balances = await request.core.tradable(owner, pair)
+    balances = await request.core.queries.tradable(owner, pair)
     return plain(balances_json({asset: n for asset, n in balances.items() if n > 0}))
 
 
@@ -51,7 +50,7 @@ async def reserved_balance(request: Request) -> Answer:
         if named is not None and named != public_key:
             raise auth.not_that_user() from None
     owner = from_public_key(public_key, request.core.settings.network.chain_id)
-    return plain(balances_json(await request.core.reserved(owner)))
+    return plain(balances_json(request.core.queries.reserved(owner)))
 
 
 async def all_balances(request: Request) -> Answer:
@@ -62,10 +61,10 @@ async def all_balances(request: Request) -> Answer:
         auth.check_signature(request, public_key)
     except Rejected:
         auth.check_key(request)
-    report = await core.report(owner)
+    report = await core.queries.report(owner)
     out = {}
     for asset in {**report.regular, **report.reserved}:
-        decimals = (await core.asset(asset)).decimals
+        decimals = (await core.queries.asset(asset)).decimals
         tradable, reserved = report.tradable.get(asset, 0), report.reserved.get(asset, 0)
         out[asset_text(asset)] = {
             "tradable": decimal_text(denormalize_amount(tradable, decimals)),
@@ -74,19 +73,11 @@ async def all_balances(request: Request) -> Answer:
     return Answer(encode_json(out))
 
 
-ROUTES: Final = (
-    Route(
-        "GET", "/api/v1/balances/{publicKey}", all_balances, "balances",
-        "What an account can trade, and what is reserved, of every asset", Auth.SIGNATURE_OR_KEY,
-        example=ALL_BALANCES,
-    ),
-    Route(
-        "GET", "/matcher/orderbook/{amount}/{price}/tradableBalance/{address}", tradable_balance,
-        "balances", "What an account can offer in a pair", example=BALANCES,
-    ),
-    Route(
-        "GET", "/matcher/balance/reserved/{publicKey}", reserved_balance, "balances",
-        "What is reserved for an account's orders", Auth.SIGNATURE_OR_KEY, barrier=False,
-        example=BALANCES,
-    ),
+ROUTES: Final = table("balances", "",
+    row("GET /api/v1/balances/{publicKey} auth=signature_or_key", all_balances,
+        "What an account can trade, and what is reserved, of every asset", examples.ALL_BALANCES),
+    row("GET /matcher/orderbook/{amount}/{price}/tradableBalance/{address}", tradable_balance,
+        "What an account can offer in a pair", examples.BALANCES),
+    row("GET /matcher/balance/reserved/{publicKey} auth=signature_or_key when=always",
+        reserved_balance, "What is reserved for an account's orders", examples.BALANCES),
 )  # fmt: skip

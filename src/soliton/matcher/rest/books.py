@@ -19,8 +19,7 @@ from typing import Any, Final
 from soliton.chain.addresses import Address
 from soliton.chain.values import MAX_I64, AssetId
 from soliton.crypto import base58
-from soliton.matcher.core import MatcherCore
-from soliton.matcher.rest import auth
+from soliton.matcher.rest import auth, examples
 from soliton.matcher.rest.answers import (
     ACCEPTED,
     Answer,
@@ -37,15 +36,12 @@ from soliton.matcher.rest.requests import (
     traded_or_elsewhere,
     traded_pair,
 )
-from soliton.matcher.rest.routes import Auth, Query, Route
-from soliton.matcher.rest.samples import BOOK, BOOK_IN_TEXT, BOOK_INFO, BOOK_STATUS, MARKETS
+from soliton.matcher.rest.routes import row, table
+from soliton.matcher.service import Matcher
+from soliton.matching import errors
 from soliton.matching.arithmetic import decimal_text, denormalize_amount, denormalize_price
 from soliton.matching.book import LevelTotal, OrderBook
-from soliton.matching.errors import (
-    ASSET_PAIR_NOT_BLACKLISTED,
-    ORDER_BOOK_BROKEN,
-    MatcherError,
-)
+from soliton.matching.errors import MatcherError
 from soliton.matching.events import (
     BookDeleted,
     Event,
@@ -55,7 +51,8 @@ from soliton.matching.events import (
     OrderExecuted,
 )
 from soliton.matching.pairs import AssetPair, asset_text
-from soliton.web.types import WholeAnswer
+from soliton.web.answers import Whole
+from soliton.web.parameters import Kind
 
 MAX_KEPT_PER_BOOK: Final = 16
 """Requests for one book differ in their depth; more ways to write one than this are not kept."""
@@ -63,7 +60,7 @@ MAX_KEPT_PER_BOOK: Final = 16
 _BLACKLISTED_CLASSES: Final = (2, 5)
 """The last byte of the codes that say that a pair is denied or blacklisted."""
 
-_Kept = dict[tuple[bytes, bytes], WholeAnswer]
+_Kept = dict[tuple[str, bytes], Whole]
 
 
 def pair_of_event(event: Event) -> AssetPair | None:
@@ -84,13 +81,13 @@ class BookAnswers:
 
     def __init__(self) -> None:
         self._kept: _Kept = {}
-        self._by_pair: dict[AssetPair, list[tuple[bytes, bytes]]] = {}
+        self._by_pair: dict[AssetPair, list[tuple[str, bytes]]] = {}
 
-    def kept(self, raw_path: bytes, query_string: bytes) -> WholeAnswer | None:
+    def kept(self, raw_path: str, query_string: bytes) -> Whole | None:
         """The answer to a request, if it was asked before and still holds."""
         return self._kept.get((raw_path, query_string))
 
-    def keep(self, raw_path: bytes, request: Request, answer: WholeAnswer) -> None:
+    def keep(self, raw_path: str, request: Request, answer: Whole) -> None:
         """Remember an answer about the book that the request's path names."""
         pair = read_pair(*request.segments[2:4])
         if answer.status != 200 or request.core.engine.book(pair) is None:
@@ -119,7 +116,7 @@ class BookAnswers:
 # --- depth ----------------------------------------------------------------------------------------
 
 
-def levels_wanted(core: MatcherCore, depth: int | None) -> int:
+def levels_wanted(core: Matcher, depth: int | None) -> int:
     """The next configured depth above the one that was asked for."""
     ranges = core.settings.depth_ranges
     wanted = core.settings.default_depth if depth is None else depth
@@ -155,8 +152,8 @@ async def order_book_in_text(request: Request) -> Answer:
     core = request.core
     pair = await traded_pair(core, read_pair(*request.segments[3:5]))
     depth = max(read_depth_of_either_sign(request), 0)
-    amount_decimals = (await core.asset(pair.amount_asset)).decimals
-    price_decimals = (await core.asset(pair.price_asset)).decimals
+    amount_decimals = (await core.queries.asset(pair.amount_asset)).decimals
+    price_decimals = (await core.queries.asset(pair.price_asset)).decimals
     book = core.engine.book(pair)
     bids, asks = ([], []) if book is None else book.depth(levels_wanted(core, depth or None))
 
@@ -217,10 +214,10 @@ async def book_info(request: Request) -> Answer:
     return envelope(await _info_json(request.core, pair))
 
 
-async def _info_json(core: MatcherCore, pair: AssetPair) -> dict[str, Any]:
+async def _info_json(core: Matcher, pair: AssetPair) -> dict[str, Any]:
     tick = decimal_text(await tick_size(core, pair))
     body: dict[str, Any] = {"matchingRules": {"tickSize": tick}}
-    restrictions = core.restrictions(pair)
+    restrictions = core.placement.restrictions.get(pair)
     if restrictions is not None:
         body["restrictions"] = {
             "stepAmount": decimal_text(restrictions.step_amount),
@@ -233,9 +230,12 @@ async def _info_json(core: MatcherCore, pair: AssetPair) -> dict[str, Any]:
     return body
 
 
-async def tick_size(core: MatcherCore, pair: AssetPair) -> Decimal:
+async def tick_size(core: Matcher, pair: AssetPair) -> Decimal:
     """The tick size for the next order of a pair, as a person writes it."""
-    amount, price = await core.asset(pair.amount_asset), await core.asset(pair.price_asset)
+    amount, price = (
+        await core.queries.asset(pair.amount_asset),
+        await core.queries.asset(pair.price_asset),
+    )
     return denormalize_price(core.engine.tick_size(pair), amount.decimals, price.decimals)
 
 
@@ -244,15 +244,18 @@ async def markets(request: Request) -> Answer:
     core = request.core
     found = [
         market
-        for pair, created in core.pairs().items()
+        for pair, created in core.queries.pairs().items()
         if (market := await _market_json(core, pair, created)) is not None
     ]
     return envelope({"matcherPublicKey": base58.encode(core.public_key), "markets": found})
 
 
-async def _market_json(core: MatcherCore, pair: AssetPair, created: int) -> dict[str, Any] | None:
+async def _market_json(core: Matcher, pair: AssetPair, created: int) -> dict[str, Any] | None:
     try:
-        amount, price = await core.asset(pair.amount_asset), await core.asset(pair.price_asset)
+        amount, price = (
+            await core.queries.asset(pair.amount_asset),
+            await core.queries.asset(pair.price_asset),
+        )
     except MatcherError:
         return None  # An asset may be gone after a rollback of the chain.
     return {
@@ -280,10 +283,10 @@ async def delete_book(request: Request) -> Answer:
         if refusal.word != "InfoNotFound" or not _is_denied(refusal.error):
             raise
     else:
-        error = MatcherError(ASSET_PAIR_NOT_BLACKLISTED, assetPair=pair)
+        error = MatcherError(errors.ASSET_PAIR_NOT_BLACKLISTED, assetPair=pair)
         raise Refusal(error, "InfoNotFound")
     await _need_book(core, pair)
-    await core.delete_book(pair)
+    await core.canceling.delete_book(pair)
     return message("Deleting order book", ACCEPTED)
 
 
@@ -297,53 +300,42 @@ async def cancel_all_in_book(request: Request) -> Answer:
     core = request.core
     pair = await traded_pair(core, read_pair(*request.segments[2:4]))
     await _need_book(core, pair)
-    await core.cancel_all_in_book(pair)
+    await core.canceling.cancel_all_in_book(pair)
     return message("Canceling all orders in order book", ACCEPTED)
 
 
-async def _need_book(core: MatcherCore, pair: AssetPair) -> None:
-    if pair not in core.pairs():
-        raise Refusal(MatcherError(ORDER_BOOK_BROKEN, assetPair=pair), "OrderBookUnavailable")
+async def _need_book(core: Matcher, pair: AssetPair) -> None:
+    if pair not in core.queries.pairs():
+        raise Refusal(
+            MatcherError(errors.ORDER_BOOK_BROKEN, assetPair=pair), "OrderBookUnavailable"
+        )
 
 
-_TAG: Final = "markets"
-_DEPTH: Final = Query(
-    "depth",
-    "How many levels; rounded up to the next depth that the matcher serves.",
-    {"type": "integer", "minimum": 0},
-)
-
-ROUTES: Final = (
-    Route("GET", "/matcher/orderbook", markets, _TAG, "All markets", example=MARKETS),
-    Route(
-        "GET", "/matcher/orderbook/{amount}/{price}/info", book_info, _TAG,
-        "Restrictions and tick size", example=BOOK_INFO,
-    ),
-    Route(
-        "GET", "/matcher/orderbook/{amount}/{price}/status", book_status, _TAG,
-        "Best levels and last trade", example=BOOK_STATUS,
-    ),
-    Route(
-        "DELETE", "/matcher/orderbook/{amount}/{price}", delete_book, _TAG,
-        "Delete the book of a pair that is not allowed", Auth.KEY, status=ACCEPTED,
-        example={"success": True, "status": "SimpleResponse", "message": "Deleting order book"},
-    ),
-    Route(
-        "POST", "/matcher/orderbook/{amount}/{price}/cancelAll", cancel_all_in_book, _TAG,
-        "Cancel all orders of a pair", Auth.KEY, status=ACCEPTED,
-        example={
-            "success": True, "status": "SimpleResponse",
-            "message": "Canceling all orders in order book",
-        },
-    ),
-    Route(
-        "GET", "/api/v1/orderbook/{amount}/{price}", order_book_in_text, _TAG,
-        "An order book as decimal text", queries=(_DEPTH,), example=BOOK_IN_TEXT,
-    ),
+_LEVELS: Final = Kind("levels", {"type": "integer", "minimum": 0}, lambda text: text)
+_PARAMETERS: Final = """
+depth | levels | How many levels; rounded up to the next depth that the matcher serves. | -
+"""
+ROUTES: Final = table("markets", _PARAMETERS,
+    row("GET /matcher/orderbook", markets, "All markets", examples.MARKETS),
+    row("GET /matcher/orderbook/{amount}/{price}/info", book_info, "Restrictions and tick size",
+        examples.BOOK_INFO),
+    row("GET /matcher/orderbook/{amount}/{price}/status", book_status, "Best levels and last trade",
+        examples.BOOK_STATUS),
+    row("DELETE /matcher/orderbook/{amount}/{price} auth=key", delete_book,
+        "Delete the book of a pair that is not allowed",
+        examples.done("Deleting order book"),
+        status=ACCEPTED),
+    row("POST /matcher/orderbook/{amount}/{price}/cancelAll auth=key", cancel_all_in_book,
+        "Cancel all orders of a pair",
+        examples.done("Canceling all orders in order book"), status=ACCEPTED),
+    row("GET /api/v1/orderbook/{amount}/{price}?depth", order_book_in_text,
+        "An order book as decimal text", examples.BOOK_IN_TEXT),
+    kinds=(_LEVELS,),
 )  # fmt: skip
 
-DEPTH_ROUTE: Final = Route(
-    "GET", "/matcher/orderbook/{amount}/{price}", order_book, _TAG,
-    "An order book in the units of orders", queries=(_DEPTH,), example=BOOK,
+(DEPTH_ROUTE,) = table("markets", _PARAMETERS,
+    row("GET /matcher/orderbook/{amount}/{price}?depth", order_book,
+        "An order book in the units of orders", examples.BOOK),
+    kinds=(_LEVELS,),
 )  # fmt: skip
 """Apart from the others: a route of the same form, asked with a signature, comes before it."""

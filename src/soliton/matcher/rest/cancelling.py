@@ -1,7 +1,7 @@
 """Cancelling orders.
 
 What lives here: the routes. What does not: signatures (``auth``) and cancelling
-(``MatcherCore``).
+(``Matcher``).
 
 Source: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/api/http/routes/v0/CancelRoute.scala``.
@@ -16,8 +16,7 @@ import msgspec
 from soliton.chain.addresses import Address, from_public_key
 from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
-from soliton.matcher.core import MatcherCore
-from soliton.matcher.rest import auth
+from soliton.matcher.rest import auth, examples
 from soliton.matcher.rest.answers import Answer, Refusal, encode_json, flat_error, flat_error_body
 from soliton.matcher.rest.requests import (
     MAX_BASE58_CHARS,
@@ -30,8 +29,8 @@ from soliton.matcher.rest.requests import (
     read_pair,
     traded_pair,
 )
-from soliton.matcher.rest.routes import Auth, Route
-from soliton.matcher.rest.samples import CANCEL_REQUEST, CANCELLED, CANCELLED_MANY, ORDER_ID
+from soliton.matcher.rest.routes import row, table
+from soliton.matcher.service import Matcher
 from soliton.matching.commands import CancelSource
 from soliton.matching.errors import NOT_KNOWN_TO_BE_STORED, ORDER_NOT_FOUND, MatcherError
 from soliton.matching.pairs import AssetPair
@@ -62,13 +61,13 @@ async def cancel_anywhere(request: Request) -> Answer:
 async def _cancel(request: Request, pair: AssetPair | None) -> Answer:
     owner, order_id = auth.read_cancel(request)
     if order_id is None:
-        return _batch(await request.core.cancel_all(owner, pair))
+        return _batch(await request.core.canceling.cancel_all(owner, pair))
     return await _cancel_one(request.core, order_id, owner)
 
 
-async def _cancel_one(core: MatcherCore, order_id: bytes, owner: Address) -> Answer:
+async def _cancel_one(core: Matcher, order_id: bytes, owner: Address) -> Answer:
     try:
-        await core.cancel(order_id, owner, CancelSource.REQUEST)
+        await core.canceling.cancel(order_id, owner, CancelSource.REQUEST)
     except MatcherError as error:
         stored = error.kind not in NOT_KNOWN_TO_BE_STORED
         return flat_error(error, "OrderCancelRejected" if stored else "WavesNodeUnavailable")
@@ -101,7 +100,7 @@ async def cancel_orders_of_address(request: Request) -> Answer:
         raise invalid_json() from None
     if len(ids) > MAX_BATCH:
         raise invalid_json(f"({MAX_BATCH})")
-    return _batch(await request.core.cancel_many(owner, ids))
+    return _batch(await request.core.canceling.cancel_many(owner, ids))
 
 
 async def cancel_order_with_key(request: Request) -> Answer:
@@ -113,38 +112,28 @@ async def cancel_order_with_key(request: Request) -> Answer:
     if named is not None:
         owner: Address | None = from_public_key(named, core.settings.network.chain_id)
     else:
-        owner = core.owner_of(order_id)
+        info = core.queries.order_info(order_id)
+        owner = None if info is None else info.owner
     if owner is None:
         error = MatcherError(ORDER_NOT_FOUND, id=base58.encode(order_id))
         return flat_error(error, "OrderCancelRejected")
     return await _cancel_one(core, order_id, owner)
 
 
-_TAG: Final = "cancel"
-
-ROUTES: Final = (
-    Route(
-        "POST", "/matcher/orderbook/{amount}/{price}/cancel", cancel_in_pair, _TAG,
-        "Cancel an order, or all orders of a pair",
-        Auth.SIGNED_BODY, body=CANCEL_REQUEST, example=CANCELLED,
+ROUTES: Final = table("cancel", "",
+    row("POST /matcher/orderbook/{amount}/{price}/cancel auth=signed_body", cancel_in_pair,
+        "Cancel an order, or all orders of a pair", examples.CANCELLED,
+        body=examples.CANCEL_REQUEST,
         description="With orderId: that order, signed sender ‖ orderId. With timestamp: all orders "
-        "of the pair, signed sender ‖ timestamp (8 bytes, big endian).",
-    ),
-    Route(
-        "POST", "/matcher/orderbook/cancel", cancel_anywhere, _TAG,
-        "Cancel an order, or all orders of the account",
-        Auth.SIGNED_BODY, body=CANCEL_REQUEST, example=CANCELLED,
-        description="As for one pair.",
-    ),
-    Route(
-        "POST", "/matcher/orders/{address}/cancel", cancel_orders_of_address, _TAG,
-        "Cancel some orders of an account",
-        Auth.SIGNATURE_OR_KEY, body=[ORDER_ID], example=CANCELLED_MANY,
+        "of the pair, signed sender ‖ timestamp (8 bytes, big endian)."),
+    row("POST /matcher/orderbook/cancel auth=signed_body", cancel_anywhere,
+        "Cancel an order, or all orders of the account", examples.CANCELLED,
+        body=examples.CANCEL_REQUEST,
+        description="As for one pair."),
+    row("POST /matcher/orders/{address}/cancel auth=signature_or_key", cancel_orders_of_address,
+        "Cancel some orders of an account", examples.CANCELLED_MANY, body=[examples.ORDER_ID],
         description="A signature is that of the account in the path, whose key the header "
-        "X-User-Public-Key has.",
-    ),
-    Route(
-        "POST", "/matcher/orders/cancel/{orderId}", cancel_order_with_key, _TAG,
-        "Cancel an order of anybody", Auth.KEY, example=CANCELLED,
-    ),
+        "X-User-Public-Key has."),
+    row("POST /matcher/orders/cancel/{orderId} auth=key", cancel_order_with_key,
+        "Cancel an order of anybody", examples.CANCELLED),
 )  # fmt: skip

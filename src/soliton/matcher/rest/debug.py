@@ -17,16 +17,15 @@ import msgspec
 
 from soliton.chain.addresses import from_public_key
 from soliton.crypto import base58
-from soliton.matcher.core import MatcherCore
 from soliton.matcher.errors import DatabaseProblem, NodeUnavailable
 from soliton.matcher.journal.errors import JournalProblem
 from soliton.matcher.records import Unsettled
-from soliton.matcher.rest import auth
+from soliton.matcher.rest import auth, examples
 from soliton.matcher.rest.answers import Answer, message, plain
 from soliton.matcher.rest.balances import balances_json
 from soliton.matcher.rest.requests import Request, invalid_json, read_address, read_json
-from soliton.matcher.rest.routes import Auth, Route
-from soliton.matcher.rest.samples import ADDRESS_STATE, ASSET, SET_ASIDE, UNSETTLED
+from soliton.matcher.rest.routes import row, table
+from soliton.matcher.service import Matcher
 from soliton.matching.pairs import asset_text
 
 MAX_MESSAGE_CHARS: Final = 4_096
@@ -49,7 +48,7 @@ async def status(request: Request) -> Answer:
         blockchain["height"] = (await core.node.status()).height
     except NodeUnavailable:
         blockchain["status"] = "Unavailable"
-    quarantined = len(core.set_aside())
+    quarantined = len(core.quarantine.all())
     trouble = {"quarantined": quarantined} if quarantined else {}
     return plain({"service": core.status.value, "blockchain": blockchain} | trouble)
 
@@ -61,7 +60,7 @@ async def config(request: Request) -> Answer:
     return Answer(msgspec.json.format(msgspec.json.encode(body), indent=2), content_type=HOCON)
 
 
-def settings_json(core: MatcherCore) -> dict[str, Any]:
+def settings_json(core: Matcher) -> dict[str, Any]:
     """The settings under the names of the configuration file; secrets are left out."""
     told = core.settings
     api, sockets, node = told.rest_api, told.web_sockets, told.node
@@ -111,7 +110,7 @@ def settings_json(core: MatcherCore) -> dict[str, Any]:
 async def quarantine(request: Request) -> Answer:
     """The commands that could not be applied."""
     auth.check_key(request)
-    found = request.core.set_aside()
+    found = request.core.quarantine.all()
     return plain(
         [
             {
@@ -128,7 +127,9 @@ async def quarantine(request: Request) -> Answer:
 async def unsettled(request: Request) -> Answer:
     """The executions that are neither on the chain nor in the node's pool."""
     auth.check_key(request)
-    return plain([_unsettled_json(each) for each in request.core.unsettled(MAX_UNSETTLED)])
+    return plain(
+        [_unsettled_json(each) for each in request.core.settlement.unsettled(MAX_UNSETTLED)]
+    )
 
 
 def _unsettled_json(found: Unsettled) -> dict[str, Any]:
@@ -169,7 +170,7 @@ async def all_snapshot_offsets(request: Request) -> Answer:
     auth.check_key(request)
     core = request.core
     offset = core.offsets.newest_snapshot
-    return plain({pair.key: offset for pair in core.pairs()} if offset >= 0 else {})
+    return plain({pair.key: offset for pair in core.queries.pairs()} if offset >= 0 else {})
 
 
 async def save_snapshots(request: Request) -> Answer:
@@ -181,9 +182,9 @@ async def save_snapshots(request: Request) -> Answer:
     return message("Saving started")
 
 
-async def _save(core: MatcherCore) -> None:
+async def _save(core: Matcher) -> None:
     try:
-        await core.save_snapshots()
+        await core.snapshots.save()
     except (JournalProblem, DatabaseProblem) as error:
         logger.error("no snapshot: %s", error)
 
@@ -191,7 +192,7 @@ async def _save(core: MatcherCore) -> None:
 async def address_state(request: Request) -> Answer:
     """All about an account."""
     auth.check_key(request)
-    report = await request.core.report(read_address(request.core, request.segments[3]))
+    report = await request.core.queries.report(read_address(request.core, request.segments[3]))
     return plain(
         {
             "regular": balances_json(report.regular),
@@ -199,7 +200,7 @@ async def address_state(request: Request) -> Answer:
             "allTradableBalance": balances_json(report.tradable),
             "unconfirmed": balances_json(report.unconfirmed),
             "outgoingLeasing": report.leased_out,
-            "notCreatedTxs": report.not_created_transactions,
+            "notCreatedTxs": 0,
             "notObservedTxs": report.not_observed_transactions,
             "placementQueue": [base58.encode(order_id) for order_id in report.placement_queue],
         }
@@ -226,61 +227,32 @@ async def print_message(request: Request) -> Answer:
     return message("Message logged")
 
 
-_TAG: Final = "debug"
-_BASE: Final = "/matcher/debug"
-
-ROUTES: Final = (
-    Route(
-        "GET", f"{_BASE}/status", status, _TAG, "Whether the matcher works", Auth.KEY,
-        barrier=False,
-        example={"service": "Working", "blockchain": {"status": "Working", "height": 42}},
-    ),
-    Route(
-        "GET", f"{_BASE}/config", config, _TAG, "The settings in force, without secrets", Auth.KEY,
-        barrier=False, example="waves { … }", content_type="application/hocon",
-    ),
-    Route(
-        "GET", f"{_BASE}/quarantine", quarantine, _TAG,
-        "Commands of the journal that could not be applied and were passed over, and why", Auth.KEY,
-        barrier=False, example=[SET_ASIDE],
-    ),
-    Route(
-        "GET", f"{_BASE}/unsettled", unsettled, _TAG,
-        "Executions that are neither on the chain nor in the node's pool, and why", Auth.KEY,
-        example=[UNSETTLED],
-    ),
-    Route(
-        "GET", f"{_BASE}/currentOffset", current_offset, _TAG, "The last command applied",
-        Auth.KEY, barrier=False, example=1024,
-    ),
-    Route(
-        "GET", f"{_BASE}/lastOffset", last_offset, _TAG, "The last command in the journal",
-        Auth.KEY, barrier=False, example=1024,
-    ),
-    Route(
-        "GET", f"{_BASE}/oldestSnapshotOffset", oldest_snapshot_offset, _TAG,
-        "The oldest snapshot, -1 where there is none", Auth.KEY, barrier=False, example=-1,
-    ),
-    Route(
-        "GET", f"{_BASE}/allSnapshotOffsets", all_snapshot_offsets, _TAG, "Snapshots by book",
-        Auth.KEY, barrier=False, example={f"{ASSET}-WAVES": 1000},
-    ),
-    Route(
-        "POST", f"{_BASE}/saveSnapshots", save_snapshots, _TAG, "Write a snapshot", Auth.KEY,
-        barrier=False,
-        example={"success": True, "status": "SimpleResponse", "message": "Saving started"},
-    ),
-    Route(
-        "GET", f"{_BASE}/address/{{address}}", address_state, _TAG, "All about an account",
-        Auth.KEY, barrier=False, example=ADDRESS_STATE,
-    ),
-    Route(
-        "GET", f"{_BASE}/address/{{address}}/check", check_address, _TAG,
-        "Whether an account provides liquidity", barrier=False,
-        example={"matcher": False, "blockchain": False},
-    ),
-    Route(
-        "POST", f"{_BASE}/print", print_message, _TAG, "Write to the log", Auth.KEY,
-        barrier=False, documented=False,
-    ),
+ROUTES: Final = table("debug", "",
+    row("GET /matcher/debug/status auth=key when=always", status, "Whether the matcher works",
+        {"service": "Working", "blockchain": {"status": "Working", "height": 42}}),
+    row("GET /matcher/debug/config auth=key when=always", config,
+        "The settings in force, without secrets", "waves { … }", content_type="application/hocon"),
+    row("GET /matcher/debug/quarantine auth=key when=always", quarantine,
+        "Commands of the journal that could not be applied and were passed over, and why",
+        [examples.SET_ASIDE]),
+    row("GET /matcher/debug/unsettled auth=key", unsettled,
+        "Executions that are neither on the chain nor in the node's pool, and why",
+        [examples.UNSETTLED]),
+    row("GET /matcher/debug/currentOffset auth=key when=always", current_offset,
+        "The last command applied", 1024),
+    row("GET /matcher/debug/lastOffset auth=key when=always", last_offset,
+        "The last command in the journal", 1024),
+    row("GET /matcher/debug/oldestSnapshotOffset auth=key when=always", oldest_snapshot_offset,
+        "The oldest snapshot, -1 where there is none", -1),
+    row("GET /matcher/debug/allSnapshotOffsets auth=key when=always", all_snapshot_offsets,
+        "Snapshots by book", {f"{examples.ASSET}-WAVES": 1000}),
+    row("POST /matcher/debug/saveSnapshots auth=key when=always", save_snapshots,
+        "Write a snapshot",
+        examples.done("Saving started")),
+    row("GET /matcher/debug/address/{address} auth=key when=always", address_state,
+        "All about an account", examples.ADDRESS_STATE),
+    row("GET /matcher/debug/address/{address}/check when=always", check_address,
+        "Whether an account provides liquidity", {"matcher": False, "blockchain": False}),
+    row("POST /matcher/debug/print auth=key when=always", print_message, "Write to the log",
+        documented=False),
 )  # fmt: skip

@@ -17,9 +17,8 @@ from soliton.chain.transactions import codec
 from soliton.chain.transactions.exchange import Exchange
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58
-from soliton.matcher.core import MatcherCore
 from soliton.matcher.records import OrderInfo
-from soliton.matcher.rest import auth
+from soliton.matcher.rest import auth, examples
 from soliton.matcher.rest.answers import (
     METHOD_NOT_ALLOWED,
     Answer,
@@ -40,14 +39,8 @@ from soliton.matcher.rest.requests import (
     read_public_key,
     traded_or_elsewhere,
 )
-from soliton.matcher.rest.routes import FLAG_SCHEMA, Auth, Query, Route
-from soliton.matcher.rest.samples import (
-    CANCEL_REQUEST,
-    HISTORY_ITEM,
-    ORDER_ID,
-    ORDER_STATUS,
-    TRANSACTION,
-)
+from soliton.matcher.rest.routes import row, table
+from soliton.matcher.service import Matcher
 from soliton.matching.errors import FEATURE_NOT_IMPLEMENTED, ORDER_NOT_FOUND
 from soliton.matching.model import OrderStatus
 from soliton.matching.pairs import AssetPair, asset_text
@@ -86,7 +79,7 @@ async def order_status(request: Request) -> Answer:
     """How far an order came, for anybody who knows its id."""
     order_id = read_order_id(request.segments[4])
     await traded_or_elsewhere(request.core, read_pair(*request.segments[2:4]))
-    info = request.core.order_info(order_id)
+    info = request.core.queries.order_info(order_id)
     if info is None:
         status = OrderStatus.NOT_FOUND.value
         return plain({"status": status, "message": "The limit order is not found"})
@@ -114,8 +107,8 @@ async def order_of_address(request: Request) -> Answer:
     return _item(request.core, order_id, owner)
 
 
-def _item(core: MatcherCore, order_id: bytes, owner: Address) -> Answer:
-    info = core.order_info(order_id)
+def _item(core: Matcher, order_id: bytes, owner: Address) -> Answer:
+    info = core.queries.order_info(order_id)
     if info is None or info.owner != owner:
         raise refuse(ORDER_NOT_FOUND, "InfoNotFound", id=base58.encode(order_id))
     return envelope(item_json(info))
@@ -167,18 +160,20 @@ def _flags(request: Request) -> tuple[bool, bool] | None:
 
 
 def _list(
-    core: MatcherCore,
+    core: Matcher,
     owner: Address,
     pair: AssetPair | None,
     flags: tuple[bool, bool] | None,
     default: tuple[bool, bool],
 ) -> Answer:
     active, closed = default if flags is None else flags
-    found = core.history(owner, pair, active=active, closed=closed) if active or closed else []
+    found = (
+        core.queries.history(owner, pair, active=active, closed=closed) if active or closed else []
+    )
     return plain([item_json(info) for info in found])
 
 
-def _owner(core: MatcherCore, public_key: bytes) -> Address:
+def _owner(core: Matcher, public_key: bytes) -> Address:
     return from_public_key(public_key, core.settings.network.chain_id)
 
 
@@ -194,17 +189,21 @@ def _check_named_user(request: Request, owner: Address) -> None:
 async def transactions(request: Request) -> Answer:
     """The exchange transactions of an order."""
     core, order_id = request.core, read_order_id(request.segments[2])
-    return plain([await _transaction_json(core, each) for each in core.transactions(order_id)])
+    return plain(
+        [await _transaction_json(core, each) for each in core.database.transactions_of(order_id)]
+    )
 
 
-async def _transaction_json(core: MatcherCore, transaction: AnyTransaction) -> dict[str, Any]:
+async def _transaction_json(core: Matcher, transaction: AnyTransaction) -> dict[str, Any]:
     body = codec.to_json(transaction)
     payload = transaction.payload
     if isinstance(payload, Exchange):
         price = payload.price
         if transaction.version >= _FIXED_PRICE_VERSION:
-            amount = await core.asset(payload.order1.amount_asset)
-            decimals = (await core.asset(payload.order1.price_asset)).decimals - amount.decimals
+            amount = await core.queries.asset(payload.order1.amount_asset)
+            decimals = (
+                await core.queries.asset(payload.order1.price_asset)
+            ).decimals - amount.decimals
             price = price * 10**decimals if decimals > 0 else price // 10**-decimals
         body["assetDecimalsPrice"] = price
         body["order1"], body["order2"] = order_json(payload.order1), order_json(payload.order2)
@@ -228,53 +227,36 @@ async def delete_is_no_get(request: Request) -> Answer:
     return METHOD_NOT_ALLOWED
 
 
-_TAG: Final = "history"
-_FLAGS: Final = (
-    Query("activeOnly", "Only orders that may still be executed.", FLAG_SCHEMA),
-    Query("closedOnly", "Only orders that are done with.", FLAG_SCHEMA),
-)
-
-SIGNED_ORDER_ROUTE: Final = Route(
-    "GET", "/matcher/orderbook/{publicKey}/{orderId}", order_of_public_key, _TAG,
-    "An order of the account", Auth.SIGNATURE, example={"success": True, **HISTORY_ITEM},
+(SIGNED_ORDER_ROUTE,) = table("history", "",
+    row("GET /matcher/orderbook/{publicKey}/{orderId} auth=signature", order_of_public_key,
+        "An order of the account", {"success": True, **examples.HISTORY_ITEM}),
 )  # fmt: skip
 """Apart from the others: it comes before the order book, whose path has the same form."""
 
-ROUTES: Final = (
-    Route(
-        "GET", "/matcher/orderbook/{amount}/{price}/delete", delete_is_no_get, _TAG,
-        "There is only POST", documented=False,
-    ),
-    Route(
-        "GET", "/matcher/orderbook/{amount}/{price}/publicKey/{publicKey}", history_in_pair, _TAG,
-        "The account's orders of a pair", Auth.SIGNATURE, queries=_FLAGS, example=[HISTORY_ITEM],
-        description="Active orders first, then the last finalised ones, each newest first.",
-    ),
-    Route(
-        "GET", "/matcher/orderbook/{publicKey}", history_of_public_key, _TAG,
-        "The account's orders", Auth.SIGNATURE, queries=_FLAGS, example=[HISTORY_ITEM],
-        description="Active orders first, then the last finalised ones, each newest first.",
-    ),
-    Route(
-        "GET", "/matcher/orders/{address}", history_of_address, _TAG,
-        "The orders of an account", Auth.KEY, queries=_FLAGS, example=[HISTORY_ITEM],
-        description="Without a flag only the active ones.",
-    ),
-    Route(
-        "GET", "/matcher/orders/{address}/{orderId}", order_of_address, _TAG,
-        "An order of an account", Auth.KEY, example={"success": True, **HISTORY_ITEM},
-    ),
-    Route(
-        "GET", "/matcher/orderbook/{amount}/{price}/{orderId}", order_status, _TAG,
-        "How far an order came", example=ORDER_STATUS,
-    ),
-    Route(
-        "GET", "/matcher/transactions/{orderId}", transactions, _TAG,
-        "The exchange transactions of an order", barrier=False, example=[TRANSACTION],
-    ),
-    Route(
-        "POST", "/matcher/orderbook/{amount}/{price}/delete", delete_from_history, _TAG,
-        "Does nothing (deprecated)", body=CANCEL_REQUEST,
-        example={"success": True, "status": "OrderDeleted", "orderId": ORDER_ID},
-    ),
+ROUTES: Final = table("history", """
+activeOnly | boolean | Only orders that may still be executed. | -
+closedOnly | boolean | Only orders that are done with.         | -
+""",
+    row("GET /matcher/orderbook/{amount}/{price}/delete", delete_is_no_get, "There is only POST",
+        documented=False),
+    row("GET /matcher/orderbook/{amount}/{price}/publicKey/{publicKey}?activeOnly&closedOnly "
+        "auth=signature", history_in_pair, "The account's orders of a pair",
+        [examples.HISTORY_ITEM],
+        description="Active orders first, then the last finalised ones, each newest first."),
+    row("GET /matcher/orderbook/{publicKey}?activeOnly&closedOnly auth=signature",
+        history_of_public_key, "The account's orders", [examples.HISTORY_ITEM],
+        description="Active orders first, then the last finalised ones, each newest first."),
+    row("GET /matcher/orders/{address}?activeOnly&closedOnly auth=key", history_of_address,
+        "The orders of an account", [examples.HISTORY_ITEM],
+        description="Without a flag only the active ones."),
+    row("GET /matcher/orders/{address}/{orderId} auth=key", order_of_address,
+        "An order of an account", {"success": True, **examples.HISTORY_ITEM}),
+    row("GET /matcher/orderbook/{amount}/{price}/{orderId}", order_status, "How far an order came",
+        examples.ORDER_STATUS),
+    row("GET /matcher/transactions/{orderId} when=always", transactions,
+        "The exchange transactions of an order", [examples.TRANSACTION]),
+    row("POST /matcher/orderbook/{amount}/{price}/delete", delete_from_history,
+        "Does nothing (deprecated)",
+        {"success": True, "status": "OrderDeleted", "orderId": examples.ORDER_ID},
+        body=examples.CANCEL_REQUEST),
 )  # fmt: skip

@@ -10,23 +10,23 @@ from __future__ import annotations
 from typing import Any, Final
 
 from soliton.crypto import base58
-from soliton.matcher.core import MatcherCore
 from soliton.matcher.market_data import MarketData
 from soliton.matcher.node_client import Asset
 from soliton.matcher.records import Trade
+from soliton.matcher.rest import examples
 from soliton.matcher.rest.answers import Answer, encode_json, refuse
 from soliton.matcher.rest.requests import Request, read_natural, read_pair, traded_pair
-from soliton.matcher.rest.routes import LONG_SCHEMA, Query, Route
-from soliton.matcher.rest.samples import CANDLES, TICKER, TRADES
+from soliton.matcher.rest.routes import Route, row, table
+from soliton.matcher.service import Matcher
 from soliton.matching.arithmetic import decimal_text, denormalize_amount, denormalize_price
 from soliton.matching.candles import INTERVALS, MAX_ANSWER, Interval, Ticker
 from soliton.matching.errors import REQUEST_ARGUMENT_INVALID, MatcherError
 from soliton.matching.pairs import AssetPair
+from soliton.web.parameters import Kind
 
 MAX_TRADES: Final = 1_000
 DEFAULT_TRADES: Final = 100
 DEFAULT_CANDLES: Final = 500
-_TAG: Final = "market data"
 
 
 class Scale:
@@ -51,9 +51,11 @@ class Scale:
         return decimal_text(denormalize_amount(units, self.price_decimals))
 
 
-async def scale_of(core: MatcherCore, pair: AssetPair) -> Scale:
+async def scale_of(core: Matcher, pair: AssetPair) -> Scale:
     """The decimals of a pair."""
-    return Scale(await core.asset(pair.amount_asset), await core.asset(pair.price_asset))
+    return Scale(
+        await core.queries.asset(pair.amount_asset), await core.queries.asset(pair.price_asset)
+    )
 
 
 def trade_json(trade: Trade, scale: Scale) -> dict[str, Any]:
@@ -78,12 +80,12 @@ async def trades(request: Request) -> Answer:
     since = read_natural(query, "since", -1)
     pair = await _pair(request)
     scale = await scale_of(core, pair)
-    found = core.trades(pair, limit, None if since < 0 else since) if limit else []
+    found = core.database.trades(pair, limit, None if since < 0 else since) if limit else []
     return Answer(encode_json([trade_json(trade, scale) for trade in found]))
 
 
 def _ticker_json(
-    core: MatcherCore, pair: AssetPair, scale: Scale, ticker: Ticker | None
+    core: Matcher, pair: AssetPair, scale: Scale, ticker: Ticker | None
 ) -> dict[str, Any]:
     body: dict[str, Any] = {"symbol": pair.key, **pair.to_json(), "timestamp": core.now()}
     book = core.engine.book(pair)
@@ -117,6 +119,16 @@ def _interval(query: dict[str, str]) -> Interval:
     return interval
 
 
+_INTERVAL: Final = Kind("interval", {"enum": list(INTERVALS)}, INTERVALS.get)
+_PARAMETERS: Final = f"""
+limit.trades  | long     | At most {MAX_TRADES}.                    | -
+limit.candles | long     | At most {MAX_ANSWER}.                    | -
+since         | long     | From this time on, in milliseconds.  | -
+until         | long     | Up to this time, in milliseconds.    | -
+interval      | interval | {", ".join(INTERVALS)}               | -
+"""
+
+
 class GatheredRoutes:
     """The routes that show gathered executions."""
 
@@ -136,7 +148,7 @@ class GatheredRoutes:
         """The last 24 hours of all pairs."""
         core = request.core
         out = []
-        for pair in core.pairs():
+        for pair in core.queries.pairs():
             try:
                 scale = await scale_of(core, pair)
             except MatcherError:
@@ -175,34 +187,18 @@ class GatheredRoutes:
 
     def routes(self) -> tuple[Route, ...]:
         """Their declarations."""
-        since = Query("since", "From this time on, in milliseconds.", LONG_SCHEMA)
-        return (
-            Route(
-                "GET", "/api/v1/tickers", self.tickers, _TAG, "The last 24 hours of all pairs",
-                example=[TICKER],
-            ),
-            Route(
-                "GET", "/api/v1/tickers/{amount}/{price}", self.ticker, _TAG,
-                "The last 24 hours of a pair", example=TICKER,
-            ),
-            Route(
-                "GET", "/api/v1/trades/{amount}/{price}", trades, _TAG, "Executions, oldest first",
-                queries=(Query("limit", f"At most {MAX_TRADES}.", LONG_SCHEMA), since),
-                example=TRADES,
-                description="Without since the last ones, with it the first ones from then on.",
-            ),
-            Route(
-                "GET", "/api/v1/candles/{amount}/{price}", self.candles, _TAG,
-                "Candles, oldest first",
-                queries=(
-                    Query("interval", ", ".join(INTERVALS), {"enum": list(INTERVALS)}),
-                    since,
-                    Query("until", "Up to this time, in milliseconds.", LONG_SCHEMA),
-                    Query("limit", f"At most {MAX_ANSWER}.", LONG_SCHEMA),
-                ),
-                example=CANDLES,
+        return table("market data", _PARAMETERS,
+            row("GET /api/v1/tickers", self.tickers, "The last 24 hours of all pairs",
+                [examples.TICKER]),
+            row("GET /api/v1/tickers/{amount}/{price}", self.ticker,
+                "The last 24 hours of a pair", examples.TICKER),
+            row("GET /api/v1/trades/{amount}/{price}?limit.trades&since", trades,
+                "Executions, oldest first", examples.TRADES,
+                description="Without since the last ones, with it the first ones from then on."),
+            row("GET /api/v1/candles/{amount}/{price}?interval&since&until&limit.candles",
+                self.candles, "Candles, oldest first", examples.CANDLES,
                 description="Start (milliseconds), open, high, low, close, volume in the amount "
                 "asset, volume in the price asset, number of trades. Intervals without trades "
-                "repeat the last price.",
-            ),
+                "repeat the last price."),
+            kinds=(_INTERVAL,),
         )  # fmt: skip

@@ -1,19 +1,19 @@
 """``/metrics``: figures about the running matcher.
 
 What lives here: which figures there are. What does not: counting (each part counts for itself),
-and the text form (``soliton.web.exposition``).
+and the text form (``soliton.web.prometheus``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from soliton.matcher.core import MatcherCore
 from soliton.matcher.records import ServiceStatus
 from soliton.matcher.rest.answers import Answer
 from soliton.matcher.rest.requests import Request
-from soliton.matcher.rest.routes import Route
-from soliton.web.exposition import CONTENT_TYPE, GAUGE, Figure, Sample, exposition
+from soliton.matcher.rest.routes import Route, row, table
+from soliton.matcher.service import Matcher
+from soliton.web.prometheus import CONTENT_TYPE, GAUGE, Figure, Sample, text_form
 
 
 def figure(name: str, kind: str, meaning: str, value: float) -> Figure:
@@ -21,10 +21,10 @@ def figure(name: str, kind: str, meaning: str, value: float) -> Figure:
     return Figure(name, kind, meaning, (Sample(value),))
 
 
-def core_metrics(core: MatcherCore) -> list[Figure]:
+def core_metrics(core: Matcher) -> list[Figure]:
     """What the service itself knows."""
     offsets, books = core.offsets, core.engine.books()
-    waiting, given_up = core.unsettled_counts()
+    waiting, given_up = core.settlement.unsettled_counts()
     working = core.status is ServiceStatus.WORKING
     return [
         figure("soliton_matcher_up", GAUGE, "1 while the matcher works", int(working)),
@@ -36,7 +36,7 @@ def core_metrics(core: MatcherCore) -> list[Figure]:
         figure(
             "soliton_matcher_commands_quarantined",
             *(GAUGE, "commands that could not be applied and were passed over"),
-            len(core.set_aside()),
+            len(core.quarantine.all()),
         ),
         figure(
             "soliton_matcher_executions_unsettled",
@@ -56,10 +56,11 @@ def metrics_route(more: Callable[[], Iterable[Figure]]) -> Route:
 
     async def metrics(request: Request) -> Answer:
         """All figures."""
-        body = exposition([*core_metrics(request.core), *more()])
+        body = text_form([*core_metrics(request.core), *more()])
         return Answer(body, content_type=CONTENT_TYPE)
 
-    return Route(
-        "GET", "/metrics", metrics, "debug", "Figures for Prometheus", barrier=False,
-        example="soliton_matcher_up 1\n", content_type="text/plain",
+    (route,) = table("debug", "",
+        row("GET /metrics when=always", metrics, "Figures for Prometheus",
+            "soliton_matcher_up 1\n", content_type="text/plain"),
     )  # fmt: skip
+    return route

@@ -10,19 +10,13 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from soliton import __version__
-from soliton.matcher.core import MatcherCore
+from soliton.matcher.rest.answers import status_of
 from soliton.matcher.rest.routes import Auth, Route
-from soliton.matcher.rest.samples import ADDRESS, ASSET, ORDER_ID, PUBLIC_KEY
+from soliton.matcher.service import Matcher
 from soliton.matching.errors import KINDS
+from soliton.web import openapi
+from soliton.web.parameters import Parameter
 
-_SEGMENTS: Final[dict[str, tuple[str, str]]] = {
-    "amount": ("The amount asset: WAVES, or an id in base58.", ASSET),
-    "price": ("The price asset: WAVES, or an id in base58.", "WAVES"),
-    "asset": ("WAVES, or an id in base58.", ASSET),
-    "address": ("An account's address.", ADDRESS),
-    "publicKey": ("An account's public key in base58.", PUBLIC_KEY),
-    "orderId": ("An order's id in base58.", ORDER_ID),
-}
 _SECURITY: Final[dict[Auth, list[dict[str, list[str]]]]] = {
     Auth.PUBLIC: [],
     Auth.SIGNED_BODY: [],
@@ -32,104 +26,67 @@ _SECURITY: Final[dict[Auth, list[dict[str, list[str]]]]] = {
 }
 
 
-def document(core: MatcherCore, routes: Iterable[Route]) -> dict[str, Any]:
+def document(core: Matcher, routes: Iterable[Route]) -> dict[str, Any]:
     """The document, ready to be printed as JSON."""
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         if route.documented:
             paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
     hours = core.settings.rest_api.signature_window_ms / 3_600_000
-    return {
-        "openapi": "3.1.0",
-        "info": {
-            "title": f"Matcher on {core.settings.network.name}",
-            "version": __version__,
-            "description": "Places and cancels orders, and tells what is in the order books. "
-            "Amounts are in the smallest unit of the amount asset, prices in "
-            "10^(8 + price decimals - amount decimals).",
+    signed = f"Milliseconds since 1970, as they were signed; not more than {hours:g} h off."
+    signature = (
+        "base58 of the signature of public key (32 bytes) followed by the timestamp (8 bytes, big "
+        "endian)."
+    )
+    components = {
+        "securitySchemes": {
+            "key": openapi.api_key("X-API-Key"),
+            "timestamp": openapi.api_key("Timestamp", signed),
+            "signature": openapi.api_key("Signature", signature),
         },
-        "paths": paths,
-        "components": {
-            "securitySchemes": {
-                "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
-                "timestamp": {
-                    "type": "apiKey",
-                    "in": "header",
-                    "name": "Timestamp",
-                    "description": "Milliseconds since 1970, as they were signed; not more than "
-                    f"{hours:g} h off.",
-                },
-                "signature": {
-                    "type": "apiKey",
-                    "in": "header",
-                    "name": "Signature",
-                    "description": "base58 of the signature of public key (32 bytes) followed by "
-                    "the timestamp (8 bytes, big endian).",
-                },
-            },
-            "schemas": {"Error": _error_schema()},
-        },
+        "schemas": {"Error": _error_schema()},
     }
+    title = f"Matcher on {core.settings.network.name}"
+    return openapi.document(title, __version__, _DESCRIPTION, paths, components)
+
+
+_DESCRIPTION: Final = (
+    "Places and cancels orders, and tells what is in the order books. Amounts are in the smallest "
+    "unit of the amount asset, prices in 10^(8 + price decimals - amount decimals)."
+)
+_REFUSED: Final = {
+    "description": "Refused, with a code that says why.",
+    # What no route takes, and bodies that are too long, are sentences.
+    "content": openapi.content(openapi.ref("Error"))
+    | openapi.content(openapi.TEXT, media_type="text/plain"),
+}
 
 
 def _operation(route: Route) -> dict[str, Any]:
-    parameters: list[dict[str, Any]] = [
-        {
-            "name": part[1:-1],
-            "in": "path",
-            "required": True,
-            "description": _SEGMENTS[part[1:-1]][0],
-            "schema": {"type": "string"},
-            "example": _SEGMENTS[part[1:-1]][1],
-        }
-        for part in route.path.split("/")
-        if part.startswith("{")
-    ]
-    parameters += [
-        {
-            "name": query.name,
-            "in": "query",
-            "description": query.description,
-            "schema": query.schema,
-        }
-        for query in route.queries
-    ]
-    operation: dict[str, Any] = {
-        "operationId": route.name,
-        "tags": [route.tag],
-        "summary": route.summary,
-        "parameters": parameters,
-        "security": _SECURITY[route.auth],
-        "responses": {
-            str(route.status): {
-                "description": "Done.",
-                "content": {
-                    route.content_type: {
-                        "schema": schema_of(route.example),
-                        "example": route.example,
-                    }
-                },
-            },
-            "default": {
-                "description": "Refused, with a code that says why.",
-                "content": {
-                    "application/json": {"schema": {"$ref": "#/components/schemas/Error"}},
-                    # What no route takes, and bodies that are too long.
-                    "text/plain": {"schema": {"type": "string"}},
-                },
-            },
-        },
-    }
-    if route.description:
-        operation["description"] = route.description
-    if route.body is not None:
-        operation["requestBody"] = {
-            "required": True,
-            "content": {
-                "application/json": {"schema": schema_of(route.body), "example": route.body}
-            },
-        }
-    return operation
+    answer = openapi.content(schema_of(route.example), route.example, route.content_type)
+    body = route.body
+    return openapi.operation(
+        route.name,
+        route.summary,
+        {str(route.status): {"description": "Done.", "content": answer}, "default": _REFUSED},
+        tag=route.tag,
+        description=route.description,
+        parameters=map(_parameter, route.parameters),
+        body=None
+        if body is None
+        else {"required": True, "content": openapi.content(schema_of(body), body)},
+        security=_SECURITY[route.auth],
+    )
+
+
+def _parameter(item: Parameter) -> dict[str, Any]:
+    return openapi.parameter(
+        item.name,
+        item.place.value,
+        item.description,
+        item.kind.schema,
+        example=openapi.NO_EXAMPLE if item.example is None else item.example,
+    )
 
 
 def schema_of(example: object) -> dict[str, Any]:
@@ -156,7 +113,7 @@ def schema_of(example: object) -> dict[str, Any]:
 
 def _error_schema() -> dict[str, Any]:
     rows = "\n".join(
-        f"| {kind.code} | {kind.status} | {kind.name} | {kind.templates[0]} |"
+        f"| {kind.code} | {status_of(kind)} | {kind.name} | {kind.templates[0]} |"
         for kind in KINDS.values()
     )
     return {

@@ -40,14 +40,8 @@ from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
 from soliton.matcher.rest.answers import Refusal
 from soliton.matcher.rest.requests import MAX_LONG, NOT_JSON, invalid_json
-from soliton.matching.errors import (
-    ASSET_NOT_FOUND,
-    ORDER_COMMON_VALIDATION_FAILED,
-    UNSUPPORTED_ORDER_VERSION,
-    ErrorKind,
-    MatcherError,
-    Param,
-)
+from soliton.matching import errors
+from soliton.matching.errors import ErrorKind, MatcherError, Param
 from soliton.matching.pairs import MAX_ASSET_CHARS, NATIVE_TEXT
 
 KEPT_KEYS: Final = 16_384
@@ -63,8 +57,6 @@ MAX_ATTACHMENT_CHARS: Final = 1_400
 """Base58 of the longest attachment that the chain takes, and a little more."""
 _SIDES: Final = {"buy": Side.BUY, "sell": Side.SELL}
 _FEE_ASSET_VERSION: Final = 3
-_PLAIN_VERSIONS: Final = (2, 3)
-"""Those with proofs whose signed bytes hold nothing but numbers, keys and assets."""
 _WALLET_VERSION: Final = 4
 _PRICE_MODE: Final = MODE_NAMES[PriceMode.ASSET_DECIMALS]
 _OTHER_MODE: Final = (
@@ -126,46 +118,7 @@ def order_json(order: Order) -> dict[str, Any]:
     return out
 
 
-def _plain_order(form: _Form, chain_id: int) -> Order | None:
-    """The order of a form as nearly all are, with one proof and a key; ``None`` where reading with
-    care finds what is different, or wrong.
-    """
-    version, sender, proofs = form.version, form.senderPublicKey, form.proofs
-    side = _SIDES.get(form.orderType)
-    if side is None or sender is None or proofs is None or len(proofs) != 1:
-        return None
-    if version not in _PLAIN_VERSIONS:
-        return None
-    pair = form.assetPair
-    try:
-        return build(
-            Order(
-                version,
-                chain_id,
-                _key(sender),
-                _key(form.matcherPublicKey),
-                _known_asset(pair.amountAsset),
-                _known_asset(pair.priceAsset),
-                side,
-                form.amount,
-                form.price,
-                form.timestamp,
-                form.expiration,
-                form.matcherFee,
-                _known_asset(form.matcherFeeAssetId) if version == _FEE_ASSET_VERSION else None,
-                PriceMode.DEFAULT,
-                None,
-                (_proof(proofs[0]),),
-            )
-        )
-    except (Base58Error, ValueError, ChainError):
-        return None
-
-
 def _order_of(form: _Form, chain_id: int) -> Order:
-    plain = _plain_order(form, chain_id)
-    if plain is not None:
-        return plain
     wrong = [
         f"/{name}" for name in _NUMBERS if not -MAX_LONG - 1 <= getattr(form, name) <= MAX_LONG
     ]
@@ -178,7 +131,7 @@ def _order_of(form: _Form, chain_id: int) -> Order:
     wallet = form.eip712Signature if version >= _WALLET_VERSION else None
     if wallet is not None and form.priceMode not in (None, _PRICE_MODE):
         # Another mode was signed: whoever is found from the signature is somebody else.
-        raise _refused(ORDER_COMMON_VALIDATION_FAILED, details=_OTHER_MODE)
+        raise _refused(errors.ORDER_COMMON_VALIDATION_FAILED, details=_OTHER_MODE)
     signature = None if wallet is None else _take(wallet, "/eip712Signature", _hexadecimal, wrong)
     attachment = None
     if form.attachment and version >= _WALLET_VERSION:
@@ -216,7 +169,7 @@ def _order_of(form: _Form, chain_id: int) -> Order:
     try:
         return build(draft)
     except ChainError as error:
-        raise _refused(ORDER_COMMON_VALIDATION_FAILED, details=str(error)) from None
+        raise _refused(errors.ORDER_COMMON_VALIDATION_FAILED, details=str(error)) from None
 
 
 def _version(form: _Form, proofs: tuple[bytes, ...], wrong: list[str]) -> int:
@@ -227,7 +180,7 @@ def _version(form: _Form, proofs: tuple[bytes, ...], wrong: list[str]) -> int:
         wrong.append("/version")
         return MAX_VERSION
     if version > MAX_VERSION:
-        raise _refused(UNSUPPORTED_ORDER_VERSION, version=version)
+        raise _refused(errors.UNSUPPORTED_ORDER_VERSION, version=version)
     return version
 
 
@@ -279,7 +232,7 @@ def _asset(text: str | None, path: str, wrong: list[str]) -> AssetId | None:
         return None
     asset_id = _take(text, path, _asset_bytes, wrong)
     if asset_id is not None and len(asset_id) != DIGEST_LENGTH:
-        raise _refused(ASSET_NOT_FOUND, assetId=text)
+        raise _refused(errors.ASSET_NOT_FOUND, assetId=text)
     return asset_id
 
 
@@ -288,18 +241,14 @@ def _asset_bytes(text: str) -> bytes:
     return base58.decode(text, MAX_ASSET_CHARS)
 
 
-@lru_cache(maxsize=KEPT_ASSETS)
-def _known_asset(text: str | None) -> AssetId | None:
-    if text is None or text in ("", NATIVE_TEXT):
-        return None
-    asset_id = _asset_bytes(text)
-    if len(asset_id) != DIGEST_LENGTH:
-        raise ValueError("no asset")
-    return asset_id
-
-
 def _refused(kind: ErrorKind, **params: Param) -> Refusal:
     return Refusal(MatcherError(kind, form=0, **params), "OrderRejected", flat=True)
+
+
+@lru_cache(1)
+def _fields() -> tuple[msgspec.structs.FieldInfo, ...]:
+    """What an order consists of: to find it out takes longer than to read ten orders."""
+    return msgspec.structs.fields(_Form)
 
 
 def _malformed(body: bytes) -> Refusal:
@@ -311,7 +260,7 @@ def _malformed(body: bytes) -> Refusal:
     if not isinstance(given, dict):
         return invalid_json("")
     wrong = []
-    for field in msgspec.structs.fields(_Form):
+    for field in _fields():
         if field.name not in given:
             if field.required:
                 wrong.append(f"/{field.name}")

@@ -1,67 +1,59 @@
 """Pages for people: the market page at ``/``, and the interactive documentation.
 
 What lives here: their routes. What does not: Swagger UI (``soliton.web.swagger``), the market
-page's texts and script (files of ``soliton.matcher.page``).
+page's markup, style and scripts (``soliton.pages``).
 """
 
 from __future__ import annotations
 
-import html
-from importlib.resources import files
+import re
 from typing import Final
 
 from soliton.crypto import base58
 from soliton.matcher.rest.answers import Answer, Rejected, encode_json
 from soliton.matcher.rest.openapi import document
 from soliton.matcher.rest.requests import Request
-from soliton.matcher.rest.routes import Handler, Route
+from soliton.matcher.rest.routes import Route, row, table
+from soliton.pages.files import file_answer, page, page_answer
+from soliton.web.answers import Whole
 from soliton.web.swagger import ASSETS, PAGE_HEADERS, START_SCRIPT, assets_folder, page_for
 from soliton.web.types import Headers
 
 _HTML: Final = b"text/html; charset=UTF-8"
 _SCRIPT: Final = b"text/javascript; charset=UTF-8"
-_STYLE: Final = b"text/css; charset=UTF-8"
 _PERMANENT_REDIRECT: Final = 308
 _DOCUMENTATION: Final = b"/api-docs/index.html"
-_POLICY: Final = (
-    b"default-src 'none'; img-src 'self' data:; style-src 'self'; script-src 'self'; "
-    b"connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
-)
-_MARKET_HEADERS: Final[Headers] = (
-    (b"content-security-policy", _POLICY),
-    (b"referrer-policy", b"no-referrer"),
-    (b"x-content-type-options", b"nosniff"),
-)
+_BESIDE: Final = re.compile(r"https?://(?:127\.0\.0\.1|localhost)(?::[0-9]{1,5})?")
 _CACHED: Final[Headers] = ((b"cache-control", b"public, max-age=3600"),)
 
 
 async def market_page(request: Request) -> Answer:
-    """What is traded here, live."""
+    """What is traded here, live, and orders."""
     settings = request.core.settings
     values = {
         "network": settings.network.name,
         "public-key": base58.encode(request.core.public_key),
+        "chain-id": str(settings.network.chain_id),
+        "node": _node_beside(settings.node.url),
     }
-    text = _file("page.html")
-    for name, value in values.items():
-        text = text.replace("{{" + name + "}}", html.escape(value))
-    return Answer(text.encode("utf-8"), content_type=_HTML, headers=_MARKET_HEADERS)
+    return _answer(page_answer(page("exchange.html", "exchange.js", values), request.headers))
 
 
-def _file(name: str) -> str:
-    return files("soliton.matcher.page").joinpath(name).read_text(encoding="utf-8")
+def _node_beside(url: str) -> str:
+    """The node's address where it is one that says nothing about a network of machines."""
+    return url if _BESIDE.fullmatch(url) else ""
 
 
-async def page_style(request: Request) -> Answer:
-    """The market page's style."""
-    del request
-    return Answer(_file("page.css").encode("utf-8"), content_type=_STYLE, headers=_MARKET_HEADERS)
+async def page_file(request: Request) -> Answer:
+    """A script or style of the page."""
+    answer = file_answer(request.segments[1], request.headers)
+    if answer is None:
+        raise Rejected
+    return _answer(answer)
 
 
-async def page_script(request: Request) -> Answer:
-    """The market page's script."""
-    del request
-    return Answer(_file("page.js").encode("utf-8"), content_type=_SCRIPT, headers=_MARKET_HEADERS)
+def _answer(made: Whole) -> Answer:
+    return Answer(made.body, made.status, made.content_type, made.headers)
 
 
 async def documentation(request: Request) -> Answer:
@@ -104,19 +96,19 @@ def page_routes(documented: tuple[Route, ...]) -> tuple[Route, ...]:
             made = encode_json(document(request.core, documented))
         return Answer(made)
 
-    return (
-        _page("/", market_page),
-        _page("/page.css", page_style),
-        _page("/page.js", page_script),
-        _page("/swagger", to_documentation),
-        _page("/api-docs", to_documentation),
-        _page("/api-docs/index.html", documentation),
-        _page("/api-docs/start.js", start_script),
-        _page("/api-docs/openapi.json", openapi),
-        _page("/api-docs/swagger.json", openapi),
-        _page("/api-docs/{file}", asset_file),
+    pages = {
+        "/": market_page,
+        "/pages/{file}": page_file,
+        "/swagger": to_documentation,
+        "/api-docs": to_documentation,
+        "/api-docs/index.html": documentation,
+        "/api-docs/start.js": start_script,
+        "/api-docs/openapi.json": openapi,
+        "/api-docs/swagger.json": openapi,
+        "/api-docs/{file}": asset_file,
+    }
+    rows = (
+        row(f"GET {path} when=always", handler, "A page", documented=False)
+        for path, handler in pages.items()
     )
-
-
-def _page(path: str, handler: Handler) -> Route:
-    return Route("GET", path, handler, "pages", "A page", barrier=False, documented=False)
+    return table("pages", "file | text | A file of a page | swagger-ui.css", *rows)

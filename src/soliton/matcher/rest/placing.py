@@ -1,7 +1,7 @@
 """Placing orders.
 
 What lives here: both routes, as one function on bytes since most requests come this way. What does
-not: what makes an order acceptable (``MatcherCore.place``).
+not: what makes an order acceptable (``Placing.place``).
 
 Source: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/api/http/routes/v0/PlaceRoute.scala``.
@@ -12,20 +12,20 @@ from __future__ import annotations
 from typing import Final
 
 from soliton.chain.orders import Order
-from soliton.matcher.core import MatcherCore
+from soliton.matcher.rest import examples
 from soliton.matcher.rest.answers import Answer, encode_json, flat_error
 from soliton.matcher.rest.order_json import order_json, read_order
 from soliton.matcher.rest.requests import Request, check_content_type
-from soliton.matcher.rest.routes import Route
-from soliton.matcher.rest.samples import ORDER, PLACED
+from soliton.matcher.rest.routes import row, table
+from soliton.matcher.service import Matcher
 from soliton.matching.errors import NOT_KNOWN_TO_BE_STORED, MatcherError
 
-PLACE_PATH: Final = b"/matcher/orderbook"
+PLACE_PATH: Final = "/matcher/orderbook"
 """Where nearly all orders go."""
 
 
 async def place_answer(
-    core: MatcherCore, headers: dict[bytes, bytes], body: bytes, *, market: bool
+    core: Matcher, headers: dict[bytes, bytes], body: bytes, *, market: bool
 ) -> Answer:
     """Place the order in a body; the answer comes when the journal has it and the book knows it."""
     order = posted_order(headers, body, core.settings.network.chain_id)
@@ -39,11 +39,11 @@ def posted_order(headers: dict[bytes, bytes], body: bytes, chain_id: int) -> Ord
 
 
 async def refused(
-    core: MatcherCore, order: Order, *, market: bool, is_signed: bool | None = None
+    core: Matcher, order: Order, *, market: bool, is_signed: bool | None = None
 ) -> Answer | None:
-    """Place an order; what is said if it is refused. ``is_signed`` as ``MatcherCore.place``."""
+    """Place an order; what is said if it is refused. ``is_signed`` as ``Placing.place``."""
     try:
-        await core.place(order, market=market, is_signed=is_signed)
+        await core.placing.place(order, market=market, is_signed=is_signed)
     except MatcherError as error:
         stored = error.kind not in NOT_KNOWN_TO_BE_STORED
         return flat_error(error, "OrderRejected" if stored else "WavesNodeUnavailable")
@@ -66,19 +66,14 @@ async def place_market_order(request: Request) -> Answer:
     return await place_answer(request.core, request.headers, request.body, market=True)
 
 
-_TAG: Final = "place"
-
-ROUTES: Final = (
-    Route(
-        "POST", "/matcher/orderbook", place_limit_order, _TAG, "Place a limit order",
-        barrier=False, body=ORDER, example=PLACED,
+ROUTES: Final = table("place", "",
+    row("POST /matcher/orderbook when=always", place_limit_order, "Place a limit order",
+        examples.PLACED,
+        body=examples.ORDER,
         description="Accepted means: the journal has the order and the book has processed it; it "
-        "may be filled already.",
-    ),
-    Route(
-        "POST", "/matcher/orderbook/market", place_market_order, _TAG, "Place a market order",
-        barrier=False, body=ORDER, example=PLACED,
+        "may be filled already."),
+    row("POST /matcher/orderbook/market when=always", place_market_order, "Place a market order",
+        examples.PLACED, body=examples.ORDER,
         description="What finds no counter order at once is dropped. The price is the worst one "
-        "that is acceptable.",
-    ),
+        "that is acceptable."),
 )  # fmt: skip

@@ -23,20 +23,10 @@ from soliton.chain.errors import ChainError, FormatError
 from soliton.chain.values import AssetId
 from soliton.crypto import base58
 from soliton.crypto.errors import Base58Error
-from soliton.matcher.core import MatcherCore
 from soliton.matcher.rest.answers import Refusal, refuse
-from soliton.matching.errors import (
-    INVALID_ADDRESS,
-    INVALID_ASSET,
-    INVALID_BASE58_STRING,
-    INVALID_DEPTH,
-    INVALID_JSON,
-    ORDER_ASSET_PAIR_REVERSED,
-    REQUEST_ARGUMENT_INVALID,
-    UNSUPPORTED_CONTENT_TYPE,
-    USER_PUBLIC_KEY_IS_NOT_VALID,
-    MatcherError,
-)
+from soliton.matcher.service import Matcher
+from soliton.matching import errors
+from soliton.matching.errors import MatcherError
 from soliton.matching.pairs import AssetPair, parse_asset
 
 NOT_JSON: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -60,7 +50,7 @@ class Request:
 
     def __init__(
         self,
-        core: MatcherCore,
+        core: Matcher,
         method: str,
         segments: tuple[str, ...],
         headers: dict[bytes, bytes],
@@ -87,7 +77,9 @@ class Request:
         try:
             return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_QUERY_FIELDS))
         except ValueError:
-            raise refuse(REQUEST_ARGUMENT_INVALID, "SimpleErrorResponse", name="query") from None
+            raise refuse(
+                errors.REQUEST_ARGUMENT_INVALID, "SimpleErrorResponse", name="query"
+            ) from None
 
 
 def split_path(raw_path: bytes) -> tuple[str, ...]:
@@ -105,7 +97,9 @@ def read_asset(text: str) -> AssetId | None:
     try:
         return parse_asset(text)
     except FormatError as error:
-        raise refuse(INVALID_ASSET, "InvalidAsset", assetId=text[:100], reason=str(error)) from None
+        raise refuse(
+            errors.INVALID_ASSET, "InvalidAsset", assetId=text[:100], reason=str(error)
+        ) from None
 
 
 def read_pair(amount: str, price: str) -> AssetPair:
@@ -113,7 +107,7 @@ def read_pair(amount: str, price: str) -> AssetPair:
     return AssetPair(read_asset(amount), read_asset(price))
 
 
-async def traded_pair(core: MatcherCore, pair: AssetPair) -> AssetPair:
+async def traded_pair(core: Matcher, pair: AssetPair) -> AssetPair:
     """The pair, if it is traded here and its assets exist."""
     try:
         await _check(core, pair)
@@ -130,24 +124,26 @@ class Elsewhere(Exception):
         self.pair = pair
 
 
-async def traded_or_elsewhere(core: MatcherCore, pair: AssetPair) -> AssetPair:
+async def traded_or_elsewhere(core: Matcher, pair: AssetPair) -> AssetPair:
     """The pair, if it is traded here; raises ``Elsewhere`` if its reverse is."""
     try:
         await _check(core, pair)
     except MatcherError as error:
-        if error.kind is ORDER_ASSET_PAIR_REVERSED and await _is_traded(core, pair.reversed()):
+        if error.kind is errors.ORDER_ASSET_PAIR_REVERSED and await _is_traded(
+            core, pair.reversed()
+        ):
             raise Elsewhere(pair.reversed()) from None
         raise Refusal(error, "InfoNotFound") from None
     return pair
 
 
-async def _check(core: MatcherCore, pair: AssetPair) -> None:
-    core.check_pair(pair)
-    await core.asset(pair.price_asset)
-    await core.asset(pair.amount_asset)
+async def _check(core: Matcher, pair: AssetPair) -> None:
+    core.queries.check_pair(pair)
+    await core.queries.asset(pair.price_asset)
+    await core.queries.asset(pair.amount_asset)
 
 
-async def _is_traded(core: MatcherCore, pair: AssetPair) -> bool:
+async def _is_traded(core: Matcher, pair: AssetPair) -> bool:
     try:
         await _check(core, pair)
     except MatcherError:
@@ -160,7 +156,9 @@ def read_order_id(text: str) -> bytes:
     try:
         return base58.decode(text, MAX_BASE58_CHARS)
     except Base58Error as error:
-        raise refuse(INVALID_BASE58_STRING, "InvalidBase58String", reason=str(error)) from None
+        raise refuse(
+            errors.INVALID_BASE58_STRING, "InvalidBase58String", reason=str(error)
+        ) from None
 
 
 def read_public_key(text: str, word: str = "InvalidPublicKey") -> bytes:
@@ -170,16 +168,16 @@ def read_public_key(text: str, word: str = "InvalidPublicKey") -> bytes:
     try:
         key = base58.decode(text, MAX_BASE58_CHARS)
     except Base58Error as error:
-        raise refuse(USER_PUBLIC_KEY_IS_NOT_VALID, word, reason=str(error)) from None
+        raise refuse(errors.USER_PUBLIC_KEY_IS_NOT_VALID, word, reason=str(error)) from None
     return key
 
 
-def read_address(core: MatcherCore, text: str) -> Address:
+def read_address(core: Matcher, text: str) -> Address:
     """An address of this network."""
     try:
         return parse_address(text, core.settings.network.chain_id)
     except ChainError as error:
-        raise refuse(INVALID_ADDRESS, "InvalidAddress", reason=str(error)) from None
+        raise refuse(errors.INVALID_ADDRESS, "InvalidAddress", reason=str(error)) from None
 
 
 def text_of(address: Address) -> str:
@@ -197,7 +195,7 @@ def read_flag(query: dict[str, str], name: str) -> bool | None:
         return None
     value = _TRUTHS.get(text.lower())
     if value is None:
-        raise refuse(REQUEST_ARGUMENT_INVALID, "SimpleErrorResponse", name=name)
+        raise refuse(errors.REQUEST_ARGUMENT_INVALID, "SimpleErrorResponse", name=name)
     return value
 
 
@@ -208,7 +206,7 @@ def read_natural(query: dict[str, str], name: str, default: int, largest: int = 
         return default
     value = _whole(text)
     if value is None or not 0 <= value <= largest:
-        raise refuse(REQUEST_ARGUMENT_INVALID, "SimpleErrorResponse", name=name)
+        raise refuse(errors.REQUEST_ARGUMENT_INVALID, "SimpleErrorResponse", name=name)
     return value
 
 
@@ -226,7 +224,7 @@ def read_depth(query: dict[str, str]) -> int | None:
 
 
 def _bad_depth(reason: str) -> Refusal:
-    return refuse(INVALID_DEPTH, "InvalidDepth", reason=reason)
+    return refuse(errors.INVALID_DEPTH, "InvalidDepth", reason=reason)
 
 
 def _whole(text: str) -> int | None:
@@ -245,13 +243,13 @@ def check_content_type(headers: dict[bytes, bytes]) -> None:
     if declared != b"application/json":
         media_type = declared.partition(b";")[0].strip().lower()
         if media_type != b"application/json":
-            raise Refusal(MatcherError(UNSUPPORTED_CONTENT_TYPE), "InvalidJsonResponse")
+            raise Refusal(MatcherError(errors.UNSUPPORTED_CONTENT_TYPE), "InvalidJsonResponse")
 
 
 def invalid_json(*fields: str) -> Refusal:
     """JSON that is broken, or whose members (as paths) are."""
-    error = MatcherError(INVALID_JSON, form=1, invalidFields=fields) if fields else None
-    return Refusal(error or MatcherError(INVALID_JSON), "InvalidJsonResponse")
+    error = MatcherError(errors.INVALID_JSON, form=1, invalidFields=fields) if fields else None
+    return Refusal(error or MatcherError(errors.INVALID_JSON), "InvalidJsonResponse")
 
 
 def read_json(request: Request) -> object:

@@ -1,28 +1,29 @@
-"""Routes as declarations, and finding the one that takes a request.
+"""Routes as rows, and finding the one that takes a request.
 
 Several routes may fit a path. They are tried in the order in which they are declared; one that
 raises ``Rejected`` leaves the request to the next.
 
-What lives here: the record that routing and the OpenAPI document are made from, and the search.
-What does not: the routes themselves, and carrying out a request (``application``).
+Lines are read as ``soliton.web.parameters`` says. Their words are ``auth`` (``Auth``), ``when``
+(``always`` also while the service starts or stops) and ``tag``.
+
+What lives here: the record that routing and the OpenAPI document are made from, the rows that make
+it, and the search. What does not: the routes themselves, and carrying out a request
+(``application``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Final
 
 from soliton.matcher.rest.answers import Answer
+from soliton.matcher.rest.examples import ADDRESS, ASSET, ORDER_ID, PUBLIC_KEY
 from soliton.matcher.rest.requests import Request
+from soliton.web.parameters import Kind, Parameter, parameters, read_line
 
 Handler = Callable[[Request], Awaitable[Answer]]
-Schema = Mapping[str, Any]
-
-TEXT_SCHEMA: Final[Schema] = {"type": "string"}
-LONG_SCHEMA: Final[Schema] = {"type": "integer", "format": "int64"}
-FLAG_SCHEMA: Final[Schema] = {"type": "boolean"}
 
 
 class Auth(Enum):
@@ -35,31 +36,22 @@ class Auth(Enum):
     SIGNED_BODY = "a signature in the body"
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
-    """A parameter of the query."""
-
-    name: str
-    description: str
-    schema: Schema = field(default_factory=lambda: TEXT_SCHEMA)
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
     """One operation. Path segments in braces are parameters; ``barrier`` refuses while the service
     starts or stops.
     """
 
-    method: str
-    path: str
     handler: Handler
-    tag: str
     summary: str
+    example: Any = None
+    method: str = "GET"
+    path: str = ""
+    tag: str = ""
     auth: Auth = Auth.PUBLIC
     barrier: bool = True
-    queries: tuple[Query, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
     body: Any = None
-    example: Any = None
     status: int = 200
     description: str = ""
     documented: bool = True
@@ -69,6 +61,55 @@ class Route:
     def name(self) -> str:
         """The operation's name, for the documentation and metrics."""
         return self.handler.__name__.strip("_")
+
+
+_WORDS: Final = ("auth", "when", "tag")
+_SHARED: Final = parameters(f"""
+amount    | text | The amount asset: WAVES, or an id in base58. | {ASSET}
+price     | text | The price asset: WAVES, or an id in base58.  | WAVES
+asset     | text | WAVES, or an id in base58.                   | {ASSET}
+address   | text | An account's address.                        | {ADDRESS}
+publicKey | text | An account's public key in base58.           | {PUBLIC_KEY}
+orderId   | text | An order's id in base58.                     | {ORDER_ID}
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row that does not know its table yet."""
+
+    line: str
+    route: Route = field(repr=False)
+
+
+def row(
+    line: str,
+    handler: Handler,
+    summary: str,
+    example: object = None,
+    **more: Any,  # noqa: ANN401 - fields of a route
+) -> Row:
+    """A route: its line, its handler, a summary, a real answer and further fields."""
+    return Row(line, Route(handler=handler, summary=summary, example=example, **more))
+
+
+def table(tag: str, text: str, *rows: Row, kinds: Iterable[Kind] = ()) -> tuple[Route, ...]:
+    """The routes of a group. ``text`` are parameters that no other group has."""
+    known = _SHARED | parameters(text, *kinds)
+    return tuple(_route(each, tag, known) for each in rows)
+
+
+def _route(row: Row, tag: str, known: dict[str, Parameter]) -> Route:
+    line = read_line(row.line, known, _WORDS)
+    return replace(
+        row.route,
+        method=line.method,
+        path=line.path,
+        parameters=(*line.of_path, *line.of_query),
+        tag=line.words.get("tag", tag),
+        auth=Auth[line.words.get("auth", "public").upper()],
+        barrier=line.words.get("when") != "always",
+    )
 
 
 class Router:

@@ -19,7 +19,7 @@ from soliton import __version__
 from soliton.chain.orders import Order, Side
 from soliton.chain.values import AssetId
 from soliton.crypto import base58
-from soliton.matcher.rest import auth
+from soliton.matcher.rest import auth, examples
 from soliton.matcher.rest.answers import (
     CREATED,
     Answer,
@@ -42,8 +42,7 @@ from soliton.matcher.rest.requests import (
     read_pair,
     traded_pair,
 )
-from soliton.matcher.rest.routes import Auth, Route
-from soliton.matcher.rest.samples import FEE, FEE_REQUEST, PUBLIC_KEY, RATES, SETTINGS
+from soliton.matcher.rest.routes import row, table
 from soliton.matching.errors import INVALID_ASSET_RATE, MatcherError
 from soliton.matching.fees import CompositeFee, DynamicFee, FixedFee, OrderFee, PercentFee
 from soliton.matching.pairs import asset_text
@@ -62,10 +61,10 @@ async def settings(request: Request) -> Answer:
         {
             "matcherPublicKey": base58.encode(core.public_key),
             "matcherVersion": __version__,
-            "priceAssets": [asset_text(asset) for asset in core.price_assets],
-            "rates": _rates_json(core.rates()),
-            "orderFee": fee_json(fee, await core.base_fee()),
-            "orderVersions": list(await core.order_versions()),
+            "priceAssets": [asset_text(asset) for asset in core.placement.price_assets],
+            "rates": _rates_json(core.rates.latest()),
+            "orderFee": fee_json(fee, core.queries.base_fee()),
+            "orderVersions": list(core.queries.order_versions()),
             "networkByte": core.settings.network.chain_id,
         }
     )
@@ -102,7 +101,7 @@ def fee_json(fee: OrderFee, base_fee: int) -> dict[str, Any]:
 
 async def rates(request: Request) -> Answer:
     """The price of one native coin in units of other assets."""
-    return plain(_rates_json(request.core.rates()))
+    return plain(_rates_json(request.core.rates.latest()))
 
 
 def _rates_json(found: dict[AssetId | None, float]) -> dict[str, float | int]:
@@ -127,7 +126,7 @@ async def put_rate(request: Request) -> Answer:
         raise refuse(INVALID_ASSET_RATE, "RateError")
     asset = await _existing(request)
     try:
-        before = request.core.put_rate(asset, rate)
+        before = request.core.rates.put(asset, rate)
     except MatcherError as error:
         raise Refusal(error, "RateError") from None
     name = asset_text(asset)
@@ -142,7 +141,7 @@ async def delete_rate(request: Request) -> Answer:
     auth.check_key(request)
     asset = await _existing(request)
     try:
-        before = request.core.delete_rate(asset)
+        before = request.core.rates.delete(asset)
     except MatcherError as error:
         raise Refusal(error, "RateError") from None
     return message(f"The rate for the asset {asset_text(asset)} deleted, old value = {before}")
@@ -151,7 +150,7 @@ async def delete_rate(request: Request) -> Answer:
 async def _existing(request: Request) -> AssetId | None:
     asset = read_asset(request.segments[3])
     try:
-        await request.core.asset(asset)
+        await request.core.queries.asset(asset)
     except MatcherError as error:
         raise Refusal(error, "InfoNotFound") from None
     return asset
@@ -202,7 +201,7 @@ async def calculate_fee(request: Request) -> Answer:
         expiration=core.now(),
         matcher_fee=0,
     )
-    base, discount = await core.minimum_fee(pair, draft)
+    base, discount = await core.queries.minimum_fee(pair, draft)
     body = {"base": _fee_of(base)}
     if discount is not None:
         body["discount"] = _fee_of(discount)
@@ -214,38 +213,19 @@ def _fee_of(fee: tuple[AssetId | None, int]) -> dict[str, Any]:
     return {"feeAssetId": asset_text(asset), "matcherFee": bounded(amount)}
 
 
-ROUTES: Final = (
-    Route(
-        "GET", "/matcher", public_key, "info", "The matcher's public key",
-        barrier=False, example=PUBLIC_KEY,
-    ),
-    Route(
-        "GET", "/matcher/settings", settings, "info", "What an order has to meet",
-        barrier=False, example=SETTINGS,
-    ),
-    Route(
-        "GET", "/matcher/settings/rates", rates, "rates", "Rates of fee assets",
-        barrier=False, example=RATES,
-        description="The price of one native coin in whole units of each asset.",
-    ),
-    Route(
-        "PUT", "/matcher/settings/rates/{asset}", put_rate, "rates", "Set a rate", Auth.KEY,
-        body=0.5, status=CREATED,
-        example={
-            "success": True, "status": "SimpleResponse",
-            "message": f"The rate 0.5 for the asset {list(RATES)[1]} added",
-        },
-    ),
-    Route(
-        "DELETE", "/matcher/settings/rates/{asset}", delete_rate, "rates", "Forget a rate",
-        Auth.KEY,
-        example={
-            "success": True, "status": "SimpleResponse",
-            "message": f"The rate for the asset {list(RATES)[1]} deleted, old value = 0.5",
-        },
-    ),
-    Route(
-        "POST", "/matcher/orderbook/{amount}/{price}/calculateFee", calculate_fee, "markets",
-        "The least fee of an order to come", body=FEE_REQUEST, example=FEE,
-    ),
+_RATED: Final = list(examples.RATES)[1]
+ROUTES: Final = table("info", "",
+    row("GET /matcher when=always", public_key, "The matcher's public key", examples.PUBLIC_KEY),
+    row("GET /matcher/settings when=always", settings, "What an order has to meet",
+        examples.SETTINGS),
+    row("GET /matcher/settings/rates when=always tag=rates", rates, "Rates of fee assets",
+        examples.RATES,
+        description="The price of one native coin in whole units of each asset."),
+    row("PUT /matcher/settings/rates/{asset} auth=key tag=rates", put_rate, "Set a rate",
+        examples.done(f"The rate 0.5 for the asset {_RATED} added"), body=0.5,
+        status=CREATED),
+    row("DELETE /matcher/settings/rates/{asset} auth=key tag=rates", delete_rate, "Forget a rate",
+        examples.done(f"The rate for the asset {_RATED} deleted, old value = 0.5")),
+    row("POST /matcher/orderbook/{amount}/{price}/calculateFee tag=markets", calculate_fee,
+        "The least fee of an order to come", examples.FEE, body=examples.FEE_REQUEST),
 )  # fmt: skip

@@ -1,7 +1,7 @@
 """The stream of one account: its balances and orders, then what changed.
 
 What lives here: gathering changes of an account and what its watchers are sent. What does not:
-tokens and limits (``hub``), balances themselves (``MatcherCore``).
+tokens and limits (``hub``), balances themselves (``Matcher``).
 
 Sources: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/api/ws/state/WsAddressState.scala``,
@@ -20,9 +20,9 @@ from soliton.chain.transactions.exchange import Exchange
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.crypto import base58
-from soliton.matcher.core import MatcherCore
 from soliton.matcher.errors import NodeUnavailable
 from soliton.matcher.records import OrderInfo, describe
+from soliton.matcher.service import Matcher
 from soliton.matcher.websocket.connection import Connection
 from soliton.matcher.websocket.messages import encode, next_update_id, numbered
 from soliton.matcher.websocket.numbers import amount_text, price_text
@@ -38,7 +38,7 @@ class Decimals:
 
     __slots__ = ("_core", "_known", "nfts")
 
-    def __init__(self, core: MatcherCore) -> None:
+    def __init__(self, core: Matcher) -> None:
         self._core = core
         self._known: dict[AssetId | None, int] = {}
         self.nfts: set[str] = set()
@@ -48,7 +48,7 @@ class Decimals:
         """How many digits of an asset's amounts stand behind the point."""
         found = self._known.get(asset)
         if found is None:
-            known = await self._core.asset(asset)
+            known = await self._core.queries.asset(asset)
             found = self._known[asset] = known.decimals
             if known.nft:
                 self.nfts.add(asset_text(asset))
@@ -82,7 +82,7 @@ class _Change:
 class AddressFeed:
     """Everybody who watches one account."""
 
-    def __init__(self, core: MatcherCore, address: Address, decimals: Decimals) -> None:
+    def __init__(self, core: Matcher, address: Address, decimals: Decimals) -> None:
         self._core = core
         self._address = address
         self._decimals = decimals
@@ -120,7 +120,7 @@ class AddressFeed:
         # What has changed since the last message is news for the others, too.
         self._tell_changed(balances, [])
         self._balances = dict(balances)
-        active = self._core.history(self._address, None, active=True, closed=False)
+        active = self._core.queries.history(self._address, None, active=True, closed=False)
         if WITHOUT_NFTS in flags:
             balances = self._ordinary(balances)
         body = self._body(balances, [await self._full(info) for info in active])
@@ -226,7 +226,7 @@ class AddressFeed:
         return body
 
     async def _balances_of(self, assets: set[AssetId | None] | None) -> Amounts:
-        report = await self._core.report(self._address)
+        report = await self._core.queries.report(self._address)
         wanted = {*report.regular, *report.reserved} if assets is None else assets
         out = {}
         for asset in wanted:
@@ -291,7 +291,7 @@ class AddressFeed:
         # A taker's executions are all of one command; a maker may gather them for weeks.
         found = self._exchanges.get(executed.taker.id)
         if found is None:
-            found = self._core.transactions(executed.taker.id)
+            found = self._core.database.transactions_of(executed.taker.id)
             self._exchanges[executed.taker.id] = found
         for transaction in found:
             payload = transaction.payload

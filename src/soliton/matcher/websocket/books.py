@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any, Final
 
-from soliton.matcher.core import MatcherCore
+from soliton.matcher.service import Matcher
 from soliton.matcher.websocket.connection import MAX_WAITING, Connection
 from soliton.matcher.websocket.messages import encode, next_update_id, numbered
 from soliton.matcher.websocket.numbers import amount_text, double_text, price_text
@@ -36,7 +36,7 @@ class BookFeed:
     """Everybody who watches one pair."""
 
     def __init__(
-        self, core: MatcherCore, pair: AssetPair, amount_decimals: int, price_decimals: int
+        self, core: Matcher, pair: AssetPair, amount_decimals: int, price_decimals: int
     ) -> None:
         self._core = core
         self._pair = pair
@@ -160,7 +160,7 @@ class BookFeed:
             bids, asks = book.depth(len(book))
             body = self._body(book.changed_at, bids, asks, book.last_trade)
         settings: dict[str, Any] = {"m": {"t": self._price(self._tick_size)}}
-        found = self._core.restrictions(self._pair)
+        found = self._core.placement.restrictions.get(self._pair)
         if found is not None:
             settings["r"] = {
                 "a": _texts(found.min_amount, found.step_amount, found.max_amount),

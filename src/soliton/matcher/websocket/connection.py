@@ -14,12 +14,9 @@ from typing import Final
 
 from soliton.matcher.settings import WebSockets
 from soliton.matcher.websocket.messages import error_message, greeting, ping
-from soliton.matching.errors import (
-    WS_CONNECTION_MAX_LIFETIME_EXCEEDED,
-    WS_CONNECTION_PONG_TIMEOUT,
-    MatcherError,
-)
-from soliton.web.types import Send
+from soliton.matching import errors
+from soliton.matching.errors import MatcherError
+from soliton.web.websocket import WebSocket
 
 MAX_WAITING: Final = 100
 """Messages that may wait for a slow client; with one more the connection ends."""
@@ -31,11 +28,11 @@ class Connection:
     """A connection that was accepted; ``run`` ends when it does."""
 
     def __init__(
-        self, identity: str, send: Send, settings: WebSockets, clock: Callable[[], int]
+        self, identity: str, socket: WebSocket, settings: WebSockets, clock: Callable[[], int]
     ) -> None:
         self.identity = identity
         self.is_closing = False
-        self._send = send
+        self._socket = socket
         self._settings = settings
         self._clock = clock
         self._waiting: asyncio.Queue[bytes | None] = asyncio.Queue()
@@ -55,12 +52,15 @@ class Connection:
         self._after("life", self._settings.max_connection_lifetime_ms, self._lifetime_exceeded)
         try:
             while (message := await self._waiting.get()) is not None:
-                await self._send({"type": "websocket.send", "text": message.decode("utf-8")})
-            await self._send({"type": "websocket.close", "code": self._close_code})
+                await self._socket.send(message)
+            self._socket.close(self._close_code)
         finally:
             self.is_closing = True
+            # The task knows its end, which knows this frame: nothing is left to the collector.
+            self._task = None
             for timer in self._timers.values():
                 timer.cancel()
+            self._timers.clear()
 
     def push(self, message: bytes) -> None:
         """Send a message as soon as the client takes it."""
@@ -106,10 +106,10 @@ class Connection:
             self._after("pong", self._settings.pong_timeout_ms, self._pong_timed_out)
 
     def _pong_timed_out(self) -> None:
-        self.close_for(MatcherError(WS_CONNECTION_PONG_TIMEOUT))
+        self.close_for(MatcherError(errors.WS_CONNECTION_PONG_TIMEOUT))
 
     def _lifetime_exceeded(self) -> None:
-        self.close_for(MatcherError(WS_CONNECTION_MAX_LIFETIME_EXCEEDED))
+        self.close_for(MatcherError(errors.WS_CONNECTION_MAX_LIFETIME_EXCEEDED))
 
     def _after(self, name: str, delay_ms: int, call: Callable[[], None]) -> None:
         loop = asyncio.get_running_loop()

@@ -1,7 +1,7 @@
-"""All WebSocket connections of a matcher: who is subscribed to what.
+"""All WebSocket connections of a matcher, from their beginning to their end.
 
-What lives here: accepting connections, carrying out what clients ask for, limits, and the clock
-that flushes gathered changes. What does not: the messages of each stream.
+What lives here: accepting connections, and reading what clients send. What does not: carrying it
+out (``subscriptions``).
 
 Sources: wavesplatform/matcher
 ``dex/src/main/scala/com/wavesplatform/dex/api/ws/{routes/MatcherWebSocketRoute,
@@ -11,25 +11,20 @@ actors/WsExternalClientHandlerActor,actors/WsExternalClientDirectoryActor}.scala
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import uuid
 from collections import Counter
-from collections.abc import Sequence
-from decimal import Decimal
-from typing import Final, cast
-from urllib.parse import parse_qs
+from functools import partial
+from typing import Final
+from urllib.parse import parse_qs, unquote
 
 import msgspec
 
-from soliton.chain.addresses import Address, address_text, parse_address
-from soliton.chain.errors import ChainError, FormatError
-from soliton.chain.values import AssetId
-from soliton.matcher.core import MatcherCore
 from soliton.matcher.errors import NodeUnavailable
 from soliton.matcher.records import ServiceStatus
-from soliton.matcher.rest.answers import Answer, Refusal, plain
-from soliton.matcher.rest.auth import check_key, check_key_headers, check_signature_of
+from soliton.matcher.rest.answers import Answer, Refusal, plain, status_of
+from soliton.matcher.rest.auth import check_key, check_key_headers
+from soliton.matcher.rest.http_gate import Pay
 from soliton.matcher.rest.requests import (
     MAX_QUERY_FIELDS,
     NOT_JSON,
@@ -37,107 +32,67 @@ from soliton.matcher.rest.requests import (
     check_content_type,
     invalid_json,
 )
-from soliton.matcher.rest.routes import Auth, Route
-from soliton.matcher.websocket.addresses import AddressFeed, Decimals
-from soliton.matcher.websocket.books import BookFeed
+from soliton.matcher.rest.routes import Route, row, table
+from soliton.matcher.service import Matcher
 from soliton.matcher.websocket.connection import UNSUPPORTED_DATA, Connection
-from soliton.matcher.websocket.internal import InternalFeed
 from soliton.matcher.websocket.messages import (
-    RATES_KEY,
-    ClientMessage,
     Pong,
-    SubscribeAddress,
-    SubscribeBook,
-    SubscribeRates,
-    Unsubscribe,
-    encode,
-    next_update_id,
-    numbered,
     read_message,
 )
-from soliton.matcher.websocket.tokens import SIGNATURE, check_token
-from soliton.matching.arithmetic import decimal_text
-from soliton.matching.errors import (
-    BALANCING,
-    INVALID_ADDRESS,
-    INVALID_ASSET,
-    MATCHER_IS_STARTING,
-    MATCHER_IS_STOPPING,
-    SUBSCRIPTION_TOKEN_EXPIRED,
-    SUBSCRIPTIONS_LIMIT_REACHED,
-    WAVES_NODE_CONNECTION_BROKEN,
-    MatcherError,
-)
-from soliton.matching.events import Event, OrderAdded, OrderCanceled, OrderExecuted
-from soliton.matching.pairs import AssetPair, asset_text, parse_asset
-from soliton.web.types import Receive, Scope, Send
+from soliton.matcher.websocket.subscriptions import Client, Subscriptions
+from soliton.matching import errors
+from soliton.matching.errors import MatcherError
+from soliton.web import request as web
+from soliton.web.answers import Upgrade, Whole
+from soliton.web.types import Headers
+from soliton.web.websocket import WebSocket
 
 EXTERNAL: Final = "/ws/v0"
 INTERNAL: Final = "/ws/v0/internal"
 MAX_NAME_CHARS: Final = 64
-_DELETED_RATE: Final = "-1"
 _MAX_DIGITS: Final = 18
-_RETRY_MS: Final = 1_000
 
 logger = logging.getLogger("soliton.matcher")
 
 
-class Client:
-    """A connection and what it is subscribed to, in the order of the subscriptions."""
-
-    __slots__ = ("addresses", "connection", "kind", "pairs", "rates")
-
-    def __init__(self, connection: Connection, kind: str) -> None:
-        self.connection = connection
-        self.kind = kind
-        self.pairs: dict[AssetPair, None] = {}
-        self.addresses: dict[Address, asyncio.TimerHandle] = {}
-        self.rates: int | None = None
-
-
 class Hub:
-    """An ASGI application for WebSocket connections, and a listener of the matcher."""
+    """What takes WebSocket connections."""
 
-    def __init__(self, core: MatcherCore) -> None:
+    def __init__(self, core: Matcher) -> None:
         self._core = core
         self._settings = core.settings.web_sockets
-        self._decimals = Decimals(core)
-        self._clients: dict[Connection, Client] = {}
-        self._insiders: set[Connection] = set()
-        self._books: dict[AssetPair, BookFeed] = {}
-        self._addresses: dict[Address, AddressFeed] = {}
-        self._internal = InternalFeed(core, self._decimals)
-        self._pending: set[str] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self.subscriptions = Subscriptions(core)
+        core.effects.subscribe(self.subscriptions)
 
     def __len__(self) -> int:
-        return len(self._clients) + len(self._insiders)
+        return len(self.subscriptions.clients) + len(self.subscriptions.insiders)
 
     def close(self) -> None:
         """End all connections, because the matcher stops."""
-        for connection in (*self._clients, *self._insiders):
-            connection.close_for(MatcherError(MATCHER_IS_STOPPING))
+        for connection in (*self.subscriptions.clients, *self.subscriptions.insiders):
+            connection.close_for(MatcherError(errors.MATCHER_IS_STOPPING))
 
     # --- accepting --------------------------------------------------------------------------------
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One connection, to its end."""
-        await receive()
-        path = cast("str", scope["path"]).removesuffix("/")
+    def respond(self, request: web.Request, pay: Pay) -> Whole | Upgrade:
+        """Whether a connection is taken; ``pay`` is awaited for each message of the client."""
+        path = unquote(request.path).removesuffix("/")
         if path not in (EXTERNAL, INTERNAL):
-            await _refuse(404, [], send)
-            return
-        refusal = self._refusal(path, scope)
+            return _refused(404, ())
+        refusal = self._refusal(path, request.headers)
         if refusal is not None:
             words = refusal.message.encode("latin-1", "replace")
-            headers = [(b"x-error-message", words), (b"x-error-code", b"%d" % refusal.code)]
-            await _refuse(refusal.status, headers, send)
-            return
-        await send({"type": "websocket.accept"})
-        query = _fields(cast("bytes", scope["query_string"]))
-        connection = Connection(str(uuid.uuid4()), send, self._settings, self._core.now)
+            headers = ((b"x-error-message", words), (b"x-error-code", b"%d" % refusal.code))
+            return _refused(status_of(refusal.kind), headers)
+        return Upgrade(partial(self._run, path, _fields(request.query_string), pay))
+
+    async def _run(
+        self, path: str, query: dict[str, list[str]], pay: Pay, socket: WebSocket
+    ) -> None:
+        """One connection, to its end."""
+        connection = Connection(str(uuid.uuid4()), socket, self._settings, self._core.now)
         writer = asyncio.create_task(connection.run())
-        reader = asyncio.create_task(self._read(path, query, connection, receive))
+        reader = asyncio.create_task(self._read(path, query, connection, socket, pay))
         try:
             await asyncio.wait((writer, reader), return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -148,19 +103,18 @@ class Hub:
                 if isinstance(result, Exception) and not isinstance(result, OSError):
                     logger.error("a WebSocket connection failed", exc_info=result)
 
-    def _refusal(self, path: str, scope: Scope) -> MatcherError | None:
+    def _refusal(self, path: str, headers: dict[bytes, bytes]) -> MatcherError | None:
         """Why a connection is not taken, if it is not."""
         match self._core.status:
             case ServiceStatus.STARTING:
-                return MatcherError(MATCHER_IS_STARTING)
+                return MatcherError(errors.MATCHER_IS_STARTING)
             case ServiceStatus.STOPPING:
-                return MatcherError(MATCHER_IS_STOPPING)
+                return MatcherError(errors.MATCHER_IS_STOPPING)
             case ServiceStatus.WORKING:
                 pass
         if len(self) >= self._settings.max_connections:
-            return MatcherError(BALANCING)
+            return MatcherError(errors.BALANCING)
         if path == INTERNAL:
-            headers = dict(cast("list[tuple[bytes, bytes]]", scope["headers"]))
             try:
                 check_key_headers(self._core, headers)
             except Refusal as refusal:
@@ -168,26 +122,34 @@ class Hub:
         return None
 
     async def _read(
-        self, path: str, query: dict[str, list[str]], connection: Connection, receive: Receive
+        self,
+        path: str,
+        query: dict[str, list[str]],
+        connection: Connection,
+        socket: WebSocket,
+        pay: Pay,
     ) -> None:
         """Carry out what a client asks for until it goes away."""
         client = None
         try:
             if path == INTERNAL:
-                self._insiders.add(connection)
-                await self._internal.add(connection, _number(query.get("N", [""])[0]))
+                self.subscriptions.insiders.add(connection)
+                await self.subscriptions.internal.add(connection, _number(query.get("N", [""])[0]))
             else:
                 system = query.get("a_os", ["Unknown OS"])[0][:MAX_NAME_CHARS]
                 program = query.get("a_client", ["Unknown Client"])[0][:MAX_NAME_CHARS]
-                client = self._clients[connection] = Client(connection, f"{program}, {system}")
-            while (message := await receive())["type"] == "websocket.receive":
-                text = message.get("text")
+                client = self.subscriptions.clients[connection] = Client(
+                    connection, f"{program}, {system}"
+                )
+            while True:
+                text = await socket.receive()
+                await pay()
                 if not isinstance(text, str):
                     connection.close(UNSUPPORTED_DATA)
                     return
                 await self._take(text, connection, client)
         finally:
-            self._forget(connection)
+            self.subscriptions.forget(connection)
 
     async def _take(self, text: str, connection: Connection, client: Client | None) -> None:
         try:
@@ -195,226 +157,19 @@ class Hub:
             if isinstance(message, Pong):
                 connection.on_pong(message.timestamp)
             elif client is not None:
-                await self._carry_out(message, client)
+                await self.subscriptions.carry_out(message, client)
         except MatcherError as error:
             connection.push_error(error)
         except NodeUnavailable:
-            connection.push_error(MatcherError(WAVES_NODE_CONNECTION_BROKEN))
-
-    async def _carry_out(self, message: ClientMessage, client: Client) -> None:
-        match message:
-            case SubscribeBook():
-                await self._subscribe_book(message, client)
-            case SubscribeAddress():
-                await self._subscribe_address(message, client)
-            case SubscribeRates() if client.rates is None:
-                client.rates = 0
-                rates = {asset_text(a): _rate_text(r) for a, r in self._core.rates().items()}
-                client.connection.push(numbered(0, self._rates_body(rates)))
-            case Unsubscribe(key=key):
-                self._unsubscribe(key, client)
-            case _:
-                pass
-
-    def _forget(self, connection: Connection) -> None:
-        self._insiders.discard(connection)
-        self._internal.remove(connection)
-        client = self._clients.pop(connection, None)
-        if client is not None:
-            for pair in list(client.pairs):
-                self._leave_book(pair, client)
-            for address in list(client.addresses):
-                self._leave_address(address, client)
-
-    # --- order books ------------------------------------------------------------------------------
-
-    async def _subscribe_book(self, message: SubscribeBook, client: Client) -> None:
-        pair = _read_pair(message.pair)
-        if pair in client.pairs:
-            return
-        self._core.check_pair(pair)
-        amount = await self._decimals.of(pair.amount_asset)
-        price = await self._decimals.of(pair.price_asset)
-        if pair in client.pairs or client.connection not in self._clients:
-            # Asked for twice at once, or gone meanwhile.
-            return
-        feed = self._books.get(pair)
-        if feed is None:
-            feed = self._books[pair] = BookFeed(self._core, pair, amount, price)
-        client.pairs[pair] = None
-        feed.add(client.connection, message.resume)
-        limit = self._settings.max_order_books
-        if len(client.pairs) > limit:
-            oldest = next(iter(client.pairs))
-            self._leave_book(oldest, client)
-            error = MatcherError(SUBSCRIPTIONS_LIMIT_REACHED, limit=limit, id=oldest.key)
-            client.connection.push_error(error)
-
-    def _leave_book(self, pair: AssetPair, client: Client) -> None:
-        if pair in client.pairs:
-            del client.pairs[pair]
-            feed = self._books[pair]
-            feed.remove(client.connection)
-            if not feed:
-                feed.close()
-                del self._books[pair]
-
-    # --- accounts ---------------------------------------------------------------------------------
-
-    async def _subscribe_address(self, message: SubscribeAddress, client: Client) -> None:
-        core, settings = self._core, self._settings
-        chain_id = core.settings.network.chain_id
-        address = _read_address(message.address, chain_id)
-        if message.auth_type == SIGNATURE:
-            ends = check_stream_signature(core, message, address)
-        else:
-            key = settings.jwt_public_key
-            ends = check_token(message.auth_type, message.token, address, key, chain_id)
-        delay = max(ends - core.now(), 0) / 1_000
-        timer = asyncio.get_running_loop().call_later(delay, self._token_ended, address, client)
-        known = client.addresses.get(address)
-        client.addresses[address] = timer
-        if known is not None:
-            known.cancel()
-            return
-        feed = self._addresses.get(address)
-        if feed is None:
-            feed = self._addresses[address] = AddressFeed(core, address, self._decimals)
-        try:
-            await feed.add(client.connection, message.more.flags)
-        except BaseException:
-            # Not subscribed: the client may try again.
-            self._leave_address(address, client)
-            self._leave_feed(address, client)
-            raise
-        if client.addresses.get(address) is not timer:
-            # The token has ended meanwhile.
-            self._leave_feed(address, client)
-            return
-        limit = settings.max_addresses
-        if len(client.addresses) > limit:
-            oldest = next(iter(client.addresses))
-            self._leave_address(oldest, client)
-            named = address_text(oldest)
-            error = MatcherError(SUBSCRIPTIONS_LIMIT_REACHED, limit=limit, id=named)
-            client.connection.push_error(error)
-
-    def _token_ended(self, address: Address, client: Client) -> None:
-        error = MatcherError(SUBSCRIPTION_TOKEN_EXPIRED, address=address_text(address))
-        client.connection.push_error(error)
-        self._leave_address(address, client)
-
-    def _leave_address(self, address: Address, client: Client) -> None:
-        timer = client.addresses.pop(address, None)
-        if timer is not None:
-            timer.cancel()
-            self._leave_feed(address, client)
-
-    def _leave_feed(self, address: Address, client: Client) -> None:
-        feed = self._addresses.get(address)
-        if feed is not None:
-            feed.remove(client.connection)
-            if not feed:
-                del self._addresses[address]
-
-    def _unsubscribe(self, key: str, client: Client) -> None:
-        if key == RATES_KEY:
-            client.rates = None
-        elif "-" in key:
-            self._leave_book(_read_pair(key), client)
-        else:
-            chain_id = self._core.settings.network.chain_id
-            self._leave_address(_read_address(key, chain_id), client)
-
-    # --- what happens in the matcher --------------------------------------------------------------
-
-    def on_events(self, offset: int, timestamp: int, events: Sequence[Event]) -> None:
-        """Note what concerns somebody here; it is sent after a short while."""
-        del timestamp
-        if self._books:
-            self._soon("books", self._settings.messages_interval_ms)
-        for event in events:
-            self._internal.on_event(offset, event)
-            if self._addresses:
-                self._note_owners(event)
-        if self._insiders:
-            self._soon("internal", self._settings.internal_messages_interval_ms)
-
-    def _note_owners(self, event: Event) -> None:
-        match event:
-            case OrderAdded(order=order) | OrderCanceled(order=order):
-                orders = [order]
-            case OrderExecuted():
-                orders = [event.taker, event.maker]
-            case _:
-                return
-        for owner in {order.owner for order in orders}:
-            feed = self._addresses.get(owner)
-            if feed is not None:
-                feed.on_event(event)
-                self._address_soon(owner)
-
-    def on_balances(self, address: Address, assets: frozenset[AssetId | None]) -> None:
-        """Note changed balances."""
-        feed = self._addresses.get(address)
-        if feed is not None:
-            feed.on_balances(assets)
-            self._address_soon(address)
-
-    def on_rates(self, changed: dict[AssetId | None, float | None]) -> None:
-        """Send changed rates at once."""
-        rates = {
-            asset_text(asset): _DELETED_RATE if rate is None else _rate_text(rate)
-            for asset, rate in changed.items()
-        }
-        body = self._rates_body(rates)
-        for client in self._clients.values():
-            if client.rates is not None:
-                client.rates = next_update_id(client.rates)
-                client.connection.push(numbered(client.rates, body))
-
-    def _rates_body(self, rates: dict[str, str]) -> bytes:
-        return encode({"T": "ru", "_": self._core.now(), "R": rates})
-
-    def _address_soon(self, address: Address) -> None:
-        realtime = address_text(address) in self._settings.realtime_accounts
-        self._soon("addresses", 0 if realtime else self._settings.messages_interval_ms)
-
-    def _soon(self, what: str, delay_ms: int) -> None:
-        if what not in self._pending:
-            self._pending.add(what)
-            asyncio.get_running_loop().call_later(delay_ms / 1_000, self._start_flush, what)
-
-    def _start_flush(self, what: str) -> None:
-        self._pending.discard(what)
-        if what == "books":
-            for feed in self._books.values():
-                feed.flush()
-            return
-        task = asyncio.create_task(self._flush(what))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _flush(self, what: str) -> None:
-        """Whatever is wrong with one stream must not stop the others, or be forgotten."""
-        feeds = [self._internal] if what == "internal" else list(self._addresses.values())
-        for feed in feeds:
-            try:
-                await feed.flush()
-            except NodeUnavailable as error:
-                logger.warning("a stream has to wait: %s", error)
-                self._soon(what, _RETRY_MS)
-            except Exception as error:
-                known = isinstance(error, MatcherError)
-                logger.warning("a stream lost an update: %s", error, exc_info=not known)
+            connection.push_error(MatcherError(errors.WAVES_NODE_CONNECTION_BROKEN))
 
     # --- for the operator -------------------------------------------------------------------------
 
     async def connections(self, request: Request) -> Answer:
         """How many connections there are, by program and system."""
         check_key(request)
-        kinds = Counter(client.kind for client in self._clients.values())
-        return plain({"connections": len(self._clients), "clientAndOs": dict(kinds)})
+        kinds = Counter(client.kind for client in self.subscriptions.clients.values())
+        return plain({"connections": len(self.subscriptions.clients), "clientAndOs": dict(kinds)})
 
     async def close_connections(self, request: Request) -> Answer:
         """Close the oldest ones."""
@@ -424,23 +179,19 @@ class Hub:
             wanted = msgspec.json.decode(request.body, type=_CloseFilter)
         except NOT_JSON:
             raise invalid_json("/oldest") from None
-        for connection in list(self._clients)[: max(wanted.oldest, 0)]:
-            connection.close_for(MatcherError(BALANCING))
+        for connection in list(self.subscriptions.clients)[: max(wanted.oldest, 0)]:
+            connection.close_for(MatcherError(errors.BALANCING))
         return plain({"message": "In progress"})
 
     def routes(self) -> tuple[Route, ...]:
         """What of the streams is plain HTTP."""
-        return (
-            Route(
-                "GET", "/ws/v0/connections", self.connections, "streams",
-                "How many WebSocket connections there are", Auth.KEY,
-                example={"connections": 1, "clientAndOs": {"Unknown Client, Unknown OS": 1}},
-            ),
-            Route(
-                "DELETE", "/ws/v0/connections", self.close_connections, "streams",
-                "Close the oldest WebSocket connections", Auth.KEY, body={"oldest": 1},
-                example={"message": "In progress"},
-            ),
+        return table("streams", "",
+            row("GET /ws/v0/connections auth=key", self.connections,
+                "How many WebSocket connections there are",
+                {"connections": 1, "clientAndOs": {"Unknown Client, Unknown OS": 1}}),
+            row("DELETE /ws/v0/connections auth=key", self.close_connections,
+                "Close the oldest WebSocket connections", {"message": "In progress"},
+                body={"oldest": 1}),
         )  # fmt: skip
 
 
@@ -448,40 +199,8 @@ class _CloseFilter(msgspec.Struct):
     oldest: int
 
 
-async def _refuse(status: int, headers: list[tuple[bytes, bytes]], send: Send) -> None:
-    start = {"type": "websocket.http.response.start", "status": status, "headers": headers}
-    with contextlib.suppress(OSError):
-        await send(start)
-        await send({"type": "websocket.http.response.body", "body": b""})
-
-
-def check_stream_signature(core: MatcherCore, message: SubscribeAddress, owner: Address) -> int:
-    """When a subscription ends that an account signed itself, in milliseconds."""
-    headers = {
-        b"x-user-public-key": message.public_key.encode("latin-1", "replace"),
-        b"timestamp": b"%d" % message.timestamp,
-        b"signature": message.token.encode("latin-1", "replace"),
-    }
-    try:
-        check_signature_of(Request(core, "GET", (), headers), owner)
-    except Refusal as refusal:
-        raise refusal.error from None
-    return message.timestamp + core.settings.rest_api.signature_window_ms
-
-
-def _read_pair(text: str) -> AssetPair:
-    amount, _, price = text.partition("-")
-    try:
-        return AssetPair(parse_asset(amount), parse_asset(price))
-    except FormatError as error:
-        raise MatcherError(INVALID_ASSET, assetId=text[:100], reason=str(error)) from None
-
-
-def _read_address(text: str, chain_id: int) -> Address:
-    try:
-        return parse_address(text, chain_id)
-    except ChainError as error:
-        raise MatcherError(INVALID_ADDRESS, reason=str(error)) from None
+def _refused(status: int, headers: Headers) -> Whole:
+    return Whole(b"", b"", status, (*headers, (b"content-length", b"0")))
 
 
 def _fields(query_string: bytes) -> dict[str, list[str]]:
@@ -494,10 +213,3 @@ def _fields(query_string: bytes) -> dict[str, list[str]]:
 
 def _number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS else None
-
-
-def _rate_text(rate: float) -> str:
-    """A rate as the reference writes those, unlike other numbers of its streams: without an
-    exponent, and whole ones without a point.
-    """
-    return decimal_text(Decimal(repr(rate)))

@@ -18,9 +18,9 @@ from typing import Any, Final
 
 from soliton.chain.addresses import address_text
 from soliton.crypto import base58
-from soliton.matcher.core import MatcherCore
 from soliton.matcher.errors import NodeUnavailable
 from soliton.matcher.records import describe
+from soliton.matcher.service import Matcher
 from soliton.matcher.websocket.addresses import Decimals
 from soliton.matcher.websocket.connection import Connection
 from soliton.matcher.websocket.messages import encode
@@ -38,7 +38,7 @@ _Happening = OrderExecuted | OrderCanceled
 class InternalFeed:
     """Everybody who may watch everything."""
 
-    def __init__(self, core: MatcherCore, decimals: Decimals) -> None:
+    def __init__(self, core: Matcher, decimals: Decimals) -> None:
         self._core = core
         self._decimals = decimals
         self._connections: set[Connection] = set()

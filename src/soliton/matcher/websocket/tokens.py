@@ -15,16 +15,8 @@ from typing import Any, Final
 
 from soliton.chain.addresses import Address, address_text, parse_address
 from soliton.chain.errors import ChainError
-from soliton.matching.errors import (
-    JWT_BROKEN,
-    JWT_COMMON_ERROR,
-    JWT_PAYLOAD_BROKEN,
-    REQUEST_AND_JWT_ADDRESSES_ARE_DIFFERENT,
-    SUBSCRIPTION_AUTH_TYPE_UNSUPPORTED,
-    SUBSCRIPTION_TOKEN_EXPIRED,
-    TOKEN_NETWORK_UNEXPECTED,
-    MatcherError,
-)
+from soliton.matching import errors
+from soliton.matching.errors import MatcherError
 
 AUTH_TYPES: Final = ("jwt", "sig")
 SIGNATURE: Final = "sig"
@@ -44,25 +36,25 @@ def check_token(auth_type: str, token: str, address: Address, key: str, chain_id
     with the token.
     """
     if auth_type not in AUTH_TYPES:
-        kind = SUBSCRIPTION_AUTH_TYPE_UNSUPPORTED
+        kind = errors.SUBSCRIPTION_AUTH_TYPE_UNSUPPORTED
         raise MatcherError(kind, given=auth_type[:40], required=AUTH_TYPES)
     if len(token) > MAX_TOKEN_CHARS or token.count(".") != _SEGMENTS - 1:
-        raise MatcherError(JWT_BROKEN)
+        raise MatcherError(errors.JWT_BROKEN)
     payload = _payload(token, key, address)
     owner, network, ends = payload.get("a"), payload.get("nb"), payload.get("exp")
     if not isinstance(owner, str) or not isinstance(network, str) or len(network) != 1:
-        raise MatcherError(JWT_PAYLOAD_BROKEN)
+        raise MatcherError(errors.JWT_PAYLOAD_BROKEN)
     if isinstance(ends, bool) or not isinstance(ends, int) or ends > MAX_EXPIRATION_SECONDS:
-        raise MatcherError(JWT_PAYLOAD_BROKEN)
+        raise MatcherError(errors.JWT_PAYLOAD_BROKEN)
     if ord(network) != chain_id:
-        raise MatcherError(TOKEN_NETWORK_UNEXPECTED, required=chain_id, given=ord(network))
+        raise MatcherError(errors.TOKEN_NETWORK_UNEXPECTED, required=chain_id, given=ord(network))
     try:
         named = parse_address(owner, chain_id)
     except ChainError:
-        raise MatcherError(JWT_PAYLOAD_BROKEN) from None
+        raise MatcherError(errors.JWT_PAYLOAD_BROKEN) from None
     if named != address:
         raise MatcherError(
-            REQUEST_AND_JWT_ADDRESSES_ARE_DIFFERENT,
+            errors.REQUEST_AND_JWT_ADDRESSES_ARE_DIFFERENT,
             requestAddress=address_text(address),
             jwtAddress=owner,
         )
@@ -77,8 +69,10 @@ def _payload(token: str, key: str, address: Address) -> dict[str, Any]:
             token, key, algorithms=_ALGORITHMS, leeway=LEEWAY_SECONDS, options={"verify_aud": False}
         )
     except jwt.ExpiredSignatureError:
-        raise MatcherError(SUBSCRIPTION_TOKEN_EXPIRED, address=address_text(address)) from None
+        raise MatcherError(
+            errors.SUBSCRIPTION_TOKEN_EXPIRED, address=address_text(address)
+        ) from None
     except (jwt.PyJWTError, ValueError, TypeError) as error:
         words = str(error)[:200]
-        raise MatcherError(JWT_COMMON_ERROR, message=words) from None
+        raise MatcherError(errors.JWT_COMMON_ERROR, message=words) from None
     return found

@@ -78,14 +78,21 @@ def compacted(dapp: DApp) -> DApp:
     return msgspec.structs.replace(short, meta=write_meta(meta))
 
 
+def original_names(dapp: DApp) -> dict[str, str]:
+    """What the names of a dApp were, as far as its description keeps them."""
+    meta = read_meta(dapp.meta)
+    if meta.original_names:
+        return {_name_at(place): name for place, name in enumerate(meta.original_names) if name}
+    return dict(meta.name_pairs)
+
+
 def with_original_names(dapp: DApp) -> DApp:
     """The dApp with the names that its description keeps."""
     meta = read_meta(dapp.meta)
+    names = original_names(dapp)
     if meta.original_names:
-        names = {_name_at(place): name for place, name in enumerate(meta.original_names) if name}
         rest = msgspec.structs.replace(meta, original_names=())
     elif meta.name_pairs:
-        names = dict(meta.name_pairs)
         rest = msgspec.structs.replace(meta, name_pairs=())
     else:
         return dapp

@@ -56,6 +56,7 @@ FREE_CALL_INVOCATION: Final = "i"
 """The name that an expression that is called has for its invocation."""
 FIRST_VERSION_WITH_FUNCTIONS: Final = 3
 
+MakeChecker = Callable[[Source, Library], Checker]
 _KINDS: Final = {
     heads.ACCOUNT: ScriptKind.ACCOUNT,
     heads.ASSET: ScriptKind.ASSET,
@@ -101,15 +102,14 @@ def compile_source(
         said = msgspec.structs.replace(said, script=script_type)
     if content_type is not None:
         said = msgspec.structs.replace(said, content=content_type)
-    source = link(text, said, libraries or {}, watch)
-    if len(source.text) > MAX_SOURCE_CHARS:
-        raise CompileError(f"source and libraries have more than {MAX_SOURCE_CHARS} characters")
+    source = linked(text, said, libraries or {}, watch)
     content: Expression | DApp
+    # As in ``compile_content``, without a frame of the stack more.
     with bounded():
         if said.content == heads.DAPP:
-            content = _dapp(source, said, compact=compact, remove_unused=remove_unused)
+            content = _dapp(source, said, Checker, compact=compact, remove_unused=remove_unused)
         else:
-            content = _expression(source, said)
+            content = _expression(source, said, Checker)
     script = make_script(said.version, content)
     _check_size(script, said)
     if not check_complexity:
@@ -119,6 +119,40 @@ def compile_source(
     except RideError as error:
         raise CompileError(str(error), "split it into several functions or calls") from None
     return Compiled(script, said, numbers, parts)
+
+
+def kind_of(said: Directives) -> ScriptKind:
+    """What a script is for, by its directives."""
+    return ScriptKind.DAPP if said.content == heads.DAPP else _KINDS[said.script]
+
+
+def linked(
+    text: str,
+    said: Directives,
+    libraries: Mapping[str, str],
+    watch: Callable[[], None] | None = None,
+) -> Source:
+    """The source with what it imports; raises ``CompileError``."""
+    source = link(text, said, libraries, watch)
+    if len(source.text) > MAX_SOURCE_CHARS:
+        raise CompileError(f"source and libraries have more than {MAX_SOURCE_CHARS} characters")
+    return source
+
+
+def compile_content(
+    source: Source,
+    said: Directives,
+    *,
+    checker: MakeChecker,
+    remove_unused: bool = False,
+) -> Expression | DApp:
+    """The tree of a source by a ``checker`` that notes more than it has to; raises
+    ``CompileError``.
+    """
+    with bounded():
+        if said.content == heads.DAPP:
+            return _dapp(source, said, checker, compact=False, remove_unused=remove_unused)
+        return _expression(source, said, checker)
 
 
 def estimate_source(
@@ -159,21 +193,24 @@ def compile_value(
     return make_script(version, result.expression), result.type
 
 
-def _dapp(source: Source, said: Directives, *, compact: bool, remove_unused: bool) -> DApp:
-    checker = Checker(source, library(said.version, ScriptKind.DAPP))
+def _dapp(
+    source: Source, said: Directives, make: MakeChecker, *, compact: bool, remove_unused: bool
+) -> DApp:
+    checker = make(source, library(said.version, ScriptKind.DAPP))
     dapp = compile_contract(checker, parse_contract(source, said.version))
     if remove_unused:
         dapp = without_unused(dapp)
     return compacted(dapp) if compact else dapp
 
 
-def _expression(source: Source, said: Directives) -> Expression:
-    checker = Checker(source, library(said.version, _KINDS[said.script]))
+def _expression(source: Source, said: Directives, make: MakeChecker) -> Expression:
+    checker = make(source, library(said.version, _KINDS[said.script]))
     if said.script == heads.CALL:
         return _called_expression(checker, source, said)
     if said.content == heads.LIBRARY:
-        source = Source(source.text + "\nunit", source.imported, source.watch)
-        checker = Checker(source, _without_transaction(checker.library))
+        text = source.text + "\nunit"
+        source = Source(text, source.imported, source.watch, source.libraries)
+        checker = make(source, _without_transaction(checker.library))
         return checker.expression(parse_expression(source, said.version)).expression
     result = checker.expression(parse_expression(source, said.version))
     if result.type is not BOOLEAN:

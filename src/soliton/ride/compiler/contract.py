@@ -9,6 +9,8 @@ Source: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang/
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from soliton.ride.compiler.checker import Checker
@@ -36,31 +38,51 @@ _NO_UNIONS_SINCE: Final = 6
 _CALLABLE, _VERIFIER = "Callable", "Verifier"
 
 
-def compile_contract(checker: Checker, node: ContractNode) -> DApp:
-    """The dApp of a source."""
+def _refuse(fault: CompileError) -> None:
+    raise fault
+
+
+def compile_contract(
+    checker: Checker, node: ContractNode, refuse: Callable[[CompileError], None] = _refuse
+) -> DApp:
+    """The dApp of a source. Raises the first fault; with another ``refuse`` that is told all of
+    them, and the dApp is nothing to be used.
+    """
     declarations = [_declaration(checker, each) for each in node.declarations]
-    _check_bindings(checker, node)
+    with _telling(refuse):
+        _check_bindings(checker, node)
     for each in node.functions:
-        _check_parameter_types(checker, each)
+        with _telling(refuse):
+            _check_parameter_types(checker, each)
     callables: list[AnnotatedFunction] = []
     signatures: list[bytes] = []
     verifier: AnnotatedFunction | None = None
     names: set[str] = set()
     for each in node.functions:
-        kind, function, types = _annotated(checker, each)
-        if function.function.name in names:
-            raise checker.error(each.function, f"two functions are called {each.function.name!r}")
-        names.add(function.function.name)
-        if kind == _CALLABLE:
-            callables.append(function)
-            signatures.append(bytes(_type_byte(checker, each, of) for of in types))
-        elif verifier is not None:
-            raise checker.error(each.function, "a dApp has one verifier")
-        else:
-            verifier = function
+        with _telling(refuse):
+            kind, function, types = _annotated(checker, each)
+            if function.function.name in names:
+                words = f"two functions are called {each.function.name!r}"
+                raise checker.error(each.function, words)
+            names.add(function.function.name)
+            if kind == _CALLABLE:
+                callables.append(function)
+                signatures.append(bytes(_type_byte(checker, each, of) for of in types))
+            elif verifier is not None:
+                raise checker.error(each.function, "a dApp has one verifier")
+            else:
+                verifier = function
     version = 1 if checker.library.version <= 3 else 2
     meta = write_meta(Meta(version, tuple(signatures)))
     return DApp(meta, tuple(declarations), tuple(callables), verifier)
+
+
+@contextmanager
+def _telling(refuse: Callable[[CompileError], None]) -> Iterator[None]:
+    try:
+        yield
+    except CompileError as fault:
+        refuse(fault)
 
 
 def _declaration(checker: Checker, node: DeclarationNode) -> Let | Func:
@@ -148,8 +170,10 @@ def _annotated(
                 )
     bound = checker.library.invocation if is_callable else checker.library.verifier_input
     checker.variables[binding] = bound
-    compiled, types, result = checker.function(function, frozenset({binding}))
-    del checker.variables[binding]
+    try:
+        compiled, types, result = checker.function(function, frozenset({binding}))
+    finally:
+        del checker.variables[binding]
     _check_signature(checker, node, result, is_callable=is_callable)
     return annotation.name, AnnotatedFunction(binding, compiled), types
 

@@ -178,4 +178,8 @@ def link(
         return Source(text, watch=watch)
     begin, end = found
     linked = text[:begin] + declarations + text[end:]
-    return Source(linked, (begin, end, len(declarations) - (end - begin)), watch)
+    places, start = [], begin
+    for name, part in zip(dict.fromkeys(directives.imports), parts, strict=True):
+        places.append((start, start + len(part), name))
+        start += len(part) + 1
+    return Source(linked, (begin, end, len(declarations) - (end - begin)), watch, tuple(places))

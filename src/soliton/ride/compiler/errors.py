@@ -20,10 +20,18 @@ MAX_WORDS: Final = 500
 
 class CompileError(RideError):
     """A source that cannot be compiled; ``line`` and ``column`` count from 1, 0 means nowhere in
-    particular. ``advice`` is a way out where there is one.
+    particular. ``advice`` is a way out where there is one. ``library`` is the name of the imported
+    text that the fault is in, with line and column there.
     """
 
-    def __init__(self, problem: str, advice: str = "", line: int = 0, column: int = 0) -> None:
+    def __init__(
+        self,
+        problem: str,
+        advice: str = "",
+        line: int = 0,
+        column: int = 0,
+        library: tuple[str, int, int] | None = None,
+    ) -> None:
         problem, advice = _shortened(problem), _shortened(advice)
         place = f"line {line}, column {column}: " if line else ""
         way_out = f" ({advice})" if advice else ""
@@ -32,6 +40,9 @@ class CompileError(RideError):
         self.advice = advice
         self.line = line
         self.column = column
+        self.library = library
+        self.offset = 0
+        """Where it is in the linked text; 0 also where it is nowhere in particular."""
 
 
 def _shortened(words: str) -> str:
@@ -63,14 +74,17 @@ class Source:
     checked; it raises to stop the compiler.
     """
 
-    __slots__ = ("_astral", "imported", "text", "watch")
+    __slots__ = ("_astral", "imported", "libraries", "text", "watch")
 
     def __init__(
         self,
         text: str,
         imported: tuple[int, int, int] | None = None,
         watch: Callable[[], None] | None = None,
+        libraries: tuple[tuple[int, int, str], ...] = (),
     ) -> None:
+        self.libraries: Final = libraries
+        """Begin and end of each imported text in this one, and its name."""
         self.watch: Final = watch or _unwatched
         self.text: Final = text
         self.imported: Final = imported
@@ -82,7 +96,18 @@ class Source:
         """The error at an offset."""
         line, column, inside = self.place(offset)
         where = " in an imported library" if inside else ""
-        return CompileError(problem + where, advice, line, column)
+        library = self.library_place(offset)
+        error = CompileError(problem + where, advice, line, column, library)
+        error.offset = offset
+        return error
+
+    def library_place(self, offset: int) -> tuple[str, int, int] | None:
+        """The imported text that an offset is in, with line and column there."""
+        for begin, end, name in self.libraries:
+            if begin <= offset < end:
+                before = self.text[begin:offset]
+                return name, before.count("\n") + 1, len(before) - before.rfind("\n")
+        return None
 
     def place(self, offset: int) -> tuple[int, int, bool]:
         """Line and column of an offset, and whether it is inside of a library."""

@@ -1,6 +1,6 @@
 """Expressions that are asked of a dApp: a source that uses what the dApp declares.
 
-What lives here: their compilation. What does not: running them (``soliton.ledger.trial``).
+What lives here: their compilation. What does not: running them (``soliton.ledger.dry_run``).
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/api/http/utils/UtilsEvaluator.scala`` (``compile``).

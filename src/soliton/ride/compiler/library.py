@@ -1,8 +1,9 @@
 """What a source may use without declaring it: types, variables and functions, per kind of script.
 
 What lives here: the object types and variables of every version, and ``library``, which puts them
-together with the functions of ``soliton.ride.functions.catalogue``. What does not: the names that
-a source declares itself.
+together with the functions of ``soliton.ride.functions.catalogue``. What does not: which fields a
+transaction has (its own module in ``soliton.chain.transactions``), and the names that a source
+declares itself.
 
 Sources: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/evaluator/``
 ``ctx/impl/{PureContext,CryptoContext,Rounding}.scala`` and
@@ -11,12 +12,15 @@ Sources: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 from functools import cache
 from typing import Final
 
 import msgspec
 
+from soliton.chain.transactions.model import RideForm
+from soliton.chain.transactions.table import registered
 from soliton.ride.compiler.type_text import parse_type
 from soliton.ride.functions.catalogue import IN_ACCOUNTS, IN_DAPPS, Function, functions
 from soliton.ride.types import (
@@ -38,6 +42,8 @@ from soliton.ride.types import (
     union_of,
 )
 
+_HIDDEN_SINCE: Final = 6
+"""Since this version sources cannot make transactions."""
 UTILITY_PREFIX: Final = "$"
 """Begins the names of functions that sources cannot name."""
 
@@ -82,36 +88,21 @@ class Library(msgspec.Struct, frozen=True):
 _HEADER: Final = "id: ByteVector, fee: Int, timestamp: Int, version: Int"
 _PROVEN: Final = "sender: Address, senderPublicKey: ByteVector, bodyBytes: ByteVector"
 
-_ASSET_TRANSACTIONS: Final = """
-1 Reissue: quantity: Int, assetId: ByteVector, reissuable: Boolean
-1 Burn: quantity: Int, assetId: ByteVector
-1-4 MassTransfer: feeAssetId: ByteVector|Unit, assetId: ByteVector|Unit, totalAmount: Int,\
- transfers: List[Transfer], transferCount: Int, attachment: ByteVector
-5 MassTransfer: assetId: ByteVector|Unit, totalAmount: Int, transfers: List[Transfer],\
- transferCount: Int, attachment: ByteVector
-1 Exchange: buyOrder: Order, sellOrder: Order, price: Int, amount: Int, buyMatcherFee: Int,\
- sellMatcherFee: Int
-1 Transfer: feeAssetId: ByteVector|Unit, amount: Int, assetId: ByteVector|Unit,\
- recipient: Recipient, attachment: ByteVector
-1 SetAssetScript: script: ByteVector|Unit, assetId: ByteVector
-3 InvokeScript: dApp: Recipient, feeAssetId: ByteVector|Unit, function: String,\
- args: List[Int|String|Boolean|ByteVector|List[Int|String|Boolean|ByteVector]]
-4 UpdateAssetInfo: assetId: ByteVector, name: String, description: String
-6 InvokeExpression: expression: ByteVector, feeAssetId: ByteVector|Unit
-"""
-
-_OTHER_TRANSACTIONS: Final = """
-1-3 Issue: quantity: Int, name: ByteVector, description: ByteVector, reissuable: Boolean,\
- decimals: Int, script: ByteVector|Unit
-4 Issue: quantity: Int, name: String, description: String, reissuable: Boolean, decimals: Int,\
- script: ByteVector|Unit
-1 Lease: amount: Int, recipient: Recipient
-1 LeaseCancel: leaseId: ByteVector
-1 CreateAlias: alias: String
-1 SetScript: script: ByteVector|Unit
-1 SponsorFee: assetId: ByteVector, minSponsoredAssetFee: Int|Unit
-1 Data: data: List[Entry]
-"""
+_EXPRESSIONS: Final = (
+    "InvokeExpressionTransaction",
+    6,
+    "expression: ByteVector, feeAssetId: ByteVector|Unit",
+)
+"""A type of the language that no network has."""
+_LISTED: Final = tuple(
+    f"{name}Transaction"
+    for name in (
+        *("Reissue", "Burn", "MassTransfer", "Exchange", "Transfer", "SetAssetScript"),
+        *("InvokeScript", "UpdateAssetInfo", "InvokeExpression", "Issue", "Lease", "LeaseCancel"),
+        *("CreateAlias", "SetScript", "SponsorFee", "Data"),
+    )
+)
+"""The order in which messages list what a transaction can be; others follow."""
 
 _ORDER: Final = (
     "id: ByteVector, matcherPublicKey: ByteVector, assetPair: AssetPair, orderType: Buy|Sell,"
@@ -216,20 +207,48 @@ def _plain(pattern: Pattern) -> Type:
     return pattern  # type: ignore[return-value]
 
 
-def _transactions(
-    table: str, version: int, names: dict[str, Type], *, proofs: bool
-) -> list[Record]:
-    found = []
-    for name, fields in _rows(table, version):
-        payment = ""
-        if name == "InvokeScript":
-            payment = ", payments: List[AttachedPayment]"
-            if version < 4:
-                payment = ", payment: AttachedPayment|Unit"
-        whole = f"{fields}, {_HEADER}, {_PROVEN}{payment}"
-        whole += ", proofs: List[ByteVector]" if proofs else ""
-        found.append(_record(f"{name}Transaction", whole, names, hidden=version >= 6))
+class _Transactions(msgspec.Struct):
+    obsolete: list[Record]
+    active: list[Record]
+    of_assets: list[Record]
+
+
+def _transactions(version: int, names: dict[str, Type], *, proofs: bool) -> _Transactions:
+    found = _Transactions([], [], [])
+    proven = f", {_PROVEN}"
+    last = ", proofs: List[ByteVector]" if proofs else ""
+
+    def add(title: str, fields: str) -> Record:
+        return _record(title, fields, names, hidden=version >= _HIDDEN_SINCE)
+
+    rows: dict[str, tuple[Record, RideForm | None]] = {}
+    for kind in registered():
+        form = kind.ride
+        if form is not None and form.since <= version:
+            fields = f"{_typed(form, form.fields, version)}, {_HEADER}"
+            if form.proven:
+                tail = _typed(form, form.tail, version)
+                fields += proven + (f", {tail}" if tail else "") + last
+            rows[kind.title] = add(kind.title, fields), form
+    title, since, text = _EXPRESSIONS
+    if version >= since:
+        rows[title] = add(title, f"{text}, {_HEADER}{proven}{last}"), None
+    for title in sorted(rows, key=lambda name: _place(name)):
+        each, form = rows[title]
+        (found.obsolete if form is not None and form.obsolete else found.active).append(each)
+        if form is None or form.for_assets:
+            found.of_assets.append(each)
     return found
+
+
+def _place(title: str) -> int:
+    return _LISTED.index(title) if title in _LISTED else len(_LISTED)
+
+
+def _typed(form: RideForm, names: Iterable[str], version: int) -> str:
+    """Fields with their types, those that a version has."""
+    types = ((name, form.extra[name].type_in(version)) for name in names)
+    return ", ".join(f"{name}: {of}" for name, of in types if of)
 
 
 class _Types(msgspec.Struct):
@@ -293,20 +312,13 @@ def _add_entries(version: int, names: dict[str, Type], scope: dict[str, Type]) -
 def _with_transactions(
     version: int, names: dict[str, Type], scope: dict[str, Type], *, proofs: bool
 ) -> _Types:
-    asset = _transactions(_ASSET_TRANSACTIONS, version, scope, proofs=proofs)
-    active = asset + _transactions(_OTHER_TRANSACTIONS, version, scope, proofs=proofs)
-    payment = f"amount: Int, recipient: Recipient, {_HEADER}, {_PROVEN}"
-    payment += ", proofs: List[ByteVector]" if proofs else ""
-    genesis = f"amount: Int, recipient: Recipient, {_HEADER}"
-    obsolete = [
-        _record("GenesisTransaction", genesis, scope, hidden=version >= 6),
-        _record("PaymentTransaction", payment, scope, hidden=version >= 6),
-    ]
+    found = _transactions(version, scope, proofs=proofs)
+    obsolete, active = found.obsolete, found.active
     for each in (*obsolete, *active):
         names[each.name] = scope[each.name] = each
     names["Transaction"] = union_of(active, "Transaction")
     scope["AnyTransaction"] = union_of([*obsolete, *active])
-    return _Types(names, scope, asset, active)
+    return _Types(names, scope, found.of_assets, active)
 
 
 def _callable_result(version: int, names: dict[str, Type]) -> Type | None:

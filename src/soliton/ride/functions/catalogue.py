@@ -266,11 +266,6 @@ class Function(msgspec.Struct, frozen=True):
     """By version; a version that is missing does not have the function."""
     where: str = ""
 
-    @property
-    def is_native(self) -> bool:
-        """Whether it is called by number."""
-        return isinstance(self.key, int)
-
 
 def _rows(table: str) -> list[Function]:
     functions = []

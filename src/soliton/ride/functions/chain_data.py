@@ -28,6 +28,7 @@ from soliton.chain.transactions.codec import check_proofs, from_message, validat
 from soliton.chain.transactions.ethereum import Ethereum, EthereumTransfer
 from soliton.chain.transactions.invoke_script import InvokeScript
 from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.transactions.table import type_by_id
 from soliton.chain.transactions.transfer import Transfer
 from soliton.crypto.hashes import blake2b256
 from soliton.ride import bindings
@@ -253,24 +254,8 @@ def _invocation(found: AnyTransaction, view: bindings.View) -> Value:
     payload = found.payload
     if len(payload.payments) > 1:
         raise NativeCrash("several payments in a version that knows one")
-    call = bindings.Call(
-        payload.d_app,
-        payload.call.name if payload.call is not None else "default",
-        tuple(call_argument(argument) for argument in payload.call.arguments)
-        if payload.call is not None
-        else (),
-        tuple(Payment(payment.asset_id, payment.amount) for payment in payload.payments),
-        found.fee_asset_id,
-    )
+    call = bindings.call_of(payload, found.fee_asset_id)
     return bindings.invoke_object(bindings.envelope_of(found), call, view)
-
-
-def call_argument(argument: object) -> Value:
-    """An argument of a call, as transactions hold it, as a value."""
-    if isinstance(argument, tuple):
-        return ride_list(call_argument(item) for item in argument)
-    assert isinstance(argument, (int, bool, str, bytes))
-    return argument
 
 
 def transaction_height(context: CallContext, transaction_id: bytes) -> Value:
@@ -316,15 +301,9 @@ def transfer_from_protobuf(context: CallContext, data: bytes) -> Value:
         return UNIT
     own_chain = context.environment.chain_id
     sender = addresses.from_public_key(found.sender_public_key, own_chain)
-    return bindings.transfer_object(
-        msgspec.structs.replace(bindings.envelope_of(found), sender=sender),
-        found.payload.recipient,
-        found.payload.asset_id,
-        found.payload.amount,
-        _view(context),
-        found.fee_asset_id,
-        found.payload.attachment,
-    )
+    envelope = msgspec.structs.replace(bindings.envelope_of(found), sender=sender)
+    name = type_by_id(found.type_id).title
+    return bindings.stand_in(name, found.payload, envelope, _view(context), found.fee_asset_id)
 
 
 # --- ids ------------------------------------------------------------------------------------------

@@ -1,0 +1,30 @@
+from soliton.client.account import Account as Account
+from soliton.client.account import decrypt_seed as decrypt_seed
+from soliton.client.account import encrypt_seed as encrypt_seed
+from soliton.client.account import new_phrase as new_phrase
+from soliton.client.account import verify as verify
+from soliton.client.amounts import Asset as Asset
+from soliton.client.amounts import units as units
+from soliton.client.async_matcher import AsyncMatcher as AsyncMatcher
+from soliton.client.async_node import AsyncNode as AsyncNode
+from soliton.client.async_node import AsyncSent as AsyncSent
+from soliton.client.errors import AmountError as AmountError
+from soliton.client.errors import ClientError as ClientError
+from soliton.client.errors import NodeBroken as NodeBroken
+from soliton.client.errors import NodeRefused as NodeRefused
+from soliton.client.errors import NodeTimeout as NodeTimeout
+from soliton.client.errors import NodeUnreachable as NodeUnreachable
+from soliton.client.errors import NotFound as NotFound
+from soliton.client.errors import OutcomeUnknown as OutcomeUnknown
+from soliton.client.errors import ScriptFailed as ScriptFailed
+from soliton.client.errors import ScriptRefused as ScriptRefused
+from soliton.client.errors import StillWaiting as StillWaiting
+from soliton.client.errors import TransactionLost as TransactionLost
+from soliton.client.events import Event as Event
+from soliton.client.matcher import Matcher as Matcher
+from soliton.client.node import Node as Node
+from soliton.client.node import Sent as Sent
+from soliton.client.order import Order as Order
+from soliton.client.transaction import Transaction as Transaction
+
+__version__: str

@@ -1,0 +1,410 @@
+"""The application: from a request to its answer.
+
+What lives here: the order of checks (path, method, API key, parameters, content type, body,
+handler), turning results and errors into answers, CORS. What does not: sockets and HTTP parsing
+(``soliton.web``), declarations (``routes``).
+
+The answers to requests that no route takes are those of the reference node, whose routes end in
+``complete(404)``: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/api/http/CompositeHttpService.scala``, ``ApiRoute.scala``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from soliton.api.context import ApiContext
+from soliton.api.errors import API_KEY_NOT_VALID, UNKNOWN, ApiError, RejectionError
+from soliton.api.etags import StateTags, is_known
+from soliton.api.fair_limits import LEAST_COST_SECONDS, SECONDS_PER_BYTE, UNCOUNTED, FairLimits
+from soliton.api.hints import KEY_IS_HASH, NO_KEY, WRONG_KEY, about_method, about_request
+from soliton.api.http import Request, json_answer
+from soliton.api.measuring import measured
+from soliton.api.routes import Body, BodyKind, CompiledRoute, Match, Route
+from soliton.api.streaming import Opened
+from soliton.api.troubles import Troubles
+from soliton.storage.errors import StorageProblem
+from soliton.web.answers import (
+    APPLICATION_JSON,
+    Answer,
+    Awaited,
+    BodyLimits,
+    Deferred,
+    Stream,
+    Unread,
+    Whole,
+)
+from soliton.web.clients import client_key
+from soliton.web.cors import with_cors
+from soliton.web.number_strings import Accepted, accepted
+from soliton.web.request import FORM_URLENCODED, header_text
+from soliton.web.routing import Router
+from soliton.web.types import Headers
+
+REQUEST_SECONDS = 20.0
+"""How long a handler may take to answer (akka-http's request-timeout)."""
+
+PIECE_BYTES = 64 * 1024
+"""A longer answer is sent in pieces of this size, as fast as the client takes them."""
+
+MAX_CLIENT_BYTES = 256
+"""Of the name that a client has with whoever passes its requests on: longer than any address."""
+
+NOT_FOUND = Whole(
+    b"The requested resource could not be found but may be available again in the future.",
+    status=404,
+)
+METHOD_NOT_ALLOWED = Whole(
+    b"A request was made of a resource using a request method not supported by that resource; "
+    b"for example, using GET on a form which requires data to be presented via POST, or using "
+    b"PUT on a read-only resource.",
+    status=405,
+)
+TOO_LONG = Whole(b"The request's body is longer than this server takes.", status=413)
+TIMED_OUT = Whole(
+    b"The server was not able to produce a timely response to your request.\r\n"
+    b"Please try again in a short while!",
+    status=503,
+    headers=((b"retry-after", b"1"),),
+)
+OPTIONS_OK = Whole(b"OK")
+NOT_MODIFIED = Whole(b"", APPLICATION_JSON, 304)
+
+_GUARD: Final = "debug"
+"""The scope that opens what stands under a guarded prefix."""
+
+logger = logging.getLogger("soliton.api")
+_FAILED = "%s %s failed"
+
+
+@dataclass(frozen=True, slots=True)
+class _Later:
+    """A handler's coroutine, and the routes that may still try when it rejects the request."""
+
+    coroutine: Coroutine[object, object, object]
+    rest: Iterator[Match]
+    route: Route
+
+
+class Application:
+    """The service made of declared routes."""
+
+    request_class = Request
+
+    def __init__(
+        self, context: ApiContext, routes: Sequence[Route], guarded: Sequence[str] = ()
+    ) -> None:
+        """``guarded`` are path prefixes under which nothing is said without the API key."""
+        self.context = context
+        self.cors = context.cors
+        self.body_limits = BodyLimits(context.limits.body_bytes)
+        self.routes = tuple(routes)
+        compiled = [CompiledRoute(route, number) for number, route in enumerate(routes)]
+        context.traffic.count_routes(
+            [(",".join(sorted(each.methods)), each.route.path) for each in compiled]
+        )
+        self._calls = context.traffic.calls
+        self._router = Router((each.route.path, each) for each in compiled)
+        self._guarded = tuple(guarded)
+        self._tags = StateTags()
+        self._fair = FairLimits(context.limits, context.traffic.counters)
+        self._troubles = Troubles()
+
+    def respond(self, request: Request) -> Answer:
+        """The answer; nothing but a cancellation ever leaves here."""
+        request.context = self.context
+        request.wish = accepted(request.headers.get(b"accept"))
+        request.client = self._client(request)
+        request.fair = self._fair
+        given = self._respond(request)
+        if isinstance(given, Whole) and len(given.body) <= PIECE_BYTES:
+            return self._for_page(request, given)
+        if isinstance(given, Deferred):
+            return Deferred(given.ask, partial(self._respond_then, request, given.then))
+        ends_with_client = not (isinstance(given, _Later) and given.route.key)
+        # What needs the key changes the node: that is carried to its end.
+        return Awaited(self._wait(request, given), ends_with_client)
+
+    def refuse(self, request: Request, reason: Unread) -> Whole:
+        """The answer to a request whose body will not be read."""
+        return self._for_page(request, TOO_LONG if reason is Unread.TOO_LONG else TIMED_OUT)
+
+    def _for_page(self, request: Request, answer: Whole) -> Whole:
+        """The answer with what is said about pages of other origins, and with its tag."""
+        more = self.cors.headers(request.method, request.headers.get(b"origin"))
+        tag = request.tag
+        if tag is not None and answer.status in _TAGGED:
+            more = ((b"etag", tag), *more)
+        if not more:
+            return answer
+        headers = answer.headers + more if answer.headers else more
+        return Whole(answer.body, answer.content_type, answer.status, headers)
+
+    def _respond_then(
+        self, request: Request, then: Callable[[object], object], outcome: object
+    ) -> Whole:
+        """The answer to what has waited; its client pays for the second part as for the first."""
+        started = time.perf_counter()
+        try:
+            response = _render(then(outcome), request.wish)
+        except ApiError as error:
+            response = _error_answer(error, request)
+        except Exception as error:  # noqa: BLE001 - the last line of defence
+            response = self._failed(request, error)
+        self._fair.charge(request.client, time.perf_counter() - started)
+        assert isinstance(response, Whole)
+        return self._for_page(request, response)
+
+    def _failed(self, request: Request, fault: Exception) -> Whole:
+        """A fault of ours must not end the connection or the process; nor does a trouble with the
+        disk, which has an error of its own.
+        """
+        trouble = self._troubles.answer(fault)
+        if trouble is not None:
+            return _error_answer(trouble, request)
+        logger.error(_FAILED, request.method, request.path, exc_info=fault)
+        return _error_answer(UNKNOWN.error(), request)
+
+    def _client(self, request: Request) -> str:
+        name = self.context.client_header
+        if name is None:
+            return client_key(request.host)
+        headers = request.headers
+        return header_text(headers[name][:MAX_CLIENT_BYTES]) if name in headers else UNCOUNTED
+
+    def _respond(self, request: Request) -> object:
+        """The answer, as far as it can be given without waiting; or ``_Later``."""
+        try:
+            self.context.refresh()
+        except StorageProblem as error:
+            return self._failed(request, error)
+        client = request.client
+        if not self._fair.counts(client):
+            return self._try_to_respond(request)
+        try:
+            self._fair.admit(client)
+        except ApiError as error:
+            return _error_answer(error, request)
+        started = time.perf_counter()
+        try:
+            return self._try_to_respond(request)
+        finally:
+            self._fair.charge(client, time.perf_counter() - started + LEAST_COST_SECONDS)
+
+    def _try_to_respond(self, request: Request) -> object:
+        try:
+            if request.method == "OPTIONS":
+                return OPTIONS_OK
+            matches = iter(self._router.find(request.path))
+            return _render(self._dispatch(request, matches), request.wish)
+        except RejectionError:
+            return NOT_FOUND
+        except ApiError as error:
+            return _error_answer(error, request)
+        except Exception as error:  # noqa: BLE001 - the last line of defence
+            return self._failed(request, error)
+
+    async def _wait(self, request: Request, given: object) -> Whole | Stream:
+        """An answer that takes more than a moment, which has to find a place."""
+        later = given if isinstance(given, _Later) else None
+        if later is not None and later.route.relayed:
+            # The other process sees to places and accounts.
+            return await self._finish(request, given, _free_of_charge, _nobody_waits)
+        waits = later is not None and later.route.seconds is not None
+        idle = waits or (isinstance(given, Stream) and given.endless)
+        client = request.client
+        try:
+            self._fair.enter(client, idle=idle)
+        except ApiError as error:
+            if later is not None:
+                later.coroutine.close()
+            return self._for_page(request, _error_answer(error, request))
+        leave = partial(self._fair.leave, client, idle=idle)
+        answer: Whole | Stream | None = None
+        try:
+            answer = await self._finish(request, given, self._charge_for(client), leave)
+            return answer
+        finally:
+            if not isinstance(answer, Stream):
+                leave()
+
+    def _charge_for(self, client: str) -> Callable[[int], None]:
+        """What puts the bytes that are sent on the client's account."""
+        fair = self._fair
+        if not fair.counts(client):
+            return _free_of_charge
+        return lambda length: fair.charge(client, length * SECONDS_PER_BYTE)
+
+    async def _finish(
+        self,
+        request: Request,
+        given: object,
+        charge: Callable[[int], None],
+        leave: Callable[[], None],
+    ) -> Whole | Stream:
+        """Wait for what is not there yet. A stream begins with its first chunk: errors until there
+        still show.
+        """
+        try:
+            while isinstance(given, _Later):
+                given = await self._carry_on(request, given)
+            if isinstance(given, Stream):
+                first = await anext(given.chunks, None)
+                origin = request.headers.get(b"origin")
+                headers = with_cors(given.headers, self.cors, request.method, origin)
+                opened = Opened(first, given.chunks, charge, leave, self._troubles.note)
+                return Stream(opened, headers, given.status, given.endless)
+        except ApiError as error:
+            given = _error_answer(error, request)
+        except TimeoutError:
+            given = TIMED_OUT
+        except Exception as error:  # noqa: BLE001 - the last line of defence
+            given = self._failed(request, error)
+        assert isinstance(given, Whole)
+        answer = self._for_page(request, given)
+        if len(answer.body) > PIECE_BYTES:
+            rest = _pieces(answer.body)
+            opened = Opened(None, rest, charge, leave, self._troubles.note)
+            return Stream(opened, _with_length(answer), answer.status)
+        charge(len(answer.body))
+        return answer
+
+    async def _carry_on(self, request: Request, later: _Later) -> object:
+        # The chain may go on while the answer is made.
+        request.tag = None
+        try:
+            async with asyncio.timeout(later.route.seconds or REQUEST_SECONDS):
+                result = await measured(later.coroutine, request.charge)
+        except RejectionError:
+            result = self._dispatch(request, later.rest)
+        return _render(result, request.wish)
+
+    def _dispatch(self, request: Request, matches: Iterator[Match]) -> object:
+        """What the first route that takes the request says; else 403, 405 or 404 text."""
+        methods: set[str] = set()
+        reason = ""
+        for match in matches:
+            try:
+                return self._try(request, match, matches)
+            except RejectionError as rejection:
+                if request.method in match[0].methods:
+                    reason = str(rejection)
+                else:
+                    methods |= match[0].methods
+        path = request.path
+        for prefix in self._guarded:
+            if path == prefix or path.startswith(prefix + "/"):
+                self._check_key(request, _GUARD)
+        hints = about_request(reason) if reason or not methods else about_method(methods)
+        return msgspec.structs.replace(NOT_FOUND, headers=hints) if hints else NOT_FOUND
+
+    def _try(self, request: Request, match: Match, rest: Iterator[Match]) -> object:
+        route, segments = match
+        body = route.body
+        if request.method not in route.methods:
+            if body is None or not body.get_is_405 or request.method != "GET":
+                raise RejectionError("method")
+            if route.key:
+                self._check_key(request, route.scope)
+            return msgspec.structs.replace(METHOD_NOT_ALLOWED, headers=about_method(route.methods))
+        if route.key:
+            self._check_key(request, route.scope)
+        if (route.path or route.queries) and not route.convert(request, segments):
+            raise RejectionError("parameter")
+        if request.wish is Accepted.NOTHING and route.is_json:
+            raise RejectionError("accept")
+        if body is not None:
+            _check_declared_body(request, body)
+        self._calls[route.number] += 1
+        if route.of_chain and self.context.node is not None:
+            request.tag = self._tags.tag(self.context.node.chain, request.wish)
+            known = request.headers.get(b"if-none-match")
+            if known is not None and is_known(known, request.tag):
+                return NOT_MODIFIED
+        result = route.handler(request)
+        return _Later(result, rest, route.route) if isinstance(result, Coroutine) else result
+
+    def _check_key(self, request: Request, scope: str) -> None:
+        known: frozenset[str] = frozenset()
+        offered = ""
+        for name in (b"x-api-key", b"api_key"):
+            value = request.headers.get(name)
+            if value is not None:
+                offered = header_text(value)
+                if self.context.check_api_key(offered):
+                    return
+                known |= self.context.scopes_of_key(offered)
+        if scope in known:
+            return
+        raise API_KEY_NOT_VALID.error().with_hint(self._about_key(offered, scope, known))
+
+    def _about_key(self, offered: str, scope: str, known: frozenset[str]) -> str:
+        """What to do about a key that is not enough."""
+        if not offered:
+            return NO_KEY
+        if self.context.is_api_key_hash(offered):
+            return KEY_IS_HASH
+        return f"this needs a key with the scope {scope}" if known else WRONG_KEY
+
+
+def _check_declared_body(request: Request, body: Body) -> None:
+    kind = body.kind
+    content_type = request.content_type()
+    is_form = kind is BodyKind.FORM_OR_JSON and content_type in (FORM_URLENCODED, b"")
+    if kind is not BodyKind.TEXT and content_type != APPLICATION_JSON and not is_form:
+        raise RejectionError("content type")
+    if kind is BodyKind.TEXT:
+        return
+    if not content_type and request.body:
+        raise RejectionError("content type")
+    if not request.body and not is_form:
+        raise RejectionError("empty body")
+    if kind is not BodyKind.JSON and not is_form:
+        try:
+            request.json()
+        except ApiError as error:
+            raise RejectionError("malformed JSON") from error
+
+
+def _render(result: object, wish: Accepted) -> object:
+    """A handler's result as bytes, if it is there and no stream."""
+    if isinstance(result, (Whole, _Later, Deferred, Stream)):
+        return result
+    return json_answer(result, wish)
+
+
+def _error_answer(error: ApiError, request: Request) -> Whole:
+    request.context.traffic.count_error(error.kind.status)
+    after = error.retry_after
+    headers: Headers = () if after is None else ((b"retry-after", b"%d" % after),)
+    return json_answer(error.body(), request.wish, error.kind.status, headers)
+
+
+_TAGGED: Final = (200, 304)
+
+
+def _with_length(answer: Whole) -> Headers:
+    length = b"%d" % len(answer.body)
+    return ((b"content-type", answer.content_type), (b"content-length", length), *answer.headers)
+
+
+async def _pieces(body: bytes) -> AsyncIterator[bytes]:
+    """A long answer so that other connections may send theirs in between."""
+    for start in range(0, len(body), PIECE_BYTES):
+        yield body[start : start + PIECE_BYTES]
+
+
+def _free_of_charge(_length: int) -> None:
+    """For clients that nobody counts."""
+
+
+def _nobody_waits() -> None:
+    """For answers that have taken no place."""

@@ -1,0 +1,120 @@
+"""``soliton data-service``: the ecosystem's ``/v0``, from the tables of the export.
+
+What lives here: options, and starting the service. What does not: the service
+(``soliton.data_service``), which is imported when the command runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from decimal import Decimal, InvalidOperation
+
+import click
+
+from soliton.cli.logs import in_force, log_options, use
+from soliton.errors import InputError
+
+_log = logging.getLogger(__name__)
+
+
+class WrongNumber(InputError):
+    """An option that is no number."""
+
+
+@click.command("data-service")
+@click.option(
+    "--dsn",
+    required=True,
+    envvar="SOLITON_DSN",
+    metavar="DSN",
+    help="The database, as libpq takes it; a replica will do.",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=int, default=3000, show_default=True, help="0 takes a free one.")
+@click.option(
+    "--matcher",
+    default="",
+    envvar="DEFAULT_MATCHER",
+    metavar="ADDRESS",
+    help="Whose pairs and candles are shown where a request names no matcher.",
+)
+@click.option(
+    "--rate-base", default="WAVES", show_default=True, metavar="ASSET", help="What rates go over."
+)
+@click.option(
+    "--rate-threshold-asset",
+    default="",
+    metavar="ASSET",
+    help="In which the volume is measured from which on a pair's own trades make its rate.",
+)
+@click.option("--rate-threshold", default="0", metavar="AMOUNT", help="That volume.")
+@click.option(
+    "--pool",
+    type=click.IntRange(1, 1_000),
+    default=20,
+    show_default=True,
+    help="Connections to the database.",
+)
+@click.option(
+    "--statement-timeout",
+    type=click.FloatRange(0.1, 600),
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Longer questions are answered 504.",
+)
+@log_options
+def data_service(
+    dsn: str,
+    host: str,
+    port: int,
+    matcher: str,
+    rate_base: str,
+    rate_threshold_asset: str,
+    rate_threshold: str,
+    pool: int,
+    statement_timeout: float,
+) -> None:
+    """Serve /v0: assets, pairs, candles, rates, transactions, from the export's database."""
+    from soliton.cli.export_run import check_driver
+    from soliton.cli.process import run_program
+
+    check_driver()
+    from soliton.data_service.app import DataServiceSettings
+    from soliton.data_service.rates import RateSettings
+
+    use(in_force())
+    try:
+        threshold = Decimal(rate_threshold)
+    except InvalidOperation as error:
+        raise WrongNumber(f"--rate-threshold: {rate_threshold!r} is no number") from error
+    rates = RateSettings(rate_base, rate_threshold_asset, threshold)
+    settings = DataServiceSettings(matcher, rates)
+    run_program(lambda: _serve(dsn, (host, port), settings, pool, statement_timeout))
+
+
+async def _serve(
+    dsn: str,
+    where: tuple[str, int],
+    settings: object,
+    size: int,
+    seconds: float,
+) -> None:
+    from soliton.cli.process import call_on_signals, end_start
+    from soliton.data_service.app import DataService, DataServiceSettings
+    from soliton.data_service.pool import Pool
+    from soliton.web.server import serve
+
+    assert isinstance(settings, DataServiceSettings)
+    stopped = asyncio.Event()
+    call_on_signals(stopped.set)
+    pool = Pool(dsn, size, seconds)
+    server = await serve(DataService(pool, settings), *where)
+    _log.info("data service on http://%s:%d", server.host, server.port)
+    end_start()
+    try:
+        await stopped.wait()
+    finally:
+        await server.stop()
+        await pool.close()

@@ -1,0 +1,144 @@
+"""``soliton devnet``: the options of a private chain.
+
+What lives here: reading them. What does not: what they do (``soliton.devnet``), which is imported
+when the command runs.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from soliton.cli.logs import log_options
+
+if TYPE_CHECKING:
+    from soliton.devnet.options import DevnetOptions
+
+_COIN: Final = 10**8
+_MAX_CHARACTERS: Final = 30
+_MOST: Final = 2**63
+
+
+class _Coins(click.ParamType[int]):
+    """Decimal coins, as wavelets."""
+
+    name = "coins"
+
+    def convert(  # the name that click calls
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """The wavelets."""
+        if isinstance(value, int):
+            return value * _COIN
+        text = str(value)
+        try:
+            if len(text) > _MAX_CHARACTERS:
+                raise InvalidOperation
+            wavelets = Decimal(text).scaleb(8)
+            if not 0 <= wavelets < _MOST or wavelets != wavelets.to_integral_value():
+                raise InvalidOperation
+        except ArithmeticError:
+            self.fail(f"{text[:80]!r} is no number of coins with at most 8 decimals", param, ctx)
+        return int(wavelets)
+
+
+_FILE: Final = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command()
+@click.option(
+    "--nodes",
+    type=click.IntRange(1, 16),
+    default=1,
+    show_default=True,
+    help="Mining nodes, each a process; they talk over this machine's own network.",
+)
+@click.option("--accounts", default=10, show_default=True, help="Funded accounts.")
+@click.option(
+    "--balance", type=_Coins(), default=1_000_000, show_default=True, help="Coins of each."
+)
+@click.option(
+    "--seed",
+    default="soliton devnet account",
+    show_default=True,
+    help="Their seed phrases are this text and a number.",
+)
+@click.option(
+    "--config-out", type=_FILE, help="Write addresses, accounts and keys to this file, as JSON."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the same as one line of JSON.")
+@click.option(
+    "--scenario",
+    metavar="NAME|FILE.toml",
+    help="What there is at the beginning: dex, or what a file says.",
+)
+@click.option("--no-maker", is_flag=True, help="The scenario's market makers do nothing.")
+@click.option(
+    "--state", type=_FILE, help="Load the chain from this file if it is there; write it at the end."
+)
+@click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Keep the chain here (default: a temporary directory, removed at the end).",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", default=6869, show_default=True, help="REST API; 0 takes a free one.")
+@click.option("--signer-port", default=6888, show_default=True, help="Signer; 0 takes a free one.")
+@click.option(
+    "--matcher-port", default=6886, show_default=True, help="Matcher; 0 takes a free one."
+)
+@click.option(
+    "--block-time",
+    type=click.FloatRange(min=0.05, max=86_400),
+    help="Seconds between blocks; without it each transaction is mined at once.",
+)
+@click.option("--no-mining", is_flag=True, help="Blocks come only when somebody asks for them.")
+@click.option(
+    "--heartbeat",
+    type=click.FloatRange(min=0, max=86_400),
+    default=10.0,
+    show_default=True,
+    help="Seconds without a transaction after which an empty block comes; 0 for none.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=0, max=64),
+    default=0,
+    show_default=True,
+    help="Further processes that serve the REST API.",
+)
+@log_options
+def devnet(**given: Any) -> None:  # noqa: ANN401 - as the options above name and type them
+    """Run a private chain: node, REST API, signer and matcher in one process."""
+    options = _options(given)
+    if options.nodes > 1:
+        from soliton.devnet.several import run_several
+
+        run_several(options)
+        return
+    from soliton.devnet.main import run_devnet
+
+    run_devnet(options)
+
+
+def _options(given: dict[str, Any]) -> DevnetOptions:
+    from soliton.devnet.accounts import Funding
+    from soliton.devnet.options import DevnetOptions, Ports, Rhythm
+
+    return DevnetOptions(
+        ports=Ports(given["port"], given["signer_port"], given["matcher_port"]),
+        rhythm=Rhythm(given["block_time"], given["heartbeat"], given["no_mining"]),
+        funding=Funding(given["accounts"], given["balance"], given["seed"]),
+        host=given["host"],
+        data_dir=given["data_dir"],
+        workers=given["workers"],
+        state=given["state"],
+        config_out=given["config_out"],
+        as_json=given["as_json"],
+        nodes=given["nodes"],
+        scenario=given["scenario"],
+        maker=not given["no_maker"],
+    )

@@ -1,0 +1,117 @@
+"""``soliton export postgres`` and ``ndjson``, ``soliton verify postgres``.
+
+What lives here: options. What does not: the work (``export_run``), which is imported when a command
+runs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import click
+
+from soliton.cli.logs import log_options
+
+_DSN: Final = click.option(
+    "--dsn",
+    required=True,
+    envvar="SOLITON_DSN",
+    metavar="DSN",
+    help="The database, as libpq takes it: postgresql://… or host=… dbname=….",
+)
+_FROM_NODE: Final = click.option(
+    "--from-node", metavar="URL", help="Read the chain over a node's REST interface."
+)
+_DATA_DIR: Final = click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Read the chain in a node's data directory (default: ~/.soliton/<network>).",
+)
+_NETWORK: Final = click.option("--network", help="A preset such as waves-mainnet or devnet.")
+_CONFIG: Final = click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="The node's configuration file.",
+)
+
+
+@click.command("export postgres")
+@_DSN
+@_FROM_NODE
+@_DATA_DIR
+@_NETWORK
+@_CONFIG
+@click.option("--once", is_flag=True, help="End when the database is where the chain is.")
+@click.option("--migrate", is_flag=True, help="Bring tables of an older version to this one first.")
+@click.option(
+    "--asset-storage", default="", metavar="ADDRESS", help="The account that keeps tickers."
+)
+@log_options
+def export_postgres(
+    dsn: str,
+    from_node: str | None,
+    data_dir: Path | None,
+    network: str | None,
+    config: Path | None,
+    once: bool,
+    migrate: bool,
+    asset_storage: str,
+) -> None:
+    """Follow the chain into PostgreSQL: blocks, microblocks and rollbacks, until it is stopped."""
+    from soliton.cli.export_run import Where, run_export_postgres
+
+    where = Where(from_node, data_dir, network, config)
+    run_export_postgres(dsn, where, once=once, migrates=migrate, asset_storage=asset_storage)
+
+
+@click.command("export ndjson")
+@click.option(
+    "--to",
+    "path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    metavar="FILE",
+    help="The file; one that is there is gone on with.",
+)
+@_FROM_NODE
+@_DATA_DIR
+@_NETWORK
+@_CONFIG
+@click.option("--once", is_flag=True, help="End when the file is where the chain is.")
+@log_options
+def export_ndjson(
+    path: Path,
+    from_node: str | None,
+    data_dir: Path | None,
+    network: str | None,
+    config: Path | None,
+    once: bool,
+) -> None:
+    """Follow the chain into a file with a JSON object in each line, until it is stopped."""
+    from soliton.cli.export_run import Where, run_export_ndjson
+
+    run_export_ndjson(path, Where(from_node, data_dir, network, config), once=once)
+
+
+@click.command("verify postgres")
+@_DSN
+@_FROM_NODE
+@_DATA_DIR
+@_NETWORK
+@_CONFIG
+@log_options
+def verify_postgres(
+    dsn: str,
+    from_node: str | None,
+    data_dir: Path | None,
+    network: str | None,
+    config: Path | None,
+) -> None:
+    """Compare a database with the chain, row by row.
+
+    Ends with code 1 at the first difference, and names it.
+    """
+    from soliton.cli.export_run import Where, run_verify_postgres
+
+    run_verify_postgres(dsn, Where(from_node, data_dir, network, config))

@@ -1,0 +1,131 @@
+"""Running an export: where the chain is read, how a person ends it.
+
+What lives here: putting the parts together. What does not: the parts (``soliton.export``).
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from soliton.cli.chain_commands import UsageProblem, existing
+from soliton.errors import EnvironmentProblem
+
+if TYPE_CHECKING:
+    from soliton.export.sources import Source
+
+
+class Where(NamedTuple):
+    """Where the chain is read: a node's address, or a data directory and whose network that is."""
+
+    node_url: str | None
+    data_dir: Path | None
+    network: str | None
+    config: Path | None
+
+
+class MissingDriver(EnvironmentProblem):
+    """The program was installed without what speaks to PostgreSQL."""
+
+
+def check_driver() -> None:
+    """Raises ``MissingDriver`` where the extra was not installed."""
+    try:
+        import psycopg  # noqa: F401 - only whether it is there
+    except ImportError as error:
+        raise MissingDriver(
+            "PostgreSQL needs the extra: pip install 'soliton[postgres]', or make setup-postgres"
+        ) from error
+
+
+@contextmanager
+def opened(where: Where) -> Iterator[Source]:
+    """The chain, closed afterwards."""
+    source = _open(where)
+    try:
+        yield source
+    finally:
+        source.close()
+
+
+def _open(where: Where) -> Source:
+    if where.node_url is not None:
+        if (where.data_dir, where.network, where.config) != (None, None, None):
+            raise UsageProblem("--from-node goes without --data-dir, --network and --config")
+        from soliton.export.node_source import NodeSource
+
+        return NodeSource(where.node_url)
+    from soliton.export.sources import StoreSource
+    from soliton.node.blockchain import Blockchain
+    from soliton.storage.store import Store
+
+    settings = existing(where.config, where.network, where.data_dir)
+    network = settings.network
+    store = Store(settings.data_directory, network.name, exclusive=False)
+    return StoreSource(Blockchain(network, store))
+
+
+def run_export_postgres(
+    dsn: str, where: Where, *, once: bool, migrates: bool, asset_storage: str
+) -> None:
+    """Follow the chain into a database until it is stopped."""
+    check_driver()
+    from soliton.export.database import ChainFacts, Database
+    from soliton.export.running import Export
+
+    with opened(where) as source, stopping() as stopped:
+        facts = ChainFacts(source.network, source.chain_id, source.address_of, asset_storage)
+        Export(
+            source,
+            lambda: Database.open(dsn, facts, migrates=migrates),
+            stopped,
+            _tell,
+            once=once,
+        ).run()
+
+
+def run_export_ndjson(path: Path, where: Where, *, once: bool) -> None:
+    """Follow the chain into a file of lines until it is stopped."""
+    from soliton.export.ndjson import opener
+    from soliton.export.running import Export
+
+    with opened(where) as source, stopping() as stopped:
+        Export(source, opener(path), stopped, _tell, once=once).run()
+
+
+def run_verify_postgres(dsn: str, where: Where) -> None:
+    """Compare a database with a chain; raises ``Difference`` at the first thing that differs."""
+    check_driver()
+    from soliton.export.verify import verify
+
+    with opened(where) as source:
+        found = verify(source, dsn, _tell)
+    click.echo(
+        f"the database holds what the chain does: {found.blocks} blocks, {found.transactions} "
+        f"transactions, {found.rows} rows compared"
+    )
+
+
+@contextmanager
+def stopping() -> Iterator[threading.Event]:
+    """An event that a polite kill sets, as Ctrl-C does."""
+    stopped = threading.Event()
+    before = [
+        (number, signal.signal(number, lambda *_: stopped.set()))
+        for number in (signal.SIGTERM, signal.SIGINT)
+    ]
+    try:
+        yield stopped
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
+
+
+def _tell(words: str) -> None:
+    click.echo(words, err=True)

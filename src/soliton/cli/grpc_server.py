@@ -1,0 +1,160 @@
+"""gRPC beside a node: processes of their own that read its store.
+
+What lives here: the node's side of them, and the program that they run. What does not: their lives
+(``soliton.web.worker_processes``), and what they answer (``soliton.grpc_api``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import logging
+import socket
+from functools import partial
+from multiprocessing.connection import Connection
+from typing import Any, Final
+
+import msgspec
+
+from soliton.cli.logs import in_force, use
+from soliton.cli.process import run_program
+from soliton.errors import EnvironmentProblem
+from soliton.node.node import Node
+from soliton.node.settings import Settings, WalletSettings
+from soliton.storage.store import Store
+from soliton.web.channel import Channel, connect
+from soliton.web.server import bind
+from soliton.web.worker_processes import (
+    WorkerContext,
+    Workers,
+    leave,
+    prepare,
+    tell_ready,
+    told_to_end,
+    wait_until_free,
+)
+
+TICK_SECONDS: Final = 1.0
+STOP_SECONDS: Final = 1.0
+"""How long calls that are under way may take when the node ends."""
+
+_log = logging.getLogger(__name__)
+
+
+class GrpcMissing(EnvironmentProblem):
+    """The settings ask for gRPC, and what serves it is not installed."""
+
+
+class GrpcService:
+    """The processes of one node; ``stop`` ends them."""
+
+    def __init__(self, node: Node) -> None:
+        """Takes the ports; raises ``EnvironmentProblem``."""
+        if any(importlib.util.find_spec(each) is None for each in ("grpc", "grpc_health")):
+            raise GrpcMissing("gRPC needs a package more: pip install 'soliton[grpc]'")
+        from soliton.grpc_api.node_side import NodeSide
+
+        wanted = node.settings.grpc
+        self._reserved: list[socket.socket] = []
+        try:
+            port = self._take(wanted.host, wanted.port)
+            updates_port = self._take(wanted.updates_host, wanted.updates_port)
+            self._workers = Workers("127.0.0.1", 0, wanted.workers)
+        except BaseException:
+            self._let_go()
+            raise
+        self.settings = msgspec.structs.replace(wanted, port=port, updates_port=updates_port)
+        self._node = node
+        self._side = NodeSide(node)
+        self._channel = self._side.server()
+
+    def _take(self, host: str, port: int | None) -> int | None:
+        """Have a port as long as the service lives, also while processes are replaced."""
+        if port is None:
+            return None
+        if port:
+            wait_until_free(host, port)
+        taken = bind(host, port, shares_port=True)
+        self._reserved.append(taken)
+        number: int = taken.getsockname()[1]
+        return number
+
+    async def start(self) -> None:
+        """Serve; raises ``EnvironmentProblem``, with nothing left open."""
+        node, grpc = self._node, self.settings
+        settings = msgspec.structs.replace(
+            node.settings,
+            wallet=WalletSettings(None, None, None),
+            logging=in_force(),
+            grpc=grpc,
+        )
+        try:
+            await self._channel.open(self._workers.context.channel_path)
+            forget = node.store.database.forget_dead_readers
+            await self._workers.start(partial(run_grpc, settings), ended=forget)
+        except BaseException:
+            await self.stop()
+            raise
+        if grpc.port is not None:
+            _log.info("gRPC on %s:%d", grpc.host, grpc.port)
+        if grpc.updates_port is not None:
+            _log.info("blockchain updates on %s:%d", grpc.updates_host, grpc.updates_port)
+
+    def process_ids(self) -> list[int]:
+        """The processes that serve."""
+        return self._workers.process_ids()
+
+    async def stop(self) -> None:
+        """End the processes."""
+        await self._workers.stop()
+        self._channel.close()
+        self._side.close()
+        self._workers.close()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        for each in self._reserved:
+            each.close()
+        self._reserved.clear()
+
+
+# --- the process that serves ----------------------------------------------------------------------
+
+
+def run_grpc(settings: Settings, worker: WorkerContext, lifeline: Connection) -> None:
+    """Serve until the node ends or asks for it. The program of such a process."""
+    prepare()
+    use(settings.logging)
+    # Calls hold snapshots, which must not keep the node's store from growing.
+    directory, name = settings.data_directory, settings.network.name
+    store = Store(directory, name, durable=False, exclusive=False, outgrows=False)
+    try:
+        run_program(lambda: _serve(settings, store, worker, lifeline))
+    finally:
+        store.close()
+
+
+async def _serve(
+    settings: Settings, store: Store, worker: WorkerContext, lifeline: Connection
+) -> None:
+    from soliton.grpc_api.link import SPEC
+    from soliton.grpc_api.services import Services
+    from soliton.grpc_api.views import Views
+
+    stopped = told_to_end(lifeline)
+    channel: Channel[Any, Any] = await connect(SPEC, worker.channel_path)
+    views = Views(settings.network, store)
+    services = Services(settings, views, channel)
+    await services.start()
+    tell_ready(lifeline)
+    ends = [asyncio.create_task(each.wait()) for each in (stopped, channel.lost)]
+    while not any(end.done() for end in ends):
+        await asyncio.wait(ends, timeout=TICK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        # Where nobody asks, the store can reuse what it has replaced.
+        views.rest()
+    for end in ends:
+        end.cancel()
+    await services.stop(STOP_SECONDS)
+    channel.close()
+    views.close()
+    leave(worker, lifeline)

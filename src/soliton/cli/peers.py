@@ -1,0 +1,133 @@
+"""``soliton peers``: whom a running node talks to, asked and told over its REST interface.
+
+What lives here: the commands and their tables. What does not: the connections (``soliton.p2p``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Any, Final
+
+import click
+import msgspec
+
+from soliton.cli.helping import Commands
+from soliton.errors import EnvironmentProblem, InputError
+from soliton.node.network_settings import parse_host_port
+from soliton.web.client import Answer, HttpClient
+
+_NODE: Final = click.option(
+    "--node", "url", default="http://127.0.0.1:6869", show_default=True, help="The node."
+)
+_KEY: Final = click.option(
+    "--api-key", envvar="SOLITON_API_KEY", required=True, help="Its API key, or SOLITON_API_KEY."
+)
+OK: Final = 200
+MAX_TEXT_CHARS: Final = 400
+"""Of an answer that is no success, how much is shown."""
+
+
+class NodeRefused(EnvironmentProblem):
+    """The node answered, but not as was asked."""
+
+
+@click.group(cls=Commands)
+def peers() -> None:
+    """Look at the peers of a running node, connect to one, ban one."""
+
+
+@peers.command("list")
+@_NODE
+def list_command(url: str) -> None:
+    """Print whom the node talks to, whom it knows, and whom it keeps away."""
+    connected, known, banned, suspended = asyncio.run(
+        _ask(url, "/peers/connected", "/peers/all", "/peers/blacklisted", "/peers/suspended")
+    )
+    rows = [
+        (each["address"], each["peerName"], each["applicationVersion"], each["declaredAddress"])
+        for each in connected["peers"]
+    ]
+    _table("connected", ("address", "name", "version", "declares"), rows)
+    _table(
+        "known",
+        ("address", "last heard"),
+        [(each["address"], _ago(each["lastSeen"])) for each in known["peers"]],
+    )
+    _table("banned", ("host", "why"), [(each["hostname"], each["reason"]) for each in banned])
+    _table("not dialled for now", ("host",), [(each["hostname"],) for each in suspended])
+
+
+@peers.command()
+@click.argument("peer", metavar="HOST:PORT")
+@_NODE
+@_KEY
+def connect(peer: str, url: str, api_key: str) -> None:
+    """Let the node dial a peer."""
+    try:
+        where = parse_host_port(peer)
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    body = msgspec.json.encode({"host": where.host, "port": where.port})
+    asyncio.run(_tell(url, "/peers/connect", api_key, body))
+    click.echo(f"the node dials {where}")
+
+
+@peers.command()
+@click.argument("host")
+@_NODE
+@_KEY
+def ban(host: str, url: str, api_key: str) -> None:
+    """Let the node refuse a host for a while, and close what is open to it."""
+    asyncio.run(_tell(url, "/debug/blacklist", api_key, host.encode()))
+    click.echo(f"the node refuses {host}")
+
+
+@peers.command()
+@_NODE
+@_KEY
+def clear(url: str, api_key: str) -> None:
+    """Let the node refuse nobody any more."""
+    asyncio.run(_tell(url, "/peers/clearblacklist", api_key, b""))
+    click.echo("the node refuses nobody")
+
+
+async def _ask(url: str, *paths: str) -> list[Any]:
+    client = HttpClient(url)
+    try:
+        answers = [_checked(await client.request("GET", path), path) for path in paths]
+    finally:
+        client.close()
+    return [msgspec.json.decode(each.body) for each in answers]
+
+
+async def _tell(url: str, path: str, api_key: str, body: bytes) -> None:
+    client = HttpClient(url, headers={"X-API-Key": api_key})
+    try:
+        answer = await client.request("POST", path, body)
+    finally:
+        client.close()
+    _checked(answer, path)
+
+
+def _checked(answer: Answer, path: str) -> Answer:
+    if answer.status != OK:
+        text = answer.body.decode(errors="replace")[:MAX_TEXT_CHARS]
+        raise NodeRefused(f"the node answers {path} with {answer.status}: {text}")
+    return answer
+
+
+def _ago(at: int) -> str:
+    return f"{max(0.0, time.time() - at / 1_000):.0f} s ago"
+
+
+def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    click.echo(f"{title}: {len(rows) or 'none'}")
+    if not rows:
+        return
+    lines = [head, *rows]
+    widths = [max(len(str(line[at])) for line in lines) for at in range(len(head))]
+    for line in lines:
+        cells = (str(cell).ljust(width) for cell, width in zip(line, widths, strict=True))
+        click.echo("  " + "  ".join(cells).rstrip())

@@ -1,0 +1,51 @@
+"""Quantities on the command line: lengths of time such as ``60s``, shares such as ``5%``."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Final
+
+import click
+
+_UNITS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "": 1_000}
+_TIME: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)\s*(ms|s|m|h|)")
+MAX_SHARE: Final = 0.5
+
+
+class _Milliseconds(click.ParamType[int]):
+    name = "time"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """The ms in ``60s``, ``1.5m``, ``200ms``; without a unit they are seconds."""
+        if isinstance(value, int):
+            return value
+        found = _TIME.fullmatch(str(value))
+        if found is None:
+            self.fail(f"{value!r} is not a length of time such as 60s or 200ms", param, ctx)
+        return math.floor(float(found[1]) * _UNITS[found[2]])
+
+
+class _Share(click.ParamType[float]):
+    name = "share"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The share in ``5%`` or ``0.05``, at most a half."""
+        if isinstance(value, float):
+            return value
+        text = str(value)
+        try:
+            share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+        except ValueError:
+            share = math.nan
+        if not 0 <= share <= MAX_SHARE:
+            self.fail(f"{value!r} is not a share from 0% to {MAX_SHARE:.0%}", param, ctx)
+        return share
+
+
+MILLISECONDS: Final = _Milliseconds()
+SHARE: Final = _Share()

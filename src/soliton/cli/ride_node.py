@@ -1,0 +1,310 @@
+"""``soliton ride deploy``, ``invoke``, ``trace`` and ``debug``: scripts on a node.
+
+What lives here: options and printing. What does not: the work (``soliton.workshop``).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from soliton.cli.keys import PASSWORD_VARIABLE, read_password
+from soliton.cli.ride import SOURCE, libraries_of, ride, source_text, telling_where
+from soliton.errors import InputError
+
+if TYPE_CHECKING:
+    from soliton.crypto.keys import KeyPair
+    from soliton.ride.faults import SourceText
+    from soliton.ride.recording import Recording
+    from soliton.workshop.remote import Remote
+    from soliton.workshop.sending import LocalFiles
+
+group = ride
+"""The commands, those of ``soliton.cli.ride`` among them."""
+SEED_VARIABLE: Final = "SOLITON_SEED"
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+_NODE = click.option(
+    "--node", "url", default="http://127.0.0.1:6869", show_default=True, help="The node."
+)
+_SOURCES = click.option(
+    "--source",
+    "sources",
+    multiple=True,
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="A source at hand: faults and steps have its lines where a script is of it.",
+)
+_FEE = click.option("--fee", type=click.IntRange(min=1), help="By default what the node asks for.")
+
+
+def _signing(command: _Command) -> _Command:
+    """The options that say who signs."""
+    for option in (
+        click.option("--password-file", type=click.Path(path_type=Path, exists=True),
+            help=f"Password of the key files, or {PASSWORD_VARIABLE}."),
+        click.option("--keys", "store", type=click.Path(path_type=Path, file_okay=False),
+            default=Path("~/.soliton/keys"), show_default=True, help="Where key files are."),
+        click.option("--key", "key", help="Sign with this key of the key files."),
+        click.option("--account", type=click.IntRange(1, 100),
+            help="Sign as this account of a devnet."),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+@ride.command()
+@SOURCE
+@_NODE
+@_signing
+@_FEE
+@click.option("--compact", is_flag=True, help="Give declarations of a dApp short names.")
+@click.option("--remove-unused", is_flag=True, help="Leave out what a dApp does not use.")
+def deploy(
+    source: Path,
+    url: str,
+    account: int | None,
+    key: str | None,
+    store: Path,
+    password_file: Path | None,
+    fee: int | None,
+    compact: bool,
+    remove_unused: bool,
+) -> None:
+    """Compile SOURCE and give it to an account as its script.
+
+    Who signs: --key, --account, or the seed phrase in SOLITON_SEED.
+    """
+    from soliton.chain.addresses import address_text
+    from soliton.chain.json_kinds import encode_base64
+    from soliton.ride.compiler import compile_source
+    from soliton.ride.faults import SourceText
+    from soliton.workshop.remote import Remote
+    from soliton.workshop.sending import Sender, remember_source, send
+
+    text = source_text(source)
+    known = SourceText(text, libraries_of(source, text), source.name)
+    with telling_where(source):
+        compiled = compile_source(
+            known.text, libraries=known.libraries, compact=compact, remove_unused=remove_unused
+        )
+    keys = _keys(account, key, store, password_file)
+    with Remote(url) as remote, _telling_faults(remote, {source: known}):
+        sender = Sender(remote, keys)
+        script = compiled.script.source
+        told = send(remote, sender.set_script(script, fee))
+        remember_source(remote, encode_base64(script), known)
+        click.echo(f"{address_text(sender.address)} has {source}: {len(script)} bytes")
+        click.echo(f"transaction {told['id']} at height {told['height']}, fee {told['fee']}")
+
+
+@ride.command()
+@click.argument("dapp")
+@click.argument("call")
+@_NODE
+@_signing
+@_FEE
+@click.option("--payment", "payments", multiple=True, help="AMOUNT or AMOUNT:ASSET.")
+@click.option("--dry-run", is_flag=True, help="Say what would happen, and send nothing.")
+@_SOURCES
+def invoke(
+    dapp: str,
+    call: str,
+    url: str,
+    account: int | None,
+    key: str | None,
+    store: Path,
+    password_file: Path | None,
+    fee: int | None,
+    payments: tuple[str, ...],
+    dry_run: bool,
+    sources: tuple[Path, ...],
+) -> None:
+    """Call the dApp at an address or alias: CALL is written 'buy(7, "x")'.
+
+    Who signs: --key, --account, or the seed phrase in SOLITON_SEED.
+    """
+    from soliton.workshop.remote import Remote
+    from soliton.workshop.sending import Sender, read_call, read_payment, send, validate
+    from soliton.workshop.tracing import changes_lines
+
+    called, paid = read_call(call), tuple(map(read_payment, payments))
+    keys = _keys(account, key, store, password_file)
+    with Remote(url) as remote, _telling_faults(remote, _at_hand(sources)):
+        transaction = Sender(remote, keys).invoke(dapp, called, paid, fee)
+        told = validate(remote, transaction) if dry_run else send(remote, transaction)
+        state = "would be taken" if dry_run else f"at height {told['height']}"
+        status = told.get("applicationStatus", "succeeded")
+        click.echo(f"transaction {told['id']} {state}, fee {told['fee']}: {status}")
+        for line in changes_lines(told.get("stateChanges") or {}):
+            click.echo(line)
+
+
+@ride.command()
+@click.argument("transaction", metavar="ID")
+@_NODE
+@_SOURCES
+def trace(transaction: str, url: str, sources: tuple[Path, ...]) -> None:
+    """Print what a transaction called and did; a devnet tells every function with its values."""
+    from soliton.workshop.remote import Remote
+    from soliton.workshop.sending import LocalFiles
+    from soliton.workshop.tracing import function_lines, transaction_lines
+
+    with Remote(url) as remote:
+        told = remote.get(f"/transactions/info/{transaction}")
+        for line in transaction_lines(told):
+            click.echo(line)
+        record = _recorded(remote, {"id": transaction})
+        if record is not None:
+            files = LocalFiles(remote, _at_hand(sources))
+            for each in record.scripts:
+                files.map_of(each.script)
+            for line in function_lines(record, files.names):
+                click.echo(line)
+
+
+@ride.command()
+@click.argument("target")
+@click.argument("call", required=False)
+@_NODE
+@_signing
+@click.option("--payment", "payments", multiple=True, help="AMOUNT or AMOUNT:ASSET.")
+@_SOURCES
+def debug(
+    target: str,
+    call: str | None,
+    url: str,
+    account: int | None,
+    key: str | None,
+    store: Path,
+    password_file: Path | None,
+    payments: tuple[str, ...],
+    sources: tuple[Path, ...],
+) -> None:
+    """Walk through a transaction of a devnet, forward and backward: TARGET is its id.
+
+    With CALL, 'buy(7)', TARGET is a dApp that is called by who signs; nothing is sent.
+    """
+    from soliton.chain.transactions.codec import to_json
+    from soliton.workshop.debugger import Debugger
+    from soliton.workshop.remote import Remote
+    from soliton.workshop.sending import LocalFiles, Sender, read_call, read_payment
+
+    with Remote(url) as remote:
+        known = _at_hand(sources)
+        if call is None:
+            asked: dict[str, object] = {"id": target}
+        else:
+            keys = _keys(account, key, store, password_file)
+            paid = tuple(map(read_payment, payments))
+            signed = Sender(remote, keys).invoke(target, read_call(call), paid)
+            asked = {"transaction": to_json(signed)}
+        record = _recorded(remote, asked)
+        if record is None:
+            raise InputError(f"{url} is no devnet of soliton: only that records every step")
+        files = LocalFiles(remote, known)
+        if known and _teach(remote, files, record):
+            # The devnet has learned the sources: it tells the steps in terms of them.
+            record = _recorded(remote, asked) or record
+        debugger = Debugger(record, click.echo, files.names)
+        debugger.session(_lines(debugger.commands()))
+
+
+def _teach(remote: Remote, files: LocalFiles, record: Recording) -> bool:
+    """Tell a devnet the sources at hand that its scripts are of."""
+    from soliton.workshop.sending import remember_source
+
+    taught = False
+    for each in record.scripts:
+        source = files.source_of(each.script)
+        if source is not None and each.source != "known":
+            taught |= remember_source(remote, *source)
+    return taught
+
+
+def _recorded(remote: Remote, asked: dict[str, object]) -> Recording | None:
+    import msgspec
+
+    from soliton.ride.recording import Recording
+    from soliton.workshop.remote import RemoteRefusal
+
+    try:
+        found = remote.post("/devnet/record", asked)
+    except RemoteRefusal as refusal:
+        if refusal.code == 0:
+            return None
+        raise
+    return msgspec.convert(found, Recording)
+
+
+def _lines(words: list[str]) -> Iterator[str]:
+    """The lines that are typed, or read from a file and shown as if they were typed."""
+    from soliton.workshop.debugger import PROMPT
+
+    if sys.stdin.isatty():
+        from soliton.workshop.prompts import typed_lines
+
+        yield from typed_lines(PROMPT, "debug", lambda: words)
+        return
+    for line in sys.stdin:
+        click.echo(f"{PROMPT}{line.rstrip()}")
+        yield line
+
+
+# --- keys, files, faults --------------------------------------------------------------------------
+
+
+def _keys(account: int | None, key: str | None, store: Path, password_file: Path | None) -> KeyPair:
+    import os
+
+    from soliton.crypto.keys import key_pair
+
+    if key is not None and account is not None:
+        raise InputError("one of: --key, --account")
+    if key is not None:
+        from soliton.keystore.files import FileStore
+
+        opened = FileStore(store.expanduser())
+        opened.public_key(key)
+        return opened.secret(key, read_password(opened.directory, password_file)).keys()
+    if account is not None:
+        from soliton.devnet.accounts import account_seed_phrase
+
+        return key_pair(account_seed_phrase(account))
+    seed = os.environ.get(SEED_VARIABLE)
+    if not seed:
+        raise InputError(f"who signs? --key NAME, --account NUMBER, or {SEED_VARIABLE}")
+    return key_pair(seed)
+
+
+def _at_hand(paths: tuple[Path, ...]) -> dict[Path, SourceText]:
+    from soliton.ride.faults import SourceText
+
+    texts = {path: source_text(path) for path in paths}
+    return {
+        path: SourceText(text, libraries_of(path, text), path.name) for path, text in texts.items()
+    }
+
+
+class _telling_faults:  # noqa: N801 - it is used as a function
+    """Prints where a script refused before the refusal goes on."""
+
+    def __init__(self, remote: Remote, sources: Mapping[Path, SourceText]) -> None:
+        self._remote = remote
+        self._sources = sources
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        from soliton.ride.faults import lines_of
+        from soliton.workshop.remote import RemoteRefusal
+        from soliton.workshop.sending import LocalFiles
+
+        if isinstance(error, RemoteRefusal) and error.fault is not None:
+            files = LocalFiles(self._remote, self._sources)
+            report = files.mapped(error.fault)
+            for line in lines_of(report, files.names):
+                click.echo(line, err=True)

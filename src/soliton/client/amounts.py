@@ -1,0 +1,135 @@
+"""Amounts as people write them: whole units of the chain, or decimal text.
+
+What lives here: ``units`` and its inverse. What does not: which decimals an asset has (the asset
+says so).
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from typing import Final, Protocol, TypeAlias, runtime_checkable
+
+import msgspec
+
+from soliton.chain.values import MAX_I64, MIN_I64
+from soliton.client.errors import AmountError
+from soliton.crypto import base58
+from soliton.crypto.errors import Base58Error
+
+COIN_DECIMALS: Final = 8
+"""Of every chain's own coin."""
+MAX_TEXT: Final = 64
+_ASSET_BYTES: Final = 32
+_COIN_NAMES: Final = frozenset(("", "WAVES"))
+
+Amount: TypeAlias = int | str | Decimal
+"""``150`` is 150 of the smallest unit; ``"1.5"`` and ``Decimal("1.5")`` are one and a half."""
+
+
+@runtime_checkable
+class HasDecimals(Protocol):
+    """An asset that knows its decimals: ``Asset``, and what nodes tell of assets."""
+
+    @property
+    def asset_id(self) -> str: ...
+
+    @property
+    def decimals(self) -> int: ...
+
+
+class Asset(msgspec.Struct, frozen=True):
+    """An asset by its id in base58, with its decimals, so that amounts of it can be decimal text.
+
+    >>> units("1.5", Asset("DG2xFkPdDwKUoBkzGAhQtLpSGzfXLiCYPEzeKH2Ad24p", 6))
+    1500000
+    """
+
+    asset_id: str
+    decimals: int
+
+
+AssetLike: TypeAlias = str | HasDecimals | None
+"""An asset's id in base58, or an ``Asset``; ``None`` and ``"WAVES"`` are the chain's own coin."""
+
+
+def asset_bytes(asset: AssetLike) -> bytes | None:
+    """The id of an asset in bytes, ``None`` for the coin; raises ``AmountError``."""
+    text = asset if isinstance(asset, str) or asset is None else asset.asset_id
+    if text is None or text in _COIN_NAMES:
+        return None
+    return id_bytes(text)
+
+
+def asset_text(asset: AssetLike) -> str | None:
+    """The id of an asset in base58, ``None`` for the coin."""
+    data = asset_bytes(asset)
+    return None if data is None else base58.encode(data)
+
+
+def id_bytes(text: str) -> bytes:
+    """The 32 bytes of an id in base58; raises ``AmountError``."""
+    try:
+        data = base58.decode(text, MAX_TEXT)
+    except Base58Error as error:
+        raise AmountError(f"no id of an asset or transaction: {text[:MAX_TEXT]!r}") from error
+    if len(data) != _ASSET_BYTES:
+        raise AmountError(f"an id has {_ASSET_BYTES} bytes, not {len(data)}: {text!r}")
+    return data
+
+
+def decimals_of(asset: AssetLike) -> int | None:
+    """The decimals of an asset, if it is known here."""
+    if isinstance(asset, str) or asset is None:
+        return COIN_DECIMALS if asset is None or asset in _COIN_NAMES else None
+    return asset.decimals
+
+
+def units(amount: Amount, asset: AssetLike = None) -> int:
+    """An amount of an asset in its smallest unit; raises ``AmountError``.
+
+    >>> units(150), units("1.5")
+    (150, 150000000)
+    """
+    if isinstance(amount, int) and not isinstance(amount, bool):
+        return _in_range(amount)
+    if not isinstance(amount, str | Decimal):
+        raise AmountError(f"an amount is an int, text or a Decimal, not {type(amount).__name__}")
+    decimals = decimals_of(asset)
+    if decimals is None:
+        raise AmountError(
+            f"nobody knows the decimals of {asset}: give whole units as an int, or the asset as "
+            "node.asset(id) tells it"
+        )
+    return scaled(amount, decimals)
+
+
+def scaled(amount: str | Decimal, decimals: int) -> int:
+    """A decimal number times ``10 ** decimals``; raises ``AmountError``."""
+    if len(str(amount)) > MAX_TEXT:
+        raise AmountError(f"an amount of more than {MAX_TEXT} characters")
+    try:
+        number = Decimal(amount)
+    except InvalidOperation:
+        raise AmountError(f"{amount!r} is no number") from None
+    if not number.is_finite() or abs(number) > MAX_I64:
+        raise AmountError(f"{amount!r} is no amount")
+    whole = number.scaleb(decimals)
+    if whole != whole.to_integral_value():
+        raise AmountError(f"{amount} has more than {decimals} decimals")
+    return _in_range(int(whole))
+
+
+def text(amount: int, decimals: int = COIN_DECIMALS) -> str:
+    """An amount in units as decimal text.
+
+    >>> text(150_000_000), text(7, 2)
+    ('1.5', '0.07')
+    """
+    number = Decimal(amount).scaleb(-decimals)
+    return f"{number.normalize():f}"
+
+
+def _in_range(amount: int) -> int:
+    if not MIN_I64 <= amount <= MAX_I64:
+        raise AmountError(f"{amount} has more than 64 bits")
+    return amount

@@ -1,0 +1,132 @@
+"""A matcher, for those who await: the same methods as those of ``matcher``.
+
+What lives here: ``AsyncMatcher``. What does not: what the methods ask (``matcher_routes``), what
+streams mean (``streams``), and connections (``async_transport``; a library's for WebSockets).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from types import TracebackType
+from typing import Self
+
+from soliton.client import matcher_routes as routes
+from soliton.client.account import Account
+from soliton.client.amounts import AssetLike
+from soliton.client.async_transport import AsyncTransport
+from soliton.client.binding import AsyncRunner, awaiting
+from soliton.client.errors import NodeBroken, NodeUnreachable
+from soliton.client.matcher import websocket_url
+from soliton.client.steps import Core
+from soliton.client.streams import (
+    DEFAULT_DEPTH,
+    MAX_MESSAGE_BYTES,
+    SILENCE_SECONDS,
+    MatcherStream,
+    Update,
+)
+from soliton.client.transport import ANSWER_SECONDS, CONNECT_SECONDS, USER_AGENT
+
+
+class AsyncMatcher(AsyncRunner):
+    """``Matcher`` for an event loop: the same methods, to be awaited. Use it from one event loop.
+
+    >>> matcher = AsyncMatcher("http://127.0.0.1:6886")  # doctest: +SKIP
+    >>> await matcher.place(order)  # doctest: +SKIP
+    """
+
+    def __init__(self, url: str, *, timeout: float = ANSWER_SECONDS, retries: int = 3) -> None:
+        """``timeout`` is how many seconds an answer may take, ``retries`` how often a question is
+        tried again at most. Raises ``InputError`` for a URL that is none; nothing is asked yet.
+        """
+        self._transport = AsyncTransport(url, timeout=timeout)
+        self._exchange = self._transport.exchange
+        self._pause = asyncio.sleep
+        self._core = Core(retries=retries)
+        self.url = url
+
+    async def stream(
+        self,
+        books: Iterable[tuple[AssetLike, AssetLike]] = (),
+        *,
+        account: Account | None = None,
+        token: str | None = None,
+        rates: bool = False,
+        depth: int = DEFAULT_DEPTH,
+    ) -> AsyncIterator[Update]:
+        """What changes, as it changes, without an end: order books of pairs, balances and orders of
+        an ``account``, ``rates`` of fee assets.
+
+        It goes on by itself when a connection is lost: then everything comes again, as updates that
+        are ``is_whole``. An account lets itself in with its signature; other matchers than
+        Soliton's want a ``token``. Raises ``NodeRefused``.
+        """
+        from websockets.asyncio.client import connect
+        from websockets.exceptions import InvalidHandshake, WebSocketException
+
+        stream = MatcherStream(books, account=account, token=token, rates=rates, depth=depth)
+        while True:
+            try:
+                async with connect(
+                    websocket_url(self.url),
+                    open_timeout=CONNECT_SECONDS,
+                    max_size=MAX_MESSAGE_BYTES,
+                    user_agent_header=USER_AGENT,
+                ) as connection:
+                    for message in stream.opening():
+                        await connection.send(message)
+                    while True:
+                        update, reply = stream.received(
+                            await asyncio.wait_for(connection.recv(), SILENCE_SECONDS)
+                        )
+                        if reply is not None:
+                            await connection.send(reply)
+                        if update is not None:
+                            yield update
+            except InvalidHandshake as error:
+                raise NodeUnreachable(f"{self.url}: {error}") from error
+            except (OSError, TimeoutError, WebSocketException, NodeBroken):
+                pass
+            await self._pause(stream.lost())
+
+    def close(self) -> None:
+        """Close the connections; the next question opens one again."""
+        self._transport.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<AsyncMatcher {self.url}>"
+
+    public_key = awaiting(routes.public_key)
+    settings = awaiting(routes.settings)
+    rates = awaiting(routes.rates)
+    markets = awaiting(routes.markets)
+    pair = awaiting(routes.pair)
+    book = awaiting(routes.book)
+    book_status = awaiting(routes.book_status)
+    pair_rules = awaiting(routes.pair_rules)
+    order_fee = awaiting(routes.order_fee)
+    tickers = awaiting(routes.tickers)
+    trades = awaiting(routes.trades)
+    candles = awaiting(routes.candles)
+
+    place = awaiting(routes.place)
+    cancel = awaiting(routes.cancel)
+    cancel_all = awaiting(routes.cancel_all)
+    order_status = awaiting(routes.order_status)
+    order_transactions = awaiting(routes.order_transactions)
+    orders = awaiting(routes.orders)
+    order = awaiting(routes.order)
+    reserved = awaiting(routes.reserved)
+    tradable = awaiting(routes.tradable)

@@ -1,0 +1,233 @@
+"""A node, for those who await: the same methods as those of ``node``.
+
+What lives here: ``AsyncNode`` and the handle of what was sent. What does not: what the methods ask
+(``routes``, ``sending``), and connections (``async_transport``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Iterable
+from contextlib import aclosing
+from types import TracebackType
+from typing import Any, Self
+
+from soliton.client import sending
+from soliton.client.async_transport import AsyncTransport
+from soliton.client.binding import AsyncRunner, async_iterating, awaiting
+from soliton.client.errors import NodeBroken, NodeTimeout, NodeUnreachable
+from soliton.client.events import Event, EventStream
+from soliton.client.making import Whom
+from soliton.client.node import ISSUE, mined
+from soliton.client.records import Mined
+from soliton.client.routes import accounts as of_accounts
+from soliton.client.routes import assets as of_assets
+from soliton.client.routes import blocks as of_blocks
+from soliton.client.routes import network as of_network
+from soliton.client.routes import scripts as of_scripts
+from soliton.client.routes import transactions as of_transactions
+from soliton.client.steps import Core
+from soliton.client.transaction import Transaction
+from soliton.client.transport import ANSWER_SECONDS
+
+
+class AsyncSent:
+    """What a node took: it waits for a block, or is in one already."""
+
+    __slots__ = ("_node", "transaction")
+
+    def __init__(self, node: AsyncNode, transaction: Transaction) -> None:
+        """``AsyncNode.send`` makes one."""
+        self._node = node
+        self.transaction = transaction
+        """The transaction as it was sent, with the fee and time that the node wanted."""
+
+    @property
+    def id(self) -> str:
+        """The transaction's id."""
+        return self.transaction.id
+
+    @property
+    def asset_id(self) -> str | None:
+        """Of an issue, the id of the new asset."""
+        return self.id if self.transaction.type == ISSUE else None
+
+    async def wait(self, timeout: float = 60, confirmations: int = 0) -> Mined:  # noqa: ASYNC109
+        """The transaction in a block, with that many blocks above it.
+
+        Raises ``ScriptFailed`` if it has failed there, ``TransactionLost`` if it waits no more,
+        ``StillWaiting`` when the time is up.
+        """
+        found = await self._node.wait(self.id, timeout, confirmations)
+        return mined(found, self.asset_id)
+
+    def __repr__(self) -> str:
+        return f"<AsyncSent {self.transaction.type_name} {self.id}>"
+
+
+class AsyncNode(AsyncRunner):
+    """``Node`` for an event loop: the same methods, to be awaited, and ``async for`` in place of
+    ``for``. Use it from one event loop.
+
+    >>> node = AsyncNode("http://127.0.0.1:6869")  # doctest: +SKIP
+    >>> await node.balance("3M4qwDomRabJKLZxuXhwfqLApQkU592nWxF")  # doctest: +SKIP
+    10000000000000000
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        api_key: str | None = None,
+        timeout: float = ANSWER_SECONDS,
+        retries: int = 3,
+        chain_id: int | None = None,
+    ) -> None:
+        """``timeout`` is how many seconds an answer may take, ``retries`` how often a question is
+        tried again at most; a ``chain_id`` that is given is not asked for. The ``api_key`` goes
+        with the few questions for which a node may want it. Raises ``InputError`` for a URL that
+        is none; nothing is asked yet.
+        """
+        self._transport = AsyncTransport(url, timeout=timeout)
+        self._exchange = self._transport.exchange
+        self._pause = asyncio.sleep
+        self._core = Core(api_key=api_key, retries=retries, chain_id=chain_id)
+        self.url = url
+
+    @property
+    def chain_id(self) -> Coroutine[Any, Any, int]:
+        """The number of the node's chain, to be awaited. It is asked once, and remembered."""
+        return self._run(of_network.chain_id(self._core))
+
+    async def send(self, transaction: Transaction) -> AsyncSent:
+        """Send a transaction, and be told that the node took it.
+
+        A fee that was not given becomes what scripts and sponsorship want, a time that was not
+        given follows the node's clock: the id is that of the handle, not the one before. Raises
+        ``ScriptRefused`` where a script says no, other ``NodeRefused``, or ``OutcomeUnknown`` where
+        nobody can say whether it arrived.
+        """
+        return AsyncSent(self, await self._run(sending.send(self._core, transaction)))
+
+    async def events(
+        self,
+        *kinds: str,
+        addresses: Iterable[Whom] = (),
+        types: Iterable[int] = (),
+        since: int | None = None,
+        after: str | None = None,
+    ) -> AsyncIterator[Event]:
+        """What happens, as it happens, without an end: blocks, microblocks, transactions and
+        rollbacks, or those ``kinds`` alone (``unconfirmed`` and ``left`` are of the pool).
+
+        It goes on by itself where it was when a connection is lost, and nothing of the chain is
+        missed; an event's ``id`` as ``after`` goes on behind it another time. ``since`` is a height
+        to begin with, at most 10,000 blocks back; ``addresses`` and ``types`` leave out other
+        transactions. Nodes that are not Soliton's have no events: ``NotFound``.
+        """
+        stream = EventStream(kinds, addresses=addresses, types=types, since=since, after=after)
+        while True:
+            try:
+                async with aclosing(self._transport.stream(stream.request())) as pieces:
+                    async for piece in pieces:
+                        if isinstance(piece, bytes):
+                            for event in stream.received(piece):
+                                yield event
+                        elif (pause := stream.opened(piece)) is not None:
+                            await self._pause(pause)
+                            break
+            except (NodeUnreachable, NodeTimeout, NodeBroken):
+                pass
+            await self._pause(stream.lost())
+
+    def close(self) -> None:
+        """Close the connections; the next question opens one again."""
+        self._transport.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<AsyncNode {self.url}>"
+
+    broadcast = awaiting(sending.broadcast)
+    wait = awaiting(sending.wait)
+
+    addresses = awaiting(of_accounts.addresses)
+    address_of_public_key = awaiting(of_accounts.address_of_public_key)
+    is_address = awaiting(of_accounts.is_address)
+    balance = awaiting(of_accounts.balance)
+    balances = awaiting(of_accounts.balances)
+    balance_details = awaiting(of_accounts.balance_details)
+    confirmed_balance = awaiting(of_accounts.confirmed_balance)
+    effective_balance = awaiting(of_accounts.effective_balance)
+    balance_history = awaiting(of_accounts.balance_history)
+    asset_balances = awaiting(of_accounts.asset_balances)
+    nfts = async_iterating(of_accounts.nfts)
+    data = awaiting(of_accounts.data)
+    data_entry = awaiting(of_accounts.data_entry)
+    script = awaiting(of_accounts.script)
+    functions = awaiting(of_accounts.functions)
+    aliases = awaiting(of_accounts.aliases)
+    address_by_alias = awaiting(of_accounts.address_by_alias)
+    active_leases = awaiting(of_accounts.active_leases)
+    lease = awaiting(of_accounts.lease)
+    leases = awaiting(of_accounts.leases)
+
+    asset = awaiting(of_assets.asset)
+    assets = awaiting(of_assets.assets)
+    asset_distribution = async_iterating(of_assets.asset_distribution)
+    assets_of_ethereum = awaiting(of_assets.assets_of_ethereum)
+    ethereum_abi = awaiting(of_assets.ethereum_abi)
+
+    height = awaiting(of_blocks.height)
+    last_block = awaiting(of_blocks.last_block)
+    block_at = awaiting(of_blocks.block_at)
+    block = awaiting(of_blocks.block)
+    blocks = async_iterating(of_blocks.blocks)
+    last_header = awaiting(of_blocks.last_header)
+    header_at = awaiting(of_blocks.header_at)
+    header = awaiting(of_blocks.header)
+    headers = async_iterating(of_blocks.headers)
+    blocks_by = async_iterating(of_blocks.blocks_by)
+    height_of = awaiting(of_blocks.height_of)
+    height_at = awaiting(of_blocks.height_at)
+    block_delay = awaiting(of_blocks.block_delay)
+    wait_for_height = awaiting(of_blocks.wait_for_height)
+
+    transaction = awaiting(of_transactions.transaction)
+    transactions = awaiting(of_transactions.transactions)
+    status = awaiting(of_transactions.status)
+    statuses = awaiting(of_transactions.statuses)
+    history = async_iterating(of_transactions.history)
+    unconfirmed = awaiting(of_transactions.unconfirmed)
+    unconfirmed_size = awaiting(of_transactions.unconfirmed_size)
+    unconfirmed_transaction = awaiting(of_transactions.unconfirmed_transaction)
+    merkle_proofs = awaiting(of_transactions.merkle_proofs)
+    snapshot = awaiting(of_transactions.snapshot)
+    least_fee = awaiting(of_transactions.least_fee)
+    validate = awaiting(of_transactions.validate)
+    simulate = awaiting(of_transactions.simulate)
+
+    compile = awaiting(of_scripts.compile)
+    decompile = awaiting(of_scripts.decompile)
+    estimate = awaiting(of_scripts.estimate)
+    evaluate = awaiting(of_scripts.evaluate)
+    evaluate_call = awaiting(of_scripts.evaluate_call)
+
+    is_soliton = awaiting(of_network.is_soliton)
+    node_version = awaiting(of_network.node_version)
+    node_status = awaiting(of_network.node_status)
+    time = awaiting(of_network.time)
+    features = awaiting(of_network.features)
+    reward = awaiting(of_network.reward)
+    peers = awaiting(of_network.peers)
+    state_hash = awaiting(of_network.state_hash)

@@ -1,0 +1,107 @@
+"""Requests in an event loop, over connections that are kept.
+
+What lives here: errors and limits of the library on top of ``soliton.web.client``. What does not:
+what is asked (``steps``), and the same for those who block (``transport``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Final
+
+from soliton.client.errors import NodeBroken, NodeTimeout, NodeUnreachable
+from soliton.client.steps import Answer, Request
+from soliton.client.transport import (
+    ANSWER_SECONDS,
+    CONNECT_SECONDS,
+    MAX_ANSWER_BYTES,
+    common_headers,
+    encoded,
+    origin_of,
+)
+from soliton.web.client import (
+    ClientLimits,
+    HttpClient,
+    HttpTooLarge,
+    HttpTrouble,
+    HttpUnreachable,
+)
+from soliton.web.client_http1 import header_lines
+
+CONNECTIONS: Final = 64
+"""Requests that are under way at once; more of them wait."""
+KEPT_SECONDS: Final = 30.0
+"""A connection that rests for longer is not used again: the server may be closing it."""
+
+
+class AsyncTransport:
+    """Connections to one server, for one event loop."""
+
+    def __init__(self, url: str, *, timeout: float = ANSWER_SECONDS) -> None:
+        """Raises ``InputError`` for a URL that is none."""
+        self.origin = origin_of(url)
+        self.timeout = timeout
+        self._url = url
+        self._client: HttpClient | None = None
+        self._common = header_lines(
+            (name.encode(), text.encode()) for name, text in common_headers(self.origin)
+        )
+
+    async def exchange(self, request: Request) -> Answer:
+        """The answer to a request, as that of ``Transport``; raises the same."""
+        client = self._connected()
+        data = encoded(self.origin, self._common, request)
+        try:
+            async with asyncio.timeout(request.seconds or self.timeout):
+                response = await client.send(data, may_repeat=request.repeatable)
+                body = await response.read(MAX_ANSWER_BYTES)
+        except TimeoutError:
+            raise NodeTimeout("the server did not answer in time") from None
+        except HttpUnreachable as error:
+            raise NodeUnreachable(f"{self.origin.name}: {error}") from error
+        except HttpTooLarge as error:
+            raise NodeBroken(f"an answer of more than {MAX_ANSWER_BYTES} bytes") from error
+        except HttpTrouble as error:
+            raise NodeBroken(str(error)) from error
+        return Answer(response.status, body, dict(response.headers))
+
+    async def stream(self, request: Request) -> AsyncGenerator[Answer | bytes, None]:
+        """An answer without its body, then the body as it comes, as that of ``Transport``."""
+        client = self._connected()
+        data = encoded(self.origin, self._common, request)
+        silence = request.seconds or self.timeout
+        try:
+            async with asyncio.timeout(silence):
+                response = await client.send(data)
+            yield Answer(response.status, b"", dict(response.headers))
+            chunks = response.chunks()
+            try:
+                while True:
+                    async with asyncio.timeout(silence):
+                        chunk = await anext(chunks, None)
+                    if chunk is None:
+                        return
+                    yield chunk
+            finally:
+                response.drop()
+        except TimeoutError:
+            raise NodeTimeout("the stream is silent") from None
+        except HttpUnreachable as error:
+            raise NodeUnreachable(f"{self.origin.name}: {error}") from error
+        except HttpTrouble as error:
+            raise NodeBroken(f"the stream is lost: {error}") from error
+
+    def close(self) -> None:
+        """Close all connections."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _connected(self) -> HttpClient:
+        if self._client is None:
+            limits = ClientLimits(
+                CONNECTIONS, connect_seconds=CONNECT_SECONDS, keep_alive_seconds=KEPT_SECONDS
+            )
+            self._client = HttpClient(self._url, limits)
+        return self._client

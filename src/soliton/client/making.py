@@ -1,0 +1,391 @@
+"""Transactions of every type and version, and orders, made by an account.
+
+What lives here: one method each, from what people write to the records of the chain. What does not:
+keys (``account``), and what a node adds when it is sent (``sending``).
+
+Amounts are ``int`` units or decimal text, assets ids in base58 or what knows its decimals
+(``amounts``), recipients addresses, ``alias:R:name``, or accounts. A fee that is not given is the
+least one of the network; ``Node.send`` raises it where scripts or sponsorship want more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Protocol, TypeAlias, Union
+
+from soliton.chain.addresses import Recipient, make_alias, parse_claimed_recipient
+from soliton.chain.errors import ChainError, FormatError
+from soliton.chain.function_calls import DEFAULT_FUNCTION, MAX_LIST_DEPTH, Argument, FunctionCall
+from soliton.chain.json_kinds import decode_base64
+from soliton.chain.transactions import codec
+from soliton.chain.transactions.burn import Burn
+from soliton.chain.transactions.commit_to_generation import CommitToGeneration
+from soliton.chain.transactions.create_alias import CreateAlias
+from soliton.chain.transactions.data import Data
+from soliton.chain.transactions.exchange import Exchange
+from soliton.chain.transactions.invoke_script import InvokeScript, Payment
+from soliton.chain.transactions.issue import Issue
+from soliton.chain.transactions.lease import Lease
+from soliton.chain.transactions.lease_cancel import LeaseCancel
+from soliton.chain.transactions.mass_transfer import MassTransfer, TransferItem
+from soliton.chain.transactions.reissue import Reissue
+from soliton.chain.transactions.set_asset_script import SetAssetScript
+from soliton.chain.transactions.set_script import SetScript
+from soliton.chain.transactions.sponsor_fee import SponsorFee
+from soliton.chain.transactions.table import type_by_id
+from soliton.chain.transactions.transfer import Transfer
+from soliton.chain.transactions.update_asset_info import UpdateAssetInfo
+from soliton.chain.values import DataEntry, DataValue
+from soliton.client.amounts import Amount, Asset, AssetLike, asset_bytes, id_bytes, units
+from soliton.client.fees import least_fee
+from soliton.client.order import Order, OrderMaking
+from soliton.client.transaction import Transaction
+
+
+class HasAddress(Protocol):
+    """An account, or anything else that has an address."""
+
+    @property
+    def address(self) -> str: ...
+
+
+Whom: TypeAlias = str | HasAddress
+"""A recipient: an address or ``alias:R:name`` as text, or an account."""
+Script: TypeAlias = str | bytes | None
+"""A compiled script in bytes or base64; ``None`` is none."""
+Value: TypeAlias = Union[int, bool, bytes, str, Sequence["Value"]]  # noqa: UP007 - recursive
+"""An argument of a function, or, lists aside, a value of a data entry."""
+
+
+class Making(OrderMaking):
+    """What an account can make. ``fee``, ``timestamp`` and ``version`` may be given everywhere;
+    without them they are the least fee, now, and the latest version.
+    """
+
+    __slots__ = ()
+
+    def transfer(
+        self,
+        recipient: Whom,
+        amount: Amount,
+        asset: AssetLike = None,
+        *,
+        attachment: bytes | str = b"",
+        fee: Amount | None = None,
+        fee_asset: AssetLike = None,
+        timestamp: int | None = None,
+        version: int = 3,
+    ) -> Transaction:
+        """An amount of the coin, or of an asset, for somebody."""
+        payload = Transfer(
+            self._whom(recipient), asset_bytes(asset), units(amount, asset), _bytes(attachment)
+        )
+        return self._make(4, payload, version, timestamp, fee, fee_asset)
+
+    def mass_transfer(
+        self,
+        amounts: Mapping[str, Amount] | Iterable[tuple[Whom, Amount]],
+        asset: AssetLike = None,
+        *,
+        attachment: bytes | str = b"",
+        fee: Amount | None = None,
+        timestamp: int | None = None,
+        version: int = 2,
+    ) -> Transaction:
+        """Amounts of the coin, or of an asset, for up to 100 recipients."""
+        pairs = amounts.items() if isinstance(amounts, Mapping) else amounts
+        items = tuple(
+            TransferItem(self._whom(recipient), units(amount, asset)) for recipient, amount in pairs
+        )
+        payload = MassTransfer(asset_bytes(asset), items, _bytes(attachment))
+        return self._make(11, payload, version, timestamp, fee)
+
+    def issue(
+        self,
+        name: str,
+        quantity: Amount,
+        decimals: int = 0,
+        description: str = "",
+        *,
+        reissuable: bool = False,
+        script: Script = None,
+        fee: Amount | None = None,
+        timestamp: int | None = None,
+        version: int = 3,
+    ) -> Transaction:
+        """A new asset; its id is the transaction's. ``quantity`` is in its smallest units, or
+        decimal text. One of quantity 1, without decimals and not reissuable is an NFT.
+        """
+        payload = Issue(
+            name.encode(),
+            description.encode(),
+            units(quantity, Asset("", decimals)),
+            decimals,
+            reissuable,
+            script_bytes(script),
+        )
+        return self._make(3, payload, version, timestamp, fee)
+
+    def reissue(
+        self,
+        asset: AssetLike,
+        quantity: Amount,
+        *,
+        reissuable: bool = True,
+        fee: Amount | None = None,
+        timestamp: int | None = None,
+        version: int = 3,
+    ) -> Transaction:
+        """More of an asset of its own; ``reissuable`` tells whether there can be more again."""
+        payload = Reissue(_issued(asset), units(quantity, asset), reissuable)
+        return self._make(5, payload, version, timestamp, fee)
+
+    def burn(
+        self,
+        asset: AssetLike,
+        quantity: Amount,
+        *,
+        fee: Amount | None = None,
+        timestamp: int | None = None,
+        version: int = 3,
+    ) -> Transaction:
+        """Less of an asset."""
+        payload = Burn(_issued(asset), units(quantity, asset))
+        return self._make(6, payload, version, timestamp, fee)
+
+    def exchange(
+        self,
+        buy: Order,
+        sell: Order,
+        amount: int,
+        price: int,
+        *,
+        buy_matcher_fee: int,
+        sell_matcher_fee: int,
+        fee: Amount | None = None,
+        timestamp: int | None = None,
+        version: int = 3,
+    ) -> Transaction:
+        """Two orders brought together, by this account as their matcher; ``amount`` and ``price``
+        as in orders.
+        """
+        payload = Exchange(buy.inner, sell.inner, amount, price, buy_matcher_fee, sell_matcher_fee)
+        return self._make(7, payload, version, timestamp, fee)
+
+    def lease(
+        self,
+        recipient: Whom,
+        amount: Amount,
+        *,
+        fee: Amount | None = None,
+        timestamp: int | None = None,
+        version: int = 3,
+    ) -> Transaction:
+        """Coins lent to a generator of blocks."""
+        payload = Lease(self._whom(recipient), units(amount))
+        return self._make(8, payload, version, timestamp, fee)
+
+    def cancel_lease(
+        self,
+        lease_id: str,
+        *,
+        fee: Amount | None = None,
+        timestamp: int | None = None,
+        version: int = 3,
+    ) -> Transaction:
+        """The end of a lease."""
+        return self._make(9, LeaseCancel(id_bytes(lease_id)), version, timestamp, fee)
+
+    def alias(
+        self,
+        name: str,
+        *,
+        fee: Amount | None = None,
+        timestamp: int | None = None,
+        version: int = 3,
+    ) -> Transaction:
+        """A short name for the account, for ever."""
+        payload = CreateAlias(make_alias(name, self.chain_id))
+        return self._make(10, payload, version, timestamp, fee)
+
+    def data(
+        self,
+        entries: Mapping[str, DataValue],
+        *,
+        fee: Amount | None = None,
+        timestamp: int | None = None,
+        version: int = 2,
+    ) -> Transaction:
+        """Entries of the account's own data; ``None`` deletes one."""
+        payload = Data(tuple(DataEntry(key, value) for key, value in entries.items()))
+        return self._make(12, payload, version, timestamp, fee)
+
+    def set_script(
+        self,
+        script: Script,
+        *,
+        fee: Amount | None = None,
+        timestamp: int | None = None,
+        version: int = 2,
+    ) -> Transaction:
+        """A compiled script for the account; ``None`` removes the one there is."""
+        return self._make(13, SetScript(script_bytes(script)), version, timestamp, fee)
+
+    def sponsor(
+        self,
+        asset: AssetLike,
+        min_fee: Amount | None,
+        *,
+        fee: Amount | None = None,
+        timestamp: int | None = None,
+        version: int = 2,
+    ) -> Transaction:
+        """Let others pay fees in an asset of one's own: ``min_fee`` of it for 0.001 coins of fee;
+        ``None`` ends that.
+        """
+        payload = SponsorFee(
+            _issued(asset), None if min_fee is None else units(min_fee, asset) or None
+        )
+        return self._make(14, payload, version, timestamp, fee)
+
+    def set_asset_script(
+        self,
+        asset: AssetLike,
+        script: Script,
+        *,
+        fee: Amount | None = None,
+        timestamp: int | None = None,
+        version: int = 2,
+    ) -> Transaction:
+        """Another script for an asset that was issued with one."""
+        payload = SetAssetScript(_issued(asset), script_bytes(script))
+        return self._make(15, payload, version, timestamp, fee)
+
+    def invoke(
+        self,
+        dapp: Whom,
+        function: str | None = None,
+        *arguments: Value,
+        payments: Iterable[tuple[Amount, AssetLike]] = (),
+        fee: Amount | None = None,
+        fee_asset: AssetLike = None,
+        timestamp: int | None = None,
+        version: int = 2,
+    ) -> Transaction:
+        """A call of a dApp's function with arguments (``int``, ``str``, ``bool``, ``bytes``, lists
+        of them) and payments, pairs of amount and asset; no function is the default one.
+        """
+        call = None
+        if function is not None and (function, arguments) != (DEFAULT_FUNCTION, ()):
+            call = FunctionCall(function, tuple(map(argument, arguments)))
+        paid = tuple(
+            Payment(units(amount, asset), asset_bytes(asset)) for amount, asset in payments
+        )
+        payload = InvokeScript(self._whom(dapp), call, paid)
+        return self._make(16, payload, version, timestamp, fee, fee_asset)
+
+    def update_asset_info(
+        self,
+        asset: AssetLike,
+        name: str,
+        description: str,
+        *,
+        fee: Amount | None = None,
+        fee_asset: AssetLike = None,
+        timestamp: int | None = None,
+        version: int = 1,
+    ) -> Transaction:
+        """Another name and description for an asset of its own."""
+        payload = UpdateAssetInfo(_issued(asset), name.encode(), description.encode())
+        return self._make(17, payload, version, timestamp, fee, fee_asset)
+
+    def commit_to_generation(
+        self,
+        period_start: int,
+        endorser_public_key: bytes,
+        signature: bytes,
+        *,
+        fee: Amount | None = None,
+        timestamp: int | None = None,
+        version: int = 1,
+    ) -> Transaction:
+        """An announcement to generate blocks in the period that begins at a height; ``signature``
+        is that of the BLS12-381 key. No released node takes it yet.
+        """
+        payload = CommitToGeneration(period_start, endorser_public_key, signature)
+        return self._make(19, payload, version, timestamp, fee)
+
+    def _whom(self, recipient: Whom) -> Recipient:
+        text = recipient if isinstance(recipient, str) else recipient.address
+        return parse_claimed_recipient(text, self.chain_id)
+
+    def _make(
+        self,
+        type_id: int,
+        payload: object,
+        version: int,
+        timestamp: int | None,
+        fee: Amount | None,
+        fee_asset: AssetLike = None,
+    ) -> Transaction:
+        kind, key, chain_id = type_by_id(type_id), self.public_key_bytes, self.chain_id
+        stamp = self._stamp() if timestamp is None else timestamp
+        if fee is None:
+            amount = least_fee(chain_id, type_id, version, payload)
+        else:
+            amount = units(fee, fee_asset)
+        made = codec.build(
+            kind,
+            payload,
+            version=version,
+            chain_id=chain_id,
+            sender_public_key=key,
+            fee=amount,
+            fee_asset_id=asset_bytes(fee_asset),
+            timestamp=stamp,
+        )
+        codec.validate(made)
+        if self.can_sign:
+            made = codec.with_proofs(made, (self.sign(made.body),))
+        chosen = _BOTH if fee is None and timestamp is None else _chosen(fee, timestamp)
+        return Transaction(made, signer=self, chosen=chosen)
+
+
+_BOTH: Final = frozenset(("fee", "timestamp"))
+
+
+def _chosen(fee: Amount | None, timestamp: int | None) -> frozenset[str]:
+    given = {"fee": fee, "timestamp": timestamp}
+    return frozenset(name for name, value in given.items() if value is None)
+
+
+def script_bytes(script: Script) -> bytes | None:
+    """A compiled script in bytes; raises ``InputError`` for text that is no base64."""
+    if script is None or isinstance(script, bytes):
+        return script or None
+    try:
+        return decode_base64(script) or None
+    except ChainError as error:
+        raise FormatError(f"a compiled script is base64 text, not {script[:20]!r}") from error
+
+
+def _issued(asset: AssetLike) -> bytes:
+    data = asset_bytes(asset)
+    if data is None:
+        raise FormatError("the chain's own coin is no asset that somebody issued")
+    return data
+
+
+def _bytes(value: bytes | str) -> bytes:
+    return value.encode() if isinstance(value, str) else value
+
+
+def argument(value: Value, depth: int = 0) -> Argument:
+    if isinstance(value, int | str | bytes):
+        return value
+    if depth > MAX_LIST_DEPTH or not isinstance(value, list | tuple):
+        raise FormatError(
+            "arguments are int, str, bool, bytes and lists of them, not "
+            + (f"lists {depth} deep" if depth > MAX_LIST_DEPTH else type(value).__name__)
+        )
+    return tuple(argument(each, depth + 1) for each in value)

@@ -1,0 +1,138 @@
+"""A matcher, for those who block.
+
+What lives here: ``Matcher``. What does not: what the methods ask (``matcher_routes``), what streams
+mean (``streams``), and connections (``transport``; a library's for WebSockets).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Self
+
+from soliton.client import matcher_routes as routes
+from soliton.client.account import Account
+from soliton.client.amounts import AssetLike
+from soliton.client.binding import Runner, blocking
+from soliton.client.errors import NodeBroken, NodeUnreachable
+from soliton.client.steps import Core
+from soliton.client.streams import (
+    DEFAULT_DEPTH,
+    MAX_MESSAGE_BYTES,
+    PATH,
+    SILENCE_SECONDS,
+    MatcherStream,
+    Update,
+)
+from soliton.client.transport import ANSWER_SECONDS, CONNECT_SECONDS, USER_AGENT, Transport
+
+
+class Matcher(Runner):
+    """A matcher of the family, ours or another one, at a URL. Any number of threads may use it.
+
+    What only an account may see is asked with that account, which signs the question. An order that
+    may have been taken is not placed again before the matcher was asked for it.
+
+    >>> matcher = Matcher("http://127.0.0.1:6886")  # doctest: +SKIP
+    >>> order = alice.buy("1.5", gold, "0.2", matcher=matcher.public_key())  # doctest: +SKIP
+    >>> matcher.place(order)  # doctest: +SKIP
+    """
+
+    def __init__(self, url: str, *, timeout: float = ANSWER_SECONDS, retries: int = 3) -> None:
+        """``timeout`` is how many seconds an answer may take, ``retries`` how often a question is
+        tried again at most. Raises ``InputError`` for a URL that is none; nothing is asked yet.
+        """
+        self._transport = Transport(url, timeout=timeout)
+        self._exchange = self._transport.exchange
+        self._pause = time.sleep
+        self._core = Core(retries=retries)
+        self.url = url
+
+    def stream(
+        self,
+        books: Iterable[tuple[AssetLike, AssetLike]] = (),
+        *,
+        account: Account | None = None,
+        token: str | None = None,
+        rates: bool = False,
+        depth: int = DEFAULT_DEPTH,
+    ) -> Iterator[Update]:
+        """What changes, as it changes, without an end: order books of pairs, balances and orders of
+        an ``account``, ``rates`` of fee assets.
+
+        It goes on by itself when a connection is lost: then everything comes again, as updates that
+        are ``is_whole``. An account lets itself in with its signature; other matchers than
+        Soliton's want a ``token``. Raises ``NodeRefused``.
+        """
+        from websockets.exceptions import InvalidHandshake, WebSocketException
+        from websockets.sync.client import connect
+
+        stream = MatcherStream(books, account=account, token=token, rates=rates, depth=depth)
+        while True:
+            try:
+                with connect(
+                    websocket_url(self.url),
+                    open_timeout=CONNECT_SECONDS,
+                    max_size=MAX_MESSAGE_BYTES,
+                    user_agent_header=USER_AGENT,
+                ) as connection:
+                    for message in stream.opening():
+                        connection.send(message)
+                    while True:
+                        update, reply = stream.received(connection.recv(SILENCE_SECONDS))
+                        if reply is not None:
+                            connection.send(reply)
+                        if update is not None:
+                            yield update
+            except InvalidHandshake as error:
+                raise NodeUnreachable(f"{self.url}: {error}") from error
+            except (OSError, TimeoutError, WebSocketException, NodeBroken):
+                pass
+            self._pause(stream.lost())
+
+    def close(self) -> None:
+        """Close the connections; the next question opens one again."""
+        self._transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Matcher {self.url}>"
+
+    public_key = blocking(routes.public_key)
+    settings = blocking(routes.settings)
+    rates = blocking(routes.rates)
+    markets = blocking(routes.markets)
+    pair = blocking(routes.pair)
+    book = blocking(routes.book)
+    book_status = blocking(routes.book_status)
+    pair_rules = blocking(routes.pair_rules)
+    order_fee = blocking(routes.order_fee)
+    tickers = blocking(routes.tickers)
+    trades = blocking(routes.trades)
+    candles = blocking(routes.candles)
+
+    place = blocking(routes.place)
+    cancel = blocking(routes.cancel)
+    cancel_all = blocking(routes.cancel_all)
+    order_status = blocking(routes.order_status)
+    order_transactions = blocking(routes.order_transactions)
+    orders = blocking(routes.orders)
+    order = blocking(routes.order)
+    reserved = blocking(routes.reserved)
+    tradable = blocking(routes.tradable)
+
+
+def websocket_url(url: str) -> str:
+    """Where a matcher's streams are."""
+    return "ws" + url.removeprefix("http").rstrip("/") + PATH

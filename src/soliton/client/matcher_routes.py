@@ -1,0 +1,361 @@
+"""The routes of a matcher, one function each: what is asked, and what the answer means.
+
+What lives here: placing, cancelling, books, balances, histories, as steps. What does not: streams,
+connections, and making orders (``order``).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from soliton.client.account import Account
+from soliton.client.amounts import AssetLike
+from soliton.client.errors import (
+    ClientError,
+    NodeBroken,
+    NodeRefused,
+    NodeTimeout,
+    OutcomeUnknown,
+)
+from soliton.client.making import Whom
+from soliton.client.matcher_records import (
+    AssetPair,
+    Book,
+    BookStatus,
+    Candle,
+    Market,
+    MarketList,
+    MatcherSettings,
+    OrderInfo,
+    OrderStatus,
+    Ticker,
+    Trade,
+)
+from soliton.client.order import Order, pair_text
+from soliton.client.records import TransactionInfo, transaction_info
+from soliton.client.routes.accounts import address_of
+from soliton.client.steps import (
+    JSON,
+    Answer,
+    Core,
+    Request,
+    Steps,
+    ask,
+    call,
+    decoded,
+    get,
+    post,
+    query,
+    refused,
+    segment,
+)
+from soliton.crypto import base58
+
+Json = dict[str, Any]
+
+NOT_FOUND: Final = "NotFound"
+_REVERSED: Final = 301
+_SERVER_ERROR: Final = 500
+_OUTCOME_UNKNOWN: Final = 25612
+_DUPLICATE: Final = 3148040
+_CANCELLED: Final = frozenset((9437194, 9437195))
+"""The order is cancelled, or done with, already."""
+
+
+class HasPair(Protocol):
+    """An order, or what a matcher tells of one."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def amount_asset(self) -> str | None: ...
+
+    @property
+    def price_asset(self) -> str | None: ...
+
+
+def signature_headers(account: Account) -> tuple[tuple[str, str], ...]:
+    """What lets an account see what is its own: its signature of its key and the time."""
+    stamp = time.time_ns() // 1_000_000
+    signature = account.sign(account.public_key_bytes + stamp.to_bytes(8, "big"))
+    return (("Timestamp", str(stamp)), ("Signature", base58.encode(signature)))
+
+
+def _book(asset: AssetLike, price_asset: AssetLike) -> str:
+    amount, price = pair_text(asset, price_asset)
+    return f"/matcher/orderbook/{segment(amount)}/{segment(price)}"
+
+
+def _market(kind: str, asset: AssetLike, price_asset: AssetLike) -> str:
+    amount, price = pair_text(asset, price_asset)
+    return f"/api/v1/{kind}/{segment(amount)}/{segment(price)}"
+
+
+# --- markets --------------------------------------------------------------------------------------
+
+
+def public_key(core: Core) -> Steps[str]:
+    """The matcher's public key, which orders have to name."""
+    return get(core, "/matcher", str)
+
+
+def settings(core: Core) -> Steps[MatcherSettings]:
+    """What the matcher wants of orders."""
+    return get(core, "/matcher/settings", MatcherSettings)
+
+
+def rates(core: Core) -> Steps[dict[str, float]]:
+    """The assets that fees are paid in, with their rates."""
+    return get(core, "/matcher/settings/rates", dict[str, float])
+
+
+def markets(core: Core) -> Steps[list[Market]]:
+    """All pairs that have an order book."""
+    told = yield from get(core, "/matcher/orderbook", MarketList)
+    return told.markets
+
+
+def pair(core: Core, asset: AssetLike, price_asset: AssetLike) -> Steps[AssetPair]:
+    """Two assets in the order in which the matcher trades them."""
+    answer = yield from call(core, Request("GET", _book(asset, price_asset) + "/status"))
+    amount, price = pair_text(asset, price_asset)
+    if answer.status == _REVERSED:
+        return AssetPair(price, amount)
+    if answer.status != 200:
+        raise refused(answer)
+    return AssetPair(amount, price)
+
+
+def book(
+    core: Core, asset: AssetLike, price_asset: AssetLike, depth: int | None = None
+) -> Steps[Book]:
+    """The order book of a pair, to a depth."""
+    return get(core, _book(asset, price_asset) + query(depth=depth), Book)
+
+
+def book_status(core: Core, asset: AssetLike, price_asset: AssetLike) -> Steps[BookStatus]:
+    """The best levels of a book, and its last trade."""
+    return get(core, _book(asset, price_asset) + "/status", BookStatus)
+
+
+def pair_rules(core: Core, asset: AssetLike, price_asset: AssetLike) -> Steps[Json]:
+    """What orders of a pair have to meet."""
+    return get(core, _book(asset, price_asset) + "/info", Json)
+
+
+def order_fee(
+    core: Core, side: str, amount: int, price: int, asset: AssetLike, price_asset: AssetLike
+) -> Steps[Json]:
+    """The least fee of an order to come: ``base``, and ``discount`` where there is one."""
+    body = {"orderType": side, "amount": amount, "price": price}
+    return post(core, _book(asset, price_asset) + "/calculateFee", body, Json)
+
+
+def tickers(core: Core) -> Steps[list[Ticker]]:
+    """The last 24 hours of all pairs. Only matchers of Soliton tell."""
+    return get(core, "/api/v1/tickers", list[Ticker])
+
+
+def trades(
+    core: Core,
+    asset: AssetLike,
+    price_asset: AssetLike,
+    limit: int | None = None,
+    since: int | None = None,
+) -> Steps[list[Trade]]:
+    """Executions of a pair, the oldest first. Only matchers of Soliton tell."""
+    path = _market("trades", asset, price_asset) + query(limit=limit, since=since)
+    return get(core, path, list[Trade])
+
+
+def candles(
+    core: Core,
+    asset: AssetLike,
+    price_asset: AssetLike,
+    interval: str | None = None,
+    since: int | None = None,
+    limit: int | None = None,
+) -> Steps[list[Candle]]:
+    """Candles of a pair, the oldest first. Only matchers of Soliton tell."""
+    path = _market("candles", asset, price_asset)
+    return get(core, path + query(interval=interval, since=since, limit=limit), list[Candle])
+
+
+# --- orders ---------------------------------------------------------------------------------------
+
+
+def place(core: Core, order: Order, *, market: bool = False) -> Steps[str]:
+    """Place an order, one that is to be executed at once or not at all if it is a ``market`` order;
+    its id. Raises ``NodeRefused``, or ``OutcomeUnknown`` where nobody can say whether it arrived.
+    """
+    path = "/matcher/orderbook/market" if market else "/matcher/orderbook"
+    request = Request("POST", path, msgspec.json.encode(order.to_json()), JSON, repeatable=False)
+    was_sent = False
+    trouble: ClientError = NodeBroken("not sent")
+    for _ in range(core.retries + 1):
+        answer, trouble = yield from _attempted(core, request, trouble)
+        if answer is not None:
+            if answer.status == 200:
+                return order.id
+            refusal = refused(answer)
+            if was_sent and refusal.code == _DUPLICATE:
+                return order.id
+            if answer.status < _SERVER_ERROR:
+                raise refusal
+            trouble = refusal
+        # The matcher may have it: that is asked before anything is sent again.
+        was_sent = True
+        found = yield from _status_after(core, order, trouble)
+        if found.status != NOT_FOUND:
+            return order.id
+    raise OutcomeUnknown(order.id, str(trouble)) from trouble
+
+
+def cancel(core: Core, account: Account, order: HasPair) -> Steps[None]:
+    """Cancel an order of an account; one that is done with already is no error the second time."""
+    signature = account.sign(account.public_key_bytes + base58.decode(order.id))
+    body = {
+        "sender": account.public_key,
+        "orderId": order.id,
+        "signature": base58.encode(signature),
+    }
+    path = _book(order.amount_asset, order.price_asset) + "/cancel"
+    request = Request("POST", path, msgspec.json.encode(body), JSON, repeatable=False)
+    was_sent = False
+    trouble: ClientError = NodeBroken("not sent")
+    for _ in range(core.retries + 1):
+        answer, trouble = yield from _attempted(core, request, trouble)
+        if answer is not None:
+            if answer.status == 200:
+                return
+            refusal = refused(answer)
+            if was_sent and refusal.code in _CANCELLED:
+                return
+            if answer.status < _SERVER_ERROR:
+                raise refusal
+            trouble = refusal
+        was_sent = True
+        if (yield from _status_after(core, order, trouble)).status == "Cancelled":
+            return
+    raise OutcomeUnknown(order.id, str(trouble)) from trouble
+
+
+def cancel_all(
+    core: Core,
+    account: Account,
+    asset: AssetLike = None,
+    price_asset: AssetLike = None,
+) -> Steps[None]:
+    """Cancel all orders of an account, or all of a pair. Asking twice does no harm."""
+    headers = dict(signature_headers(account))
+    body = {
+        "sender": account.public_key,
+        "timestamp": int(headers["Timestamp"]),
+        "signature": headers["Signature"],
+    }
+    everything = pair_text(asset, price_asset) == ("WAVES", "WAVES")
+    path = "/matcher/orderbook" if everything else _book(asset, price_asset)
+    request = Request("POST", path + "/cancel", msgspec.json.encode(body), JSON)
+    answer = yield from call(core, request)
+    if answer.status != 200:
+        raise refused(answer)
+
+
+def _attempted(
+    core: Core, request: Request, trouble: ClientError
+) -> Steps[tuple[Answer | None, ClientError]]:
+    """The answer, or none and why: a lost one, or a matcher that does not know what it did."""
+    try:
+        answer = yield from call(core, request)
+    except (NodeTimeout, NodeBroken) as error:
+        return None, error
+    if answer.status != 200:
+        refusal = refused(answer)
+        if refusal.code == _OUTCOME_UNKNOWN:
+            return None, refusal
+    return answer, trouble
+
+
+def _status_after(core: Core, order: HasPair, trouble: ClientError) -> Steps[OrderStatus]:
+    try:
+        return (yield from order_status(core, order))
+    except ClientError:
+        raise OutcomeUnknown(order.id, str(trouble)) from trouble
+
+
+def order_status(core: Core, order: HasPair) -> Steps[OrderStatus]:
+    """How far an order came; ``NotFound`` where the matcher does not know it."""
+    path = _book(order.amount_asset, order.price_asset) + f"/{segment(order.id)}"
+    answer = yield from call(core, Request("GET", path))
+    if answer.status == 404:
+        refusal = refused(answer)
+        if refusal.code == 0:
+            raise refusal
+        return OrderStatus(NOT_FOUND)
+    return decoded(answer, OrderStatus)
+
+
+def order_transactions(core: Core, order_id: str) -> Steps[list[TransactionInfo]]:
+    """The exchange transactions of an order."""
+    rows = yield from get(core, f"/matcher/transactions/{segment(order_id)}", list[Json])
+    try:
+        return [transaction_info(row) for row in rows]
+    except msgspec.ValidationError as error:
+        raise NodeBroken(f"no answer of a matcher: {error}") from error
+
+
+# --- what only an account may see -----------------------------------------------------------------
+
+
+def orders(
+    core: Core,
+    account: Account,
+    asset: AssetLike = None,
+    price_asset: AssetLike = None,
+    *,
+    active: bool | None = None,
+) -> Steps[list[OrderInfo]]:
+    """The orders of an account, the active ones first: all, or those of a pair; the ``active`` ones
+    alone, or without them (``False``).
+    """
+    base = "/matcher/orderbook"
+    if pair_text(asset, price_asset) != ("WAVES", "WAVES"):
+        base = _book(asset, price_asset) + "/publicKey"
+    flags = query(activeOnly=True if active else None, closedOnly=True if active is False else None)
+    path = f"{base}/{segment(account.public_key)}{flags}"
+    return _own(core, account, path, list[OrderInfo])
+
+
+def order(core: Core, account: Account, order_id: str) -> Steps[OrderInfo]:
+    """An order of an account; raises ``NotFound``."""
+    path = f"/matcher/orderbook/{segment(account.public_key)}/{segment(order_id)}"
+    return _own(core, account, path, OrderInfo)
+
+
+def reserved(core: Core, account: Account) -> Steps[dict[str, int]]:
+    """What is reserved for the orders of an account, by asset (the coin is ``WAVES``)."""
+    path = f"/matcher/balance/reserved/{segment(account.public_key)}"
+    return _own(core, account, path, dict[str, int])
+
+
+def tradable(
+    core: Core, account: Whom, asset: AssetLike, price_asset: AssetLike
+) -> Steps[dict[str, int]]:
+    """What an account can offer in a pair, by asset."""
+    path = _book(asset, price_asset) + f"/tradableBalance/{address_of(account)}"
+    return get(core, path, dict[str, int])
+
+
+def _own(core: Core, account: Account, path: str, kind: Any) -> Steps[Any]:  # noqa: ANN401
+    return ask(core, Request("GET", path, headers=signature_headers(account)), kind)
+
+
+def failure(details: Mapping[str, Any]) -> NodeRefused:
+    """The error in a message of a stream."""
+    code = details.get("c")
+    return NodeRefused(code if type(code) is int else 0, str(details.get("m", "")), details=details)

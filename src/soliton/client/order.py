@@ -1,0 +1,334 @@
+"""Orders in the hands of a user: made, signed, read and written.
+
+What lives here: ``Order``, and how an account makes one. What does not: the fields and their forms
+(``soliton.chain.orders``), and placing it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from soliton.chain import orders
+from soliton.chain.addresses import PUBLIC_KEY_LENGTH, address_text, from_public_key
+from soliton.chain.errors import FormatError, ValueRuleError
+from soliton.chain.orders import PriceMode, Side
+from soliton.chain.proto import order_pb2
+from soliton.chain.protobuf import parse, serialize
+from soliton.client.amounts import (
+    Amount,
+    AssetLike,
+    asset_bytes,
+    asset_text,
+    decimals_of,
+    scaled,
+    units,
+)
+from soliton.client.errors import AmountError
+from soliton.client.transaction import chain_number, clock, json_object
+from soliton.crypto import base58
+from soliton.crypto.errors import Base58Error
+
+DEFAULT_VERSION: Final = 3
+"""The latest that every matcher of the family takes."""
+DEFAULT_MATCHER_FEE: Final = 300_000
+DEFAULT_LIFETIME_MS: Final = 29 * 24 * 60 * 60 * 1_000
+PRICE_DECIMALS: Final = 8
+_FIXED_PRICE_VERSION: Final = 4
+_SIDES: Final = {"buy": Side.BUY, "sell": Side.SELL}
+_MODES: Final = {
+    None: PriceMode.DEFAULT,
+    "fixedDecimals": PriceMode.FIXED_DECIMALS,
+    "assetDecimals": PriceMode.ASSET_DECIMALS,
+}
+
+
+class Order:
+    """An order of any version, signed or not. It does not change.
+
+    ``Account.buy`` and ``Account.sell`` make one, ``from_json`` and ``from_bytes`` read one.
+    """
+
+    __slots__ = ("_inner",)
+
+    def __init__(self, inner: orders.Order) -> None:
+        """Of a ``soliton.chain`` order; users have no need of this."""
+        self._inner = inner
+
+    @property
+    def inner(self) -> orders.Order:
+        """The record of ``soliton.chain`` that this is made of, with all fields as the chain has
+        them.
+        """
+        return self._inner
+
+    @property
+    def id(self) -> str:
+        """Its id in base58."""
+        return base58.encode(self._inner.id)
+
+    @property
+    def version(self) -> int:
+        """The version of its form."""
+        return self._inner.version
+
+    @property
+    def side(self) -> str:
+        """``buy`` or ``sell``."""
+        return "buy" if self._inner.side is Side.BUY else "sell"
+
+    @property
+    def amount(self) -> int:
+        """How much, in the smallest unit of the amount asset."""
+        return self._inner.amount
+
+    @property
+    def price(self) -> int:
+        """At which price, in its own units."""
+        return self._inner.price
+
+    @property
+    def amount_asset(self) -> str | None:
+        """What is bought or sold; ``None`` is the chain's coin."""
+        asset = self._inner.amount_asset
+        return None if asset is None else base58.encode(asset)
+
+    @property
+    def price_asset(self) -> str | None:
+        """What the price is in; ``None`` is the chain's coin."""
+        asset = self._inner.price_asset
+        return None if asset is None else base58.encode(asset)
+
+    @property
+    def sender(self) -> str:
+        """The address of its sender."""
+        return address_text(from_public_key(self._inner.sender_public_key, self._inner.chain_id))
+
+    @property
+    def sender_public_key(self) -> str:
+        """The public key of its sender, in base58."""
+        return base58.encode(self._inner.sender_public_key)
+
+    @property
+    def matcher_public_key(self) -> str:
+        """The public key of the matcher it is for, in base58."""
+        return base58.encode(self._inner.matcher_public_key)
+
+    @property
+    def timestamp(self) -> int:
+        """When it says it was made, in milliseconds."""
+        return self._inner.timestamp
+
+    @property
+    def expiration(self) -> int:
+        """Until when it counts, in milliseconds."""
+        return self._inner.expiration
+
+    @property
+    def body(self) -> bytes:
+        """The bytes that are signed."""
+        return self._inner.body
+
+    @property
+    def proofs(self) -> tuple[bytes, ...]:
+        """Its signatures, or whatever else proves to a script that it may be."""
+        return self._inner.proofs
+
+    def with_proofs(self, *proofs: bytes) -> Order:
+        """With these proofs in place of its own; raises ``InputError`` for more, or longer ones,
+        than there may be.
+        """
+        if len(proofs) > orders.MAX_PROOFS or any(
+            len(proof) > orders.MAX_PROOF_BYTES for proof in proofs
+        ):
+            raise ValueRuleError(
+                f"at most {orders.MAX_PROOFS} proofs of at most {orders.MAX_PROOF_BYTES} bytes"
+            )
+        return Order(msgspec.structs.replace(self._inner, proofs=proofs))
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON object that matchers take."""
+        return orders.to_json(self._inner)
+
+    def to_bytes(self) -> bytes:
+        """The form of its version: a layout up to version 3, a message in version 4."""
+        if self._inner.version < _FIXED_PRICE_VERSION:
+            return orders.to_bytes(self._inner)
+        return self.to_protobuf()
+
+    def to_protobuf(self) -> bytes:
+        """The ``Order`` message of any version."""
+        return serialize(orders.to_message(self._inner))
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any] | str | bytes, chain_id: int | str) -> Order:
+        """Of a JSON object or its text; raises ``InputError``."""
+        return cls(orders.from_json(dict(json_object(value)), chain_number(chain_id)))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, version: int, chain_id: int | str) -> Order:
+        """Of the form of a version; raises ``InputError``."""
+        if version < _FIXED_PRICE_VERSION:
+            return cls(orders.from_bytes(version, data, chain_number(chain_id)))
+        return cls.from_protobuf(data, chain_id)
+
+    @classmethod
+    def from_protobuf(cls, data: bytes, chain_id: int | str) -> Order:
+        """Of an ``Order`` message; raises ``InputError``."""
+        return cls(orders.from_message(parse(order_pb2.Order, data), chain_number(chain_id)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Order) and self._inner == other._inner
+
+    def __hash__(self) -> int:
+        return hash((self._inner.id, self._inner.proofs))
+
+    def __repr__(self) -> str:
+        return f"<Order {self.side} {self.amount} at {self.price}: {self.id}>"
+
+
+class OrderMaking:
+    """What an account can ask of a matcher."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @property
+        def chain_id(self) -> int: ...
+
+        @property
+        def public_key_bytes(self) -> bytes: ...
+
+        @property
+        def can_sign(self) -> bool: ...
+
+        def sign(self, message: bytes) -> bytes: ...
+
+    def _stamp(self) -> int:
+        """The time of what is made now."""
+        return clock.next()
+
+    def buy(
+        self,
+        amount: Amount,
+        asset: AssetLike,
+        price: Amount,
+        price_asset: AssetLike = None,
+        *,
+        matcher: str | bytes,
+        **options: Any,  # noqa: ANN401 - those of ``order``
+    ) -> Order:
+        """``order`` with the side ``buy``."""
+        return self.order("buy", amount, asset, price, price_asset, matcher=matcher, **options)
+
+    def sell(
+        self,
+        amount: Amount,
+        asset: AssetLike,
+        price: Amount,
+        price_asset: AssetLike = None,
+        *,
+        matcher: str | bytes,
+        **options: Any,  # noqa: ANN401 - those of ``order``
+    ) -> Order:
+        """``order`` with the side ``sell``."""
+        return self.order("sell", amount, asset, price, price_asset, matcher=matcher, **options)
+
+    def order(
+        self,
+        side: str,
+        amount: Amount,
+        asset: AssetLike,
+        price: Amount,
+        price_asset: AssetLike = None,
+        *,
+        matcher: str | bytes,
+        matcher_fee: Amount = DEFAULT_MATCHER_FEE,
+        matcher_fee_asset: AssetLike = None,
+        price_mode: str | None = None,
+        attachment: bytes | None = None,
+        timestamp: int | None = None,
+        expiration: int | None = None,
+        version: int = DEFAULT_VERSION,
+    ) -> Order:
+        """Buy or sell an amount of ``asset`` for at most (at least) ``price`` of ``price_asset``
+        each, through the matcher with a public key, until ``expiration`` (29 days from now).
+
+        A price that is an ``int`` is in units of orders; decimal text is in whole assets, and
+        wants both assets with their decimals.
+        """
+        if side not in _SIDES:
+            raise FormatError(f"an order's side is buy or sell, not {side!r}")
+        if price_mode not in _MODES:
+            raise FormatError(f"a price mode is fixedDecimals or assetDecimals, not {price_mode!r}")
+        stamp = self._stamp() if timestamp is None else timestamp
+        draft = orders.Order(
+            version=version,
+            chain_id=self.chain_id,
+            sender_public_key=self.public_key_bytes,
+            matcher_public_key=_key(matcher),
+            amount_asset=asset_bytes(asset),
+            price_asset=asset_bytes(price_asset),
+            side=_SIDES[side],
+            amount=units(amount, asset),
+            price=price_units(price, asset, price_asset, version, price_mode),
+            timestamp=stamp,
+            expiration=stamp + DEFAULT_LIFETIME_MS if expiration is None else expiration,
+            matcher_fee=units(matcher_fee, matcher_fee_asset),
+            matcher_fee_asset=asset_bytes(matcher_fee_asset),
+            price_mode=_MODES[price_mode],
+            attachment=attachment,
+        )
+        orders.check_ranges(draft)
+        made = orders.build(draft)
+        fault = orders.fault(made, stamp)
+        if fault is not None:
+            raise ValueRuleError(fault)
+        if self.can_sign:
+            made = msgspec.structs.replace(made, proofs=(self.sign(made.body),))
+        return Order(made)
+
+
+def price_units(
+    price: Amount,
+    asset: AssetLike,
+    price_asset: AssetLike,
+    version: int = DEFAULT_VERSION,
+    price_mode: str | None = None,
+) -> int:
+    """A price in units of orders: with 8 decimals in orders of version 4 unless their price mode is
+    ``assetDecimals``; in all others with 8, and those of the price asset, less those of the other.
+
+    >>> price_units("1.5", None, None, 4)
+    150000000
+    """
+    if isinstance(price, int):
+        return price
+    if version >= _FIXED_PRICE_VERSION and price_mode != "assetDecimals":
+        return scaled(price, PRICE_DECIMALS)
+    mine, its = decimals_of(asset), decimals_of(price_asset)
+    if mine is None or its is None:
+        raise AmountError(
+            "a decimal price wants the decimals of both assets: give them as node.asset(id) tells "
+            "them, or the price in units of orders"
+        )
+    return scaled(Decimal(price), PRICE_DECIMALS + its - mine)
+
+
+def pair_text(asset: AssetLike, price_asset: AssetLike) -> tuple[str, str]:
+    """Both assets as matchers name them."""
+    return asset_text(asset) or "WAVES", asset_text(price_asset) or "WAVES"
+
+
+def _key(key: str | bytes) -> bytes:
+    try:
+        data = base58.decode(key) if isinstance(key, str) else key
+    except Base58Error as error:
+        raise FormatError(f"no public key of a matcher: {error}") from error
+    if len(data) != PUBLIC_KEY_LENGTH:
+        raise FormatError(f"a public key has {PUBLIC_KEY_LENGTH} bytes, not {len(data)}")
+    return data

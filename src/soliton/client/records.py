@@ -1,0 +1,395 @@
+"""What nodes answer, as typed records.
+
+Members that only some nodes, networks or versions have are ``None`` (or empty) where they are not
+told; members that no record names are dropped. Amounts are in the smallest unit, times in
+milliseconds, addresses and ids base58 text, as the node writes them.
+
+What lives here: the records of nodes. What does not: what they are the answers to (``routes``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import msgspec
+
+from soliton.chain.json_kinds import decode_base64
+from soliton.client.transaction import Transaction
+from soliton.crypto import base58
+
+
+class Record(msgspec.Struct, frozen=True, rename="camel"):
+    """What all of them share: attributes are the members of JSON in snake case."""
+
+
+DataValue: TypeAlias = int | bool | bytes | str | None
+
+
+class BalanceDetails(Record, frozen=True):
+    """An account's balances in the coin: ``regular`` is all it has, ``available`` what is not
+    leased, ``effective`` what it generates with, ``generating`` the least of that in 1,000 blocks.
+    """
+
+    address: str
+    regular: int
+    available: int
+    effective: int
+    generating: int
+
+
+class HeightBalance(Record, frozen=True):
+    """A balance since a height."""
+
+    height: int
+    balance: int
+
+
+class ScriptInfo(Record, frozen=True):
+    """The script of an account, ``None`` where there is none, and what it costs."""
+
+    address: str
+    script: str | None = None
+    script_text: str | None = None
+    version: int | None = None
+    complexity: int = 0
+    verifier_complexity: int = 0
+    callable_complexities: dict[str, int] = {}
+    extra_fee: int = 0
+    public_key: str | None = None
+
+
+class AssetDetails(Record, frozen=True):
+    """An asset. Where amounts of it are wanted as decimal text, give this record as the asset."""
+
+    asset_id: str
+    issuer: str
+    name: str
+    description: str
+    decimals: int
+    quantity: int
+    reissuable: bool
+    issue_height: int = 0
+    issue_timestamp: int = 0
+    issuer_public_key: str | None = None
+    scripted: bool = False
+    min_sponsored_asset_fee: int | None = None
+    origin_transaction_id: str | None = None
+    sequence_in_block: int | None = None
+
+
+class AssetBalance(Record, frozen=True):
+    """How much of an asset an account has."""
+
+    asset_id: str
+    balance: int = 0
+    reissuable: bool = False
+    quantity: int = 0
+    min_sponsored_asset_fee: int | None = None
+    sponsor_balance: int | None = None
+
+
+class AssetBalances(Record, frozen=True):
+    """The assets of an account."""
+
+    balances: list[AssetBalance]
+
+
+class BalanceRecord(Record, frozen=True):
+    """One balance."""
+
+    balance: int
+
+
+class AliasRecord(Record, frozen=True):
+    """Whom an alias, or a public key, names."""
+
+    address: str
+
+
+class Lease(Record, frozen=True):
+    """A lease and what became of it: ``status`` is ``active`` or ``canceled``."""
+
+    id: str
+    sender: str | None = None
+    recipient: str | None = None
+    amount: int | None = None
+    height: int | None = None
+    status: str = "active"
+    origin_transaction_id: str | None = None
+    cancel_height: int | None = None
+    cancel_transaction_id: str | None = None
+
+
+class Consensus(msgspec.Struct, frozen=True, rename="kebab"):
+    """What a block's generator was chosen by."""
+
+    base_target: int
+    generation_signature: str
+
+
+class BlockHeader(Record, frozen=True):
+    """The header of a block. Nodes of the oldest generation tell no ``id``: their blocks go by
+    ``signature``.
+    """
+
+    version: int
+    timestamp: int
+    reference: str
+    generator: str
+    signature: str
+    consensus: Consensus = msgspec.field(name="nxt-consensus")
+    height: int = 0
+    id: str = ""
+    generator_public_key: str | None = None
+    blocksize: int = 0
+    transaction_count: int = 0
+    transactions_root: str | None = None
+    total_fee: int = 0
+    reward: int | None = None
+    reward_shares: dict[str, int] = {}
+    desired_reward: int | None = None
+    features: tuple[int, ...] = ()
+    state_hash: str | None = None
+    vrf: str | None = msgspec.field(default=None, name="VRF")
+
+
+class TransactionInfo(Record, frozen=True):
+    """A transaction as a node shows it: what all have is named here, ``json`` is all of it.
+
+    ``height`` is that of its block, ``None`` while it waits for one; ``application_status`` is
+    ``succeeded``, or ``script_execution_failed`` where it has only paid its fee.
+    """
+
+    type: int
+    id: str
+    timestamp: int
+    fee: int = 0
+    version: int | None = None
+    sender: str | None = None
+    sender_public_key: str | None = None
+    fee_asset_id: str | None = None
+    proofs: tuple[str, ...] = ()
+    height: int | None = None
+    application_status: str | None = None
+    spent_complexity: int | None = None
+    asset_id: str | None = None
+    json: dict[str, Any] = msgspec.field(default_factory=dict, name="-")
+
+    @property
+    def state_changes(self) -> dict[str, Any] | None:
+        """What a called dApp did, as far as the node tells."""
+        for place in (self.json, self.json.get("payload")):
+            if isinstance(place, dict) and isinstance(place.get("stateChanges"), dict):
+                changes: dict[str, Any] = place["stateChanges"]
+                return changes
+        return None
+
+    def transaction(self, chain_id: int | str) -> Transaction:
+        """The transaction itself, with the bytes that were signed; raises ``InputError`` for the
+        types that JSON cannot make.
+        """
+        return Transaction.from_json(self.json, chain_id)
+
+
+class Block(msgspec.Struct, frozen=True):
+    """A block: its header and its transactions."""
+
+    header: BlockHeader
+    transactions: tuple[TransactionInfo, ...]
+    fee: int = 0
+
+
+class Status(Record, frozen=True):
+    """Where a transaction is: ``unconfirmed``, ``confirmed`` or ``not_found``."""
+
+    id: str
+    status: str
+    height: int | None = None
+    confirmations: int | None = None
+    application_status: str | None = None
+    spent_complexity: int | None = None
+    reason: str | None = None
+
+
+class Mined(Record, frozen=True):
+    """A transaction in a block: of an issue, ``asset_id`` is the new asset's."""
+
+    id: str
+    height: int
+    confirmations: int = 0
+    application_status: str = "succeeded"
+    asset_id: str | None = None
+    spent_complexity: int | None = None
+
+
+class Fee(Record, frozen=True):
+    """The least fee of a transaction, in an asset (``None``: the coin)."""
+
+    fee_amount: int
+    fee_asset_id: str | None = None
+
+
+class MerkleProof(Record, frozen=True):
+    """The proof that a transaction is in its block."""
+
+    id: str
+    merkle_proof: tuple[str, ...]
+    transaction_index: int
+
+
+class Compiled(Record, frozen=True):
+    """A compiled script in base64, and what it costs."""
+
+    script: str
+    complexity: int = 0
+    verifier_complexity: int = 0
+    callable_complexities: dict[str, int] = {}
+    extra_fee: int = 0
+
+
+class Evaluated(Record, frozen=True):
+    """What an expression or a call came to: ``result`` as the node writes it, ``value`` as Python
+    has it.
+    """
+
+    result: dict[str, Any]
+    complexity: int = 0
+    state_changes: dict[str, Any] = {}
+    trace: list[Any] = []
+
+    @property
+    def value(self) -> Any:  # noqa: ANN401 - any value of the language
+        """The result as a Python value: ``int``, ``str``, ``bool``, ``bytes``, lists, tuples, and
+        records as dictionaries.
+        """
+        return ride_value(self.result)
+
+
+class NodeStatus(Record, frozen=True):
+    """Height and time of a node's last block."""
+
+    blockchain_height: int
+    state_height: int
+    updated_timestamp: int
+
+
+class Feature(Record, frozen=True):
+    """A change of rules, and where the vote on it stands."""
+
+    id: int
+    description: str
+    blockchain_status: str
+    node_status: str
+    activation_height: int | None = None
+    supporting_blocks: int | None = None
+
+
+class FeatureList(Record, frozen=True):
+    """All of them."""
+
+    features: list[Feature]
+
+
+class Reward(Record, frozen=True):
+    """The block reward at a height, and the vote on it."""
+
+    height: int
+    current_reward: int
+    total_waves_amount: int = 0
+    min_increment: int = 0
+    term: int = 0
+    next_check: int = 0
+
+
+class Peer(Record, frozen=True):
+    """A peer of the node."""
+
+    address: str
+    declared_address: str | None = None
+    peer_name: str | None = None
+    peer_nonce: int | None = None
+    application_name: str | None = None
+    application_version: str | None = None
+
+
+class PeerList(Record, frozen=True):
+    """Some of them."""
+
+    peers: list[Peer]
+
+
+class Simulation(Record, frozen=True):
+    """What a transaction would do: whether the node would take it (``error`` if not), what it would
+    pay and change.
+    """
+
+    valid: bool
+    signed: bool = False
+    error: dict[str, Any] | None = None
+    fee: dict[str, Any] | None = None
+    changes: dict[str, Any] | None = None
+    state_changes: dict[str, Any] | None = None
+    trace: list[Any] | None = None
+
+
+class Validation(Record, frozen=True):
+    """What would become of a signed transaction."""
+
+    valid: bool
+    error: str | None = None
+    validation_time: int | None = None
+    trace: list[Any] = []
+
+
+def transaction_info(value: Mapping[str, Any]) -> TransactionInfo:
+    """The record of a transaction's JSON object; raises ``msgspec.ValidationError``."""
+    found = msgspec.convert(value, TransactionInfo)
+    return msgspec.structs.replace(found, json=dict(value))
+
+
+def block(value: Mapping[str, Any]) -> Block:
+    """The record of a block's JSON object; raises ``msgspec.ValidationError``."""
+    rows = value.get("transactions", ())
+    return Block(
+        msgspec.convert(value, BlockHeader),
+        tuple(map(transaction_info, rows)),
+        value.get("fee", 0),
+    )
+
+
+def data_value(kind: str, value: object) -> DataValue:
+    """The value of a data entry, as Python has it."""
+    if kind == "binary" and isinstance(value, str):
+        return decode_base64(value)
+    return value if isinstance(value, int | str) else None
+
+
+def ride_value(told: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any value of the language
+    """A value of the script language as nodes write it, as Python has it.
+
+    >>> ride_value({"type": "Array", "value": [{"type": "Int", "value": 5}]})
+    [5]
+    """
+    value = told.get("value")
+    match told.get("type"):
+        case "Array" if isinstance(value, list):
+            return [ride_value(each) for each in value]
+        case "Tuple" if isinstance(value, dict):
+            return tuple(ride_value(each) for each in value.values())
+        case "Unit":
+            return None
+        case "ByteVector" if isinstance(value, str):
+            return _bytes(value)
+        case "BigInt":
+            return int(str(value))
+        case _ if isinstance(value, dict):
+            return {
+                name: ride_value(each) if isinstance(each, dict) else each
+                for name, each in value.items()
+            }
+    return value
+
+
+def _bytes(text: str) -> bytes:
+    return decode_base64(text) if text.startswith("base64:") else base58.decode(text)

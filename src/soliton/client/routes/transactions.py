@@ -1,0 +1,141 @@
+"""Transactions: on the chain, in the pool, of accounts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from soliton.client import records
+from soliton.client.errors import NodeBroken
+from soliton.client.making import Whom
+from soliton.client.records import (
+    Fee,
+    MerkleProof,
+    Simulation,
+    Status,
+    TransactionInfo,
+    Validation,
+)
+from soliton.client.routes.accounts import address_of
+from soliton.client.steps import (
+    JSON,
+    Core,
+    Pages,
+    Request,
+    Steps,
+    ask,
+    get,
+    key_headers,
+    post,
+    query,
+    segment,
+)
+from soliton.client.transaction import Transaction
+
+PAGE: Final = 1_000
+
+Json = dict[str, Any]
+Sent = Transaction | Mapping[str, Any]
+"""A transaction, or its JSON object."""
+
+
+def transaction(core: Core, transaction_id: str) -> Steps[TransactionInfo]:
+    """A transaction of the chain; raises ``NotFound``."""
+    return _one(core, f"/transactions/info/{segment(transaction_id)}")
+
+
+def transactions(core: Core, ids: Iterable[str]) -> Steps[list[TransactionInfo]]:
+    """Several transactions of the chain."""
+    rows = yield from post(core, "/transactions/info", {"ids": list(ids)}, list[Json])
+    return _records(rows)
+
+
+def status(core: Core, transaction_id: str) -> Steps[Status]:
+    """Where a transaction is."""
+    found = yield from statuses(core, [transaction_id])
+    return found[0]
+
+
+def statuses(core: Core, ids: Iterable[str]) -> Steps[list[Status]]:
+    """Where several transactions are."""
+    return post(core, "/transactions/status", {"ids": list(ids)}, list[Status])
+
+
+def history(core: Core, account: Whom, limit: int = PAGE) -> Pages[TransactionInfo]:
+    """The transactions of an account, the newest first, in pages of at most ``limit``."""
+
+    def page(after: str | None) -> Steps[tuple[list[TransactionInfo], str | None]]:
+        path = f"/transactions/address/{address_of(account)}/limit/{int(limit)}"
+        told = yield from get(core, path + query(after=after), list[list[Json]])
+        rows = _records(told[0]) if told else []
+        return rows, rows[-1].id if len(rows) == limit else None
+
+    return page
+
+
+def unconfirmed(core: Core) -> Steps[list[TransactionInfo]]:
+    """All transactions that wait for a block."""
+    return _records((yield from get(core, "/transactions/unconfirmed", list[Json])))
+
+
+def unconfirmed_size(core: Core) -> Steps[int]:
+    """How many transactions wait for a block."""
+    told = yield from get(core, "/transactions/unconfirmed/size", Json)
+    return int(told["size"])
+
+
+def unconfirmed_transaction(core: Core, transaction_id: str) -> Steps[TransactionInfo]:
+    """A transaction that waits for a block; raises ``NotFound``."""
+    return _one(core, f"/transactions/unconfirmed/info/{segment(transaction_id)}")
+
+
+def merkle_proofs(core: Core, ids: Iterable[str]) -> Steps[list[MerkleProof]]:
+    """Proofs that transactions are in their blocks."""
+    return post(core, "/transactions/merkleProof", {"ids": list(ids)}, list[MerkleProof])
+
+
+def snapshot(core: Core, transaction_id: str) -> Steps[Json]:
+    """What a transaction wrote to the state."""
+    return get(core, f"/transactions/snapshot/{segment(transaction_id)}", Json)
+
+
+def least_fee(core: Core, sent: Sent) -> Steps[Fee]:
+    """The least fee of a transaction, with what scripts and sponsorship add, in the asset it pays
+    with.
+    """
+    return post(core, "/transactions/calculateFee", _json(sent), Fee)
+
+
+def validate(core: Core, sent: Sent) -> Steps[Validation]:
+    """What would become of a signed transaction. Some nodes want the API key for this."""
+    body, headers = msgspec.json.encode(_json(sent)), JSON + key_headers(core)
+    return ask(core, Request("POST", "/debug/validate", body, headers), Validation)
+
+
+def simulate(core: Core, sent: Sent, *, unconfirmed: bool = True) -> Steps[Simulation]:
+    """What a transaction would do, signed or not, on top of the chain and of what waits: only nodes
+    of Soliton answer, others raise ``NotFound``.
+    """
+    path = "/transactions/simulate" + query(unconfirmed=None if unconfirmed else False)
+    fields = dict(_json(sent))
+    if isinstance(sent, Transaction) and not sent.is_signed:
+        # Without proofs it is tried as if its sender had signed it.
+        fields.pop("proofs", None)
+    return (yield from post(core, path, fields, Simulation))
+
+
+def _json(sent: Sent) -> Mapping[str, Any]:
+    return sent.to_json() if isinstance(sent, Transaction) else sent
+
+
+def _one(core: Core, path: str) -> Steps[TransactionInfo]:
+    return _records([(yield from get(core, path, Json))])[0]
+
+
+def _records(rows: list[Json]) -> list[TransactionInfo]:
+    try:
+        return [records.transaction_info(row) for row in rows]
+    except msgspec.ValidationError as error:
+        raise NodeBroken(f"no answer of a node: {error}") from error

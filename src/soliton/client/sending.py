@@ -1,0 +1,244 @@
+"""Sending transactions, and waiting for them.
+
+A fee or a time that the library chose is found out by sending: a node refuses what pays too little,
+or comes from another time, and says so; then it is signed anew and sent again. What a node may have
+taken is never sent again before the node is asked for it.
+
+What lives here: both, as steps. What does not: transactions (``transaction``) and connections.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from soliton.client.errors import (
+    ClientError,
+    NodeBroken,
+    NodeRefused,
+    NodeTimeout,
+    NotFound,
+    OutcomeUnknown,
+    ScriptFailed,
+    StillWaiting,
+    TransactionLost,
+    script_refusal,
+)
+from soliton.client.records import Mined, Status
+from soliton.client.routes.network import is_soliton, time
+from soliton.client.routes.transactions import (
+    least_fee,
+    statuses,
+    transaction,
+    unconfirmed_transaction,
+)
+from soliton.client.steps import (
+    JSON,
+    Core,
+    Pause,
+    Request,
+    Steps,
+    ask,
+    call,
+    query,
+    refused,
+    segment,
+)
+from soliton.client.transaction import Transaction, clock
+
+MAX_RENEWALS: Final = 4
+"""A fee is raised, and a time corrected, so often at most: once for each reason there is."""
+LONGEST_WAIT: Final = 60
+FIRST_POLL: Final = 0.1
+LAST_POLL: Final = 1.0
+GONE_SECONDS: Final = 20.0
+"""A transaction that a node does not know for so long is lost."""
+_MARGIN: Final = 15.0
+_IS_THERE: Final = "already in the state"
+_MISTIMING: Final = 303
+_CALLS: Final = frozenset((16, 18))
+_SERVER_ERROR: Final = 500
+_LEAST: Final = re.compile(r"minimal value of ([0-9]{1,19}) ")
+_OR: Final = re.compile(r" or ([0-9]{1,19}) ")
+
+
+def send(core: Core, sent: Transaction) -> Steps[Transaction]:
+    """The transaction as the node took it: with the fee and the time that it wants."""
+    sent = yield from _prepared(core, sent)
+    for _ in range(MAX_RENEWALS):
+        try:
+            yield from broadcast(core, sent)
+        except NodeRefused as error:
+            renewed = yield from _renewed(core, sent, error)
+            if renewed is None:
+                raise
+            sent = renewed
+        else:
+            return sent
+    yield from broadcast(core, sent)
+    return sent
+
+
+def _prepared(core: Core, sent: Transaction) -> Steps[Transaction]:
+    if not sent.can_be_renewed:
+        return sent
+    if core.clock_offset and "timestamp" in sent.chosen:
+        sent = sent.renewed(timestamp=sent.timestamp + core.clock_offset, is_choice=True)
+    if sent.fee_asset is not None and "fee" in sent.chosen:
+        told = yield from least_fee(core, sent)
+        sent = sent.renewed(fee=told.fee_amount, is_choice=True)
+    return sent
+
+
+def _renewed(core: Core, sent: Transaction, error: NodeRefused) -> Steps[Transaction | None]:
+    """What to send in place of what was refused, if the library may choose that."""
+    if not sent.can_be_renewed:
+        return None
+    if error.code == _MISTIMING and "timestamp" in sent.chosen:
+        now = yield from time(core)
+        stamp = clock.next()
+        core.clock_offset = now - stamp
+        return sent.renewed(timestamp=now, is_choice=True)
+    if "fee" in sent.chosen and _LEAST.search(error.message):
+        fee = _named_fee(sent, error.message)
+        if fee is None:
+            fee = (yield from least_fee(core, sent)).fee_amount
+        if fee > sent.fee:
+            return sent.renewed(fee=fee, is_choice=True)
+    return None
+
+
+def _named_fee(sent: Transaction, message: str) -> int | None:
+    """The fee that a refusal names, in what the transaction pays with."""
+    found = (_LEAST if sent.fee_asset is None else _OR).search(message)
+    return None if found is None else int(found[1])
+
+
+def broadcast(core: Core, sent: Transaction | Mapping[str, Any]) -> Steps[str]:
+    """Send a transaction, or the JSON object of one, just as it is; its id. Raises ``NodeRefused``,
+    or ``OutcomeUnknown`` where nobody can say whether it arrived.
+    """
+    if isinstance(sent, Transaction):
+        fields, name = sent.to_json(), sent.id
+    else:
+        fields, name = dict(sent), str(sent.get("id") or "")
+    path = "/transactions/broadcast" + query(trace=True if fields.get("type") in _CALLS else None)
+    request = Request("POST", path, msgspec.json.encode(fields), JSON, repeatable=False)
+    was_sent = False
+    trouble: ClientError = NodeBroken("not sent")
+    for _ in range(core.retries + 1):
+        try:
+            answer = yield from call(core, request)
+        except (NodeTimeout, NodeBroken) as error:
+            trouble = error
+        else:
+            if answer.status == 200:
+                return name or _id_in(answer.body)
+            refusal = refused(answer)
+            if was_sent and _IS_THERE in refusal.message:
+                return name
+            if answer.status < _SERVER_ERROR:
+                raise refusal
+            trouble = refusal
+        # The node may have it: that is asked before anything is sent again.
+        was_sent = True
+        if (yield from _has_arrived(core, name, trouble)):
+            return name
+    raise OutcomeUnknown(name, str(trouble)) from trouble
+
+
+def _id_in(body: bytes) -> str:
+    told = msgspec.json.decode(body)
+    return str(told.get("id")) if isinstance(told, dict) else ""
+
+
+def _has_arrived(core: Core, name: str, trouble: ClientError) -> Steps[bool]:
+    if not name:
+        raise OutcomeUnknown("a transaction without an id", str(trouble)) from trouble
+    try:
+        status = yield from _status(core, name)
+    except ClientError:
+        raise OutcomeUnknown(name, str(trouble)) from trouble
+    return status.status != "not_found"
+
+
+def _status(core: Core, name: str) -> Steps[Status]:
+    """Where a transaction is; nodes of the oldest generation are asked in another way."""
+    try:
+        return (yield from statuses(core, [name]))[0]
+    except NotFound:
+        pass
+    try:
+        found = yield from transaction(core, name)
+    except NotFound:
+        try:
+            yield from unconfirmed_transaction(core, name)
+        except NotFound:
+            return Status(name, "not_found")
+        return Status(name, "unconfirmed")
+    return Status(name, "confirmed", found.height)
+
+
+def wait(
+    core: Core, transaction_id: str, timeout: float = 60, confirmations: int = 0
+) -> Steps[Mined]:
+    """The transaction in a block, with that many blocks above; raises ``ScriptFailed`` if it has
+    failed there, ``TransactionLost`` if it waits no more, ``StillWaiting`` when the time is up.
+    """
+    ends = core.now() + timeout
+    waits = yield from is_soliton(core)
+    pause, missing_since = FIRST_POLL, None
+    while True:
+        left = ends - core.now()
+        seconds = min(int(left), LONGEST_WAIT)
+        if waits and seconds >= 1:
+            path = f"/transactions/wait/{segment(transaction_id)}" + query(
+                timeout=seconds, confirmations=confirmations or None
+            )
+            found = yield from ask(core, Request("GET", path, seconds=seconds + _MARGIN), Status)
+        else:
+            found = yield from _status(core, transaction_id)
+        if found.status == "confirmed" and (found.confirmations or 0) >= confirmations:
+            return (yield from _mined(core, found))
+        if found.status == "not_found":
+            if found.reason is not None:
+                raise TransactionLost(transaction_id, found.reason)
+            missing_since = core.now() if missing_since is None else missing_since
+            if core.now() - missing_since > GONE_SECONDS:
+                raise TransactionLost(transaction_id)
+        else:
+            missing_since = None
+        left = ends - core.now()
+        if left <= 0:
+            raise StillWaiting(f"{transaction_id} is {found.status} after {timeout} s")
+        if not waits or found.status == "not_found":
+            yield Pause(min(pause, left))
+            pause = min(2 * pause, LAST_POLL)
+
+
+def _mined(core: Core, found: Status) -> Steps[Mined]:
+    if found.application_status == "script_execution_failed":
+        info = yield from transaction(core, found.id)
+        told = (info.state_changes or {}).get("error") or {}
+        words = str(told.get("text") or "the script failed")
+        code = told.get("code")
+        error = script_refusal(
+            code if type(code) is int else 0,
+            words,
+            status=200,
+            details=info.json,
+            kind=ScriptFailed,
+        )
+        assert isinstance(error, ScriptFailed)
+        error.id = found.id
+        raise error
+    return Mined(
+        id=found.id,
+        height=found.height or 0,
+        confirmations=found.confirmations or 0,
+        application_status=found.application_status or "succeeded",
+        spent_complexity=found.spent_complexity,
+    )

@@ -1,0 +1,308 @@
+"""A transaction in the hands of a user: made, signed, read and written in every form.
+
+What lives here: ``Transaction``, and the clock from which transactions get their times. What does
+not: what the fields of each type are (``soliton.chain.transactions``), who makes one (``account``),
+and sending it (``node``).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from soliton.chain.errors import ChainError, FormatError, ValueRuleError
+from soliton.chain.transactions import codec, json_reader
+from soliton.chain.transactions.model import MAX_PROOFS, AnyTransaction
+from soliton.chain.transactions.table import type_by_id
+from soliton.crypto import base58
+
+MAX_JSON_BYTES: Final = 1_048_576
+"""Longer texts are no transaction."""
+_PROTOBUF_FIRST: Final = frozenset((b"\x0a", b"\x12", b"\x1a"))
+"""How a ``SignedTransaction`` begins: with a transaction, a proof, or one of Ethereum's."""
+_FIRST_ALIAS: Final = b"\x0a"
+
+
+class Signer(Protocol):
+    """Who signs: an ``Account``, or whatever else can (a device, a service)."""
+
+    @property
+    def can_sign(self) -> bool:
+        """Whether it can."""
+
+    def sign(self, message: bytes) -> bytes:
+        """Its signature of some bytes."""
+
+
+class _Clock:
+    """Milliseconds that never come twice in a process: two transactions that say the same would
+    have the same id, and count once.
+    """
+
+    __slots__ = ("_last", "_lock")
+
+    def __init__(self) -> None:
+        self._last = 0
+        self._lock = threading.Lock()
+
+    def next(self) -> int:
+        now = time.time_ns() // 1_000_000
+        with self._lock:
+            self._last = last = max(now, self._last + 1)
+        return last
+
+
+clock: Final = _Clock()
+
+
+class Transaction:
+    """A transaction of any type and version, signed or not. It does not change: what changes it
+    gives another one.
+
+    ``Account`` makes them; ``from_json``, ``from_bytes`` and ``from_protobuf`` read them.
+
+    >>> from soliton import Account
+    >>> alice = Account.from_seed("soliton devnet account 1", "R")
+    >>> payment = alice.transfer(alice, "1.5", timestamp=1_600_000_000_000)
+    >>> payment.type, payment.version, payment.fee, payment.data.amount
+    (4, 3, 100000, 150000000)
+    >>> Transaction.from_bytes(payment.to_bytes(), "R") == payment
+    True
+    """
+
+    __slots__ = ("_signer", "chosen", "inner")
+
+    def __init__(
+        self,
+        inner: AnyTransaction,
+        *,
+        signer: Signer | None = None,
+        chosen: frozenset[str] = frozenset(),
+    ) -> None:
+        """Of a ``soliton.chain`` transaction; users have no need of this."""
+        self.inner = inner
+        """The record of ``soliton.chain`` that this is made of."""
+        self.chosen = chosen
+        """What the library chose: ``fee``, ``timestamp``. Sending may choose it anew."""
+        self._signer = signer
+
+    @property
+    def id(self) -> str:
+        """Its id in base58: the name under which it will be on the chain."""
+        return base58.encode(self.inner.id)
+
+    @property
+    def type(self) -> int:
+        """The number of its type."""
+        return self.inner.type_id
+
+    @property
+    def type_name(self) -> str:
+        """The name of its type: ``transfer``, ``issue``, ``invoke_script``..."""
+        return type_by_id(self.inner.type_id).name
+
+    @property
+    def version(self) -> int:
+        """The version of its form."""
+        return self.inner.version
+
+    @property
+    def chain_id(self) -> int:
+        """The chain it is made for."""
+        return self.inner.chain_id
+
+    @property
+    def sender(self) -> str:
+        """The address of its sender."""
+        return codec.sender_text(self.inner)
+
+    @property
+    def sender_public_key(self) -> str:
+        """The public key of its sender, in base58."""
+        return base58.encode(self.inner.sender_public_key)
+
+    @property
+    def fee(self) -> int:
+        """Its fee, in units of ``fee_asset``."""
+        return self.inner.fee
+
+    @property
+    def fee_asset(self) -> str | None:
+        """What the fee is paid in; ``None`` is the chain's coin."""
+        asset = self.inner.fee_asset_id
+        return None if asset is None else base58.encode(asset)
+
+    @property
+    def timestamp(self) -> int:
+        """When it says it was made, in milliseconds."""
+        return self.inner.timestamp
+
+    @property
+    def data(self) -> Any:  # noqa: ANN401 - each type has a record of its own
+        """The fields of its type, as a record: ``data.amount`` of a transfer. Ids and addresses are
+        bytes here; ``to_json`` has them as text.
+        """
+        return self.inner.payload
+
+    @property
+    def body(self) -> bytes:
+        """The bytes that are signed."""
+        return self.inner.body
+
+    @property
+    def proofs(self) -> tuple[bytes, ...]:
+        """Its signatures, or whatever else proves to a script that it may be."""
+        return self.inner.proofs
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether it has any proof."""
+        return bool(self.inner.proofs)
+
+    def check(self) -> Transaction:
+        """Itself, if it keeps all rules that need no chain; raises ``InputError`` otherwise."""
+        codec.validate(self.inner)
+        codec.check_proofs(self.inner.proofs)
+        return self
+
+    # --- signing ----------------------------------------------------------------------------------
+
+    def signed_by(self, account: Signer, place: int | None = None) -> Transaction:
+        """With a signature more: at a ``place`` among the proofs (places before it that are empty
+        become empty proofs), or behind those that there are.
+        """
+        proofs = list(self.inner.proofs)
+        place = len(proofs) if place is None else place
+        if not 0 <= place < MAX_PROOFS:
+            raise ValueRuleError(f"a transaction has {MAX_PROOFS} proofs at most: no place {place}")
+        proofs += [b""] * (place + 1 - len(proofs))
+        proofs[place] = account.sign(self.inner.body)
+        return self.with_proofs(*proofs)
+
+    def with_proofs(self, *proofs: bytes) -> Transaction:
+        """With these proofs in place of its own."""
+        codec.check_proofs(proofs)
+        return Transaction(codec.with_proofs(self.inner, proofs))
+
+    def renewed(
+        self, *, fee: int | None = None, timestamp: int | None = None, is_choice: bool = False
+    ) -> Transaction:
+        """The same with another fee or time, signed anew by the account that made it; one that no
+        account here has made comes without proofs. ``is_choice`` leaves them open to be renewed
+        again when it is sent.
+        """
+        inner, signer = self.inner, self._signer
+        made = codec.build(
+            type_by_id(inner.type_id),
+            inner.payload,
+            version=inner.version,
+            chain_id=inner.chain_id,
+            sender_public_key=inner.sender_public_key,
+            fee=inner.fee if fee is None else fee,
+            fee_asset_id=inner.fee_asset_id,
+            timestamp=inner.timestamp if timestamp is None else timestamp,
+        )
+        if signer is not None and signer.can_sign:
+            made = codec.with_proofs(made, (signer.sign(made.body),))
+        chosen = self.chosen
+        if not is_choice:
+            given = {"fee": fee, "timestamp": timestamp}
+            chosen -= {name for name, value in given.items() if value is not None}
+        return Transaction(made, signer=signer, chosen=chosen)
+
+    @property
+    def can_be_renewed(self) -> bool:
+        """Whether the account that made it is at hand to sign it anew."""
+        return self._signer is not None and self._signer.can_sign and len(self.proofs) == 1
+
+    # --- forms ------------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON object that nodes take and show."""
+        return codec.to_json(self.inner)
+
+    def to_bytes(self) -> bytes:
+        """The form in which it stands in blocks: that of its version."""
+        return codec.encode(self.inner)
+
+    def to_protobuf(self) -> bytes:
+        """The ``SignedTransaction`` message of any version."""
+        return codec.encode_protobuf(self.inner)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any] | str | bytes, chain_id: int | str) -> Transaction:
+        """Of a JSON object or its text, signed or not; raises ``InputError``."""
+        number = chain_number(chain_id)
+        fields = json_object(value)
+        request = json_reader.read_request(fields, number)
+        if request.sender_public_key is None:
+            raise FormatError("the transaction has no senderPublicKey")
+        key = json_reader.parse_public_key(request.sender_public_key)
+        stamp = request.timestamp
+        made = json_reader.to_transaction(
+            request, key, number, clock.next() if stamp is None else stamp
+        )
+        codec.check_proofs(made.proofs)
+        return cls(made)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, chain_id: int | str) -> Transaction:
+        """Of its bytes in a block, of any version; raises ``InputError``."""
+        number = chain_number(chain_id)
+        if len(data) > codec.MAX_TRANSACTION_BYTES:
+            raise FormatError(f"{len(data)} bytes are more than a transaction can have")
+        if data[:1] not in _PROTOBUF_FIRST:
+            return cls(codec.decode_legacy(data, number))
+        try:
+            return cls(codec.decode_protobuf(data, number))
+        except ChainError:
+            if data[:1] != _FIRST_ALIAS:
+                raise
+            # One type of the first years begins with the byte that most messages begin with.
+            try:
+                return cls(codec.decode_legacy(data, number))
+            except ChainError:
+                pass
+            raise
+
+    @classmethod
+    def from_protobuf(cls, data: bytes, chain_id: int | str) -> Transaction:
+        """Of a ``SignedTransaction`` message; raises ``InputError``."""
+        return cls(codec.decode_protobuf(data, chain_number(chain_id)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Transaction) and self.inner == other.inner
+
+    def __hash__(self) -> int:
+        return hash((self.inner.id, self.inner.proofs))
+
+    def __repr__(self) -> str:
+        state = "signed" if self.is_signed else "unsigned"
+        return f"<Transaction {self.type_name} {self.id}, {state}>"
+
+
+def chain_number(chain_id: int | str) -> int:
+    """A chain id, given as its number or its letter; raises ``InputError``."""
+    number = ord(chain_id) if isinstance(chain_id, str) and len(chain_id) == 1 else chain_id
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= 255:
+        raise FormatError(f"a chain id is one letter, or a number up to 255: not {chain_id!r}")
+    return number
+
+
+def json_object(value: Mapping[str, Any] | str | bytes) -> Mapping[str, Any]:
+    """A JSON object, or the one that a text holds; raises ``FormatError``."""
+    if isinstance(value, Mapping):
+        return value
+    if len(value) > MAX_JSON_BYTES:
+        raise FormatError(f"{len(value)} characters are more than a transaction can have")
+    try:
+        found = msgspec.json.decode(value)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise FormatError(f"no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise FormatError("no JSON object")
+    return found

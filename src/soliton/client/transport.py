@@ -1,0 +1,240 @@
+"""Requests over blocking connections that are kept.
+
+What lives here: sockets, TLS, limits on time and size. What does not: what is asked (``steps``),
+the protocol (``soliton.web.client_http1``), and the same for those who await
+(``async_transport``).
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import time
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from soliton import __version__
+from soliton.client.errors import NodeBroken, NodeTimeout, NodeUnreachable
+from soliton.client.steps import Answer, Request
+from soliton.errors import InputError
+from soliton.web.client_http1 import (
+    Data,
+    Head,
+    ProtocolError,
+    ResponseReader,
+    header_lines,
+    request_bytes,
+)
+
+if TYPE_CHECKING:
+    import ssl
+
+MAX_ANSWER_BYTES: Final = 256 * 1024 * 1024
+"""A longer answer is none."""
+MAX_IDLE: Final = 16
+"""Connections that are kept while nobody uses them."""
+READ_BYTES: Final = 64 * 1024
+CONNECT_SECONDS: Final = 5.0
+ANSWER_SECONDS: Final = 30.0
+USER_AGENT: Final = f"soliton/{__version__}"
+_PORTS: Final = {"http": 80, "https": 443}
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """Where a server is: ``prefix`` stands before every path."""
+
+    scheme: str
+    host: str
+    port: int
+    name: str
+    prefix: str
+
+
+def origin_of(url: str) -> Origin:
+    """The place that a URL names; raises ``InputError``."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        port, parts = None, urlsplit("")
+    if parts.scheme not in _PORTS or not parts.hostname or parts.username is not None:
+        raise InputError(f"an address looks like http://host:port, not {url[:80]!r}")
+    if parts.query or parts.fragment:
+        raise InputError(f"an address has no query: {url[:80]!r}")
+    port = _PORTS[parts.scheme] if port is None else port
+    return Origin(parts.scheme, parts.hostname, port, parts.netloc, parts.path.rstrip("/"))
+
+
+def common_headers(origin: Origin) -> tuple[tuple[str, str], ...]:
+    """The headers of every request."""
+    return (("Host", origin.name), ("Accept", "application/json"), ("User-Agent", USER_AGENT))
+
+
+def encoded(origin: Origin, common: bytes, request: Request) -> bytes:
+    """A request as it is sent."""
+    lines = common
+    if request.headers:
+        lines += header_lines((name.encode(), text.encode()) for name, text in request.headers)
+    return request_bytes(request.method, origin.prefix + request.path, lines, request.body)
+
+
+class _Connection:
+    """A socket, and what comes over it."""
+
+    __slots__ = ("reader", "socket", "was_used")
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.socket = sock
+        self.reader = ResponseReader()
+        self.was_used = False
+
+    def is_silent(self) -> bool:
+        """Whether the server neither closed it nor said anything while it was kept."""
+        return not select.select((self.socket,), (), (), 0)[0]
+
+
+class Transport:
+    """Connections to one server. Any number of threads may use it."""
+
+    def __init__(self, url: str, *, timeout: float = ANSWER_SECONDS) -> None:
+        """Raises ``InputError`` for a URL that is none."""
+        self._idle: list[_Connection] = []
+        self.origin = origin_of(url)
+        self.timeout = timeout
+        self._owner = os.getpid()
+        self._tls: ssl.SSLContext | None = None
+        self._common = header_lines(
+            (name.encode(), text.encode()) for name, text in common_headers(self.origin)
+        )
+
+    def exchange(self, request: Request) -> Answer:
+        """The answer to a request; raises ``NodeUnreachable``, ``NodeTimeout`` or ``NodeBroken``.
+
+        A kept connection that turns out to be closed is replaced, for a request that may be
+        repeated.
+        """
+        data = encoded(self.origin, self._common, request)
+        ends = time.monotonic() + (request.seconds or self.timeout)
+        while True:
+            connection = self._take()
+            was_used = connection.was_used
+            try:
+                answer, keeps = self._exchange(connection, data, ends)
+            except TimeoutError:
+                connection.socket.close()
+                raise NodeTimeout("the server did not answer in time") from None
+            except (OSError, ProtocolError) as error:
+                connection.socket.close()
+                if was_used and request.repeatable and not isinstance(error, ProtocolError):
+                    continue
+                raise NodeBroken(f"no answer: {error}") from error
+            except BaseException:
+                connection.socket.close()
+                raise
+            if keeps and len(self._idle) < MAX_IDLE:
+                connection.was_used = True
+                self._idle.append(connection)
+            else:
+                connection.socket.close()
+            return answer
+
+    def stream(self, request: Request) -> Generator[Answer | bytes, None, None]:
+        """An answer without its body, then the body as it comes; ``request.seconds`` is how long
+        nothing may come. Raises as ``exchange``.
+        """
+        connection = self._connect()
+        silence = request.seconds or self.timeout
+        try:
+            yield from _streamed(connection, encoded(self.origin, self._common, request), silence)
+        except TimeoutError:
+            raise NodeTimeout("the stream is silent") from None
+        except (OSError, ProtocolError) as error:
+            raise NodeBroken(f"the stream is lost: {error}") from error
+        finally:
+            connection.socket.close()
+
+    def close(self) -> None:
+        """Close all connections that nobody uses."""
+        idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.socket.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _take(self) -> _Connection:
+        if self._owner != os.getpid():
+            # Of the process that this one was forked from.
+            self._idle, self._owner = [], os.getpid()
+        while self._idle:
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                break  # another thread was quicker
+            if connection.is_silent():
+                return connection
+            connection.socket.close()
+        return self._connect()
+
+    def _connect(self) -> _Connection:
+        origin = self.origin
+        try:
+            sock = socket.create_connection((origin.host, origin.port), CONNECT_SECONDS)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if origin.scheme == "https":
+                sock = self._secured(sock)
+        except OSError as error:
+            raise NodeUnreachable(f"{origin.name} cannot be reached: {error}") from error
+        return _Connection(sock)
+
+    def _secured(self, sock: socket.socket) -> socket.socket:
+        import ssl
+
+        if self._tls is None:
+            self._tls = ssl.create_default_context()
+        return self._tls.wrap_socket(sock, server_hostname=self.origin.host)
+
+    def _exchange(self, connection: _Connection, data: bytes, ends: float) -> tuple[Answer, bool]:
+        sock, reader = connection.socket, connection.reader
+        reader.expect()
+        sock.settimeout(max(0.001, ends - time.monotonic()))
+        sock.sendall(data)
+        status, size = 0, 0
+        headers: dict[bytes, bytes] = {}
+        pieces: list[bytes] = []
+        while True:
+            sock.settimeout(max(0.001, ends - time.monotonic()))
+            piece = sock.recv(READ_BYTES)
+            if not piece:
+                if reader.ends_here():
+                    return Answer(status, b"".join(pieces), headers), False
+                raise ConnectionResetError("the server hung up")
+            for event in reader.receive(piece):
+                if isinstance(event, Data):
+                    pieces.append(event.data)
+                    size += len(event.data)
+                elif isinstance(event, Head):
+                    status, headers = event.status, dict(event.headers)
+                else:
+                    return Answer(status, b"".join(pieces), headers), event.keeps_alive
+            if size > MAX_ANSWER_BYTES:
+                raise ProtocolError(f"an answer of more than {MAX_ANSWER_BYTES} bytes")
+
+
+def _streamed(connection: _Connection, data: bytes, silence: float) -> Iterator[Answer | bytes]:
+    sock, reader = connection.socket, connection.reader
+    reader.expect()
+    sock.settimeout(silence)
+    sock.sendall(data)
+    while piece := sock.recv(READ_BYTES):
+        for event in reader.receive(piece):
+            if isinstance(event, Data):
+                yield event.data
+            elif isinstance(event, Head):
+                yield Answer(event.status, b"", dict(event.headers))
+            else:
+                return

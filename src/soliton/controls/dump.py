@@ -1,0 +1,183 @@
+"""The whole of a private chain in one file: portable, and the same bytes for the same chain.
+
+The file is compressed JSON, a line each: first what it is of, then each block from height 2 on as
+the network writes it, with what was done to it by hand, last the pool. Nothing in it depends on how
+chains are stored. Who loads it applies all blocks anew; signatures are not verified, but the state
+has to have the hash that the file names.
+
+What lives here: writing and reading such files. What does not: disks and requests.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tempfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from soliton.chain import blocks
+from soliton.chain.addresses import Address
+from soliton.chain.transactions import codec
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.controls.clock import YEARS_MS, ClockState
+from soliton.controls.control import Controls
+from soliton.controls.errors import ControlRefused, refused
+from soliton.controls.mining import MiningMode, checked_mode
+from soliton.controls.moving import append_recorded, become
+from soliton.crypto import base58
+from soliton.errors import InputError
+from soliton.ledger.edits import ByHand
+from soliton.node.chain_writer import ChainWriter
+from soliton.storage.store import Store
+
+FORMAT: Final = "soliton-devnet"
+VERSION: Final = 1
+MAX_BYTES: Final = 1 << 30
+"""Of a file when it is not compressed."""
+_LEVEL: Final = 6
+_BATCH: Final = 100
+
+
+class Head(msgspec.Struct, frozen=True, rename="camel"):
+    """What a file is of."""
+
+    format: str
+    version: int
+    chain_id: int
+    genesis: str
+    height: int
+    block: str
+    state_hash: str
+    clock: ClockState
+    mining: MiningMode
+    impersonated: list[bytes] = []
+
+
+class _Kind(msgspec.Struct, frozen=True):
+    format: str
+    version: int
+
+
+class _Line(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A block; binary members are in base64."""
+
+    block: bytes
+    by_hand: ByHand | None = None
+
+
+class _Pool(msgspec.Struct, frozen=True):
+    pool: list[bytes]
+
+
+_encode: Final = msgspec.json.Encoder().encode
+_read_kind: Final = msgspec.json.Decoder(_Kind).decode
+_read_head: Final = msgspec.json.Decoder(Head).decode
+_read_line: Final = msgspec.json.Decoder(_Line).decode
+_read_pool: Final = msgspec.json.Decoder(_Pool).decode
+
+
+def dump(controls: Controls) -> bytes:
+    """The file of a chain as it is now."""
+    chain, store = controls.chain, controls.chain.store
+    last = chain.meta(chain.height)
+    head = Head(
+        FORMAT,
+        VERSION,
+        chain.network.chain_id,
+        base58.encode(chain.meta(1).id),
+        chain.height,
+        base58.encode(last.id),
+        last.state_hash.hex(),
+        controls.clock.state,
+        controls.mining.mode,
+        sorted(chain.waived),
+    )
+    out = io.BytesIO()
+    with gzip.GzipFile(fileobj=out, mode="wb", compresslevel=_LEVEL, mtime=0) as file:
+        file.write(_encode(head) + b"\n")
+        for height in range(2, chain.height + 1):
+            data = store.block_data(height)
+            assert data is not None, "every height has its block"
+            file.write(_encode(_Line(data, store.by_hand(height))) + b"\n")
+        waiting = [codec.encode_protobuf(each) for each in controls.node.pool.transactions()]
+        file.write(_encode(_Pool(waiting)) + b"\n")
+    return out.getvalue()
+
+
+def load(controls: Controls, data: bytes) -> Head:
+    """Be the chain of a file. Raises ``ControlRefused``: nothing has happened then."""
+    lines = _lines(data)
+    node, chain = controls.node, controls.chain
+    try:
+        head = _head(next(lines, b""), controls)
+        mode = checked_mode(head.mining.mode, head.mining.seconds)
+        with tempfile.TemporaryDirectory(prefix="soliton-state-") as directory:
+            store = Store(Path(directory), chain.network.name, durable=False)
+            try:
+                waiting = _replay(ChainWriter(node.network, store), lines, head)
+                with controls.mining.paused(), node.writing():
+                    become(chain, store)
+            finally:
+                store.close()
+    except (InputError, msgspec.MsgspecError) as error:
+        raise refused(error, "the state cannot be loaded") from error
+    controls.loaded(head.clock, mode, frozenset(map(Address, head.impersonated)), waiting)
+    return head
+
+
+def _lines(data: bytes) -> Iterator[bytes]:
+    taken = 0
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            while line := file.readline(MAX_BYTES - taken + 1):
+                taken += len(line)
+                if taken > MAX_BYTES:
+                    raise ControlRefused(f"the state has more than {MAX_BYTES} bytes")
+                yield line
+    except (OSError, EOFError, zlib.error) as error:
+        raise ControlRefused(f"the file is damaged, or no state of a devnet: {error}") from error
+
+
+def _head(line: bytes, controls: Controls) -> Head:
+    try:
+        kind = _read_kind(line)
+    except msgspec.MsgspecError as error:
+        raise ControlRefused(f"the file is no state of a devnet: {error}") from error
+    if (kind.format, kind.version) != (FORMAT, VERSION):
+        raise ControlRefused(
+            f"the file is {kind.format} {kind.version}: {FORMAT} {VERSION} is what can be read"
+        )
+    head = _read_head(line)
+    ours = base58.encode(controls.chain.meta(1).id)
+    if head.genesis != ours:
+        raise ControlRefused(
+            f"the file is of a chain with another genesis block, {head.genesis}: this one has "
+            f"{ours}. Accounts and balances have to be the same as where it was written"
+        )
+    return head
+
+
+def _replay(chain: ChainWriter, lines: Iterator[bytes], head: Head) -> list[AnyTransaction]:
+    """Apply the blocks of a file to a new chain; what waited for a block."""
+    chain_id = chain.network.chain_id
+    chain.allow_drift(YEARS_MS)
+    for height in range(2, head.height + 1):
+        line = _read_line(next(lines, b"{}"))
+        block = blocks.decode(line.block, chain_id)
+        if line.by_hand is None:
+            chain.append(block, verify_signatures=False)
+        else:
+            append_recorded(chain, block, line.by_hand)
+        if height % _BATCH == 0:
+            chain.flush()
+    chain.flush()
+    found = chain.meta(chain.height).state_hash.hex()
+    if found != head.state_hash:
+        raise ControlRefused(f"the state has the hash {found}, not {head.state_hash}")
+    pool = _read_pool(next(lines, b"{}")).pool
+    return [codec.decode_protobuf(each, chain_id) for each in pool]

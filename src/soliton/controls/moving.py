@@ -1,0 +1,74 @@
+"""Bringing a chain somewhere else at once: to a moment of its store, to its beginning, to what a
+file says. Listeners are told of it as of blocks that come and go.
+
+What lives here: chain and store. What does not: pool, clock and mining (``control``).
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from soliton.chain.addresses import Address
+from soliton.chain.blocks import Block
+from soliton.ledger import headers
+from soliton.ledger.apply import AppliedBlock, apply_block
+from soliton.ledger.edits import ByHand
+from soliton.ledger.environment import next_environment
+from soliton.ledger.errors import BlockRejected
+from soliton.node.chain_writer import ChainWriter
+from soliton.node.events import BlockAppended, RolledBack
+from soliton.storage.store import Store
+
+
+def go_to(chain: ChainWriter, moment: int) -> None:
+    """Be again as at a moment of the store.
+
+    Raises ``KeyError`` and ``StorageProblem``: nothing has happened then.
+    """
+    chain.flush()
+    top = chain.height
+    first = chain.store.go_to(moment)
+    chain.discard_pending()
+    if first <= top:
+        chain.on_change(RolledBack(first - 1, chain.block_at(first - 1)))
+    for height in range(first, chain.height + 1):
+        chain.on_change(BlockAppended(height, chain.block_at(height)))
+
+
+def begin_anew(chain: ChainWriter) -> None:
+    """Be a chain of the genesis block alone. All moments are forgotten."""
+    chain.store.wipe()
+    chain.discard_pending()
+    chain.begin()
+    chain.flush()
+    chain.discard_pending()
+    chain.on_change(RolledBack(1, chain.last_block))
+
+
+def become(chain: ChainWriter, other: Store) -> None:
+    """Be the chain of another store, in one atomic step. Raises ``StorageProblem``."""
+    chain.flush()
+    chain.store.become(other)
+    chain.discard_pending()
+    chain.on_change(RolledBack(1, chain.block_at(1)))
+    for height in range(2, chain.height + 1):
+        chain.on_change(BlockAppended(height, chain.block_at(height)))
+
+
+def append_recorded(chain: ChainWriter, block: Block, by_hand: ByHand) -> AppliedBlock:
+    """Put a block on top that was made by hand on a chain like this one. Its state hash has to come
+    out; signatures are not asked for. Raises ``BlockRejected``.
+    """
+    if block.header.reference != chain.last_block.id:
+        raise BlockRejected(chain.height + 1, "its reference is not the last block")
+    source = by_hand.hit_source
+    if by_hand.proven:
+        source = headers.check_header(chain, block.header, block.id, None)
+    environment = msgspec.structs.replace(
+        next_environment(chain, block.header, source),
+        edits=by_hand.edits,
+        waived=frozenset(map(Address, by_hand.impersonated)),
+        proven=by_hand.proven,
+    )
+    progress = apply_block(chain.state, block, environment, verify_signatures=False)
+    return chain.put(block, progress)

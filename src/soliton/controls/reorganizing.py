@@ -1,0 +1,86 @@
+"""Another history by hand: the last blocks are replaced by as many others.
+
+What lives here: making them on a branch, and what becomes of the old ones' transactions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.controls.errors import ControlRefused
+from soliton.crypto import base58
+from soliton.crypto.keys import KeyPair
+from soliton.node import miner
+from soliton.node.chain_writer import ChainWriter
+from soliton.node.node import Node
+from soliton.steps import to_the_end
+
+MAX_REORG: Final = 1_000
+"""Blocks that are replaced at once; the network itself never goes back more than 100."""
+
+
+class Reorganized(msgspec.Struct, frozen=True, rename="camel"):
+    """What a reorganisation did: from which height on, the old and the new ids, and what waits
+    again.
+    """
+
+    height: int
+    removed: list[str]
+    added: list[str]
+    waiting: list[str]
+
+
+def reorganize(
+    node: Node,
+    account: KeyPair,
+    depth: int,
+    chosen: Sequence[Sequence[AnyTransaction]],
+    *,
+    keep: bool,
+) -> Reorganized:
+    """As ``Controls.reorganize``."""
+    chain = node.chain
+    most = min(MAX_REORG, chain.height - 1)
+    if not 1 <= depth <= most:
+        raise ControlRefused(f"a reorganisation of {depth} blocks: 1 to {most} are possible")
+    if len(chosen) > depth:
+        raise ControlRefused(f"transactions for {len(chosen)} blocks of {depth}")
+    base = chain.height - depth
+    branch = chain.branch(base)
+    for number in range(depth):
+        before = chain.meta(base + number + 1).timestamp
+        wanted = chosen[number] if number < len(chosen) else ()
+        # Of another time, so that it has another id whatever is in it.
+        _append(branch, account, wanted, max(node.clock(), before + 1))
+    with node.writing():
+        removed = chain.adopt(branch, base)
+    mined = tuple(each for wanted in chosen for each in wanted)
+    ids = {each.id for each in mined}
+    orphans = [each for block in reversed(removed) for each in block.transactions]
+    returned = [each for each in orphans if keep and each.id not in ids]
+    node.follow_chain(mined, returned=returned)
+    node.pool.settle()
+    return Reorganized(
+        base + 1,
+        [base58.encode(block.id) for block in reversed(removed)],
+        [base58.encode(chain.meta(at).id) for at in range(base + 1, chain.height + 1)],
+        [base58.encode(each.id) for each in returned if each.id in node.pool],
+    )
+
+
+def _append(
+    branch: ChainWriter, account: KeyPair, wanted: Sequence[AnyTransaction], time: int
+) -> None:
+    slot = miner.next_slot(branch, account)
+    unproven = {each.id for each in wanted}
+    forged = to_the_end(miner.forging(branch, slot, wanted, time, unproven=unproven))
+    for name, reason in forged.invalid.items():
+        raise ControlRefused(
+            f"transaction {base58.encode(name)} does not apply at {branch.height + 1}: {reason}"
+        )
+    assert forged.progress is not None, "a private chain has NG from its start"
+    branch.append_own(forged.block, forged.progress)

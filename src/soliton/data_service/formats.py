@@ -1,0 +1,117 @@
+"""How values look in answers: money, large numbers, times, and what ``Accept`` says about them.
+
+What lives here: formats. What does not: which values an answer has (``transactions`` and the
+others).
+
+Source: wavesplatform/data-service ``src/http/_common``, ``src/services/_common``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from decimal import Context, Decimal
+from typing import Final, NamedTuple
+
+import msgspec
+
+from soliton.data_service.errors import BadRequest
+
+NATIVE: Final = "WAVES"
+NATIVE_DECIMALS: Final = 8
+PRICE_DECIMALS: Final = 8
+
+_EXACT: Final = Context(prec=1_000)
+_SMALL_EXPONENT: Final = -7
+_LARGE_EXPONENT: Final = 21
+
+encode_json = msgspec.json.Encoder().encode
+
+
+class Format(NamedTuple):
+    """What a client asks for: large numbers as ``strings`` or not, amounts as ``long`` integers or
+    divided by the decimals of their asset.
+    """
+
+    strings: bool = False
+    long: bool = False
+
+    @property
+    def content_type(self) -> bytes:
+        """The type of an answer in this format."""
+        more = "; large-significand-format=string" if self.strings else ""
+        more += "; money-format=long" if self.long else ""
+        return f"application/json; charset=utf-8{more}".encode()
+
+    def number(self, value: Decimal | int) -> msgspec.Raw:
+        """A large number."""
+        number = Decimal(value)
+        if self.strings:
+            return msgspec.Raw(f'"{_exponential(number)}"'.encode())
+        return msgspec.Raw(plain(number).encode())
+
+    def optional(self, value: Decimal | int | None) -> msgspec.Raw | None:
+        """A large number, or null."""
+        return None if value is None else self.number(value)
+
+    def money(self, value: Decimal | int, decimals: int) -> msgspec.Raw:
+        """An amount, in units of its asset or in the smallest ones."""
+        return self.number(value if self.long else scaled(value, -decimals))
+
+
+def scaled(value: Decimal | int, places: int) -> Decimal:
+    """A number times a power of ten, with all its digits."""
+    return Decimal(value).scaleb(places, _EXACT)
+
+
+def plain(value: Decimal) -> str:
+    """A number without an exponent, and without zeros at its end."""
+    text = format(value, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _exponential(value: Decimal) -> str:
+    """A number as JavaScript's BigNumber writes it."""
+    if not value:
+        return "0"
+    exponent = value.adjusted()
+    if _SMALL_EXPONENT < exponent < _LARGE_EXPONENT:
+        return plain(value)
+    digits = "".join(map(str, value.as_tuple().digits)).rstrip("0")
+    mantissa = digits[0] + ("." + digits[1:] if len(digits) > 1 else "")
+    return f"{'-' if value < 0 else ''}{mantissa}e{exponent:+d}"
+
+
+def moment(value: datetime) -> str:
+    """A time, with milliseconds, in UTC; one without a zone is in UTC."""
+    value = value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    return f"{value:%Y-%m-%dT%H:%M:%S}.{value.microsecond // 1_000:03d}Z"
+
+
+_OPTIONS: Final[Mapping[str, tuple[str, str, str]]] = {
+    "large-significand-format": ("number", "string", "Invalid Large significand format"),
+    "money-format": ("float", "long", "Invalid Money Format"),
+}
+
+
+def read_format(accept: str) -> Format:
+    """What ``Accept`` asks for; raises ``BadRequest``."""
+    chosen = dict.fromkeys(_OPTIONS, False)
+    for part in accept.replace(",", ";").split(";"):
+        name, _, value = part.strip().partition("=")
+        if name in _OPTIONS:
+            usual, other, message = _OPTIONS[name]
+            if value not in (usual, other):
+                raise BadRequest(message)
+            chosen[name] = value == other
+    return Format(*chosen.values())
+
+
+def one(kind: str, data: object, **beside: object) -> dict[str, object]:
+    """The envelope of one thing."""
+    return {"__type": kind, "data": data, **beside}
+
+
+def listed(items: list[dict[str, object]], **meta: object) -> dict[str, object]:
+    """The envelope of a list."""
+    return {"__type": "list", **meta, "data": items}

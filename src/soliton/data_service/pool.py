@@ -1,0 +1,103 @@
+"""Connections to the database: a few, kept, each for one question at a time.
+
+What lives here: connecting, asking, giving up in time. What does not: any question.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import psycopg
+from psycopg.rows import dict_row
+
+from soliton.data_service.errors import DatabaseAway, QueryTimeout
+
+CONNECTIONS: Final = 20
+WAITING: Final = 500
+"""Questions that wait for a connection; more are refused."""
+STATEMENT_SECONDS: Final = 10.0
+
+Row = dict[str, Any]
+Parameters = Sequence[object] | Mapping[str, object]
+_Connection = psycopg.AsyncConnection[Row]
+
+_log = logging.getLogger(__name__)
+
+
+class Pool:
+    """Connections to one database."""
+
+    def __init__(
+        self, dsn: str, size: int = CONNECTIONS, seconds: float = STATEMENT_SECONDS
+    ) -> None:
+        self._dsn = dsn
+        self._free: list[_Connection] = []
+        self._slots = asyncio.Semaphore(size)
+        self._waiting = 0
+        self._milliseconds = int(seconds * 1_000)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        for connection in self._free:
+            await connection.close()
+        self._free.clear()
+
+    async def fetch(self, statement: str, parameters: Parameters = ()) -> list[Row]:
+        """The rows of a statement; raises ``DatabaseAway`` or ``QueryTimeout``."""
+        try:
+            return await self._fetch(statement, parameters)
+        except psycopg.errors.QueryCanceled as error:
+            raise QueryTimeout("the statement took too long") from error
+        except psycopg.Error as error:
+            _log.warning("the database: %s", " ".join(str(error).split()))
+            raise DatabaseAway("the database does not answer as it should") from error
+
+    async def _fetch(self, statement: str, parameters: Parameters) -> list[Row]:
+        for is_last in (False, True):
+            async with self._connection() as (connection, is_new):
+                try:
+                    cursor = await connection.execute(statement.encode(), parameters)
+                    return await cursor.fetchall()
+                except psycopg.OperationalError:
+                    # A connection that was kept may have been cut in the meantime.
+                    if is_last or is_new or not connection.closed:
+                        raise
+        raise AssertionError("the last try returns or raises")
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[tuple[_Connection, bool]]:
+        if self._waiting >= WAITING:
+            raise DatabaseAway("too many questions wait for the database")
+        self._waiting += 1
+        try:
+            await self._slots.acquire()
+        finally:
+            self._waiting -= 1
+        connection = None
+        try:
+            is_new = not self._free
+            connection = await self._connect() if is_new else self._free.pop()
+            yield connection, is_new
+        finally:
+            self._slots.release()
+            if connection is not None:
+                if connection.closed or connection.info.transaction_status:
+                    await connection.close()
+                else:
+                    self._free.append(connection)
+
+    async def _connect(self) -> _Connection:
+        connection = await psycopg.AsyncConnection.connect(
+            self._dsn,
+            autocommit=True,
+            row_factory=dict_row,
+            application_name="soliton-data-service",
+        )
+        await connection.execute("SET timezone TO 'UTC'")
+        await connection.execute(f"SET statement_timeout TO {self._milliseconds}".encode())
+        await connection.execute("SET default_transaction_read_only TO on")
+        return connection

@@ -1,0 +1,218 @@
+"""One node of a private network: a process of its own, which ``several`` starts.
+
+What lives here: its settings, and what it serves; the first one has the signer and the matcher as
+well. What does not: starting, watching and ending them all (``several``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import math
+import sys
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from soliton.chain.addresses import address_text, from_public_key
+from soliton.chain.networks.model import GenesisTransfer, Network
+from soliton.cli import logs
+from soliton.cli.process import call_on_signals, run_program
+from soliton.cli.rest_api import signature_checker
+from soliton.cli.run import (
+    mining_of,
+    start_api,
+    start_network,
+    start_signer,
+    tell_state,
+    until_stopped,
+)
+from soliton.crypto import base58
+from soliton.crypto.hashes import secure_hash
+from soliton.crypto.keys import KeyPair, key_pair
+from soliton.devnet.accounts import RICH_SEED, Funding, network_with
+from soliton.node.log_settings import LogSettings
+from soliton.node.node import Node
+from soliton.node.rest_settings import api_key_hash_text
+from soliton.node.settings import Settings, load_settings
+from soliton.node.wallet import Wallet
+
+API_KEY: Final = "waves-private-node"
+LEAST_BLOCK_SECONDS: Final = 1.0
+_SHORTEST_SHARE: Final = 5
+"""The shortest delay between two blocks is this part of the mean."""
+_C1: Final = 70_000.0
+_C2: Final = 5e17
+_USUAL_DRAW: Final = 0.8
+"""Near the mean of what Fair PoS makes of an exponentially distributed number."""
+
+
+class Member(msgspec.Struct, frozen=True):
+    """One of ``count`` nodes: its ``number`` from 0, ports of all REST interfaces and of all
+    conversations, and what the whole network was asked for. ``begin`` (ms) is the genesis time.
+    """
+
+    number: int
+    count: int
+    directory: str
+    host: str
+    rest_ports: tuple[int, ...]
+    peer_ports: tuple[int, ...]
+    signer_port: int
+    matcher_port: int
+    block_seconds: float
+    begin: int
+    funding: Funding
+    durable: bool
+    logging: LogSettings
+
+
+def miner(number: int) -> KeyPair:
+    """The account that a node mines with: that of the first one is the rich one."""
+    return key_pair(miner_seed(number))
+
+
+def miner_seed(number: int) -> str:
+    """The seed phrase of the account that a node mines with."""
+    return RICH_SEED if number == 0 else f"soliton devnet miner {number + 1}"
+
+
+def shared_network(network: Network, member: Member) -> Network:
+    """The private chain, with what the rich account has in equal parts with all who mine."""
+    rich = network.genesis.transactions[0]
+    part = rich.amount // member.count
+    own = tuple(
+        GenesisTransfer(
+            address_text(from_public_key(miner(each).public_key, network.chain_id)), part
+        )
+        for each in range(1, member.count)
+    )
+    first = msgspec.structs.replace(rich, amount=rich.amount - part * len(own))
+    funded = network_with(network, member.funding).genesis.transactions[1:]
+    transactions = (first, *own, *funded)
+    mean = round(member.block_seconds * 1_000)
+    shortest = mean // _SHORTEST_SHARE
+    stretched = math.exp((mean - shortest) / _C1) - 1
+    genesis = msgspec.structs.replace(
+        network.genesis,
+        block_timestamp=member.begin,
+        transaction_timestamp=member.begin,
+        transactions=transactions,
+        initial_balance=sum(each.amount for each in transactions),
+        average_block_delay_ms=mean,
+        initial_base_target=max(1, int(_C2 * _USUAL_DRAW / rich.amount / stretched)),
+    )
+    functionality = msgspec.structs.replace(
+        network.functionality, min_block_time_ms=shortest, delay_delta=0
+    )
+    return msgspec.structs.replace(network, genesis=genesis, functionality=functionality)
+
+
+def settings_of(member: Member) -> Settings:
+    """Its settings: it knows all others from the start, and refuses nobody for long, since all have
+    one address.
+    """
+    own = member.number
+    others = [f"127.0.0.1:{port}" for each, port in enumerate(member.peer_ports) if each != own]
+    settings = load_settings(
+        network="devnet",
+        data_dir=Path(member.directory),
+        overrides={
+            "rest-api.bind-address": member.host,
+            "rest-api.port": member.rest_ports[own],
+            "rest-api.max-block-age": 0,
+            "rest-api.api-key-hash": api_key_hash_text(API_KEY),
+            "signer.bind-address": member.host,
+            "signer.port": member.signer_port,
+            "network.bind-address": "127.0.0.1",
+            "network.port": member.peer_ports[own],
+            "network.declared-address": f"127.0.0.1:{member.peer_ports[own]}",
+            "network.node-name": f"node {own + 1}",
+            "network.known-peers": others,
+            "network.max-single-host-connections": 100,
+            "network.suspension-residence-time": "200ms",
+            "network.enable-blacklisting": False,
+            "miner.quorum": 1,
+            "miner.no-quorum-mining-delay": "500ms",
+            "miner.micro-block-interval": f"{_micro_ms(member)}ms",
+            "miner.min-micro-block-age": "300ms",
+            "miner.private-keys": [base58.encode(miner(own).private_key)],
+        },
+    )
+    return msgspec.structs.replace(settings, network=shared_network(settings.network, member))
+
+
+def _micro_ms(member: Member) -> int:
+    return max(200, min(2_000, round(member.block_seconds * 250)))
+
+
+def run_member(member: Member) -> None:
+    """Serve until it is told to end, or whoever started it has gone."""
+    logs.use(member.logging)
+    phrases = [each.encode() for each in member.funding.phrases()]
+    wallet = Wallet.in_memory(miner_seed(member.number).encode(), phrases)
+    node = Node(settings_of(member), wallet, durable=member.durable)
+    try:
+        run_program(lambda: _serve(node, member))
+    finally:
+        node.close()
+
+
+async def _serve(node: Node, member: Member) -> None:
+    call_on_signals(node.request_stop)
+    async with contextlib.AsyncExitStack() as parts:
+        watching = asyncio.create_task(_end_with_parent(node))
+        parts.callback(watching.cancel)
+        signatures = signature_checker()
+        parts.push_async_callback(signatures.close)
+        network = await start_network(node)
+        if network is not None:
+            parts.push_async_callback(network.stop)
+        server = await start_api(node, signatures)
+        parts.push_async_callback(server.stop)
+        mining = asyncio.create_task(mining_of(node, network))
+        telling = asyncio.create_task(tell_state(node))
+        parts.callback(mining.cancel)
+        parts.callback(telling.cancel)
+        if member.number == 0:
+            from soliton.devnet.matcher import start
+            from soliton.devnet.matcher_node import LocalNode
+
+            url = f"http://{server.host}:{server.port}"
+            key_hash = secure_hash(API_KEY.encode())
+            account = key_pair(member.funding.phrases()[-1])
+            matcher = await start(
+                LocalNode(node, signatures),
+                account,
+                member.host,
+                member.matcher_port,
+                key_hash,
+                durable=member.durable,
+                node_url=url,
+            )
+            parts.push_async_callback(matcher.stop)
+            signer = await start_signer(node.settings, url)
+            parts.push_async_callback(signer.stop)
+        logging.getLogger(__name__).info("node %d is ready", member.number + 1)
+        await until_stopped(node, mining)
+
+
+async def _end_with_parent(node: Node) -> None:
+    """Whoever has started this process holds its input open as long as it lives."""
+    reader = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    transport, _ = await loop.connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
+    )
+    try:
+        while await reader.read(1):
+            pass
+        node.request_stop()
+    finally:
+        transport.close()
+
+
+if __name__ == "__main__":
+    run_member(msgspec.json.decode(sys.argv[1], type=Member))

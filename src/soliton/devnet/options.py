@@ -1,0 +1,95 @@
+"""What a private chain can be started with.
+
+What lives here: the records, and what does not go together. What does not: the command line
+(``soliton.cli``), and what the options do (``main``).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from soliton.controls.mining import MANUAL, MiningMode
+from soliton.devnet.accounts import Funding
+from soliton.errors import InputError
+
+API_KEY: Final = "waves-private-node"
+
+
+class OptionsRefused(InputError):
+    """Options that do not go together."""
+
+
+class Ports(NamedTuple):
+    """Where the parts listen; 0 takes a free one."""
+
+    node: int
+    signer: int
+    matcher: int
+
+
+class Rhythm(NamedTuple):
+    """When blocks come: every ``block_time`` seconds or, without it, at once for each transaction
+    and after ``heartbeat`` seconds without one (0: only for transactions); only when somebody asks
+    for them if it is ``manual``.
+    """
+
+    block_time: float | None
+    heartbeat: float
+    manual: bool = False
+
+    def mode(self) -> MiningMode:
+        """The same as the chain's controls say it; raises ``OptionsRefused``."""
+        if self.manual:
+            if self.block_time is not None:
+                raise OptionsRefused("--no-mining and --block-time: blocks come or they do not")
+            return MANUAL
+        if self.block_time is None:
+            return MiningMode("instant", self.heartbeat)
+        return MiningMode("interval", self.block_time)
+
+
+class DevnetOptions(msgspec.Struct, frozen=True):
+    """All of them, for so many ``nodes``.
+
+    Without ``data_dir`` the chain is in a temporary directory; ``state`` is a file that is loaded
+    at the start, if it is there, and written at the end.
+    """
+
+    ports: Ports
+    rhythm: Rhythm
+    funding: Funding = Funding()
+    host: str = "127.0.0.1"
+    data_dir: Path | None = None
+    workers: int = 0
+    state: Path | None = None
+    config_out: Path | None = None
+    as_json: bool = False
+    nodes: int = 1
+    scenario: str | None = None
+    maker: bool = True
+
+    def check(self) -> None:
+        """Raise ``OptionsRefused`` for what does not go together."""
+        self.rhythm.mode()
+        if self.state is not None and self.data_dir is not None:
+            raise OptionsRefused(
+                "--state and --data-dir: the chain is kept in a file or in a directory"
+            )
+        if self.scenario is not None and self.data_dir is not None:
+            raise OptionsRefused(
+                "--scenario and --data-dir: a scenario begins with an empty chain; --state keeps it"
+            )
+
+
+def mining_text(mode: MiningMode) -> str:
+    """When blocks come, in words."""
+    if mode.mode == "manual":
+        return "a block when somebody asks for it"
+    if mode.mode == "interval":
+        return f"a block every {mode.seconds:g} s"
+    if not mode.seconds:
+        return "a block for each transaction"
+    return f"a block for each transaction, and after {mode.seconds:g} s without one"

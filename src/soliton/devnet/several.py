@@ -1,0 +1,277 @@
+"""``soliton devnet --nodes N``: a private network of mining nodes, each a process of its own.
+
+A node that ends, whoever has killed it, is started again from its store.
+
+What lives here: starting, watching and ending the processes, the banner. What does not: one of the
+nodes (``member``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import click
+import msgspec
+
+from soliton.cli.logs import in_force
+from soliton.cli.process import call_on_signals
+from soliton.controls.mining import MiningMode
+from soliton.devnet.accounts import describe, funded_accounts
+from soliton.devnet.banner import Description, as_json, as_text, write_config
+from soliton.devnet.member import API_KEY, LEAST_BLOCK_SECONDS, Member, miner_seed, settings_of
+from soliton.devnet.options import DevnetOptions, OptionsRefused
+from soliton.errors import EnvironmentProblem
+from soliton.storage.files import replace_file
+from soliton.web.ports import holder
+from soliton.web.server import PortTaken, bind
+from soliton.web.temporary import TemporaryPlace
+
+_log = logging.getLogger(__name__)
+
+MAX_NODES: Final = 16
+USUAL_BLOCK_SECONDS: Final = 3.0
+START_SECONDS: Final = 120.0
+"""How long all nodes together may take to answer."""
+AGAIN_SECONDS: Final = 0.5
+"""After so long a node that has ended is started again."""
+MAX_FAILED_STARTS: Final = 5
+"""A node that ends so often before it was up for a while does not start any more."""
+UP_SECONDS: Final = 10.0
+STOP_SECONDS: Final = 30.0
+LOG: Final = "log.txt"
+"""Of each node, in its directory."""
+_BEGIN_FILE: Final = "begin.json"
+
+
+class NodeGone(EnvironmentProblem):
+    """A node does not start."""
+
+
+def run_several(options: DevnetOptions) -> None:
+    """Run until Ctrl-C. Without a data directory the chains are in a temporary one that is removed
+    at the end.
+    """
+    _check(options)
+    with _directory(options.data_dir) as directory:
+        asyncio.run(_Network(options, directory).run())
+
+
+def _check(options: DevnetOptions) -> None:
+    options.check()
+    seconds = options.rhythm.block_time
+    alone = (options.state, options.scenario, options.workers or None)
+    if options.rhythm.manual or any(each is not None for each in alone):
+        raise OptionsRefused(
+            "--nodes does not go with --no-mining, --state, --scenario or --workers"
+        )
+    if seconds is not None and seconds < LEAST_BLOCK_SECONDS:
+        raise OptionsRefused(f"--block-time of several nodes: at least {LEAST_BLOCK_SECONDS:g}")
+
+
+@contextlib.contextmanager
+def _directory(data_dir: Path | None) -> Iterator[Path]:
+    if data_dir is not None:
+        data_dir.mkdir(parents=True, exist_ok=True)
+        yield data_dir
+        return
+    place = TemporaryPlace("soliton-devnet-")
+    try:
+        yield place.path
+    finally:
+        place.close()
+
+
+class _Network:
+    """All nodes of one private network."""
+
+    def __init__(self, options: DevnetOptions, directory: Path) -> None:
+        self._options = options
+        self._directory = directory
+        self._stopped = asyncio.Event()
+        self._processes: dict[int, asyncio.subprocess.Process] = {}
+        self._members = _members(options, directory)
+
+    async def run(self) -> None:
+        """Start them, tell where they are, and keep them up."""
+        call_on_signals(self._stopped.set)
+        async with asyncio.TaskGroup() as group:
+            keepers = [group.create_task(self._keep(each)) for each in self._members]
+            try:
+                ready = asyncio.create_task(self._all_ready())
+                stopped = asyncio.create_task(self._stopped.wait())
+                await asyncio.wait((ready, stopped), return_when=asyncio.FIRST_COMPLETED)
+                if ready.done():
+                    ready.result()
+                    self._tell()
+                ready.cancel()
+                await stopped
+            finally:
+                for each in keepers:
+                    each.cancel()
+                await self._end_all()
+
+    async def _keep(self, member: Member) -> None:
+        failed = 0
+        while failed < MAX_FAILED_STARTS:
+            since = time.monotonic()
+            with _log_of(member) as log:
+                process = await asyncio.create_subprocess_exec(
+                    sys.executable,
+                    "-P",
+                    "-m",
+                    "soliton.devnet.member",
+                    msgspec.json.encode(member).decode(),
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=log,
+                    stderr=log,
+                    # Ctrl-C is for this process: it ends them in turn.
+                    start_new_session=True,
+                )
+            self._processes[member.number] = process
+            code = await process.wait()
+            failed = 0 if time.monotonic() - since > UP_SECONDS else failed + 1
+            _log.warning(
+                "node %d (process %d) has ended with %d; it starts again",
+                member.number + 1, process.pid, code,
+            )  # fmt: skip
+            await asyncio.sleep(AGAIN_SECONDS)
+        raise NodeGone(
+            f"node {member.number + 1} does not start; see {Path(member.directory) / LOG}"
+        )
+
+    async def _all_ready(self) -> None:
+        end = time.monotonic() + START_SECONDS
+        waiting = [each.rest_ports[each.number] for each in self._members]
+        # The matcher's interface is there last.
+        waiting += [self._members[0].signer_port, self._members[0].matcher_port]
+        while waiting:
+            if await asyncio.to_thread(_answers, self._options.host, waiting[0]):
+                del waiting[0]
+            elif time.monotonic() > end:
+                raise NodeGone(f"nothing answers on port {waiting[0]}")
+            else:
+                await asyncio.sleep(0.1)
+
+    async def _end_all(self) -> None:
+        running = [each for each in self._processes.values() if each.returncode is None]
+        for each in running:
+            with contextlib.suppress(ProcessLookupError):
+                each.terminate()
+        for each in running:
+            try:
+                async with asyncio.timeout(STOP_SECONDS):
+                    await each.wait()
+            except TimeoutError:
+                each.kill()
+                await each.wait()
+
+    def _tell(self) -> None:
+        options, first = self._options, self._members[0]
+        chain_id = settings_of(first).network.chain_id
+        urls = [f"http://{options.host}:{port}" for port in first.rest_ports]
+        told = Description(
+            chain_id=chain_id,
+            node=urls[0],
+            signer=f"http://{options.host}:{first.signer_port}",
+            matcher=f"http://{options.host}:{first.matcher_port}",
+            api_key=API_KEY,
+            data=str(self._directory),
+            height=_height(urls[0]),
+            mining=MiningMode("interval", first.block_seconds),
+            balance=options.funding.balance,
+            rich=describe(miner_seed(0), chain_id),
+            accounts=funded_accounts(chain_id, options.funding),
+            nodes=tuple(urls),
+            processes=tuple(self._processes[each.number].pid for each in self._members),
+        )
+        if options.config_out is not None:
+            write_config(options.config_out, told)
+        click.echo(as_json(told) if options.as_json else as_text(told))
+
+
+def _log_of(member: Member) -> BinaryIO:
+    path = Path(member.directory)
+    path.mkdir(parents=True, exist_ok=True)
+    return (path / LOG).open("ab")
+
+
+def _answers(host: str, port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://{host}:{port}/", timeout=5):
+            return True
+    except urllib.error.HTTPError:
+        return True
+    except OSError:
+        return False
+
+
+def _height(url: str) -> int:
+    where = f"{url}/blocks/height"
+    with urllib.request.urlopen(where, timeout=STOP_SECONDS) as answer:  # noqa: S310 - our own
+        height: int = msgspec.json.decode(answer.read())["height"]
+        return height
+
+
+def _members(options: DevnetOptions, directory: Path) -> list[Member]:
+    numbers, host, ports = range(options.nodes), options.host, options.ports
+    first = Member(
+        number=0,
+        count=options.nodes,
+        directory="",
+        host=host,
+        rest_ports=tuple(
+            _port(host, ports.node and ports.node + each, "--port") for each in numbers
+        ),
+        peer_ports=tuple(_port("127.0.0.1", 0, "") for _ in numbers),
+        signer_port=_port(host, ports.signer, "--signer-port"),
+        matcher_port=_port(host, ports.matcher, "--matcher-port"),
+        block_seconds=options.rhythm.block_time or USUAL_BLOCK_SECONDS,
+        begin=_begin(directory, options),
+        funding=options.funding,
+        durable=options.data_dir is not None,
+        logging=in_force(),
+    )
+    return [
+        msgspec.structs.replace(
+            first, number=number, directory=str(directory / f"node-{number + 1}")
+        )
+        for number in numbers
+    ]
+
+
+def _begin(directory: Path, options: DevnetOptions) -> int:
+    """When the chain began: nodes that have it go on with it."""
+    path = directory / _BEGIN_FILE
+    asked = {"nodes": options.nodes, "blockTime": options.rhythm.block_time}
+    if path.exists():
+        found = msgspec.json.decode(path.read_bytes())
+        begin: int = found.pop("begin")
+        if found != asked:
+            raise OptionsRefused(f"{directory} holds a network begun with {found}")
+        return begin
+    begin = time.time_ns() // 1_000_000
+    replace_file(path, [msgspec.json.encode({"begin": begin, **asked})])
+    return begin
+
+
+def _port(host: str, wanted: int, option: str) -> int:
+    """A port that is free now; raises ``EnvironmentProblem``."""
+    try:
+        with contextlib.closing(bind(host, wanted)) as found:
+            port: int = found.getsockname()[1]
+            return port
+    except PortTaken as error:
+        other = holder(wanted)
+        by = f" by {other}" if other else ""
+        raise EnvironmentProblem(
+            f"cannot listen on {host}: Address already in use: {option} {wanted}{by}"
+        ) from error

@@ -1,0 +1,114 @@
+"""An export as it runs: step after step, waiting for the chain, and for whoever is away.
+
+A database that does not answer, is full, or goes over to another server is tried again, and so is a
+node; the log says so when it begins and when it ends. Another export to the same database is waited
+for, so a second one stands by to take over.
+
+What lives here: the loop. What does not: steps (``follower``), the command (``soliton.cli``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+from soliton.export.errors import AnotherExport, DatabaseAway, SourceAway
+from soliton.export.follower import Follower
+from soliton.export.sources import Source
+from soliton.export.steps import Sink
+
+WAIT_SECONDS: Final = 1.0
+"""How long a source is waited on at once."""
+RETRY_SECONDS: Final = (0.1, 0.5, 1.0, 2.0, 5.0)
+REPORT_SECONDS: Final = 5.0
+
+_log = logging.getLogger(__name__)
+
+
+class Export:
+    """One export, until it is stopped."""
+
+    def __init__(
+        self,
+        source: Source,
+        open_sink: Callable[[], Sink],
+        stopped: threading.Event,
+        report: Callable[[str], None] = _log.info,
+        *,
+        once: bool = False,
+    ) -> None:
+        """``open_sink`` is called again after trouble; ``once`` ends the export when the sink is
+        where the chain is.
+        """
+        self._source = source
+        self._open = open_sink
+        self._once = once
+        self._stopped = stopped
+        self._report = report
+        self._troubles = 0
+        self._said = ""
+        self._next_report = 0.0
+        self._synced = False
+
+    def run(self) -> None:
+        """Follow the chain until it is stopped, or has come to its end."""
+        while not self._stopped.is_set():
+            sink = None
+            try:
+                sink = self._open()
+                self._troubles = 0
+                if self._follow(sink):
+                    return
+            except (DatabaseAway, AnotherExport, SourceAway) as error:
+                self._wait_after(error)
+            finally:
+                if sink is not None:
+                    sink.close()
+
+    def _follow(self, sink: Sink) -> bool:
+        """Make steps; whether the export has come to its end."""
+        follower = Follower(self._source, sink)
+        while not self._stopped.is_set():
+            try:
+                moved = follower.step()
+            except SourceAway as error:
+                self._wait_after(error)
+                continue
+            self._all_well(follower, moved=moved)
+            if moved:
+                continue
+            sink.idle()
+            if self._once:
+                return True
+            self._source.wait(WAIT_SECONDS)
+        return False
+
+    def _all_well(self, follower: Follower, *, moved: bool) -> None:
+        self._troubles = 0
+        if self._said:
+            self._said = ""
+            self._report("the export goes on")
+        now, top = time.monotonic(), follower.position.top
+        at = 0 if top is None else top.height
+        if not moved and not self._synced:
+            self._report(f"the export is where the chain is: height {at}")
+        elif moved and now >= self._next_report and at < follower.height:
+            self._report(f"height {at} of {follower.height}")
+            self._next_report = now + REPORT_SECONDS
+        self._synced = self._synced or not moved
+
+    def _wait_after(self, error: Exception) -> None:
+        words = str(error)
+        if words != self._said and self._troubles:
+            self._report(f"waiting: {words}")
+            self._said = words
+        seconds = RETRY_SECONDS[min(self._troubles, len(RETRY_SECONDS) - 1)]
+        self._troubles += 1
+        self._stopped.wait(seconds)
+        # A store cannot reuse what somebody looks at, however long the sink is away.
+        with contextlib.suppress(SourceAway):
+            self._source.refresh()

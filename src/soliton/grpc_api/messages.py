@@ -1,0 +1,101 @@
+"""Blocks, transactions and scripts in the messages of the gRPC interfaces.
+
+What lives here: what several services show. What does not: which is asked for.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+from soliton.api.json_blocks import reward_shares
+from soliton.chain import blocks
+from soliton.chain.features import Feature
+from soliton.chain.layouts import DIGEST_LENGTH
+from soliton.chain.proto.block_pb2 import Block
+from soliton.chain.proto.transaction_pb2 import SignedTransaction
+from soliton.chain.protobuf import delimited
+from soliton.chain.transactions import codec, genesis
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.grpc_api.proto.blocks_api_pb2 import BlockWithHeight
+from soliton.grpc_api.proto.reward_share_pb2 import RewardShare
+from soliton.node.blockchain import Blockchain
+from soliton.ride.script import parse_script
+from soliton.ride.tree_text import tree_text
+
+__all__ = [
+    "DIGEST_LENGTH",
+    "block_message",
+    "block_with_height",
+    "low_long",
+    "reward_messages",
+    "script_text",
+    "signed_transaction",
+    "vrf_of",
+]
+
+_BLOCK_FIELD: Final = 1
+_TEXTS_KEPT: Final = 64
+
+
+def block_with_height(chain: Blockchain, height: int, *, transactions: bool) -> bytes:
+    """A ``BlockWithHeight``; what is stored goes into it as it is."""
+    data = chain.store.block_data(height)
+    assert data is not None, "the caller has looked at the height"
+    block = block_message(chain, height, data, transactions=transactions)
+    rest = BlockWithHeight(
+        height=height, vrf=vrf_of(chain, height, data), reward_shares=reward_messages(chain, height)
+    )
+    return delimited(_BLOCK_FIELD, block) + rest.SerializeToString()
+
+
+def block_message(
+    chain: Blockchain, height: int, data: bytes, *, transactions: bool = True
+) -> bytes:
+    """A ``Block`` that is stored with these bytes."""
+    if height > 1:
+        return blocks.encode_protobuf(data, chain.network.chain_id, transactions=transactions)
+    block = chain.block_at(height)
+    message = Block.FromString(blocks.encode_protobuf(data, block.header.chain_id))
+    del message.transactions[:]
+    if transactions:
+        message.transactions.extend(map(signed_transaction, block.transactions))
+    if chain.rules.at(1).has(Feature.LIGHT_NODE):
+        # The bytes of this block have no place for it; the reference shows it all the same.
+        message.header.state_hash = chain.meta(1).snapshot_hash
+    return message.SerializeToString()
+
+
+def vrf_of(chain: Blockchain, height: int, data: bytes) -> bytes:
+    """The VRF of a block with these bytes, empty before version 5."""
+    return b"" if data[0] < blocks.PROTOBUF_VERSION else chain.meta(height).hit_source
+
+
+def reward_messages(chain: Blockchain, height: int) -> list[RewardShare]:
+    """Who got which part of a block's reward, by address."""
+    return [
+        RewardShare(address=address, reward=amount)
+        for address, amount in reward_shares(chain, height, chain.meta(height))
+    ]
+
+
+def signed_transaction(transaction: AnyTransaction) -> SignedTransaction:
+    """The message of a transaction."""
+    if transaction.type_id == genesis.TYPE.type_id:
+        # It has no version there, and its id in the place of a signature.
+        signed = SignedTransaction.FromString(codec.encode_protobuf(transaction))
+        signed.waves_transaction.ClearField("version")
+        signed.proofs.append(transaction.id)
+        return signed
+    return SignedTransaction.FromString(codec.encode_protobuf(transaction))
+
+
+@lru_cache(_TEXTS_KEPT)
+def script_text(script: bytes) -> str:
+    """A script as a text of its tree; the reference prints objects of its own."""
+    return tree_text(parse_script(script))
+
+
+def low_long(number: int) -> int:
+    """The low 64 bits of a number, with a sign."""
+    return (number + 2**63) % 2**64 - 2**63

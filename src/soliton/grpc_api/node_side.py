@@ -1,0 +1,161 @@
+"""The node's end of the way between it and the process that serves gRPC.
+
+It answers what only the node knows, and takes notes of what happens to the chain: short ones, in a
+list of bounded length, for whoever asks. What happened is in the store; nothing waits for readers.
+
+What lives here: answering and taking notes. What does not: the questions (``link``), starting the
+process (``soliton.cli.grpc_server``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Coroutine
+from typing import Any, Final
+
+from soliton.api.errors import UNKNOWN, ApiError
+from soliton.api.rest import broadcasting
+from soliton.api.translate import refusal
+from soliton.chain.addresses import from_public_key
+from soliton.chain.blocks import Block
+from soliton.chain.transactions import codec
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.errors import SolitonError
+from soliton.grpc_api.link import (
+    APPENDED,
+    EXTENDED,
+    ROLLED_BACK,
+    SPEC,
+    Answer,
+    FindWaiting,
+    Form,
+    Happened,
+    Note,
+    Notes,
+    Question,
+    Send,
+    Sent,
+    Waiting,
+)
+from soliton.node.events import BlockAppended, BlockExtended, NodeEvent, RolledBack
+from soliton.node.node import Node
+from soliton.node.signatures import signed_messages
+from soliton.web.channel import ChannelServer
+
+MAX_NOTES: Final = 20_000
+"""Of some 300 bytes each; who is further behind looks at the chain anew."""
+
+_log = logging.getLogger(__name__)
+
+
+class NodeSide:
+    """What one node answers and notes."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._notes: deque[Note] = deque(maxlen=MAX_NOTES)
+        self._last = 0
+        self._forms = [_form(each) for each in node.chain.liquid_forms()]
+        self._more = asyncio.Event()
+        node.events.subscribe(self._on_event)
+
+    def server(self) -> ChannelServer[Question, Answer]:
+        """The end of a channel that answers."""
+        return ChannelServer(SPEC, self.respond)
+
+    def close(self) -> None:
+        """Take no more notes."""
+        self._node.events.unsubscribe(self._on_event)
+
+    def respond(self, question: Question) -> Answer | Coroutine[Any, Any, Answer]:
+        """The answer to a question, or what will give it."""
+        match question:
+            case Send():
+                return self._send(question)
+            case FindWaiting():
+                return self._waiting(question)
+            case Happened(after=after):
+                return self._happened(after)
+
+    # --- the pool ---------------------------------------------------------------------------------
+
+    def _send(self, question: Send) -> Sent:
+        node = self._node
+        try:
+            transaction = codec.decode_protobuf(question.data, node.network.chain_id)
+            verified = signed_messages(transaction) if question.verified else ()
+            broadcasting.submit(node, transaction, verified=verified)
+        except ApiError as error:
+            return Sent(error.kind.code, error.message)
+        except SolitonError as error:
+            refused = refusal(error, node.network.family)
+            return Sent(refused.kind.code, refused.message)
+        except Exception:  # noqa: BLE001 - a fault of ours at one is no news about the others
+            _log.exception("a transaction sent by gRPC failed")
+            return Sent(UNKNOWN.code, UNKNOWN.message)
+        return Sent(0)
+
+    def _waiting(self, question: FindWaiting) -> Waiting:
+        pool = self._node.pool
+        if question.only_ids:
+            return Waiting([name for name in question.ids if name in pool])
+        found: list[AnyTransaction] = []
+        if question.sender:
+            chain_id = self._node.network.chain_id
+            found = [
+                each
+                for each in pool.transactions()
+                if from_public_key(each.sender_public_key, chain_id) == question.sender
+            ]
+        else:
+            found = [each for name in question.ids if (each := pool.get(name)) is not None]
+        return Waiting([codec.encode_protobuf(each) for each in found])
+
+    # --- the chain --------------------------------------------------------------------------------
+
+    def _on_event(self, event: NodeEvent) -> None:
+        match event:
+            case BlockAppended(height=height, block=block):
+                form = _form(block)
+                self._forms = [form]
+                self._note(Note(APPENDED, height, form))
+            case BlockExtended(height=height, block=block, micro_signature=signature):
+                form = _form(block, signature)
+                self._forms.append(form)
+                self._note(Note(EXTENDED, height, form))
+            case RolledBack(height=height, block=block):
+                ids = [each.id for each in self._forms]
+                form = _form(block)
+                at = ids.index(form.id) + 1 if form.id in ids else 0
+                self._forms = self._forms[:at] or [form]
+                self._note(Note(ROLLED_BACK, height, self._forms[-1]))
+            case _:
+                pass
+
+    def _note(self, note: Note) -> None:
+        self._notes.append(note)
+        self._last += 1
+        self._more.set()
+        self._more = asyncio.Event()
+
+    async def _happened(self, after: int) -> Notes:
+        while after == self._last:
+            await self._more.wait()
+        behind = self._last - after
+        if after < 0 or not 0 < behind <= len(self._notes):
+            return Notes(self._last, [], True, self._node.chain.height, self._forms[:])
+        skipped = len(self._notes) - behind
+        return Notes(self._last, [self._notes[at] for at in range(skipped, len(self._notes))])
+
+
+def _form(block: Block, micro_signature: bytes = b"") -> Form:
+    header = block.header
+    return Form(
+        block.id,
+        len(block.transactions),
+        block.signature,
+        header.state_hash or b"",
+        micro_signature,
+    )

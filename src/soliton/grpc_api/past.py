@@ -1,0 +1,167 @@
+"""The state before a block, from what the store keeps of the past.
+
+Balances and leases have histories; assets and leases know their heights; what data, scripts and
+assets were before a block stands in the block's record of what it replaced.
+
+What lives here: reading those. What does not: what a block did (``block_updates``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar, cast
+
+from soliton.chain.addresses import Address
+from soliton.chain.values import AssetId
+from soliton.grpc_api.errors import Code, Refused
+from soliton.ledger.state import (
+    ALIASES,
+    ASSET_BALANCES,
+    ASSET_NAMES,
+    ASSETS,
+    ERC20,
+    LEASE_INFO,
+    LEASES,
+    NO_LEASES,
+    WAVES,
+    AssetName,
+    Changes,
+    LeaseBalance,
+    Table,
+)
+from soliton.storage import layout
+from soliton.storage.reader import StoreReader
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+MAX_KEPT: Final = 100_000
+"""Balances that a reader of one block after the other remembers."""
+
+
+class Kept:
+    """The last balances seen by whoever reads one block after the other."""
+
+    __slots__ = ("balances", "height", "leases")
+
+    def __init__(self) -> None:
+        self.height = 0
+        self.balances: dict[object, int] = {}
+        self.leases: dict[Address, LeaseBalance] = {}
+
+    def behind(self, height: int) -> None:
+        """What is kept is of the block at a height from now on."""
+        self.height = height
+        if len(self.balances) + len(self.leases) > MAX_KEPT:
+            self.forget()
+
+    def forget(self) -> None:
+        """Keep nothing."""
+        self.balances.clear()
+        self.leases.clear()
+
+
+class PastState:
+    """The state before the block at a height."""
+
+    __slots__ = ("_before", "_height", "_kept", "_store", "count", "initial")
+
+    def __init__(self, store: StoreReader, height: int, kept: Kept | None = None) -> None:
+        """``kept`` is of the block below. Raises ``Refused`` where too little was stored."""
+        record = store.replaced(height)
+        if record is None:
+            raise Refused(
+                Code.FAILED_PRECONDITION,
+                f"what block {height} replaced was not kept: an earlier version has stored it; "
+                "import the chain anew to be told of it",
+            )
+        self._store = store
+        self._height = height
+        self._kept = Kept() if kept is None else kept
+        if self._kept.height != height - 1:
+            self._kept.forget()
+        self._before = layout.pairs(record.before)
+        self.count = record.count
+        """How many transactions the block had before any microblock."""
+        self.initial: Changes = layout.decode_changes(record.initial)
+
+    def get(self, table: Table[K, V], key: K) -> V:
+        """The value that a key had."""
+        if table is WAVES:
+            return cast("V", self._balance(cast("Address", key)))
+        if table is LEASES:
+            return cast("V", self._leasing(cast("Address", key)))
+        if table is ASSET_BALANCES:
+            return cast("V", self._asset_balance(cast("tuple[Address, AssetId]", key)))
+        if table is ASSETS or table is LEASE_INFO:
+            info: Any = self._store.get(table, key)
+            return (
+                cast("V", info)
+                if info is not None and info.height < self._height
+                else cast("V", None)
+            )
+        if table is ALIASES or table is ERC20:
+            # They never change; what a block names was there before it.
+            return self._store.get(table, key)
+        row = layout.ROWS[table]
+        raw_key = row.prefix + row.key(key)
+        if raw_key not in self._before and table is ASSET_NAMES:
+            return cast("V", self._name(cast("AssetId", key)))
+        raw = self._before.get(raw_key)
+        return table.default if raw is None else cast("V", row.decode(raw))
+
+    def _balance(self, address: Address) -> int:
+        found = self._kept.balances.get(address)
+        if found is None:
+            found = self._history(address)[0]
+            self._kept.balances[address] = found
+        return found
+
+    def _leasing(self, address: Address) -> LeaseBalance:
+        found = self._kept.leases.get(address)
+        if found is None:
+            found = self._kept.leases[address] = self._history(address)[1]
+        return found
+
+    def _history(self, address: Address) -> tuple[int, LeaseBalance]:
+        before = self._height.to_bytes(4, "big")
+        for _, raw in self._store.scan_back(layout.HISTORY + address, before):
+            balance, lease_in, lease_out = layout.HISTORY_VALUE.unpack(raw)
+            return balance, LeaseBalance(lease_in, lease_out)
+        return 0, NO_LEASES
+
+    def _asset_balance(self, key: tuple[Address, AssetId]) -> int:
+        found = self._kept.balances.get(key)
+        if found is None:
+            address, asset_id = key
+            before = self._height.to_bytes(4, "big")
+            found = 0
+            for _, raw in self._store.scan_back(layout.ASSET_HISTORY + asset_id + address, before):
+                found = int.from_bytes(raw, "big", signed=True)
+                break
+            self._kept.balances[key] = found
+        return found
+
+    def _name(self, asset_id: AssetId) -> AssetName | None:
+        """The name that an asset had, which the block did not change: from change to change."""
+        name = self._store.get(ASSET_NAMES, asset_id)
+        row = layout.ROWS[ASSET_NAMES]
+        key = row.prefix + row.key(asset_id)
+        while name is not None and name.height >= self._height:
+            record = self._store.replaced(name.height)
+            before = {} if record is None else layout.pairs(record.before)
+            raw = before.get(key)
+            name = None if raw is None else row.decode(raw)
+        return name
+
+    def behind(self, changes: Changes) -> None:
+        """Let what is kept be of this block, whose changes these are."""
+        kept = self._kept
+        kept.balances.update(cast("Mapping[object, int]", changes.get(WAVES, {})))
+        kept.balances.update(cast("Mapping[object, int]", changes.get(ASSET_BALANCES, {})))
+        kept.leases.update(cast("Mapping[Address, LeaseBalance]", changes.get(LEASES, {})))
+        kept.behind(self._height)
+
+    def transaction_height(self, transaction_id: bytes) -> int | None:
+        """As ``State`` wants it; nobody asks the past."""
+        return self._store.transaction_height(transaction_id)

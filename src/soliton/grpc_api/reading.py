@@ -1,0 +1,91 @@
+"""Bytes of requests as protocol values.
+
+What lives here: addresses, recipients, heights. What does not: what is done with them.
+
+Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/protobuf/transaction/
+PBRecipients.scala``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from soliton.chain.addresses import (
+    ADDRESS_LENGTH,
+    PUBLIC_KEY_HASH_LENGTH,
+    PUBLIC_KEY_LENGTH,
+    Address,
+    check_address,
+    from_public_key,
+    from_public_key_hash,
+    make_alias,
+)
+from soliton.chain.errors import AddressError, AliasError
+from soliton.chain.proto.recipient_pb2 import Recipient
+from soliton.grpc_api.errors import AddressRefused, invalid
+from soliton.ledger.state import ALIASES
+from soliton.node.blockchain import Blockchain
+
+_HASH_WITH_HEAD: Final = PUBLIC_KEY_HASH_LENGTH
+MAX_INT: Final = 2**31 - 1
+
+
+def read_address(data: bytes, chain_id: int) -> Address:
+    """An address from its 26 bytes, its hash of 20 or a public key of 32; raises
+    ``AddressRefused`` with the reference's words.
+    """
+    match len(data):
+        case n if n == PUBLIC_KEY_LENGTH:
+            return from_public_key(data, chain_id)
+        case n if n == _HASH_WITH_HEAD:
+            return from_public_key_hash(data, chain_id)
+        case n if n != ADDRESS_LENGTH:
+            raise AddressRefused(f"GenericError(Invalid address length: {n})")
+    try:
+        return check_address(data, chain_id)
+    except AddressError as error:
+        words = str(error)
+        if words.startswith("Data from other network"):
+            words = words.replace("Data from other", "Address belongs to another", 1)
+        raise AddressRefused(f"InvalidAddress({words})") from error
+
+
+def stream_address(data: bytes, chain_id: int) -> Address:
+    """The same, refused as the calls do that answer with a stream."""
+    try:
+        return read_address(data, chain_id)
+    except AddressRefused as error:
+        raise invalid(str(error)) from error
+
+
+def resolved(recipient: Recipient, chain: Blockchain) -> Address:
+    """Whom a recipient means; raises ``Refused``."""
+    chain_id = chain.network.chain_id
+    match recipient.WhichOneof("recipient"):
+        case "public_key_hash":
+            return stream_address(recipient.public_key_hash, chain_id)
+        case "alias":
+            try:
+                alias = make_alias(recipient.alias, chain_id)
+            except AliasError as error:
+                raise invalid(f"GenericError({error})") from error
+            address = address_of_alias(alias.name, chain)
+            if address is None:
+                raise invalid(f"Alias '{alias.text()}' does not exist.")
+            return address
+        case _:
+            raise invalid(
+                "GenericError(Not an address or alias: Recipient(Empty,UnknownFieldSet(Map())))"
+            )
+
+
+def address_of_alias(name: str, chain: Blockchain) -> Address | None:
+    """Whom an alias names, ``None`` where it names nobody."""
+    if name in chain.rules.at(chain.height).disabled_aliases:
+        return None
+    return chain.store.get(ALIASES, name)
+
+
+def signed_height(unsigned: int) -> int:
+    """A height that was sent without a sign: negative ones come as 2^32 and less."""
+    return unsigned - 2**32 if unsigned > MAX_INT else unsigned

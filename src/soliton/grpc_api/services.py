@@ -1,0 +1,106 @@
+"""The services of a node, put together, and the ports where they are.
+
+What lives here: which functions answer which service, and which services stand at which port. What
+does not: the functions, and the process (``soliton.cli.grpc_server``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from google.protobuf.descriptor import ServiceDescriptor
+from grpc import aio
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from soliton.errors import EnvironmentProblem
+from soliton.grpc_api import accounts, assets, blockchain, blocks, transactions, updates
+from soliton.grpc_api.link import Asking
+from soliton.grpc_api.server import OPTIONS, Methods, Unserved, handlers
+from soliton.grpc_api.views import Views
+from soliton.node.blockchain import Blockchain
+from soliton.node.settings import Settings
+
+Part = tuple[ServiceDescriptor, Methods]
+
+
+class Services:
+    """All services on the chain that ``views`` read, with the way to the node."""
+
+    def __init__(self, settings: Settings, views: Views, node: Asking) -> None:
+        self._settings = settings
+        self._views = views
+        self._node = node
+        self._servers: list[aio.Server] = []
+        self._updates = updates.Updates(views, node)
+
+    def node_parts(self) -> tuple[Part, ...]:
+        """The five services of ``waves.node.grpc``."""
+        features = self._settings.features.supported
+        return (
+            (accounts.SERVICE, accounts.METHODS),
+            (assets.SERVICE, assets.METHODS),
+            (blockchain.SERVICE, blockchain.methods(features)),
+            (blocks.SERVICE, blocks.methods(self._height_of)),
+            (transactions.SERVICE, transactions.methods(self._node)),
+        )
+
+    def _height_of(self, chain: Blockchain, block_id: bytes) -> int | None:
+        return chain.height_of(block_id) or self._updates.follower.knows(block_id)
+
+    def updates_parts(self) -> tuple[Part, ...]:
+        """The stream of updates."""
+        return ((updates.SERVICE, self._updates.methods()),)
+
+    async def start(self) -> None:
+        """Serve where the settings say; raises ``EnvironmentProblem``."""
+        where = self._settings.grpc
+        await self.follow()
+        if where.port is not None:
+            await self.listen(where.host, where.port, self.node_parts())
+        if where.updates_port is not None:
+            pings = (
+                ("grpc.http2.min_recv_ping_interval_without_data_ms", where.keep_alive_ms),
+                ("grpc.keepalive_permit_without_calls", 1),
+            )
+            await self.listen(where.updates_host, where.updates_port, self.updates_parts(), pings)
+
+    async def follow(self) -> None:
+        """Follow the node."""
+        await self._updates.follower.start()
+
+    async def listen(
+        self,
+        host: str,
+        port: int,
+        parts: Iterable[Part],
+        options: tuple[tuple[str, int], ...] = (),
+    ) -> int:
+        """Serve these at a port (0: a free one), with health and reflection; which port it is."""
+        server, parts = aio.server(options=(*OPTIONS, *options)), tuple(parts)
+        own = (handlers(service, methods, self._views) for service, methods in parts)
+        server.add_generic_rpc_handlers(tuple(own))
+        names = [service.full_name for service, _ in parts]
+        checks = health.aio.HealthServicer()
+        health_pb2_grpc.add_HealthServicer_to_server(checks, server)
+        for name in ("", *names):
+            await checks.set(name, health_pb2.HealthCheckResponse.SERVING)
+        reflection.enable_server_reflection(
+            (*names, health.SERVICE_NAME, reflection.SERVICE_NAME), server
+        )
+        server.add_generic_rpc_handlers((Unserved(),))
+        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        try:
+            found: int = server.add_insecure_port(address)
+        except RuntimeError as error:
+            raise EnvironmentProblem(f"cannot listen on {address}: {error}") from error
+        await server.start()
+        self._servers.append(server)
+        return found
+
+    async def stop(self, seconds: float) -> None:
+        """Serve no more; calls under way have so long to end."""
+        for server in self._servers:
+            await server.stop(seconds)
+        self._servers.clear()
+        await self._updates.follower.stop()

@@ -1,0 +1,344 @@
+"""What a block is applied with, found out once before its first transaction.
+
+``BlockEnvironment`` is the record: height, time, rules, the results of the block below, the reward
+and who gets it. The functions here make it from a header and the chain below, which they read
+through ``Ancestors`` and nothing else.
+
+What lives here: the record, rewards and payouts, votes for features, bans, what scripts see of a
+block. What does not: applying it (``apply``), whether its header may follow (``headers``).
+
+Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/``
+``BlockchainUpdaterImpl.scala``, ``diffs/BlockDiffer.scala`` and
+``transaction/smart/WavesEnvironment.scala``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Protocol
+
+import msgspec
+
+from soliton.chain import blocks
+from soliton.chain.addresses import Address, from_public_key, parse_address
+from soliton.chain.blocks import Block, BlockHeader
+from soliton.chain.features import Feature
+from soliton.chain.networks.model import Network
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.values import AssetId
+from soliton.consensus import rewards
+from soliton.consensus.rewards import Shares
+from soliton.ledger import patches
+from soliton.ledger.edits import Edit
+from soliton.ledger.patches import Patches
+from soliton.ledger.rules_at import RuleBook, Rules, votes_needed, voting_window
+from soliton.ledger.state import BANS, State, Status
+from soliton.ride.environment import BlockInfo
+
+Carry = tuple[tuple[AssetId | None, int], ...]
+"""The part of a block's fees that its successor's generator gets, by asset."""
+
+
+class BlockMeta(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What is kept about a block besides its bytes: the results of having applied it.
+
+    Amounts in wavelets, ``score`` is the chain's score up to this block (big-endian bytes),
+    ``sections`` maps the index of a state hash section to its hash where that is not the empty one.
+    """
+
+    id: bytes
+    timestamp: int
+    hit_source: bytes
+    score: bytes
+    carry: Carry
+    reward: int
+    reward_vote: int
+    feature_votes: tuple[int, ...]
+    total_fee: int
+    total_waves: int
+    generator: bytes
+    size: int
+    transaction_count: int
+    snapshot_hash: bytes
+    state_hash: bytes
+    sections: dict[int, bytes]
+
+
+class PastTransaction(msgspec.Struct, frozen=True, gc=False):
+    """A transaction of the chain: where it is, and how it was applied."""
+
+    transaction: AnyTransaction
+    height: int
+    status: Status
+
+
+class ChainView(Protocol):
+    """What scripts may ask about the blocks below the one under way."""
+
+    def block(self, height: int, /) -> BlockInfo | None:
+        """A block."""
+
+    def transaction(self, transaction_id: bytes, /) -> PastTransaction | None:
+        """A transaction."""
+
+    def generating_balance(self, address: Address, height: int, /) -> int:
+        """The smallest effective balance of an account in the blocks that count at a height, as
+        far as they are below it; 0 while it is banned.
+        """
+
+    def has_data(self, address: Address, /) -> bool:
+        """Whether an account ever had an entry in its data storage."""
+
+
+class Ancestors(Protocol):
+    """A chain, as the rules for the block on top of it read it."""
+
+    @property
+    def network(self) -> Network:
+        """Whose chain it is."""
+
+    @property
+    def rules(self) -> RuleBook:
+        """The rules at every height."""
+
+    @property
+    def height(self) -> int:
+        """The height of the last block."""
+
+    @property
+    def last_block(self) -> Block:
+        """The last block."""
+
+    @property
+    def state(self) -> State:
+        """The state after it."""
+
+    @property
+    def view(self) -> ChainView:
+        """The chain as scripts see it."""
+
+    def meta(self, height: int, /) -> BlockMeta:
+        """What is known about the block at a height."""
+
+    def smallest_effective_balance(self, address: Address, bottom: int, top: int, /) -> int:
+        """That of an account after the blocks ``bottom`` to ``top``, in wavelets."""
+
+
+class Payout(msgspec.Struct, frozen=True):
+    """A share of the block reward."""
+
+    address: Address
+    amount: int
+
+
+class Reward(msgspec.Struct, frozen=True):
+    """The reward that votes have led to, what is minted with the boost, and who gets it."""
+
+    voted: int = 0
+    minted: int = 0
+    payouts: tuple[Payout, ...] = ()
+
+
+NO_REWARD = Reward()
+
+
+class BlockEnvironment(msgspec.Struct, frozen=True):
+    """What a block is applied with; ``parent`` is ``None`` for the genesis block.
+
+    Scripts see ``last_block`` as the last one, and the chain ``below`` it. ``patch`` changes the
+    state at the beginning of the block. ``approved`` are the features that the votes up to it
+    approve; ``bans`` the heights at which blocks of an account were challenged, this one included.
+
+    On a private chain ``edits`` change the state by hand behind the credits, and of the accounts in
+    ``waived`` no proofs are asked for; its generator may not have ``proven`` its turn.
+    """
+
+    height: int
+    timestamp: int
+    rules: Rules
+    parent_rules: Rules
+    parent: BlockMeta | None = None
+    generator: bytes = b""
+    hit_source: bytes = b""
+    last_block: BlockInfo | None = None
+    below: ChainView | None = None
+    reward: Reward = NO_REWARD
+    patch: Patches | None = None
+    approved: tuple[int, ...] = ()
+    bans: dict[Address, tuple[int, ...]] = {}
+    edits: tuple[Edit, ...] = ()
+    waived: frozenset[Address] = frozenset()
+    proven: bool = True
+
+
+def genesis_environment(block: Block, network: Network, rules: RuleBook) -> BlockEnvironment:
+    """That of the first block."""
+    return BlockEnvironment(
+        height=1,
+        timestamp=block.header.timestamp,
+        rules=rules.at(1),
+        parent_rules=rules.at(0),
+        generator=block.header.generator,
+        hit_source=block.header.generation_signature,
+        reward=Reward(minted=network.genesis.initial_balance),
+        approved=approved_features(network, rules, 1, lambda _: block.header.feature_votes),
+    )
+
+
+def next_environment(chain: Ancestors, header: BlockHeader, hit_source: bytes) -> BlockEnvironment:
+    """That of a block on top of the chain, whose header has this hit source."""
+    height, book = chain.height + 1, chain.rules
+    rules, reward = book.at(height), next_reward(chain, header.generator)
+    seen = None
+    if rules.has(Feature.SMART_ACCOUNTS):
+        # Only scripts look at it.
+        seen = block_info(chain.network, book, height, header, height, hit_source, reward.voted)
+    bans = {}
+    if header.challenged is not None:
+        banned = from_public_key(header.challenged.generator, header.chain_id)
+        bans[banned] = (*chain.state.get(BANS, banned), height)
+    return BlockEnvironment(
+        height=height,
+        timestamp=header.timestamp,
+        rules=rules,
+        parent_rules=book.at(height - 1),
+        parent=chain.meta(height - 1),
+        generator=header.generator,
+        hit_source=hit_source,
+        last_block=seen,
+        below=chain.view,
+        reward=reward,
+        patch=patches.at(chain.network, height, book.activations()),
+        approved=approved_features(
+            chain.network,
+            book,
+            height,
+            lambda at: header.feature_votes if at == height else chain.meta(at).feature_votes,
+        ),
+        bans=bans,
+    )
+
+
+def pending_environment(chain: Ancestors, now: int) -> BlockEnvironment:
+    """That of transactions that wait for the next block, at a time (ms): scripts see the last block
+    that there is.
+    """
+    height, view = chain.height + 1, chain.view
+    return BlockEnvironment(
+        height=height,
+        timestamp=now,
+        rules=chain.rules.at(height),
+        parent_rules=chain.rules.at(height - 1),
+        parent=chain.meta(height - 1),
+        last_block=view.block(height - 1),
+        below=view,
+    )
+
+
+# --- rewards --------------------------------------------------------------------------------------
+
+
+def next_reward(chain: Ancestors, generator: bytes) -> Reward:
+    """The reward of the next block, which this generator (by its public key) makes."""
+    height, activations = chain.height + 1, chain.rules.activations()
+    start = activations.get(Feature.BLOCK_REWARD)
+    if start is None or height < start:
+        return NO_REWARD
+    voted = _voted_reward(chain, start)
+    if voted == 0:
+        return NO_REWARD
+    network = chain.network
+    share = rewards.shares(height, voted, activations, network.functionality)
+    factor = rewards.reward_multiplier(height, activations, network.functionality)
+    parts = paid_shares(network, from_public_key(generator, network.chain_id), share)
+    return Reward(voted, voted * factor, tuple(Payout(*part) for part in parts))
+
+
+def _voted_reward(chain: Ancestors, start: int) -> int:
+    parent, settings = chain.height, chain.network.rewards
+    # The genesis block gets none. Votes can bring a reward down to nothing as well.
+    first = parent + 1 <= max(start, 2)
+    current = settings.initial if first else chain.meta(parent).reward
+    voters = rewards.voting_heights(parent, chain.rules.activations(), settings)
+    if voters is None:
+        return current
+    votes = (chain.meta(height).reward_vote for height in voters if height >= 1)
+    return rewards.next_reward(current, votes, settings)
+
+
+def paid_shares(network: Network, generator: Address, share: Shares) -> list[tuple[Address, int]]:
+    """The accounts among which a reward is divided, with their parts that are not nothing."""
+    settings = network.functionality
+    dao = _address(settings.dao_address, network.chain_id)
+    xtn = _address(settings.xtn_buyback_address, network.chain_id)
+    parts = ((generator, share.miner), (dao, share.dao), (xtn, share.xtn_buyback))
+    return [(to, amount) for to, amount in parts if to is not None and amount > 0]
+
+
+@lru_cache(64)
+def _address(text: str | None, chain_id: int) -> Address | None:
+    return None if text is None else parse_address(text, chain_id)
+
+
+# --- votes ----------------------------------------------------------------------------------------
+
+
+def approved_features(
+    network: Network, rules: RuleBook, height: int, votes_at: Callable[[int], tuple[int, ...]]
+) -> tuple[int, ...]:
+    """The features that the votes up to the block at ``height`` approve, by the votes at each."""
+    settings = network.functionality
+    window = voting_window(settings, height)
+    if height % window != 0:
+        return ()
+    votes: Counter[int] = Counter()
+    for each in range(max(1, height - window + 1), height + 1):
+        votes.update(votes_at(each))
+    needed = votes_needed(settings, height)
+    known = rules.activations()
+    return tuple(
+        sorted(each for each, count in votes.items() if count >= needed and each not in known)
+    )
+
+
+# --- what scripts see -----------------------------------------------------------------------------
+
+
+def block_info(
+    network: Network,
+    book: RuleBook,
+    next_height: int,
+    header: BlockHeader,
+    height: int,
+    hit_source: bytes,
+    reward: int,
+) -> BlockInfo:
+    """A block as scripts see it that run at ``next_height``; ``reward`` is what votes led to."""
+    generator = from_public_key(header.generator, header.chain_id)
+    return BlockInfo(
+        timestamp=header.timestamp,
+        height=height,
+        base_target=header.base_target,
+        generation_signature=header.generation_signature,
+        generator=generator,
+        generator_public_key=header.generator,
+        vrf=hit_source if header.version >= blocks.PROTOBUF_VERSION else None,
+        rewards=_rewards_seen(network, book, next_height, height, generator, reward),
+    )
+
+
+def _rewards_seen(
+    network: Network, book: RuleBook, next_height: int, height: int, generator: Address, reward: int
+) -> tuple[tuple[bytes, int], ...]:
+    now, settings = book.at(next_height), network.functionality
+    if not now.has(Feature.BLOCK_REWARD_DISTRIBUTION):
+        return ()
+    if now.has(Feature.CAPPED_REWARDS):
+        share = rewards.shares(height, reward, book.activations(), settings)
+    else:
+        third = reward // 3
+        others = (settings.dao_address is not None) + (settings.xtn_buyback_address is not None)
+        share = Shares(reward - others * third, third, third)
+    return tuple(sorted(paid_shares(network, generator, share)))

@@ -1,0 +1,202 @@
+"""Transactions applied as a snapshot tells, in place of their rules: how light nodes follow.
+
+The whole block stands or falls with the state hash in its header. Besides that, and where headers
+have none yet, is checked what a snapshot cannot be whatever the transaction was: no wavelet comes
+from nowhere, nobody has less than nothing, and what was issued once is not issued again.
+
+What lives here: from a record of ``soliton.chain.snapshots`` to changes of the state. What does
+not: the way back (``snapshots``), when snapshots are used (``soliton.p2p``), hashes (``apply``).
+
+Source: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/protobuf/PBSnapshots.scala`` (``fromProtobuf``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Final
+
+from soliton.chain.addresses import PUBLIC_KEY_LENGTH, from_public_key, make_alias
+from soliton.chain.snapshots import AccountScript as ScriptRecord
+from soliton.chain.snapshots import AssetScript as AssetScriptRecord
+from soliton.chain.snapshots import Snapshot
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.values import DataValue
+from soliton.ledger import assets, script_setting
+from soliton.ledger.context import Context
+from soliton.ledger.errors import TransactionRejected
+from soliton.ledger.state import (
+    ACCOUNT_SCRIPTS,
+    ALIASES,
+    ASSET_BALANCES,
+    ASSET_NAMES,
+    ASSET_SCRIPTS,
+    ASSET_VOLUMES,
+    ASSETS,
+    DATA,
+    ERC20,
+    LEASE_INFO,
+    LEASE_STATES,
+    LEASES,
+    ORDER_FILLS,
+    SPONSORSHIPS,
+    WAVES,
+    AccountScript,
+    AssetInfo,
+    AssetName,
+    AssetScript,
+    AssetVolume,
+    LeaseBalance,
+    LeaseInfo,
+    LeaseState,
+    OrderFill,
+    Overlay,
+    State,
+)
+
+MAX_DECIMALS: Final = 8
+MAX_KEY_BYTES: Final = 400
+MAX_VALUE_BYTES: Final = 32_767
+"""Of an entry of data, whoever writes it."""
+
+
+def overlay_of(
+    snapshot: Snapshot, transaction: AnyTransaction, state: State, context: Context, burnt: int
+) -> Overlay:
+    """What a transaction changed above a state, the generator's part of its fee included.
+
+    ``burnt`` wavelets of its fee are the next generator's and with nobody meanwhile. Raises
+    ``TransactionRejected`` or another ``InputError``.
+    """
+    _check_forms(snapshot, context.rules.chain_id)
+    overlay = Overlay(state, context.height)
+    _put_balances(snapshot, transaction, overlay, context, burnt)
+    _put_assets(snapshot, transaction, overlay, context)
+    _put_leases(snapshot, transaction, overlay, context)
+    if snapshot.alias is not None:
+        if overlay.get(ALIASES, snapshot.alias.name) is not None:
+            raise TransactionRejected("its snapshot has an alias that is taken")
+        overlay.put(ALIASES, snapshot.alias.name, snapshot.alias.address)
+    for fill in snapshot.order_fills:
+        overlay.put(ORDER_FILLS, fill.order_id, OrderFill(fill.volume, fill.fee))
+    if snapshot.account_script is not None:
+        script = snapshot.account_script
+        address = from_public_key(script.public_key, context.rules.chain_id)
+        overlay.put(ACCOUNT_SCRIPTS, address, _account_script(script, context))
+    for account in snapshot.account_data:
+        for entry in account.entries:
+            overlay.put(DATA, (account.address, entry.key), entry.value)
+    for sponsorship in snapshot.sponsorships:
+        overlay.put(SPONSORSHIPS, sponsorship.asset_id, sponsorship.min_fee)
+    overlay.record_transaction(transaction.id)
+    return overlay
+
+
+def _check_forms(snapshot: Snapshot, chain_id: int) -> None:
+    """Refuse what no transaction writes, and what could not be hashed or stored."""
+    script = snapshot.account_script
+    keys = [each.issuer for each in snapshot.new_assets]
+    keys += [each.sender_public_key for each in snapshot.new_leases]
+    keys += [] if script is None else [script.public_key]
+    if any(len(each) != PUBLIC_KEY_LENGTH for each in keys):
+        raise TransactionRejected("its snapshot has a public key of another length")
+    if any(not 0 <= each.decimals <= MAX_DECIMALS for each in snapshot.new_assets):
+        raise TransactionRejected("its snapshot has an asset with too many decimals")
+    scripts = [each.script for each in (script, snapshot.asset_script) if each is not None]
+    if any(len(each) > script_setting.MAX_DAPP_BYTES_V6 for each in scripts):
+        raise TransactionRejected("its snapshot has a script that is too large")
+    if snapshot.alias is not None:
+        make_alias(snapshot.alias.name, chain_id)
+    entries = (entry for account in snapshot.account_data for entry in account.entries)
+    if any(
+        len(each.key.encode()) > MAX_KEY_BYTES or _size(each.value) > MAX_VALUE_BYTES
+        for each in entries
+    ):
+        raise TransactionRejected("its snapshot has data that is too long")
+
+
+def _size(value: DataValue) -> int:
+    if isinstance(value, str):
+        return len(value.encode())
+    return len(value) if isinstance(value, bytes) else 0
+
+
+def _put_balances(
+    snapshot: Snapshot, transaction: AnyTransaction, overlay: Overlay, context: Context, burnt: int
+) -> None:
+    rules = context.rules
+    negative_allowed = context.timestamp < rules.temporary_negative_until
+    total = 0
+    for balance in snapshot.balances:
+        if balance.amount < 0 and not negative_allowed:
+            raise TransactionRejected("its snapshot has a balance below zero")
+        if balance.asset_id is None:
+            total += balance.amount - overlay.get(WAVES, balance.address)
+            overlay.put(WAVES, balance.address, balance.amount)
+        else:
+            overlay.put(ASSET_BALANCES, (balance.address, balance.asset_id), balance.amount)
+    if total != -burnt and transaction.id not in rules.fixed_outcomes:
+        raise TransactionRejected(f"its snapshot has {total + burnt} wavelets from nowhere")
+    for leases in snapshot.lease_balances:
+        overlay.put(LEASES, leases.address, LeaseBalance(leases.lease_in, leases.lease_out))
+
+
+def _put_assets(
+    snapshot: Snapshot, transaction: AnyTransaction, overlay: Overlay, context: Context
+) -> None:
+    sequence = overlay.count_written(ASSETS)
+    for asset in snapshot.new_assets:
+        short = assets.erc20_address(asset.asset_id)
+        if overlay.get(ERC20, short) is not None:
+            raise TransactionRejected("its snapshot has a new asset that was there before")
+        sequence += 1
+        info = AssetInfo(
+            asset.issuer, asset.decimals, asset.nft, transaction.id, context.height, sequence
+        )
+        overlay.put(ASSETS, asset.asset_id, info)
+        overlay.put(ERC20, short, asset.asset_id)
+        overlay.put(ASSET_SCRIPTS, asset.asset_id, None)
+    for volume in snapshot.asset_volumes:
+        overlay.put(ASSET_VOLUMES, volume.asset_id, AssetVolume(volume.reissuable, volume.quantity))
+    for name in snapshot.asset_names:
+        overlay.put(
+            ASSET_NAMES, name.asset_id, AssetName(name.name, name.description, context.height)
+        )
+    if snapshot.asset_script is not None:
+        script = snapshot.asset_script
+        overlay.put(ASSET_SCRIPTS, script.asset_id, _asset_script(script, context))
+
+
+def _put_leases(
+    snapshot: Snapshot, transaction: AnyTransaction, overlay: Overlay, context: Context
+) -> None:
+    for lease in snapshot.new_leases:
+        if overlay.get(LEASE_INFO, lease.lease_id) is not None:
+            raise TransactionRejected("its snapshot has a new lease that was there before")
+        info = LeaseInfo(
+            lease.sender_public_key, lease.recipient, lease.amount, transaction.id, context.height
+        )
+        overlay.put(LEASE_INFO, lease.lease_id, info)
+        overlay.put(LEASE_STATES, lease.lease_id, LeaseState(True, 0, b""))
+    for lease_id in snapshot.cancelled_leases:
+        if overlay.get(LEASE_INFO, lease_id) is None:
+            raise TransactionRejected("its snapshot ends a lease that never was")
+        overlay.put(LEASE_STATES, lease_id, LeaseState(False, context.height, transaction.id))
+
+
+def _asset_script(record: AssetScriptRecord, context: Context) -> AssetScript:
+    # Nobody tells its complexity.
+    try:
+        complexity = script_setting.estimate(record.script, True, context).verifier
+    except TransactionRejected:
+        complexity = 0
+    return AssetScript(record.script, complexity)
+
+
+def _account_script(record: ScriptRecord, context: Context) -> AccountScript:
+    # Those of its functions are told by nobody: what clients ask for is found out here.
+    callables: dict[int, dict[str, int]] = {}
+    if record.script:
+        with contextlib.suppress(TransactionRejected):
+            callables = script_setting.estimate(record.script, False, context).callables
+    return AccountScript(record.public_key, record.script, record.verifier_complexity, callables)

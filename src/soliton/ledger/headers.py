@@ -1,0 +1,111 @@
+"""Whether the header of a block may follow a chain: what the formulas of consensus need of it.
+
+What lives here: looking that up. What does not: the formulas (``soliton.consensus``).
+
+Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/Blockchain.scala`` and
+``consensus/PoSSelector.scala``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from soliton.chain.addresses import Address, from_public_key
+from soliton.chain.blocks import BlockHeader
+from soliton.chain.features import IMPLEMENTED
+from soliton.consensus import header_check, pos
+from soliton.consensus.header_check import ConsensusError, FromFuture, Parent
+from soliton.ledger.environment import Ancestors
+from soliton.ledger.errors import BlockFromFuture, BlockRejected
+from soliton.ledger.state import BANS
+
+HIT_SOURCE_DEPTH: Final = 100
+
+
+def check_header(
+    chain: Ancestors,
+    header: BlockHeader,
+    block_id: bytes,
+    now: int | None,
+    *,
+    settled: bool = False,
+) -> bytes:
+    """Check a header on top of the chain and give the new block's hit source.
+
+    ``now`` (ms) bounds the block's time; ``None`` for history. With ``settled`` it stands on an
+    earlier form of the last block: generating balances are those of the blocks below that one,
+    which they are at most. Raises ``BlockRejected``.
+    """
+    rules = chain.rules.header_at(chain.height + 1)
+    parent = parent_of(chain, header, chain.height - 1 if settled else None)
+    try:
+        return header_check.check_header(header, block_id, parent, rules, now)
+    except FromFuture as error:
+        raise BlockFromFuture(chain.height + 1, str(error)) from error
+    except ConsensusError as error:
+        raise BlockRejected(chain.height + 1, str(error)) from error
+
+
+def check_features(chain: Ancestors) -> None:
+    """Refuse to go on where a feature is active that this version does not implement."""
+    height = chain.height + 1
+    unknown = chain.rules.at(height).features - IMPLEMENTED
+    if unknown:
+        raise BlockRejected(
+            height, f"features {sorted(unknown)} are active there, a newer version is needed"
+        )
+
+
+def hit_source(chain: Ancestors) -> bytes:
+    """The hit source that decides who may mine on top of the last block."""
+    height = chain.height
+    if chain.rules.at(height).pos is not pos.NXT and height > HIT_SOURCE_DEPTH:
+        height -= HIT_SOURCE_DEPTH
+    return chain.meta(height).hit_source
+
+
+def great_grandparent_timestamp(chain: Ancestors) -> int | None:
+    """The time of the block two below the last one, as base targets see it."""
+    height = chain.height
+    return chain.meta(height - 2).timestamp if height > 2 else None
+
+
+def parent_of(chain: Ancestors, header: BlockHeader, top: int | None = None) -> Parent:
+    """The last block as the check of this header sees it; balances as the blocks up to ``top`` (the
+    last one) tell.
+
+    Who challenges another generator mines with the balance of both.
+    """
+
+    def balance(generator: bytes) -> int:
+        address = from_public_key(generator, chain.network.chain_id)
+        return generating_balance(chain, address, chain.height, top)
+
+    challenged = header.challenged
+    return Parent(
+        height=chain.height,
+        header=chain.last_block.header,
+        hit_source=hit_source(chain),
+        great_grandparent_timestamp=great_grandparent_timestamp(chain),
+        generating_balance=balance(header.generator),
+        challenged_balance=0 if challenged is None else balance(challenged.generator),
+    )
+
+
+def generating_balance(
+    chain: Ancestors, address: Address, height: int, top: int | None = None
+) -> int:
+    """The balance in wavelets with which an account mines on top of the block at ``height``, as far
+    as the blocks up to ``top`` (that one) tell.
+
+    It is 0 while a block that challenged the account's own one is within reach.
+    """
+    rules = chain.rules.at(height)
+    bottom = max(1, height - rules.generating_balance_depth + 1)
+    if rules.state_hash_required and any(
+        bottom <= banned <= height for banned in chain.state.get(BANS, address)
+    ):
+        return 0
+    return chain.smallest_effective_balance(
+        address, bottom, height if top is None else max(bottom, top)
+    )

@@ -1,0 +1,59 @@
+"""What is kept about a block besides its bytes, made when it has been applied.
+
+What lives here: making the record. What does not: its form on disk (``soliton.storage.layout``).
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from soliton.chain.blocks import Block
+from soliton.consensus import pos
+from soliton.ledger.apply import AppliedBlock
+from soliton.ledger.environment import BlockEnvironment, BlockMeta
+from soliton.ledger.hashes import EMPTY_HASH, StateHash
+
+
+def meta_of(block: Block, applied: AppliedBlock, environment: BlockEnvironment) -> BlockMeta:
+    """That of a block which was applied in an environment."""
+    header, below, reward = block.header, environment.parent, environment.reward
+    score = pos.block_score(header.base_target)
+    score += 0 if below is None else int.from_bytes(below.score, "big")
+    return BlockMeta(
+        id=block.id,
+        timestamp=header.timestamp,
+        hit_source=environment.hit_source,
+        score=score.to_bytes((score.bit_length() + 7) // 8, "big"),
+        carry=applied.carry,
+        reward=reward.voted,
+        reward_vote=header.reward_vote,
+        feature_votes=header.feature_votes,
+        total_fee=applied.total_fee,
+        total_waves=reward.minted + applied.minted + (0 if below is None else below.total_waves),
+        generator=header.generator,
+        size=len(block.data),
+        transaction_count=len(block.transactions),
+        snapshot_hash=applied.snapshot_hash,
+        state_hash=applied.state_hash.total,
+        sections=_sections(applied.state_hash),
+    )
+
+
+def grown_meta(meta: BlockMeta, total: Block, applied: AppliedBlock) -> BlockMeta:
+    """That of a block that has grown, from that of its shorter form."""
+    return msgspec.structs.replace(
+        meta,
+        id=total.id,
+        carry=applied.carry,
+        total_fee=applied.total_fee,
+        size=len(total.data),
+        transaction_count=len(total.transactions),
+        snapshot_hash=applied.snapshot_hash,
+        state_hash=applied.state_hash.total,
+        sections=_sections(applied.state_hash),
+    )
+
+
+def _sections(state_hash: StateHash) -> dict[int, bytes]:
+    """The section hashes that are not the empty one."""
+    return {index: value for index, value in enumerate(state_hash.sections) if value != EMPTY_HASH}

@@ -1,0 +1,90 @@
+"""Scripts that are to be set: what they are, and how complex.
+
+What lives here: the questions that rules ask of a script before it belongs to an account or an
+asset. What does not: the answers' meaning (``rules.set_script``), estimators (``soliton.ride``).
+
+Source: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/state/diffs/SetScriptTransactionDiff.scala``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from soliton.caching import kept
+from soliton.ledger.context import Context
+from soliton.ledger.errors import TransactionRejected
+from soliton.ride.errors import RideError, ScriptFormatError
+from soliton.ride.estimators.choice import Complexities, estimate_for_account, estimate_for_asset
+from soliton.ride.expressions import DApp
+from soliton.ride.meta import argument_types, read_meta
+from soliton.ride.script import Script, has_later_blocks, has_lists, parse_script
+
+MAX_EXPRESSION_BYTES: Final = 8_192
+MAX_DAPP_BYTES: Final = 32_768
+MAX_DAPP_BYTES_V6: Final = 163_840
+_MAX_CACHED_BYTES: Final = 16 * 1024**2
+"""Heads of scripts that are cached, each with its script."""
+_HEAD_BYTES: Final = 512
+_FIRST_WITHOUT_UNIONS: Final = 6
+
+
+class ScriptHead(msgspec.Struct, frozen=True):
+    """What decides whether a script may be set at a height: the version of its language, whether it
+    is a dApp, and two constructs that older versions got later.
+    """
+
+    version: int
+    dapp: bool
+    has_arrays: bool = False
+    has_later_blocks: bool = False
+
+
+def estimate(script: bytes, for_asset: bool, context: Context) -> Complexities:
+    """How complex a script is; raises ``TransactionRejected`` when it is beyond the limits."""
+    parsed = parsed_script(script)
+    _check_interface(parsed)
+    rules = context.rules.estimation
+    try:
+        if for_asset:
+            return Complexities(estimate_for_asset(parsed, rules, context.watch))
+        return estimate_for_account(parsed, rules, context.watch)
+    except RideError as error:
+        raise TransactionRejected(str(error)) from error
+
+
+def _weight(script: bytes) -> int:
+    return _HEAD_BYTES + len(script)
+
+
+@kept(_MAX_CACHED_BYTES, _weight)
+def inspect(script: bytes) -> ScriptHead:
+    """The head of a script; raises ``TransactionRejected`` for bytes that are none."""
+    parsed = parsed_script(script)
+    content = parsed.content
+    return ScriptHead(parsed.version, parsed.is_dapp, has_lists(content), has_later_blocks(content))
+
+
+def parsed_script(script: bytes) -> Script:
+    """A script; raises ``TransactionRejected`` for bytes that are none."""
+    try:
+        return parse_script(script)
+    except ScriptFormatError as error:
+        raise TransactionRejected(str(error)) from error
+
+
+def _check_interface(script: Script) -> None:
+    """Refuse a dApp of later versions with a function that takes one of several types."""
+    content = script.content
+    if not isinstance(content, DApp) or script.version < _FIRST_WITHOUT_UNIONS:
+        return
+    try:
+        signatures = argument_types(read_meta(content.meta)) or ()
+    except ScriptFormatError as error:
+        raise TransactionRejected(str(error)) from error
+    if any(len(argument.types) != 1 for signature in signatures for argument in signature):
+        raise TransactionRejected(
+            "Union type is not allowed in callable function arguments of script"
+        )

@@ -1,0 +1,130 @@
+"""What wallets of Ethereum write as calls of dApps: their ABI.
+
+What lives here: reading a call in the words of its dApp, and the interface that a dApp has for
+wallets. What does not: running it (``invocation``).
+
+Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/transaction/``
+``EthABIConverter.scala`` and ``EthereumTransaction.scala``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from soliton.caching import kept
+from soliton.chain.addresses import address_text
+from soliton.chain.errors import FormatError
+from soliton.chain.ethereum_encoding import SELECTOR_LENGTH, selector
+from soliton.chain.features import Feature
+from soliton.chain.transactions import invoke_script
+from soliton.chain.transactions.ethereum import EthereumCall, to_invoke
+from soliton.chain.transactions.invoke_script import InvokeScript
+from soliton.ledger.errors import TransactionRejected
+from soliton.ledger.rules_at import Rules
+from soliton.ledger.script_setting import parsed_script
+from soliton.ledger.scripts import account_script
+from soliton.ledger.state import State
+from soliton.ride.bindings import argument_value
+from soliton.ride.errors import RideError, ScriptFormatError
+from soliton.ride.expressions import DApp
+from soliton.ride.meta import ArgumentType, argument_types, read_meta
+from soliton.ride.values import MAX_LIST_LENGTH, RideList
+
+_MAX_CACHED_BYTES: Final = 16 * 1024**2
+"""Interfaces of dApps that are cached, each with its script."""
+_HEAD_BYTES: Final = 512
+_INTERFACE_FACTOR: Final = 8
+"""The names of functions and arguments, taken apart, and the script itself, take so many times its
+bytes at most.
+"""
+_ABI_TYPES: Final = {
+    "Int": "int64",
+    "Boolean": "bool",
+    "ByteVector": "bytes",
+    "String": "string",
+}
+
+
+def read_call(action: EthereumCall, state: State, rules: Rules) -> InvokeScript:
+    """The call of a wallet in the words of its dApp; raises ``TransactionRejected``."""
+    account = account_script(action.d_app, state)
+    if account is None:
+        raise TransactionRejected(f"No script at address {address_text(action.d_app)}")
+    method = action.data[:SELECTOR_LENGTH]
+    found = _functions_by_selector(account.script).get(method)
+    if found is None:
+        raise TransactionRejected(f"Function not defined: {method.hex()}")
+    function, types = found
+    try:
+        payload, exact = to_invoke(action, function, types)
+    except FormatError as error:
+        raise TransactionRejected(str(error)) from error
+    later = rules.has(Feature.BLOCK_REWARD_DISTRIBUTION)
+    if later and not exact:
+        raise TransactionRejected("Redundant bytes were found in Ethereum Invoke")
+    _check_arguments(payload)
+    if later and invoke_script.data_size(payload) > invoke_script.MAX_BYTES:
+        raise TransactionRejected(
+            f"Ethereum Invoke bytes length exceeds limit = {invoke_script.MAX_BYTES}"
+        )
+    if rules.ethereum_payments_checked:
+        invoke_script.check_payments(payload.payments)
+    return payload
+
+
+def wallet_call(action: EthereumCall, state: State) -> InvokeScript | None:
+    """The call of a wallet in the words of its dApp, ``None`` where it does not know them."""
+    account = account_script(action.d_app, state)
+    if account is None:
+        return None
+    try:
+        functions = _functions_by_selector(account.script)
+        found = functions.get(action.data[:SELECTOR_LENGTH])
+        return None if found is None else to_invoke(action, *found)[0]
+    except (FormatError, TransactionRejected):
+        return None
+
+
+def _weight(source: bytes) -> int:
+    return _HEAD_BYTES + _INTERFACE_FACTOR * len(source)
+
+
+@kept(_MAX_CACHED_BYTES, _weight)
+def _functions_by_selector(source: bytes) -> dict[bytes, tuple[str, tuple[str, ...]]]:
+    """The functions that wallets can call: their names and the types of their arguments."""
+    content = parsed_script(source).content
+    if not isinstance(content, DApp):
+        return {}
+    try:
+        signatures = argument_types(read_meta(content.meta))
+    except ScriptFormatError:
+        return {}
+    if signatures is None:
+        return {}
+    found = {}
+    for each, signature in zip(content.callables, signatures, strict=False):
+        types = tuple(map(abi_type, signature))
+        plain = tuple(kind for kind in types if kind is not None)
+        if len(plain) == len(types):
+            found[selector(each.function.name, plain)] = (each.function.name, plain)
+    return found
+
+
+def abi_type(argument: ArgumentType) -> str | None:
+    """The type of an argument for wallets; unions have none."""
+    if len(argument.types) != 1:
+        return None
+    name = _ABI_TYPES[argument.types[0]]
+    return f"{name}[]" if argument.is_list else name
+
+
+def _check_arguments(payload: InvokeScript) -> None:
+    """Refuse lists that are longer than the language allows."""
+    call = payload.call
+    for argument in () if call is None else call.args:
+        try:
+            value = argument_value(argument)
+        except RideError as error:
+            raise TransactionRejected(str(error)) from error
+        if isinstance(value, RideList) and len(value.items) > MAX_LIST_LENGTH:
+            raise TransactionRejected(f"List size should not exceed {MAX_LIST_LENGTH}")

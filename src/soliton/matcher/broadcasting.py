@@ -1,0 +1,232 @@
+"""Sending exchange transactions to the node, and renewing those whose time is over.
+
+What lives here: the jobs that send, and what the node's answers mean. What does not: the state of
+each transaction, and following the chain (``settlement``).
+
+Source: wavesplatform/matcher
+``dex/src/main/scala/com/wavesplatform/dex/actors/tx/ExchangeTransactionBroadcastActor.scala``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Final
+
+from soliton.chain.addresses import from_public_key
+from soliton.chain.transactions.exchange import Exchange
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.crypto import base58
+from soliton.crypto.keys import KeyPair
+from soliton.matcher.errors import NodeUnavailable
+from soliton.matcher.log_throttle import throttled
+from soliton.matcher.node_client import Broadcast, BroadcastAnswer, NodeClient
+from soliton.matcher.orders_db import OrdersDatabase
+from soliton.matcher.renewal import FINAL_DEPTH, Window, expires, order_ids, renewed
+from soliton.matcher.settings import Settlement as SettlementSettings
+from soliton.matcher.settlement import Listener, Sent, Settlement, described
+
+MAX_PAUSE: Final = 8
+"""Intervals, at most, between two attempts at a transaction that is refused again and again."""
+SHOWN_PAUSE: Final = 10
+"""Intervals after which one is sent once more that the node has shown in its pool: nobody may rely
+for ever on having heard of all that leaves it.
+"""
+_PAUSE_SECONDS: Final = 1.0
+"""How long sending rests when the node is not there."""
+
+_log = throttled(logging.getLogger(__name__))
+
+
+class Broadcasting:
+    """Use from one event loop."""
+
+    def __init__(
+        self,
+        state: Settlement,
+        node: NodeClient,
+        database: OrdersDatabase,
+        settings: SettlementSettings,
+        window: Window,
+        account: KeyPair,
+        listener: Listener,
+    ) -> None:
+        """``window`` is the network's, ``account`` the matcher's."""
+        self._state = state
+        self._node = node
+        self._database = database
+        self._settings = settings
+        self._window = window
+        self._account = account
+        self._listener = listener
+        self._troubles: dict[Broadcast, int] = {}
+
+    def tasks(self) -> list[Coroutine[None, None, None]]:
+        """What has to run as long as the matcher does."""
+        parallel = min(self._settings.parallelism, self._node.parallel_broadcasts)
+        senders = [self._send_all() for _ in range(parallel)]
+        return [*senders, self._send_again()]
+
+    async def _send_all(self) -> None:
+        while True:
+            if not self._state.to_send:
+                self._state.wake.clear()
+                await self._state.wake.wait()
+                continue
+            transaction_id = self._state.to_send.popleft()
+            sent = self._state.pending.get(transaction_id)
+            if sent is not None:
+                sent.queued = False
+                if not sent.height and (not sent.in_pool or self._is_due(sent)):
+                    await self._send(transaction_id, sent)
+            # Orders that wait are more urgent than transactions.
+            await asyncio.sleep(0)
+
+    async def _send(self, transaction_id: bytes, sent: Sent) -> None:
+        transaction = sent.transaction or self._database.transaction(transaction_id)
+        if transaction is None:
+            self._state.unwatch(transaction_id)
+            self._database.settle(transaction_id)
+            _log.error("the exchange %s is not in the database", base58.encode(transaction_id))
+            return
+        sent.last_sent = asyncio.get_running_loop().time()
+        try:
+            answer = await self._node.broadcast(transaction)
+        except NodeUnavailable as error:
+            self._note_trouble(BroadcastAnswer(Broadcast.LATER, str(error)), sent)
+            await asyncio.sleep(_PAUSE_SECONDS)
+            return
+        self._state.counts.sent += 1
+        if sent.height or transaction_id not in self._state.pending:
+            return
+        match answer.result:
+            case Broadcast.UNCONFIRMED:
+                sent.transaction = None
+                sent.refusals, sent.refused, sent.words = 0, False, "the node has taken it"
+                self._troubles.clear()
+            case Broadcast.CONFIRMED:
+                await self._look_up(transaction_id, sent)
+            case Broadcast.FINAL:
+                self._give_up(transaction, answer.words)
+            case _:
+                self._note_trouble(answer, sent)
+
+    def _note_trouble(self, answer: BroadcastAnswer, sent: Sent) -> None:
+        """Keep what was said. The log has the first of each kind, and every time that there are
+        twice as many: thousands may wait for the same.
+        """
+        sent.words = answer.words
+        if answer.result is not Broadcast.LATER:
+            sent.refusals += 1
+        if answer.result is not Broadcast.TOO_LATE:
+            sent.refused = answer.result is Broadcast.NOT_YET
+        count = self._troubles[answer.result] = self._troubles.get(answer.result, 0) + 1
+        if count & (count - 1) == 0:
+            level = logging.ERROR if answer.result is Broadcast.OPERATOR else logging.WARNING
+            _log.log(
+                level,
+                "exchanges are not taken, since %s (%d times; %d wait): %s",
+                *(answer.result.value, count, len(self._state.off_chain), answer.words),
+            )
+
+    async def _look_up(self, transaction_id: bytes, sent: Sent) -> None:
+        """The node says that it is on the chain: find out where."""
+        before = self._state.rollbacks
+        try:
+            heights = await self._node.heights([transaction_id])
+        except NodeUnavailable:
+            return
+        if not sent.height and before == self._state.rollbacks:
+            self._state.note_found(transaction_id, sent, heights.get(transaction_id, 0))
+
+    def _give_up(self, transaction: AnyTransaction, words: str) -> None:
+        self._state.unwatch(transaction.id)
+        self._database.settle(transaction.id)
+        self._database.put_unsettled(described(transaction, words, given_up=True))
+        self._state.counts.refused += 1
+        _log.error("the exchange %s is given up: %s", base58.encode(transaction.id), words)
+        self._listener.given_up(transaction.id)
+
+    async def _send_again(self) -> None:
+        """Queue once more whatever the node does not show, and renew what is too late."""
+        interval = self._settings.interval_ms / 1000
+        while True:
+            await asyncio.sleep(interval)
+            for transaction_id, sent in self._state.off_chain.items():
+                if self._is_due(sent):
+                    self._state.queue(transaction_id, sent)
+            try:
+                await self._renew_late()
+            except NodeUnavailable as error:
+                _log.info("exchanges that are too late stay as they are: %s", error)
+
+    def _is_due(self, sent: Sent) -> bool:
+        intervals = (
+            SHOWN_PAUSE if sent.in_pool else min(MAX_PAUSE, 1 << min(sent.refusals // 2, 10))
+        )
+        pause = intervals * self._settings.interval_ms / 1000
+        return asyncio.get_running_loop().time() - sent.last_sent >= pause
+
+    # --- those that are too late ------------------------------------------------------------------
+
+    async def _renew_late(self) -> None:
+        """Go on with those whose time is over for certain; raises ``NodeUnavailable``."""
+        waiting = [
+            (transaction_id, sent)
+            for transaction_id, sent in self._state.off_chain.items()
+            if not sent.in_pool
+        ]
+        height = (await self._node.status()).height if waiting else 0
+        if height <= FINAL_DEPTH:
+            return
+        final = await self._node.block_time(height - FINAL_DEPTH)
+        for transaction_id, sent in waiting:
+            if self._window.is_over(sent.created, final):
+                await self._renew(transaction_id, final)
+
+    async def _renew(self, transaction_id: bytes, final: int) -> None:
+        """``final`` is the time of a block that stays: nothing above it holds the old one."""
+        old = self._state.outstanding(transaction_id)
+        if old is None or not order_ids(old):
+            return
+        body = old.payload
+        assert isinstance(body, Exchange), "it has orders"
+        since = self._window.settled_since(old.timestamp)
+        trader = from_public_key(body.order1.sender_public_key, old.chain_id)
+        before = self._state.rollbacks
+        found = await self._node.find_exchange(trader, order_ids(old), since)
+        sent = self._state.off_chain.get(transaction_id)
+        if sent is None or sent.in_pool or before != self._state.rollbacks:
+            return
+        timestamp = self._window.next_time(old.timestamp, final)
+        if found is not None:
+            new, height = found
+            height = height if height <= self._state.height else 0
+        elif sent.refused:
+            self._give_up(old, f"its time is over, and the node said: {sent.words}")
+            return
+        elif timestamp >= expires(old):
+            self._give_up(old, "its time is over, and its orders have expired")
+            return
+        else:
+            new, height = renewed(old, timestamp, self._account), 0
+        self._replace(old, new, height)
+
+    def _replace(self, old: AnyTransaction, new: AnyTransaction, height: int) -> None:
+        if new.id == old.id:
+            self._state.note_found(old.id, self._state.pending[old.id], height)
+            return
+        self._state.counts.renewed += 1
+        _log.warning(
+            "the exchange %s was too late: %s takes its place",
+            *(base58.encode(old.id), base58.encode(new.id)),
+        )
+        self._state.unwatch(old.id)
+        self._database.replace_transaction(old, new, order_ids(old), height)
+        self._listener.given_up(old.id)
+        sent = Sent(new.timestamp, new, height)
+        self._state.watch(new.id, sent)
+        if not height:
+            self._listener.lost(new)
+            self._state.queue(new.id, sent)

@@ -1,0 +1,177 @@
+"""Cancelling orders: for clients, for the operator, and because of time or balances.
+
+What lives here: which orders go, and their commands. What does not: placing (``placing``), and what
+follows from a cancellation (``effects``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from soliton.chain.addresses import Address
+from soliton.crypto import base58
+from soliton.matcher.accounts import Account
+from soliton.matcher.log_throttle import throttled
+from soliton.matcher.replica import Replica
+from soliton.matcher.time_slices import end_all
+from soliton.matching import errors
+from soliton.matching.commands import (
+    CancelAllOrders,
+    CancelOrder,
+    CancelSource,
+    Command,
+    DeleteOrderBook,
+)
+from soliton.matching.errors import MatcherError
+from soliton.matching.events import Event, OrderCanceled
+from soliton.matching.model import ActiveOrder, OrderStatus
+from soliton.matching.pairs import AssetPair
+
+_RETRY_SECONDS: Final = 1.0
+_EXPIRATION_SECONDS: Final = 0.05
+
+CancelResult = tuple[bytes, MatcherError | None]
+"""The id of an order, and what stood against cancelling it."""
+
+_log = throttled(logging.getLogger(__name__))
+
+
+class Canceling:
+    """Use from one event loop. What clients get wrong raises ``MatcherError``."""
+
+    def __init__(self, replica: Replica) -> None:
+        self._clock = replica.settings.clock
+        self._batch_seconds = replica.settings.batch_cancel_timeout_ms / 1000
+        self._session = replica.session
+        self._sequencer = replica.sequencer
+        self._engine = replica.engine
+        self._expirations = replica.effects.expirations
+        self._database = replica.database
+
+    # --- for clients ------------------------------------------------------------------------------
+
+    async def cancel(self, order_id: bytes, owner: Address, source: CancelSource) -> None:
+        """Cancel an order of an account; returns when the engine has done so."""
+        account = self._session.require_accounts().peek(owner)
+        active = None if account is None else account.balances.orders.get(order_id)
+        if account is not None and (order_id in account.queued or order_id in account.placing):
+            raise MatcherError(errors.ORDER_IS_PLACING, id=base58.encode(order_id))
+        if account is None or active is None:
+            raise self._not_active(order_id, owner)
+        if active.is_market:
+            raise MatcherError(errors.MARKET_ORDER_CANCEL, id=base58.encode(order_id))
+        if order_id in account.canceling:
+            raise MatcherError(errors.ORDER_CANCELED, id=base58.encode(order_id))
+        events = await asyncio.shield(self._submit(active, account, source))
+        if not any(isinstance(event, OrderCanceled) for event in events):
+            raise self._not_active(order_id, owner)
+
+    async def cancel_all(self, owner: Address, pair: AssetPair | None) -> list[CancelResult]:
+        """Cancel all limit orders of an account (of one pair), as ``cancel_many``."""
+        account = self._session.require_accounts().peek(owner)
+        if account is None:
+            return []
+        found = [
+            active.id
+            for active in account.balances.orders.values()
+            if not active.is_market and (pair is None or active.pair == pair)
+        ]
+        return await self.cancel_many(owner, found)
+
+    async def cancel_many(self, owner: Address, order_ids: Sequence[bytes]) -> list[CancelResult]:
+        """Cancel some orders of an account, each once, within ``batch_cancel_timeout_ms``."""
+        self._session.require_accounts()
+        unique = list(dict.fromkeys(order_ids))
+
+        async def one(order_id: bytes) -> MatcherError | None:
+            try:
+                await self.cancel(order_id, owner, CancelSource.REQUEST)
+            except MatcherError as error:
+                return error
+            return None
+
+        tasks = [asyncio.create_task(one(order_id)) for order_id in unique]
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=self._batch_seconds)
+            await end_all(late)
+        timeout = MatcherError(errors.REQUEST_TIMEOUT)
+        answers = [timeout if task.cancelled() else task.result() for task in tasks]
+        return list(zip(unique, answers, strict=True))
+
+    # --- for the operator -------------------------------------------------------------------------
+
+    async def cancel_all_in_book(self, pair: AssetPair) -> None:
+        """Cancel all orders of a pair."""
+        await self._with_book(pair, CancelAllOrders(pair))
+
+    async def delete_book(self, pair: AssetPair) -> None:
+        """Cancel all orders of a pair and forget its book."""
+        await self._with_book(pair, DeleteOrderBook(pair))
+
+    async def _with_book(self, pair: AssetPair, command: Command) -> None:
+        self._session.require_accounts()
+        if self._engine.book(pair) is None:
+            raise MatcherError(errors.ORDER_BOOK_BROKEN, assetPair=pair)
+        await asyncio.shield(self._sequencer.submit(command))
+
+    # --- because of time or balances --------------------------------------------------------------
+
+    async def expire(self) -> None:
+        """Cancel for ever what has expired."""
+        while True:
+            for active in self._expirations.take_due(self._clock()):
+                self._cancel_certainly(active, CancelSource.EXPIRATION)
+            await asyncio.sleep(_EXPIRATION_SECONDS)
+
+    def cancel_uncovered(self, account: Account, lost: Sequence[ActiveOrder]) -> None:
+        """The account's balances do not cover these orders any more."""
+        for active in lost:
+            if active.id not in account.canceling:
+                self._cancel_certainly(active, CancelSource.BALANCE_TRACKING)
+
+    def _cancel_certainly(self, active: ActiveOrder, source: CancelSource) -> None:
+        """Cancel an order, again and again until it is out."""
+        accounts = self._session.accounts
+        account = None if accounts is None else accounts.peek(active.owner)
+        if account is None or active.id not in account.balances.orders:
+            return
+        try:
+            if active.id not in account.canceling:
+                self._submit(active, account, source)
+        except MatcherError as error:
+            _log.warning("an order stays for now: %s", error)
+        # The journal may refuse it, as it may refuse what a client has sent before.
+        loop = asyncio.get_running_loop()
+        loop.call_later(_RETRY_SECONDS, self._cancel_certainly, active, source)
+
+    # --- the command ------------------------------------------------------------------------------
+
+    def _submit(
+        self, active: ActiveOrder, account: Account, source: CancelSource
+    ) -> asyncio.Future[list[Event]]:
+        """Send a cancellation on its way; raises ``MatcherError`` at once, or in the future."""
+        order_id = active.id
+
+        def done(applied: asyncio.Future[list[Event]]) -> None:
+            account.canceling.discard(order_id)
+            if not applied.cancelled():
+                # A refusal was told to whoever waits; an expired order is tried again.
+                applied.exception()
+
+        command = CancelOrder(active.pair, order_id, source, account.address)
+        applied = self._sequencer.submit(command)
+        account.canceling.add(order_id)
+        applied.add_done_callback(done)
+        return applied
+
+    def _not_active(self, order_id: bytes, owner: Address) -> MatcherError:
+        """Why an order that is not active cannot be cancelled."""
+        info = self._database.order(order_id)
+        kind = errors.ORDER_NOT_FOUND
+        if info is not None and info.owner == owner:
+            filled = info.status is OrderStatus.FILLED
+            kind = errors.ORDER_FULL if filled else errors.ORDER_CANCELED
+        return MatcherError(kind, id=base58.encode(order_id))

@@ -1,0 +1,162 @@
+"""What the matcher is asked: about orders, pairs, fees and accounts.
+
+What lives here: putting answers together from what the parts of the service hold. What does not:
+what one part alone answers (``orders_db``, ``settlement``, ``quarantine``, the engine).
+"""
+
+from __future__ import annotations
+
+from soliton.chain.addresses import Address
+from soliton.chain.orders import Order
+from soliton.chain.values import AssetId
+from soliton.matcher.accounts import Account
+from soliton.matcher.errors import NodeUnavailable
+from soliton.matcher.node_client import Asset, Balances
+from soliton.matcher.records import AddressReport, OrderInfo, describe
+from soliton.matcher.replica import Replica
+from soliton.matching import errors
+from soliton.matching.errors import MatcherError
+from soliton.matching.fees import DynamicFee, mode_of
+from soliton.matching.minimum_fees import SCRIPT_FEE, Offer, fee_assets, minimum_fee, script_fees
+from soliton.matching.pairs import AssetPair
+from soliton.matching.placement import PlacementSettings
+from soliton.matching.rates import Rates
+from soliton.matching.validation import VERSION_FEATURES, check_pair
+
+Fee = tuple[AssetId | None, int]
+"""An asset and an amount of it."""
+
+
+class Queries:
+    """Use from one event loop. What clients get wrong raises ``MatcherError``."""
+
+    def __init__(self, replica: Replica, placement: PlacementSettings, rates: Rates) -> None:
+        self._session = replica.session
+        self._effects = replica.effects
+        self._engine = replica.engine
+        self._chain = replica.chain
+        self._database = replica.database
+        self._placement = placement
+        self._rates = rates
+
+    # --- orders -----------------------------------------------------------------------------------
+
+    def order_info(self, order_id: bytes) -> OrderInfo | None:
+        """An order, active or finalised."""
+        for book in self._engine.books():
+            active = book.get(order_id)
+            if active is not None:
+                return describe(active, active.status)
+        return self._database.order(order_id)
+
+    def history(
+        self, owner: Address, pair: AssetPair | None, *, active: bool, closed: bool
+    ) -> list[OrderInfo]:
+        """The orders of an account: the active ones (limit orders only), then the last finalised
+        ones, each with the newest first.
+        """
+        accounts = self._session.accounts
+        account = None if accounts is None or not active else accounts.peek(owner)
+        shown = [
+            describe(order, order.status)
+            for order in (() if account is None else account.balances.orders.values())
+            if not order.is_market and (pair is None or order.pair == pair)
+        ]
+        finalized = self._database.history(owner, pair) if closed else []
+        return [*sorted(shown, key=_newest_first), *sorted(finalized, key=_newest_first)]
+
+    # --- pairs and fees ---------------------------------------------------------------------------
+
+    def pairs(self) -> dict[AssetPair, int]:
+        """All books, with the time in milliseconds at which each came to be."""
+        return dict(self._effects.books)
+
+    def check_pair(self, pair: AssetPair) -> None:
+        """Raise ``MatcherError`` for a pair that is not traded here."""
+        assets = self._chain.assets
+        known = pair.amount_asset in assets and pair.price_asset in assets
+        check_pair(pair, self._placement, assets if known else None)
+
+    async def asset(self, asset_id: AssetId | None) -> Asset:
+        """An asset; raises ``MatcherError`` where there is none with this id."""
+        try:
+            return await self._chain.asset(asset_id)
+        except NodeUnavailable as error:
+            raise MatcherError(errors.WAVES_NODE_CONNECTION_BROKEN) from error
+
+    def order_versions(self) -> tuple[int, ...]:
+        """The versions of orders that are allowed, in force on the chain, and begun in the
+        journal.
+        """
+        begun = self._engine.last_offset >= self._engine.settings.order_v4_start_offset
+        return tuple(
+            version
+            for version in sorted(self._placement.allowed_versions)
+            if version not in VERSION_FEATURES
+            or (VERSION_FEATURES[version] in self._chain.features and (version != 4 or begun))
+        )
+
+    def base_fee(self) -> int:
+        """The least fee of orders where fees are dynamic, in native coins."""
+        fee = self._engine.settings.order_fee_at(self._engine.last_offset + 1)
+        mode = mode_of(fee, AssetPair(None, None))
+        least = mode.base_fee if isinstance(mode, DynamicFee) else 0
+        return least + SCRIPT_FEE * self._chain.matcher_scripted
+
+    async def minimum_fee(self, pair: AssetPair, order: Order) -> tuple[Fee, Fee | None]:
+        """The usual fee of an order of this amount and price, and the one with discount where there
+        is one. Raises ``MatcherError``, also for a missing rate.
+        """
+        for asset_id in (pair.amount_asset, pair.price_asset):
+            await self.asset(asset_id)
+        chain, found = self._chain, list[Fee]()
+        fee = self._engine.settings.order_fee_at(self._engine.last_offset + 1)
+        choices = fee_assets(fee, pair, order.side)
+        await chain.learn(choices)
+        extra = script_fees(pair, chain.assets, chain.matcher_scripted)
+        for asset_id in choices:
+            offer = Offer(pair, order.side, order.amount, order.price, asset_id)
+            least = minimum_fee(offer, fee, chain.assets, self._rates, extra)
+            found.append((asset_id, least.fee))
+        return found[0], found[1] if len(found) > 1 else None
+
+    # --- accounts ---------------------------------------------------------------------------------
+
+    async def tradable(self, owner: Address, pair: AssetPair) -> Balances:
+        """What an account can offer in new orders of a pair; positive amounts only."""
+        assets = (pair.amount_asset, pair.price_asset)
+        account = await self._known(owner, assets)
+        found = {each: account.balances.tradable(each) for each in assets}
+        return {asset_id: amount for asset_id, amount in found.items() if amount > 0}
+
+    def reserved(self, owner: Address) -> Balances:
+        """What is set aside for the orders of an account."""
+        account = self._session.require_accounts().peek(owner)
+        return {} if account is None else account.balances.reserved
+
+    async def report(self, owner: Address) -> AddressReport:
+        """All about an account."""
+        account = await self._known(owner, None)
+        balances = account.balances
+        return AddressReport(
+            regular=dict(balances.regular),
+            reserved=balances.reserved,
+            tradable=balances.all_tradable(),
+            unconfirmed=dict(balances.unconfirmed),
+            leased_out=balances.leased_out or 0,
+            not_observed_transactions=balances.not_observed,
+            placement_queue=(*account.placing, *(account.queued - account.placing)),
+        )
+
+    async def _known(self, owner: Address, assets: tuple[AssetId | None, ...] | None) -> Account:
+        accounts = self._session.require_accounts()
+        account = accounts.get(owner)
+        try:
+            await accounts.ensure(account, assets)
+        except NodeUnavailable as error:
+            raise MatcherError(errors.WAVES_NODE_CONNECTION_BROKEN) from error
+        return account
+
+
+def _newest_first(info: OrderInfo) -> tuple[int, bytes]:
+    return -info.timestamp, info.id

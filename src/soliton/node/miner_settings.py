@@ -1,0 +1,79 @@
+"""The section ``miner``: whether, when and with which keys this node makes blocks.
+
+What lives here: reading it. What does not: mining (``mining``, ``miner``).
+
+Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/settings/MinerSettings.scala``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from soliton.chain.networks.custom import MAX_INT
+from soliton.chain.networks.sections import Section
+from soliton.crypto import base58, curve25519
+from soliton.crypto.errors import Base58Error
+from soliton.crypto.keys import KeyPair
+
+MAX_PRIVATE_KEYS: Final = 1_000
+KEY_LENGTH: Final = 32
+MICROBLOCK_TIMES: Final = {"waves": (2_000, 500), "zbs": (5_000, 6_000), "tn": (5_000, 2_000)}
+"""By family: the usual pause between microblocks, and how old (ms) one is before others build on
+it, where there are others: a miner with ``quorum = 0`` builds on all it has made.
+"""
+
+
+class Miner(msgspec.Struct, frozen=True):
+    """``miner``: times in ms. With ``accounts`` these mine in place of the wallet's."""
+
+    enable: bool
+    quorum: int
+    interval_after_last_block_ms: int
+    micro_block_interval_ms: int
+    min_micro_block_age_ms: int
+    max_transactions_in_micro_block: int
+    no_quorum_delay_ms: int = 5_000
+    least_offset_ms: int = 0
+    accounts: tuple[KeyPair, ...] = ()
+
+
+def read_miner(section: Section, family: str) -> Miner:
+    """The section of a network's node."""
+    interval, age = MICROBLOCK_TIMES.get(family, MICROBLOCK_TIMES["waves"])
+    quorum = section.whole("quorum", 1, 0, MAX_INT)
+    if quorum == 0:
+        # It may be alone: where blocks come sooner than this age, nothing would ever be settled.
+        age = 0
+    return Miner(
+        enable=section.truth("enable", True),
+        quorum=quorum,
+        interval_after_last_block_ms=section.duration_ms(
+            "interval-after-last-block-then-generation-is-allowed", 86_400_000
+        ),
+        micro_block_interval_ms=section.duration_ms("micro-block-interval", interval),
+        min_micro_block_age_ms=section.duration_ms("min-micro-block-age", age),
+        max_transactions_in_micro_block=section.whole(
+            "max-transactions-in-micro-block", 255, 1, MAX_INT
+        ),
+        no_quorum_delay_ms=section.duration_ms("no-quorum-mining-delay", 5_000),
+        least_offset_ms=section.duration_ms("minimal-block-generation-offset", 0),
+        accounts=_accounts(section),
+    )
+
+
+def _accounts(section: Section) -> tuple[KeyPair, ...]:
+    texts = section.secrets("private-keys")
+    if len(texts) > MAX_PRIVATE_KEYS:
+        section.refuse("private-keys", f"at most {MAX_PRIVATE_KEYS} keys", show=False)
+    found = []
+    for text in texts:
+        try:
+            private_key = base58.decode(text)
+        except Base58Error:
+            private_key = b""
+        if len(private_key) != KEY_LENGTH:
+            section.refuse("private-keys", f"keys of {KEY_LENGTH} bytes in base58", show=False)
+        found.append(KeyPair(private_key, curve25519.public_key(private_key)))
+    return tuple(found)

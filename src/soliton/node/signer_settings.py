@@ -1,0 +1,162 @@
+"""The settings of the signing service: where it listens, its node, its keys, rules and callers.
+
+What lives here: the section ``signer``. What does not: other sections (``settings``), and what the
+service does with them (``soliton.signer``).
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from soliton.chain.networks.sections import Section
+from soliton.node.rest_settings import KEY_NAME, MAX_NAMED_KEYS, MAX_PORT, bind_address, key_hash
+
+SIGNER_PORT: Final = 6888
+SIGNER_SCOPES: Final = ("approve", "list", "operate", "sign", "unlock")
+"""What a caller may do; ``docs/reference/signer.md`` says what each lets do."""
+MAX_RATE: Final = 1_000_000
+MAX_HOSTS: Final = 64
+
+_PLACES: Final = {
+    "pkcs11": ("module", "token", "pin-file"),
+    "vault": ("url", "mount", "token-file"),
+}
+"""What leads to a key in a store of each kind, and what has the secret that opens it."""
+_POLICY_HASH: Final = re.compile(r"[0-9a-f]{64}")
+_HOST: Final = re.compile(r"[A-Za-z0-9.-]{1,253}|\[[0-9a-fA-F:.]{2,45}\]")
+
+
+class SignerCaller(msgspec.Struct, frozen=True):
+    """An item of ``signer.callers``: the hash of its API key, what it may do, and how often in a
+    second (0: as often as it likes).
+    """
+
+    name: str
+    key_hash: bytes
+    may: frozenset[str]
+    rate: int
+
+
+class SignerStore(msgspec.Struct, frozen=True):
+    """An item of ``signer.stores``: a key that a PKCS#11 token or Vault's transit engine keeps."""
+
+    name: str
+    kind: str
+    where: str
+    within: str
+    key: str
+    secret_file: Path
+
+
+class SignerKeys(msgspec.Struct, frozen=True):
+    """What a signer that keeps keys has."""
+
+    directory: Path
+    policy_file: Path
+    policy_hash: str
+    state_directory: Path
+    callers: tuple[SignerCaller, ...]
+    hosts: tuple[str, ...]
+    sync: bool
+    stores: tuple[SignerStore, ...] = ()
+
+
+class Signer(msgspec.Struct, frozen=True):
+    """``soliton.signer``: where the signing service listens and its node; ``keys``, if it keeps
+    some.
+    """
+
+    bind_address: str
+    port: int
+    node_url: str
+    keys: SignerKeys | None = None
+
+
+def read_signer(section: Section, own_node: str, directory: Path, notes: list[str]) -> Signer:
+    """The section ``signer``; notes for the operator are added to ``notes``."""
+    node_url = section.text("node-url", own_node)
+    if not node_url.startswith(("http://", "https://")):
+        section.refuse("node-url", "an address that begins with http:// or https://")
+    return Signer(
+        bind_address=bind_address(section),
+        port=section.whole("port", SIGNER_PORT, 0, MAX_PORT),
+        node_url=node_url.rstrip("/"),
+        keys=_keys(section, directory, notes),
+    )
+
+
+def _keys(section: Section, directory: Path, notes: list[str]) -> SignerKeys | None:
+    keys, policy = section.text("keys-directory", ""), section.text("policy-file", "")
+    state, policy_hash = section.text("state-directory", ""), section.text("policy-hash", "")
+    callers, hosts = _callers(section), section.texts("hosts")
+    sync = section.truth("audit-sync", True)
+    stores = _stores(section)
+    if policy_hash and _POLICY_HASH.fullmatch(policy_hash) is None:
+        section.refuse("policy-hash", "SHA-256 of the policy file: 64 digits 0-9a-f")
+    if len(hosts) > MAX_HOSTS or not all(map(_HOST.fullmatch, hosts)):
+        section.refuse("hosts", f"a list of up to {MAX_HOSTS} names of this host")
+    if not keys:
+        if policy or callers:
+            notes.append(f"{section.full('keys-directory')} is not set: the signer keeps no keys")
+        return None
+    if not policy:
+        section.refuse("policy-file", "the file of rules, without which nothing is signed")
+    return SignerKeys(
+        directory=Path(keys).expanduser(),
+        policy_file=Path(policy).expanduser(),
+        policy_hash=policy_hash,
+        state_directory=Path(state).expanduser() if state else directory / "signer",
+        callers=callers,
+        hosts=hosts,
+        sync=sync,
+        stores=stores,
+    )
+
+
+def _stores(section: Section) -> tuple[SignerStore, ...]:
+    found: list[SignerStore] = []
+    for item in section.sections("stores"):
+        name = item.text("name", None)
+        if not KEY_NAME.fullmatch(name) or any(name == each.name for each in found):
+            item.refuse("name", "a name of its own, of letters, digits and ._-")
+        kind = item.text("kind", None)
+        if kind not in _PLACES:
+            item.refuse("kind", f"one of {', '.join(_PLACES)}")
+        where, within, secret = _PLACES[kind]
+        place, inner, key = (item.text(each, None) for each in (where, within, "key"))
+        if kind == "vault" and not place.startswith(("http://", "https://")):
+            item.refuse(where, "an address that begins with http:// or https://")
+        if kind == "vault":
+            for each, text in ((within, inner), ("key", key)):
+                if not KEY_NAME.fullmatch(text):
+                    item.refuse(each, "letters, digits and ._-")
+        file = Path(item.text(secret, None)).expanduser()
+        found.append(SignerStore(name, kind, place, inner, key, file))
+    if len(found) > MAX_NAMED_KEYS:
+        section.refuse("stores", f"at most {MAX_NAMED_KEYS} keys", show=False)
+    return tuple(found)
+
+
+def _callers(section: Section) -> tuple[SignerCaller, ...]:
+    found: list[SignerCaller] = []
+    for item in section.sections("callers"):
+        name = item.text("name", None)
+        if not KEY_NAME.fullmatch(name) or any(name == each.name for each in found):
+            item.refuse("name", "a name of its own, of letters, digits and ._-")
+        hashed = key_hash(item.text("key-hash", None))
+        if hashed is None or any(hashed == each.key_hash for each in found):
+            item.refuse(
+                "key-hash", "the hash of a key of its own, as soliton api-key new prints it"
+            )
+        may = item.texts("may")
+        if not may or not set(may) <= set(SIGNER_SCOPES):
+            item.refuse("may", f"a list of {', '.join(SIGNER_SCOPES)}")
+        rate = item.whole("rate", 0, 0, MAX_RATE)
+        found.append(SignerCaller(name, hashed, frozenset(may), rate))
+    if len(found) > MAX_NAMED_KEYS:
+        section.refuse("callers", f"at most {MAX_NAMED_KEYS} callers", show=False)
+    return tuple(found)

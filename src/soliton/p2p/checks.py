@@ -1,0 +1,92 @@
+"""Transactions that peers have sent, checked one after the other while others get their turn.
+
+What lives here: the queue and its pace. What does not: the check (``soliton.node.pool``), who hears
+of what was new (``soliton.sync.relay``).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from soliton.chain.transactions import codec
+from soliton.errors import InputError
+from soliton.node.node import Node
+from soliton.node.pool import Origin
+from soliton.p2p.core import Core, Effect
+from soliton.sync.relay import CheckTransaction
+from soliton.wire import messages
+
+_log = logging.getLogger(__name__)
+
+CHECK_SECONDS: Final = 0.005
+"""How long transactions of peers are checked before others get their turn."""
+
+
+class TransactionChecks:
+    """The transactions of peers that wait for their check."""
+
+    def __init__(
+        self,
+        node: Node,
+        core: Core,
+        now: Callable[[], int],
+        carry_out: Callable[[Iterable[Effect]], None],
+        soon: Callable[[Callable[[], None]], object],
+        timer: Callable[[], float],
+    ) -> None:
+        """As in ``Jobs``."""
+        self._node = node
+        self._core = core
+        self._now = now
+        self._carry_out = carry_out
+        self._soon = soon
+        self._timer = timer
+        self._queue: deque[CheckTransaction] = deque()
+        self._planned = False
+        self.is_checking = False
+        """Whether what the pool takes at this moment comes from a peer."""
+
+    @property
+    def waiting(self) -> int:
+        """How many wait."""
+        return len(self._queue)
+
+    def add(self, check: CheckTransaction) -> None:
+        """Check this when its turn comes."""
+        self._queue.append(check)
+        self._plan()
+
+    def _plan(self) -> None:
+        if not self._planned:
+            self._planned = True
+            self._soon(self._check)
+
+    def _check(self) -> None:
+        self._planned = False
+        until = self._timer() + CHECK_SECONDS
+        while self._queue and self._timer() < until:
+            check = self._queue.popleft()
+            transaction_id, is_new = self._take(check)
+            now = self._now()
+            self._carry_out(self._core.checked(check, transaction_id, is_new=is_new, now=now))
+        if self._queue:
+            self._plan()
+
+    def _take(self, check: CheckTransaction) -> tuple[bytes, bool]:
+        chain_id = self._node.network.chain_id
+        message = check.message
+        legacy = isinstance(message, messages.LegacyTransaction)
+        decode = codec.decode_legacy if legacy else codec.decode_protobuf
+        self.is_checking = True
+        try:
+            transaction = decode(message.data, chain_id)
+            is_new = self._node.broadcast(transaction, origin=Origin.PEER)
+        except InputError as error:
+            _log.debug("a peer's transaction is refused: %s", error)
+            return b"", False
+        finally:
+            self.is_checking = False
+        return transaction.id, is_new

@@ -1,0 +1,201 @@
+"""What peers may know of the chain: scores, ids, blocks, microblocks of the last block, snapshots.
+
+What lives here: answers to their questions, read from the chain at that moment. What does not:
+changing the chain (``receiving``), who asks (``core``).
+
+Source: wavesplatform/Waves
+``node/src/main/scala/com/wavesplatform/network/HistoryReplierL1.scala``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Final
+
+from soliton.chain import blocks, snapshots
+from soliton.chain.blocks import Block
+from soliton.chain.snapshots import BlockSnapshot, BlockSnapshots
+from soliton.chain.transactions import codec
+from soliton.ledger.apply import Outcome
+from soliton.ledger.snapshots import snapshot_of
+from soliton.ledger.state import Status
+from soliton.node.chain_writer import ChainWriter
+from soliton.steps import Steps, to_the_end
+from soliton.storage.layout import TransactionLocation
+from soliton.wire import messages
+from soliton.wire.messages import Message
+from soliton.wire.versions import BLOCK_IDS_FROM, Version
+
+FOLLOWING_IDS: Final = 100
+"""How many ids an answer has after the common one."""
+MAX_MICROBLOCKS: Final = 1_000
+"""Of one block, kept for peers that ask: at the shortest interval there are fewer."""
+STEP_TRANSACTIONS: Final = 16
+"""Of so many it is told what they changed before others have their turn: some two milliseconds."""
+
+Question = (
+    messages.GetBlock
+    | messages.GetBlockIds
+    | messages.GetSignatures
+    | messages.GetMicroblock
+    | messages.GetBlockSnapshot
+    | messages.GetMicroblockSnapshot
+)
+"""What is answered from the chain."""
+
+
+def block_message(block: Block) -> messages.LegacyBlock | messages.ProtobufBlock:
+    """A block as it travels, in the encoding of its version."""
+    return _message(block.data)
+
+
+class NodeHistory:
+    """The chain of a node as its peers see it; it is ``soliton.sync.model.History`` as well."""
+
+    def __init__(self, chain: ChainWriter) -> None:
+        self._chain = chain
+        self._microblocks: dict[bytes, Message] = {}
+        self._microblocks_height = 0
+
+    def score(self) -> int:
+        """The score of the chain, its last block included."""
+        return int.from_bytes(self._chain.meta(self._chain.height).score, "big")
+
+    def last_ids(self, count: int) -> Sequence[bytes]:
+        """The ids of the last blocks, the newest first."""
+        top = self._chain.height
+        return [self._chain.meta(each).id for each in range(top, max(0, top - count), -1)]
+
+    def knows(self, block_id: bytes) -> bool:
+        """Whether a block is in the chain; any id that the last block had counts."""
+        return self._chain.height_of(block_id) is not None
+
+    def last_id(self) -> bytes:
+        """The id of the last block as far as it has grown."""
+        return self._chain.last_block.id
+
+    def keep_microblock(self, total_id: bytes, message: Message) -> None:
+        """Have a microblock of the last block for those who ask; those of older ones go."""
+        height = self._chain.height
+        if height != self._microblocks_height or len(self._microblocks) >= MAX_MICROBLOCKS:
+            self._microblocks.clear()
+            self._microblocks_height = height
+        self._microblocks[total_id] = message
+
+    def answer(self, question: Question, version: Version) -> Message | None:
+        """The answer for a peer of this version; ``None`` where others are silent, too."""
+        return to_the_end(self.answering(question, version))
+
+    def answering(self, question: Question, version: Version) -> Steps[Message | None]:
+        """The same in steps: the snapshots of a full block take their time."""
+        if isinstance(question, messages.GetBlockSnapshot):
+            return (yield from self._block_snapshot(question.block_id))
+        return self._at_once(question, version)
+
+    def _at_once(self, question: Question, version: Version) -> Message | None:
+        match question:
+            case messages.GetBlockIds(ids=ids):
+                return messages.BlockIds(self._ids_after(ids))
+            case messages.GetSignatures(ids=ids):
+                after = self._ids_after(ids)
+                if version >= BLOCK_IDS_FROM:
+                    return messages.BlockIds(after)
+                return messages.Signatures(_signatures(after))
+            case messages.GetBlock(block_id=block_id):
+                return self._block(block_id)
+            case messages.GetMicroblock(block_id=block_id):
+                if self._microblocks_height != self._chain.height:
+                    return None
+                return self._microblocks.get(block_id)
+            case messages.GetMicroblockSnapshot(block_id=block_id):
+                return self._microblock_snapshot(block_id)
+            case messages.GetBlockSnapshot():
+                raise AssertionError("answered in steps")
+
+    def _ids_after(self, ids: Sequence[bytes]) -> tuple[bytes, ...]:
+        """The first of these ids that the chain has, and those of the blocks after it."""
+        chain = self._chain
+        for each in ids:
+            height = chain.height_of(each)
+            if height is not None:
+                last = min(chain.height, height + FOLLOWING_IDS)
+                return (each, *(chain.meta(at).id for at in range(height + 1, last + 1)))
+        return ()
+
+    def _block(self, block_id: bytes) -> Message | None:
+        liquid = self._chain.liquid_form(block_id)
+        if liquid is not None:
+            return block_message(liquid)
+        height = self._chain.height_of(block_id)
+        data = None if height is None else self._chain.store.block_data(height)
+        return None if data is None else _message(data)
+
+    # --- snapshots --------------------------------------------------------------------------------
+
+    def _microblock_snapshot(self, block_id: bytes) -> Message | None:
+        steps = self._chain.liquid_outcomes(block_id)
+        if len(steps) < 2:
+            return None
+        return messages.MicroblockSnapshot(
+            snapshots.encode_microblock(_snapshots(block_id, steps[-1]))
+        )
+
+    def _block_snapshot(self, block_id: bytes) -> Steps[Message | None]:
+        height = self._chain.height_of(block_id)
+        if height is None:
+            return None
+        forms = self._chain.liquid_outcomes(block_id)
+        told = BlockSnapshots(block_id)
+        if forms:
+            for number, outcome in enumerate(chain.from_iterable(forms), 1):
+                told.add(snapshot_of(outcome.changes, outcome.status))
+                if number % STEP_TRANSACTIONS == 0:
+                    yield
+        elif not (yield from self._add_stored(height, told)):
+            return None
+        return messages.BlockSnapshot(told.encode())
+
+    def _add_stored(self, height: int, told: BlockSnapshots) -> Steps[bool]:
+        """Add what the transactions of a stored block did, which was written down with each; says
+        whether all of it is there.
+        """
+        store, chain_id = self._chain.store, self._chain.network.chain_id
+        data = store.block_data(height) if self._chain.meta(height).transaction_count else None
+        if data is None:
+            return True
+        legacy = data[0] < blocks.PROTOBUF_VERSION
+        decode = codec.decode_legacy if legacy else codec.decode_own
+        for number, piece in enumerate(blocks.transaction_pieces(data)):
+            place = TransactionLocation(height, number, 0, 0, 0, 0)
+            location = store.transaction_location(decode(piece, chain_id).id)
+            changes = store.transaction_changes(place)
+            if location is None or changes is None:
+                return False
+            # An id that is there again later is one of the first years, when nothing failed.
+            here = (location.height, location.index) == (height, number)
+            told.add(snapshot_of(changes, location.status if here else Status.SUCCEEDED))
+            if (number + 1) % STEP_TRANSACTIONS == 0:
+                yield
+        return True
+
+
+def _snapshots(block_id: bytes, outcomes: Iterable[Outcome]) -> BlockSnapshot:
+    told = tuple(snapshot_of(each.changes, each.status) for each in outcomes)
+    return BlockSnapshot(block_id, told)
+
+
+def _message(data: bytes) -> messages.LegacyBlock | messages.ProtobufBlock:
+    legacy = data[0] < blocks.PROTOBUF_VERSION
+    return (messages.LegacyBlock if legacy else messages.ProtobufBlock)(data)
+
+
+def _signatures(ids: Sequence[bytes]) -> tuple[bytes, ...]:
+    """Those that old peers can read: of the ids without the leading digests, up to the next one."""
+    found: list[bytes] = []
+    for each in ids:
+        if len(each) == messages.SIGNATURE_BYTES:
+            found.append(each)
+        elif found:
+            break
+    return tuple(found)

@@ -1,0 +1,357 @@
+"""What the machines want done with the chain and the pool, one job after the other.
+
+Work is done in short steps; whoever owns the jobs says when the next one is taken (``soon``): an
+event loop, or the simulator.
+
+What lives here: the order of jobs, what an outcome means for the peer, and telling peers of what
+was made here. What does not: applying (``receiving``), connections (``service``).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from typing import Final
+
+from soliton.chain import blocks, microblocks
+from soliton.chain.blocks import Block
+from soliton.node.challenger import CannotChallenge
+from soliton.node.events import BlockAppended, BlockExtended, NodeEvent, PoolAccepted, RolledBack
+from soliton.node.miner import microblock_of
+from soliton.node.mining import mining_account
+from soliton.node.node import Node
+from soliton.node.peering import FaultyFork
+from soliton.p2p.checks import TransactionChecks
+from soliton.p2p.core import ApplyBlock, Core, Effect, Job
+from soliton.p2p.history import NodeHistory, block_message
+from soliton.p2p.pace import Pace
+from soliton.p2p.receiving import Outcome, Receiver, Verdict, Work
+from soliton.sync.extensions import ApplyExtension, BlockCame
+from soliton.sync.microblocks import ApplyMicroblock
+from soliton.sync.model import PeerId
+from soliton.sync.relay import CheckTransaction
+from soliton.wire import messages
+from soliton.wire.errors import Verdict as PeerVerdict
+from soliton.wire.messages import Message
+
+_log = logging.getLogger(__name__)
+
+MAX_JOBS: Final = 16
+"""Blocks that nobody asked for and that wait for the chain; more are let go."""
+MAX_FAULTY_FORKS: Final = 400
+EARLY_MS: Final = 5_000
+"""A block whose time comes within this is kept until then: clocks of miners differ. What is earlier
+still is let go.
+"""
+STEP_SECONDS: Final = 0.01
+"""How long blocks are applied before others get their turn; a single step may take longer."""
+
+
+def own_microblock(
+    block: Block, reference: bytes, added: int, private_key: bytes, signature: bytes = b""
+) -> Message:
+    """What brings a block from the form with the id ``reference`` to this one, which has ``added``
+    transactions more; with this ``signature``, or signed with the key of its generator.
+    """
+    micro = microblock_of(block, reference, added, signature)
+    if not signature:
+        micro = microblocks.sign(micro, private_key)
+    modern = block.header.version >= blocks.PROTOBUF_VERSION
+    record = messages.ProtobufMicroblock if modern else messages.LegacyMicroblock
+    return record(microblocks.encode(micro))
+
+
+REFUSED: Final = (Verdict.INVALID, Verdict.WRONG_STATE_HASH)
+
+
+class Jobs:
+    """Does what the machines want done, and tells them what came of it."""
+
+    def __init__(
+        self,
+        node: Node,
+        core: Core,
+        history: NodeHistory,
+        receiver: Receiver,
+        now: Callable[[], int],
+        carry_out: Callable[[Iterable[Effect]], None],
+        name: Callable[[PeerId], str],
+        soon: Callable[[Callable[[], None]], object],
+        when_done: Callable[[Future[int | None], Callable[[], None]], object],
+        timer: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        """``now`` is the clock of the machines; ``name`` says who a peer is, for logs; ``soon``
+        calls something a moment later, after others had their turn, ``when_done`` when a future is
+        done. ``timer`` (s) says how long a step takes.
+        """
+        self._node = node
+        self._core = core
+        self._history = history
+        self.receiver = receiver
+        self._now = now
+        self._carry_out = carry_out
+        self._name = name
+        self._soon = soon
+        self._when_done = when_done
+        self._timer = timer
+        self._max_rollback = node.settings.synchronization.loader.max_rollback
+        self._jobs: deque[ApplyExtension | ApplyMicroblock | ApplyBlock] = deque()
+        self._running: Work[None] | None = None
+        self._working = False
+        self._checks = TransactionChecks(node, core, now, carry_out, soon, timer)
+        self._foreign = False
+        self._stopped = False
+        self._moved = False
+        self.faulty_forks: dict[str, FaultyFork] = {}
+        self.forks: dict[int, int] = {}
+        self.blocks = Pace()
+
+    def add(self, job: Job) -> None:
+        """Do this when its turn comes."""
+        if isinstance(job, CheckTransaction):
+            self._checks.add(job)
+        elif not isinstance(job, ApplyBlock) or len(self._jobs) < MAX_JOBS:
+            self._jobs.append(job)
+            if not self._working:
+                self._working = True
+                self._soon(self._step)
+
+    @property
+    def waiting(self) -> int:
+        """Jobs whose turn has not come."""
+        return len(self._jobs) + self._checks.waiting
+
+    @property
+    def is_working(self) -> bool:
+        """Whether something is being done with the chain, or waits for that."""
+        return self._working
+
+    # --- the chain --------------------------------------------------------------------------------
+
+    def on_event(self, event: NodeEvent) -> None:
+        """The node has done something; what it did by itself goes to the peers."""
+        match event:
+            case PoolAccepted(transaction=transaction):
+                if not (self._foreign or self._checks.is_checking):
+                    self._carry_out(self._core.accepted(transaction.id, self._now()))
+            case BlockAppended(block=block):
+                if not self._foreign:
+                    self._carry_out(self._core.announce(block_message(block), self._now()))
+                self._chain_moved()
+            case BlockExtended():
+                if not self._foreign:
+                    self._announce_own(event)
+                self._chain_moved()
+            case RolledBack():
+                self._chain_moved()
+            case _:
+                pass
+
+    def _chain_moved(self) -> None:
+        if not self._moved:
+            self._moved = True
+            self._soon(self.tell_moved)
+
+    def tell_moved(self) -> None:
+        """The chain has moved: tell the machines."""
+        self._moved = False
+        self.be_ready()
+        self._carry_out(self._core.chain_moved(self._now()))
+
+    def be_ready(self) -> None:
+        """Take transactions of peers, if the chain is near its end."""
+        age = self._node.clock() - self._node.chain.last_block.header.timestamp
+        self._core.be_ready(age < self._node.settings.miner.interval_after_last_block_ms)
+
+    def _announce_own(self, event: BlockExtended) -> None:
+        """Tell the peers of a microblock that was made here."""
+        block, added, signature = event.block, event.added, event.micro_signature
+        generator = block.header.generator
+        chain_id = self._node.network.chain_id
+        pair = mining_account(self._node, generator)
+        forms = self._node.chain.liquid_forms()
+        if pair is None or len(forms) < 2:
+            return
+        reference = forms[-2].id
+        message = own_microblock(block, reference, added, pair.private_key, signature)
+        self._history.keep_microblock(block.id, message)
+        inv = messages.announce(pair.private_key, generator, block.id, reference, chain_id)
+        self._carry_out(self._core.announce(inv, self._now()))
+
+    def stop(self) -> None:
+        """Do nothing any more: the job at hand is let go, of which nothing was seen."""
+        self._stopped = True
+        self.receiver.close()
+
+    def _step(self) -> None:
+        """Do some of the job at hand, or begin the next job."""
+        if self._stopped:
+            return
+        since = self._timer()
+        if self._running is None:
+            self._running = self._begin(self._jobs.popleft(), since)
+        while self._running is not None:
+            wanted = self._go_on(self._running)
+            if wanted is not None and not wanted.done():
+                self._when_done(wanted, self._step)
+                return
+            if self._timer() - since > STEP_SECONDS:
+                break
+        self._working = self._running is not None or bool(self._jobs)
+        if self._working:
+            self._soon(self._step)
+
+    def _begin(
+        self, job: ApplyExtension | ApplyMicroblock | ApplyBlock, since: float
+    ) -> Work[None]:
+        match job:
+            case ApplyExtension():
+                data = [each.message.data for each in job.blocks]
+                return self._extension(job, data, since)
+            case ApplyBlock():
+                return self._block(job)
+            case ApplyMicroblock():
+                return self._microblock(job)
+
+    def _go_on(self, work: Work[None]) -> Future[int | None] | None:
+        # What others do between the steps is theirs.
+        self._foreign = True
+        try:
+            return next(work)
+        except StopIteration:
+            self._running = None
+            return None
+        finally:
+            self._foreign = False
+
+    def _extension(self, job: ApplyExtension, data: list[bytes], since: float) -> Work[None]:
+        told = [each.message.data for each in job.snapshots]
+        outcome = yield from self.receiver.extension(data, self._max_rollback, told)
+        took = self._timer() - since
+        name = self._name(job.peer)
+        now = self._now()
+        self.tell_moved()
+        applied = outcome.verdict is Verdict.APPLIED
+        if applied:
+            count = len(job.blocks)
+            self.blocks.add(count, now)
+            level = logging.INFO if count > 1 or outcome.depth else logging.DEBUG
+            _log.log(
+                level, "height %d: %d blocks of %s in %.1f s%s",
+                outcome.height, count, name, took,
+                f", {outcome.depth} of ours were given up" if outcome.depth else "",
+            )  # fmt: skip
+            if outcome.depth:
+                self.forks[outcome.depth] = self.forks.get(outcome.depth, 0) + 1
+            self.faulty_forks.pop(name, None)
+        elif self._put_off(job, outcome):
+            return
+        elif outcome.verdict in REFUSED:
+            self._fork_alarm(name, outcome)
+            if outcome.block_id:
+                self._core.remember_invalid(outcome.block_id, now)
+            self._carry_out(self._core.blame(job.peer, outcome.reason, now))
+        elif outcome.verdict in (Verdict.NOT_OURS, Verdict.EARLY):
+            _log.info("blocks of %s are not taken: %s", name, outcome.reason)
+            self._carry_out(self._core.blame(job.peer, outcome.reason, now, PeerVerdict.SUSPEND))
+        elif outcome.verdict is not Verdict.MOVED:
+            # Nothing to gain there now: it is asked again when it says its score again.
+            self._carry_out(self._core.disbelieve(job.peer, now))
+        self._carry_out(self._core.extension_applied(job.peer, failed=not applied, now=now))
+
+    def _fork_alarm(self, name: str, outcome: Outcome) -> None:
+        _log.warning(
+            "FORK: peer %s says it has a better chain, but its block %d is refused: %s",
+            name, outcome.height, outcome.reason,
+        )  # fmt: skip
+        if len(self.faulty_forks) >= MAX_FAULTY_FORKS:
+            del self.faulty_forks[next(iter(self.faulty_forks))]
+        self.faulty_forks[name] = FaultyFork(
+            name, outcome.height, outcome.block_id, outcome.reason, self._node.clock()
+        )
+
+    def _block(self, job: ApplyBlock) -> Work[None]:
+        came = job.came
+        outcome = yield from self.receiver.block(came.message.data)
+        now = self._now()
+        if self._put_off(job, outcome):
+            return
+        match outcome.verdict:
+            case Verdict.APPLIED:
+                self.blocks.add(1, now)
+                _log.info("block %d of peer %s", outcome.height, self._name(came.peer))
+                block = self._node.chain.last_block
+                if not block.transactions or block.header.challenged is not None:
+                    but = frozenset((came.peer,))
+                    self._carry_out(self._core.announce(block_message(block), now, but))
+            case Verdict.BAD_SIGNATURE:
+                self._carry_out(self._core.blame(came.peer, outcome.reason, now))
+            case Verdict.INVALID:
+                _log.info("a block of %s is refused: %s", self._name(came.peer), outcome.reason)
+                self._remember(outcome)
+            case Verdict.WRONG_STATE_HASH:
+                _log.info("a block of %s is refused: %s", self._name(came.peer), outcome.reason)
+                self._remember(outcome)
+                self._carry_out(self._core.blame(came.peer, outcome.reason, now))
+                wrong = blocks.decode(came.message.data, self._node.network.chain_id)
+                yield from self._challenge(came.peer, wrong)
+            case _:
+                _log.debug("a block of %s: %s", self._name(came.peer), outcome.reason)
+
+    def _remember(self, outcome: Outcome) -> None:
+        if outcome.block_id:
+            self._core.remember_invalid(outcome.block_id, self._now())
+
+    def _put_off(self, job: ApplyBlock | ApplyExtension, outcome: Outcome) -> bool:
+        """Whether a job is done again later: when a block's time has come, or our disk is tried
+        again.
+        """
+        match outcome.verdict:
+            case Verdict.EARLY:
+                wait = outcome.due - self._node.clock()
+                if wait > EARLY_MS:
+                    return False
+            case Verdict.NOT_WRITTEN:
+                wait = int(self._node.disk.pause * 1_000)
+            case _:
+                return False
+        self._carry_out(self._core.hold(job, self._now() + max(1, wait)))
+        return True
+
+    def _challenge(self, peer: PeerId, wrong: Block) -> Work[None]:
+        """Challenge a block that a peer has sent, which has a wrong state hash, if we can."""
+        if wrong.header.challenged is not None:
+            return
+        try:
+            block = yield from self.receiver.challenge(wrong)
+        except CannotChallenge as error:
+            _log.info("no challenge of block %s: %s", wrong.id.hex(), error)
+            return
+        _log.warning("block %s is challenged with %s", wrong.id.hex(), block.id.hex())
+        came = BlockCame(peer, block.id, block.header.reference, block_message(block))
+        yield from self._block(ApplyBlock(came))
+
+    def _microblock(self, job: ApplyMicroblock) -> Work[None]:
+        came, told = job.microblock, job.snapshot
+        last = self._node.chain.last_block
+        micro, outcome = self.receiver.microblock(
+            came.message.data, None if told is None else told.message.data
+        )
+        now = self._now()
+        applied = outcome.verdict is Verdict.APPLIED
+        if applied:
+            self._history.keep_microblock(self._history.last_id(), came.message)
+        elif outcome.verdict in (*REFUSED, Verdict.BAD_SIGNATURE):
+            _log.info("a microblock of %s is refused: %s", self._name(came.peer), outcome.reason)
+            if outcome.verdict is not Verdict.INVALID:
+                wrong_told = told is not None and outcome.verdict is Verdict.WRONG_STATE_HASH
+                guilty = told.peer if told is not None and wrong_told else came.peer
+                self._carry_out(self._core.blame(guilty, outcome.reason, now))
+        self._carry_out(self._core.microblock_applied(came.total_id, failed=not applied, now=now))
+        if outcome.verdict is Verdict.WRONG_STATE_HASH and micro is not None:
+            added, state_hash = micro.transactions, micro.state_hash
+            wrong = blocks.extended(last, added, state_hash, micro.total_signature)
+            yield from self._challenge(came.peer, wrong)

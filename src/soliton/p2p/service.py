@@ -1,0 +1,404 @@
+"""Sockets and timers for the node's conversations with its peers.
+
+What lives here: who is connected, dialling, timers, and what operators may know. What does not:
+what is said (``core``), budgets of one connection (``sockets``), the chain (``jobs``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from concurrent.futures import Future
+from functools import partial
+from pathlib import Path
+from typing import Final, cast
+
+import msgspec
+
+from soliton.consensus import pos
+from soliton.node.network_settings import HostPort, NetworkSettings
+from soliton.node.node import Node
+from soliton.node.peering import ConnectedPeer, FaultyFork, NetworkFigures, Peering
+from soliton.p2p import addresses
+from soliton.p2p.core import (
+    Answer,
+    Core,
+    Effect,
+    HangUp,
+    Write,
+)
+from soliton.p2p.history import NodeHistory, Question
+from soliton.p2p.identity import core_settings, own_handshake, read_block
+from soliton.p2p.jobs import Jobs
+from soliton.p2p.receiving import Receiver
+from soliton.p2p.sockets import PeerSocket
+from soliton.steps import Steps
+from soliton.sync.model import PeerId
+from soliton.sync.peers import Dial, KeptAway
+from soliton.wire.handshake import Handshake, IpAddress, PeerAddress
+from soliton.wire.messages import Message
+
+_log = logging.getLogger(__name__)
+
+LONELY_SECONDS: Final = 30.0
+"""After this time without any peer the operator is warned, and then each ten minutes."""
+RESOLVE_SECONDS: Final = 600.0
+"""How often names of peers are looked up again, and those who are known are written down."""
+
+
+class P2pService(Peering):
+    """The connections of one node."""
+
+    def __init__(
+        self,
+        node: Node,
+        *,
+        chance: random.Random | None = None,
+    ) -> None:
+        """``chance`` decides whom to dial and ask, where others are as good."""
+        self.node = node
+        settings = node.settings
+        self._settings: NetworkSettings = settings.peers
+        self._only = node.settings.peers.only_peer
+        self._chance = chance or random.Random()  # noqa: S311 - nothing secret hangs on it
+        self._wall = node.clock() - time.monotonic_ns() // 1_000_000
+        nonce = self._settings.nonce
+        self._nonce = self._chance.randrange(1, 2**31) if nonce is None else nonce
+        self._declared: PeerAddress | None = None
+        self.history = NodeHistory(node.chain)
+        self.core = Core(
+            self._handshake,
+            node.network.family,
+            node.network.chain_id,
+            self.history,
+            partial(read_block, node.network.chain_id),
+            node.pool.get,
+            core_settings(node.settings),
+            self._chance,
+        )
+        self.jobs = Jobs(
+            node,
+            self.core,
+            self.history,
+            Receiver(node, node.clock),
+            self.now,
+            self.carry_out,
+            self._name,
+            self._soon,
+            self._when_done,
+        )
+        self._links: dict[PeerId, PeerSocket] = {}
+        self._next_id = 1
+        self._timer: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+        self._reached = False
+
+    # --- time, identity ---------------------------------------------------------------------------
+
+    def now(self) -> int:
+        """Ms since 1970 as the start knew them, that never go back."""
+        return self._wall + time.monotonic_ns() // 1_000_000
+
+    def _handshake(self) -> Handshake:
+        return own_handshake(self.node, self._nonce, self._declared)
+
+    # --- life -------------------------------------------------------------------------------------
+
+    @property
+    def port(self) -> int | None:
+        """Where peers can dial this node, once it has started."""
+        if self._server is None:
+            return None
+        return cast("int", self._server.sockets[0].getsockname()[1])
+
+    async def start(self) -> None:
+        """Listen where the settings say, and begin to dial; raises ``OSError`` for a busy port."""
+        loop = asyncio.get_running_loop()
+        own = self._settings
+        if own.bind_address is not None:
+            self._server = await loop.create_server(
+                lambda: PeerSocket(self, None), own.bind_address, own.port, reuse_address=True
+            )
+        if own.declared is not None:
+            found = await addresses.resolve((own.declared,))
+            self._declared = found[0] if found else None
+        if self._file is not None:
+            self.core.book.remember(addresses.load(self._file))
+        await self._find_peers()
+        self.node.peering = self
+        self.node.events.subscribe(self.jobs.on_event)
+        self.jobs.be_ready()
+        self._spawn(self._keep())
+        self._spawn(self._warn_when_alone())
+        self._tick()
+
+    async def stop(self) -> None:
+        """Close all connections and write down who is known."""
+        self.node.peering = None
+        self.node.events.unsubscribe(self.jobs.on_event)
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._server is not None:
+            self._server.close()
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for link in list(self._links.values()):
+            link.transport.abort()
+        self.jobs.stop()
+        self._save_file()
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _when_done(self, future: Future[int | None], then: Callable[[], None]) -> None:
+        loop = asyncio.get_running_loop()
+        future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._guarded, then))
+
+    def _soon(self, work: Callable[[], None]) -> None:
+        asyncio.get_running_loop().call_soon(self._guarded, work)
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        """Work for the chain: where it fails unforeseen, the node must not go on."""
+        try:
+            work()
+        except Exception:  # noqa: BLE001 - whatever it is, it is told and ends the node
+            _log.exception("work of the network failed")
+            self.node.request_stop()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            _log.error("a task of the network ended", exc_info=task.exception())
+            self.node.request_stop()
+
+    async def _keep(self) -> None:
+        """Resolve names again now and then, and write down who is known."""
+        while True:
+            await asyncio.sleep(RESOLVE_SECONDS)
+            await self._find_peers()
+            self._save_file()
+
+    async def _warn_when_alone(self) -> None:
+        pause = LONELY_SECONDS
+        while True:
+            await asyncio.sleep(pause)
+            pause = RESOLVE_SECONDS
+            if self.core.connected:
+                continue
+            known = self._settings.known_peers if self._only is None else (self._only,)
+            names = ", ".join(map(str, known[:3])) or "nobody"
+            reasons = {each.reason for each in self.suspended().values()}
+            _log.warning(
+                "no peer has been reached (network.known-peers: %s%s%s); name others there, or "
+                "with --sync-from HOST:PORT; a node that shall have none runs with --offline",
+                names, " …" if len(known) > 3 else "",
+                f"; {'; '.join(sorted(reasons)[:3])}" if reasons else "",
+            )  # fmt: skip
+
+    async def _find_peers(self) -> None:
+        wanted = self._settings.known_peers if self._only is None else (self._only,)
+        found = await addresses.resolve(wanted)
+        own = frozenset(self._own_addresses())
+        book = self.core.book
+        book.settings = msgspec.structs.replace(
+            book.settings,
+            known_peers=tuple(each for each in found if each not in own),
+            own_addresses=own,
+        )
+
+    def _own_addresses(self) -> Iterable[PeerAddress]:
+        if self._declared is not None:
+            yield self._declared
+        if self.port is not None:
+            yield from addresses.own_addresses(self._settings.bind_address or "", self.port)
+
+    @property
+    def _file(self) -> Path | None:
+        return self._settings.file if self._only is None else None
+
+    def _save_file(self) -> None:
+        if self._file is not None:
+            addresses.save(self._file, self.core.book.known(self.now()))
+
+    # --- effects ----------------------------------------------------------------------------------
+
+    def carry_out(self, effects: Iterable[Effect]) -> None:
+        """Do what the core wants, and be there when it wants to be woken."""
+        for effect in effects:
+            match effect:
+                case Write(peer=peer, data=data):
+                    link = self._links.get(peer)
+                    if link is not None:
+                        link.write(data)
+                case HangUp(peer=peer, reason=reason):
+                    link = self._links.pop(peer, None)
+                    if link is not None:
+                        _log.info("peer %s: %s", link.name, reason)
+                        link.transport.close()
+                case Dial(address=address):
+                    self._spawn(self._dial(address))
+                case Answer(peer=peer, question=question):
+                    link = self._links.get(peer)
+                    if link is not None:
+                        link.ask(question)
+                case _:
+                    self.jobs.add(effect)
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        delay = max(0.005, (self.core.wake_at() - self.now()) / 1_000)
+        self._timer = asyncio.get_running_loop().call_later(delay, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        self.carry_out(self.core.tick(self.now()))
+
+    # --- sockets ----------------------------------------------------------------------------------
+
+    async def _dial(self, address: PeerAddress) -> None:
+        loop = asyncio.get_running_loop()
+        seconds = 1.0 if not self.core.connected else self._settings.connection_ms / 1_000
+        try:
+            async with asyncio.timeout(seconds):
+                await loop.create_connection(
+                    lambda: PeerSocket(self, address), str(address.ip), address.port
+                )
+        except (OSError, TimeoutError):
+            self.core.not_opened(address, self.now())
+            self._wake()
+
+    def opened(self, link: PeerSocket, address: PeerAddress, *, inbound: bool) -> None:
+        """A connection is there."""
+        now = self.now()
+        if inbound:
+            why = self.core.book.admit(address.ip, now)
+            if why is not None:
+                _log.debug("%s is sent away: %s", address, why)
+                link.transport.abort()
+                return
+        link.peer = self._next_id
+        self._next_id += 1
+        self._links[link.peer] = link
+        self.carry_out(self.core.opened(link.peer, address, inbound=inbound, now=now))
+
+    def received(self, link: PeerSocket, data: bytes) -> None:
+        """A peer's next bytes."""
+        before = self.core.connected
+        self.carry_out(self.core.received(link.peer, data, self.now()))
+        if not self._reached and self.core.connected > before:
+            self._reached = True
+            _log.info("the first peer: %s", link.name)
+
+    def closed(self, link: PeerSocket) -> None:
+        """A connection has ended."""
+        self._links.pop(link.peer, None)
+        self.carry_out(self.core.closed(link.peer, self.now()))
+
+    def _name(self, peer: PeerId) -> str:
+        link = self._links.get(peer)
+        return "a peer that has gone" if link is None else link.name
+
+    def answer(self, peer: PeerId, question: Message) -> Steps[bytes | None]:
+        """The bytes that answer a question, if there is an answer; made in steps."""
+        version = self.core.version_of(peer)
+        if version is None:
+            return None
+        message = yield from self.history.answering(cast("Question", question), version)
+        return None if message is None else self.core.reply(peer, message)
+
+    # --- for those who ask ------------------------------------------------------------------------
+
+    @property
+    def faulty_forks(self) -> Mapping[str, FaultyFork]:
+        """By peer: better chains that were refused."""
+        return self.jobs.faulty_forks
+
+    def connected(self) -> list[ConnectedPeer]:
+        """All peers that the node is talking to."""
+        found = []
+        for peer, each in self.core.book.connections.items():
+            shake = each.handshake
+            if shake is not None:
+                found.append(
+                    ConnectedPeer(
+                        each.address, shake.declared, shake.node_name, shake.nonce,
+                        shake.application, shake.version, each.inbound,
+                        self.core.scores.score_of(peer), each.last_heard,
+                    )
+                )  # fmt: skip
+        return found
+
+    def known(self) -> dict[PeerAddress, int]:
+        """Addresses that have worked: when they were last heard."""
+        return self.core.book.known(self.now())
+
+    def blacklisted(self) -> dict[IpAddress, KeptAway]:
+        """Who is refused, and why."""
+        return self.core.book.blacklisted(self.now())
+
+    def suspended(self) -> dict[IpAddress, KeptAway]:
+        """Who is not dialled for now, and why."""
+        return self.core.book.suspended(self.now())
+
+    def clear_blacklist(self) -> None:
+        """Refuse nobody any more."""
+        self.core.book.clear_blacklist()
+
+    def ban(self, ip: IpAddress, reason: str) -> None:
+        """Refuse an address for a while, and close what is open to it."""
+        now = self.now()
+        self.core.book.ban(ip, reason, now)
+        for peer, each in list(self.core.book.connections.items()):
+            if each.address.ip == ip:
+                self.carry_out(self.core.blame(peer, reason, now))
+
+    def begin_to_connect(self, where: HostPort) -> None:
+        """Dial somebody now, whatever the book would choose; nobody waits for it."""
+        self._spawn(self._connect(where))
+
+    async def _connect(self, where: HostPort) -> None:
+        for address in (await addresses.resolve((where,)))[:1]:
+            await self._dial(address)
+
+    @property
+    def has_quorum(self) -> bool:
+        """Whether there are as many peers as mining wants."""
+        return self.core.connected >= self.node.settings.miner.quorum
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether nothing that peers sent is being put on the chain."""
+        return not self.jobs.receiver.is_busy
+
+    def best_score(self) -> int:
+        """The best score that a peer has; 0 when nobody is known to have one."""
+        scores = (self.core.scores.score_of(each) or 0 for each in self.core.book.connections)
+        return max(scores, default=0)
+
+    def lag(self) -> int:
+        """How many blocks the best peer is ahead, as its score tells: about so many."""
+        one = pos.block_score(self.node.chain.last_block.header.base_target)
+        return -(-self.core.scores.ahead() // max(1, one))
+
+    def figures(self) -> NetworkFigures:
+        """What was counted since the start."""
+        traffic, jobs = self.core.traffic, self.jobs
+        return NetworkFigures(
+            traffic.messages_in,
+            traffic.messages_out,
+            traffic.bytes_in,
+            traffic.bytes_out,
+            jobs.blocks.total,
+            jobs.blocks.per_second(self.now()),
+            jobs.forks,
+            self.core.blames,
+        )

@@ -1,0 +1,1 @@
+"""Pages for people: their files, and how they are served."""

@@ -1,0 +1,138 @@
+"""The files of the pages for people: markup, style and scripts, as answers.
+
+What lives here: the files of ``static`` with their types, compressed once; the policy that lets a
+page run nothing but these. What does not: which service has which page (their routes), what the
+pages do (the files themselves, plain modules without a build).
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import html
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+import msgspec
+
+from soliton.web.answers import Whole
+from soliton.web.types import Headers
+
+FOLDER: Final = "static"
+HTML: Final = b"text/html; charset=UTF-8"
+_TYPES: Final = {
+    ".js": b"text/javascript; charset=UTF-8",
+    ".css": b"text/css; charset=UTF-8",
+}
+_POLICY: Final = (
+    "default-src 'none'; img-src 'self' data:; style-src 'self'; script-src 'self'; "
+    "connect-src 'self'{others}; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+)
+_ORIGIN: Final = re.compile(r"https?://[A-Za-z0-9.-]{1,253}(?::[0-9]{1,5})?(?=/|$)")
+_IMPORT: Final = re.compile(r'^(?:import|export) .* from "\./([a-z_]+\.js)";$', re.MULTILINE)
+_SMALL: Final = 500
+"""Compressing less than this gains nothing."""
+
+
+class File(msgspec.Struct, frozen=True):
+    """A file as it is sent, and as it is sent to who can unpack it."""
+
+    body: bytes
+    packed: bytes
+    content_type: bytes
+    tag: bytes
+
+
+@cache
+def shipped() -> Mapping[str, File]:
+    """All scripts and styles by their names; read once."""
+    folder = files("soliton.pages").joinpath(FOLDER)
+    found: dict[str, File] = {}
+    for each in folder.iterdir():
+        suffix = each.name[each.name.rfind(".") :]
+        if suffix in _TYPES:
+            body = each.read_bytes()
+            tag = b'"%s"' % hashlib.sha256(body).hexdigest()[:20].encode("ascii")
+            found[each.name] = File(body, _packed(body), _TYPES[suffix], tag)
+    return found
+
+
+def _packed(body: bytes) -> bytes:
+    return gzip.compress(body, 9, mtime=0) if len(body) > _SMALL else body
+
+
+def takes_gzip(accept_encoding: bytes | None) -> bool:
+    """Whether a client says that it unpacks gzip."""
+    for part in (accept_encoding or b"").lower().split(b","):
+        name, _, quality = part.replace(b" ", b"").partition(b";q=")
+        if name == b"gzip":
+            return quality.strip(b"0.") != b"" or quality == b""
+    return False
+
+
+def file_answer(name: str, headers: Mapping[bytes, bytes]) -> Whole | None:
+    """A file, or that the client has it already; nothing where there is no such file."""
+    file = shipped().get(name)
+    if file is None:
+        return None
+    # A browser asks each time, so that a new version comes with all its files.
+    kept: Headers = (
+        (b"cache-control", b"no-cache"),
+        (b"etag", file.tag),
+        (b"x-content-type-options", b"nosniff"),
+    )
+    if headers.get(b"if-none-match") == file.tag:
+        return Whole(b"", file.content_type, 304, kept)
+    return _sent(file.body, file.packed, file.content_type, kept, headers)
+
+
+def _sent(
+    body: bytes, packed: bytes, kind: bytes, more: Headers, headers: Mapping[bytes, bytes]
+) -> Whole:
+    more = ((b"vary", b"Accept-Encoding"), *more)
+    if packed is not body and takes_gzip(headers.get(b"accept-encoding")):
+        return Whole(packed, kind, headers=((b"content-encoding", b"gzip"), *more))
+    return Whole(body, kind, headers=more)
+
+
+def page(name: str, entry: str, values: Mapping[str, str]) -> File:
+    """A page with its values filled in; the modules that ``entry`` leads to are loaded at once."""
+    text = files("soliton.pages").joinpath(FOLDER, name).read_text(encoding="utf-8")
+    preload = "\n".join(
+        f'<link rel="modulepreload" href="pages/{each}">' for each in sorted(modules_of(entry))
+    )
+    for key, value in values.items():
+        text = text.replace("{{" + key + "}}", html.escape(value))
+    body = text.replace("{{preload}}", preload).encode("utf-8")
+    return File(body, _packed(body), HTML, b"")
+
+
+def modules_of(entry: str) -> set[str]:
+    """The modules that a module imports, and those that these do."""
+    found: set[str] = set()
+    left = [entry]
+    while left:
+        text = shipped()[left.pop()].body.decode("utf-8")
+        new = set(_IMPORT.findall(text)) - found
+        found |= new
+        left += new
+    return found
+
+
+def page_answer(
+    file: File, headers: Mapping[bytes, bytes], also: str = "", more: Headers = ()
+) -> Whole:
+    """A page under its policy; ``also`` is another server that it may ask."""
+    origin = _ORIGIN.match(also)
+    others = f" {origin[0]}" if origin else ""
+    told: Headers = (
+        (b"content-security-policy", _POLICY.format(others=others).encode("ascii")),
+        (b"referrer-policy", b"no-referrer"),
+        (b"x-content-type-options", b"nosniff"),
+        (b"cache-control", b"no-cache"),
+        *more,
+    )
+    return _sent(file.body, file.packed, file.content_type, told, headers)

@@ -1,0 +1,194 @@
+// The view of an account: what it has, what it is, what it did.
+
+import { h } from "./dom.js";
+import { aligned, clean, decimal, grouped, stranger, time } from "./format.js";
+import { live, watch } from "./live.js";
+import { COIN, OBEYS, ask, get, getOr, noteAsset } from "./node.js";
+import { accountLink, assetLink, blockLink, column, folded, idLink, later, place, section, table, trouble, whole } from "./parts.js";
+import { kindOf, sentence } from "./sentence.js";
+import { snippets } from "./snippets.js";
+import { source } from "./source.js";
+import { dataTable } from "./transaction.js";
+
+/** @typedef {import("./json.js").Json} Json */
+
+const PAGE = 20;
+const ENTRIES = 100;
+
+/** @param {string} address */
+export async function account(address) {
+  const name = encodeURIComponent(address);
+  const details = await get(`/addresses/balance/details/${name}`);
+  const figures = h("dl", { class: "figures" });
+  const showBalances = (/** @type {Json} */ found) => {
+    figures.replaceChildren(...[
+      ["Balance", found.regular], ["Available", found.available], ["Effective", found.effective], ["Generating", found.generating],
+    ].map(([word, units]) => h("div", null, h("dt", null, `${word}, ${COIN.name}`), h("dd", null, decimal(units, COIN.decimals)))));
+  };
+  showBalances(details);
+  const history = pages(name);
+  let height = live.height;
+  const changed = h("p", { class: "hint", role: "status" });
+  let isAsking = false;
+  const stop = watch(() => {
+    if (live.height === height || isAsking) return;
+    height = live.height;
+    isAsking = true;
+    get(`/addresses/balance/details/${name}`).then(showBalances, () => undefined).finally(() => { isAsking = false; });
+    if (live.transactions.some((each) => mentions(each, address) && !history.knows(each.id))) {
+      changed.replaceChildren("There is something new. ", h("button", { type: "button", onclick: () => {
+        changed.replaceChildren();
+        window.dispatchEvent(new HashChangeEvent("hashchange"));
+      } }, "Show it"));
+    }
+  });
+  const node = h("article", null,
+    h("h1", { tabindex: -1 }, "Account"),
+    h("p", { class: "name" }, whole(address, "the address")),
+    changed,
+    figures,
+    later(() => aliases(name), "Looking for aliases…"),
+    section("Assets", later(() => assets(name))),
+    section("Leases", later(() => leases(name, address))),
+    section("Data", later(() => data(name))),
+    section("Script", later(() => script(name, address))),
+    section("History", history.node),
+    folded("Ask for it yourself", () => snippets(`/addresses/balance/details/${name}`)));
+  return { title: `Account ${address.slice(0, 8)}`, node, stop };
+}
+
+/**
+ * @param {Json} transaction
+ * @param {string} address
+ */
+function mentions(transaction, address) {
+  return [transaction.sender, transaction.recipient, transaction.dApp, transaction.payload?.dApp, transaction.payload?.recipient]
+    .includes(address) || (transaction.transfers ?? []).some((/** @type {Json} */ each) => each.recipient === address);
+}
+
+/** @param {string} name */
+async function aliases(name) {
+  /** @type {string[]} */
+  const found = await getOr(`/alias/by-address/${name}`, []);
+  if (!found.length) return null;
+  return h("p", null, "Also called ", found.slice(0, 50).map((each, at) => [at > 0 && ", ", stranger(each.split(":").slice(2).join(":"))]),
+    found.length > 50 && ` and ${found.length - 50} more`);
+}
+
+/** @param {string} name */
+async function assets(name) {
+  const { balances } = await get(`/assets/balance/${name}`);
+  for (const each of balances) if (each.issueTransaction) noteAsset(each.assetId, each.issueTransaction);
+  const tokens = await getOr(`/assets/nft/${name}/limit/100`, []);
+  for (const each of tokens) noteAsset(each.assetId, each);
+  return [
+    table("Assets", ["Asset", "#Balance", "Id"], balances.slice(0, 500).map((/** @type {Json} */ each) =>
+      [assetLink(each.assetId), column(each.balance, each.assetId), idLink("asset", each.assetId)]), "No assets."),
+    balances.length > 500 && h("p", { class: "soft" }, `${grouped(balances.length - 500)} more are not shown.`),
+    tokens.length > 0 && h("p", null, "Tokens of which there is one: ", tokens.map((/** @type {Json} */ each, /** @type {number} */ at) =>
+      [at > 0 && ", ", assetLink(each.assetId)]), tokens.length === 100 && " and perhaps more"),
+  ];
+}
+
+/**
+ * @param {string} name
+ * @param {string} address
+ */
+async function leases(name, address) {
+  /** @type {Json[]} */
+  const found = await get(`/leasing/active/${name}`);
+  return table("Leases in force", ["", "Account", `#${COIN.name}`, "Since", "Lease"], found.slice(0, 200).map((each) => {
+    const isOut = each.sender === address;
+    return [isOut ? "to" : "from", accountLink(isOut ? each.recipient : each.sender), aligned(each.amount, COIN.decimals),
+      each.height ? blockLink(each.height) : "–", idLink("tx", each.id)];
+  }), "No leases in force.");
+}
+
+/** @param {string} name */
+async function data(name) {
+  /** @type {Json[]} */
+  const found = await get(`/addresses/data/${name}`);
+  if (!found.length) return h("p", { class: "empty" }, "No entries.");
+  const holder = h("div");
+  const count = h("span", { class: "soft", role: "status" });
+  const draw = (/** @type {string} */ words) => {
+    const wanted = words.toLowerCase();
+    const fitting = wanted === "" ? found : found.filter((each) =>
+      each.key.toLowerCase().includes(wanted) || String(each.value).toLowerCase().includes(wanted));
+    count.textContent = fitting.length > ENTRIES
+      ? `${grouped(fitting.length)} entries, the first ${ENTRIES} are shown`
+      : `${grouped(fitting.length)} of ${grouped(found.length)} entries`;
+    holder.replaceChildren(dataTable(fitting.slice(0, ENTRIES)));
+  };
+  const field = h("input", { type: "search", "aria-label": "Search keys and values", placeholder: "Search keys and values", maxlength: 400 });
+  field.addEventListener("input", () => draw(field.value));
+  draw("");
+  return [h("p", { class: "row" }, field, count), holder];
+}
+
+/**
+ * @param {string} name
+ * @param {string} address
+ */
+async function script(name, address) {
+  const info = await get(`/addresses/scriptInfo/${name}`);
+  if (!info.script) return h("p", { class: "empty" }, "No script: a signature of the account's key is enough.");
+  const { meta } = await getOr(`/addresses/scriptInfo/${name}/meta`, { meta: null });
+  const costs = info.callableComplexities ?? {};
+  const functions = Object.entries(meta?.callableFuncTypes ?? {});
+  return [
+    h("p", null, `Complexity ${grouped(info.complexity)}`,
+      info.verifierComplexity > 0 && `, of its verifier ${grouped(info.verifierComplexity)}`,
+      info.version && `, version ${info.version} of the language`, "."),
+    functions.length > 0 && table("Functions", ["Function", "Takes", "#Complexity"], functions.map(([word, takes]) => [
+      h("a", { href: `${place("call", address)}/${encodeURIComponent(word)}` }, h("code", null, clean(word, 60))),
+      h("code", null, /** @type {Json[]} */ (takes).map((each) => `${clean(each.name, 40)}: ${clean(each.type, 60)}`).join(", ") || "nothing"),
+      grouped(costs[word] ?? 0)])),
+    OBEYS && h("p", null, h("a", { href: place("deploy", address) }, "Change it in the editor")),
+    folded("Source", () => later(() => source(info.script))),
+  ];
+}
+
+/**
+ * Transactions page by page.
+ * @param {string} name
+ */
+function pages(name) {
+  const list = h("ol", { class: "feed" });
+  const foot = h("p", { class: "row" });
+  /** @type {Set<string>} */
+  const ids = new Set();
+  let after = "";
+  const more = h("button", { type: "button" }, "Show older ones");
+  const load = async () => {
+    more.disabled = true;
+    try {
+      const query = after ? `?after=${encodeURIComponent(after)}` : "";
+      const { value } = await ask(`/transactions/address/${name}/limit/${PAGE}${query}`);
+      /** @type {Json[]} */
+      const found = Array.isArray(value[0]) ? value[0] : value;
+      for (const each of found) {
+        ids.add(each.id);
+        list.append(row(each));
+      }
+      after = found.length ? found[found.length - 1].id : after;
+      if (found.length === PAGE) foot.replaceChildren(more);
+      else foot.replaceChildren(ids.size ? "" : h("span", { class: "empty" }, "Nothing happened here yet."));
+    } catch (error) {
+      foot.replaceChildren(trouble(error), more);
+    }
+    more.disabled = false;
+  };
+  more.addEventListener("click", load);
+  foot.textContent = "Loading…";
+  load();
+  return { node: h("div", null, list, foot), knows: (/** @type {string} */ id) => ids.has(id) };
+}
+
+/** @param {Json} each */
+function row(each) {
+  return h("li", null,
+    h("span", { class: "kind" }, h("a", { href: place("tx", each.id), title: each.id }, kindOf(each))),
+    h("span", { class: "words" }, sentence(each), each.applicationStatus === "script_execution_failed" && h("strong", { class: "bad" }, " failed")),
+    h("span", { class: "when" }, blockLink(each.height), " ", time(each.timestamp)));
+}

@@ -1,0 +1,73 @@
+// The view of a block, by its height or id.
+
+import { h } from "./dom.js";
+import { aligned, decimal, grouped, time } from "./format.js";
+import { COIN, FAMILY, get } from "./node.js";
+import { accountLink, facts, folded, idLink, place, section, table, whole } from "./parts.js";
+import { pretty } from "./json.js";
+import { snippets } from "./snippets.js";
+import { kindOf, sentence } from "./sentence.js";
+
+/** @typedef {import("./json.js").Json} Json */
+
+const SHOWN = 100;
+
+/** @param {string} name */
+export async function block(name) {
+  const path = pathOf(name);
+  const found = await get(path);
+  const id = found.id ?? found.signature;
+  const shares = Object.entries(found.rewardShares ?? {});
+  const node = h("article", null,
+    h("h1", { tabindex: -1 }, `Block ${found.height}`),
+    h("p", { class: "steps" },
+      found.height > 1 && h("a", { href: place("block", found.height - 1), rel: "prev" }, "← Below"), " ",
+      h("a", { href: place("block", found.height + 1), rel: "next" }, "Above →")),
+    facts([
+      ["Id", whole(id, "the id of the block")],
+      ["Time", time(found.timestamp, true)],
+      ["Generator", accountLink(found.generator, true)],
+      ["Transactions", grouped(found.transactionCount ?? found.transactions.length)],
+      ["Fees", `${decimal(found.totalFee ?? found.fee ?? 0, COIN.decimals)} ${COIN.name}`],
+      found.reward > 0 && ["Reward", [`${decimal(found.reward, COIN.decimals)} ${COIN.name}`,
+        shares.length > 1 && h("ul", { class: "plain" }, shares.map(([who, share]) =>
+          h("li", null, accountLink(who), ` ${decimal(/** @type {number} */ (share), COIN.decimals)}`)))]],
+      ["Size", `${grouped(found.blocksize)} bytes`],
+      ["Below it", idLink("block", found.reference)],
+      ["Version", String(found.version)],
+      found.features?.length && ["Votes for features", found.features.join(", ")],
+      ["Base target", String(found["nxt-consensus"]?.["base-target"] ?? "–")],
+      found.stateHash && ["State hash", whole(found.stateHash, "the state hash")],
+    ]),
+    section("Transactions", transactionTable(found.transactions)),
+    folded("Raw JSON", () => h("pre", { tabindex: 0 }, pretty(found))),
+    folded("Ask for it yourself", () => snippets(path)));
+  return { title: `Block ${found.height}`, node };
+}
+
+/** @param {string} name */
+function pathOf(name) {
+  if (/^\d{1,10}$/.test(name)) return `/blocks/at/${name}`;
+  // Networks of the older generations call ids signatures.
+  return FAMILY === "waves" ? `/blocks/${encodeURIComponent(name)}` : `/blocks/signature/${encodeURIComponent(name)}`;
+}
+
+/** @param {Json[]} transactions */
+function transactionTable(transactions) {
+  const holder = h("div");
+  const draw = (/** @type {number} */ count) => {
+    holder.replaceChildren(
+      table("Transactions of the block", ["Type", "What happened", "#Fee", "Id"], transactions.slice(0, count).map((each) => [
+        kindOf(each),
+        [sentence(each), each.applicationStatus === "script_execution_failed" && h("strong", { class: "bad" }, " failed")],
+        each.feeAssetId ? idLink("asset", each.feeAssetId) : aligned(each.fee, COIN.decimals),
+        idLink("tx", each.id),
+      ]), "No transactions: the block is empty."));
+    if (count < transactions.length) {
+      holder.append(h("button", { type: "button", onclick: () => draw(count + SHOWN) },
+        `Show more (${grouped(transactions.length - count)} left)`));
+    }
+  };
+  draw(SHOWN);
+  return holder;
+}

@@ -1,0 +1,204 @@
+"""Why a script refused, in terms of its source: function, line, expression, values, who called.
+
+What lives here: the report, made of where a run stood (``observation``) and of the text that its
+numbers belong to (``source_map``). What does not: how reports are sent or printed (the shell).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+import msgspec
+
+from soliton.crypto import base58
+from soliton.ride.errors import RideError
+from soliton.ride.functions.printing import nested_text
+from soliton.ride.numbering import Body, numbered
+from soliton.ride.observation import RunFault, Spot
+from soliton.ride.script import parse_script
+from soliton.ride.source_map import Place, SourceMap, map_decompiled, map_known_source, shortened
+from soliton.ride.values import Value, weight
+
+MAX_VALUE_WEIGHT: Final = 20_000
+"""Heavier values are not written out to be shortened."""
+KNOWN, DECOMPILED, NO_TEXT = "known", "decompiled", "none"
+
+
+class SourceText(msgspec.Struct, frozen=True):
+    """A source with the texts of what it imports, and the name of its file if it has one."""
+
+    text: str
+    libraries: dict[str, str] = {}
+    name: str = ""
+
+
+class Located(msgspec.Struct, frozen=True):
+    """Places and bodies of some expressions of one script; ``source`` says of which text."""
+
+    source: str
+    places: dict[int, Place]
+    bodies: dict[int, Body]
+    name: str = ""
+    """The file of the text."""
+
+
+class Position(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A place in a script that ran. Without a text that means the script there is no line."""
+
+    script: str
+    """The address of the account, or the id of the asset, whose script it is."""
+    function: str
+    source: str
+    line: int = 0
+    column: int = 0
+    expression: str = ""
+    values: dict[str, str] = {}
+    file: str = ""
+    node: int = -1
+    """The number of the expression in the tree of the script, each before what is in it."""
+
+
+class FaultReport(msgspec.Struct, frozen=True):
+    """What went wrong, where, and the calls that led there, the innermost first."""
+
+    message: str
+    position: Position
+    calls: tuple[Position, ...]
+
+    def members(self) -> dict[str, object]:
+        """It as JSON."""
+        calls = [msgspec.to_builtins(each) for each in self.calls]
+        return {"message": self.message, **msgspec.to_builtins(self.position), "calls": calls}
+
+
+def read_members(members: Mapping[str, object]) -> FaultReport:
+    """The report that ``members`` gave; raises ``ValueError`` for anything else."""
+    plain = {key: value for key, value in members.items() if key not in ("message", "calls")}
+    try:
+        return FaultReport(
+            msgspec.convert(members.get("message"), str),
+            msgspec.convert(plain, Position),
+            msgspec.convert(members.get("calls", ()), tuple[Position, ...]),
+        )
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from error
+
+
+def numbers_of(fault: RunFault) -> dict[bytes, tuple[int, ...]]:
+    """The expressions of each script that a report will name."""
+    found: dict[bytes, set[int]] = {}
+    for spot in fault.spots:
+        named = {spot.node, spot.body, *(number for number, _ in spot.values)}
+        found.setdefault(spot.script, set()).update(named - {-1})
+    return {script: tuple(sorted(numbers)) for script, numbers in found.items()}
+
+
+def locate(script: bytes, numbers: Collection[int], known: SourceText | None = None) -> Located:
+    """Where expressions of a script are: in its source where that is known and fits, else in the
+    decompiled text. Raises ``ScriptFormatError``.
+    """
+    found: SourceMap | None = None
+    source = KNOWN
+    if known is not None:
+        found = map_known_source(parse_script(script), known.text, known.libraries)
+    if found is None:
+        source, found = DECOMPILED, map_decompiled(script)
+    if found is None:
+        return _without_text(script, numbers)
+    name = known.name if known is not None and source == KNOWN else ""
+    return located_in(found, numbers, source, name)
+
+
+def located_in(
+    text: SourceMap, numbers: Collection[int], source: str = KNOWN, name: str = ""
+) -> Located:
+    """Where expressions are in a text that is mapped already."""
+    places = {number: text.place(number) for number in numbers}
+    bodies = {number: body for number in numbers if (body := text.body(number)) is not None}
+    return Located(source, places, bodies, name)
+
+
+def _without_text(script: bytes, numbers: Collection[int]) -> Located:
+    bodies = numbered(parse_script(script).content).bodies
+    return Located(NO_TEXT, {}, {each: bodies[each] for each in numbers if each in bodies})
+
+
+def report(fault: RunFault, located: Mapping[bytes, Located]) -> FaultReport | None:
+    """The report; nothing where nobody knows a place at all."""
+    positions = [_position(spot, located[spot.script]) for spot in fault.spots]
+    calls: list[Position] = []
+    for each in positions:
+        # A loop that the compiler wrote out calls itself from one and the same place.
+        if not calls or _where(each) != _where(calls[-1]):
+            calls.append(each)
+    return FaultReport(shortened(fault.words), calls[0], tuple(calls[1:])) if calls else None
+
+
+def _where(position: Position) -> tuple[object, ...]:
+    return position.script, position.function, position.line, position.column
+
+
+def report_here(
+    fault: RunFault, sources: Mapping[bytes, SourceText] | None = None
+) -> FaultReport | None:
+    """The report, made at once: compiling takes a while for scripts that nobody asked for yet.
+    ``sources`` are known sources by the bytes of the scripts.
+    """
+    known = sources or {}
+    try:
+        located = {
+            script: locate(script, numbers, known.get(script))
+            for script, numbers in numbers_of(fault).items()
+        }
+    except RideError:
+        return None
+    return report(fault, located)
+
+
+def _position(spot: Spot, located: Located) -> Position:
+    body = located.bodies.get(spot.body)
+    values: dict[str, str] = {}
+    if body is not None:
+        pairs = zip(body.parameters, spot.parameters, strict=False)
+        values |= {name: value_text(value) for name, value in pairs}
+    for number, value in spot.values:
+        place = located.places.get(number)
+        if place is not None and not place.text.startswith(('"', "base")):
+            values[place.text] = value_text(value)
+    owner = base58.encode(spot.owner)
+    function = "" if body is None else body.name
+    place = located.places.get(spot.node)
+    if place is None:
+        return Position(owner, function, located.source, values=values, node=spot.node)
+    return Position(
+        owner,
+        function,
+        located.source,
+        place.line,
+        place.column,
+        place.text,
+        values,
+        place.file or located.name,
+        spot.node,
+    )
+
+
+def value_text(value: Value) -> str:
+    """A value on one line, shortened."""
+    if weight(value) > MAX_VALUE_WEIGHT:
+        return f"({weight(value)} bytes)"
+    return shortened(nested_text(value))
+
+
+def lines_of(found: FaultReport, names: Mapping[str, str] | None = None) -> list[str]:
+    """A report as a person reads it; ``names`` are files by the addresses of scripts."""
+    lines = [found.message]
+    for each in (found.position, *found.calls):
+        file = each.file or (names or {}).get(each.script) or each.script
+        where = f"{file}:{each.line}:{each.column}" if each.line else file
+        word = "at" if each is found.position else "called at"
+        function = f" in {each.function}" if each.function else ""
+        lines.append(f"  {word} {where}{function}: {each.expression}".rstrip(": "))
+        lines += [f"      {name} = {value}" for name, value in each.values.items()]
+    return lines

@@ -1,0 +1,181 @@
+"""A run step by step, in terms of its source, as data: what a debugger walks through.
+
+What lives here: the record, made of what an observer was told. What does not: walking
+(``soliton.workshop.debugger``), running (``evaluator``, the ledger).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from soliton.crypto import base58
+from soliton.ride.compiler.compaction import original_names
+from soliton.ride.evaluator_machine import LetNode
+from soliton.ride.expressions import Block, DApp
+from soliton.ride.faults import DECOMPILED, KNOWN, NO_TEXT, SourceText, report_here, value_text
+from soliton.ride.observation import Event, ObservedRun, Observer, lets_at
+from soliton.ride.source_map import SourceMap, map_decompiled, map_known_source
+
+MAX_STEPS: Final = 20_000
+"""Further ones are left out, and ``truncated`` says so."""
+
+
+class ScriptText(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A script that ran: whose it is, and its texts by file, the empty name being its own."""
+
+    script: str
+    source: str
+    files: dict[str, str] = {}
+    name: str = ""
+
+
+class NamedValue(msgspec.Struct, frozen=True):
+    """A name and its value as text."""
+
+    name: str
+    value: str
+
+
+class Step(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """An expression is entered, or left with a value."""
+
+    script: int
+    """Of ``scripts``, by place."""
+    depth: int
+    function: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    file: str = ""
+    value: str | None = None
+    names: tuple[int, ...] = ()
+    """What the expression sees and is known by now, the innermost first: places in ``names``."""
+    parent: int = -1
+    """The step that entered the expression around this one."""
+
+
+class Recording(msgspec.Struct, frozen=True, omit_defaults=True):
+    """All steps of a transaction's scripts, and how it ended."""
+
+    scripts: tuple[ScriptText, ...]
+    names: tuple[NamedValue, ...]
+    steps: tuple[Step, ...]
+    error: str = ""
+    fault: dict[str, object] | None = None
+    truncated: bool = False
+
+
+def recording(
+    observer: Observer, sources: Mapping[bytes, SourceText] | None = None, error: str = ""
+) -> Recording:
+    """What an observer that records was told, in terms of the sources that are known, or of
+    decompiled texts.
+    """
+    return _Maker(observer, sources or {}).make(error)
+
+
+class _Text:
+    """A script's text, its places, and the names that it was written with."""
+
+    def __init__(self, run: ObservedRun, known: SourceText | None) -> None:
+        script = run.script
+        found: SourceMap | None = None
+        self.source = KNOWN
+        files = {}
+        if known is not None:
+            found = map_known_source(script, known.text, known.libraries)
+            files = {"": known.text, **known.libraries}
+        if found is None:
+            self.source, files = DECOMPILED, {}
+            found = map_decompiled(script.source)
+            if found is not None:
+                files = {"": found.text}
+        if found is None:
+            self.source = NO_TEXT
+        self.map = found
+        name = known.name if known is not None and self.source == KNOWN else ""
+        self.shown = ScriptText(base58.encode(run.owner), self.source, files, name)
+        content = script.content
+        self.names = original_names(content) if isinstance(content, DApp) else {}
+
+
+class _Maker:
+    def __init__(self, observer: Observer, sources: Mapping[bytes, SourceText]) -> None:
+        self._observer = observer
+        self._sources = sources
+        self._texts: dict[tuple[bytes, bytes], tuple[int, _Text]] = {}
+        self._scripts: list[ScriptText] = []
+        self._names: list[NamedValue] = []
+        self._known: dict[int, int] = {}
+        self._steps: list[Step] = []
+
+    def make(self, error: str) -> Recording:
+        open_steps: list[int] = []
+        truncated = False
+        for number, event in enumerate(self._observer.events):
+            if len(self._steps) >= MAX_STEPS:
+                truncated = True
+                break
+            step = self._step(number, event, open_steps[-1] if open_steps else -1)
+            if step is None:
+                continue
+            if event.value is None:
+                open_steps.append(len(self._steps))
+            elif open_steps:
+                open_steps.pop()
+                parent = open_steps[-1] if open_steps else -1
+                step = msgspec.structs.replace(step, parent=parent)
+            self._steps.append(step)
+        fault = self._observer.fault
+        found = None if fault is None else report_here(fault, self._sources)
+        members = None if found is None else found.members()
+        return Recording(
+            tuple(self._scripts), tuple(self._names), tuple(self._steps), error, members, truncated
+        )
+
+    def _step(self, number: int, event: Event, parent: int) -> Step | None:
+        run = event.run
+        node = run.numbering.of(event.expression)
+        # A block is left with what its last expression gives.
+        if node is None or isinstance(event.expression, Block):
+            return None
+        at, text = self._text(run)
+        if text.map is None:
+            return None
+        place = text.map.place(node)
+        body = text.map.body(text.map.owners[node])
+        value = event.value
+        return Step(
+            at,
+            event.depth,
+            "" if body is None else body.name,
+            place.line,
+            place.column,
+            place.end_line,
+            place.end_column,
+            place.file,
+            None if value is None else value_text(value),
+            tuple(self._name(let, text) for let in lets_at(self._observer, number)),
+            parent,
+        )
+
+    def _text(self, run: ObservedRun) -> tuple[int, _Text]:
+        key = run.owner, run.script.source
+        found = self._texts.get(key)
+        if found is None:
+            found = len(self._scripts), _Text(run, self._sources.get(run.script.source))
+            self._texts[key] = found
+            self._scripts.append(found[1].shown)
+        return found
+
+    def _name(self, let: LetNode, text: _Text) -> int:
+        at = self._known.get(id(let))
+        if at is None:
+            at = self._known[id(let)] = len(self._names)
+            name = text.names.get(let.name, let.name)
+            self._names.append(NamedValue(name, value_text(let.value)))  # type: ignore[arg-type]
+        return at

@@ -1,0 +1,208 @@
+"""Requests that need the approval of others: asked, approved or refused, signed in the end.
+
+What lives here: what waits, who has said what about it, and what each is shown. What does not: how
+it is signed (``desk``), and HTTP (``key_routes``).
+
+The rules are asked twice: when somebody asks, and when the last approval has come. Amounts count
+from the second time on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from typing import Any, Final
+
+from soliton.crypto import base58
+from soliton.signer.asked import Asked
+from soliton.signer.book import Waiting
+from soliton.signer.callers import Caller
+from soliton.signer.desk import Desk, Judged, Signed, raise_stopped, refused
+from soliton.signer.errors import (
+    ID_TAKEN,
+    NO_CALLER,
+    NO_PENDING,
+    NOT_WAITING,
+    TOO_MANY_KEPT,
+    RequestRefused,
+)
+from soliton.signer.policy import Approvals, Refusal
+from soliton.signer.records import Event
+from soliton.signer.wanted import Wanted, read_json, read_wanted, to_text
+
+ID_BYTES: Final = 16
+
+
+class Pending:
+    """All that waits, or did lately."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._in_work: set[str] = set()
+
+    def of_request(self, caller: str, wanted: Wanted) -> str | None:
+        """The id of what the same request has led to before; raises ``RequestRefused``."""
+        if not wanted.id:
+            return None
+        for pending, it in self._desk.book.waiting.items():
+            if (it.ask.caller, it.ask.request) == (caller, wanted.id):
+                if it.ask.digest != wanted.digest:
+                    raise RequestRefused(ID_TAKEN, "this id was used for another request", "id")
+                return pending
+        return None
+
+    async def ask(self, judged: Judged) -> str:
+        """Write down that this is asked for; its id. Raises ``RequestRefused``."""
+        desk = self._desk
+        # It is only asked for; it counts when it is signed.
+        desk.take_back(judged)
+        asked = to_text(judged.wanted.raw).decode()
+        if not desk.book.has_room_for(asked):
+            raise RequestRefused(TOO_MANY_KEPT, "too much waits for approval")
+        within = min(each.within_ms for each in _approvals_of(judged))
+        needed = max(each.needed for each in _approvals_of(judged))
+        pending = base58.encode(secrets.token_bytes(ID_BYTES))
+        entry = desk.entry(
+            Event.ASK,
+            caller=judged.caller,
+            key=judged.account.name,
+            rule=", ".join(dict.fromkeys(rule.name for rule in judged.rules)),
+            request=judged.wanted.id,
+            digest=judged.wanted.digest,
+            pending=pending,
+            told=desk.told(judged.asked),
+            ids=tuple(each.id for each in judged.asked),
+            stamps=tuple(each.timestamp for each in judged.asked),
+            asked=asked,
+            approvers=tuple(sorted(frozenset[str]().union(*(e.of for e in _approvals_of(judged))))),
+            needed=needed,
+            expires=desk.book.clock.now() + within,
+        )
+        with desk.in_work(judged.caller, judged.wanted.id):
+            await desk.written(entry)
+        return pending
+
+    def find(self, pending: str) -> Waiting:
+        """What waits under an id; raises ``RequestRefused``."""
+        found = self._desk.book.waiting.get(pending)
+        if found is None:
+            raise RequestRefused(NO_PENDING, "nothing with this id waits for approval, or did")
+        return found
+
+    def shown(self, pending: str, caller: Caller) -> dict[str, Any]:
+        """What a caller sees of it; raises ``RequestRefused``. Who asked gets what was signed."""
+        it = self.find(pending)
+        if caller.name != it.ask.caller and caller.name not in it.ask.approvers:
+            raise RequestRefused(NO_PENDING, "nothing with this id waits for approval, or did")
+        return self._shown(it, caller)
+
+    def all_for(self, caller: Caller) -> list[dict[str, Any]]:
+        """All that the caller has asked for or may approve, the oldest first."""
+        self._desk.book.forget()
+        return [
+            self._shown(it, caller)
+            for it in self._desk.book.waiting.values()
+            if caller.name == it.ask.caller or caller.name in it.ask.approvers
+        ]
+
+    def _shown(self, it: Waiting, caller: Caller) -> dict[str, Any]:
+        now, ask = self._desk.book.clock.now(), it.ask
+        wanted = read_wanted(read_json(ask.asked.encode()), sends=True)
+        shown: dict[str, Any] = {
+            "pending": ask.pending,
+            "state": it.state(now),
+            "caller": ask.caller,
+            "key": ask.key,
+            "rule": ask.rule,
+            "told": list(ask.told),
+            "ids": list(ask.ids),
+            "asked": [{item.kind.value: item.value} for item in wanted.items],
+            "approved": it.approved,
+            "needed": ask.needed,
+            "askedAt": ask.at,
+            "expiresIn": max(0, ask.expires - now),
+        }
+        if it.rejected:
+            shown["refusedBy"] = it.rejected
+        if it.signed is not None and caller.name == ask.caller:
+            account = self._desk.keyring.find(ask.key)
+            asked = self._desk.read(wanted, account, ask.stamps)
+            answers = _finished(asked, it.signed.proofs)
+            shown["signed"] = answers if wanted.is_package else answers[0]
+        return shown
+
+    async def approve(self, pending: str, caller: Caller) -> dict[str, Any]:
+        """Approve; sign if that was the last one that it took. Raises ``RequestRefused``."""
+        it = self._waiting(pending, caller)
+        if caller.name not in it.approved:
+            entry = self._desk.entry(Event.APPROVE, caller=caller.name, pending=pending)
+            await self._desk.written(entry)
+        if len(it.approved) >= it.ask.needed and pending not in self._in_work:
+            self._in_work.add(pending)
+            try:
+                if it.state(self._desk.book.clock.now()) == "waiting":
+                    await self._sign(it)
+            finally:
+                self._in_work.discard(pending)
+        return self._shown(it, caller)
+
+    async def reject(self, pending: str, caller: Caller) -> dict[str, Any]:
+        """Refuse, for good; raises ``RequestRefused``."""
+        it = self._waiting(pending, caller)
+        entry = self._desk.entry(Event.REJECT, caller=caller.name, pending=pending)
+        await self._desk.written(entry)
+        return self._shown(it, caller)
+
+    def _waiting(self, pending: str, caller: Caller) -> Waiting:
+        it = self.find(pending)
+        if caller.name not in it.ask.approvers or caller.name == it.ask.caller:
+            raise RequestRefused(NO_CALLER, "the rule does not let this caller approve it")
+        state = it.state(self._desk.book.clock.now())
+        if state != "waiting" or pending in self._in_work:
+            raise RequestRefused(NOT_WAITING, f"it is {state}", state=state)
+        return it
+
+    async def _sign(self, it: Waiting) -> None:
+        desk, ask = self._desk, it.ask
+        wanted = read_wanted(read_json(ask.asked.encode()), sends=True)
+        account = desk.keyring.find(ask.key)
+        asked = desk.read(wanted, account, ask.stamps)
+        judged = desk.judge(ask.caller, wanted, account, asked, ask.pending)
+        if isinstance(judged, Refusal):
+            entry = desk.refusal_entry(ask.caller, account, asked, judged.words, judged.rule)
+            await desk.written(entry)
+            raise refused(judged)
+        missing = [each for each in _approvals_of(judged) if not _is_approved(each, it.approved)]
+        if missing:
+            desk.take_back(judged)
+            words = f"the rules want {missing[0].needed} of {', '.join(sorted(missing[0].of))} now"
+            raise RequestRefused(NOT_WAITING, words, state="waiting")
+        desk.check_unlocked(judged)
+        if judged.asks_node:
+            await desk.check_with_node(judged)
+            # What takes time may have let the key be locked, or the request be refused.
+            desk.check_unlocked(judged)
+            if it.state(desk.book.clock.now()) != "waiting":
+                desk.take_back(judged)
+                return
+        signed = await desk.sign_anywhere(judged)
+        raise_stopped(await signed_line(desk, judged, signed))
+
+
+async def signed_line(desk: Desk, judged: Judged, signed: Signed) -> OSError | None:
+    """Write the line of what was signed, and wait for it."""
+    future: asyncio.Future[OSError | None] = asyncio.get_running_loop().create_future()
+    desk.write_signed(judged, signed, future.set_result)
+    return await asyncio.shield(future)
+
+
+def _approvals_of(judged: Judged) -> list[Approvals]:
+    return [rule.approvals for rule in judged.rules if rule.approvals is not None]
+
+
+def _is_approved(approvals: Approvals, by: list[str]) -> bool:
+    return len(approvals.of & set(by)) >= approvals.needed
+
+
+def _finished(asked: tuple[Asked, ...], proofs: tuple[str, ...]) -> list[dict[str, Any]]:
+    return [each.finish(base58.decode(proof)) for each, proof in zip(asked, proofs, strict=True)]

@@ -1,0 +1,173 @@
+"""What the OpenAPI document says of a signer that keeps keys.
+
+What lives here: its operations, and the shapes of bodies and answers. What does not: ``POST /data``
+(``openapi``), and the shapes of transactions and orders, which are those of the node's document.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from soliton.signer.asked import MAX_PROOF_PLACE
+from soliton.signer.errors import KEY_FAULTS
+from soliton.signer.keyring import MAX_UNLOCKED_SECONDS
+from soliton.signer.measures import Kind
+from soliton.signer.wanted import MAX_CONFIRMATIONS, MAX_PACKAGE, MAX_WAIT_SECONDS
+from soliton.web import openapi
+
+Schema = dict[str, Any]
+
+SECURITY: Final = [{"ApiKey": list[str]()}]
+_TEXT: Final[Schema] = {"type": "string"}
+_LONG: Final[Schema] = {"type": "integer", "format": "int64"}
+_OBJECT: Final[Schema] = {"type": "object"}
+_TOLD: Final = {
+    Kind.TRANSACTION: "Any type, without proofs, as a node or @waves/waves-transactions has it",
+    Kind.ORDER: "An order of version 1 to 4",
+    Kind.CANCEL_ORDER: "orderId",
+    Kind.CUSTOM_DATA: "version 1 with binary or text, or version 2 with data",
+    Kind.AUTH: "host and data",
+    Kind.WAVES_AUTH: "timestamp",
+}
+_KEYS: Final[Schema] = {"type": "array", "items": _TEXT, "description": "Names; without any, all."}
+
+
+def key_paths() -> Schema:
+    """The paths, each with its operation."""
+    pending = openapi.parameter("id", "path", "What waits.", example="FGp3BXBtz9CeZR6bpSuqGF")
+    paths = {
+        "/sign": _post("sign", "Sign a thing or a package", openapi.ref("SignRequest"), "Signed"),
+        "/sign-and-broadcast": _post(
+            "signAndBroadcast",
+            "Sign transactions and send them to the node",
+            openapi.ref("SendRequest"),
+            "Sent",
+        ),
+        "/keys": {"get": _operation("keys", "Which keys there are", "Keys")},
+        "/keys/unlock": _post(
+            "unlockKeys", "Let keys sign for a time", openapi.ref("UnlockRequest"), "Keys"
+        ),
+        "/keys/lock": _post("lockKeys", "Lock keys", _object({"keys": _KEYS}), "Keys"),
+        "/pending": {"get": _operation("allPending", "What waits for approval", "AllPending")},
+        "/pending/{id}": {
+            "get": _operation("pending", "One of these", "Pending", parameters=[pending])
+        },
+        "/policy": {"get": _operation("policy", "The rules in force", "Policy")},
+        "/policy/reload": _post(
+            "reloadPolicy",
+            "Read the rules again, if they have this hash",
+            _object({"policyHash": _TEXT}, "policyHash"),
+            "Policy",
+        ),
+    }
+    for verb in ("approve", "refuse"):
+        summary = f"{verb.capitalize()} what waits"
+        decided = _operation(f"{verb}Pending", summary, "Pending", parameters=[pending])
+        paths[f"/pending/{{id}}/{verb}"] = {"post": decided}
+    return paths
+
+
+def key_schemas() -> Schema:
+    """What bodies and answers are made of."""
+    refusal = {
+        "error": _LONG,
+        **dict.fromkeys(("message", "path", "rule", "condition"), _TEXT),
+        "line": _LONG,
+    }
+    error = {"type": "object", "properties": refusal, "required": ["error", "message"]}
+    return {"KeyError": error, **_request_schemas(), **_answer_schemas()}
+
+
+def _request_schemas() -> Schema:
+    place = {"type": "integer", "minimum": 0, "maximum": MAX_PROOF_PLACE}
+    things = {kind.value: {**_OBJECT, "description": told} for kind, told in _TOLD.items()}
+    one = _object({**things, "proofAt": place})
+    wanted = {
+        "key": {**_TEXT, "description": "A name, an address or a public key."},
+        "id": {**_TEXT, "description": "Signed once under this id.", "maxLength": 128},
+        **things,
+        "proofAt": place,
+        "package": {"type": "array", "items": one, "minItems": 1, "maxItems": MAX_PACKAGE},
+    }
+    sent = {
+        "confirmations": {"type": "integer", "minimum": 0, "maximum": MAX_CONFIRMATIONS},
+        "timeout": {"type": "integer", "minimum": 0, "maximum": MAX_WAIT_SECONDS},
+    }
+    password = {**_TEXT, "format": "password", "writeOnly": True}
+    seconds = {"type": "integer", "minimum": 1, "maximum": MAX_UNLOCKED_SECONDS}
+    unlock = {"password": password, "seconds": seconds, "keys": _KEYS}
+    return {
+        "SignRequest": _object(wanted),
+        "SendRequest": _object({**wanted, **sent}),
+        "UnlockRequest": _object(unlock, "password"),
+    }
+
+
+def _answer_schemas() -> Schema:
+    signed = {"oneOf": [_OBJECT, {"type": "array", "items": _OBJECT}]}
+    key = {
+        **dict.fromkeys(("name", "address", "publicKey"), _TEXT),
+        "locked": {"type": "boolean"},
+        "unlockedFor": {**_LONG, "description": "Seconds."},
+        "stored": {"type": "boolean", "description": "In a store that signs."},
+    }
+    texts = {"type": "array", "items": _TEXT}
+    waiting = {
+        **dict.fromkeys(("pending", "caller", "key", "rule", "refusedBy"), _TEXT),
+        "state": {"enum": ["waiting", "signed", "refused", "expired"]},
+        **dict.fromkeys(("told", "ids", "approved"), texts),
+        "asked": {"type": "array", "items": _OBJECT},
+        **dict.fromkeys(("needed", "askedAt", "expiresIn"), _LONG),
+        "signed": signed,
+    }
+    confirmed = {"id": _TEXT, "height": _LONG, "confirmations": _LONG, "applicationStatus": _TEXT}
+    rule = _object({"name": _TEXT, "line": _LONG}, "name", "line")
+    policy = {
+        **dict.fromkeys(("file", "hash"), _TEXT),
+        "rules": {"type": "array", "items": rule},
+        "audit": _object({"lines": _LONG, "head": _TEXT}, "lines", "head"),
+    }
+    every = {"type": "array", "items": openapi.ref("Pending")}
+    sent = {"signed": signed, "confirmed": {"type": "array", "items": _object(confirmed)}}
+    return {
+        "Signed": _object({"signed": signed}, "signed"),
+        "Sent": _object(sent, "signed"),
+        "Keys": _object({"keys": {"type": "array", "items": _object(key, *key)}}, "keys"),
+        "Pending": _object(waiting, "pending", "state"),
+        "AllPending": _object({"pending": every}, "pending"),
+        "Policy": _object(policy, *policy),
+    }
+
+
+def key_security() -> Schema:
+    """The header that says who asks."""
+    return {"ApiKey": openapi.api_key("X-API-Key", "The key of one of signer.callers.")}
+
+
+def _post(name: str, summary: str, body: Schema, answer: str) -> Schema:
+    content = {"required": True, "content": openapi.content(body)}
+    operation = _operation(name, summary, answer, body=content)
+    if name in ("sign", "signAndBroadcast"):
+        operation["responses"]["202"] = {
+            "description": "It needs approval.",
+            "content": openapi.content(openapi.ref("Pending")),
+        }
+    return {"post": operation}
+
+
+def _operation(name: str, summary: str, answer: str, **more: Any) -> Schema:  # noqa: ANN401
+    responses: Schema = {
+        "200": {"description": "Done.", "content": openapi.content(openapi.ref(answer))}
+    }
+    for status in sorted({fault.status for fault in KEY_FAULTS}):
+        rows = [f"{fault.code}: {fault.meaning}" for fault in KEY_FAULTS if fault.status == status]
+        responses[str(status)] = {
+            "description": " ".join(rows),
+            "content": openapi.content(openapi.ref("KeyError")),
+        }
+    return openapi.operation(name, summary, responses, tag="keys", security=SECURITY, **more)
+
+
+def _object(properties: Schema, *required: str) -> Schema:
+    found: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    return found | {"required": list(required)} if required else found

@@ -1,0 +1,79 @@
+"""Putting a signer that keeps keys together, and taking it apart.
+
+What lives here: the order in which its parts are opened, and what stops a start. What does not: the
+parts.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from soliton.signer.book import Book
+from soliton.signer.boot_clock import BootClock, boot_ms
+from soliton.signer.callers import Callers
+from soliton.signer.desk import Desk
+from soliton.signer.journal import Journal
+from soliton.signer.key_routes import KeyRoutes
+from soliton.signer.keyring import Keyring
+from soliton.signer.node_client import NodeClient
+from soliton.signer.pkcs11 import Pkcs11
+from soliton.signer.policy_file import PolicyProblem, read_policy
+from soliton.signer.records import Entry, Event
+from soliton.signer.settings import KeySettings, SignerSettings, StoreSettings
+from soliton.signer.stores import StoredKey, VaultTransit
+
+
+def stored_key(settings: StoreSettings) -> StoredKey:
+    """A key in its store; raises ``StoreTrouble``."""
+    it = settings
+    if it.kind == "pkcs11":
+        return StoredKey(Pkcs11(Path(it.where), it.within, it.key, it.secret_file))
+    return StoredKey(VaultTransit(it.where, it.within, it.key, it.secret_file))
+
+
+class KeyService:
+    """The routes, and what is to be closed with them."""
+
+    def __init__(
+        self, settings: SignerSettings, keys: KeySettings, node: NodeClient, clock: BootClock | None
+    ) -> None:
+        """Open the rules, the keys and the audit log. Raises ``PolicyProblem``, ``KeyProblem``,
+        ``AuditProblem``, ``EnvironmentProblem`` (``StoreTrouble`` among them).
+        """
+        chain_id = settings.network.chain_id
+        read = partial(read_policy, keys.policy_file, chain_id)
+        policy = read()
+        if policy.hash != keys.policy_hash:
+            raise PolicyProblem(
+                f"{keys.policy_file} has the hash {policy.hash}, signer.policy-hash is "
+                f"{keys.policy_hash or 'missing'}: look at the rules, then pin the hash"
+            )
+        self._stored = {each.name: stored_key(each) for each in keys.stores}
+        keyring = Keyring(keys.directory, chain_id, boot_ms, self._stored)
+        self.journal = Journal(keys.state_directory, durable=keys.durable)
+        try:
+            book = Book(clock or BootClock())
+            self.journal.load(book.replay)
+            book.resume()
+            # From here on the windows' time goes on from this line.
+            start = Entry(
+                *(0, "", settings.clock(), book.clock.now(), Event.START),
+                boot=book.clock.boot,
+                since_boot=book.clock.since_boot(),
+                policy=policy.hash,
+            )
+            self.journal.append_now(start)
+        except BaseException:
+            self.journal.close()
+            raise
+        self.desk = Desk(keyring, policy, self.journal, book, node, chain_id, settings.clock)
+        callers = Callers(keys.callers, keys.hosts, boot_ms)
+        self.routes = KeyRoutes(self.desk, callers, read, settings.limits.requests_at_once)
+
+    def close(self) -> None:
+        """Lock all keys, and let the audit log go."""
+        self.desk.keyring.lock(())
+        for each in self._stored.values():
+            each.close()
+        self.journal.close()

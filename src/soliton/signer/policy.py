@@ -1,0 +1,361 @@
+"""What a signer signs: rules, each of which allows something; what no rule allows is refused.
+
+What lives here: the rules, the decision on what is asked, and the words of a refusal, which name
+rule, condition and line. What does not: the file (``policy_file``), the counters (``windows``).
+
+A rule is tried when key, caller and form are its own. Then each of its conditions must hold. What a
+rule does not name it does not allow: one without ``recipients`` lets nothing go to anybody. The
+first rule that holds decides; if none does, the refusal is that of the first one that was tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from typing import Final, NamedTuple
+
+import msgspec
+
+from soliton.chain.addresses import Address, Alias, Recipient, from_public_key, recipient_text
+from soliton.chain.values import AssetId
+from soliton.crypto import base58
+from soliton.signer.measures import Decimals, Kind, Measures, asset_text, price_of
+from soliton.signer.patterns import ArgumentPattern, TextPattern
+from soliton.signer.windows import Charge, Windows
+
+MAX_SHOWN: Final = 64
+"""Characters of a name out of a request that a refusal repeats."""
+
+
+class Call(msgspec.Struct, frozen=True):
+    """Functions of a dApp that may be called; ``arguments`` as they stand, or whatever they are."""
+
+    d_app: Recipient
+    functions: tuple[TextPattern, ...]
+    arguments: tuple[ArgumentPattern, ...] | None
+
+
+class Pair(msgspec.Struct, frozen=True):
+    """A pair of assets, and the band of prices: price asset for one whole amount asset."""
+
+    amount: AssetId | None
+    price: AssetId | None
+    least: Fraction | None
+    most: Fraction | None
+
+
+class Window(msgspec.Struct, frozen=True):
+    """So much at most within so long: of ``amounts`` or ``fees`` of an asset, or of ``signatures``;
+    by the rule altogether, or for each key or caller.
+    """
+
+    what: str
+    asset: AssetId | None
+    most: int
+    length_ms: int
+    per: str
+
+
+class Approvals(msgspec.Struct, frozen=True):
+    """So many of these callers have to approve before this time is over."""
+
+    of: frozenset[str]
+    needed: int
+    within_ms: int
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """One rule; ``None`` where it says ``"any"``. ``own`` are places for the sender itself."""
+
+    name: str
+    line: int
+    lines: Mapping[str, int]
+    forms: frozenset[tuple[str, int]]
+    keys: frozenset[str] | None
+    callers: frozenset[str] | None
+    senders: frozenset[Address] | None = frozenset()
+    recipients: frozenset[Recipient] | None = frozenset()
+    to_self: bool = False
+    pins: Mapping[Alias, Address] = {}
+    amounts: Mapping[AssetId | None, int] | None = {}
+    fees: Mapping[AssetId | None, int] | None = {}
+    calls: tuple[Call, ...] | None = ()
+    data_keys: tuple[TextPattern, ...] | None = ()
+    pairs: tuple[Pair, ...] | None = ()
+    matchers: frozenset[bytes] | None = frozenset()
+    lifetime_ms: int | None = None
+    hosts: tuple[TextPattern, ...] | None = ()
+    unbound_chain: bool = False
+    scripts: bool = False
+    simulate: bool = False
+    windows: tuple[Window, ...] = ()
+    approvals: Approvals | None = None
+
+
+class Question(NamedTuple):
+    """Who asks for what: the key's name and public key, the caller's name; ``chain_id`` and the
+    time by the wall clock, in milliseconds.
+    """
+
+    asked: Measures
+    key: str
+    public_key: bytes
+    caller: str
+    chain_id: int
+    now: int
+
+
+class Refusal(NamedTuple):
+    """Why not: the rule, its line and the condition, where a rule was tried."""
+
+    words: str
+    rule: str = ""
+    line: int = 0
+    condition: str = ""
+
+
+class Allowed(NamedTuple):
+    """The rule that holds, and what it counts."""
+
+    rule: Rule
+    charges: tuple[Charge, ...]
+
+
+class Policy:
+    """All rules of a file, whose hash (SHA-256, in hexadecimal) is ``hash``."""
+
+    def __init__(self, rules: Iterable[Rule], decimals: Decimals, file: str, hash_: str) -> None:
+        self.rules = tuple(rules)
+        self.decimals = decimals
+        self.file = file
+        self.hash = hash_
+        self._by_form: dict[tuple[str, int], list[Rule]] = {}
+        for rule in self.rules:
+            for form in rule.forms:
+                self._by_form.setdefault(form, []).append(rule)
+
+    def decide(self, question: Question, windows: Windows, now: int) -> Allowed | Refusal:
+        """Whether this may be signed. ``now`` is the time of the windows, which are not changed."""
+        asked, key, caller = question.asked, question.key, question.caller
+        first: Refusal | None = None
+        for rule in self._by_form.get((asked.name, asked.version), ()):
+            if rule.keys is not None and key not in rule.keys:
+                continue
+            if rule.callers is not None and caller not in rule.callers:
+                continue
+            fault = self._fault(rule, question)
+            if fault is None:
+                charges = tuple(_charges(rule, question))
+                fault = _exceeded(charges, windows, now)
+                if fault is None:
+                    return Allowed(rule, tuple(charge for _, charge in charges))
+            if first is None:
+                first = self._refusal(rule, *fault)
+        return first or Refusal(
+            f"no rule of {self.file} lets the caller {caller} sign {asked.name} "
+            f"version {asked.version} with the key {key}"
+        )
+
+    def _fault(self, rule: Rule, question: Question) -> tuple[str, str] | None:
+        """The first condition that does not hold, and why."""
+        for condition, check in _CONDITIONS:
+            words = check(rule, question, self.decimals)
+            if words is not None:
+                return condition, words
+        return None
+
+    def _refusal(self, rule: Rule, condition: str, words: str) -> Refusal:
+        line = rule.lines.get(condition, rule.line)
+        told = f'rule "{rule.name}" ({self.file}:{line}), {condition}: {words}'
+        return Refusal(told, rule.name, line, condition)
+
+
+def _exceeded(
+    charges: Iterable[tuple[Window, Charge]], windows: Windows, now: int
+) -> tuple[str, str] | None:
+    for window, charge in charges:
+        total = windows.spent(charge.counter, charge.length_ms, now) + charge.amount
+        if total > window.most:
+            what = "signatures" if window.what == "signatures" else asset_text(window.asset)
+            within = f"within {window.length_ms // 1_000} s, of {window.most}"
+            return "windows", f"{charge.amount} more {what} would be {total} {within}"
+    return None
+
+
+def _charges(rule: Rule, question: Question) -> Iterable[tuple[Window, Charge]]:
+    asked = question.asked
+    for window in rule.windows:
+        if window.what == "signatures":
+            amount = 1
+        elif window.what == "fees":
+            amount = asked.fee if asked.fee_asset == window.asset else 0
+        else:
+            amount = sum(amount for asset, amount in asked.spends if asset == window.asset)
+        if amount:
+            whose = {"key": question.key, "caller": question.caller}.get(window.per, "")
+            asset = "" if window.what == "signatures" else asset_text(window.asset)
+            counter = f"{rule.name}/{window.what}/{asset}/{window.per}/{whose}"
+            yield window, Charge(counter, window.length_ms, amount)
+
+
+# --- conditions: each tells why it does not hold --------------------------------------------------
+
+
+def _senders(rule: Rule, question: Question, _decimals: Decimals) -> str | None:
+    sender = question.asked.sender
+    if sender == question.public_key or rule.senders is None:
+        return None
+    address = from_public_key(sender, question.chain_id)
+    if address in rule.senders:
+        return None
+    return f"it is for the account {recipient_text(address)}, not for the key's own"
+
+
+def _chain(rule: Rule, question: Question, _decimals: Decimals) -> str | None:
+    asked = question.asked
+    if rule.unbound_chain or asked.binds_chain or asked.kind not in _BINDING:
+        return None
+    return (
+        "its signed bytes do not say for which chain they are: the signature is good on others, too"
+    )
+
+
+def _scripts(rule: Rule, question: Question, _decimals: Decimals) -> str | None:
+    return "it sets a script" if question.asked.sets_script and not rule.scripts else None
+
+
+def _recipients(rule: Rule, question: Question, _decimals: Decimals) -> str | None:
+    if rule.recipients is None:
+        return None
+    asked = question.asked
+    for each in asked.recipients:
+        if each in rule.recipients:
+            continue
+        if rule.to_self and each == from_public_key(asked.sender, question.chain_id):
+            continue
+        return f"{recipient_text(each)} is not among them"
+    return None
+
+
+def _amounts(rule: Rule, question: Question, _decimals: Decimals) -> str | None:
+    asked = question.asked
+    if asked.is_uncertain and (rule.amounts is not None or rule.windows):
+        return f"what it spends cannot be told: {asked.is_uncertain}"
+    return _within(asked.spends, rule.amounts)
+
+
+def _fees(rule: Rule, question: Question, _decimals: Decimals) -> str | None:
+    asked = question.asked
+    return _within(((asked.fee_asset, asked.fee),), rule.fees) if asked.fee else None
+
+
+def _within(
+    amounts: Iterable[tuple[AssetId | None, int]], most: Mapping[AssetId | None, int] | None
+) -> str | None:
+    for asset, amount in amounts:
+        if amount < 0:
+            return f"{amount} of {asset_text(asset)} is below zero"
+        if most is None:
+            continue
+        if asset not in most:
+            return f"{asset_text(asset)} is not among them"
+        if amount > most[asset]:
+            return f"{amount} of {asset_text(asset)} is more than {most[asset]}"
+    return None
+
+
+def _calls(rule: Rule, question: Question, _decimals: Decimals) -> str | None:
+    d_app, call = question.asked.d_app, question.asked.call
+    if d_app is None or call is None or rule.calls is None:
+        return None
+    of_d_app = [each for each in rule.calls if each.d_app == d_app]
+    if not of_d_app:
+        return f"the dApp {recipient_text(d_app)} is not among them"
+    name = call.function[:MAX_SHOWN]
+    named = [each for each in of_d_app if any(p.fits(call.function) for p in each.functions)]
+    if not named:
+        return f"the function {name} is not among them"
+    if any(_arguments_fit(each.arguments, question) for each in named):
+        return None
+    return f"the function {name} may not be called with these arguments"
+
+
+def _arguments_fit(patterns: tuple[ArgumentPattern, ...] | None, question: Question) -> bool:
+    if patterns is None:
+        return True
+    arguments = question.asked.arguments
+    return len(patterns) == len(arguments) and all(
+        pattern.fits(argument) for pattern, argument in zip(patterns, arguments, strict=True)
+    )
+
+
+def _data_keys(rule: Rule, question: Question, _decimals: Decimals) -> str | None:
+    if rule.data_keys is None:
+        return None
+    for key in question.asked.data_keys:
+        if not any(pattern.fits(key) for pattern in rule.data_keys):
+            return f"{key[:MAX_SHOWN]!r} is none of these"
+    return None
+
+
+def _pairs(rule: Rule, question: Question, decimals: Decimals) -> str | None:
+    order = question.asked.order
+    if order is None or rule.pairs is None:
+        return None
+    assets = order.amount_asset, order.price_asset
+    found = [each for each in rule.pairs if (each.amount, each.price) == assets]
+    if not found:
+        return f"{'/'.join(map(asset_text, assets))} is not among them"
+    if any(each.least is None and each.most is None for each in found):
+        return None
+    price = price_of(order, decimals)
+    if price is None:
+        return "the price cannot be told: the decimals of the assets are not in the policy"
+    if any(_in_band(price, each) for each in found):
+        return None
+    return f"the price {float(price):.10g} is outside of the band"
+
+
+def _in_band(price: Fraction, pair: Pair) -> bool:
+    return (pair.least is None or price >= pair.least) and (pair.most is None or price <= pair.most)
+
+
+def _matchers(rule: Rule, question: Question, _decimals: Decimals) -> str | None:
+    order = question.asked.order
+    if order is None or rule.matchers is None or order.matcher_public_key in rule.matchers:
+        return None
+    return f"the matcher {base58.encode(order.matcher_public_key)} is not among them"
+
+
+def _lifetime(rule: Rule, question: Question, _decimals: Decimals) -> str | None:
+    order, most = question.asked.order, rule.lifetime_ms
+    if order is None or most is None or order.expiration - question.now <= most:
+        return None
+    return f"it would live for more than {most // 1_000} s"
+
+
+def _hosts(rule: Rule, question: Question, _decimals: Decimals) -> str | None:
+    asked = question.asked
+    if asked.kind is not Kind.AUTH or rule.hosts is None:
+        return None
+    if any(pattern.fits(asked.host) for pattern in rule.hosts):
+        return None
+    return f"{asked.host[:MAX_SHOWN]!r} is none of these"
+
+
+_BINDING: Final = frozenset({Kind.TRANSACTION, Kind.ORDER})
+"""What is meant for one chain; other messages are for whoever has asked for them."""
+_CONDITIONS: Final[tuple[tuple[str, Callable[[Rule, Question, Decimals], str | None]], ...]] = (
+    ("senders", _senders),
+    ("unbound-chain", _chain),
+    ("scripts", _scripts),
+    ("recipients", _recipients),
+    ("calls", _calls),
+    ("data-keys", _data_keys),
+    ("pairs", _pairs),
+    ("matchers", _matchers),
+    ("lifetime", _lifetime),
+    ("hosts", _hosts),
+    ("amounts", _amounts),
+    ("fees", _fees),
+)

@@ -1,0 +1,1 @@
+"""Whole networks of nodes in one process, in virtual time, the same for the same seed."""

@@ -1,0 +1,123 @@
+"""What must hold after each simulation, whatever went wrong in it.
+
+What lives here: the checks. What does not: letting the world come to rest (``world``).
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Final, Protocol
+
+from soliton.errors import SolitonError
+from soliton.node.chain_writer import ChainWriter
+from soliton.p2p.jobs import MAX_JOBS
+from soliton.simulation.host import Host
+from soliton.simulation.links import Lines
+from soliton.simulation.loop import Loop
+from soliton.simulation.plan import Plan
+from soliton.storage.store import Store
+
+UNSETTLED: Final = 3
+"""The last blocks, about which honest hosts may still differ."""
+MAX_HELD: Final = 20_000
+"""Things of peers that one host may hold: queues of transactions and jobs, addresses, alarms."""
+MAX_IN_FLIGHT: Final = 33 * 1024 * 1024
+
+
+class Ended(Protocol):
+    """A simulation at its end."""
+
+    @property
+    def plan(self) -> Plan:
+        """What was simulated."""
+
+    @property
+    def loop(self) -> Loop:
+        """Its time."""
+
+    @property
+    def lines(self) -> Lines:
+        """Its network."""
+
+    @property
+    def honest(self) -> list[Host]:
+        """The hosts that follow the rules."""
+
+    @property
+    def invalid(self) -> Collection[bytes]:
+        """Ids of blocks that no honest host may take."""
+
+
+def agree(hosts: Sequence[Host]) -> bool:
+    """Whether the hosts have one chain below the last few blocks, with one state."""
+    heights = [each.node.chain.height for each in hosts]
+    if max(heights) - min(heights) > UNSETTLED:
+        return False
+    height = max(1, min(heights) - UNSETTLED)
+    metas = [each.node.chain.meta(height) for each in hosts]
+    return len({(each.id, each.state_hash, each.snapshot_hash) for each in metas}) == 1
+
+
+def faults_of(world: Ended, agreed: float | None) -> Iterator[str]:
+    """Everything that does not hold."""
+    honest = world.honest
+    if agreed is None:
+        tips = ", ".join(
+            f"{each.name} at {each.node.chain.height}" for each in honest if each.alive
+        )
+        yield f"honest hosts do not agree after {world.plan.patience} s: {tips}"
+    for host in honest:
+        yield from _bans(world, host)
+        yield from _memory(host)
+        chain = host.node.chain
+        for block_id in world.invalid:
+            if (height := chain.height_of(block_id)) is not None:
+                yield f"{host.name} has the invalid block {block_id.hex()} at height {height}"
+    if world.lines.most_in_flight > MAX_IN_FLIGHT:
+        yield f"{world.lines.most_in_flight} bytes waited for one reader"
+    by_tip = {each.node.chain.last_block.id: each for each in honest}
+    for host in by_tip.values():
+        yield from _replay(host)
+
+
+def _bans(world: Ended, host: Host) -> Iterator[str]:
+    """An honest host that is refused must have been forgiven when the world has come to rest."""
+    others = {each.address.ip: each.name for each in world.honest if each is not host}
+    for ip, why in host.core.book.blacklisted(world.loop.now).items():
+        if ip in others:
+            yield f"{host.name} refuses honest {others[ip]}: {why.reason}"
+
+
+def _memory(host: Host) -> Iterator[str]:
+    if host.held() > MAX_HELD:
+        yield f"{host.name} holds {host.held()} things of peers"
+    if host.jobs.waiting > MAX_JOBS + host.place.settings.synchronization.relay.queue:
+        yield f"{host.name} has {host.jobs.waiting} jobs waiting"
+
+
+def _replay(host: Host) -> Iterator[str]:
+    """Whether a node that checks everything anew takes the chain, and has its state then."""
+    chain = host.node.chain
+    with tempfile.TemporaryDirectory(prefix="soliton-replay-") as directory:
+        store = Store(Path(directory), chain.network.name, durable=False)
+        try:
+            judge = ChainWriter(chain.network, store)
+            for height in range(2, chain.height + 1):
+                try:
+                    judge.append(chain.block_at(height))
+                except SolitonError as error:
+                    yield f"{host.name} has an invalid block at height {height}: {error}"
+                    return
+            judge.flush()
+            mine, theirs = judge.meta(judge.height), chain.meta(chain.height)
+            if (mine.state_hash, mine.snapshot_hash) != (theirs.state_hash, theirs.snapshot_hash):
+                yield f"{host.name} has a state that its blocks do not make"
+        finally:
+            store.close()
+
+
+def count_transactions(chain: ChainWriter) -> int:
+    """How many transactions a chain has above its genesis block."""
+    return sum(chain.meta(each).transaction_count for each in range(2, chain.height + 1))

@@ -1,0 +1,54 @@
+"""``soliton simulate``: one seed or many, told on the terminal.
+
+What lives here: the order of runs, what is printed, the exit code. What does not: options
+(``soliton.cli``), the simulation (``world``).
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+import msgspec
+
+from soliton.errors import EnvironmentProblem, InputError
+from soliton.simulation.picture import picture
+from soliton.simulation.plan import LIES, Plan
+from soliton.simulation.summary import lines_of
+from soliton.simulation.world import simulate
+
+
+class UnknownLie(InputError):
+    """There is no lie of this name."""
+
+
+def lies_in(text: str) -> tuple[str, ...]:
+    """The lies in a list such as ``scores,eclipse``; ``all`` are all. Raises ``UnknownLie``."""
+    if text == "all":
+        return LIES
+    names = tuple(each.strip() for each in text.split(",") if each.strip())
+    for each in names:
+        if each not in LIES:
+            raise UnknownLie(f"--lies: {each[:40]!r} is none of {', '.join(LIES)}")
+    return names
+
+
+def run_simulate(plan: Plan, seeds: int, svg: Path | None) -> None:
+    """Run ``seeds`` seeds from the plan's on; exit with 1 when a check of one fails."""
+    failed = []
+    for seed in range(plan.seed, plan.seed + seeds):
+        summary, marks = simulate(msgspec.structs.replace(plan, seed=seed))
+        for line in lines_of(summary):
+            click.echo(line)
+        if summary.faults:
+            failed.append(seed)
+        if svg is not None and (summary.faults or seed == plan.seed):
+            try:
+                svg.write_text(picture(summary, marks, plan.nodes + len(plan.lies)), "utf-8")
+            except OSError as error:
+                raise EnvironmentProblem(f"cannot write {svg}: {error.strerror}") from error
+    if failed:
+        again = ", ".join(f"--seed {each}" for each in failed[:20])
+        click.echo(f"{len(failed)} of {seeds} seeds failed; to repeat: {again}", err=True)
+        sys.exit(1)

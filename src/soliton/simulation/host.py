@@ -1,0 +1,419 @@
+"""A host of the simulated network: a node with its core, its jobs, and its miner.
+
+Everything is the real thing but for sockets, clock and chance: the node with its store in a
+directory, the machines, what peers send put on the chain.
+
+What lives here: one life of a host, from its start to its crash or end. What does not: the lines
+between hosts (``links``), what goes wrong when (``faults``), hosts that lie (``liars``).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor, Future
+from functools import partial
+from typing import Final, ParamSpec, Protocol, TypeVar, cast
+
+import msgspec
+
+from soliton.crypto.keys import KeyPair
+from soliton.errors import SolitonError
+from soliton.node.events import BlockAppended, NodeEvent, RolledBack
+from soliton.node.miner import Slot
+from soliton.node.mining import is_stale, next_turn
+from soliton.node.node import Node
+from soliton.node.settings import Settings
+from soliton.node.wallet import Wallet
+from soliton.p2p.core import Answer, Core, Effect, HangUp, Write
+from soliton.p2p.history import NodeHistory, Question
+from soliton.p2p.identity import core_settings, own_handshake, read_block
+from soliton.p2p.jobs import Jobs
+from soliton.p2p.receiving import Receiver
+from soliton.simulation.links import End, Lines
+from soliton.simulation.loop import Loop, Timer
+from soliton.simulation.private_chain import account_seed
+from soliton.steps import to_the_end
+from soliton.sync.model import PeerId
+from soliton.sync.peers import Dial
+from soliton.wire.handshake import Handshake, IpAddress, PeerAddress
+from soliton.wire.messages import Message
+from soliton.wire.versions import Version
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+RETRY_MS: Final = 1_000
+LONELY_PATIENCE_MS: Final = 1_000
+"""How long a host without peers waits for somebody whom it dials."""
+STEP_OF_TIMER: Final = 0.004
+"""How much later (s) it is each time when the work of a host looks: steps are as long as that says,
+and not as long as they take here.
+"""
+
+
+class Witness(Protocol):
+    """Who is told what hosts do."""
+
+    def block(self, host: Host, event: BlockAppended) -> None:
+        """A host has another last block."""
+
+    def fork(self, host: Host, depth: int) -> None:
+        """A host has taken blocks off."""
+
+    def mined(self, host: Host, slot: Slot) -> None:
+        """A host has made a block."""
+
+    def forged(self, block_id: bytes) -> None:
+        """A liar has made something that no honest host may take."""
+
+
+class SimulatedNode(Node):
+    """A node that nobody waits for: what others leave for later is done at once."""
+
+    def settle_in_turns(self) -> None:
+        """Let the pool follow the chain to the end."""
+        self.pool.settle()
+
+    def mine_micro(self, account: KeyPair) -> int:
+        """Add transactions of the pool to the last block, which this account made: how many."""
+        added = self._put_micro(to_the_end(self._forging_micro(account)))
+        self.pool.settle()
+        return added
+
+
+class SameThread(Executor):
+    """Does what other threads would do, at once: their pace would be another one each time."""
+
+    def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+        """The outcome is there when this returns."""
+        future: Future[R] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 - it is raised where somebody asks
+            future.set_exception(error)
+        return future
+
+
+class Place(msgspec.Struct, frozen=True):
+    """What stays of a host from one life to the next: ``skew`` is by how many ms its clock is
+    fast.
+    """
+
+    number: int
+    address: PeerAddress
+    settings: Settings
+    known: tuple[PeerAddress, ...]
+    skew: int
+    account: KeyPair
+
+
+class Host:
+    """One life of a host."""
+
+    honest = True
+
+    def __init__(
+        self, place: Place, loop: Loop, lines: Lines, chance: random.Random, witness: Witness
+    ) -> None:
+        self.place = place
+        self.loop = loop
+        self.lines = lines
+        self.chance = chance
+        self.witness = witness
+        self.alive = True
+        self._passed = 0.0
+        wallet = Wallet.in_memory(b"nothing", [account_seed(place.number)])
+        self.node = SimulatedNode(place.settings, wallet, clock=self._clock, durable=False)
+        self._height = self.node.chain.height
+        self.history = NodeHistory(self.node.chain)
+        nonce = chance.randrange(1, 2**31)
+        chain_id = self.node.network.chain_id
+        self.core = Core(
+            lambda: self._handshake(nonce),
+            self.node.network.family,
+            chain_id,
+            self.history,
+            partial(read_block, chain_id),
+            self.node.pool.get,
+            core_settings(place.settings),
+            chance,
+        )
+        self.core.book.settings = msgspec.structs.replace(
+            self.core.book.settings,
+            known_peers=place.known,
+            own_addresses=frozenset((place.address,)),
+        )
+        self.jobs = Jobs(
+            self.node,
+            self.core,
+            self.history,
+            Receiver(self.node, self._clock, SameThread()),
+            self._now,
+            self.carry_out,
+            self._name,
+            self.soon,
+            self._when_done,
+            self._timer,
+        )
+        self.ends: dict[PeerId, End] = {}
+        self._next_peer = 1
+        self._tick_at: Timer | None = None
+        self._mine_at: Timer | None = None
+        self._grow_at: Timer | None = None
+        self.node.events.subscribe(self.on_event)
+        self.node.events.subscribe(self.jobs.on_event)
+        self.jobs.be_ready()
+        lines.listen(self)
+        self._plan()
+        self._tick()
+
+    @property
+    def address(self) -> PeerAddress:
+        """Where it can be dialled."""
+        return self.place.address
+
+    @property
+    def name(self) -> str:
+        """How people call it."""
+        return f"host {self.place.number}"
+
+    # --- time -------------------------------------------------------------------------------------
+
+    def _clock(self) -> int:
+        return self.loop.now + self.place.skew
+
+    def _now(self) -> int:
+        return self.loop.now
+
+    def _timer(self) -> float:
+        self._passed += STEP_OF_TIMER
+        return self._passed
+
+    def soon(self, call: Callable[[], None]) -> Timer:
+        """Call something now, after what is due before, if the host still lives."""
+        return self.after(0, call)
+
+    def _when_done(self, _future: Future[int | None], then: Callable[[], None]) -> None:
+        self.soon(then)
+
+    def after(self, delay: int, call: Callable[[], None]) -> Timer:
+        """Call something after some ms, if the host still lives."""
+
+        def if_alive() -> None:
+            if self.alive:
+                call()
+
+        return self.loop.after(delay, if_alive)
+
+    # --- effects ----------------------------------------------------------------------------------
+
+    def _handshake(self, nonce: int) -> Handshake:
+        return own_handshake(self.node, nonce, self.place.address)
+
+    def _name(self, peer: PeerId) -> str:
+        end = self.ends.get(peer)
+        return "a peer that has gone" if end is None else str(end.address)
+
+    def carry_out(self, effects: Iterable[Effect]) -> None:
+        """Do what the core wants, and be there when it wants to be woken."""
+        for effect in effects:
+            match effect:
+                case Write(peer=peer, data=data):
+                    self.write(peer, data)
+                case HangUp(peer=peer):
+                    end = self.ends.pop(peer, None)
+                    if end is not None:
+                        self.lines.close(end)
+                case Dial(address=address):
+                    self.dial(address)
+                case Answer(peer=peer, question=question):
+                    self.soon(partial(self._answer, peer, question))
+                case _:
+                    self.jobs.add(effect)
+        self._wake()
+
+    def write(self, peer: PeerId, data: bytes) -> None:
+        """Send bytes to a peer."""
+        end = self.ends.get(peer)
+        if end is not None:
+            self.lines.send(end, data)
+
+    def _answer(self, peer: PeerId, question: Message) -> None:
+        version = self.core.version_of(peer)
+        if version is None:
+            return
+        message = self.answer(question, version)
+        data = None if message is None else self.core.reply(peer, message)
+        if data is not None:
+            self.write(peer, data)
+
+    def answer(self, question: Message, version: Version) -> Message | None:
+        """What is said to a question of a peer of this version."""
+        return self.history.answer(cast("Question", question), version)
+
+    def _wake(self) -> None:
+        if not self.alive:
+            return
+        at = max(self.core.wake_at(), self.loop.now + 5)
+        tick = self._tick_at
+        if tick is not None:
+            if tick.at == at:
+                return
+            tick.cancel()
+        self._tick_at = self.loop.at(at, self._tick)
+
+    def _tick(self) -> None:
+        self._tick_at = None
+        if self.alive:
+            self.carry_out(self.core.tick(self.loop.now))
+
+    # --- connections ------------------------------------------------------------------------------
+
+    def dial(self, address: PeerAddress, source: IpAddress | None = None) -> None:
+        """Connect to an address."""
+        usual = self.place.settings.peers.connection_ms
+        patience = usual if self.core.connected else LONELY_PATIENCE_MS
+        self.lines.dial(self, address, patience, partial(self._dialled, address), source)
+
+    def _dialled(self, address: PeerAddress, end: End | None) -> None:
+        if end is None:
+            if self.alive:
+                self.core.not_opened(address, self.loop.now)
+                self._wake()
+        elif not self.alive:
+            self.lines.lose(end)
+        elif end.is_open:
+            self._open(end, inbound=False)
+        else:
+            self.core.not_opened(address, self.loop.now)
+            self._wake()
+
+    def accepted(self, end: End) -> None:
+        """Somebody has dialled this host."""
+        if self.core.book.admit(end.address.ip, self.loop.now) is not None:
+            self.lines.lose(end)
+            return
+        self._open(end, inbound=True)
+
+    def _open(self, end: End, *, inbound: bool) -> None:
+        end.peer = self._next_peer
+        self._next_peer += 1
+        self.ends[end.peer] = end
+        now = self.loop.now
+        self.carry_out(self.core.opened(end.peer, end.address, inbound=inbound, now=now))
+
+    def received(self, end: End, data: bytes) -> None:
+        """Bytes have come."""
+        if self.alive:
+            self.carry_out(self.core.received(end.peer, data, self.loop.now))
+
+    def closed(self, end: End) -> None:
+        """A connection has ended at the other side."""
+        if self.alive:
+            self.ends.pop(end.peer, None)
+            self.carry_out(self.core.closed(end.peer, self.loop.now))
+
+    # --- mining -----------------------------------------------------------------------------------
+
+    def on_event(self, event: NodeEvent) -> None:
+        """The chain or the pool has changed."""
+        match event:
+            case BlockAppended(height=height):
+                self._height = height
+                self.witness.block(self, event)
+                self._plan_soon()
+            case RolledBack(height=height):
+                if height < self._height:
+                    self.witness.fork(self, self._height - height)
+                self._height = height
+                self._plan_soon()
+            case _:
+                pass
+
+    def _plan_soon(self) -> None:
+        if self._mine_at is not None:
+            self._mine_at.cancel()
+        self._mine_at = self.soon(self._plan)
+
+    @property
+    def may_mine(self) -> bool:
+        """Whether there are as many peers as mining wants, and the chain is at rest."""
+        quorum = self.place.settings.miner.quorum
+        return self.core.connected >= quorum and not self.jobs.receiver.is_busy
+
+    def _plan(self) -> None:
+        """Mine when the account's turn comes, as the node does by itself."""
+        if self._mine_at is not None:
+            self._mine_at.cancel()
+        self._mine_at = None
+        node = self.node
+        if self._grow_at is not None:
+            self._grow_at.cancel()
+        self._grow_at = None
+        if is_stale(node) or not self.may_mine or (slot := next_turn(node)) is None:
+            self._mine_at = self.after(RETRY_MS, self._plan)
+            return
+        wait = max(0, slot.earliest - self._clock())
+        self._mine_at = self.after(wait, partial(self._mine, slot))
+        if node.chain.last_block.header.generator == self.place.account.public_key:
+            self._grow_later()
+
+    def _grow_later(self) -> None:
+        interval = self.place.settings.miner.micro_block_interval_ms
+        self._grow_at = self.after(interval, self._grow)
+
+    def _mine(self, slot: Slot) -> None:
+        self._mine_at = None
+        if not self.may_mine:
+            self._mine_at = self.after(RETRY_MS, self._plan)
+            return
+        try:
+            self.make_block(slot)
+        except SolitonError:
+            self._mine_at = self.after(RETRY_MS, self._plan)
+        else:
+            self.witness.mined(self, slot)
+
+    def make_block(self, slot: Slot) -> None:
+        """Make the next block: the turn has come."""
+        self.node.mine_key_block(slot.account)
+        self.node.pool.settle()
+
+    def _grow(self) -> None:
+        """Add what is in the pool to the last block, which was made here."""
+        self._grow_at = None
+        if self.may_mine and len(self.node.pool):
+            try:
+                self.make_microblock()
+            except SolitonError:
+                return
+        self._grow_later()
+
+    def make_microblock(self) -> None:
+        """Add transactions to the last block."""
+        self.node.mine_micro(self.place.account)
+
+    # --- the end ----------------------------------------------------------------------------------
+
+    def crash(self) -> None:
+        """End as ``kill -9`` ends a node: what is not in the store is gone."""
+        self.alive = False
+        self.jobs.stop()
+        self.lines.silence(self)
+        for end in self.ends.values():
+            self.lines.lose(end)
+        self.ends.clear()
+        self.node.store.discard_pending()
+        self.node.close()
+
+    def tip(self) -> tuple[int, str]:
+        """Height and id of the last block."""
+        chain = self.node.chain
+        return chain.height, chain.last_block.id.hex()
+
+    def held(self) -> int:
+        """Things kept because of what peers have said: bounded, whatever they say."""
+        core = self.core
+        waiting = core.relay.waiting + self.jobs.waiting + len(self.jobs.faulty_forks)
+        return waiting + len(core.book.known(self.loop.now)) + len(self.ends)

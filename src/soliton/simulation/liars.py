@@ -1,0 +1,326 @@
+"""Hosts that lie, each in its way; they follow the rules in all other things.
+
+What lives here: the lies. What does not: hosts (``host``), which lies are told (``plan``).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import random
+from collections.abc import Collection, Mapping
+from typing import Final
+
+import msgspec
+
+from soliton.chain import blocks, snapshots
+from soliton.chain.addresses import from_public_key
+from soliton.chain.layouts import SIGNATURE_LENGTH
+from soliton.chain.snapshots import BlockSnapshot
+from soliton.chain.transactions import codec
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.transactions.table import type_by_id
+from soliton.chain.transactions.transfer import Transfer
+from soliton.crypto.curve25519 import sign
+from soliton.node.miner import Slot, forging
+from soliton.p2p.history import block_message
+from soliton.p2p.identity import own_handshake
+from soliton.p2p.jobs import own_microblock
+from soliton.simulation.host import Host, Place, Witness
+from soliton.simulation.links import End, Lines
+from soliton.simulation.loop import Loop
+from soliton.steps import to_the_end
+from soliton.sync.model import PeerId
+from soliton.wire import frames, handshake, messages
+from soliton.wire.handshake import PeerAddress
+from soliton.wire.messages import Message
+from soliton.wire.versions import Version
+
+LIE_EVERY_MS: Final = 5_000
+JUNK_AT_ONCE: Final = 20
+BOGUS_PEERS: Final = 50
+MOLES_AT_ONCE: Final = 5
+HUGE_SCORE: Final = 2**160
+FEE: Final = 100_000
+_MOLES_FROM: Final = 0x0AC80000
+_BOGUS_FROM: Final = 0x0AFA0000
+
+
+class Liar(Host):
+    """A host that lies now and then."""
+
+    honest = False
+
+    def __init__(
+        self, place: Place, loop: Loop, lines: Lines, chance: random.Random, witness: Witness
+    ) -> None:
+        self._audience: Collection[PeerId] | None = None
+        super().__init__(place, loop, lines, chance, witness)
+        self.after(LIE_EVERY_MS, self._lie_again)
+
+    def _lie_again(self) -> None:
+        self.lie()
+        self.after(LIE_EVERY_MS, self._lie_again)
+
+    def lie(self) -> None:
+        """What is done again and again."""
+
+    def write(self, peer: PeerId, data: bytes) -> None:
+        """Send bytes to a peer, if it is to hear them."""
+        if self._audience is None or peer in self._audience:
+            super().write(peer, data)
+
+    def say(self, message: Message, audience: Collection[PeerId] | None = None) -> None:
+        """Tell all peers, or some."""
+        self._audience = audience
+        self.carry_out(self.core.announce(message, self.loop.now))
+        self._audience = None
+
+    def halves(self) -> tuple[list[PeerId], list[PeerId]]:
+        """The peers in two parts."""
+        peers = sorted(self.ends)
+        return peers[::2], peers[1::2]
+
+    def transfer(self, amount: int) -> AnyTransaction:
+        """A signed transfer to itself, which may be of more than there is."""
+        pair = self.place.account
+        chain_id = self.node.network.chain_id
+        draft = codec.build(
+            type_by_id(4),
+            Transfer(from_public_key(pair.public_key, chain_id), None, amount, b""),
+            sender_public_key=pair.public_key,
+            chain_id=chain_id,
+            fee=FEE,
+            version=2,
+            timestamp=self.loop.now,
+        )
+        return codec.sign(draft, pair.private_key)
+
+
+class WrongScores(Liar):
+    """It says that it has a better chain than all others, and has not."""
+
+    def lie(self) -> None:
+        """Say another huge score."""
+        self.say(messages.Score(HUGE_SCORE + self.chance.randrange(2)))
+
+    def answer(self, question: Message, version: Version) -> Message | None:
+        """No block that others do not have."""
+        answer = super().answer(question, version)
+        return (
+            messages.BlockIds(answer.ids[:1]) if isinstance(answer, messages.BlockIds) else answer
+        )
+
+
+class WithheldBlocks(Liar):
+    """It tells of blocks and does not give them."""
+
+    def answer(self, question: Message, version: Version) -> Message | None:
+        """Ids, and no blocks."""
+        if isinstance(question, messages.GetBlock | messages.GetMicroblock):
+            return None
+        return super().answer(question, version)
+
+
+class InvalidBlocks(Liar):
+    """It mines blocks that break the rules, and serves good ones with wrong signatures."""
+
+    def make_block(self, slot: Slot) -> None:
+        """One with a wrong state hash, base target or time."""
+        chain = self.node.chain
+        good = to_the_end(forging(chain, slot, (), self._clock())).block
+        header = good.header
+        wrong = self.chance.choice(
+            (
+                {"state_hash": bytes(32)},
+                {"base_target": header.base_target + 1},
+                {"timestamp": slot.earliest - 1},
+                {"generation_signature": bytes(len(header.generation_signature))},
+            )
+        )
+        bad = blocks.sign(msgspec.structs.replace(header, **wrong), (), slot.account.private_key)
+        self.witness.forged(bad.id)
+        self.say(block_message(bad))
+        self.after(self.place.settings.network.genesis.average_block_delay_ms, self._plan)
+
+    def answer(self, question: Message, version: Version) -> Message | None:
+        """Blocks with a wrong bit."""
+        answer = super().answer(question, version)
+        if isinstance(answer, messages.ProtobufBlock):
+            data = bytearray(answer.data)
+            data[-1] ^= 1
+            return messages.ProtobufBlock(bytes(data))
+        return answer
+
+
+class Equivocation(Liar):
+    """It makes two blocks for one place, and two microblocks, and tells each half of the network
+    of another one.
+    """
+
+    def make_block(self, slot: Slot) -> None:
+        """Two at once."""
+        some, others = self.halves()
+        later = to_the_end(forging(self.node.chain, slot, (), self._clock() + 20)).block
+        self.say(block_message(later), others)
+        self._audience = some
+        self.node.mine(slot.account, empty=True)
+        self._audience = None
+
+    def make_microblock(self) -> None:
+        """Two at once, if there are transactions."""
+        pair, last = self.place.account, self.node.chain.last_block
+        some, others = self.halves()
+        one = self.transfer(1)
+        state_hash = None
+        progress = self.node.chain.liquid_progress()
+        if progress is not None:
+            progress.add_all((one,), verify_signatures=False)
+            state_hash = progress.snapshot_hash
+        self._announce(last, (one,), state_hash, others)
+        self._audience = some
+        self.node.mine_micro(pair)
+        self._audience = None
+
+    def _announce(
+        self,
+        last: blocks.Block,
+        added: tuple[AnyTransaction, ...],
+        state_hash: bytes | None,
+        audience: Collection[PeerId] | None,
+    ) -> bytes:
+        """Tell of a microblock that is not on the own chain; gives the id of the total block."""
+        pair = self.place.account
+        chain_id = self.node.network.chain_id
+        draft = blocks.extended(last, added, state_hash, bytes(SIGNATURE_LENGTH))
+        total = blocks.extended(last, added, state_hash, sign(pair.private_key, draft.signed))
+        message = own_microblock(total, last.id, len(added), pair.private_key)
+        self.history.keep_microblock(total.id, message)
+        inv = messages.announce(pair.private_key, pair.public_key, total.id, last.id, chain_id)
+        self.say(inv, audience)
+        return total.id
+
+
+class InvalidMicroblocks(Equivocation):
+    """Its microblocks spend what is not there, or have a wrong state hash."""
+
+    def make_block(self, slot: Slot) -> None:
+        """A good one."""
+        Host.make_block(self, slot)
+
+    def make_microblock(self) -> None:
+        """A bad one."""
+        last = self.node.chain.last_block
+        added = (self.transfer(2**62 if self.chance.random() < 0.5 else 1),)
+        self.witness.forged(self._announce(last, added, bytes(32), None))
+
+
+class JunkTransactions(Liar):
+    """It floods others with what is no transaction, or no valid one."""
+
+    def lie(self) -> None:
+        """Some of each kind."""
+        for number in range(JUNK_AT_ONCE):
+            match number % 3:
+                case 0:
+                    data = self.chance.randbytes(self.chance.randint(1, 300))
+                case 1:
+                    good = codec.encode_protobuf(self.transfer(number + 1))
+                    data = good[:-1] + bytes((good[-1] ^ 1,))
+                case _:
+                    data = codec.encode_protobuf(self.transfer(2**62 + number))
+            self.say(messages.ProtobufTransaction(data))
+
+
+class Mole:
+    """One of many connections that belong to one liar: it says hello, and nothing else."""
+
+    def __init__(self, owner: Eclipse, address: PeerAddress) -> None:
+        self._owner = owner
+        self.address = address
+
+    def opened(self, end: End | None) -> None:
+        """Say who it claims to be."""
+        if end is None or not end.is_open:
+            return
+        nonce = self._owner.chance.randrange(1, 2**31)
+        hello = handshake.encode(own_handshake(self._owner.node, nonce, None))
+        score = frames.encode(messages.Score(HUGE_SCORE))
+        self._owner.lines.send(end, hello + score)
+
+    def accepted(self, end: End) -> None:
+        """Nobody can dial it."""
+
+    def received(self, end: End, data: bytes) -> None:
+        """It does not listen."""
+
+    def closed(self, end: End) -> None:
+        """It does not care."""
+
+
+class Eclipse(Liar):
+    """It wants to be all that others see: many connections from many addresses, and lists of
+    peers that do not exist.
+    """
+
+    def lie(self) -> None:
+        """Dial somebody from several addresses, and name peers."""
+        chance = self.chance
+        bogus = tuple(
+            PeerAddress(ipaddress.IPv4Address(_BOGUS_FROM + chance.randrange(2**16)), 6_868)
+            for _ in range(BOGUS_PEERS)
+        )
+        self.say(messages.Peers(bogus))
+        known = [each.address for each in self.core.book.connections.values()]
+        victims = [each for each in known if each.port == self.address.port]
+        if not victims:
+            return
+        for _ in range(MOLES_AT_ONCE):
+            source = ipaddress.IPv4Address(_MOLES_FROM + chance.randrange(2**16))
+            mole = Mole(self, PeerAddress(source, 1))
+            self.lines.dial(mole, chance.choice(victims), 1_000, mole.opened)
+
+
+class WrongSnapshots(Liar):
+    """It tells light nodes that it has more than it has, and that others have nothing."""
+
+    def answer(self, question: Message, version: Version) -> Message | None:
+        """Snapshots with other balances."""
+        answer = super().answer(question, version)
+        chain_id = self.node.network.chain_id
+        match answer:
+            case messages.BlockSnapshot(data=data):
+                told = snapshots.decode_block(data, chain_id)
+                return messages.BlockSnapshot(snapshots.encode_block(self._wrong(told)))
+            case messages.MicroblockSnapshot(data=data):
+                told = snapshots.decode_microblock(data, chain_id)
+                return messages.MicroblockSnapshot(snapshots.encode_microblock(self._wrong(told)))
+            case _:
+                return answer
+
+    def _wrong(self, told: BlockSnapshot) -> BlockSnapshot:
+        found = list(told.snapshots)
+        if found:
+            place = self.chance.randrange(len(found))
+            all_balances = list(found[place].balances)
+            if len(all_balances) > 1 and self.chance.random() < 0.5:
+                # The sum stays as it was.
+                one, other = all_balances[:2]
+                shift = min(one.amount, 1_000)
+                all_balances[0] = msgspec.structs.replace(one, amount=one.amount - shift)
+                all_balances[1] = msgspec.structs.replace(other, amount=other.amount + shift)
+                found[place] = msgspec.structs.replace(found[place], balances=tuple(all_balances))
+            else:
+                del found[place]
+        return BlockSnapshot(told.block_id, tuple(found))
+
+
+LIARS: Final[Mapping[str, type[Host]]] = {
+    "scores": WrongScores,
+    "withheld-blocks": WithheldBlocks,
+    "invalid-blocks": InvalidBlocks,
+    "equivocation": Equivocation,
+    "invalid-microblocks": InvalidMicroblocks,
+    "junk-transactions": JunkTransactions,
+    "eclipse": Eclipse,
+    "snapshots": WrongSnapshots,
+}

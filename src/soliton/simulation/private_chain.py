@@ -1,0 +1,63 @@
+"""The chain of a simulated network: everything is in equal parts with those who mine.
+
+What lives here: its genesis and its rhythm. What does not: who runs it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import msgspec
+
+from soliton.chain import networks
+from soliton.chain.addresses import address_text, from_public_key
+from soliton.chain.networks import GenesisTransfer, Network
+from soliton.crypto.keys import KeyPair, key_pair
+
+NAME: Final = "simulated"
+START: Final = 1_700_000_000_000
+"""When each simulation begins, in ms since 1970."""
+_C1: Final = 70_000.0
+_C2: Final = 5e17
+_USUAL_DRAW: Final = 0.8
+"""Near the mean of what the delays of Fair PoS make of an exponentially distributed number."""
+_SHORTEST_SHARE: Final = 4
+"""The shortest delay between two blocks is this part of the mean."""
+
+
+def account_seed(number: int) -> bytes:
+    """The seed of a host's miner."""
+    return f"soliton simulation, miner {number}".encode()
+
+
+def account(number: int) -> KeyPair:
+    """The account with which a host mines."""
+    return key_pair(account_seed(number).decode())
+
+
+def private_chain(miners: int, block_ms: int) -> Network:
+    """A chain with a block every ``block_ms`` or so, all features in force."""
+    devnet = networks.load("devnet")
+    part = devnet.genesis.initial_balance // miners
+    transfers = tuple(
+        GenesisTransfer(
+            address_text(from_public_key(account(each).public_key, devnet.chain_id)), part
+        )
+        for each in range(miners)
+    )
+    shortest = block_ms // _SHORTEST_SHARE
+    stretched = math.exp((block_ms - shortest) / _C1) - 1
+    genesis = msgspec.structs.replace(
+        devnet.genesis,
+        block_timestamp=START,
+        transaction_timestamp=START,
+        transactions=transfers,
+        initial_balance=part * miners,
+        average_block_delay_ms=block_ms,
+        initial_base_target=max(1, int(_C2 * _USUAL_DRAW / (part * miners) / stretched)),
+    )
+    functionality = msgspec.structs.replace(
+        devnet.functionality, min_block_time_ms=shortest, delay_delta=0
+    )
+    return msgspec.structs.replace(devnet, name=NAME, genesis=genesis, functionality=functionality)

@@ -1,0 +1,61 @@
+"""What came of a simulation.
+
+What lives here: the record, and its form for people. What does not: the picture (``picture``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """``forks`` counts by depth how often a host took blocks of its own off; ``agree_seconds`` is
+    how long after the last fault all honest hosts agreed (``None``: never), ``spread_ms`` the
+    median time from a block's making until the last host had it. ``faults`` are checks that failed.
+    """
+
+    seed: int
+    seconds: float
+    height: int
+    state_hash: str
+    blocks: int
+    transactions: int
+    forks: Mapping[int, int]
+    agree_seconds: float | None
+    spread_ms: int | None
+    messages: int
+    bytes: int
+    segments: int
+    lost: int
+    broken: int
+    blames: Mapping[str, int]
+    events: int
+    faults: tuple[str, ...]
+
+
+def lines_of(summary: Summary) -> Iterator[str]:
+    """The summary for people."""
+    yield f"seed {summary.seed}: {summary.seconds:,.0f} s simulated, {summary.events:,} events"
+    yield (
+        f"  chain: height {summary.height}, {summary.blocks} blocks made, "
+        f"{summary.transactions} transactions in it, state hash {summary.state_hash[:16]}…"
+    )
+    forks = ", ".join(f"{count} of depth {depth}" for depth, count in sorted(summary.forks.items()))
+    yield f"  forks: {forks or 'none'}"
+    agree = summary.agree_seconds
+    spread = "no block" if summary.spread_ms is None else f"{summary.spread_ms} ms"
+    yield (
+        f"  agreed {'never' if agree is None else f'{agree:.0f} s after the last fault'}; "
+        f"a block is everywhere after (median) {spread}"
+    )
+    yield (
+        f"  {summary.messages:,} messages, {summary.bytes:,} bytes; "
+        f"of {summary.segments:,} segments {summary.lost:,} were lost, "
+        f"{summary.broken} connections broke"
+    )
+    blames = ", ".join(f"{count} × {what}" for what, count in sorted(summary.blames.items()))
+    yield f"  blamed by honest hosts: {blames or 'nobody'}"
+    for fault in summary.faults:
+        yield f"  FAILED: {fault}"

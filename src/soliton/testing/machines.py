@@ -1,0 +1,29 @@
+"""State machines for hypothesis, on a chain.
+
+What lives here: the class that isolates each run. What does not: rules, which are the user's. It
+needs hypothesis, which nothing else here does.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+from hypothesis.stateful import RuleBasedStateMachine
+
+from soliton.testing.frames import FRAMES
+
+
+class ChainMachine(RuleBasedStateMachine):
+    """A ``RuleBasedStateMachine`` with a ``kit``; each of its runs begins on the same chain."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kit = FRAMES.need()
+        self.node, self.chain = self.kit.node, self.kit.chain
+        self._frames = ExitStack()
+        self._frames.enter_context(FRAMES.frame())
+
+    def teardown(self) -> None:
+        """Go back; whoever has a ``teardown`` of their own calls this one at its end."""
+        self._frames.close()
+        super().teardown()

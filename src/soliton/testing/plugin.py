@@ -1,0 +1,227 @@
+"""The plugin for pytest: a chain in the tests' own process, and fixtures to work with it.
+
+Every test, module, class and session is undone behind it, and so is every example of hypothesis.
+The chain begins when the first test wants it: a run without such tests pays nothing. With
+pytest-xdist each process has a chain of its own.
+
+What lives here: options, fixtures and hooks. What does not: what the fixtures give (``kit``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from soliton.testing.frames import FRAMES
+
+if TYPE_CHECKING:
+    from soliton.client.account import Account
+    from soliton.client.node import Node
+    from soliton.testing.chain import Chain
+    from soliton.testing.complexity import Complexities
+    from soliton.testing.dapps import Dapp
+    from soliton.testing.kit import Kit
+
+SHARED: Final = "soliton_shared"
+"""The marker of a test that is not undone."""
+_REPORT: Final = "soliton_complexity"
+_costs: Final[pytest.StashKey[Complexities]] = pytest.StashKey()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options of the command line."""
+    group = parser.getgroup("soliton", "tests of dApps and bots on a chain of Soliton")
+    group.addoption(
+        "--soliton-url",
+        metavar="URL",
+        help="run on this node, a devnet or another private node, and not in this process",
+    )
+    group.addoption(
+        "--soliton-api-key", metavar="KEY", default="waves-private-node", help="its API key"
+    )
+    group.addoption(
+        "--soliton-seed",
+        metavar="SEED",
+        default="waves private node seed with waves tokens",
+        help="the seed of an account there that has coins for all",
+    )
+    group.addoption(
+        "--soliton-complexity",
+        action="store_true",
+        help="tell at the end what the calls of dApps cost",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Say what is there; nothing is started."""
+    config.addinivalue_line("markers", f"{SHARED}: what this test does to the chain stays")
+    FRAMES.make = lambda: _make(config)
+
+
+def _make(config: pytest.Config) -> Kit:
+    from soliton.testing.complexity import Complexities
+    from soliton.testing.kit import Kit
+
+    url = config.getoption("--soliton-url")
+    if url is not None:
+        key, seed = config.getoption("--soliton-api-key"), config.getoption("--soliton-seed")
+        return Kit.connect(str(url), str(key), str(seed))
+    if not config.getoption("--soliton-complexity"):
+        return Kit.start()
+    config.stash[_costs] = Complexities()
+    return Kit.start(config.stash[_costs])
+
+
+def pytest_unconfigure() -> None:
+    """End what was started."""
+    FRAMES.close()
+    FRAMES.make = None
+
+
+# --- isolation ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _soliton_session() -> Iterator[None]:
+    with FRAMES.frame():
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _soliton_module() -> Iterator[None]:
+    with FRAMES.frame():
+        yield
+
+
+@pytest.fixture(scope="class", autouse=True)
+def _soliton_class(request: pytest.FixtureRequest) -> Iterator[None]:
+    if request.cls is None:
+        # Such a function is a class of its own for pytest.
+        yield
+        return
+    with FRAMES.frame():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _soliton_test(request: pytest.FixtureRequest) -> Iterator[None]:
+    if request.node.get_closest_marker(SHARED) is not None:
+        yield
+        return
+    with FRAMES.frame():
+        yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """Undo each example of hypothesis, too."""
+    handle = getattr(pyfuncitem.obj, "hypothesis", None)
+    inner = getattr(handle, "inner_test", None)
+    if inner is not None and not getattr(inner, "is_framed", False):
+        handle.inner_test = _framed(inner)  # type: ignore[union-attr]  # it has an inner test
+    return (yield)
+
+
+def _framed(test: Callable[..., object]) -> Callable[..., object]:
+    @wraps(test)
+    def framed(*args: Any, **kwargs: Any) -> object:  # noqa: ANN401 - those of a test
+        with FRAMES.frame():
+            return test(*args, **kwargs)
+
+    framed.is_framed = True  # type: ignore[attr-defined]  # of all functions
+    return framed
+
+
+# --- fixtures -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def soliton_kit() -> Kit:
+    """All that the other fixtures are made of."""
+    return FRAMES.need()
+
+
+@pytest.fixture(scope="session")
+def chain(soliton_kit: Kit) -> Chain:
+    """What tests tell the chain: blocks, time, snapshots, state by hand."""
+    return soliton_kit.chain
+
+
+@pytest.fixture(scope="session")
+def node(soliton_kit: Kit) -> Node:
+    """The library's ``Node``."""
+    return soliton_kit.node
+
+
+@pytest.fixture(scope="session")
+def accounts(soliton_kit: Kit) -> Sequence[Account]:
+    """Ten accounts with coins; those with names are the first ones."""
+    return soliton_kit.accounts
+
+
+@pytest.fixture(scope="session")
+def new_account(soliton_kit: Kit) -> Callable[..., Account]:
+    """``new_account(coins="10")``: an account that nobody else has."""
+    return soliton_kit.new_account
+
+
+@pytest.fixture(scope="session")
+def deploy(soliton_kit: Kit) -> Callable[..., Dapp]:
+    """``deploy(source, account=None)``: a dApp of a RIDE source, a ``Path`` or a text."""
+    return soliton_kit.deploy
+
+
+def _named(number: int) -> Callable[[Sequence[Account]], Account]:
+    def account(accounts: Sequence[Account]) -> Account:
+        return accounts[number]
+
+    account.__doc__ = f"Account number {number + 1} of ``accounts``."
+    return account
+
+
+alice = pytest.fixture(scope="session", name="alice")(_named(0))
+bob = pytest.fixture(scope="session", name="bob")(_named(1))
+carol = pytest.fixture(scope="session", name="carol")(_named(2))
+dave = pytest.fixture(scope="session", name="dave")(_named(3))
+erin = pytest.fixture(scope="session", name="erin")(_named(4))
+frank = pytest.fixture(scope="session", name="frank")(_named(5))
+grace = pytest.fixture(scope="session", name="grace")(_named(6))
+heidi = pytest.fixture(scope="session", name="heidi")(_named(7))
+ivan = pytest.fixture(scope="session", name="ivan")(_named(8))
+judy = pytest.fixture(scope="session", name="judy")(_named(9))
+
+
+# --- reports --------------------------------------------------------------------------------------
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A process of pytest-xdist hands in what it has gathered."""
+    output = getattr(session.config, "workeroutput", None)
+    costs = session.config.stash.get(_costs, None)
+    if output is not None and costs is not None:
+        output[_REPORT] = costs.rows
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:  # noqa: ANN401 - a process of pytest-xdist
+    """A process of pytest-xdist has ended: add what it has gathered."""
+    from soliton.testing.complexity import Complexities
+
+    rows = getattr(node, "workeroutput", {}).get(_REPORT)
+    if rows:
+        node.config.stash.setdefault(_costs, Complexities()).merge(rows)
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Tell what calls cost."""
+    costs = config.stash.get(_costs, None)
+    if costs is not None and costs.rows:
+        terminalreporter.section("complexity of calls")
+        for line in costs.table():
+            terminalreporter.write_line(line)

@@ -1,0 +1,515 @@
+"""One connection of a client: what it asks in its order, and what it is answered.
+
+What lives here: the transport's life, limits of time, fairness between connections, backpressure.
+What does not: HTTP (``http1``), frames (``websocket``), the listening (``server``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections import deque
+from collections.abc import Coroutine
+from email.utils import formatdate
+from functools import partial
+from time import perf_counter, time
+from typing import Any, Final, Generic, TypeVar, cast
+
+from soliton.errors import EnvironmentProblem
+from soliton.web import http1
+from soliton.web.answers import (
+    Answer,
+    Awaited,
+    Deferred,
+    HandOver,
+    Service,
+    Stream,
+    Unread,
+    Upgrade,
+    Whole,
+)
+from soliton.web.clients import LOCAL, client_key
+from soliton.web.limits import RETRY_AFTER_SECONDS, ServerLimits
+from soliton.web.request import Request
+from soliton.web.rounds import SLICE_SECONDS, SMALL_PIECE_BYTES, Rounds, Slice
+from soliton.web.shared_counters import CONNECTIONS, SharedCounters
+from soliton.web.types import HandedOver
+from soliton.web.websocket import WebSocket, accept_key, handshake_bytes
+
+R = TypeVar("R", bound=Request)
+
+_PIECE_BYTES: Final = 8 * 1024
+"""Parsed in one go: what does not wait for an answer before it may be four hundred requests."""
+_FAULT: Final = Whole(b"Internal Server Error", b"text/plain; charset=utf-8", 500)
+_NO_WEBSOCKET: Final = Whole(
+    b"This is no request for a WebSocket.",
+    status=426,
+    headers=((b"upgrade", b"websocket"), (b"sec-websocket-version", b"13")),
+)
+_OVERLOADED: Final = Whole(
+    b"Too many connections, please try again in a short while.",
+    status=503,
+    headers=((b"retry-after", b"%d" % RETRY_AFTER_SECONDS),),
+)
+
+logger = logging.getLogger("soliton.web")
+
+
+class Shared(Generic[R]):
+    """What all connections of one server share."""
+
+    def __init__(self, service: Service[R], limits: ServerLimits, counters: SharedCounters) -> None:
+        self.service = service
+        self.limits = limits
+        self.rounds = Rounds()
+        self.connections: set[HandedOver] = set()
+        self.all_left = asyncio.Event()
+        self.tasks: set[asyncio.Task[None]] = set()
+        self._open = counters.counts(CONNECTIONS)
+        self._second = 0
+        self._date = b""
+
+    def opens(self, client: str) -> bool:
+        """Count a connection; whether its client has more than it may have."""
+        limit = self.limits.connections_per_client
+        if limit is None or not self._counts(client):
+            return False
+        self._open.add(client)
+        return self._open.of(client) > limit
+
+    def closes(self, client: str) -> None:
+        """Count the end of one."""
+        if self.limits.connections_per_client is not None and self._counts(client):
+            self._open.add(client, -1)
+
+    def forget(self, connection: HandedOver) -> None:
+        """A connection has ended, or has another owner."""
+        self.connections.discard(connection)
+        if not self.connections:
+            self.all_left.set()
+
+    def _counts(self, client: str) -> bool:
+        return client != LOCAL or self.limits.counts_local_clients
+
+    @property
+    def has_too_many(self) -> bool:
+        """Whether there are more connections, or answers under way, than there may be."""
+        limit = self.limits.connections
+        return len(self.connections) > limit or len(self.tasks) >= limit
+
+    def date(self) -> bytes:
+        """The header of every answer that tells the time."""
+        now = int(time())
+        if now != self._second:
+            self._second = now
+            self._date = b"date: %s\r\n" % formatdate(now, usegmt=True).encode("ascii")
+        return self._date
+
+    def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Begin what takes time; the server waits for it at its end."""
+        task = asyncio.get_running_loop().create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+        return task
+
+
+class HttpConnection(asyncio.Protocol, Generic[R]):
+    """One connection: HTTP/1.1, one answer at a time."""
+
+    def __init__(self, shared: Shared[R], handed_off: bytes | None = None) -> None:
+        """``handed_off`` is what another process has read of a connection that it has sent here. It
+        has one answer only: what else its client asks is for those processes to answer.
+        """
+        self._shared = shared
+        self._handed_off = handed_off
+        self._limits = shared.limits
+        self._service = shared.service
+        self._loop = asyncio.get_running_loop()
+        self._parser: http1.RequestParser[R]
+        self._transport: asyncio.Transport
+        self._host = ""
+        self._has_too_many = False
+        self._events: deque[http1.Event[R]] = deque()
+        self._rest = bytearray()
+        """What has come and has to wait."""
+        self._current: R | None = None
+        """What is being answered."""
+        self._task: asyncio.Task[None] | None = None
+        self._ends_with_client = False
+        self._is_going_on = False
+        self._waits_for_turn = False
+        self._slice = Slice()
+        self._is_ending = False
+        self._reads = True
+        self._writable: asyncio.Event | None = None
+        """While the client is slower than what comes for it."""
+        self._was_active = False
+        self._timed: http1.State | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._idle_timer: asyncio.TimerHandle | None = None
+        self._write_timer: asyncio.TimerHandle | None = None
+
+    # --- for the event loop -----------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take a connection."""
+        # That of uvloop has all of the methods, but not the class.
+        self._transport = cast("asyncio.Transport", transport)
+        host = _host_of(self._transport)
+        if host is None:
+            # Its client has reset it by now: the system says no more whose it was, and it may not
+            # pass for one of this machine.
+            self._is_ending = True
+            self._transport.abort()
+        self._host = host or ""
+        self._parser = http1.RequestParser(self._service, self._limits.head_bytes, self._host)
+        self._shared.connections.add(self)
+        self._has_too_many = self._shared.opens(client_key(self._host))
+        self._watch(http1.State.HEAD)
+        self._watch_idleness()
+        if self._handed_off is not None:
+            self.data_received(self._handed_off)
+
+    def data_received(self, data: bytes) -> None:
+        """Requests, or parts of them."""
+        if self._is_ending:
+            return
+        self._was_active = True
+        ends_at = perf_counter() + SLICE_SECONDS
+        if self._current or self._events or self._rest or len(data) > _PIECE_BYTES:
+            self._rest += data
+            if self._current is None and not self._events and not self._waits_for_turn:
+                self._go_on(ends_at)
+            elif len(self._rest) > _PIECE_BYTES and self._reads:
+                self._reads = False
+                self._transport.pause_reading()
+            return
+        self._events.extend(self._parser.feed(data))
+        self._go_on(ends_at)
+
+    def pause_writing(self) -> None:
+        """The client is slower than what comes for it."""
+        self._writable = asyncio.Event()
+        self._write_timer = self._loop.call_later(self._limits.write_seconds, self._transport.abort)
+
+    def resume_writing(self) -> None:
+        """It has caught up."""
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+        if self._writable is not None:
+            self._writable.set()
+            self._writable = None
+        self._wait_for_turn()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The end: what nobody waits for is not carried on with."""
+        del exc
+        self._leave()
+        self._shared.closes(client_key(self._host))
+        if self._writable is not None:
+            self._writable.set()
+        if self._task is not None and self._ends_with_client:
+            self._task.cancel()
+
+    def shutdown(self) -> None:
+        """The server stops: nothing more is taken, and what is being answered is."""
+        self._events.clear()
+        self._rest.clear()
+        if self._current is None:
+            self._end()
+        else:
+            self._current.keep_alive = False
+
+    def abort(self) -> None:
+        """Go without a word."""
+        self._transport.abort()
+
+    # --- what comes -------------------------------------------------------------------------------
+
+    def _wait_for_turn(self) -> None:
+        """Go on in a round of the event loop in which others have theirs, too."""
+        if self._waits_for_turn or self._is_going_on:
+            return
+        if self._events or self._rest:
+            self._waits_for_turn = True
+            self._shared.rounds.join(self._take_turn)
+        elif self._parser.state is not http1.State.BETWEEN:
+            self._watch(self._parser.state)
+
+    def _take_turn(self) -> None:
+        self._waits_for_turn = False
+        self._go_on(self._shared.rounds.ends_at)
+        if self._current is not None:
+            # What has been begun takes its time in this round, too.
+            self._shared.rounds.end()
+
+    def _go_on(self, ends_at: float) -> None:
+        """Answer what has come, in its order, until something has to be waited for."""
+        self._is_going_on = True
+        try:
+            self._answer_some(ends_at)
+        finally:
+            self._is_going_on = False
+        if not self._reads and len(self._rest) <= _PIECE_BYTES and not self._is_ending:
+            self._reads = True
+            self._transport.resume_reading()
+        state = self._parser.state
+        if self._timer is not None or state is not http1.State.BETWEEN:
+            self._watch(state)
+
+    def _answer_some(self, ends_at: float) -> None:
+        turn = self._slice
+        turn.begin(ends_at)
+        while self._current is None and self._writable is None and not self._is_ending:
+            if self._events:
+                if not turn.has_time():
+                    self._is_going_on = False
+                    self._wait_for_turn()
+                    return
+                turn.answered += 1
+                self._take(self._events.popleft())
+            elif self._rest:
+                in_body = self._parser.state in (http1.State.BODY, http1.State.UNREAD_BODY)
+                length = _PIECE_BYTES if in_body else SMALL_PIECE_BYTES
+                piece = bytes(self._rest[:length])
+                del self._rest[:length]
+                self._events.extend(self._parser.feed(piece))
+            else:
+                return
+
+    def _take(self, event: http1.Event[R]) -> None:
+        if isinstance(event, Request):
+            if self._timer is not None:
+                self._stop_timer()
+            if self._handed_off is not None:
+                event.keep_alive = False
+            self._answer(event, self._response(event))
+        elif isinstance(event, http1.Invalid):
+            text = Whole(event.value, b"text/plain; charset=utf-8", 400)
+            self._write(text, has_body=True, keep_alive=False)
+        elif isinstance(event, http1.Continue):
+            self._transport.write(http1.CONTINUE)
+        else:
+            self._answer(event.request, self._service.refuse(event.request, event.reason))
+
+    def _response(self, request: R) -> Answer:
+        if self._has_too_many or self._shared.has_too_many:
+            request.keep_alive = False
+            pages = self._service.cors.headers(request.method, request.headers.get(b"origin"))
+            return Whole(
+                _OVERLOADED.body, status=_OVERLOADED.status, headers=_OVERLOADED.headers + pages
+            )
+        try:
+            return self._service.respond(request)
+        except Exception:
+            logger.exception("%s %s failed", request.method, request.path)
+            return _FAULT
+
+    # --- what is answered -------------------------------------------------------------------------
+
+    def _answer(self, request: R, answer: Answer) -> None:
+        match answer:
+            case Whole():
+                has_body, keep_alive = request.method != "HEAD", request.keep_alive
+                self._write(answer, has_body=has_body, keep_alive=keep_alive)
+            case Deferred():
+                self._current = request
+                answer.ask(partial(self._finish_deferred, request, answer))
+            case Awaited() | Stream():
+                self._current = request
+                self._ends_with_client = isinstance(answer, Stream) or answer.ends_with_client
+                self._task = self._shared.start(self._carry_out(request, answer))
+            case Upgrade():
+                self._upgrade(request, answer)
+            case HandOver():
+                self._hand_over(request, answer)
+        if request.is_websocket:
+            self._rest[:0] = self._parser.unparsed
+            self._parser.unparsed = b""
+
+    def _write(self, answer: Whole, *, has_body: bool, keep_alive: bool) -> None:
+        date = self._shared.date()
+        self._transport.write(
+            http1.whole_bytes(answer, date, has_body=has_body, keep_alive=keep_alive)
+        )
+        if not keep_alive:
+            self._end()
+
+    def _finish_deferred(self, request: R, answer: Deferred, outcome: object) -> None:
+        try:
+            given = answer.then(outcome)
+        except Exception:
+            logger.exception("%s %s failed", request.method, request.path)
+            given = _FAULT
+        self._finish(request, given)
+
+    def _finish(self, request: R, answer: Whole | None) -> None:
+        """The answer that others may have waited behind, unless it has been sent."""
+        self._current = None
+        self._task = None
+        if self._transport.is_closing():
+            return
+        if answer is not None:
+            self._answer(request, answer)
+        elif not request.keep_alive:
+            self._end()
+        if self._events and getattr(self._events[0], "is_websocket", False):
+            # Who sends that before it has been answered does not wait for what it asks.
+            self._end()
+        self._wait_for_turn()
+
+    async def _carry_out(self, request: R, answer: Awaited | Stream) -> None:
+        given: Whole | Stream = _FAULT
+        try:
+            given = await answer.work if isinstance(answer, Awaited) else answer
+            if isinstance(given, Stream):
+                self._ends_with_client = True
+                await self._send_stream(request, given)
+        except asyncio.CancelledError:
+            # The client has gone, or the server stops: there is nothing to say.
+            self._transport.abort()
+            return
+        except Exception as fault:
+            if not isinstance(fault, EnvironmentProblem):
+                logger.exception("%s %s failed", request.method, request.path)
+            if isinstance(given, Stream):
+                # The answer has begun: that it has no end is all that its client can be told.
+                self._transport.close()
+                return
+        self._finish(request, given if isinstance(given, Whole) else None)
+
+    async def _send_stream(self, request: R, stream: Stream) -> None:
+        chunked, has_body = http1.is_chunked(stream, request), request.method != "HEAD"
+        chunks, date = stream.chunks, self._shared.date()
+        try:
+            if self._transport.is_closing():
+                return
+            self._transport.write(
+                http1.stream_head(stream, date, chunked=chunked, keep_alive=request.keep_alive)
+            )
+            async for chunk in chunks:
+                if self._transport.is_closing():
+                    return
+                if chunk and has_body:
+                    self._transport.write(http1.chunk_bytes(chunk) if chunked else chunk)
+                if self._writable is not None:
+                    await self._writable.wait()
+            if chunked:
+                self._transport.write(http1.LAST_CHUNK)
+        finally:
+            # Not when the collector comes by: what feeds the stream ends with its client.
+            close = getattr(chunks, "aclose", None)
+            if close is not None:
+                await close()
+
+    def _upgrade(self, request: R, answer: Upgrade) -> None:
+        """Hand the connection over, with what the client sent behind the request."""
+        key = accept_key(request)
+        if key is None:
+            self._write(_NO_WEBSOCKET, has_body=True, keep_alive=False)
+            return
+        self._transport.write(handshake_bytes(key, self._shared.date()))
+
+        made = self._hand_over(request, HandOver(WebSocket.on))
+        assert isinstance(made, WebSocket)
+        self._shared.start(_run(made, answer, request))
+        if rest := self._parser.unparsed + bytes(self._rest):
+            made.data_received(rest)
+
+    def _hand_over(self, request: R, answer: HandOver) -> HandedOver:
+        """Leave the connection to something else. It still counts."""
+        shared, client = self._shared, client_key(self._host)
+
+        def lost(ended: HandedOver) -> None:
+            shared.closes(client)
+            shared.forget(ended)
+
+        self._leave()
+        sent = http1.request_bytes(request) + self._parser.unparsed + bytes(self._rest)
+        made = answer.take(self._transport, sent, self._limits, lost)
+        shared.connections.add(made)
+        return made
+
+    # --- limits of time ---------------------------------------------------------------------------
+
+    def _watch(self, state: http1.State) -> None:
+        """A request that has begun has to come to its end, unless the server makes it wait."""
+        if self._current is not None or self._is_ending:
+            state = http1.State.BETWEEN
+        if state is self._timed:
+            return
+        self._stop_timer()
+        self._timed = state
+        if state is not http1.State.BETWEEN:
+            limit = self._limits.head_seconds
+            if state is http1.State.BODY:
+                limit = self._service.body_limits.seconds
+            self._timer = self._loop.call_later(limit, self._timed_out)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._timed = None
+
+    def _timed_out(self) -> None:
+        request = self._parser.unfinished
+        if self._timed is http1.State.BODY and request is not None:
+            request.keep_alive = False
+            self._answer(request, self._service.refuse(request, Unread.TOO_SLOW))
+        else:
+            self._end()
+
+    def _watch_idleness(self) -> None:
+        """Close the connection when nothing came and nothing went for a while."""
+        idle = not self._was_active and self._current is None
+        if self._idle_timer is not None and idle:
+            self._end()
+            return
+        self._was_active = False
+        self._idle_timer = self._loop.call_later(
+            self._limits.keep_alive_seconds, self._watch_idleness
+        )
+
+    # --- the end ----------------------------------------------------------------------------------
+
+    def _end(self) -> None:
+        """Close, when all has been sent."""
+        self._is_ending = True
+        self._events.clear()
+        self._rest.clear()
+        self._transport.close()
+
+    def _leave(self) -> None:
+        """The connection has ended, or is somebody else's."""
+        self._is_ending = True
+        self._shared.forget(self)
+        for timer in (self._timer, self._idle_timer, self._write_timer):
+            if timer is not None:
+                timer.cancel()
+        self._parser.close()
+
+
+def _host_of(transport: asyncio.Transport) -> str | None:
+    """The address of a client, ``None`` for one that has gone; empty where there are none."""
+    plug = cast("socket.socket | None", transport.get_extra_info("socket"))
+    try:
+        peer = transport.get_extra_info("peername") if plug is None else plug.getpeername()
+    except OSError:
+        return None
+    return peer[0] if isinstance(peer, tuple) else ""
+
+
+async def _run(connection: WebSocket, answer: Upgrade, request: Request) -> None:
+    """What an application does with a WebSocket."""
+    try:
+        await answer.run(connection)
+    except ConnectionError:
+        pass
+    except asyncio.CancelledError:
+        connection.abort()
+    except Exception:
+        logger.exception("%s %s failed", request.method, request.path)
+        connection.abort()
+    else:
+        connection.finish()

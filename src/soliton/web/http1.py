@@ -1,0 +1,317 @@
+"""HTTP/1.1 as a machine: bytes of a connection in, requests out; answers in, bytes out.
+
+What lives here: assembling requests on httptools within limits on heads and bodies, and the bytes
+of answers. Nothing here knows a socket, a clock or a task. What does not: when what is read and
+answered (``connection``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from http import HTTPStatus
+from typing import Final, Generic, TypeAlias, TypeVar
+
+import httptools
+from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
+
+from soliton.errors import InvariantBroken
+from soliton.web.answers import Service, Stream, Unread, Whole
+from soliton.web.request import Request
+from soliton.web.types import Headers
+
+R = TypeVar("R", bound=Request)
+
+MAX_HEADERS: Final = 256
+"""Of one request; browsers and proxies together send a tenth of that."""
+MAX_LENGTH_DIGITS: Final = 18
+"""A longer number of bytes is too long, whatever it is."""
+CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+_STATUS_LINES: Final = {
+    status: b"HTTP/1.1 %d %s\r\n" % (status, phrase.encode("ascii"))
+    for status, phrase in (
+        dict.fromkeys(range(100, 600), "") | {status.value: status.phrase for status in HTTPStatus}
+    ).items()
+}
+_UPGRADE: Final = (b"connection", b"upgrade", b"http2-settings")
+_CLOSE: Final = b"connection: close\r\n"
+_CHUNKED: Final = b"transfer-encoding: chunked\r\n"
+_LENGTH: Final = b"content-length"
+LAST_CHUNK: Final = b"0\r\n\r\n"
+_WITHOUT_BODY: Final = frozenset((204, 304))
+
+
+class State(Enum):
+    """Where in a request the bytes end that have come."""
+
+    BETWEEN = "between requests"
+    HEAD = "in a head"
+    BODY = "in a body"
+    UNREAD_BODY = "in a body that was refused"
+
+
+class Invalid(Enum):
+    """Bytes that are no request, or none that is taken; nothing after them is read."""
+
+    REQUEST = b"Invalid HTTP request received."
+    LONG_HEAD = b"The request head is too long."
+
+
+class Refused(Generic[R]):
+    """A request whose body will not be read."""
+
+    __slots__ = ("reason", "request")
+
+    def __init__(self, request: R, reason: Unread) -> None:
+        self.request = request
+        self.reason = reason
+
+
+class Continue:
+    """The client waits for a word before it sends the body."""
+
+
+Event: TypeAlias = R | Refused[R] | Invalid | Continue
+
+
+class RequestParser(Generic[R]):
+    """The requests of one connection; ``host`` is the address of its client."""
+
+    __slots__ = (
+        "_body",
+        "_events",
+        "_fed",
+        "_head_limit",
+        "_headers",
+        "_host",
+        "_length",
+        "_make",
+        "_max_body",
+        "_parser",
+        "_request",
+        "_url",
+        "state",
+        "unparsed",
+    )
+
+    def __init__(self, service: Service[R], head_bytes: int, host: str) -> None:
+        self._make = service.request_class
+        self._max_body = service.body_limits.max_bytes
+        self._head_limit = head_bytes
+        self._host = host
+        self._parser = HttpRequestParser(self)
+        self.state = State.BETWEEN
+        self.unparsed = b""
+        """What follows the request for a WebSocket that was the last event."""
+        self._events: list[Event[R]] = []
+        self._fed = self._length = 0
+        self._url = b""
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._body: list[bytes] = []
+        self._request: R | None = None
+
+    def feed(self, data: bytes) -> Sequence[Event[R]]:
+        """What these bytes complete, in its order. ``Invalid`` is the last event of all."""
+        events = self._events = []
+        try:
+            while data:
+                self._fed = len(data)
+                try:
+                    self._parser.feed_data(data)
+                    break
+                except HttpParserUpgrade as upgrade:
+                    data = self._upgraded(data[upgrade.args[0] :])
+        except HttpParserError:
+            events.append(Invalid.REQUEST)
+            return events
+        if self.state is State.HEAD:
+            self._length += self._fed
+            if self._length > self._head_limit:
+                events.append(Invalid.LONG_HEAD)
+        return events
+
+    @property
+    def unfinished(self) -> R | None:
+        """The request whose body has not come to its end."""
+        return self._request
+
+    def close(self) -> None:
+        """Nothing more is fed: the parser and this machine, which know each other, part, and need
+        not wait for the search for cycles.
+        """
+        self._events = []
+        del self._parser
+
+    # --- called by the parser ---------------------------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        """The first byte of a request."""
+        self.state = State.HEAD
+        self._length = 0
+        self._url = b""
+        self._headers = []
+
+    def on_url(self, url: bytes) -> None:
+        """A part of what is asked for."""
+        self._url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """One header."""
+        self._headers.append((name.lower(), value))
+        if len(self._headers) > MAX_HEADERS:
+            # Each costs more than its bytes: the parser stops before it has read them all.
+            raise HttpParserError("too many headers")
+
+    def on_headers_complete(self) -> None:
+        """The head is there."""
+        if self._length + self._fed > self._head_limit:
+            self._check_length()
+        if self._parser.should_upgrade():
+            # The parser stops here, and says so.
+            return
+        request = self._request = self._take_request()
+        self.state = State.BODY
+        self._body = []
+        self._length = 0
+        headers = request.headers
+        declared = headers.get(_LENGTH)
+        if declared is not None and (
+            len(declared) > MAX_LENGTH_DIGITS or int(declared) > self._max_body
+        ):
+            self._refuse_body(request)
+        elif b"expect" in headers and headers[b"expect"].lower() == b"100-continue":
+            self._events.append(Continue())
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of a body."""
+        if self._request is not None:
+            self._body.append(body)
+            self._length += len(body)
+            if self._length > self._max_body:
+                self._refuse_body(self._request)
+
+    def on_message_complete(self) -> None:
+        """The end of a request."""
+        if self._request is not None:
+            self._request.body = b"".join(self._body)
+            self._events.append(self._request)
+            self._request = None
+        if self.state is not State.HEAD:
+            self.state = State.BETWEEN
+
+    # ----------------------------------------------------------------------------------------------
+
+    def _check_length(self) -> None:
+        """Refuse a head that is too long although its last piece has come."""
+        length = len(self._url) + sum(len(name) + len(value) + 4 for name, value in self._headers)
+        if length > self._head_limit:
+            raise HttpParserError("the request head is too long")
+
+    def _refuse_body(self, request: R) -> None:
+        self.state = State.UNREAD_BODY
+        self._request = None
+        self._body = []
+        self._events.append(Refused(request, Unread.TOO_LONG))
+
+    def _take_request(self) -> R:
+        url, parser = self._url, self._parser
+        if url[:1] == b"/" and b"#" not in url and url.isascii():
+            path, _, query = url.partition(b"?")
+        else:
+            parsed = httptools.parse_url(url)
+            path, query = parsed.path or b"", parsed.query or b""
+        request = self._make(
+            parser.get_method().decode("ascii"),
+            path.decode("latin-1"),
+            query,
+            dict(self._headers),
+            b"",
+            self._host,
+        )
+        request.keep_alive = parser.should_keep_alive() and parser.get_http_version() != "1.0"
+        return request
+
+    def _upgraded(self, rest: bytes) -> bytes:
+        """Go on behind a head that offers another protocol; gives what is to be parsed next.
+
+        The HTTP client of Java 11 and newer offers HTTP/2 with every first request; the parser
+        would take the body of such a request for the other protocol and drop it. So the request is
+        parsed again as if nothing had been offered.
+        """
+        method, version = self._parser.get_method(), self._parser.get_http_version()
+        if method == b"CONNECT":
+            raise HttpParserError("CONNECT")
+        if method == b"GET" and self._offers_websocket(dict(self._headers)):
+            request = self._take_request()
+            request.is_websocket = True
+            self._events.append(request)
+            self.unparsed, rest = rest, b""
+            self.state = State.BETWEEN
+        else:
+            lines = [b"%s %s HTTP/%s" % (method, self._url, version.encode("ascii"))]
+            lines += [b"%s: %s" % item for item in self._headers if item[0] not in _UPGRADE]
+            rest = b"\r\n".join([*lines, b"\r\n"]) + rest
+        self._parser = HttpRequestParser(self)
+        return rest
+
+    @staticmethod
+    def _offers_websocket(headers: dict[bytes, bytes]) -> bool:
+        is_one = headers.get(b"upgrade", b"").lower() == b"websocket"
+        return is_one and _LENGTH not in headers and b"transfer-encoding" not in headers
+
+
+def request_bytes(request: Request) -> bytes:
+    """A request without a body as it is sent."""
+    query = b"?" + request.query_string if request.query_string else b""
+    lines = [
+        b"%s %s%s HTTP/1.1"
+        % (request.method.encode("ascii"), request.path.encode("latin-1"), query)
+    ]
+    lines += [b"%s: %s" % header for header in request.headers.items()]
+    return b"\r\n".join([*lines, b"\r\n"])
+
+
+# --- answers --------------------------------------------------------------------------------------
+
+
+def whole_bytes(answer: Whole, date: bytes, *, has_body: bool, keep_alive: bool) -> bytes:
+    """An answer as it is sent; ``date`` is the line of that header."""
+    body, content_type = answer.body, answer.content_type
+    parts = [_STATUS_LINES[answer.status], date]
+    if content_type:
+        parts += (b"content-type: ", content_type, b"\r\ncontent-length: %d\r\n" % len(body))
+    _add_headers(parts, answer.headers)
+    parts.append(b"\r\n" if keep_alive else _CLOSE + b"\r\n")
+    if has_body:
+        parts.append(body)
+    return b"".join(parts)
+
+
+def stream_head(answer: Stream, date: bytes, *, chunked: bool, keep_alive: bool) -> bytes:
+    """What is sent before the pieces of an answer."""
+    parts = [_STATUS_LINES[answer.status], date]
+    _add_headers(parts, answer.headers)
+    if chunked:
+        parts.append(_CHUNKED)
+    parts.append(b"\r\n" if keep_alive else _CLOSE + b"\r\n")
+    return b"".join(parts)
+
+
+def is_chunked(answer: Stream, request: Request) -> bool:
+    """Whether the pieces of an answer say where it ends."""
+    if answer.status in _WITHOUT_BODY or request.method == "HEAD":
+        return False
+    return all(name != _LENGTH for name, _ in answer.headers)
+
+
+def chunk_bytes(piece: bytes) -> bytes:
+    """A piece of an answer that has no length; never an empty one, which would be its end."""
+    return b"%x\r\n%s\r\n" % (len(piece), piece)
+
+
+def _add_headers(parts: list[bytes], headers: Headers) -> None:
+    for name, value in headers:
+        if b"\n" in value or b"\r" in value:
+            raise InvariantBroken(f"a line break in the header {name!r}")
+        parts += (name, b": ", value, b"\r\n")

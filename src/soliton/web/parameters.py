@@ -1,0 +1,168 @@
+"""Parameters of routes, and the line of text that says where they are.
+
+A line is the method, the path, the query and a few words::
+
+    GET /assets/nft/{address}/limit/{limit}?after.nft&order.asc family=waves,tn reads=state
+
+``{address}`` and ``after.nft`` name parameters; what follows a dot tells apart those that have the
+same name. ``ANY`` stands for all methods, ``[/]`` behind a path says that it is taken with a slash
+at its end too. What the words mean is for the service to say.
+
+What lives here: kinds of parameters, tables of parameters, reading a line. What does not: routes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any, Final, NamedTuple
+
+from soliton.errors import InvariantBroken
+
+Schema = Mapping[str, Any]
+
+_MAX_INT: Final = 2**31 - 1
+_MAX_LONG: Final = 2**63 - 1
+_MAX_DIGITS: Final = 19
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a parameter's text may be; ``convert`` returns None to refuse or raises ``ApiError``."""
+
+    name: str
+    schema: Schema
+    convert: Callable[[str], object | None]
+
+
+def _natural(limit: int) -> Callable[[str], int | None]:
+    def convert(text: str) -> int | None:
+        if not text.isdecimal() or not text.isascii() or len(text.lstrip("0")) > _MAX_DIGITS:
+            return None
+        value = int(text.lstrip("0") or "0")
+        return value if value <= limit else None
+
+    return convert
+
+
+def _signed(limit: int) -> Callable[[str], int | None]:
+    natural = _natural(limit + 1)
+
+    def convert(text: str) -> int | None:
+        sign, digits = (text[:1], text[1:]) if text[:1] in ("-", "+") else ("", text)
+        value = natural(digits)
+        if value is None or (value > limit and sign != "-"):
+            return None
+        return -value if sign == "-" else value
+
+    return convert
+
+
+_TRUTHS = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(
+    ("false", "no", "off", "0"), False
+)
+
+
+def _boolean(text: str) -> bool | None:
+    return _TRUTHS.get(text.lower())
+
+
+TEXT = Kind("text", {"type": "string"}, lambda text: text)
+NATURAL = Kind(
+    "natural",
+    {"type": "integer", "format": "int32", "minimum": 0, "maximum": _MAX_INT},
+    _natural(_MAX_INT),
+)
+NATURAL_LONG = Kind(
+    "natural_long",
+    {"type": "integer", "format": "int64", "minimum": 0, "maximum": _MAX_LONG},
+    _natural(_MAX_LONG),
+)
+INTEGER = Kind("integer", {"type": "integer", "format": "int32"}, _signed(_MAX_INT))
+LONG = Kind("long", {"type": "integer", "format": "int64"}, _signed(_MAX_LONG))
+BOOLEAN = Kind("boolean", {"type": "boolean"}, _boolean)
+ORDER = Kind(
+    "order",
+    {"type": "string", "enum": ["asc", "desc"]},
+    lambda text: text if text in ("asc", "desc") else None,
+)
+
+
+class Place(Enum):
+    """Where a parameter is found."""
+
+    PATH = "path"
+    QUERY = "query"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One declared parameter; ``example`` is what the documentation shows and tests send."""
+
+    name: str
+    kind: Kind
+    description: str
+    example: object
+    """A value as a client sends it; ``None`` where the documentation shows none."""
+    place: Place = Place.PATH
+    required: bool = True
+    repeated: bool = False
+    """The request keeps all values: read them from ``request.query``."""
+
+
+_KINDS: Final = {
+    kind.name: kind for kind in (TEXT, NATURAL, NATURAL_LONG, INTEGER, LONG, BOOLEAN, ORDER)
+}
+_NO_EXAMPLE: Final = "-"
+
+
+def parameters(text: str, *kinds: Kind) -> dict[str, Parameter]:
+    """Parameters by their names in lines. A row is name, kind, description and an example, or ``-``
+    for none; behind a kind ``*`` marks what may come many times, ``!`` a part of the query that has
+    to be there. ``kinds`` are further kinds.
+    """
+    found, known = {}, _KINDS | {kind.name: kind for kind in kinds}
+    for row in text.strip().splitlines():
+        name, kind_text, description, example = (part.strip() for part in row.split(" | "))
+        kind, repeated = known[kind_text.rstrip("*!")], kind_text.endswith("*")
+        value = None if example == _NO_EXAMPLE else kind.convert(example)
+        if value is None and example != _NO_EXAMPLE:
+            raise InvariantBroken(f"{example!r} is no example of {name}")
+        shown = [value] if repeated else value
+        required = kind_text.endswith("!")
+        own = name.partition(".")[0]
+        found[name] = Parameter(own, kind, description, shown, Place.QUERY, required, repeated)
+    return found
+
+
+class Line(NamedTuple):
+    """What a line says."""
+
+    method: str
+    path: str
+    of_path: tuple[Parameter, ...]
+    of_query: tuple[Parameter, ...]
+    or_slash: bool
+    words: dict[str, str]
+
+
+def read_line(line: str, known: Mapping[str, Parameter], words: Collection[str]) -> Line:
+    """Read a line; parameters and ``words`` that are not known are faults of ours."""
+    method, target, *others = line.split(" ")
+    whole_path, _, query = target.partition("?")
+    path, or_slash, _ = whole_path.partition("[/]")
+    segments, of_path = path.split("/"), []
+    try:
+        for number, segment in enumerate(segments):
+            if segment.startswith("{"):
+                parameter = known[segment[1:-1]]
+                of_path.append(replace(parameter, place=Place.PATH, required=True))
+                segments[number] = f"{{{parameter.name}}}"
+        of_query = tuple(known[name] for name in query.split("&") if name)
+    except KeyError as error:
+        raise InvariantBroken(f"{line}: no parameter is called {error}") from error
+    said = dict(word.split("=", 1) for word in others)
+    if unknown := said.keys() - set(words):
+        raise InvariantBroken(f"{line}: nothing is called {sorted(unknown)}")
+    return Line(method, "/".join(segments), tuple(of_path), of_query, bool(or_slash), said)

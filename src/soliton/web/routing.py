@@ -1,0 +1,100 @@
+"""Finding the routes that a path may mean.
+
+Several routes may fit one path. They are tried in order, static segments before parameters, and a
+parameter that refuses its segment lets the next route try, as the ``~`` of akka-http does in
+wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/api/http/CompositeHttpService.scala``.
+
+What lives here: the trie of path segments. What does not: what a route is (the services say that),
+and what its parameters may be (``parameters``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, Generic, TypeVar
+from urllib.parse import unquote
+
+from soliton.web.request import RejectionError
+
+T = TypeVar("T")
+
+MAX_PATH_SEGMENTS: Final = 16
+"""No route is half as deep; more is refused before any search."""
+WHATEVER: Final = "*"
+"""As the last segment of a route's path: whatever is there, also if it is nothing."""
+
+
+class _Node(Generic[T]):
+    __slots__ = ("below", "parameter", "routes", "static")
+
+    def __init__(self) -> None:
+        self.static: dict[str, _Node[T]] = {}
+        self.parameter: _Node[T] | None = None
+        self.routes: list[T] = []
+        self.below: list[T] = []
+        """Those that take whatever else there is in the path."""
+
+
+class Router(Generic[T]):
+    """The trie of all routes; paths without parameters are looked up in one step."""
+
+    __slots__ = ("_fixed", "_root")
+
+    def __init__(self, routes: Iterable[tuple[str, T]]) -> None:
+        """``routes`` are paths, with parameters in braces, and what stands for their routes."""
+        self._root = _Node[T]()
+        fixed: list[str] = []
+        for path, route in routes:
+            node = self._root
+            for segment in path.split("/")[1:]:
+                if segment == WHATEVER:
+                    break
+                if segment.startswith("{"):
+                    if node.parameter is None:
+                        node.parameter = _Node()
+                    node = node.parameter
+                else:
+                    node = node.static.setdefault(segment, _Node())
+            (node.below if path.endswith(f"/{WHATEVER}") else node.routes).append(route)
+            if "{" not in path:
+                fixed.append(path)
+        self._fixed = {path: self._search(path) for path in fixed}
+
+    def find(self, raw_path: str) -> list[tuple[T, tuple[str, ...]]]:
+        """The routes that fit a path as it was sent, in the order in which they may try, each with
+        the texts of its parameters.
+        """
+        fixed = self._fixed.get(raw_path)
+        return self._search(raw_path) if fixed is None else fixed
+
+    def _search(self, raw_path: str) -> list[tuple[T, tuple[str, ...]]]:
+        segments = raw_path.split("/", MAX_PATH_SEGMENTS + 1)[1:]
+        found: list[tuple[T, tuple[str, ...]]] = []
+        if len(segments) > MAX_PATH_SEGMENTS:
+            return found
+        if "%" in raw_path:
+            try:
+                segments = [unquote(segment, errors="strict") for segment in segments]
+            except UnicodeDecodeError as error:
+                raise RejectionError("path is not UTF-8") from error
+        _walk(self._root, segments, 0, (), found)
+        return found
+
+
+def _walk(
+    node: _Node[T],
+    segments: list[str],
+    index: int,
+    taken: tuple[str, ...],
+    found: list[tuple[T, tuple[str, ...]]],
+) -> None:
+    if index == len(segments):
+        found.extend((route, taken) for route in node.routes)
+        return
+    segment = segments[index]
+    child = node.static.get(segment)
+    if child is not None:
+        _walk(child, segments, index + 1, taken, found)
+    if node.parameter is not None and segment:
+        _walk(node.parameter, segments, index + 1, (*taken, segment), found)
+    found.extend((route, taken) for route in node.below)

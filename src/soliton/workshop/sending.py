@@ -1,0 +1,251 @@
+"""Scripts and calls sent to a node: ``soliton ride deploy`` and ``invoke``.
+
+What lives here: reading a call, making and signing the transaction, sending it, waiting, and faults
+in terms of files at hand. What does not: requests (``remote``), options (``soliton.cli``).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from soliton.chain.addresses import (
+    Address,
+    Alias,
+    Recipient,
+    from_public_key,
+    parse_address,
+)
+from soliton.chain.errors import AddressError
+from soliton.chain.function_calls import Argument, FunctionCall
+from soliton.chain.transactions import codec, invoke_script, set_script
+from soliton.chain.transactions.model import AnyTransaction, TransactionType
+from soliton.crypto import base58
+from soliton.crypto.keys import KeyPair
+from soliton.errors import InputError
+from soliton.ride.compiler import CompileError, compile_value
+from soliton.ride.compiler.errors import Source, bounded
+from soliton.ride.compiler.parser import parse_expression
+from soliton.ride.compiler.syntax import Apply, Name
+from soliton.ride.evaluator import evaluate
+from soliton.ride.faults import KNOWN, FaultReport, Position, SourceText
+from soliton.ride.script import parse_script_text
+from soliton.ride.source_map import SourceMap, map_known_source
+from soliton.ride.values import RideList, Value
+from soliton.workshop.no_chain import NoChain, no_transaction
+from soliton.workshop.remote import Remote, RemoteRefusal, refusal_of
+
+WAIT_SECONDS: Final = 120.0
+POLL_SECONDS: Final = 0.2
+MAX_CALL_CHARS: Final = 20_000
+_LANGUAGE: Final = 8
+
+
+def chain_id_of(remote: Remote) -> int:
+    """The chain id of a node, as the address of its last generator tells it."""
+    generator = base58.decode(remote.get("/blocks/headers/last")["generator"])
+    return generator[1]
+
+
+def read_call(text: str) -> FunctionCall:
+    """A call as the language writes it, ``buy(7, "x", [true])``; raises ``InputError``.
+
+    Arguments may be expressions that need no chain.
+    """
+    if len(text) > MAX_CALL_CHARS:
+        raise InputError(f"a call has at most {MAX_CALL_CHARS} characters")
+    try:
+        with bounded():
+            node = parse_expression(Source(text), _LANGUAGE)
+        if isinstance(node, Name):
+            return FunctionCall(node.name)
+        if not isinstance(node, Apply) or not text[node.start :].startswith(node.name):
+            raise InputError(f"a call is written NAME(ARGUMENT, …), not {text[:60]}")
+        arguments = tuple(_argument(text[each.start : each.end]) for each in node.arguments)
+    except CompileError as error:
+        raise InputError(f"the call: {error}") from error
+    return FunctionCall(node.name, arguments)
+
+
+def _argument(text: str) -> Argument:
+    script, _ = compile_value(text, _LANGUAGE)
+    return _plain(evaluate(script, NoChain(), no_transaction).value)
+
+
+def _plain(value: Value) -> Argument:
+    if isinstance(value, (bool, int, str, bytes)):
+        return value
+    if isinstance(value, RideList):
+        return tuple(_plain(each) for each in value.items)
+    raise InputError("arguments are numbers, texts, bytes, true or false, and lists of those")
+
+
+def read_payment(text: str) -> invoke_script.Payment:
+    """``AMOUNT`` or ``AMOUNT:ASSET``, in the smallest units."""
+    amount, _, asset = text.partition(":")
+    try:
+        return invoke_script.Payment(int(amount), base58.decode(asset) if asset else None)
+    except ValueError as error:
+        raise InputError(f"a payment is AMOUNT or AMOUNT:ASSET, not {text[:60]}") from error
+
+
+def read_recipient(text: str, chain_id: int) -> Recipient:
+    """A dApp by its address or alias."""
+    try:
+        return parse_address(text, chain_id)
+    except AddressError:
+        name = text.rsplit(":", 1)[-1]
+        if len(name) > 30 or (":" not in text and len(text) > 30):
+            raise
+        return Alias(chain_id, name)
+
+
+class Sender:
+    """An account that sends transactions to a node."""
+
+    def __init__(self, remote: Remote, keys: KeyPair) -> None:
+        self._remote = remote
+        self._keys = keys
+        self.chain_id: Final = chain_id_of(remote)
+
+    @property
+    def address(self) -> Address:
+        """The account's."""
+        return from_public_key(self._keys.public_key, self.chain_id)
+
+    def set_script(self, script: bytes, fee: int | None = None) -> AnyTransaction:
+        """The signed transaction that gives the account a script."""
+        return self._signed(set_script.TYPE, set_script.SetScript(script), fee)
+
+    def invoke(
+        self,
+        dapp: str,
+        call: FunctionCall,
+        payments: tuple[invoke_script.Payment, ...] = (),
+        fee: int | None = None,
+    ) -> AnyTransaction:
+        """The signed call of a dApp."""
+        to = read_recipient(dapp, self.chain_id)
+        return self._signed(invoke_script.TYPE, invoke_script.InvokeScript(to, call, payments), fee)
+
+    def _signed(self, kind: TransactionType, payload: object, fee: int | None) -> AnyTransaction:
+        draft = self._draft(kind, payload, 1 if fee is None else fee)
+        if fee is None:
+            said = self._remote.post("/transactions/calculateFee", codec.to_json(draft))
+            draft = self._draft(kind, payload, int(said["feeAmount"]))
+        return codec.sign(draft, self._keys.private_key)
+
+    def _draft(self, kind: TransactionType, payload: object, fee: int) -> AnyTransaction:
+        return codec.build(
+            kind,
+            payload,
+            version=kind.max_version,
+            chain_id=self.chain_id,
+            sender_public_key=self._keys.public_key,
+            fee=fee,
+            timestamp=time.time_ns() // 1_000_000,
+        )
+
+
+def send(remote: Remote, transaction: AnyTransaction) -> dict[str, Any]:
+    """Send a transaction and wait until the chain has it: what the node then tells of it.
+
+    Raises ``RemoteRefusal``, with the place in a script where the node tells one.
+    """
+    remote.post("/transactions/broadcast?trace=true", codec.to_json(transaction))
+    name = base58.encode(transaction.id)
+    deadline = time.monotonic() + WAIT_SECONDS
+    while time.monotonic() < deadline:
+        found = remote.find(f"/transactions/info/{name}")
+        if found is not None:
+            return dict(found)
+        time.sleep(POLL_SECONDS)
+    raise InputError(f"{name} was taken and is in no block after {WAIT_SECONDS:.0f} s: look later")
+
+
+def validate(remote: Remote, transaction: AnyTransaction) -> dict[str, Any]:
+    """What would become of a transaction; raises ``RemoteRefusal`` for one that is refused."""
+    found = remote.post("/debug/validate", codec.to_json(transaction))
+    if not found["valid"]:
+        fault = found.get("fault")
+        raise refusal_of({"error": 0, "message": found["error"], "fault": fault})
+    return dict(found)
+
+
+def remember_source(remote: Remote, script: str, source: SourceText) -> bool:
+    """Tell a devnet the source of a script, so that its faults have the lines of the file. Others
+    do not want to know.
+    """
+    body = {"script": script, "source": source.text, "imports": source.libraries}
+    body |= {"name": source.name} if source.name else {}
+    try:
+        return bool(remote.post("/devnet/sources", body)["done"])
+    except RemoteRefusal:
+        return False
+
+
+# --- faults in terms of files ---------------------------------------------------------------------
+
+
+class LocalFiles:
+    """Sources at hand, by the addresses of the scripts that they are of."""
+
+    def __init__(self, remote: Remote, sources: Mapping[Path, SourceText]) -> None:
+        """Each of the sources is tried on every script."""
+        self._remote = remote
+        self._sources = sources
+        self._found: dict[str, SourceMap | None] = {}
+        self._known: dict[str, tuple[str, SourceText]] = {}
+        self.names: Final[dict[str, str]] = {}
+        """Files by the addresses of the scripts that they turned out to be of."""
+
+    def mapped(self, report: FaultReport) -> FaultReport:
+        """The report with the lines of these files."""
+        return msgspec.structs.replace(
+            report,
+            position=self._position(report.position),
+            calls=tuple(self._position(each) for each in report.calls),
+        )
+
+    def map_of(self, address: str) -> SourceMap | None:
+        """The source of an account's script, if it is at hand."""
+        if address not in self._found:
+            self._found[address] = self._look(address)
+        return self._found[address]
+
+    def source_of(self, address: str) -> tuple[str, SourceText] | None:
+        """An account's script in base64 and its source, if that is at hand."""
+        if self.map_of(address) is None:
+            return None
+        return self._known[address]
+
+    def _look(self, address: str) -> SourceMap | None:
+        info = self._remote.find(f"/addresses/scriptInfo/{address}") if self._sources else None
+        if not info or not info.get("script"):
+            return None
+        script = parse_script_text(info["script"])
+        for path, source in self._sources.items():
+            known = map_known_source(script, source.text, source.libraries)
+            if known is not None:
+                self.names[address] = str(path)
+                self._known[address] = info["script"], source
+                return known
+        return None
+
+    def _position(self, position: Position) -> Position:
+        known = self.map_of(position.script)
+        if known is None or position.node < 0:
+            return position
+        place = known.place(position.node)
+        return msgspec.structs.replace(
+            position,
+            source=KNOWN,
+            line=place.line,
+            column=place.column,
+            expression=place.text,
+            file=place.file,
+        )

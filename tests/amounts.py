@@ -1,0 +1,35 @@
+"""How much a test repeats: a little with ``make test``, at length with ``make test-all``.
+
+What lives here: the switch, and what tests take their numbers from. What does not: which tests run;
+all of them always do.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable
+from typing import Final, TypeVar
+
+Item = TypeVar("Item")
+
+LONG: Final = os.environ.get("SOLITON_TESTS") == "long"
+EXAMPLES: Final = 200 if LONG else 40
+"""Examples of a property that asks for no other number."""
+_SHARE: Final = 5
+_FEWEST: Final = 20
+
+
+def times(short: int, long: int) -> int:
+    """The first of these numbers with ``make test``, the second with ``make test-all``."""
+    return long if LONG else short
+
+
+def examples(long: int) -> int:
+    """As many examples of a property, or a share of them."""
+    return long if LONG else max(long // _SHARE, min(long, _FEWEST))
+
+
+def some(items: Iterable[Item], share: int = _SHARE) -> Collection[Item]:
+    """All of them, or one of so many from the beginning to the end."""
+    found = list(items)
+    return found if LONG else found[::share]

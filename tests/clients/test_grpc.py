@@ -1,0 +1,56 @@
+"""gRPC asked by JavaScript, with the messages of the ecosystem's package: every call once."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from soliton.chain.transactions import codec
+from tests.api.chain import PrivateChain
+from tests.clients.scripts import HERE, NEEDS_NODE, run_script
+from tests.grpc_api.test_process import a_chain, process_of
+
+pytestmark = [
+    *NEEDS_NODE,
+    pytest.mark.skipif(
+        not (HERE / "node_modules" / "@grpc" / "grpc-js").is_dir(),
+        reason="@grpc/grpc-js is not in tests/clients/node_modules (`make clients` installs it)",
+    ),
+]
+
+
+def filled(directory: Path) -> PrivateChain:
+    """Three blocks, the second one with a transfer and a data transaction."""
+    chain = a_chain(directory, updates_port=0)
+    chain.send(chain.transfer())
+    chain.send(chain.data(answer=42))
+    chain.mine()
+    chain.mine()
+    return chain
+
+
+async def test_every_call_by_grpc_js(tmp_path: Path) -> None:
+    chain = filled(tmp_path)
+    transaction = chain.transfer()
+    sent = base64.b64encode(codec.encode_protobuf(transaction)).decode()
+    async with process_of(chain) as (service, _):
+        ports = (str(service.settings.port), str(service.settings.updates_port))
+        told: Any = await asyncio.to_thread(run_script, "grpc.js", *ports, sent)
+        assert transaction.id in chain.node.pool
+    assert told["height"] == {"value": 3}
+    assert told["block"] == [2, 2]
+    assert told["range"] == [1, 2]
+    assert told["balances"] == ["waves"]
+    assert told["data"] == [["answer", "42"]]
+    assert told["alias"]["code"] == 3 and told["asset"]["code"] == 5 and told["sign"] == 12
+    assert told["script"] == {} and told["leases"] == told["nfts"] == told["changes"] == []
+    assert told["activation"] > 20 and told["target"] is True and told["score"] is True
+    assert told["transactions"] == [["2", "SUCCEEDED"]] * 2
+    assert told["snapshots"] == 2
+    assert told["statuses"] == ["CONFIRMED", "CONFIRMED", "NOT_EXISTS"]
+    assert told["sent"] is True and told["unconfirmed"] == 1
+    assert told["update"] == 2 and told["updates"] == [1, 2] and told["events"] == [1, 2, 3]

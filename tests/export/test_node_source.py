@@ -1,0 +1,43 @@
+"""A node that is asked over HTTP gives the same database as its store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from soliton.export.errors import SourceAway
+from soliton.export.node_source import NodeSource
+from tests.clients.scripts import NODE
+from tests.e2e.programs import devnet, free_port, run
+from tests.export.following import dump, run_once
+from tests.export.postgres import Server
+
+pytestmark = pytest.mark.slow
+
+
+def test_both_ways_lead_to_the_same(postgres: Server, tmp_path: Path) -> None:
+    """A chain with the types that a library makes without scripts."""
+    from tests.clients.scripts import HERE, run_script
+
+    if NODE is None or not (HERE / "node_modules" / "@waves").is_dir():
+        pytest.skip("tests/clients/node_modules is missing (`make clients` installs it)")
+    over_http, by_store = postgres.database(), postgres.database()
+    with devnet("--data-dir", tmp_path) as program:
+        run_script("every_type.js", program.node_url)
+        source = NodeSource(program.node_url)
+        run_once(source, over_http)
+        source.close()
+        done = run("export", "postgres", "--dsn", by_store, "--data-dir", tmp_path, "--once")
+        assert done.returncode == 0, done.stderr
+        done = run("verify", "postgres", "--dsn", over_http, "--from-node", program.node_url)
+        assert done.returncode == 0, done.stdout + done.stderr
+    found, expected = dump(over_http), dump(by_store)
+    assert len(found["txs_4"]) > 3 and found["asset_updates"]
+    for table, content in expected.items():
+        assert found[table] == content, table
+
+
+def test_a_node_that_is_not_there() -> None:
+    with pytest.raises(SourceAway):
+        NodeSource(f"http://127.0.0.1:{free_port()}")

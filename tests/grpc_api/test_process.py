@@ -1,0 +1,205 @@
+"""gRPC of a real node in a real process: starting, sending, being killed, ending."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+from grpc import aio
+from grpc_health.v1 import health_pb2
+from grpc_reflection.v1alpha import reflection_pb2
+
+from soliton.chain.transactions import codec, data
+from soliton.chain.values import DataEntry
+from soliton.cli.grpc_server import GrpcMissing, GrpcService
+from soliton.grpc_api.proto import blocks_api_pb2, transactions_api_pb2
+from soliton.node.grpc_settings import GrpcSettings
+from soliton.storage import environment
+from soliton.web.server import PortTaken
+from tests.api.chain import PrivateChain
+from tests.grpc_api.serving import Called, Client
+
+STATUSES = "/waves.node.grpc.TransactionsApi/GetStatuses"
+HEIGHT = "/waves.node.grpc.BlocksApi/GetCurrentHeight"
+
+
+def a_chain(directory: Path, **grpc: object) -> PrivateChain:
+    chain = PrivateChain(directory)
+    values: dict[str, object] = {"port": 0, "updates_host": "127.0.0.1"} | grpc
+    settings = GrpcSettings(**values)  # type: ignore[arg-type]
+    chain.node.settings = msgspec.structs.replace(chain.node.settings, grpc=settings)
+    return chain
+
+
+@asynccontextmanager
+async def process_of(chain: PrivateChain) -> AsyncIterator[tuple[GrpcService, Client]]:
+    service = GrpcService(chain.node)
+    await service.start()
+    try:
+        async with aio.insecure_channel(f"127.0.0.1:{service.settings.port}") as channel:
+            yield service, Client(channel)
+    finally:
+        await service.stop()
+        chain.node.close()
+
+
+async def called(client: Client, path: str) -> Called:
+    return await client.call(path, b"", stream=False)
+
+
+async def eventually(holds: Callable[[], Awaitable[bool]]) -> None:
+    for _ in range(1_200):
+        if await holds():
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError("it never was so")
+
+
+async def height(client: Client) -> bytes:
+    return (await client.call(HEIGHT, b"", stream=False)).responses[0]
+
+
+async def test_a_process_follows_sends_is_replaced_and_ends(tmp_path: Path) -> None:
+    chain = a_chain(tmp_path)
+    async with process_of(chain) as (service, client):
+        assert await height(client) == b"\x08\x01"
+        chain.mine()
+        assert await height(client) == b"\x08\x02"
+        transaction = chain.transfer()
+        sent = codec.encode_protobuf(transaction)
+        path = "/waves.node.grpc.TransactionsApi/Broadcast"
+        assert (await client.call(path, sent, stream=False)).responses == [sent]
+        assert transaction.id in chain.node.pool
+        request = transactions_api_pb2.TransactionsByIdRequest(transaction_ids=[transaction.id])
+        told = await client.call(STATUSES, request.SerializeToString(), stream=True)
+        status = transactions_api_pb2.TransactionStatus.FromString(told.responses[0])
+        assert status.status == transactions_api_pb2.TransactionStatus.UNCONFIRMED
+        chain.mine()
+        told = await client.call(STATUSES, request.SerializeToString(), stream=True)
+        status = transactions_api_pb2.TransactionStatus.FromString(told.responses[0])
+        assert (status.status, status.height) == (2, 3)
+        before = service.process_ids()
+        os.kill(before[0], signal.SIGKILL)
+
+        async def is_back() -> bool:
+            now = service.process_ids()
+            return bool(now) and now != before and (await called(client, HEIGHT)).code == "OK"
+
+        await eventually(is_back)
+        after = service.process_ids()
+    for process_id in {*before, *after}:
+        with pytest.raises(ProcessLookupError):
+            os.kill(process_id, 0)
+
+
+FOLLOWER = """
+import sys
+from pathlib import Path
+from soliton.storage import environment
+environment.FIRST_MAP_SIZE = 1024 * 1024
+from soliton.storage.store import Store
+store = Store(Path(sys.argv[1]), sys.argv[2], durable=False, exclusive=False, outgrows=False)
+held = store.snapshot()
+print(held.height, flush=True)
+input()
+store.follow()
+print(held.height, store.height, store.snapshot().height, flush=True)
+"""
+
+
+def test_a_store_grows_while_others_hold_a_moment_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, "FIRST_MAP_SIZE", 1024 * 1024)
+    chain = PrivateChain(tmp_path)
+    store = chain.node.store
+    command = [sys.executable, "-c", FOLLOWER, str(store.database.directory), "devnet"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
+    ) as follower:
+        assert follower.stdout is not None
+        assert follower.stdout.readline() == "1\n"
+        while store.database.used_bytes() < 4 * 1024 * 1024:
+            for _ in range(8):
+                payload = data.Data((DataEntry("key", os.urandom(30_000)),))
+                chain.send(chain.sign(data.TYPE, payload, 2, fee=10_000_000))
+            chain.mine()
+        try:
+            # One that outgrows its map would wait for the snapshot that it holds itself.
+            told, _ = follower.communicate("go on\n", timeout=60)
+        finally:
+            follower.kill()
+    top = chain.node.chain.height
+    assert told == f"1 {top} {top}\n"
+    chain.node.close()
+
+
+async def test_reflection_health_and_what_is_not_there(tmp_path: Path) -> None:
+    async with process_of(a_chain(tmp_path)) as (_, client):
+        request = health_pb2.HealthCheckRequest(service="waves.node.grpc.AssetsApi")
+        found = await client.call(
+            "/grpc.health.v1.Health/Check", request.SerializeToString(), stream=False
+        )
+        answer = health_pb2.HealthCheckResponse.FromString(found.responses[0])
+        assert answer.status == health_pb2.HealthCheckResponse.SERVING
+        for version, code in (("v1alpha", "OK"), ("v1", "UNIMPLEMENTED")):
+            path = f"/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo"
+            asked = client.channel.stream_stream(path)(
+                iter([reflection_pb2.ServerReflectionRequest(list_services="").SerializeToString()])
+            )
+            if code != "OK":
+                with pytest.raises(aio.AioRpcError, match=code):
+                    await asked.read()
+                continue
+            answers = [each async for each in asked]
+            listed = reflection_pb2.ServerReflectionResponse.FromString(answers[0])
+            names = {each.name for each in listed.list_services_response.service}
+            assert "waves.node.grpc.BlocksApi" in names
+        found = await client.call("/waves.node.grpc.BlocksApi/GetNothing", b"", stream=False)
+        words = "Method not found: waves.node.grpc.BlocksApi/GetNothing"
+        assert (found.code, found.details) == ("UNIMPLEMENTED", words)
+
+
+async def test_long_requests_and_what_is_no_message(tmp_path: Path) -> None:
+    async with process_of(a_chain(tmp_path)) as (_, client):
+        request = blocks_api_pb2.BlockRequest(block_id=bytes(4 * 1024 * 1024 + 1))
+        path = "/waves.node.grpc.BlocksApi/GetBlock"
+        found = await client.call(path, request.SerializeToString(), stream=False)
+        assert found.code == "RESOURCE_EXHAUSTED"
+        found = await client.call(path, b"\xff", stream=False)
+        assert (found.code, found.details) == ("UNKNOWN", "Application error processing RPC")
+        assert await height(client) == b"\x08\x01"
+
+
+async def test_a_port_that_others_have(tmp_path: Path) -> None:
+    async with process_of(a_chain(tmp_path / "a")) as (service, _):
+        other = a_chain(tmp_path / "b", port=None, updates_port=service.settings.port)
+        with pytest.raises(PortTaken):
+            GrpcService(other.node)
+        other.node.close()
+
+
+def test_a_node_without_grpc_imports_none_of_it(tmp_path: Path) -> None:
+    program = (
+        "import sys; import soliton.cli.run, soliton.devnet.main, soliton.cli.main\n"
+        "from soliton.node.settings import load_settings\n"
+        "load_settings(network='devnet')\n"
+        "sys.exit(any(name.split('.')[0] in ('grpc', 'grpc_health') for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], timeout=120, check=False).returncode == 0
+
+
+def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chain = a_chain(tmp_path)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    with pytest.raises(GrpcMissing, match=r"soliton\[grpc\]"):
+        GrpcService(chain.node)
+    chain.node.close()

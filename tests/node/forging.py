@@ -1,0 +1,51 @@
+"""Blocks made in one go, where programs take steps; and what nodes do in steps, at once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from soliton.chain import blocks
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.crypto.keys import KeyPair
+from soliton.node.chain_writer import ChainWriter
+from soliton.node.miner import Forged, Slot, forging, forging_micro
+from soliton.node.node import Node
+from soliton.steps import to_the_end
+
+
+def forge(
+    chain: ChainWriter,
+    slot: Slot,
+    candidates: Iterable[AnyTransaction],
+    now: int,
+    reward_vote: int = blocks.NO_REWARD_VOTE,
+    feature_votes: tuple[int, ...] = (),
+    *,
+    unproven: Collection[bytes] = (),
+) -> Forged:
+    steps = forging(chain, slot, candidates, now, reward_vote, feature_votes, unproven=unproven)
+    return to_the_end(steps)
+
+
+def forge_micro(
+    chain: ChainWriter,
+    account: KeyPair,
+    candidates: Iterable[AnyTransaction],
+    max_count: int,
+    *,
+    unproven: Collection[bytes] = (),
+) -> Forged | None:
+    return to_the_end(forging_micro(chain, account, candidates, max_count, unproven=unproven))
+
+
+def mine_micro(node: Node, account: KeyPair) -> int:
+    added = node._put_micro(to_the_end(node._forging_micro(account)))
+    node.pool.settle()
+    return added
+
+
+def roll_back(node: Node, height: int, *, keep: bool) -> None:
+    try:
+        node._roll_back(height, keep=keep)
+    finally:
+        node.pool.settle()

@@ -1,0 +1,215 @@
+"""The settings of ``miner`` that decide on what, when and with which keys blocks are made."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from soliton.crypto import base58
+from soliton.errors import InputError
+from soliton.node.events import BlockAppended, NodeEvent, RolledBack
+from soliton.node.mining import mine_by_schedule, mining_account, mining_accounts, next_turn
+from soliton.node.node import LATEST_TURN_MS, Node
+from soliton.node.settings import Settings, load_settings
+from soliton.node.wallet import Wallet
+from soliton.storage.errors import StorageProblem
+from tests.node import forging
+from tests.node.chains import RICH, person, transfer
+
+ANN = person("ann")
+
+
+def settings(directory: Path, **overrides: Any) -> Settings:
+    given = {key.replace("__", ".").replace("_", "-"): each for key, each in overrides.items()}
+    return load_settings(network="devnet", data_dir=directory, overrides=given)
+
+
+class Clock:
+    """A clock that a test moves on."""
+
+    def __init__(self) -> None:
+        self.time = 1_700_000_000_000
+
+    def __call__(self) -> int:
+        return self.time
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def node(tmp_path: Path, clock: Clock) -> Iterator[Node]:
+    wallet = Wallet.in_memory(b"nothing", [b"waves private node seed with waves tokens"])
+    made = Node(settings(tmp_path, miner__quorum="1"), wallet, clock=clock, durable=False)
+    made.mine(RICH, empty=True)
+    yield made
+    made.close()
+
+
+def grow(node: Node, clock: Clock, *pauses: int) -> list[bytes]:
+    """Add a microblock after each pause (ms); the ids of all forms of the last block."""
+    for pause in pauses:
+        clock.time += pause
+        sent = transfer(node.chain, RICH, ANN, 1 + clock.time % 1_000_000)
+        node.broadcast(sent)
+        assert forging.mine_micro(node, RICH) == 1
+    return [form.id for form in node.chain.liquid_forms()]
+
+
+@pytest.mark.parametrize(
+    ("since", "expected"), [(0, 1), (199, 1), (200, 2), (499, 2), (500, 3), (9_000, 3)]
+)
+def test_a_key_block_stands_on_the_youngest_microblock_that_is_old_enough(
+    node: Node, clock: Clock, since: int, expected: int
+) -> None:
+    """One each 300 ms; ``since`` the last one. 500 ms is the usual age."""
+    forms = grow(node, clock, 10_000, 300, 300)
+    clock.time += since
+    events: list[NodeEvent] = []
+    node.events.subscribe(lambda event: events.append(event))
+    lost = [each for form in node.chain.liquid_forms()[-1:] for each in form.transactions]
+    block = node.mine_key_block(RICH)
+    assert block.header.reference == forms[expected]
+    node.pool.settle()
+    assert [each.id for each in lost[expected:]] == [each.id for each in node.pool.transactions()]
+    kinds = [type(each) for each in events if isinstance(each, BlockAppended | RolledBack)]
+    assert kinds == ([RolledBack] if expected < 3 else []) + [BlockAppended]
+
+
+def test_the_age_can_be_chosen(tmp_path: Path, clock: Clock) -> None:
+    wallet = Wallet.in_memory(b"nothing", [b"waves private node seed with waves tokens"])
+    own = settings(tmp_path, miner__min_micro_block_age="6s")
+    node = Node(own, wallet, clock=clock, durable=False)
+    try:
+        node.mine(RICH, empty=True)
+        forms = grow(node, clock, 10_000, 2_000)
+        clock.time += 4_000
+        assert node.mine_key_block(RICH).header.reference == forms[1]
+    finally:
+        node.close()
+
+
+def test_a_miner_that_may_be_alone_builds_on_all_it_has_made(tmp_path: Path, clock: Clock) -> None:
+    """Where blocks come sooner than the usual age, a lone node would drop all it makes for ever."""
+    wallet = Wallet.in_memory(b"nothing", [b"waves private node seed with waves tokens"])
+    node = Node(settings(tmp_path, miner__quorum="0"), wallet, clock=clock, durable=False)
+    try:
+        node.mine(RICH, empty=True)
+        forms = grow(node, clock, 10_000)
+        assert node.mine_key_block(RICH).header.reference == forms[-1]
+    finally:
+        node.close()
+
+
+def test_a_turn_that_was_missed_keeps_its_time(node: Node, clock: Clock) -> None:
+    """As in the reference, whose block bears the earliest time unless that is a minute ago."""
+    slot = next_turn(node)
+    assert slot is not None
+    clock.time = slot.earliest + 30_000
+    assert node.mine_key_block(RICH).header.timestamp == slot.earliest
+    slot = next_turn(node)
+    assert slot is not None
+    clock.time = slot.earliest + LATEST_TURN_MS + 5
+    assert node.mine_key_block(RICH).header.timestamp == slot.earliest + 5
+
+
+def test_what_was_cut_off_is_there_again_when_no_block_comes_of_it(
+    node: Node, clock: Clock
+) -> None:
+    forms = grow(node, clock, 10_000, 2_000)
+    with pytest.raises(InputError, match="generating balance"):
+        node.mine_key_block(ANN)
+    assert [form.id for form in node.chain.liquid_forms()] == forms
+    assert len(node.pool) == 0
+    # It goes on growing.
+    grow(node, clock, 2_000)
+
+
+def test_what_was_cut_off_waits_again_when_the_disk_refuses(
+    node: Node, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forms = grow(node, clock, 10_000, 2_000)
+
+    def refuse() -> None:
+        raise StorageProblem("no space left on the disk")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(node.store, "flush", refuse)
+        with pytest.raises(StorageProblem):
+            node.mine_key_block(RICH)
+    node.pool.settle()
+    known = node.chain.last_block
+    waiting = len(node.pool) + len(known.transactions)
+    assert known.id in forms
+    assert waiting == 2
+
+
+def test_private_keys_mine_in_place_of_the_wallet(tmp_path: Path, clock: Clock) -> None:
+    keys = [base58.encode(each.private_key) for each in (RICH, ANN)]
+    own = settings(tmp_path, miner__private_keys=keys)
+    node = Node(own, Wallet.in_memory(b"nothing", [b"somebody"]), clock=clock, durable=False)
+    try:
+        assert mining_accounts(node) == [RICH, ANN]
+        slot = next_turn(node)
+        assert slot is not None
+        assert slot.account == RICH
+        assert mining_account(node, ANN.public_key) == ANN
+        somebody = node.wallet.accounts(node.network.chain_id)[0]
+        kept = node.wallet.private_key(somebody)
+        assert kept is not None
+        assert mining_account(node, kept.public_key) is None
+        assert repr(own.miner).count(keys[0]) == 0
+    finally:
+        node.close()
+
+
+@pytest.mark.parametrize("keys", [["x"], ["3"], [base58.encode(bytes(31))], [1]])
+def test_what_is_no_private_key_is_refused_and_not_shown(tmp_path: Path, keys: list[Any]) -> None:
+    with pytest.raises(InputError, match=r"miner\.private-keys is \(not shown\)") as refused:
+        settings(tmp_path, miner__private_keys=keys)
+    assert all(str(each) not in str(refused.value).split() for each in keys)
+
+
+async def test_without_a_quorum_it_is_looked_again_after_the_delay(
+    node: Node, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    sleep = asyncio.sleep
+
+    async def noted(seconds: float) -> None:
+        pauses.append(seconds)
+        await sleep(0)
+
+    monkeypatch.setattr(asyncio, "sleep", noted)
+    asked = iter([False, False])
+    clock.time += 3_600_000
+    task = asyncio.create_task(mine_by_schedule(node, has_quorum=lambda: next(asked, True)))
+    try:
+        async with asyncio.timeout(30):
+            while node.chain.height < 4:
+                await sleep(0.001)
+    finally:
+        task.cancel()
+    assert pauses[:2] == [5.0, 5.0]
+    assert 5.0 not in pauses[2:]
+
+
+async def test_at_the_base_target_of_the_settings_the_node_stops(
+    tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    wallet = Wallet.in_memory(b"nothing", [b"waves private node seed with waves tokens"])
+    own = settings(tmp_path, synchronization__max_base_target=2)
+    node = Node(own, wallet, clock=clock, durable=False)
+    try:
+        await mine_by_schedule(node)
+        assert node.is_stopping
+        assert node.chain.height == 1
+        assert "synchronization.max-base-target = 2" in caplog.text
+    finally:
+        node.close()

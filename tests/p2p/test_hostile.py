@@ -1,0 +1,145 @@
+"""Peers that mean harm: what they send costs them, and nobody else waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import struct
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from soliton.crypto.hashes import blake2b256
+from soliton.wire import frames, handshake, messages
+from soliton.wire.handshake import Handshake
+from soliton.wire.kinds import KINDS
+from soliton.wire.versions import ANNOUNCED
+from tests.p2p.world import Peer, agree, join, peers, until
+
+PATIENCE = 60
+
+
+@asynccontextmanager
+async def stranger(to: Peer) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """Somebody who has introduced himself as he should."""
+    where = to.where
+    reader, writer = await asyncio.open_connection(
+        where.host, where.port, local_addr=("127.9.9.9", 0)
+    )
+    writer.write(
+        handshake.encode(Handshake("wavesR", ANNOUNCED["waves"], "harm", 666, None, 1)),
+    )
+    try:
+        async with asyncio.timeout(PATIENCE):
+            await reader.readexactly(1)
+        yield reader, writer
+    finally:
+        writer.close()
+
+
+def wrap(code: int, payload: bytes) -> bytes:
+    """A frame with a true header and checksum."""
+    behind = blake2b256(payload)[:4] + payload if payload else b""
+    head = struct.pack(">iBi", 0x12345678, code, len(payload))
+    return struct.pack(">i", len(head) + len(behind)) + head + behind
+
+
+def noise(chance: random.Random) -> bytes:
+    return chance.randbytes(4_000)
+
+
+def frames_of_noise(chance: random.Random) -> bytes:
+    """Frames with true headers around random payloads."""
+    parts = []
+    for _ in range(50):
+        kind = chance.choice(KINDS)
+        payload = chance.randbytes(chance.randrange(1, min(kind.limit, 2_000) + 2))
+        parts.append(wrap(kind.code, payload))
+    return b"".join(parts)
+
+
+def a_list_without_end(chance: random.Random) -> bytes:
+    return wrap(32, (200).to_bytes(4, "big") + b"\x20" + chance.randbytes(32))
+
+
+def announcements_with_wrong_signatures(chance: random.Random) -> bytes:
+    parts = []
+    for _ in range(50):
+        inv = messages.MicroblockInv(
+            chance.randbytes(32), chance.randbytes(32), chance.randbytes(32), chance.randbytes(64)
+        )
+        parts.append(frames.encode(inv))
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize(
+    "harm", [noise, frames_of_noise, a_list_without_end, announcements_with_wrong_signatures]
+)
+def test_who_breaks_the_rules_is_refused_from_then_on(
+    tmp_path: Path, harm: Callable[[random.Random], bytes]
+) -> None:
+    async def world() -> None:
+        async with peers(tmp_path, 2) as (one, friend):
+            join(friend, one)
+            chance = random.Random(harm.__name__)
+            async with stranger(one) as (reader, writer):
+                for _ in range(20):
+                    if reader.at_eof():
+                        break
+                    writer.write(harm(chance))
+                    await asyncio.sleep(0)
+                with contextlib.suppress(ConnectionError):
+                    async with asyncio.timeout(PATIENCE):
+                        while await reader.read(1 << 16):
+                            pass
+            assert [str(ip) for ip in one.service.blacklisted()] == ["127.9.9.9"]
+            one.mine(one.transfer())
+            await until(lambda: agree(one, friend), "what honest peers say")
+
+    asyncio.run(world())
+
+
+def test_questions_without_end_are_answered_in_their_turn(tmp_path: Path) -> None:
+    """Who asks for everything at once and reads nothing holds neither memory nor the others."""
+
+    async def world() -> None:
+        async with peers(tmp_path, 2) as (one, friend):
+            for _ in range(30):
+                one.mine(*(one.transfer(amount) for amount in range(1, 20)))
+            ids = [one.node.chain.meta(height).id for height in range(2, 31)]
+            questions = b"".join(frames.encode(messages.GetBlock(each)) for each in ids) * 400
+            async with stranger(one) as (_, writer):
+                writer.write(questions)
+                join(friend, one)
+                await until(lambda: agree(one, friend), "the chain for somebody else")
+                links = one.service._links.values()
+                assert sum(link.transport.get_write_buffer_size() for link in links) < 40_000_000
+                assert max(len(link._questions) for link in links) < 2_000
+
+    asyncio.run(world())
+
+
+def test_transactions_without_end_of_a_peer_have_a_limit(tmp_path: Path) -> None:
+    async def world() -> None:
+        async with peers(tmp_path, 1) as (one,):
+            one.mine()
+            junk = [wrap(31, random.Random(number).randbytes(200)) for number in range(5_000)]
+            async with stranger(one) as (_, writer):
+                one.service.jobs.be_ready()
+                writer.write(b"".join(junk))
+                await until(
+                    lambda: (
+                        one.service.core.traffic.messages_in["ProtobufTransaction"]
+                        + one.service.core.traffic.dropped["ProtobufTransaction"]
+                        >= 5_000
+                    ),
+                    "all of it",
+                )
+                assert one.service.core.relay.waiting <= 1_000
+            await until(lambda: one.service.core.relay.waiting == 0, "the end of the checks")
+            assert len(one.node.pool) == 0
+
+    asyncio.run(world())

@@ -1,0 +1,72 @@
+"""A browser at the pages: opening views, and noting what a policy had to refuse.
+
+What lives here: that. What does not: the browser (``tests.e2e.browser``), any check of a view.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.e2e import browser
+from tests.e2e.browser import Page
+from tests.vectors import REPOSITORY
+
+SCREENSHOTS = Path(os.environ.get("SOLITON_SCREENSHOTS", REPOSITORY / "tests" / "output"))
+LOOKS = [(360, "light"), (360, "dark"), (1280, "light"), (2560, "dark")]
+_NOTES = """
+window.violations = [];
+addEventListener("securitypolicyviolation", each =>
+  violations.push(`${each.violatedDirective} ${each.blockedURI} ${each.sample}`));
+window.alert = text => { window.pwned = text; };
+"""
+READY = (
+    "document.querySelector('main h1') && !document.querySelector('[aria-busy]')"
+    " && document.getElementById('live').className === 'live'"
+)
+
+
+@contextlib.contextmanager
+def visitor(profile: Path) -> Iterator[Page]:
+    """A browser whose pages note in ``violations`` what their policy refused."""
+    with browser.chromium(profile) as devtools, browser.page_of(devtools) as page:
+        page.command("Page.addScriptToEvaluateOnNewDocument", source=_NOTES)
+        yield page
+
+
+def go(page: Page, url: str, fragment: str = "", ready: str = READY) -> None:
+    """Open a view anew, and wait until all of it is there."""
+    page.open("about:blank")
+    page.open(f"{url}/{fragment}")
+    page.wait_for(ready)
+
+
+def dress(page: Page, width: int, scheme: str) -> None:
+    """How wide the window is, and whether the visitor likes it dark."""
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    page.command("Emulation.setEmulatedMedia", features=features)
+    page.command(
+        "Emulation.setDeviceMetricsOverride",
+        width=width, height=1200, deviceScaleFactor=1, mobile=False,
+    )  # fmt: skip
+
+
+def save(page: Page, name: str) -> None:
+    """Keep what the page looks like, for people."""
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(SCREENSHOTS / name)
+
+
+def text(page: Page, selector: str = "main") -> str:
+    """What a visitor reads there."""
+    return str(page.run(f"document.querySelector({json.dumps(selector)}).innerText"))
+
+
+def nothing_ran(page: Page) -> None:
+    """No script of a stranger, and nothing that the policy had to stop."""
+    assert page.run("violations") == []
+    assert page.run("typeof window.pwned") == "undefined"
+    assert page.run("document.querySelectorAll('main img, main iframe, main script').length") == 0

@@ -1,0 +1,167 @@
+"""The exchange page in a real browser, on a devnet: orders that the page signs, matched and found
+on the chain.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from soliton import Account, Matcher
+from soliton.devnet.accounts import funded_accounts
+from tests.e2e import browser
+from tests.e2e.browser import Page
+from tests.e2e.programs import Program, call, devnet, eventually
+from tests.pages.pages import LOOKS, READY, dress, go, nothing_ran, save, text, visitor
+from tests.pages.scenario import NAMES, RICH, issue, send
+
+SELLER, BUYER = funded_accounts(ord("R"))[:2]
+LIVE = (
+    "document.getElementById('live')?.className === 'live'"
+    " && document.querySelectorAll('#asks tr').length"
+)
+COIN = 10**8
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(browser.program() is None, reason="Chromium is not installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def chain() -> Iterator[Program]:
+    with devnet() as program:
+        yield program
+
+
+@pytest.fixture(scope="module")
+def asset(chain: Program) -> str:
+    """With a name of markup, and a market that an order of the seller has opened."""
+    url = chain.node_url
+    found = issue(url, NAMES[0], decimals=8, quantity=10**6 * COIN)
+    send(
+        url, type=4, version=2, sender=RICH, recipient=SELLER.address, amount=1000 * COIN,
+        assetId=found, fee=100_000, attachment="",
+    )  # fmt: skip
+    seller = Account.from_seed(SELLER.seed, "R")
+    with Matcher(chain.matcher_url) as matcher:
+        key = call(f"{chain.matcher_url}/matcher").json()
+        for number in range(1, 6):
+            price = 5 * COIN + number * 123_456
+            matcher.place(seller.sell(number * COIN, found, price, None, matcher=key))
+    return found
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with visitor(tmp_path_factory.mktemp("profile")) as page:
+        yield page
+
+
+def sign_in(page: Page, seed: str) -> None:
+    page.run(f"document.getElementById('seed').value = {json.dumps(seed)}")
+    page.run("document.querySelector('#account form button').click()")
+    page.wait_for("document.getElementById('balances')?.innerText.includes('to trade')")
+
+
+def order(page: Page, side: str, price: str, amount: str, kind: str = "limit") -> str:
+    """Fill in the form and send it: what the page says."""
+    page.run("document.getElementById('outcome').replaceChildren()")
+    for name, value in (("price", price), ("amount", amount), ("kind", kind)):
+        page.run(f"document.getElementById('{name}').value = {json.dumps(value)}")
+    page.run(f"document.querySelector('.sides .{side}').click()")
+    page.wait_for("document.getElementById('outcome').innerText !== ''")
+    return text(page, "#outcome")
+
+
+def test_orders_are_signed_matched_and_on_the_chain(chain: Program, asset: str, page: Page) -> None:
+    go(page, chain.matcher_url, "", LIVE)
+    assert text(page, "#pair") == f"{NAMES[0]} / WAVES"
+    sign_in(page, SELLER.seed)
+    assert text(page, "#own-address") == SELLER.address
+    assert "985 <b>Gold</b> to trade" in text(page, "#balances")
+    taken = "The matcher has taken it: "
+    said = order(page, "sell", "2.5", "3")
+    assert said.startswith(taken), said
+    page.wait_for("document.querySelector('#asks tr:last-child button')?.innerText === '2.5'")
+    page.wait_for("document.querySelectorAll('#orders tbody tr').length === 6")
+
+    go(page, chain.matcher_url, "", LIVE)
+    page.wait_for("document.getElementById('seed')")
+    sign_in(page, BUYER.seed)
+    assert "no price" in order(page, "buy", "a lot", "1")
+    assert "no amount" in order(page, "buy", "2.5", "0.123456789")
+    assert "Not enough tradable balance" in order(page, "buy", "5000", "10000")
+    page.run("document.querySelector('#asks tr:last-child button').click()")
+    assert page.run("document.getElementById('price').value") == "2.5"
+    said = order(page, "buy", "2.5", "1.25")
+    assert said.startswith(taken), said
+    mine = said.removeprefix(taken).strip()
+    page.wait_for(
+        f"document.querySelector('[data-order=\"{mine}\"]')?.innerText.includes('Filled')"
+    )
+    page.wait_for("document.querySelector('#trades td.buy')?.innerText === '2.5'")
+    page.wait_for("document.querySelectorAll('#chart .body').length === 1")
+    save(page, "exchange-matched.png")
+
+    said = order(page, "buy", "1.5", "2")
+    rests = said.removeprefix(taken).strip()
+    page.wait_for("document.querySelector('#bids tr button')?.innerText === '1.5'")
+    page.wait_for(f"document.querySelector('[data-order=\"{rests}\"] .cancel')")
+    page.run(f"document.querySelector('[data-order=\"{rests}\"] .cancel').click()")
+    page.wait_for(
+        f"document.querySelector('[data-order=\"{rests}\"]')?.innerText.includes('Cancelled')"
+    )
+    page.wait_for("document.querySelectorAll('#bids tr').length === 0")
+    said = order(page, "buy", "3", "0.75", "market")
+    assert said.startswith(taken), said
+    page.wait_for("document.querySelectorAll('#trades tr').length === 2")
+
+    page.run(f"document.querySelector('[data-order=\"{mine}\"] .copy').click()")
+    page.wait_for(f"document.querySelector('[data-order=\"{mine}\"] a.id')")
+    nothing_ran(page)
+    link = str(page.run(f"document.querySelector('[data-order=\"{mine}\"] a.id').href"))
+    assert link.startswith(f"{chain.node_url}/#tx/")
+    name = link.rpartition("/")[2]
+    eventually(
+        lambda: call(f"{chain.node_url}/transactions/info/{name}").status == 200, "the exchange"
+    )
+    page.open(link)
+    page.wait_for(READY)
+    page.wait_for("document.querySelector('.sentence').innerText.includes('at 2.5')")
+    assert "bought 1.25" in text(page, ".sentence")
+    save(page, "exchange-on-chain.png")
+    assert page.errors == [] or all("400" in each for each in page.errors), page.errors
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_the_page_fits_into_the_window(
+    chain: Program, asset: str, page: Page, width: int, scheme: str
+) -> None:
+    dress(page, width, scheme)
+    go(page, chain.matcher_url, "", LIVE)
+    sign_in(page, SELLER.seed)
+    assert page.run("document.documentElement.scrollWidth") <= width
+    save(page, f"exchange-{width}-{scheme}.png")
+    dress(page, 1280, "light")
+
+
+def test_levels_are_grouped_and_markets_searched(chain: Program, asset: str, page: Page) -> None:
+    go(page, chain.matcher_url, "", LIVE)
+    before = int(page.run("document.querySelectorAll('#asks tr').length"))
+    assert before >= 5
+    page.wait_for("document.querySelectorAll('#group option').length > 3")
+    page.run(
+        "(document.getElementById('group').value = '1',"
+        " document.getElementById('group').dispatchEvent(new Event('change')))"
+    )
+    page.wait_for("document.querySelectorAll('#asks tr').length <= 2")
+    assert text(page, "#asks tr td:last-child").startswith("1")
+    page.run(
+        "(document.getElementById('find').value = 'nothing like that',"
+        " document.getElementById('find').dispatchEvent(new Event('input')))"
+    )
+    page.wait_for("document.getElementById('markets').innerText.includes('No market')")
+    nothing_ran(page)

@@ -1,0 +1,268 @@
+"""The explorer in a real browser, on a devnet: every view, live, with names of strangers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e import browser
+from tests.e2e.browser import Page
+from tests.e2e.programs import Program, call, devnet, eventually
+from tests.pages.pages import LOOKS, READY, dress, go, nothing_ran, save, text, visitor
+from tests.pages.scenario import FIRST, NAMES, PAYLOAD, RICH, SECOND, Scenario, played, send
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(browser.program() is None, reason="Chromium is not installed"),
+]
+FILL = (
+    "(document.getElementById('query').value = %r,"
+    " document.querySelector('#search button').click())"
+)
+
+
+@pytest.fixture(scope="module")
+def chain() -> Iterator[Program]:
+    with devnet() as program:
+        yield program
+
+
+@pytest.fixture(scope="module")
+def played_chain(chain: Program) -> Scenario:
+    return played(chain.node_url)
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with visitor(tmp_path_factory.mktemp("profile")) as page:
+        yield page
+
+
+def views(scenario: Scenario) -> dict[str, str]:
+    """Every view with what strangers wrote."""
+    return {
+        "home": "",
+        "node": "#node",
+        "block": "#block/2",
+        "call": f"#tx/{scenario.call}",
+        "transfer": f"#tx/{scenario.transfer}",
+        "data": f"#tx/{scenario.data}",
+        "mass": f"#tx/{scenario.mass}",
+        "lease": f"#tx/{scenario.lease}",
+        "issue": f"#tx/{scenario.assets[1]}",
+        "asset": f"#asset/{scenario.assets[2]}",
+        "dapp": f"#account/{FIRST}",
+        "account": f"#account/{SECOND}",
+        "rich": f"#account/{RICH}",
+        "alias": "#alias/hal-9000",
+        "names": "#search/a",
+    }
+
+
+def test_no_view_runs_what_strangers_wrote(played_chain: Scenario, page: Page) -> None:
+    for name, fragment in views(played_chain).items():
+        go(page, played_chain.url, fragment)
+        page.run("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+        page.wait_for("!document.querySelector('[aria-busy], .pending')")
+        nothing_ran(page)
+        bad = page.run(
+            "[...document.querySelectorAll('a')].map(each => each.getAttribute('href'))"
+            ".filter(each => !/^(#|api-docs\\/)/.test(each))"
+        )
+        assert bad == [], name
+    errors = [each for each in page.errors if "404" not in each]
+    assert errors == []
+    foreign = [
+        each for each in page.requested
+        if not each.startswith((played_chain.url, "data:", "about:", "blob:"))
+    ]  # fmt: skip
+    assert foreign == []
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_views_fit_into_the_window(
+    played_chain: Scenario, page: Page, width: int, scheme: str
+) -> None:
+    dress(page, width, scheme)
+    for name, fragment in views(played_chain).items():
+        go(page, played_chain.url, fragment)
+        assert page.run("document.documentElement.scrollWidth") <= width, name
+        save(page, f"explorer-{name}-{width}-{scheme}.png")
+    dress(page, 1280, "light")
+
+
+def test_amounts_are_exact_and_strangers_letters_visible(
+    played_chain: Scenario, page: Page
+) -> None:
+    go(page, played_chain.url, f"#tx/{played_chain.transfer}")
+    words = text(page).replace("\u202f", " ").replace("\u00a0", " ")
+    assert "sent 123 456 789 012 345 678 <b>Gold</b> to" in words
+    assert PAYLOAD[:60] in words
+    go(page, played_chain.url, f"#asset/{played_chain.assets[5]}")
+    assert text(page, "h1") == "\u25a1evil\u25a1"
+    assert "92 233 720 368 547.75807" in text(page).replace("\u202f", " ")
+    go(page, played_chain.url, f"#tx/{played_chain.data}")
+    assert str(-(2**63)) in text(page)
+    page.run("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+    page.wait_for("document.querySelector('details pre')")
+    assert f'"value": {-(2**63)}' in text(page, "details pre")
+
+
+def test_a_call_shows_whom_it_called_and_what_that_changed(
+    played_chain: Scenario, page: Page
+) -> None:
+    go(page, played_chain.url, f"#tx/{played_chain.call}")
+    tree = text(page, ".tree")
+    assert "outer(7)" in tree and "put(inner, 7, true," in tree and "[1, 2]" in tree
+    assert "wrote inner = 8" in tree
+    assert "sent 0.00000005" in text(page)
+    page.wait_for("document.body.innerText.includes('Balances after it')")
+    go(page, played_chain.url, f"#account/{FIRST}")
+    assert "key: String, n: Int, flag: Boolean, bytes: ByteVector, list: List[Int]" in text(page)
+    page.run("document.querySelector('section details').open = true")
+    page.wait_for("document.querySelector('.listing')")
+    assert "func plusOne (n: Int)" in text(page, ".listing")
+
+
+def test_search_finds_by_anything(played_chain: Scenario, page: Page) -> None:
+    url = played_chain.url
+    header = call(f"{url}/blocks/headers/at/3").json()
+    key = call(f"{url}/transactions/info/{played_chain.transfer}").json()["senderPublicKey"]
+    wanted = {
+        "3": "#block/3",
+        header["id"]: "#block/3",
+        played_chain.transfer: f"#tx/{played_chain.transfer}",
+        RICH: f"#account/{RICH}",
+        key: f"#account/{RICH}",
+        "hal-9000": f"#account/{SECOND}",
+        "alias:R:hal-9000": f"#account/{SECOND}",
+        NAMES[4]: f"#asset/{played_chain.assets[4]}",
+        "GOLD": f"#asset/{played_chain.assets[0]}",
+    }
+    for words, place in wanted.items():
+        go(page, url)
+        page.run(FILL % words)
+        page.wait_for(f"location.hash === {place!r}")
+        page.wait_for(READY)
+        assert text(page, "h1") not in ("Search", "Not found", "That did not work")
+    go(page, url)
+    page.run(FILL % played_chain.assets[0])
+    page.wait_for("document.querySelectorAll('.results li').length === 2")
+    page.run(FILL % "there is no such thing")
+    page.wait_for("document.body.innerText.includes('Nothing here is called')")
+
+
+def test_what_is_not_there_is_said(played_chain: Scenario, page: Page) -> None:
+    missing = "1" * 32
+    for fragment, words in {
+        f"#tx/{missing}": "Not found",
+        "#block/999999": "Not found",
+        f"#asset/{missing}": "Not found",
+        "#alias/nobody-has-it": "Not found",
+        "#account/nonsense": "That did not work",
+        "#constructor/x": "Nothing here",
+        "#%E0%A4%A": "Nothing here",
+    }.items():
+        go(page, played_chain.url, fragment)
+        assert text(page, "h1") == words, fragment
+    nothing_ran(page)
+
+
+def test_home_follows_the_chain(chain: Program, page: Page) -> None:
+    go(page, chain.node_url)
+    before = int(page.run("document.querySelector('.figures dd').innerText"))
+    page.run("window.kept = true")
+    call(f"{chain.node_url}/devnet/mining?mode=manual", "")
+    try:
+        signed = call(
+            f"{chain.node_url}/transactions/sign",
+            {"type": 4, "version": 2, "sender": RICH, "recipient": FIRST, "amount": 77_000_000,
+             "fee": 100_000, "attachment": ""}, key="waves-private-node",
+        ).json()  # fmt: skip
+        call(f"{chain.node_url}/transactions/broadcast", signed)
+        page.wait_for("document.querySelector('.low .feed')?.innerText.includes('sent 0.77')")
+        assert "0.001" in text(page, ".figures")
+        call(f"{chain.node_url}/devnet/mine?blocks=3", "")
+        page.wait_for(f"document.querySelector('.figures dd').innerText === '{before + 3}'")
+        page.wait_for("document.querySelector('.low .feed').children.length === 0")
+        assert "sent 0.77" in text(page, ".tall .feed")
+        taken = call(f"{chain.node_url}/devnet/snapshots", "").json()["id"]
+        call(f"{chain.node_url}/devnet/mine?blocks=5", "")
+        page.wait_for(f"document.querySelector('.figures dd').innerText === '{before + 8}'")
+        call(f"{chain.node_url}/devnet/snapshots/{taken}/revert", "")
+        page.wait_for(f"document.querySelector('.figures dd').innerText === '{before + 3}'")
+        page.wait_for("document.getElementById('notice').innerText.includes('went back')")
+    finally:
+        call(f"{chain.node_url}/devnet/mining?mode=instant", "")
+    assert page.run("window.kept") is True
+
+
+def test_an_account_that_is_watched_says_what_is_new(chain: Program, page: Page) -> None:
+    go(page, chain.node_url, f"#account/{SECOND}")
+    before = text(page, ".figures")
+    send(
+        chain.node_url, type=4, version=2, sender=RICH, recipient=SECOND, amount=100_000_001,
+        fee=100_000, attachment="",
+    )  # fmt: skip
+    page.wait_for("document.querySelector('.hint button')")
+    eventually(lambda: text(page, ".figures") != before, "the new balance")
+    page.run("document.querySelector('.hint button').click()")
+    page.wait_for("document.querySelector('.feed li')?.innerText.includes('1.00000001')")
+
+
+def test_the_page_goes_on_after_a_restart(tmp_path: Path, page: Page) -> None:
+    with devnet("--data-dir", tmp_path / "data") as program:
+        url = program.node_url
+        send(
+            url, type=4, version=2, sender=RICH, recipient=SECOND, amount=5, fee=100_000,
+            attachment="",
+        )  # fmt: skip
+        go(page, url)
+        port = url.rpartition(":")[2]
+    page.wait_for("document.getElementById('live').className === 'broken'")
+    assert "trying again" in text(page, "#live")
+    with devnet("--data-dir", tmp_path / "data", "--port", port) as program:
+        page.wait_for("document.getElementById('live').className === 'live'")
+        call(f"{program.node_url}/devnet/mine?blocks=2", "")
+        height = call(f"{program.node_url}/blocks/height").json()["height"]
+        page.wait_for(f"document.querySelector('.figures dd').innerText === '{height}'")
+    page.errors.clear()
+
+
+def test_the_api_console_is_one_click_away_and_one_fragment(chain: Program, page: Page) -> None:
+    go(page, chain.node_url)
+    page.run("document.querySelector('nav a[href^=api-docs]').click()")
+    page.wait_for("document.querySelectorAll('.opblock-tag-section').length > 3")
+    page.open("about:blank")
+    page.open(f"{chain.node_url}/#/blocks")
+    page.wait_for("document.querySelectorAll('.opblock-tag-section').length > 3")
+    page.wait_for("document.querySelector('#operations-tag-blocks[data-is-open=true]')")
+
+
+def test_another_node_is_looked_at_without_controls(chain: Program, page: Page) -> None:
+    with devnet() as other:
+        go(page, chain.node_url, f"?node={other.node_url}")
+        assert other.node_url in text(page, "#whose")
+        assert page.run("document.getElementById('devnet').hidden") is True
+        height = call(f"{other.node_url}/blocks/height").json()["height"]
+        page.wait_for(f"document.querySelector('.figures dd').innerText === '{height}'")
+        nothing_ran(page)
+    page.errors.clear()
+
+
+def test_the_keyboard_reaches_the_search_and_the_content(chain: Program, page: Page) -> None:
+    go(page, chain.node_url)
+
+    def press(key: str, code: int) -> None:
+        for kind in ("rawKeyDown", "char", "keyUp"):
+            letter = {"text": key} if kind == "char" and len(key) == 1 else {}
+            page.command(
+                "Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code, **letter
+            )
+
+    press("Tab", 9)
+    assert page.run("document.activeElement.id") == "skip"
+    press("/", 191)
+    assert page.run("document.activeElement.id") == "query"

@@ -1,0 +1,161 @@
+"""Whole networks in virtual time: they agree whatever goes wrong, and who does not is found."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+from xml.etree import ElementTree as ET
+
+import pytest
+from click.testing import CliRunner
+
+from soliton.cli.main import cli
+from soliton.node.events import BlockAppended
+from soliton.p2p.receiving import Receiver
+from soliton.simulation.host import Host
+from soliton.simulation.links import LinkSettings
+from soliton.simulation.plan import LIES, Plan
+from soliton.simulation.world import World, simulate
+from soliton.sync.peers import PeerBook
+
+quick = partial(Plan, nodes=3, seconds=100, block_time=10_000)
+"""Some ten blocks."""
+
+ALONE: dict[str, dict[str, Any]] = {
+    "nothing": {},
+    "loss": {"links": LinkSettings(loss=0.1)},
+    "delay": {"links": LinkSettings(latency=400, jitter=1_500)},
+    "partitions": {"partition": 40_000},
+    "crashes": {"crashes": 3, "transactions": 20},
+    "clocks": {"skew": 2_000},
+    "duplicates": {"duplicates": True},
+    "transactions": {"transactions": 60},
+    **{lie: {"lies": (lie,), "transactions": 20} for lie in LIES},
+    "light nodes": {"light": 2, "transactions": 60},
+    "snapshots": {"lies": ("snapshots",), "light": 2, "transactions": 60},
+}
+
+
+@pytest.mark.parametrize("fault", ALONE)
+def test_each_fault_alone_leaves_all_honest_hosts_in_agreement(fault: str) -> None:
+    summary, _ = simulate(quick(seed=7, **ALONE[fault]))
+    assert summary.faults == ()
+    assert summary.height > 3
+
+
+def test_a_liar_with_the_best_score_does_not_keep_forks_apart() -> None:
+    """The seed did not agree as long as a huge score was believed whatever stood behind it."""
+    plan = quick(nodes=4, seed=4, seconds=150, partition=40_000, lies=("scores",), patience=120)
+    assert simulate(plan)[0].faults == ()
+
+
+def test_wrong_state_hashes_are_challenged_and_all_agree(tmp_path: Path) -> None:
+    """Not with each seed: somebody must have an earlier turn than the liar, with both balances."""
+
+    class Watched(World):
+        """A world that notes which blocks of honest hosts challenge others."""
+
+        challenges: ClassVar[set[bytes]] = set()
+
+        def block(self, host: Host, event: BlockAppended) -> None:
+            if event.block.header.challenged is not None:
+                self.challenges.add(event.block.id)
+            super().block(host, event)
+
+    for seed in range(30):
+        plan = quick(seed=seed, lies=("invalid-microblocks",), transactions=20)
+        assert Watched(plan, tmp_path / str(seed)).run().faults == ()
+        if Watched.challenges:
+            return
+    pytest.fail("nobody was challenged")
+
+
+def test_many_seeds_with_faults_mixed() -> None:
+    for seed in range(25):
+        plan = quick(
+            seed=seed,
+            seconds=60,
+            links=LinkSettings(loss=0.03),
+            partition=20_000,
+            crashes=1,
+            skew=50,
+            duplicates=seed % 2 == 0,
+            transactions=10,
+            lies=(LIES[seed % len(LIES)],),
+        )
+        summary, _ = simulate(plan)
+        assert summary.faults == (), f"seed {seed}"
+
+
+def test_the_same_seed_is_the_same_run() -> None:
+    plan = quick(
+        seconds=60,
+        links=LinkSettings(loss=0.05),
+        partition=20_000,
+        crashes=2,
+        duplicates=True,
+        transactions=30,
+        lies=("equivocation", "eclipse"),
+    )
+    first, marks = simulate(plan)
+    assert (first, marks) == simulate(plan)
+    assert first.lost > 0
+    assert first != simulate(quick(seed=2))[0]
+
+
+def test_partitions_make_forks_that_end() -> None:
+    summary, _ = simulate(quick(nodes=4, seconds=300, partition=60_000))
+    assert summary.faults == ()
+    assert sum(summary.forks.values()) > 0
+    assert summary.broken > 0
+
+
+def test_hosts_that_keep_their_forks_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Receiver, "_is_better", lambda *_: False)
+    summary, _ = simulate(quick(nodes=4, seconds=150, partition=60_000, patience=100))
+    assert any("do not agree" in each for each in summary.faults)
+    assert summary.agree_seconds is None
+
+
+def test_a_host_that_bans_an_honest_one_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = PeerBook._closed
+
+    def resent(self: PeerBook, peer: int, now: int) -> None:
+        connection = self.connections.get(peer)
+        if connection is not None:
+            self.ban(connection.address.ip, "it has gone", now)
+        closed(self, peer, now)
+
+    monkeypatch.setattr(PeerBook, "_closed", resent)
+    summary, _ = simulate(quick(crashes=3, patience=60))
+    assert any("refuses honest" in each for each in summary.faults)
+
+
+def test_the_command_prints_a_summary_and_draws(tmp_path: Path) -> None:
+    svg = tmp_path / "t.svg"
+    faults = "--loss 5% --partition 30s"
+    arguments = f"simulate --nodes 3 --seconds 120 --block-time 10s {faults} --seed 42 --svg"
+    result = CliRunner().invoke(cli, [*arguments.split(), str(svg)])
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith("seed 42: ")
+    names = {each.text for each in ET.parse(svg).iter() if each.tag.endswith("text")}
+    assert {"host 0", "host 1", "host 2"} <= names
+
+
+def test_the_command_names_the_seed_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Receiver, "_is_better", lambda *_: False)
+    arguments = "simulate --nodes 4 --seconds 150 --block-time 10s --partition 60s --patience 60s"
+    result = CliRunner().invoke(cli, arguments.split())
+    assert result.exit_code == 1
+    assert "1 of 1 seeds failed; to repeat: --seed 1" in result.output
+    assert "FAILED" in result.output
+
+
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [("--loss", "60%"), ("--loss", "x"), ("--partition", "1 year"), ("--lies", "nonsense")],
+)
+def test_wrong_options_are_refused(option: str, text: str) -> None:
+    result = CliRunner().invoke(cli, ["simulate", option, text])
+    assert result.exit_code != 0

@@ -1,0 +1,135 @@
+"""How large the house may be: lines of each package, lines and methods of each class.
+
+What lives here: the tables and what is counted. What does not: modules and functions, which have
+one limit for all (``test_house``). To grow beyond a number is a decision: who needs it changes the
+table, and says why in the commit.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from tests.test_house import place_of, sources, tree_of
+from tests.vectors import REPOSITORY
+
+SPARE = 0.02
+"""A package may be this much larger than its number before somebody has to decide."""
+LINES: dict[str, int] = {
+    "(root)": 160,
+    "api": 13_880,
+    "chain": 8_269,
+    "cli": 5_004,
+    "client": 5_393,
+    "consensus": 437,
+    "controls": 1_290,
+    "crypto": 1_460,
+    "data_service": 2_080,
+    "devnet": 2_220,
+    "export": 2_440,
+    "grpc_api": 3_900,
+    "keystore": 740,
+    "ledger": 9_122,
+    "matcher": 15_586,
+    "matching": 3_874,
+    "node": 6_420,
+    "p2p": 2_475,
+    "pages": 140,
+    "parallel": 768,
+    "ride": 17_565,
+    "signer": 5_620,
+    "simulation": 1_796,
+    "storage": 2_360,
+    "sync": 1_475,
+    "testing": 1_240,
+    "web": 4_363,
+    "wire": 1_038,
+    "workshop": 1_959,
+}
+CLASS_LINES = 300
+CLASS_METHODS = 30
+
+LARGE_BY_INTENT: dict[str, str] = {
+    "src/soliton/node/chain_writer.py:ChainWriter": (
+        "the single writer: whatever it does changes the forms of the last block"
+    ),
+    "src/soliton/p2p/receiving.py:Receiver": (
+        "each way onto the chain begins, is adopted and ends with the same outcomes"
+    ),
+    "src/soliton/node/pool.py:UtxPool": "what waits, its order and its sums change together",
+    "src/soliton/p2p/core.py:Core": "one machine: every event may change all of it",
+    "src/soliton/p2p/service.py:P2pService": "starting, serving and ending the network of a node",
+    "src/soliton/ride/compiler/checker.py:Checker": (
+        "one pass over a script: the rules of expressions call one another"
+    ),
+    "src/soliton/ride/compiler/parser.py:Parser": (
+        "one grammar: the productions call one another and share the place in the text"
+    ),
+    "src/soliton/ride/decompiler.py:_Writer": (
+        "one writer of text: each kind of expression calls the others"
+    ),
+    "src/soliton/ride/estimators/third.py:Estimation": "one walk over a script with its counters",
+    "src/soliton/simulation/host.py:Host": ("what one simulated node asks of its world"),
+    "src/soliton/web/connection.py:HttpConnection": (
+        "what comes, what goes and what is waited for on one connection"
+    ),
+}
+"""Classes beyond these numbers, and what holds them together. The list only shrinks."""
+
+
+def lines_of_packages() -> dict[str, int]:
+    """Lines of ours in each package, generated ones left out."""
+    found: dict[str, int] = {}
+    for path in sources("src"):
+        parts = path.relative_to(REPOSITORY / "src" / "soliton").parts
+        package = parts[0] if len(parts) > 1 else "(root)"
+        count = len(path.read_text(encoding="utf-8").splitlines())
+        found[package] = found.get(package, 0) + count
+    return found
+
+
+def classes_of(tree: ast.Module) -> Iterator[tuple[str, int, int]]:
+    """Name, lines and methods of each class."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            methods = [each for each in node.body if isinstance(each, FUNCTIONS)]
+            yield node.name, (node.end_lineno or node.lineno) - node.lineno + 1, len(methods)
+
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def large_classes() -> dict[str, str]:
+    """Those beyond the numbers, as ``path:name``, with what they have."""
+    return {
+        f"{place_of(path)}:{name}": f"{lines} lines, {methods} methods"
+        for path in sources("src")
+        for name, lines, methods in classes_of(tree_of(path))
+        if lines > CLASS_LINES or methods > CLASS_METHODS
+    }
+
+
+def test_every_package_has_its_number() -> None:
+    assert lines_of_packages().keys() == LINES.keys()
+
+
+@pytest.mark.parametrize("package", LINES)
+def test_packages_keep_to_their_lines(package: str) -> None:
+    count = lines_of_packages()[package]
+    assert count <= LINES[package] * (1 + SPARE), f"{package} has {count} lines"
+
+
+def test_classes_are_small() -> None:
+    found = large_classes()
+    assert {name: found[name] for name in found.keys() - LARGE_BY_INTENT.keys()} == {}
+
+
+def test_exceptions_are_still_needed() -> None:
+    assert LARGE_BY_INTENT.keys() - large_classes().keys() == set()
+
+
+def test_the_counting_sees_lines_and_methods() -> None:
+    text = "class A:\n    x = 1\n\n    def f(self): ...\n\n    async def g(self): ...\n"
+    assert list(classes_of(ast.parse(text))) == [("A", 6, 2)]
