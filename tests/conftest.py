@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("soliton")
+
+
+# What has none yet would be given one, by whoever asks first, and nobody would close it.
+asyncio.set_event_loop(None)
 
 
 @pytest.fixture(scope="session")

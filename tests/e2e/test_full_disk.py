@@ -14,7 +14,6 @@ import os
 import random
 import resource
 import secrets
-import subprocess
 import sys
 import threading
 import time
@@ -42,6 +41,7 @@ from tests.e2e.programs import (
     is_mined,
     run,
 )
+from tests.mounts import mounted
 
 pytestmark = [
     pytest.mark.slow,
@@ -57,20 +57,10 @@ BROKEN: Final = (OSError, http.client.HTTPException, urllib.error.URLError, Valu
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path]:
+def disk() -> Iterator[Path]:
     """A small disk."""
-    if os.geteuid() != 0:
-        pytest.skip("only root may mount a small disk")
-    place = tmp_path / "disk"
-    place.mkdir()
-    size = f"size={DISK_BYTES}"
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", size, "tmpfs", place], check=False)
-    if mounted.returncode != 0:
-        pytest.skip("nothing can be mounted here")
-    try:
+    with mounted("tmpfs", "-t", "tmpfs", "-o", f"size={DISK_BYTES}") as place:
         yield place
-    finally:
-        subprocess.run(["umount", "--lazy", place], check=True)
 
 
 class Notes:

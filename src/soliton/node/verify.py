@@ -148,6 +148,8 @@ class _Records:
             layout.BLOCK: self._of_height,
             layout.META: self._of_height,
             layout.UNDO: self._undo_record,
+            layout.REPLACED: self._decode_of_height(layout.decode_replaced),
+            layout.BY_HAND: self._decode_of_height(layout.decode_by_hand),
             layout.BLOCK_HEIGHT: self._block_height,
             layout.TRANSACTION: self._decode_with(layout.decode_location),
             layout.ADDRESS_TRANSACTION: self._account_transaction,
@@ -198,6 +200,15 @@ class _Records:
 
     def _decode_with(self, decode: Callable[[bytes], object]) -> Callable[[bytes, bytes], None]:
         def check(_key: bytes, value: bytes) -> None:
+            decode(value)
+
+        return check
+
+    def _decode_of_height(
+        self, decode: Callable[[bytes], object]
+    ) -> Callable[[bytes, bytes], None]:
+        def check(key: bytes, value: bytes) -> None:
+            self._of_height(key, value)
             decode(value)
 
         return check

@@ -225,7 +225,7 @@ ROUTES = f"""
 404 GET /matcher/{"a/" * 20}
 404 GET /matcher/%FF%00
 200 GET /
-200 GET /page.css
+200 GET /pages/style.css
 200 GET /api-docs/openapi.json
 404 GET /api-docs/nothing.js
 404 GET /ws/v0

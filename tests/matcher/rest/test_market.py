@@ -133,8 +133,8 @@ async def test_every_route_is_documented() -> None:
     ("path", "content_type"),
     [
         ("/", b"text/html; charset=UTF-8"),
-        ("/page.css", b"text/css; charset=UTF-8"),
-        ("/page.js", b"text/javascript; charset=UTF-8"),
+        ("/pages/style.css", b"text/css; charset=UTF-8"),
+        ("/pages/exchange.js", b"text/javascript; charset=UTF-8"),
         ("/api-docs/index.html", b"text/html; charset=UTF-8"),
         ("/api-docs/start.js", b"text/javascript; charset=UTF-8"),
         ("/api-docs/swagger-ui.css", b"text/css; charset=UTF-8"),

@@ -34,6 +34,7 @@ const state = {
   /** @type {WebSocket | null} */ socket: null,
   /** @type {number | null} */ number: null,
   /** @type {Signer | null} */ signer: null,
+  /** @type {Map<string, { filled: number | bigint, exchanges: Json[] }>} orders whose exchanges were asked for */ opened: new Map(),
 };
 
 /** @param {string} path @param {RequestInit} [options] @returns {Promise<Json>} */
@@ -275,6 +276,7 @@ function showAccount() {
   const market = current();
   const leave = h("button", { type: "button", class: "copy", onclick: () => {
     state.signer = null;
+    state.opened.clear();
     showAccount();
     show(at("orders"), h("p", { class: "empty" }, "Give a seed phrase to see them."));
   } }, "Forget");
@@ -330,6 +332,8 @@ async function loadOwn() {
   const path = `matcher/orderbook/${pathOf(symbol)}`;
   const [orders, balances] = await Promise.all([
     ask(`${path}/publicKey/${signer.publicKey}`, { headers }), ask(`${path}/tradableBalance/${signer.address}`)]);
+  // What was opened stays open, and shows what an order has traded since.
+  await Promise.all(orders.map((/** @type {Json} */ each) => state.opened.has(each.id) && open(each)));
   if (signer !== state.signer || symbol !== state.symbol) return;
   const holder = document.getElementById("balances");
   if (holder) show(holder, [market.amount, market.price].map((each) => h("p", null, `${decimal(balances[each.id] ?? 0, each.decimals)} `, stranger(each.name, 30), " to trade")));
@@ -347,7 +351,7 @@ function ordersTable(orders, signer, market) {
         h("td", null, decimal(each.amount, market.amount.decimals)), h("td", null, decimal(each.filled, market.amount.decimals)),
         h("td", null, clean(each.status, 30)), h("td", null, time(each.timestamp)),
         h("td", null, isActive && h("button", { type: "button", class: "cancel", onclick: () => cancel(signer, each.id) }, "Cancel"), " ",
-          each.filled > 0 && h("button", { type: "button", class: "copy", onclick: (/** @type {Event} */ event) => exchanges(each.id, /** @type {Element} */ (event.target)) }, "Exchanges")));
+          exchangesOf(each)));
     }))));
 }
 
@@ -361,16 +365,25 @@ async function cancel(signer, id) {
   refresh();
 }
 
-/** The transactions of an order, in place of the button that asked. @param {string} id @param {Element} button */
-async function exchanges(id, button) {
-  try {
-    const found = await ask(`matcher/transactions/${id}`);
-    button.replaceWith(...found.map((/** @type {Json} */ each) => (ROOT.node
-      ? h("a", { class: "id", href: `${ROOT.node}/#tx/${each.id}`, title: each.id }, `${each.id.slice(0, 8)}… `)
-      : h("code", { title: each.id }, `${each.id.slice(0, 8)}… `))));
-  } catch (error) {
-    report(error);
+/** The transactions of an order, asked for once for each state of it. @param {Json} order */
+async function open(order) {
+  const before = state.opened.get(order.id);
+  if (before?.filled === order.filled && before.exchanges.length) return;
+  state.opened.set(order.id, { filled: order.filled, exchanges: await ask(`matcher/transactions/${order.id}`) });
+}
+
+/** A button, or what it has opened. @param {Json} order */
+function exchangesOf(order) {
+  const place = h("span", null);
+  const links = () => show(place, (state.opened.get(order.id)?.exchanges ?? []).map((each) => (ROOT.node
+    ? h("a", { class: "id", href: `${ROOT.node}/#tx/${each.id}`, title: each.id }, `${each.id.slice(0, 8)}… `)
+    : h("code", { title: each.id }, `${each.id.slice(0, 8)}… `))));
+  if (state.opened.has(order.id)) links();
+  else if (order.filled > 0) {
+    // The list may be drawn anew before the matcher has answered: it then asks what is open.
+    show(place, h("button", { type: "button", class: "copy", onclick: () => { open(order).then(links, report).then(refresh); } }, "Exchanges"));
   }
+  return place;
 }
 
 function begin() {
