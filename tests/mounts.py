@@ -1,5 +1,5 @@
-"""Disks that tests mount, away from pytest's own directories: what a killed run leaves mounted there
-would make every later run end with an error.
+"""Disks that tests mount, away from pytest's own directories: what a killed run leaves mounted
+there would make every later run end with an error.
 """
 
 from __future__ import annotations
