@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -15,26 +14,10 @@ from soliton.node.events import BlockAppended
 from soliton.p2p.receiving import Receiver
 from soliton.simulation.host import Host
 from soliton.simulation.links import LinkSettings
-from soliton.simulation.plan import LIES, Plan
+from soliton.simulation.plan import LIES
 from soliton.simulation.world import World, simulate
 from soliton.sync.peers import PeerBook
-
-quick = partial(Plan, nodes=3, seconds=100, block_time=10_000)
-"""Some ten blocks."""
-
-ALONE: dict[str, dict[str, Any]] = {
-    "nothing": {},
-    "loss": {"links": LinkSettings(loss=0.1)},
-    "delay": {"links": LinkSettings(latency=400, jitter=1_500)},
-    "partitions": {"partition": 40_000},
-    "crashes": {"crashes": 3, "transactions": 20},
-    "clocks": {"skew": 2_000},
-    "duplicates": {"duplicates": True},
-    "transactions": {"transactions": 60},
-    **{lie: {"lies": (lie,), "transactions": 20} for lie in LIES},
-    "light nodes": {"light": 2, "transactions": 60},
-    "snapshots": {"lies": ("snapshots",), "light": 2, "transactions": 60},
-}
+from tests.simulation.seeds import ALONE, quick
 
 
 @pytest.mark.parametrize("fault", ALONE)

@@ -203,6 +203,18 @@ def test_a_dialled_peer_that_goes_is_suspended() -> None:
 
 
 addresses = st.builds(at, st.integers(1, 5), st.integers(1, 2))
+
+
+def test_who_connects_from_the_port_that_is_dialled_leaves_the_dialling_as_it_is() -> None:
+    made = book(known_peers=(at(1),), max_outbound=2)
+    assert dialled(made, 0) == at(1)
+    made.opened(1, at(1), inbound=True)
+    made.handle(Left(1), 1)
+    assert dialled(made, 10_000) is None
+    made.opened(2, at(1), inbound=False)
+    assert made.connections[2].address == at(1)
+
+
 peers = st.integers(1, 4)
 said: st.SearchStrategy[Message] = st.just(GetPeers()) | st.builds(
     Peers, st.lists(addresses, max_size=4).map(tuple)

@@ -166,7 +166,9 @@ class PeerBook:
 
     def opened(self, peer: PeerId, address: PeerAddress, *, inbound: bool) -> None:
         """There is a connection; the handshake comes later."""
-        self._dialled.discard(address)
+        if not inbound:
+            # Somebody may connect from the very port that is being dialled.
+            self._dialled.discard(address)
         self._connections[peer] = Connected(address, inbound)
 
     def not_opened(self, address: PeerAddress, now: int) -> None:
