@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -41,3 +42,4 @@ def test_both_ways_lead_to_the_same(postgres: Server, tmp_path: Path) -> None:
 def test_a_node_that_is_not_there() -> None:
     with pytest.raises(SourceAway):
         NodeSource(f"http://127.0.0.1:{free_port()}")
+    gc.collect()  # What it had left open would be told now.

@@ -150,19 +150,18 @@ async def test_reflection_health_and_what_is_not_there(tmp_path: Path) -> None:
         )
         answer = health_pb2.HealthCheckResponse.FromString(found.responses[0])
         assert answer.status == health_pb2.HealthCheckResponse.SERVING
-        for version, code in (("v1alpha", "OK"), ("v1", "UNIMPLEMENTED")):
-            path = f"/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo"
-            asked = client.channel.stream_stream(path)(
-                iter([reflection_pb2.ServerReflectionRequest(list_services="").SerializeToString()])
-            )
-            if code != "OK":
-                with pytest.raises(aio.AioRpcError, match=code):
-                    await asked.read()
-                continue
-            answers = [each async for each in asked]
-            listed = reflection_pb2.ServerReflectionResponse.FromString(answers[0])
-            names = {each.name for each in listed.list_services_response.service}
-            assert "waves.node.grpc.BlocksApi" in names
+        path = "/grpc.reflection.{}.ServerReflection/ServerReflectionInfo"
+        asked = client.channel.stream_stream(path.format("v1alpha"))(
+            iter([reflection_pb2.ServerReflectionRequest(list_services="").SerializeToString()])
+        )
+        answers = [each async for each in asked]
+        listed = reflection_pb2.ServerReflectionResponse.FromString(answers[0])
+        names = {each.name for each in listed.list_services_response.service}
+        assert "waves.node.grpc.BlocksApi" in names
+        # Without a request: it could come too late for a call that has ended.
+        asked = client.channel.stream_stream(path.format("v1"))()
+        with pytest.raises(aio.AioRpcError, match="UNIMPLEMENTED"):
+            await asked.read()
         found = await client.call("/waves.node.grpc.BlocksApi/GetNothing", b"", stream=False)
         words = "Method not found: waves.node.grpc.BlocksApi/GetNothing"
         assert (found.code, found.details) == ("UNIMPLEMENTED", words)

@@ -50,11 +50,17 @@ class NodeSource:
         self._heard = asyncio.Event()
         self._listening: asyncio.Task[None] | None = None
         self.network = ""
-        header = self._ask(self._get("/blocks/headers/last"))
-        generator = header.get("generator")
+        try:
+            self.chain_id = self._first_answer(url)
+        except BaseException:
+            self.close()
+            raise
+
+    def _first_answer(self, url: str) -> int:
+        generator = self._ask(self._get("/blocks/headers/last")).get("generator")
         if not isinstance(generator, str):
             raise WrongChain(f"{url} is no node of this family")
-        self.chain_id = base58.decode(generator)[1]
+        return base58.decode(generator)[1]
 
     def refresh(self) -> int:
         """See what is new."""
