@@ -39,7 +39,7 @@ LINES: dict[str, int] = {
     "pages": 140,
     "parallel": 768,
     "ride": 17_565,
-    "signer": 5_620,
+    "signer": 6_060,
     "simulation": 1_796,
     "storage": 2_360,
     "sync": 1_475,

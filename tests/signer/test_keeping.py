@@ -367,6 +367,7 @@ PATHS: Final = [
     ("POST", "/keys/lock", "unlock"),
     ("GET", "/pending", "approve"),
     ("GET", "/pending/x", "approve"),
+    ("GET", "/pending/x/simulation", "approve"),
     ("POST", "/pending/x/approve", "approve"),
     ("POST", "/pending/x/refuse", "approve"),
     ("GET", "/policy", "operate"),

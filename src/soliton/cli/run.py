@@ -64,13 +64,14 @@ async def start_signer(settings: Settings, node_url: str) -> RunningService:
         SignerSettings(node_url=node_url, network=settings.network, keys=_kept_keys(settings))
     )
     where = settings.signer.bind_address, settings.signer.port
+    app.begin()
     return await serve(app, *where, SERVER_LIMITS, close=app.close)
 
 
 def _kept_keys(settings: Settings) -> KeySettings | None:
     """What the settings say of the signer's own keys."""
     from soliton.signer.callers import Caller
-    from soliton.signer.settings import KeySettings, StoreSettings
+    from soliton.signer.settings import KeySettings, StoreSettings, WebhookSettings
 
     keys = settings.signer.keys
     if keys is None:
@@ -87,6 +88,7 @@ def _kept_keys(settings: Settings) -> KeySettings | None:
             StoreSettings(it.name, it.kind, it.where, it.within, it.key, it.secret_file)
             for it in keys.stores
         ),
+        webhook=None if keys.webhook is None else WebhookSettings(*keys.webhook),
     )
 
 

@@ -148,17 +148,22 @@ def lock_command(
 
 
 @signer.command("pending")
+@click.argument("pending", required=False)
 @_CONFIG
 @_NETWORK
 @_URL
 @_API_KEY_FILE
 def pending_command(
-    config: Path | None, network: str | None, url: str | None, api_key_file: Path | None
+    pending: str | None,
+    config: Path | None,
+    network: str | None,
+    url: str | None,
+    api_key_file: Path | None,
 ) -> None:
-    """List what waits for approval, each in a sentence."""
+    """List what waits for approval, or tell all about PENDING and what it would do on the chain."""
     from soliton.cli.signer_commands import run_pending
 
-    run_pending(_settings(config, network), url, api_key_file)
+    run_pending(_settings(config, network), url, api_key_file, pending)
 
 
 @signer.command("approve")

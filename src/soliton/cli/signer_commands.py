@@ -88,28 +88,57 @@ def _show_keys(told: Any) -> None:  # noqa: ANN401 - JSON
         click.echo(f"{key['name']}\t{key['address']}\t{state}")
 
 
-def run_pending(settings: Settings, url: str | None, api_key_file: Path | None) -> None:
-    """List what waits."""
-    for each in _ask(settings, url, api_key_file, "GET", "/pending")["pending"]:
+def run_pending(
+    settings: Settings, url: str | None, api_key_file: Path | None, pending: str | None
+) -> None:
+    """List what waits, or all about one of them."""
+    api_key = _api_key(api_key_file)
+    if pending is not None:
+        _check_id(pending)
+        _show_pending(_ask(settings, url, api_key, "GET", f"/pending/{pending}"))
+        told = _ask(settings, url, api_key, "GET", f"/pending/{pending}/simulation")
+        for each in told["simulated"]:
+            _lines("on the chain: ", each["told"] or ["nothing changes"])
+        return
+    for each in _ask(settings, url, api_key, "GET", "/pending")["pending"]:
+        if each["state"] == "waiting":
+            each = _ask(settings, url, api_key, "GET", f"/pending/{each['pending']}")
         _show_pending(each)
+
+
+def _check_id(pending: str) -> None:
+    if not pending.isalnum():
+        raise InputError("an id of what waits has letters and digits")
 
 
 def run_decision(
     settings: Settings, url: str | None, api_key_file: Path | None, pending: str, verb: str
 ) -> None:
     """Approve or refuse."""
-    if not pending.isalnum():
-        raise InputError("an id of what waits has letters and digits")
+    _check_id(pending)
     _show_pending(_ask(settings, url, api_key_file, "POST", f"/pending/{pending}/{verb}"))
 
 
 def _show_pending(each: Any) -> None:  # noqa: ANN401 - JSON
-    approved = f"{len(each['approved'])} of {each['needed']} approve"
+    names = f" ({', '.join(each['approved'])})" if each["approved"] else ""
+    approved = f"{len(each['approved'])} of {each['needed']} approve{names}"
     left = f", {each['expiresIn'] // 1_000} s left" if each["state"] == "waiting" else ""
     click.echo(f"{each['pending']}  {each['state']}, {approved}{left}")
     click.echo(f"  {each['caller']} with the key {each['key']}, by the rule {each['rule']}")
-    for line in each["told"]:
-        click.echo(f"  {line}")
+    _lines("", each["told"])
+    _lines("sum: ", [it["told"] for it in each.get("totals", [])])
+    _lines("window: ", [it["told"] for it in each.get("windows", [])])
+    if "refusal" in each:
+        _lines("would be refused now: ", [each["refusal"]["message"]])
+    if "broadcast" in each:
+        _lines("broadcast: ", [each["broadcast"].get("message", "the node has taken it")])
+
+
+def _lines(name: str, texts: list[str]) -> None:
+    for text in texts:
+        # What strangers wrote does not command the terminal.
+        shown = "".join(each if each.isprintable() else "\ufffd" for each in text)
+        click.echo(f"  {name}{shown}")
 
 
 # --- the audit log --------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -52,6 +52,13 @@ class SignerStore(msgspec.Struct, frozen=True):
     secret_file: Path
 
 
+class SignerWebhook(NamedTuple):
+    """``signer.webhook``: where is told what waits, and the file of the secret that signs it."""
+
+    url: str
+    secret_file: Path
+
+
 class SignerKeys(msgspec.Struct, frozen=True):
     """What a signer that keeps keys has."""
 
@@ -63,6 +70,7 @@ class SignerKeys(msgspec.Struct, frozen=True):
     hosts: tuple[str, ...]
     sync: bool
     stores: tuple[SignerStore, ...] = ()
+    webhook: SignerWebhook | None = None
 
 
 class Signer(msgspec.Struct, frozen=True):
@@ -94,7 +102,7 @@ def _keys(section: Section, directory: Path, notes: list[str]) -> SignerKeys | N
     state, policy_hash = section.text("state-directory", ""), section.text("policy-hash", "")
     callers, hosts = _callers(section), section.texts("hosts")
     sync = section.truth("audit-sync", True)
-    stores = _stores(section)
+    stores, webhook = _stores(section), _webhook(section)
     if policy_hash and _POLICY_HASH.fullmatch(policy_hash) is None:
         section.refuse("policy-hash", "SHA-256 of the policy file: 64 digits 0-9a-f")
     if len(hosts) > MAX_HOSTS or not all(map(_HOST.fullmatch, hosts)):
@@ -114,7 +122,20 @@ def _keys(section: Section, directory: Path, notes: list[str]) -> SignerKeys | N
         hosts=hosts,
         sync=sync,
         stores=stores,
+        webhook=webhook,
     )
+
+
+def _webhook(section: Section) -> SignerWebhook | None:
+    inner = section.section("webhook")
+    url, secret = inner.text("url", ""), inner.text("secret-file", "")
+    if not url:
+        return None
+    if not url.startswith(("http://", "https://")):
+        inner.refuse("url", "an address that begins with http:// or https://")
+    if not secret:
+        inner.refuse("secret-file", "the file of a secret that signs what is told")
+    return SignerWebhook(url, Path(secret).expanduser())
 
 
 def _stores(section: Section) -> tuple[SignerStore, ...]:

@@ -83,6 +83,11 @@ class Signer:
         }
         self._routes |= {path: ("GET", _serving(page)) for path, page in pages(settings).items()}
 
+    def begin(self) -> None:
+        """Do what comes before the first request; from within the event loop."""
+        if self._keys is not None:
+            self._keys.begin()
+
     def close(self) -> None:
         """Close the connections to the node, and the audit log."""
         self._node.close()

@@ -1,7 +1,7 @@
 """Requests that need the approval of others: asked, approved or refused, signed in the end.
 
-What lives here: what waits, who has said what about it, and what each is shown. What does not: how
-it is signed (``desk``), and HTTP (``key_routes``).
+What lives here: what waits, who has said what about it, and what each is shown. What does not: sums
+and forecasts (``outlook``), how it is signed (``desk``), and HTTP (``key_routes``).
 
 The rules are asked twice: when somebody asks, and when the last approval has come. Amounts count
 from the second time on.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections.abc import Callable
 from typing import Any, Final
 
 from soliton.crypto import base58
@@ -24,20 +25,28 @@ from soliton.signer.errors import (
     NO_PENDING,
     NOT_WAITING,
     TOO_MANY_KEPT,
+    NodeRefused,
+    NodeTrouble,
     RequestRefused,
 )
+from soliton.signer.outlook import judgement, simulation, totals
 from soliton.signer.policy import Approvals, Refusal
-from soliton.signer.records import Event
+from soliton.signer.records import Entry, Event
+from soliton.signer.sending import send
 from soliton.signer.wanted import Wanted, read_json, read_wanted, to_text
 
 ID_BYTES: Final = 16
+
+Tell = Callable[[dict[str, Any]], None]
 
 
 class Pending:
     """All that waits, or did lately."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, tell: Tell | None = None) -> None:
+        """``tell`` tells others what waits, and what became of it."""
         self._desk = desk
+        self._tell = tell
         self._in_work: set[str] = set()
 
     def of_request(self, caller: str, wanted: Wanted) -> str | None:
@@ -51,8 +60,10 @@ class Pending:
                 return pending
         return None
 
-    async def ask(self, judged: Judged) -> str:
-        """Write down that this is asked for; its id. Raises ``RequestRefused``."""
+    async def ask(self, judged: Judged, *, sends: bool) -> str:
+        """Write down that this is asked for; its id. What ``sends`` is broadcast when it is signed.
+        Raises ``RequestRefused``.
+        """
         desk = self._desk
         # It is only asked for; it counts when it is signed.
         desk.take_back(judged)
@@ -74,13 +85,32 @@ class Pending:
             ids=tuple(each.id for each in judged.asked),
             stamps=tuple(each.timestamp for each in judged.asked),
             asked=asked,
+            sends=sends,
             approvers=tuple(sorted(frozenset[str]().union(*(e.of for e in _approvals_of(judged))))),
             needed=needed,
             expires=desk.book.clock.now() + within,
         )
         with desk.in_work(judged.caller, judged.wanted.id):
             await desk.written(entry)
+        self._told(desk.book.waiting[pending])
         return pending
+
+    def tell_again(self) -> None:
+        """Tell of all that still waits: nobody knows whether that was heard before."""
+        now = self._desk.book.clock.now()
+        for it in self._desk.book.waiting.values():
+            if it.state(now) == "waiting":
+                self._told(it)
+
+    def _told(self, it: Waiting) -> None:
+        if self._tell is None:
+            return
+        try:
+            sums = totals(self._read(it)[1], self._desk.policy.decimals)
+        except RequestRefused:
+            # The key is gone meanwhile.
+            sums = []
+        self._tell(self._summary(it) | {"approvers": list(it.ask.approvers), "totals": sums})
 
     def find(self, pending: str) -> Waiting:
         """What waits under an id; raises ``RequestRefused``."""
@@ -94,7 +124,31 @@ class Pending:
         it = self.find(pending)
         if caller.name != it.ask.caller and caller.name not in it.ask.approvers:
             raise RequestRefused(NO_PENDING, "nothing with this id waits for approval, or did")
-        return self._shown(it, caller)
+        return self._shown(it, caller) | self._details(it)
+
+    def _details(self, it: Waiting) -> dict[str, Any]:
+        """What somebody needs to know who decides: sums, and what the rules say now."""
+        details: dict[str, Any] = {"approvers": list(it.ask.approvers)}
+        try:
+            account, (wanted, asked) = self._desk.keyring.find(it.ask.key), self._read(it)
+        except RequestRefused as error:
+            # The key is gone meanwhile.
+            return details | {"refusal": {"message": str(error)}}
+        details["totals"] = totals(asked, self._desk.policy.decimals)
+        if it.state(self._desk.book.clock.now()) == "waiting":
+            details |= judgement(self._desk, it.ask, wanted, account, asked)
+        return details
+
+    async def simulated(self, pending: str, caller: Caller) -> dict[str, Any]:
+        """What the node says that it would do; raises ``RequestRefused`` and ``NodeTrouble``."""
+        self.shown(pending, caller)
+        wanted, asked = self._read(self.find(pending))
+        return {"pending": pending, "simulated": await simulation(self._desk, wanted, asked)}
+
+    def _read(self, it: Waiting) -> tuple[Wanted, tuple[Asked, ...]]:
+        wanted = read_wanted(read_json(it.ask.asked.encode()), sends=True)
+        account = self._desk.keyring.find(it.ask.key)
+        return wanted, self._desk.read(wanted, account, it.ask.stamps)
 
     def all_for(self, caller: Caller) -> list[dict[str, Any]]:
         """All that the caller has asked for or may approve, the oldest first."""
@@ -106,8 +160,16 @@ class Pending:
         ]
 
     def _shown(self, it: Waiting, caller: Caller) -> dict[str, Any]:
+        wanted = read_wanted(read_json(it.ask.asked.encode()), sends=True)
+        shown = self._summary(it)
+        shown["asked"] = [{item.kind.value: item.value} for item in wanted.items]
+        if it.signed is not None and caller.name == it.ask.caller:
+            answers = self._answers(it, it.signed)
+            shown["signed"] = answers if wanted.is_package else answers[0]
+        return shown
+
+    def _summary(self, it: Waiting) -> dict[str, Any]:
         now, ask = self._desk.book.clock.now(), it.ask
-        wanted = read_wanted(read_json(ask.asked.encode()), sends=True)
         shown: dict[str, Any] = {
             "pending": ask.pending,
             "state": it.state(now),
@@ -116,7 +178,6 @@ class Pending:
             "rule": ask.rule,
             "told": list(ask.told),
             "ids": list(ask.ids),
-            "asked": [{item.kind.value: item.value} for item in wanted.items],
             "approved": it.approved,
             "needed": ask.needed,
             "askedAt": ask.at,
@@ -124,12 +185,13 @@ class Pending:
         }
         if it.rejected:
             shown["refusedBy"] = it.rejected
-        if it.signed is not None and caller.name == ask.caller:
-            account = self._desk.keyring.find(ask.key)
-            asked = self._desk.read(wanted, account, ask.stamps)
-            answers = _finished(asked, it.signed.proofs)
-            shown["signed"] = answers if wanted.is_package else answers[0]
+        if it.sent is not None:
+            shown["broadcast"] = it.sent
         return shown
+
+    def _answers(self, it: Waiting, signed: Entry) -> list[dict[str, Any]]:
+        _, asked = self._read(it)
+        return _finished(asked, signed.proofs)
 
     async def approve(self, pending: str, caller: Caller) -> dict[str, Any]:
         """Approve; sign if that was the last one that it took. Raises ``RequestRefused``."""
@@ -142,15 +204,32 @@ class Pending:
             try:
                 if it.state(self._desk.book.clock.now()) == "waiting":
                     await self._sign(it)
+                    await self._send(it)
+                    self._told(it)
             finally:
                 self._in_work.discard(pending)
         return self._shown(it, caller)
+
+    async def _send(self, it: Waiting) -> None:
+        """Broadcast what is signed, if that was asked for. Who asked is told what became of it, and
+        can send it again.
+        """
+        if it.signed is None or not it.ask.sends:
+            return
+        answers = self._answers(it, it.signed)
+        try:
+            await send(self._desk.node, answers)
+            it.sent = {"accepted": len(answers)}
+        except (NodeRefused, NodeTrouble) as error:
+            told = error.answer.json()
+            it.sent = {name: told[name] for name in ("accepted", "error", "message")}
 
     async def reject(self, pending: str, caller: Caller) -> dict[str, Any]:
         """Refuse, for good; raises ``RequestRefused``."""
         it = self._waiting(pending, caller)
         entry = self._desk.entry(Event.REJECT, caller=caller.name, pending=pending)
         await self._desk.written(entry)
+        self._told(it)
         return self._shown(it, caller)
 
     def _waiting(self, pending: str, caller: Caller) -> Waiting:

@@ -37,13 +37,14 @@ class Used(msgspec.Struct, frozen=True, gc=False):
 
 class Waiting(msgspec.Struct, gc=False):
     """A request that needs approval, and what became of it: the line that asked, who has approved,
-    who has refused, and the line that signed.
+    who has refused, the line that signed, and what became of sending it in this run.
     """
 
     ask: Entry
     approved: list[str]
     rejected: str = ""
     signed: Entry | None = None
+    sent: dict[str, object] | None = None
 
     def state(self, now: int) -> str:
         """One word for it."""

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from soliton.chain.addresses import Alias, address_text, recipient_text
 from soliton.crypto import base58
-from soliton.signer.asked import Asked, Reading, read_asked
+from soliton.signer.asked import Asked, Reading, read_asked, with_numbers
 from soliton.signer.book import Book, Used
 from soliton.signer.boot_clock import boot_ms
 from soliton.signer.errors import (
@@ -38,7 +38,7 @@ from soliton.signer.measures import Kind, sentence
 from soliton.signer.node_client import NodeClient
 from soliton.signer.policy import Policy, Question, Refusal, Rule
 from soliton.signer.records import Entry, Event
-from soliton.signer.wanted import Wanted, whose
+from soliton.signer.wanted import Item, Wanted, whose
 from soliton.signer.windows import Charge
 
 MAX_REASON: Final = 2_000
@@ -294,9 +294,7 @@ class Desk:
         items = zip(judged.wanted.items, judged.asked, judged.rules, strict=True)
         for item, asked, rule in items:
             if rule.simulate and item.kind is Kind.TRANSACTION:
-                sender = base58.encode(asked.measures.sender)
-                filled = {"senderPublicKey": sender, "timestamp": asked.timestamp, "proofs": []}
-                words = await self.node.fault_of({**item.value, **filled})
+                words = await self.node.fault_of(unsigned(item, asked))
                 if words is not None:
                     return SIMULATION_FAILED, f"the node says that it would fail: {words}"
         return None
@@ -339,6 +337,13 @@ class Desk:
         future: asyncio.Future[OSError | None] = asyncio.get_running_loop().create_future()
         self.write(entry, lambda problem: _set(future, problem))
         raise_stopped(await future)
+
+
+def unsigned(item: Item, asked: Asked) -> dict[str, Any]:
+    """A transaction as a node is asked about it before it is signed."""
+    sender = base58.encode(asked.measures.sender)
+    filled = {"senderPublicKey": sender, "timestamp": asked.timestamp, "proofs": []}
+    return {**with_numbers(item.value), **filled}
 
 
 def _nobody_waits(_problem: OSError | None) -> None:

@@ -60,6 +60,10 @@ def key_paths() -> Schema:
             "Policy",
         ),
     }
+    simulated = _operation(
+        "simulatePending", "What the node says it would do", "Simulated", parameters=[pending]
+    )
+    paths["/pending/{id}/simulation"] = {"get": simulated}
     for verb in ("approve", "refuse"):
         summary = f"{verb.capitalize()} what waits"
         decided = _operation(f"{verb}Pending", summary, "Pending", parameters=[pending])
@@ -111,15 +115,19 @@ def _answer_schemas() -> Schema:
         "unlockedFor": {**_LONG, "description": "Seconds."},
         "stored": {"type": "boolean", "description": "In a store that signs."},
     }
-    texts = {"type": "array", "items": _TEXT}
+    texts: Schema = {"type": "array", "items": _TEXT}
+    rows: Schema = {"type": "array", "items": _OBJECT}
     waiting = {
         **dict.fromkeys(("pending", "caller", "key", "rule", "refusedBy"), _TEXT),
         "state": {"enum": ["waiting", "signed", "refused", "expired"]},
-        **dict.fromkeys(("told", "ids", "approved"), texts),
+        **dict.fromkeys(("told", "ids", "approved", "approvers"), texts),
         "asked": {"type": "array", "items": _OBJECT},
         **dict.fromkeys(("needed", "askedAt", "expiresIn"), _LONG),
         "signed": signed,
+        **dict.fromkeys(("totals", "decided", "windows"), rows),
+        **dict.fromkeys(("refusal", "broadcast"), _OBJECT),
     }
+    simulated = {"pending": _TEXT, "simulated": rows}
     confirmed = {"id": _TEXT, "height": _LONG, "confirmations": _LONG, "applicationStatus": _TEXT}
     rule = _object({"name": _TEXT, "line": _LONG}, "name", "line")
     policy = {
@@ -134,6 +142,7 @@ def _answer_schemas() -> Schema:
         "Sent": _object(sent, "signed"),
         "Keys": _object({"keys": {"type": "array", "items": _object(key, *key)}}, "keys"),
         "Pending": _object(waiting, "pending", "state"),
+        "Simulated": _object(simulated, *simulated),
         "AllPending": _object({"pending": every}, "pending"),
         "Policy": _object(policy, *policy),
     }

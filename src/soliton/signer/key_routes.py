@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from soliton.keystore.keys import KeyProblem
-from soliton.signer.approvals import Pending, signed_line
+from soliton.signer.approvals import Pending, Tell, signed_line
 from soliton.signer.boot_clock import boot_ms
 from soliton.signer.callers import Caller, Callers
 from soliton.signer.desk import Desk, Judged, Signed, raise_stopped, refused
@@ -75,7 +75,7 @@ class Denied(msgspec.Struct, frozen=True):
 
 
 class KeyRoutes:
-    """The routes; ``read_policy`` reads the file of rules again."""
+    """The routes; ``read_policy`` reads the rules again, ``tell`` tells others what waits."""
 
     def __init__(
         self,
@@ -83,9 +83,10 @@ class KeyRoutes:
         callers: Callers,
         read_policy: ReadPolicy,
         requests_at_once: int,
+        tell: Tell | None = None,
     ) -> None:
         self.desk = desk
-        self.pending = Pending(desk)
+        self.pending = Pending(desk, tell)
         self._callers = callers
         self._read_policy = read_policy
         self._most = requests_at_once
@@ -155,10 +156,10 @@ class KeyRoutes:
             return Denied(desk.refusal_entry(caller.name, account, asked, words, rule), judged)
         return judged
 
-    async def _sign_later(self, judged: Judged) -> Whole:
+    async def _sign_later(self, judged: Judged, *, sends: bool = False) -> Whole:
         """Sign what needs an approval, or an answer of the node."""
         if judged.needs_approval:
-            pending = await self.pending.ask(judged)
+            pending = await self.pending.ask(judged, sends=sends)
             wanted_by = Caller(judged.caller, b"", frozenset())
             return json_answer(self.pending.shown(pending, wanted_by), 202)
         return json_answer(_shape(judged.wanted, (await self._signed(judged)).answers))
@@ -190,7 +191,7 @@ class KeyRoutes:
                 await desk.written(begun.entry)
                 raise refused(begun.reason)
             if begun.needs_approval:
-                return await self._sign_later(begun)
+                return await self._sign_later(begun, sends=True)
             answers = (await self._signed(begun)).answers
         await send(desk.node, answers)
         shown = _shape(wanted, answers)
@@ -251,7 +252,7 @@ class KeyRoutes:
 
     def _one_pending(self, request: Request) -> Answer:
         pending, _, verb = request.path.removeprefix(PENDING).partition("/")
-        if verb not in ("", "approve", "refuse"):
+        if verb not in ("", "approve", "refuse", "simulation"):
             return refusal(
                 ErrorAnswer(NO_SUCH_PATH.status, NO_SUCH_PATH.code, NO_SUCH_PATH.meaning)
             )
@@ -261,6 +262,11 @@ class KeyRoutes:
             return json_answer(
                 self.pending.shown(pending, self._one_of(request, "approve", "sign"))
             )
+        if verb == "simulation":
+            if request.method not in ("GET", "HEAD"):
+                return _no_method("GET")
+            caller = self._one_of(request, "approve", "sign")
+            return self._awaited(_as_answer(self.pending.simulated(pending, caller)))
         if request.method != "POST":
             return _no_method("POST")
         caller = self._callers.caller_of(request, "approve")

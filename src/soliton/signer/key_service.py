@@ -22,6 +22,7 @@ from soliton.signer.policy_file import PolicyProblem, read_policy
 from soliton.signer.records import Entry, Event
 from soliton.signer.settings import KeySettings, SignerSettings, StoreSettings
 from soliton.signer.stores import StoredKey, VaultTransit
+from soliton.signer.webhook import Webhook
 
 
 def stored_key(settings: StoreSettings) -> StoredKey:
@@ -69,11 +70,19 @@ class KeyService:
             raise
         self.desk = Desk(keyring, policy, self.journal, book, node, chain_id, settings.clock)
         callers = Callers(keys.callers, keys.hosts, boot_ms)
-        self.routes = KeyRoutes(self.desk, callers, read, settings.limits.requests_at_once)
+        self.webhook = None if keys.webhook is None else Webhook(keys.webhook, settings.clock)
+        tell = None if self.webhook is None else self.webhook.tell
+        self.routes = KeyRoutes(self.desk, callers, read, settings.limits.requests_at_once, tell)
+
+    def begin(self) -> None:
+        """Tell what still waits; from within the event loop."""
+        self.routes.pending.tell_again()
 
     def close(self) -> None:
         """Lock all keys, and let the audit log go."""
         self.desk.keyring.lock(())
+        if self.webhook is not None:
+            self.webhook.close()
         for each in self._stored.values():
             each.close()
         self.journal.close()

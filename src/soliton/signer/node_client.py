@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
 from soliton.errors import InputError
@@ -106,14 +106,35 @@ class NodeClient:
         """Why a transaction that is not signed yet would fail, if it would; raises
         ``NodeTrouble``, also for a node that cannot say.
         """
-        status, answer = await self._call("POST", "/transactions/simulate", transaction, None)
+        answer = await self.simulated(transaction)
+        return None if answer["valid"] else str(answer["message"])
+
+    async def simulated(
+        self, transaction: dict[str, object], *, alone: bool = False
+    ) -> dict[str, Any]:
+        """What the node says that it would do; where it is not ``valid``, ``message`` says why.
+        ``alone`` leaves out what waits for a block. Raises ``NodeTrouble``.
+        """
+        path = "/transactions/simulate" + ("?unconfirmed=false" if alone else "")
+        status, answer = await self._call("POST", path, transaction, None)
         valid, error = answer.get("valid"), answer.get("error")
         if status == HTTPStatus.OK and isinstance(valid, bool):
             said = error.get("message") if isinstance(error, dict) else error
-            return None if valid else str(said or "it would fail")[:_MAX_MESSAGE]
+            return {**answer, "message": str(said or "it would fail")[:_MAX_MESSAGE]}
         if status == HTTPStatus.BAD_REQUEST and isinstance(answer.get("message"), str):
-            return str(answer["message"])[:_MAX_MESSAGE]
+            return {"valid": False, "message": str(answer["message"])[:_MAX_MESSAGE]}
         raise NodeTrouble(NODE_SENSELESS, "the node has no POST /transactions/simulate")
+
+    async def balance(self, address: str, asset: str | None) -> int:
+        """What an account has on the node's chain; raises ``NodeTrouble``."""
+        path = f"/addresses/balance/{quote(address)}"
+        if asset is not None:
+            path = f"/assets/balance/{quote(address)}/{quote(asset)}"
+        status, answer = await self._call("GET", path, None, None)
+        balance = answer.get("balance")
+        if status != HTTPStatus.OK or type(balance) is not int:
+            raise _senseless(status, None)
+        return balance
 
     def close(self) -> None:
         """Close the connections."""

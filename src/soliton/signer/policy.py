@@ -145,7 +145,7 @@ class Policy:
                 continue
             fault = self._fault(rule, question)
             if fault is None:
-                charges = tuple(_charges(rule, question))
+                charges = tuple(charges_of(rule, question))
                 fault = _exceeded(charges, windows, now)
                 if fault is None:
                     return Allowed(rule, tuple(charge for _, charge in charges))
@@ -182,7 +182,8 @@ def _exceeded(
     return None
 
 
-def _charges(rule: Rule, question: Question) -> Iterable[tuple[Window, Charge]]:
+def charges_of(rule: Rule, question: Question) -> Iterable[tuple[Window, Charge]]:
+    """What this counts against each window of a rule."""
     asked = question.asked
     for window in rule.windows:
         if window.what == "signatures":

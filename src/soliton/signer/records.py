@@ -67,6 +67,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", gc=
     approvers: tuple[str, ...] = ()
     needed: int = 0
     expires: int = 0
+    sends: bool = False
     windows: tuple[tuple[str, int, list[list[int]]], ...] = ()
     waiting: tuple[Entry, ...] = ()
     oldest: int = 0

@@ -55,6 +55,14 @@ class StoreSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class WebhookSettings:
+    """Who is told what waits for approval, and the file of the secret that signs it."""
+
+    url: str
+    secret_file: Path
+
+
+@dataclass(frozen=True, slots=True)
 class KeySettings:
     """Where keys, rules and the audit log are, the hash that the rules must have, who may call, and
     under which names of the host beside those of this machine.
@@ -71,6 +79,7 @@ class KeySettings:
     hosts: tuple[str, ...] = ()
     durable: bool = True
     stores: tuple[StoreSettings, ...] = ()
+    webhook: WebhookSettings | None = None
 
 
 @dataclass(frozen=True, slots=True)
