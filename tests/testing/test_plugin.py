@@ -325,13 +325,13 @@ def test_scripts_that_do_not_compile_say_where(pytester: pytest.Pytester, tmp_pa
 
 def test_the_page_about_it_does_what_it_says(pytester: pytest.Pytester) -> None:
     page = (REPOSITORY / "docs/how-to/test-a-dapp.md").read_text(encoding="utf-8")
-    ((ride,), (python,)) = (
+    ((ride,), (shop, market)) = (
         re.findall(rf"^```{language}\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
         for language in ("ride", "python")
     )
     pytester.makefile(".ride", shop=ride)
-    pytester.makepyfile(test_shop=python)
-    run(pytester).assert_outcomes(passed=4)
+    pytester.makepyfile(test_shop=shop, test_market=market)
+    run(pytester).assert_outcomes(passed=7)
 
 
 @pytest.mark.slow

@@ -58,6 +58,7 @@ class Replica:
         snapshots: SnapshotStore,
         *,
         durable: bool,
+        signatures: SignatureChecker,
     ) -> None:
         """Raises ``DatabaseProblem``."""
         account, chain_id = settings.account, settings.network.chain_id
@@ -88,7 +89,7 @@ class Replica:
             account,
             self.session,
         )
-        self.signatures = SignatureChecker()
+        self.signatures = signatures
         signer = ExchangeSigner(account, self.signatures, self.settlement.add)
         self.database.complete = signer.finish
         self.effects = Effects(

@@ -27,6 +27,7 @@ from soliton.matcher.serving import Serving
 from soliton.matcher.settings import MatcherSettings
 from soliton.matcher.time_slices import end_all, first_end
 from soliton.matching.rates import Rates
+from soliton.parallel.signatures import SignatureChecker
 
 
 class Matcher:
@@ -44,11 +45,21 @@ class Matcher:
         snapshots: SnapshotStore,
         *,
         durable: bool = True,
+        signatures: SignatureChecker | None = None,
     ) -> None:
-        """Raises ``DatabaseProblem``. The journal and the node client are closed with it."""
+        """Raises ``DatabaseProblem``. The journal, the node client and who checks ``signatures``
+        (and makes them) are closed with it.
+        """
         self.settings = settings
         self.node = node
-        self._replica = replica = Replica(settings, node, journal, snapshots, durable=durable)
+        self._replica = replica = Replica(
+            settings,
+            node,
+            journal,
+            snapshots,
+            durable=durable,
+            signatures=signatures or SignatureChecker(),
+        )
         self.session = replica.session
         self.public_key = settings.account.public_key
         """The key that orders have to name."""

@@ -36,8 +36,7 @@ class Frames:
         return self.kit
 
     def _enter(self) -> Callable[[], None] | None:
-        kit = self.kit
-        return kit.chain.enter() if kit is not None and kit.chain.obeys else None
+        return None if self.kit is None else self.kit.enter()
 
     @contextmanager
     def frame(self) -> Iterator[None]:

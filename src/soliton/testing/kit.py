@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from soliton.chain.addresses import Address
 from soliton.client.account import Account
 from soliton.client.amounts import Amount, units
+from soliton.client.matcher import Matcher
 from soliton.client.node import Node
 from soliton.crypto.keys import key_pair
 from soliton.devnet.accounts import RICH_SEED, Funding
@@ -23,6 +24,7 @@ from soliton.devnet.players import Player
 from soliton.testing.chain import Chain
 from soliton.testing.dapps import Dapp, compiled_of, source_of
 from soliton.testing.local import LocalChain, LocalNode
+from soliton.testing.orders import NotingMatcher
 
 if TYPE_CHECKING:
     from soliton.testing.complexity import Complexities
@@ -46,6 +48,8 @@ class Kit:
         """``start`` and ``connect`` make one."""
         self.node, self._local = node, local
         self._names: dict[Address, str] = {}
+        self._matcher: Matcher | None = None
+        self._everybody: dict[str, Account] = {}
         self.chain = Chain(node, local)
         self.rich = self._account(rich)
         self.accounts: Sequence[Account] = [self._account(each) for each in funding.phrases()]
@@ -69,18 +73,55 @@ class Kit:
         return kit
 
     @classmethod
-    def connect(cls, url: str, api_key: str = API_KEY, seed: str = RICH_SEED) -> Kit:
+    def connect(
+        cls,
+        url: str,
+        api_key: str = API_KEY,
+        seed: str = RICH_SEED,
+        matcher_url: str | None = None,
+    ) -> Kit:
         """On a node that runs: a devnet, or another private node, on which the account of ``seed``
-        has coins for all.
+        has coins for all; and its matcher, if there is one.
         """
         kit = cls(Node(url, api_key=api_key), seed, Funding(), None)
+        if matcher_url is not None:
+            kit._matcher = NotingMatcher(matcher_url)
         kit._give_coins()
         return kit
+
+    @property
+    def matcher(self) -> Matcher | None:
+        """The chain's matcher: in this process always, elsewhere if its URL was given."""
+        if self._matcher is None and self._local is not None:
+            # Half of a second to import, which tests without orders need not wait for.
+            from soliton.testing.matching import LocalMatcher, Matching
+
+            matching = Matching(self._local, key_pair(self._local.funding.phrases()[-1]))
+            self._local.beside = matching
+            self._matcher = LocalMatcher(matching)
+        return self._matcher
+
+    def enter(self) -> Callable[[], None] | None:
+        """Remember everything; what is returned brings it back, as far as the chain can."""
+        leave_chain = self.chain.enter() if self.chain.obeys else None
+        matcher = self._matcher
+        if not isinstance(matcher, NotingMatcher):
+            return leave_chain
+        placed = len(matcher.placed)
+
+        def leave() -> None:
+            matcher.take_back(placed, self._everybody)
+            if leave_chain is not None:
+                leave_chain()
+
+        return leave
 
     def _account(self, seed: str) -> Account:
         if self._local is not None:
             return Player(seed, self.node.chain_id, self._local.tick)
-        return Account(key_pair(seed), self.node.chain_id)
+        account = Account(key_pair(seed), self.node.chain_id)
+        self._everybody[account.public_key] = account
+        return account
 
     def _give_coins(self) -> None:
         poor = [each for each in self.accounts if self.node.balance(each.address) < ENOUGH]
@@ -120,5 +161,7 @@ class Kit:
     def close(self) -> None:
         """End it."""
         self.node.close()
+        if self._matcher is not None:
+            self._matcher.close()
         if self._local is not None:
             self._local.close()

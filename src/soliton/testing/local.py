@@ -3,16 +3,17 @@
 Requests go to the node's application itself, which answers most of them at once. What needs an
 event loop gets one of its own, which runs as long as the answer takes.
 
-What lives here: the chain and the way to it. What does not: fixtures (``plugin``), and what can be
-asked of any devnet (``chain``).
+What lives here: the chain and the way to it. What does not: fixtures (``plugin``), what can be
+asked of any devnet (``chain``), and its matcher (``matching``).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from pathlib import Path
+from typing import Final, NamedTuple, Protocol, TypeVar, cast
 
 import msgspec
 
@@ -35,6 +36,8 @@ from soliton.node.node import Node
 from soliton.node.settings import api_key_hash_text, load_settings
 from soliton.node.wallet import Wallet
 from soliton.ride.errors import RideError
+from soliton.testing.asking import asked, told
+from soliton.testing.loops import Loop
 from soliton.web.answers import Awaited, Deferred, Stream, Whole
 from soliton.web.temporary import TemporaryPlace
 
@@ -44,47 +47,30 @@ START_MS: Final = 1_735_689_600_000
 """What time it is when a chain begins: 1 January 2025."""
 URL: Final = "http://soliton.in.this.process"
 _WAIT: Final = "/transactions/wait/"
-_LOCAL: Final = "127.0.0.1"
 
 
 class Moment(NamedTuple):
-    """What a chain goes back to: a snapshot, the machine's time, how many accounts were made."""
+    """What a chain goes back to: a snapshot, the machine's time, how many accounts were made, and
+    what its companion remembers.
+    """
 
     snapshot: int
     now: int
     made: int
+    beside: object
 
 
-class Loop:
-    """An event loop that runs as long as somebody waits for something, also inside of another."""
+class Companion(Protocol):
+    """What stands beside a chain, and goes back with it."""
 
-    def __init__(self) -> None:
-        self._loop: asyncio.AbstractEventLoop | None = None
+    def mark(self) -> object:
+        """Remember everything."""
 
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """What comes of some work."""
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-        # A test may be a coroutine itself: its loop rests meanwhile, as in any other call.
-        outer = asyncio._get_running_loop()
-        asyncio._set_running_loop(None)
-        try:
-            return self._loop.run_until_complete(work)
-        finally:
-            asyncio._set_running_loop(outer)
+    def leave(self, mark: object) -> None:
+        """Be again as then, or (``None``) as at the beginning; the chain is so already."""
 
     def close(self) -> None:
-        """End it, and what is still under way."""
-        loop = self._loop
-        if loop is None:
-            return
-        pending = asyncio.all_tasks(loop)
-        for task in pending:
-            task.cancel()
-        if pending:
-            loop.run_until_complete(asyncio.wait(pending))
-        loop.run_until_complete(loop.shutdown_default_executor())
-        loop.close()
+        """End it, until it is needed again."""
 
 
 class _OwnTexts(Texts):
@@ -110,6 +96,8 @@ class LocalChain:
         self.loop = Loop()
         self.sources = Sources()
         """Those of the scripts that were deployed here, for refusals to quote."""
+        self.beside: Companion | None = None
+        self._marks: dict[str, object] = {}
         self._place = TemporaryPlace("soliton-test-")
         settings = load_settings(
             network="devnet",
@@ -136,6 +124,11 @@ class LocalChain:
         context = replace(context, limits=NO_LIMITS, texts=_OwnTexts(), sources=self.sources)
         self.app = build_app(context)
 
+    @property
+    def place(self) -> Path:
+        """Where files may be, as long as this is there."""
+        return self._place.path
+
     # --- its time, and going back -----------------------------------------------------------------
 
     def tick(self) -> int:
@@ -145,15 +138,35 @@ class LocalChain:
 
     def mark(self) -> Moment:
         """Remember everything."""
-        return Moment(self.controls.snapshots.take(), self.now, self.made)
+        return Moment(self.controls.snapshots.take(), self.now, self.made, self._beside())
+
+    def _beside(self) -> object:
+        return None if self.beside is None else self.beside.mark()
 
     def leave(self, moment: Moment) -> None:
         """Be again as then, for the last time."""
+        self.rest()
         # Not by the names for users: a log that says this twice for each test says nothing.
         self.controls.snapshots.revert(moment.snapshot)
         self.controls.chain.allow_drift(self.controls.clock.drift)
         self.controls.snapshots.forget(moment.snapshot)
         self.now, self.made = moment.now, moment.made
+        if self.beside is not None:
+            self.beside.leave(moment.beside)
+
+    def rest(self) -> None:
+        """The chain is about to go back: nobody may bring onto it again what is taken off."""
+        if self.beside is not None:
+            self.beside.close()
+
+    def was_taken(self, snapshot: str) -> None:
+        """Somebody has taken a snapshot by the names for users."""
+        self._marks[snapshot] = self._beside()
+
+    def was_reverted(self, snapshot: str) -> None:
+        """Somebody has gone back to one."""
+        if self.beside is not None:
+            self.beside.leave(self._marks.get(snapshot))
 
     # --- requests ---------------------------------------------------------------------------------
 
@@ -161,34 +174,26 @@ class LocalChain:
         """The answer of the node's application, after which there is a block if blocks come at
         once.
         """
-        path, _, query = request.path.partition("?")
-        headers = {name.lower().encode(): text.encode() for name, text in request.headers}
-        if request.body:
-            headers[b"content-length"] = b"%d" % len(request.body)
-        asked = self.app.request_class(
-            request.method, path, query.encode(), headers, request.body, _LOCAL
-        )
-        answer = self._answered(asked)
+        answer = self._answered(request)
         if request.method != "GET":
             self.controls.mine_if_instant()
-        head = dict(answer.headers)
-        head[b"content-type"] = answer.content_type
-        return Answer(answer.status, answer.body, head)
+        return told(answer)
 
-    def _answered(self, asked: Any) -> Whole:  # noqa: ANN401 - a request of the application's class
-        given = self.app.respond(asked)
+    def _answered(self, request: Request) -> Whole:
+        given = self.app.respond(asked(self.app.request_class, request))
         if isinstance(given, Deferred | Awaited):
             given = self.loop.run(_awaited(given))
         if isinstance(given, Stream):
             if given.endless:
-                raise InvariantBroken(f"{asked.path} never ends: it wants a devnet with a port")
+                raise InvariantBroken(f"{request.path} never ends: it wants a devnet with a port")
             return self.loop.run(_whole(given))
         if isinstance(given, Whole):
             return given
-        raise InvariantBroken(f"{asked.path} wants a connection: a devnet with a port")
+        raise InvariantBroken(f"{request.path} wants a connection: a devnet with a port")
 
     def close(self) -> None:
         """End it, and remove what it has written."""
+        self.rest()
         self.loop.close()
         self.node.close()
         self._place.close()

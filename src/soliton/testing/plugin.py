@@ -19,6 +19,7 @@ from soliton.testing.frames import FRAMES
 
 if TYPE_CHECKING:
     from soliton.client.account import Account
+    from soliton.client.matcher import Matcher
     from soliton.client.node import Node
     from soliton.testing.chain import Chain
     from soliton.testing.complexity import Complexities
@@ -38,6 +39,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--soliton-url",
         metavar="URL",
         help="run on this node, a devnet or another private node, and not in this process",
+    )
+    group.addoption(
+        "--soliton-matcher-url", metavar="URL", help="the matcher of that node, for tests of orders"
     )
     group.addoption(
         "--soliton-api-key", metavar="KEY", default="waves-private-node", help="its API key"
@@ -68,7 +72,8 @@ def _make(config: pytest.Config) -> Kit:
     url = config.getoption("--soliton-url")
     if url is not None:
         key, seed = config.getoption("--soliton-api-key"), config.getoption("--soliton-seed")
-        return Kit.connect(str(url), str(key), str(seed))
+        matcher = config.getoption("--soliton-matcher-url")
+        return Kit.connect(str(url), str(key), str(seed), matcher and str(matcher))
     if not config.getoption("--soliton-complexity"):
         return Kit.start()
     config.stash[_costs] = Complexities()
@@ -172,6 +177,15 @@ def new_account(soliton_kit: Kit) -> Callable[..., Account]:
 def deploy(soliton_kit: Kit) -> Callable[..., Dapp]:
     """``deploy(source, account=None)``: a dApp of a RIDE source, a ``Path`` or a text."""
     return soliton_kit.deploy
+
+
+@pytest.fixture(scope="session")
+def matcher(soliton_kit: Kit) -> Matcher:
+    """The library's ``Matcher``, on the chain's own matcher."""
+    found = soliton_kit.matcher
+    if found is None:
+        pytest.skip("no matcher is known there: --soliton-matcher-url")
+    return found
 
 
 def _named(number: int) -> Callable[[Sequence[Account]], Account]:

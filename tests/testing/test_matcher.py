@@ -1,0 +1,143 @@
+"""Orders in tests: the fixture ``matcher``, in the tests' process and on a devnet that runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.programs import devnet
+from tests.testing.test_plugin import NO_OTHERS, run
+
+pytest_plugins = ["pytester"]
+
+TRADING = """
+import pytest
+from soliton import Asset
+from soliton.testing import refused
+
+@pytest.fixture(scope="module")
+def gold(alice, node):
+    return Asset(node.send(alice.issue("Gold", "1000.00", 2)).wait().asset_id, 2)
+
+@pytest.fixture(scope="module")
+def ask(matcher, alice, gold):
+    order = alice.sell("1", gold, "0.5", matcher=matcher.public_key())
+    matcher.place(order)
+    return order
+
+@pytest.mark.parametrize("time", ["first", "second"])
+def test_a_fill_is_on_the_chain(time, matcher, alice, bob, node, gold, ask):
+    before = node.balance(alice)
+    assert [(each.price, each.amount) for each in matcher.book(gold, None).asks] == [
+        (ask.price, 100)
+    ]
+    bid = bob.buy("0.4", gold, "0.6", matcher=matcher.public_key())
+    matcher.place(bid)
+    (exchange,) = matcher.order_transactions(bid.id)
+    node.wait(exchange.id)
+    assert matcher.order_status(bid).status == "Filled"
+    assert matcher.order_status(ask).filled_amount == 40
+    assert [each.balance for each in node.asset_balances(bob)] == [40]
+    # 0.4 at the price of who came first, less 0.4 of a fee of 0.003.
+    assert node.balance(alice) == before + 20_000_000 - 120_000
+
+def test_a_fill_is_undone(matcher, bob, node, gold, ask):
+    assert node.asset_balances(bob) == []
+    assert matcher.order_status(ask).status == "Accepted"
+    assert matcher.trades(gold, None) == []
+
+def test_refusals(matcher, bob, gold, ask):
+    with refused("Not enough tradable balance"):
+        matcher.place(bob.sell("1", gold, "0.5", matcher=matcher.public_key()))
+    matcher.place(bid := bob.buy("1", gold, "0.1", matcher=matcher.public_key()))
+    matcher.cancel(bob, bid)
+    assert matcher.orders(bob, active=True) == []
+"""
+CHAIN = """
+from datetime import timedelta
+
+def test_orders_follow_the_chain(matcher, alice, carol, node, gold, ask, chain):
+    kept = chain.snapshot()
+    node.send(alice.transfer(carol, 99_950, gold)).wait()
+    assert matcher.order_status(ask).status == "Cancelled"
+    moved = chain.snapshot()
+    chain.revert(kept)
+    assert matcher.order_status(ask).status == "Accepted"
+    chain.revert(moved)
+    assert matcher.order_status(ask).status == "Cancelled"
+
+def test_orders_expire(matcher, bob, gold, ask, chain):
+    with chain.isolated():
+        chain.travel(timedelta(days=28))
+        assert matcher.order_status(ask).status == "Accepted"
+        chain.travel(timedelta(days=2))
+        assert matcher.order_status(ask).status == "Cancelled"
+    assert matcher.order_status(ask).status == "Accepted"
+
+def test_a_block_that_goes_takes_nothing_back(matcher, bob, node, gold, ask, chain):
+    matcher.place(bob.buy("1", gold, "0.5", matcher=matcher.public_key()))
+    assert matcher.order_status(ask).status == "Filled"
+    chain.reorganize(1, keep=False)
+    assert node.asset_balances(bob) == []
+    # What was settled in it is settled again.
+    assert matcher.order_status(ask).status == "Filled"
+    assert [each.balance for each in node.asset_balances(bob)] == [100]
+
+def test_blocks_by_hand(matcher, bob, node, gold, ask, chain):
+    chain.mining("manual")
+    matcher.place(bob.buy("1", gold, "0.5", matcher=matcher.public_key()))
+    assert node.asset_balances(bob) == []
+    chain.mine()
+    assert [each.balance for each in node.asset_balances(bob)] == [100]
+
+@pytest.mark.parametrize("time", ["first", "second"])
+def test_ids(time, matcher, bob, node, gold, ask, seen=set()):
+    matcher.place(bid := bob.buy("1", gold, "0.5", matcher=matcher.public_key()))
+    (exchange,) = matcher.order_transactions(bid.id)
+    seen.add((bid.id, exchange.id, node.last_header().id))
+    assert len(seen) == 1
+
+def test_in_coroutines(matcher, bob, gold, ask):
+    import asyncio
+
+    async def main():
+        matcher.place(bid := bob.buy("1", gold, "0.5", matcher=matcher.public_key()))
+        await asyncio.sleep(0)
+        return matcher.order_status(bid).status
+
+    assert asyncio.run(main()) == "Filled"
+
+def test_streams_want_a_connection(matcher):
+    with pytest.raises(Exception, match="a stream wants a connection"):
+        next(matcher.stream())
+"""
+
+
+def test_orders_need_no_port_and_no_process(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_market=TRADING + CHAIN)
+    pytester.makeconftest(NO_OTHERS)
+    run(pytester).assert_outcomes(passed=12)
+
+
+def test_without_a_matcher_such_tests_are_skipped(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+        from soliton.testing.kit import Kit
+
+        @pytest.fixture(scope="session")
+        def soliton_kit():
+            return type("Kit", (), {"matcher": None})()
+
+        def test_orders(matcher):
+            raise AssertionError
+    """)
+    run(pytester).assert_outcomes(skipped=1)
+
+
+@pytest.mark.slow
+def test_the_same_file_runs_on_a_devnet(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_market=TRADING.replace('["first", "second"]', '["once"]'))
+    with devnet() as program:
+        places = ("--soliton-url", program.node_url, "--soliton-matcher-url", program.matcher_url)
+        # A matcher that runs by itself settles again what is taken off its chain.
+        result = run(pytester, *places, "-k", "not undone")
+        result.assert_outcomes(passed=2, deselected=1)
