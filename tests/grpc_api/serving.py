@@ -155,7 +155,9 @@ async def served(node: Node) -> AsyncIterator[Client]:
     views = Views(node.network, node.store, follows=False)
     parts = services.Services(node.settings, views, Direct(side))
     await parts.follow()
-    port = await parts.listen("127.0.0.1", 0, (*parts.node_parts(), *parts.updates_parts()))
+    port = await parts.listen(
+        "127.0.0.1", 0, (*parts.node_parts(), *parts.updates_parts(), *parts.matcher_parts())
+    )
     options = (("grpc.max_receive_message_length", -1),)
     try:
         async with aio.insecure_channel(f"127.0.0.1:{port}", options=options) as channel:

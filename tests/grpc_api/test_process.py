@@ -20,12 +20,16 @@ from grpc_reflection.v1alpha import reflection_pb2
 from soliton.chain.transactions import codec, data
 from soliton.chain.values import DataEntry
 from soliton.cli.grpc_server import GrpcMissing, GrpcService
-from soliton.grpc_api.proto import blocks_api_pb2, transactions_api_pb2
+from soliton.grpc_api.proto import (
+    blocks_api_pb2,
+    transactions_api_pb2,
+    waves_blockchain_api_pb2,
+)
 from soliton.node.grpc_settings import GrpcSettings
 from soliton.storage import environment
 from soliton.web.server import PortTaken
 from tests.api.chain import PrivateChain
-from tests.grpc_api.serving import Called, Client
+from tests.grpc_api.serving import Called, Client, Stream
 
 STATUSES = "/waves.node.grpc.TransactionsApi/GetStatuses"
 HEIGHT = "/waves.node.grpc.BlocksApi/GetCurrentHeight"
@@ -98,6 +102,55 @@ async def test_a_process_follows_sends_is_replaced_and_ends(tmp_path: Path) -> N
     for process_id in {*before, *after}:
         with pytest.raises(ProcessLookupError):
             os.kill(process_id, 0)
+
+
+async def test_the_matcher_s_port_of_a_process(tmp_path: Path) -> None:
+    chain = a_chain(tmp_path, port=None, matcher_port=0)
+    service = GrpcService(chain.node)
+    await service.start()
+    try:
+        where = f"127.0.0.1:{service.settings.matcher_port}"
+        # As often as the Scala matcher asks whether the connection lives, with no call under way.
+        often = (("grpc.keepalive_time_ms", 500), ("grpc.keepalive_permit_without_calls", 1))
+        async with aio.insecure_channel(where, options=often) as channel:
+            client = Client(channel)
+            events = client.stream(f"{MATCHER}/GetUtxEvents", b"")
+
+            async def pool() -> list[bytes]:
+                return [each.id for each in held(events)]
+
+            waits = chain.send(chain.transfer())
+
+            async def is_told() -> bool:
+                return await pool() == [waits.id]
+
+            await eventually(is_told)
+            chain.mine()
+
+            async def is_empty() -> bool:
+                return not await pool()
+
+            await eventually(is_empty)
+            info = await client.call(f"{MATCHER}/GetCurrentBlockInfo", b"", stream=False)
+            assert info.responses[0].endswith(chain.node.chain.last_block.id)
+            await client.close()
+    finally:
+        await service.stop()
+        chain.node.close()
+
+
+MATCHER = "/waves.dex.grpc.integration.WavesBlockchainApi"
+
+
+def held(events: Stream) -> list[waves_blockchain_api_pb2.UtxTransaction]:
+    """What of the pool a client holds."""
+    found: dict[bytes, waves_blockchain_api_pb2.UtxTransaction] = {}
+    for each in map(waves_blockchain_api_pb2.UtxEvent.FromString, events.found):
+        found |= {one.id: one for one in each.switch.transactions}
+        found |= {one.transaction.id: one.transaction for one in each.update.added}
+        for gone in each.update.removed:
+            del found[gone.transaction.id]
+    return list(found.values())
 
 
 FOLLOWER = """

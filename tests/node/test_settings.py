@@ -15,7 +15,6 @@ from soliton.chain.networks.sections import Section
 from soliton.crypto import base58
 from soliton.crypto.public_secrets import is_public_api_key
 from soliton.errors import InputError
-from soliton.node.grpc_settings import GrpcSettings
 from soliton.node.rest_settings import ApiLimits
 from soliton.node.settings import (
     Settings,
@@ -541,27 +540,3 @@ def test_every_setting_of_a_private_chain_is_documented() -> None:
         r"^\| `(blockchain\.custom\.[a-z0-9.-]+)`", REFERENCE.read_text(), re.MULTILINE
     )
     assert sorted(documented) == sorted(keys)
-
-
-def test_grpc_as_operators_write_it(write: Writer) -> None:
-    assert not load_settings(network="devnet").grpc.enable
-    settings = write.load(
-        """waves {
-          extensions = [
-            "com.wavesplatform.api.grpc.GRPCServerExtension"
-            "com.wavesplatform.events.BlockchainUpdates"
-            "com.example.Other"
-          ]
-          grpc { host = 0.0.0.0, port = 6899, worker-threads = 4 }
-          blockchain-updates { grpc-port = 6898, min-keep-alive = 10s }
-        }"""
-    )
-    assert settings.grpc == GrpcSettings("0.0.0.0", 6899, "0.0.0.0", 6898, 10_000, 1)
-    told = [each for each in settings.warnings if "grpc" in each or "extensions" in each]
-    assert told == [
-        "waves.extensions: there is no com.example.Other here",
-        "waves.grpc.worker-threads has no effect: grpc.workers says how many processes serve",
-    ]
-    grpc = write.load('waves { extensions = ["com.wavesplatform.events.BlockchainUpdates"] }').grpc
-    assert (grpc.port, grpc.updates_port) == (None, 6881)
-    assert write.load("soliton { grpc.enable = yes }").grpc.port == 6870

@@ -59,11 +59,14 @@ class GrpcService:
         try:
             port = self._take(wanted.host, wanted.port)
             updates_port = self._take(wanted.updates_host, wanted.updates_port)
+            matcher_port = self._take(wanted.matcher_host, wanted.matcher_port)
             self._workers = Workers("127.0.0.1", 0, wanted.workers)
         except BaseException:
             self._let_go()
             raise
-        self.settings = msgspec.structs.replace(wanted, port=port, updates_port=updates_port)
+        self.settings = msgspec.structs.replace(
+            wanted, port=port, updates_port=updates_port, matcher_port=matcher_port
+        )
         self._node = node
         self._side = NodeSide(node)
         self._channel = self._side.server()
@@ -99,6 +102,8 @@ class GrpcService:
             _log.info("gRPC on %s:%d", grpc.host, grpc.port)
         if grpc.updates_port is not None:
             _log.info("blockchain updates on %s:%d", grpc.updates_host, grpc.updates_port)
+        if grpc.matcher_port is not None:
+            _log.info("the matcher's extension on %s:%d", grpc.matcher_host, grpc.matcher_port)
 
     def process_ids(self) -> list[int]:
         """The processes that serve."""

@@ -14,17 +14,20 @@ from google.protobuf.wrappers_pb2 import BytesValue, StringValue
 from soliton.api import errors
 from soliton.chain.addresses import Address, from_public_key, make_alias
 from soliton.chain.errors import AliasError
-from soliton.chain.features import Feature
 from soliton.chain.protobuf import write_data_entry, write_recipient
 from soliton.chain.values import AssetId, DataEntry
 from soliton.grpc_api.errors import AddressRefused, Code, Refused, of_rest
 from soliton.grpc_api.messages import DIGEST_LENGTH, script_text
 from soliton.grpc_api.proto import accounts_api_pb2 as pb
-from soliton.grpc_api.reading import address_of_alias, read_address, stream_address
+from soliton.grpc_api.reading import (
+    address_of_alias,
+    fungible_balances,
+    read_address,
+    stream_address,
+)
 from soliton.ledger.state import (
     ACCOUNT_SCRIPTS,
     ASSET_BALANCES,
-    ASSETS,
     DATA,
     LEASE_INFO,
     LEASE_STATES,
@@ -49,15 +52,10 @@ def get_balances(chain: Blockchain, request: pb.BalancesRequest) -> Iterator[pb.
             yield _asset(chain, address, asset_id) if asset_id else _waves(chain, address)
         return
     yield _waves(chain, address)
-    hides_nfts = chain.rules.at(chain.height).has(Feature.REDUCED_NFT_FEE)
-    for name, balance in indexes.asset_balances(chain.store, address):
-        if balance <= 0:
-            continue
-        info = chain.store.get(ASSETS, name)
-        if info is None or not (info.nft and hides_nfts):
-            response = pb.BalanceResponse()
-            response.asset.asset_id, response.asset.amount = name, balance
-            yield response
+    for name, balance in fungible_balances(chain, address):
+        response = pb.BalanceResponse()
+        response.asset.asset_id, response.asset.amount = name, balance
+        yield response
 
 
 def _waves(chain: Blockchain, address: Address) -> pb.BalanceResponse:

@@ -42,14 +42,27 @@ class Happened(msgspec.Struct, frozen=True, gc=False, tag=3, array_like=True):
     after: int
 
 
-Question = Send | FindWaiting | Happened
+class PoolHappened(msgspec.Struct, frozen=True, gc=False, tag=4, array_like=True):
+    """What has happened in the pool behind the note with this number; waits until something has."""
+
+    after: int
+
+
+class FindSteps(msgspec.Struct, frozen=True, gc=False, tag=5, array_like=True):
+    """What the transactions of the pool with these ids change."""
+
+    ids: list[bytes]
+
+
+Question = Send | FindWaiting | Happened | PoolHappened | FindSteps
 
 
 class Sent(msgspec.Struct, frozen=True, gc=False, tag=1, array_like=True):
-    """What became of it: the number of a REST error (0: none) and its words."""
+    """What became of it: the number of a REST error (0: none), its words, and more about it."""
 
     error: int
     words: str = ""
+    details: str = ""
 
 
 class Waiting(msgspec.Struct, frozen=True, gc=False, tag=2, array_like=True):
@@ -95,11 +108,52 @@ class Notes(msgspec.Struct, frozen=True, gc=False, tag=3, array_like=True):
     forms: list[Form] = []
 
 
+class PoolNote(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A transaction has come into the pool, or has ``gone``; ``reason`` says why if no block has
+    it.
+    """
+
+    id: bytes
+    gone: bool = False
+    reason: str | None = None
+
+
+class PoolNotes(msgspec.Struct, frozen=True, gc=False, tag=4, array_like=True):
+    """Notes up to number ``last``. Those of ``PoolHappened`` that are too old are ``lost``: then,
+    and at first, ``ids`` are all that are in the pool, the oldest first.
+    """
+
+    last: int
+    notes: list[PoolNote]
+    lost: bool = False
+    ids: list[bytes] = []
+
+
+class Step(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A transaction of the pool (``SignedTransaction``): the accounts under which it is listed, by
+    how much it changes balances and leases (in and out), and what it writes as data (typed bytes,
+    none for what it deletes).
+    """
+
+    id: bytes
+    data: bytes
+    accounts: list[bytes]
+    balances: list[tuple[bytes, bytes, int]]
+    leases: list[tuple[bytes, int, int]]
+    entries: list[tuple[bytes, str, bytes]]
+
+
+class Steps(msgspec.Struct, frozen=True, gc=False, tag=5, array_like=True):
+    """Those that are in the pool, in the order in which they were asked for."""
+
+    found: list[Step]
+
+
 class Unknown(msgspec.Struct, frozen=True, gc=False, tag=0, array_like=True):
     """Nobody answers any more."""
 
 
-Answer = Sent | Waiting | Notes | Unknown
+Answer = Sent | Waiting | Notes | PoolNotes | Steps | Unknown
 
 SPEC: Final = ChannelSpec[Question, Answer](
     Question,

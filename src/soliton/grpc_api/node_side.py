@@ -29,16 +29,20 @@ from soliton.grpc_api.link import (
     ROLLED_BACK,
     SPEC,
     Answer,
+    FindSteps,
     FindWaiting,
     Form,
     Happened,
     Note,
     Notes,
+    PoolHappened,
     Question,
     Send,
     Sent,
     Waiting,
 )
+from soliton.grpc_api.pool_notes import PoolSide
+from soliton.ledger.errors import BalanceErrors
 from soliton.node.events import BlockAppended, BlockExtended, NodeEvent, RolledBack
 from soliton.node.node import Node
 from soliton.node.signatures import signed_messages
@@ -59,6 +63,7 @@ class NodeSide:
         self._last = 0
         self._forms = [_form(each) for each in node.chain.liquid_forms()]
         self._more = asyncio.Event()
+        self._pool = PoolSide(node)
         node.events.subscribe(self._on_event)
 
     def server(self) -> ChannelServer[Question, Answer]:
@@ -67,6 +72,7 @@ class NodeSide:
 
     def close(self) -> None:
         """Take no more notes."""
+        self._pool.close()
         self._node.events.unsubscribe(self._on_event)
 
     def respond(self, question: Question) -> Answer | Coroutine[Any, Any, Answer]:
@@ -78,6 +84,10 @@ class NodeSide:
                 return self._waiting(question)
             case Happened(after=after):
                 return self._happened(after)
+            case PoolHappened(after=after):
+                return self._pool.happened(after)
+            case FindSteps(ids=ids):
+                return self._pool.steps(ids)
 
     # --- the pool ---------------------------------------------------------------------------------
 
@@ -88,7 +98,9 @@ class NodeSide:
             verified = signed_messages(transaction) if question.verified else ()
             broadcasting.submit(node, transaction, verified=verified)
         except ApiError as error:
-            return Sent(error.kind.code, error.message)
+            cause = error.__cause__
+            details = cause.details.values() if isinstance(cause, BalanceErrors) else ()
+            return Sent(error.kind.code, error.message, ", ".join(details))
         except SolitonError as error:
             refused = refusal(error, node.network.family)
             return Sent(refused.kind.code, refused.message)

@@ -1,6 +1,7 @@
-"""Bytes of requests as protocol values.
+"""Bytes of requests as protocol values, and what several services look up.
 
-What lives here: addresses, recipients, heights. What does not: what is done with them.
+What lives here: addresses, recipients, heights; assets of an account. What does not: what is done
+with them.
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/protobuf/transaction/
 PBRecipients.scala``.
@@ -8,6 +9,7 @@ PBRecipients.scala``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from soliton.chain.addresses import (
@@ -21,10 +23,13 @@ from soliton.chain.addresses import (
     make_alias,
 )
 from soliton.chain.errors import AddressError, AliasError
+from soliton.chain.features import Feature
 from soliton.chain.proto.recipient_pb2 import Recipient
+from soliton.chain.values import AssetId
 from soliton.grpc_api.errors import AddressRefused, invalid
-from soliton.ledger.state import ALIASES
+from soliton.ledger.state import ALIASES, ASSETS
 from soliton.node.blockchain import Blockchain
+from soliton.storage import indexes
 
 _HASH_WITH_HEAD: Final = PUBLIC_KEY_HASH_LENGTH
 MAX_INT: Final = 2**31 - 1
@@ -84,6 +89,15 @@ def address_of_alias(name: str, chain: Blockchain) -> Address | None:
     if name in chain.rules.at(chain.height).disabled_aliases:
         return None
     return chain.store.get(ALIASES, name)
+
+
+def fungible_balances(chain: Blockchain, address: Address) -> Iterator[tuple[AssetId, int]]:
+    """The assets that an account has, without NFTs once these are told apart."""
+    hides_nfts = chain.rules.at(chain.height).has(Feature.REDUCED_NFT_FEE)
+    for name, balance in indexes.asset_balances(chain.store, address):
+        info = chain.store.get(ASSETS, name)
+        if balance > 0 and (info is None or not (info.nft and hides_nfts)):
+            yield name, balance
 
 
 def signed_height(unsigned: int) -> int:

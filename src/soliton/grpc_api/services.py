@@ -7,6 +7,7 @@ does not: the functions, and the process (``soliton.cli.grpc_server``).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from google.protobuf.descriptor import ServiceDescriptor
 from grpc import aio
@@ -14,12 +15,23 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from soliton.errors import EnvironmentProblem
-from soliton.grpc_api import accounts, assets, blockchain, blocks, transactions, updates
+from soliton.grpc_api import (
+    accounts,
+    assets,
+    blockchain,
+    blocks,
+    matcher_service,
+    transactions,
+    updates,
+)
 from soliton.grpc_api.link import Asking
 from soliton.grpc_api.server import OPTIONS, Methods, Unserved, handlers
 from soliton.grpc_api.views import Views
 from soliton.node.blockchain import Blockchain
 from soliton.node.settings import Settings
+
+MATCHER_KEEP_ALIVE_MS: Final = 500
+"""As often may the Scala matcher ask whether the connection lives."""
 
 Part = tuple[ServiceDescriptor, Methods]
 
@@ -33,6 +45,10 @@ class Services:
         self._node = node
         self._servers: list[aio.Server] = []
         self._updates = updates.Updates(views, node)
+        grpc, chain_id = settings.grpc, settings.network.chain_id
+        self._matcher = matcher_service.MatcherService(
+            chain_id, node, grpc.matcher_pools, grpc.matcher_allowed
+        )
 
     def node_parts(self) -> tuple[Part, ...]:
         """The five services of ``waves.node.grpc``."""
@@ -52,6 +68,10 @@ class Services:
         """The stream of updates."""
         return ((updates.SERVICE, self._updates.methods()),)
 
+    def matcher_parts(self) -> tuple[Part, ...]:
+        """What the Scala matcher asks."""
+        return ((matcher_service.SERVICE, self._matcher.methods()),)
+
     async def start(self) -> None:
         """Serve where the settings say; raises ``EnvironmentProblem``."""
         where = self._settings.grpc
@@ -59,11 +79,11 @@ class Services:
         if where.port is not None:
             await self.listen(where.host, where.port, self.node_parts())
         if where.updates_port is not None:
-            pings = (
-                ("grpc.http2.min_recv_ping_interval_without_data_ms", where.keep_alive_ms),
-                ("grpc.keepalive_permit_without_calls", 1),
-            )
+            pings = _pings(where.keep_alive_ms)
             await self.listen(where.updates_host, where.updates_port, self.updates_parts(), pings)
+        if where.matcher_port is not None:
+            pings = _pings(MATCHER_KEEP_ALIVE_MS)
+            await self.listen(where.matcher_host, where.matcher_port, self.matcher_parts(), pings)
 
     async def follow(self) -> None:
         """Follow the node."""
@@ -100,7 +120,16 @@ class Services:
 
     async def stop(self, seconds: float) -> None:
         """Serve no more; calls under way have so long to end."""
+        await self._matcher.pool.stop()
         for server in self._servers:
             await server.stop(seconds)
         self._servers.clear()
         await self._updates.follower.stop()
+
+
+def _pings(least_ms: int) -> tuple[tuple[str, int], ...]:
+    """Clients may ask so often whether the connection lives, also when no call is under way."""
+    return (
+        ("grpc.http2.min_recv_ping_interval_without_data_ms", least_ms),
+        ("grpc.keepalive_permit_without_calls", 1),
+    )

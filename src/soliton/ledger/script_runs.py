@@ -36,6 +36,7 @@ from soliton.ride.bindings import (
     foreign_envelope_of,
     transfer_object,
 )
+from soliton.ride.environment import Environment
 from soliton.ride.errors import ComplexityExceeded, EvaluationError
 from soliton.ride.evaluator import NO_LIMIT, Setting, evaluate
 from soliton.ride.evaluator_library import Kind
@@ -81,7 +82,7 @@ def run_account(
     """
     parsed = parsed_script(script.script)
     if isinstance(parsed.content, DApp) and parsed.content.verifier is None:
-        return _check_signature(subject, context.rules)
+        return check_signature(subject, context.rules)
     answer = ask(parsed, subject_of(subject), Asked(address), state, context)
     if answer.value is not True:
         raise _refusal(answer, None)
@@ -141,10 +142,22 @@ def ask(
     Without ``limit`` the limit is that of the version, and going beyond it is an error; beyond a
     given limit the answer counts as yes.
     """
-    switches = context.rules.language
     environment = LedgerEnvironment(
         state, state, context, subject.id, address=asked.address, asset_id=asked.asset_id
     )
+    return ask_in(environment, script, subject, asked, context, limit)
+
+
+def ask_in(
+    environment: Environment,
+    script: Script,
+    subject: Subject,
+    asked: Asked,
+    context: Context,
+    limit: int | None = None,
+) -> Answer:
+    """The same of a script that sees what an environment shows it."""
+    switches = context.rules.language
     is_asset = asked.asset_id is not None
     most = _limit(script, is_asset, context) if limit is None else limit
     kind = Kind.ASSET if is_asset else Kind.ACCOUNT
@@ -188,7 +201,7 @@ def _title(script: Script, asked: Asked) -> str:
     return "DApp" if script.is_dapp else "Invoker script"
 
 
-def _check_signature(subject: AnyTransaction | Order, rules: Rules) -> int:
+def check_signature(subject: AnyTransaction | Order, rules: Rules) -> int:
     """What a dApp without verifier stands for: the signature of the account."""
     proofs, key = subject.proofs, subject.sender_public_key
     if len(proofs) != 1:

@@ -1,29 +1,37 @@
 """The settings of the gRPC interfaces: which of them are served, and where.
 
-What lives here: the sections ``grpc`` and ``blockchain-updates``, and the list ``extensions`` by
-which the ecosystem's nodes switch both on. What does not: serving (``soliton.grpc_api``).
+What lives here: the sections ``grpc`` and ``blockchain-updates``, what the Scala matcher's
+extension reads of ``dex``, and the list ``extensions`` by which the ecosystem's nodes switch them
+on. What does not: serving (``soliton.grpc_api``).
 
-Source: wavesplatform/Waves ``grpc-server/src/main/resources/application.conf``.
+Sources: wavesplatform/Waves ``grpc-server/src/main/resources/application.conf``,
+wavesplatform/matcher ``waves-ext/src/main/resources/application.conf``.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from soliton.chain.addresses import PUBLIC_KEY_LENGTH
 from soliton.chain.networks.sections import Section
+from soliton.crypto import base58
+from soliton.errors import InputError
 from soliton.node.rest_settings import MAX_PORT, MAX_WORKERS, bind_address
 
 NODE_API: Final = "com.wavesplatform.api.grpc.GRPCServerExtension"
 UPDATES: Final = "com.wavesplatform.events.BlockchainUpdates"
+MATCHER: Final = "com.wavesplatform.dex.grpc.integration.DEXExtension"
 _WITHOUT_EFFECT: Final = ("worker-threads",)
 
 
 class GrpcSettings(msgspec.Struct, frozen=True):
     """Where the services of the node and the stream of updates are served; a port that is ``None``
     is not. ``workers`` processes serve them. Clients of the updates may ask whether the connection
-    lives not more often than every ``keep_alive_ms``.
+    lives not more often than every ``keep_alive_ms``. Scripts of the ``matcher_pools`` and of those
+    that are ``matcher_allowed`` (public keys) may ask for the state about an order.
     """
 
     host: str = "127.0.0.1"
@@ -32,17 +40,22 @@ class GrpcSettings(msgspec.Struct, frozen=True):
     updates_port: int | None = None
     keep_alive_ms: int = 300_000
     workers: int = 1
+    matcher_host: str = "127.0.0.1"
+    matcher_port: int | None = None
+    matcher_pools: frozenset[bytes] = frozenset()
+    matcher_allowed: frozenset[bytes] = frozenset()
 
     @property
     def enable(self) -> bool:
         """Whether there is anything to serve."""
-        return self.port is not None or self.updates_port is not None
+        ports = self.port, self.updates_port, self.matcher_port
+        return any(each is not None for each in ports)
 
 
 def read(root: Section, notes: list[str]) -> GrpcSettings:
     """What the file says, below its root."""
     extensions = root.texts("extensions")
-    known = (NODE_API, UPDATES)
+    known = (NODE_API, UPDATES, MATCHER)
     notes.extend(
         f"{root.full('extensions')}: there is no {each} here"
         for each in extensions
@@ -56,11 +69,53 @@ def read(root: Section, notes: list[str]) -> GrpcSettings:
     )
     port = own.whole("port", 6_870, 0, MAX_PORT)
     updates_port = updates.whole("grpc-port", 6_881, 0, MAX_PORT)
+    # What else is there the matcher reads.
+    dex = root.part("dex", "grpc", "lp-accounts", "order-script-validation")
+    matcher, pools = dex.section("grpc").section("integration"), dex.section("lp-accounts")
+    matcher_port = matcher.whole("port", 6_887, 0, MAX_PORT)
+    by_matcher = matcher.truth("enable", MATCHER in extensions)
+    scripts = dex.section("order-script-validation")
     return GrpcSettings(
         host=bind_address(own, "host"),
         port=port if own.truth("enable", NODE_API in extensions) else None,
         updates_host=bind_address(updates, "host", "0.0.0.0"),  # noqa: S104 - as above
         updates_port=updates_port if updates.truth("enable", UPDATES in extensions) else None,
-        keep_alive_ms=updates.duration_ms("min-keep-alive", 300_000),
+        # The Scala matcher asks every 10 seconds; its extension allows for it.
+        keep_alive_ms=updates.duration_ms("min-keep-alive", 2_000 if by_matcher else 300_000),
         workers=own.whole("workers", 1, 1, MAX_WORKERS),
+        matcher_host=bind_address(matcher, "host"),
+        matcher_port=matcher_port if by_matcher else None,
+        matcher_pools=_keys(pools, "public-keys") | _keys_in_file(pools, "file-path"),
+        matcher_allowed=_keys(scripts, "allowed-blockchain-state-accounts"),
     )
+
+
+def _keys(section: Section, key: str) -> frozenset[bytes]:
+    try:
+        return frozenset(map(_key, section.texts(key)))
+    except InputError:
+        section.refuse(key, _EXPECTED)
+
+
+def _keys_in_file(section: Section, key: str) -> frozenset[bytes]:
+    path = section.text(key, "")
+    if not path:
+        return frozenset()
+    try:
+        with Path(path).open(encoding="utf-8") as file:
+            text = file.read(MAX_FILE_CHARS)
+        return frozenset(_key(line.strip()) for line in text.splitlines() if line.strip())
+    except (OSError, ValueError, InputError) as error:
+        section.refuse(key, f"a file with a public key in base58 on each line ({error})")
+
+
+_EXPECTED: Final = "a list of public keys in base58"
+MAX_FILE_CHARS: Final = 1_000_000
+
+
+def _key(text: str) -> bytes:
+    """A public key; raises ``InputError``."""
+    key = base58.decode(text)
+    if len(key) != PUBLIC_KEY_LENGTH:
+        raise InputError(f"{text} is no public key")
+    return key

@@ -23,7 +23,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import Enum
 from operator import is_not
 from time import perf_counter
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -65,7 +65,7 @@ from soliton.node.waiting import (
     only_receive,
     runs_scripts,
 )
-from soliton.node.waiting_state import Reading, WaitingState
+from soliton.node.waiting_state import Name, Reading, WaitingState
 from soliton.steps import Steps
 
 MAX_SCRIPTED: Final = 5_000
@@ -203,6 +203,16 @@ class UtxPool:
         hear of both ends. Raises ``KeyError`` for others.
         """
         return self._transactions[transaction_id].moved
+
+    def steps_of(self, transaction_id: bytes) -> Iterator[tuple[Name, Any, Any]]:
+        """What a transaction of the pool has written: each entry, its value before and after; of a
+        balance 0 and by how much it changes. Raises ``KeyError`` for others.
+        """
+        waiting = self._transactions[transaction_id]
+        for entry in waiting.entries:
+            step = entry.step(waiting.place)
+            if step is not None:
+                yield (entry.table, entry.key), *step
 
     def mining_order(self) -> Steps[Iterator[AnyTransaction]]:
         """The transactions of the pool in the order in which a block takes them, those that leave

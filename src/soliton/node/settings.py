@@ -75,7 +75,7 @@ _TYPES: Final = {
 _FOREIGN_ROOTS: Final = ("akka", "kamon", "kanela", "logback", "matcher", "metrics", "pekko")
 _FOREIGN: Final = {
     "": (
-        "checkpoints", "database", "defaults", "dex", "extensions-shutdown-timeout",
+        "checkpoints", "database", "defaults", "extensions-shutdown-timeout",
         "fees", "kamon", "leveldb-cache-size", "logging-level", "matcher", "max-cache-size",
         "metrics", "mvstore-page-split-size", "network-name", "ntp-server",
         "remember-blocks-interval-in-cache", "reward", "utx-synchronizer",

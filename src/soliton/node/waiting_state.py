@@ -159,6 +159,13 @@ class Value(Entry):
         if self._before:
             self._come_late(place)
 
+    def step(self, place: int) -> tuple[Stored, Stored] | None:
+        """What a transaction found and left here, ``None`` if it wrote nothing."""
+        index = bisect_left(self.places, place)
+        if index == len(self.places) or self.places[index] != place:
+            return None
+        return self.before(place), self._values[index]
+
     def is_unused(self) -> bool:
         """Whether nobody reads or writes it."""
         return not self.readers and not self.places
@@ -244,6 +251,13 @@ class Balance(Entry):
         (self.exactly if exactly else self.at_least)[place] = seen
         if self._shifts:
             self._come_late(place)
+
+    def step(self, place: int) -> tuple[int, int] | None:
+        """As of a value, as if there had been nothing before: to sum that up takes long."""
+        index = bisect_left(self.places, place)
+        if index == len(self.places) or self.places[index] != place:
+            return None
+        return 0, self._steps[index]
 
     def is_unused(self) -> bool:
         """Whether nobody reads or writes it."""

@@ -137,6 +137,15 @@ class Section:
         self._children.append(child)
         return child
 
+    def part(self, key: str, *keys: str) -> Section:
+        """Some keys of the section at ``key``; the rest of it somebody else reads."""
+        value = self._value(key)
+        tree = value if isinstance(value, Mapping) else {}
+        some = {name: tree[name] for name in keys if name in tree}
+        child = Section(some, self.full(key), self._error)
+        self._children.append(child)
+        return child
+
     def sections(self, key: str) -> list[Section]:
         """The list of sections at ``key``."""
         items = []
