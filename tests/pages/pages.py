@@ -1,4 +1,4 @@
-"""A browser at the pages: opening views, and noting what a policy had to refuse.
+"""A browser at the pages: opening views, noting what a policy had to refuse, asking axe-core.
 
 What lives here: that. What does not: the browser (``tests.e2e.browser``), any check of a view.
 """
@@ -9,7 +9,10 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+
+import pytest
 
 from tests.e2e import browser
 from tests.e2e.browser import Page
@@ -17,6 +20,13 @@ from tests.vectors import REPOSITORY
 
 SCREENSHOTS = Path(os.environ.get("SOLITON_SCREENSHOTS", REPOSITORY / "tests" / "output"))
 LOOKS = [(360, "light"), (360, "dark"), (1280, "light"), (2560, "dark")]
+SCHEMES = ("light", "dark")
+AXE = REPOSITORY / "tests" / "clients" / "node_modules" / "axe-core" / "axe.min.js"
+needs_axe = pytest.mark.skipif(not AXE.exists(), reason="`make clients` was not run: no axe-core")
+_ASK_AXE = """
+axe.run(document, %s).then(found => found.violations.flatMap(each => each.nodes.map(node =>
+  `${each.id} (${each.impact}): ${node.target.join(" ")}: ${node.failureSummary}`)))
+"""
 _NOTES = """
 window.violations = [];
 addEventListener("securitypolicyviolation", each =>
@@ -63,6 +73,21 @@ def save(page: Page, name: str) -> None:
 def text(page: Page, selector: str = "main") -> str:
     """What a visitor reads there."""
     return str(page.run(f"document.querySelector({json.dumps(selector)}).innerText"))
+
+
+@cache
+def _axe() -> str:
+    return AXE.read_text(encoding="utf-8")
+
+
+def axe_findings(page: Page, only: str = "") -> list[str]:
+    """What axe-core says against the page as it is, by all rules or one; the driver brings it, past
+    the policy.
+    """
+    if page.run("typeof window.axe") == "undefined":
+        page.run(f"{_axe()};\ntypeof axe")
+    options = {"runOnly": [only]} if only else {}
+    return [str(each) for each in page.run(_ASK_AXE % json.dumps(options))]
 
 
 def nothing_ran(page: Page) -> None:

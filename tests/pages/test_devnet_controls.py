@@ -11,7 +11,18 @@ from soliton.devnet.accounts import funded_accounts
 from tests.e2e import browser
 from tests.e2e.browser import Page
 from tests.e2e.programs import Program, balance, call, devnet, height
-from tests.pages.pages import LOOKS, dress, go, nothing_ran, save, text, visitor
+from tests.pages.pages import (
+    LOOKS,
+    SCHEMES,
+    axe_findings,
+    dress,
+    go,
+    needs_axe,
+    nothing_ran,
+    save,
+    text,
+    visitor,
+)
 from tests.pages.scenario import DAPP
 
 FIRST, SECOND = (each.address for each in funded_accounts(ord("R"))[:2])
@@ -192,6 +203,16 @@ def test_the_controls_fit_into_the_window(
         go(page, chain.node_url, fragment)
         assert page.run("document.documentElement.scrollWidth") <= width, fragment
         save(page, f"explorer-{fragment[1:5]}-{width}-{scheme}.png")
+    dress(page, 1280, "light")
+
+
+@needs_axe
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_axe_finds_nothing(chain: Program, page: Page, scheme: str) -> None:
+    dress(page, 1280, scheme)
+    for fragment in ("#devnet", "#deploy", f"#call/{FIRST}"):
+        go(page, chain.node_url, fragment)
+        assert axe_findings(page) == [], fragment
     dress(page, 1280, "light")
 
 

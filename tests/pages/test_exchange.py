@@ -14,7 +14,19 @@ from soliton.devnet.accounts import funded_accounts
 from tests.e2e import browser
 from tests.e2e.browser import Page
 from tests.e2e.programs import Program, call, devnet, eventually
-from tests.pages.pages import LOOKS, READY, dress, go, nothing_ran, save, text, visitor
+from tests.pages.pages import (
+    LOOKS,
+    READY,
+    SCHEMES,
+    axe_findings,
+    dress,
+    go,
+    needs_axe,
+    nothing_ran,
+    save,
+    text,
+    visitor,
+)
 from tests.pages.scenario import NAMES, RICH, issue, send
 
 SELLER, BUYER = funded_accounts(ord("R"))[:2]
@@ -145,6 +157,19 @@ def test_the_page_fits_into_the_window(
     sign_in(page, SELLER.seed)
     assert page.run("document.documentElement.scrollWidth") <= width
     save(page, f"exchange-{width}-{scheme}.png")
+    dress(page, 1280, "light")
+
+
+@needs_axe
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_axe_finds_nothing(chain: Program, asset: str, page: Page, scheme: str) -> None:
+    dress(page, 1280, scheme)
+    go(page, chain.matcher_url, "", LIVE)
+    assert axe_findings(page) == []
+    sign_in(page, SELLER.seed)
+    page.wait_for("document.querySelector('#orders tbody tr')")
+    page.wait_for("document.getElementById('fee')")
+    assert axe_findings(page) == []
     dress(page, 1280, "light")
 
 

@@ -10,7 +10,18 @@ import pytest
 from tests.e2e import browser
 from tests.e2e.browser import Page
 from tests.e2e.programs import Program, call, devnet, eventually
-from tests.pages.pages import LOOKS, READY, dress, go, nothing_ran, save, text, visitor
+from tests.pages.pages import (
+    LOOKS,
+    READY,
+    axe_findings,
+    dress,
+    go,
+    needs_axe,
+    nothing_ran,
+    save,
+    text,
+    visitor,
+)
 from tests.pages.scenario import FIRST, NAMES, PAYLOAD, RICH, SECOND, Scenario, played, send
 
 pytestmark = [
@@ -91,6 +102,29 @@ def test_views_fit_into_the_window(
         assert page.run("document.documentElement.scrollWidth") <= width, name
         save(page, f"explorer-{name}-{width}-{scheme}.png")
     dress(page, 1280, "light")
+
+
+@needs_axe
+def test_axe_finds_nothing(played_chain: Scenario, page: Page) -> None:
+    each = ("home", "node", "block", "call", "data", "asset", "dapp", "account", "names")
+    places = {name: views(played_chain)[name] for name in each} | {"search": "#search/nothing"}
+    assert found_in(page, played_chain.url, places, "light", "") == {}
+    # Of what axe-core looks at, only colours differ between the schemes.
+    some = {name: places[name] for name in ("home", "node", "call", "dapp")}
+    assert found_in(page, played_chain.url, some, "dark", "color-contrast") == {}
+    dress(page, 1280, "light")
+
+
+def found_in(
+    page: Page, url: str, places: dict[str, str], scheme: str, only: str
+) -> dict[str, list[str]]:
+    """What axe-core has against views, by their names."""
+    dress(page, 1280, scheme)
+    found = {}
+    for name, fragment in places.items():
+        go(page, url, fragment)
+        found[name] = axe_findings(page, only)
+    return {name: each for name, each in found.items() if each}
 
 
 def test_amounts_are_exact_and_strangers_letters_visible(

@@ -97,7 +97,7 @@ async function assets(name) {
 async function leases(name, address) {
   /** @type {Json[]} */
   const found = await get(`/leasing/active/${name}`);
-  return table("Leases in force", ["", "Account", `#${COIN.name}`, "Since", "Lease"], found.slice(0, 200).map((each) => {
+  return table("Leases in force", ["Direction", "Account", `#${COIN.name}`, "Since", "Lease"], found.slice(0, 200).map((each) => {
     const isOut = each.sender === address;
     return [isOut ? "to" : "from", accountLink(isOut ? each.recipient : each.sender), aligned(each.amount, COIN.decimals),
       each.height ? blockLink(each.height) : "–", idLink("tx", each.id)];

@@ -1,110 +1,210 @@
-// Candles with volume, a time axis and a crosshair, drawn as SVG.
+// Candles with volume, a time axis and a crosshair, that can be moved and looked at from near and far.
 
+import { LETTER, fitted, nothing, tag, ticks } from "./axes.js";
+import { figure } from "./digits.js";
 import { svg } from "./dom.js";
 
 /** @typedef {[number, string, string, string, string, string, string, number]} Candle start, open, high, low, close, volumes, trades */
+/** @typedef {(price: number) => number} Scale */
 
-const [WIDTH, HEIGHT, RIGHT, BOTTOM] = [900, 380, 70, 22];
+const [TOP, BOTTOM] = [12, 22];
 const VOLUME = 0.22;
-const SHOWN = 90;
-const LINES = 5;
-
-/** @param {number} value */
-export function figure(value) {
-  return String(Number(value.toPrecision(7)));
-}
+const DAY = 86_400_000;
+/** Pixels for each candle, at first. */
+const COMFORT = 9;
+const FEWEST = 12;
+const ZOOM = 1.3;
 
 /**
  * @param {SVGElement} chart
- * @param {Candle[]} all
- * @param {number} length of a candle in milliseconds
- * @param {(text: string) => void} tell what is below the crosshair
+ * @param {(words: string) => void} tell what is below the crosshair, or of the last candle
  */
-export function draw(chart, all, length, tell) {
-  chart.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
-  chart.setAttribute("preserveAspectRatio", "none");
-  const candles = all.slice(-SHOWN);
-  if (!candles.length) {
-    chart.replaceChildren(svg("text", { x: WIDTH / 2, y: HEIGHT / 2, "text-anchor": "middle" }, "No trades yet."));
-    return;
-  }
-  const [plot, floor] = [WIDTH - RIGHT, HEIGHT - BOTTOM];
-  const highest = Math.max(...candles.map((each) => Number(each[2])));
-  const lowest = Math.min(...candles.map((each) => Number(each[3])));
-  const room = highest - lowest || highest * 0.02 || 1;
-  const most = Math.max(...candles.map((each) => Number(each[5]))) || 1;
-  const top = floor * (1 - VOLUME) - 10;
-  const y = (/** @type {number} */ price) => 10 + (top - 10) * ((highest - price) / room);
-  const step = plot / Math.max(candles.length, 30);
-  const x = (/** @type {number} */ at) => plot - (candles.length - at - 0.5) * step;
-  const grid = Array.from({ length: LINES }, (_, at) => lowest + (room * at) / (LINES - 1));
-  const each = Math.ceil(candles.length / 6);
-  const cross = svg("g", { visibility: "hidden" }, svg("line", { class: "cross", y1: 0, y2: floor }), svg("line", { class: "cross", x1: 0, x2: plot }), svg("text", { x: plot + 6 }));
-  chart.replaceChildren(
-    ...grid.flatMap((price) => [svg("line", { class: "grid", x1: 0, x2: plot, y1: y(price), y2: y(price) }), svg("text", { x: plot + 6, y: y(price) + 4 }, figure(price))]),
-    ...candles.flatMap((one, at) => (at % each ? [] : [svg("text", { x: x(at), y: HEIGHT - 6, "text-anchor": "middle" }, label(one[0], length))])),
-    ...candles.flatMap((one, at) => candle(one, x(at), step, y, floor, most)),
-    cross);
-  let chosen = candles.length - 1;
-  const point = (/** @type {number} */ at, /** @type {number | null} */ height) => {
-    chosen = Math.min(candles.length - 1, Math.max(0, at));
-    const one = candles[chosen];
-    const level = height ?? y(Number(one[4]));
-    const [down, across, words] = cross.children;
-    cross.setAttribute("visibility", "visible");
-    for (const name of ["x1", "x2"]) down.setAttribute(name, String(x(chosen)));
-    for (const name of ["y1", "y2"]) across.setAttribute(name, String(level));
-    words.setAttribute("y", String(level - 4));
-    words.textContent = figure(highest - ((level - 10) / (top - 10)) * room);
-    tell(`${label(one[0], length, true)}: open ${one[1]}, high ${one[2]}, low ${one[3]}, close ${one[4]}, volume ${one[5]}`);
-  };
+export function candles(chart, tell) {
+  /** @type {Candle[]} */
+  let all = [];
+  let length = 60_000;
+  /** How many are seen; 0 for what fits. */
+  let wanted = 0;
+  /** How many newer ones are out of sight. */
+  let after = 0;
+  /** @type {number | null} the start of the candle below the crosshair */
+  let chosen = null;
+  /** @type {number | null} */
+  let level = null;
+  let room = 0;
+
+  const count = () => wanted || Math.max(FEWEST, Math.floor(room / COMFORT));
+  const bound = (/** @type {number} */ value, /** @type {number} */ most) => Math.max(0, Math.min(most, value));
+
+  const again = fitted(chart, (width, height) => {
+    if (!all.length) return nothing(chart, "No trades yet.", width, height);
+    const right = Math.max(...all.slice(-1).map((each) => figure(Number(each[2])).length), 6) * LETTER + 14;
+    const [plot, floor] = [width - right, height - BOTTOM];
+    room = plot;
+    after = bound(after, all.length - Math.min(all.length, FEWEST));
+    const end = all.length - after;
+    const shown = all.slice(Math.max(0, end - count()), end);
+    const step = plot / Math.max(shown.length, Math.min(count(), 30));
+    const highest = Math.max(...shown.map((each) => Number(each[2])));
+    const lowest = Math.min(...shown.map((each) => Number(each[3])));
+    const gap = highest - lowest || highest * 0.02 || 1;
+    const most = Math.max(...shown.map((each) => Number(each[5]))) || 1;
+    const low = floor * (1 - VOLUME) - TOP;
+    /** @type {Scale} */
+    const y = (price) => TOP + (low - TOP) * ((highest - price) / gap);
+    const x = (/** @type {number} */ number) => plot - (shown.length - number - 0.5) * step;
+    const grid = ticks(lowest - gap * 0.02, highest + gap * 0.02, Math.max(2, Math.floor(low / 40)));
+    chart.replaceChildren(
+      ...grid.flatMap((price) => [svg("line", { class: "grid", x1: 0, x2: plot, y1: y(price), y2: y(price) }), svg("text", { x: plot + 6, y: y(price) + 4 }, figure(price))]),
+      ...times(shown, x, step, length, plot).map(([place, words]) => svg("text", { x: place, y: height - 6, "text-anchor": "middle" }, words)),
+      ...bodies(shown, x, y, step, floor, most));
+    chart.dataset.candles = String(shown.length);
+    const number = chosen === null ? -1 : shown.findIndex((each) => each[0] === chosen);
+    const one = shown[number] ?? all[all.length - 1];
+    tell(`${label(one[0], length, true)} · O ${one[1]} · H ${one[2]} · L ${one[3]} · C ${one[4]} · V ${one[5]}`);
+    if (number >= 0) {
+      const place = bound(level ?? y(Number(one[4])), floor);
+      const words = label(one[0], length, true);
+      const wide = words.length * LETTER + 8;
+      chart.append(svg("line", { class: "cross", x1: x(number), x2: x(number), y1: 0, y2: floor }), svg("line", { class: "cross", x1: 0, x2: plot, y1: place, y2: place }),
+        ...tag(plot + 2, place, figure(highest - ((place - TOP) / (low - TOP)) * gap)), ...tag(bound(x(number) - wide / 2, plot - wide), height - 10, words));
+    }
+    chart.onpointermove = (event) => {
+      const box = chart.getBoundingClientRect();
+      const place = event.clientX - box.left;
+      if (grip) {
+        after = Math.round(grip.after + (place - grip.place) / step);
+        again();
+        return;
+      }
+      chosen = shown[bound(Math.round(shown.length - 0.5 - (plot - place) / step), shown.length - 1)][0];
+      level = event.clientY - box.top;
+      again();
+    };
+    chart.onkeydown = (event) => {
+      const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (event.key === "+" || event.key === "-") zoom(event.key === "+");
+      else if (move !== undefined && event.shiftKey) after -= move * 5;
+      else if (move !== undefined) {
+        const to = number < 0 ? shown.length - 1 : number + move;
+        if (to < 0 || to >= shown.length) after -= move;
+        chosen = all[bound(all.indexOf(shown[0]) + to, all.length - 1)][0];
+        level = null;
+      } else return;
+      event.preventDefault();
+      again();
+    };
+    return undefined;
+  });
+
+  /** @type {{place: number, after: number} | null} what is held and drawn along */
+  let grip = null;
   const leave = () => {
-    cross.setAttribute("visibility", "hidden");
-    tell("");
+    chosen = null;
+    grip = null;
+    again();
   };
-  chart.onpointermove = (event) => {
-    const place = chart.getBoundingClientRect();
-    const at = ((event.clientX - place.left) / place.width) * WIDTH;
-    point(Math.round(candles.length - 0.5 - (plot - at) / step), Math.min(top, ((event.clientY - place.top) / place.height) * HEIGHT));
+  const zoom = (/** @type {boolean} */ isNearer) => {
+    wanted = Math.round(bound(count() * (isNearer ? 1 / ZOOM : ZOOM), Math.max(FEWEST, all.length)));
+    wanted = Math.max(FEWEST, wanted);
+    again();
   };
+  chart.onpointerdown = (event) => {
+    grip = { place: event.clientX - chart.getBoundingClientRect().left, after };
+    chart.setPointerCapture(event.pointerId);
+  };
+  chart.onpointerup = () => { grip = null; };
+  chart.onpointercancel = leave;
   chart.onpointerleave = leave;
   chart.onblur = leave;
-  chart.onkeydown = (event) => {
-    const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (move === undefined) return;
+  // A wheel alone goes on moving the page.
+  chart.addEventListener("wheel", (event) => {
+    if (event.ctrlKey || event.metaKey) zoom(event.deltaY < 0);
+    else if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+      after -= Math.round(event.deltaX / COMFORT);
+      again();
+    } else return;
     event.preventDefault();
-    point(chosen + move, null);
+  }, { passive: false });
+
+  return {
+    zoom,
+    /** @param {Candle[]} found the oldest first @param {number} milliseconds that each is long */
+    show(found, milliseconds) {
+      if (milliseconds !== length) [after, wanted, chosen] = [0, 0, null];
+      // Who looks at older ones goes on looking at them.
+      const newest = all[all.length - 1]?.[0];
+      if (after) after += found.filter((each) => each[0] > newest).length;
+      [all, length] = [found, milliseconds];
+      if (!all.length) tell("");
+      again();
+    },
   };
 }
 
 /**
- * @param {Candle} one
- * @param {number} x
+ * All candles as two outlines of each kind, the rising and the falling.
+ * @param {Candle[]} shown
+ * @param {(number: number) => number} x
+ * @param {Scale} y
  * @param {number} step
- * @param {(price: number) => number} y
  * @param {number} floor
- * @param {number} most
+ * @param {number} most volume
  */
-function candle(one, x, step, y, floor, most) {
-  const [, open, high, low, close, volume] = one.map(Number);
-  const kind = close >= open ? "up" : "down";
-  const width = Math.max(1, step * 0.65);
-  const [upper, lower] = [y(Math.max(open, close)), y(Math.min(open, close))];
-  const tall = Math.max(0.5, (floor * VOLUME * volume) / most);
-  return [
-    svg("rect", { class: `volume ${kind}`, x: x - width / 2, y: floor - tall, width, height: tall }),
-    svg("line", { class: kind, x1: x, x2: x, y1: y(high), y2: y(low) }),
-    svg("rect", { class: `body ${kind}`, x: x - width / 2, y: upper, width, height: Math.max(1, lower - upper) }),
-  ];
+function bodies(shown, x, y, step, floor, most) {
+  const width = Math.max(1, Math.min(24, step * 0.65));
+  /** @type {Record<string, string[]>} */
+  const lines = {};
+  const add = (/** @type {string} */ name, /** @type {number} */ left, /** @type {number} */ top, /** @type {number} */ wide, /** @type {number} */ tall) => {
+    (lines[name] ??= []).push(`M${left.toFixed(1)} ${top.toFixed(1)}h${wide.toFixed(1)}v${tall.toFixed(1)}h${(-wide).toFixed(1)}z`);
+  };
+  shown.forEach((each, number) => {
+    const [, open, high, low, close, volume] = each.map(Number);
+    const kind = close >= open ? "up" : "down";
+    const [left, upper, lower] = [x(number) - width / 2, y(Math.max(open, close)), y(Math.min(open, close))];
+    const tall = Math.max(0.5, (floor * VOLUME * volume) / most);
+    add(`volume ${kind}`, left, floor - tall, width, tall);
+    add(`body ${kind}`, left, upper, width, Math.max(1, lower - upper));
+    add(`wick ${kind}`, x(number) - 0.5, y(high), 1, Math.max(0.5, y(low) - y(high)));
+  });
+  return Object.entries(lines).map(([name, parts]) => svg("path", { class: name, d: parts.join("") }));
+}
+
+/**
+ * Times along the axis, far enough from each other.
+ * @param {Candle[]} shown
+ * @param {(number: number) => number} x
+ * @param {number} step
+ * @param {number} length
+ * @param {number} plot
+ * @returns {[number, string][]}
+ */
+function times(shown, x, step, length, plot) {
+  const each = Math.max(1, Math.ceil(78 / step));
+  /** @type {[number, string][]} */
+  const found = [];
+  let day = "";
+  for (let number = shown.length - 1 - (Math.floor(each / 2) % shown.length); number >= 0; number -= each) {
+    if (x(number) < 20) continue;
+    found.unshift([x(number), label(shown[number][0], length)]);
+  }
+  // A day's name stands where the day begins.
+  return found.map(([place, words], number) => {
+    const one = shown[Math.round(shown.length - 0.5 - (plot - place) / step)] ?? shown[0];
+    const today = label(one[0], DAY);
+    const isNew = number > 0 && day !== "" && today !== day;
+    day = today;
+    return [place, length < DAY && isNew ? today : words];
+  });
 }
 
 /**
  * @param {number} start
  * @param {number} length
- * @param {boolean} [full]
+ * @param {boolean} [whole]
  */
-function label(start, length, full = false) {
+function label(start, length, whole = false) {
   const text = new Date(start).toISOString();
-  if (full) return `${text.slice(0, 16).replace("T", " ")} UTC`;
-  return length >= 86_400_000 ? text.slice(5, 10) : text.slice(11, 16);
+  if (whole) return length >= DAY ? text.slice(0, 10) : `${text.slice(0, 16).replace("T", " ")} UTC`;
+  return length >= DAY ? text.slice(5, 10) : text.slice(11, 16);
 }

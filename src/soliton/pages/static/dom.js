@@ -2,7 +2,8 @@
 // there is no way from this module to HTML, to a script, or to an address outside of `safe`.
 
 /** @typedef {Node | string | number | bigint | null | undefined | false} Child */
-/** @typedef {Child | Child[] | Child[][]} Children */
+/** @typedef {{readonly length: number, readonly [index: number]: Children}} Many */
+/** @typedef {Child | Many} Children */
 /** @typedef {Record<string, unknown>} Attributes */
 
 const SVG = "http://www.w3.org/2000/svg";

@@ -110,7 +110,7 @@ function extras(tx) {
     tx.data && section("Data", dataTable(tx.data)),
     call && section("Arguments", table("Arguments", ["Type", "Value"],
       (call.args ?? []).map((/** @type {Json} */ each) => [each.type, h("code", null, argument(each))]), "The function takes none.")),
-    tx.order1 && section("Orders", table("Orders", ["", "Account", "#Amount", "#Price as written", "Order"],
+    tx.order1 && section("Orders", table("Orders", ["Side", "Account", "#Amount", "#Price as written", "Order"],
       [tx.order1, tx.order2].map((each) => [each.orderType, accountLink(each.sender), column(each.amount, each.assetPair.amountAsset), grouped(each.price), h("code", null, clean(each.id, 50))]))),
     typeof tx.script === "string" && section("Script", later(() => source(tx.script))),
   ];

@@ -1,0 +1,192 @@
+// The account that trades here: its form for orders, what it has, its orders and what became of them.
+
+import { at, h, show } from "./dom.js";
+import { figure } from "./digits.js";
+import { clean, decimal, now, stranger, time, units } from "./format.js";
+import { admission, cancellation, order, priceDecimals, signerOf } from "./orders.js";
+import { MATCHER, ROOT, ask, current, markets, nameOf, onChange, pathOf, post, refresh, report, state } from "./venue.js";
+
+/** @typedef {import("./json.js").Json} Json */
+/** @typedef {import("./orders.js").Market} Market */
+/** @typedef {import("./orders.js").Signer} Signer */
+
+const SHOWN = 20;
+/** @type {Record<string, string>} */
+const SCOPES = { open: "Open", market: "This market", all: "All markets" };
+
+let scope = "market";
+let shown = SHOWN;
+/** @type {Map<string, { filled: number | bigint, exchanges: Json[] }>} orders whose exchanges were asked for */
+const opened = new Map();
+
+export function showAccount() {
+  const place = at("account");
+  const signer = state.signer;
+  if (!signer) {
+    const seed = h("input", { type: "password", id: "seed", autocomplete: "off", spellcheck: false, maxlength: 4_000, required: true });
+    const form = h("form", { class: "order" },
+      h("p", { class: "soft" }, "A seed phrase signs orders in this page. It is kept in memory until you leave, and is sent nowhere."),
+      h("label", null, "Seed phrase", seed), h("button", { type: "submit" }, "Open the account"));
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      state.signer = signerOf(seed.value, Number(ROOT.chainId));
+      seed.value = "";
+      showAccount();
+      loadOwn().catch(report);
+    });
+    return show(place, form);
+  }
+  const market = current();
+  const leave = h("button", { type: "button", class: "copy", onclick: () => {
+    state.signer = null;
+    opened.clear();
+    showAccount();
+    show(at("orders"), h("p", { class: "empty" }, "Give a seed phrase to see them."));
+  } }, "Forget");
+  return show(place, h("p", null, h("code", { id: "own-address" }, signer.address), " ", leave), h("div", { id: "balances" }), market ? orderForm(signer, market) : h("p", { class: "empty" }, "Choose a market to trade."));
+}
+
+/** @param {Signer} signer @param {Market} market */
+function orderForm(signer, market) {
+  const kind = h("select", { id: "kind" }, h("option", { value: "limit" }, "Limit"), h("option", { value: "market" }, "Market"));
+  const price = h("input", { id: "price", inputmode: "decimal", autocomplete: "off", maxlength: 30 });
+  const amount = h("input", { id: "amount", inputmode: "decimal", autocomplete: "off", maxlength: 30 });
+  const outcome = h("div", { id: "outcome", role: "status" });
+  const total = h("span", { class: "soft" });
+  const buttons = [h("button", { type: "button", class: "buy" }, "Buy"), h("button", { type: "button", class: "sell" }, "Sell")];
+  const count = () => {
+    const [first, second] = [Number(price.value), Number(amount.value)];
+    total.textContent = first > 0 && second > 0 ? `Total ${figure(first * second)} ${clean(market.price.name, 30)}` : "";
+  };
+  price.addEventListener("input", count);
+  amount.addEventListener("input", count);
+  const place = async (/** @type {"buy" | "sell"} */ side) => {
+    const wanted = units(amount.value, market.amount.decimals);
+    const offered = units(price.value, priceDecimals(market));
+    if (!wanted) throw new Error(`“${clean(amount.value, 30)}” is no amount with ${market.amount.decimals} decimals.`);
+    if (!offered) throw new Error(`“${clean(price.value, 30)}” is no price with ${priceDecimals(market)} decimals.`);
+    const path = `matcher/orderbook/${encodeURIComponent(market.amount.id)}/${encodeURIComponent(market.price.id)}`;
+    const { base, discount } = await post(`${path}/calculateFee`, { orderType: side, amount: wanted, price: offered });
+    const fee = discount ?? base;
+    const made = order(signer, market, MATCHER, side, wanted, offered, { matcherFee: fee.matcherFee, feeAssetId: fee.feeAssetId === "WAVES" ? null : fee.feeAssetId }, Math.round(now()));
+    const { message } = await post(kind.value === "market" ? "matcher/orderbook/market" : "matcher/orderbook", made);
+    return `The matcher has taken it: ${message.id}`;
+  };
+  buttons.forEach((button, number) => button.addEventListener("click", async () => {
+    for (const each of buttons) each.disabled = true;
+    try {
+      show(outcome, h("p", { class: "good" }, await place(number === 0 ? "buy" : "sell")));
+    } catch (error) {
+      show(outcome, h("p", { class: "bad", role: "alert" }, error instanceof Error ? error.message : String(error)));
+    }
+    for (const each of buttons) each.disabled = false;
+    refresh();
+  }));
+  return h("form", { class: "order", onsubmit: (/** @type {Event} */ event) => event.preventDefault() },
+    h("label", null, "Order", kind), h("label", null, `Price, ${clean(market.price.name, 12)}`, price), h("label", null, `Amount, ${clean(market.amount.name, 12)}`, amount),
+    total, h("div", { class: "sides" }, buttons), outcome);
+}
+
+async function loadOwn() {
+  const { signer, symbol } = state;
+  const market = current();
+  if (!signer || !market || symbol === null) return;
+  const wanted = scope;
+  const headers = admission(signer, Math.round(now()));
+  const path = `matcher/orderbook/${pathOf(symbol)}`;
+  const [orders, balances] = await Promise.all([
+    ask(wanted === "market" ? `${path}/publicKey/${signer.publicKey}` : `matcher/orderbook/${signer.publicKey}?activeOnly=${wanted === "open"}`, { headers }),
+    ask(`${path}/tradableBalance/${signer.address}`)]);
+  // What was opened stays open, and shows what an order has traded since.
+  await Promise.all(orders.map((/** @type {Json} */ each) => opened.has(each.id) && open(each)));
+  if (signer !== state.signer || symbol !== state.symbol || wanted !== scope) return;
+  const holder = document.getElementById("balances");
+  if (holder) show(holder, [market.amount, market.price].map((each) => h("p", null, `${decimal(balances[each.id] ?? 0, each.decimals)} `, stranger(each.name, 30), " to trade")));
+  showOrders(orders, signer);
+}
+
+/** @param {Json[]} orders @param {Signer} signer */
+function showOrders(orders, signer) {
+  const buttons = h("p", { class: "row", role: "group", "aria-label": "Which orders" }, Object.entries(SCOPES).map(([name, words]) =>
+    h("button", { type: "button", "data-scope": name, "aria-pressed": String(name === scope), onclick: () => { choose(name); } }, words)));
+  const held = at("orders").querySelector("[data-scope]:focus")?.getAttribute("data-scope");
+  show(at("orders"), buttons, orders.length ? ordersTable(orders.slice(0, shown), signer) : h("p", { class: "empty" }, scope === "open" ? "No orders wait." : "No orders yet."),
+    orders.length > shown && h("button", { type: "button", onclick: () => {
+      shown += SHOWN;
+      showOrders(orders, signer);
+    } }, `Show more (${orders.length - shown} left)`));
+  if (held) /** @type {HTMLElement} */ (buttons.querySelector(`[data-scope=${held}]`)).focus();
+}
+
+/** @param {string} name */
+function choose(name) {
+  scope = name;
+  shown = SHOWN;
+  loadOwn().catch(report);
+}
+
+/** @param {Json[]} orders @param {Signer} signer */
+function ordersTable(orders, signer) {
+  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Your orders" }, h("table", null,
+    h("thead", null, h("tr", null, ["Order", "Price", "Amount"].map((each, number) => h("th", { scope: "col", class: number > 0 && "numeric" }, each)),
+      h("th", { scope: "col", class: "numeric" }, h("span", { class: "offscreen" }, "Actions")))),
+    h("tbody", null, orders.map((each) => orderRow(each, signer)))));
+}
+
+/** @param {Json} each @param {Signer} signer */
+function orderRow(each, signer) {
+  const symbol = `${each.assetPair.amountAsset ?? "WAVES"}-${each.assetPair.priceAsset ?? "WAVES"}`;
+  const market = markets.get(symbol);
+  const isActive = each.status === "Accepted" || each.status === "PartiallyFilled";
+  const [price, places] = market ? [decimal(each.price, priceDecimals(market)), market.amount.decimals] : [String(each.price), 0];
+  return h("tr", { "data-order": each.id },
+    h("td", null, h("span", { class: each.type }, each.type), " ", h("span", null, clean(each.status, 30)), scope !== "market" && h("div", { class: "soft" }, stranger(nameOf(symbol), 40))),
+    h("td", { class: "numeric" }, price, h("div", { class: "soft" }, time(each.timestamp))),
+    h("td", { class: "numeric" }, decimal(each.amount, places), h("div", { class: "soft" }, `${decimal(each.filled, places)} filled`)),
+    h("td", { class: "numeric" }, isActive && h("button", { type: "button", class: "cancel", onclick: () => cancel(signer, each.id, symbol) }, "Cancel"), " ", exchangesOf(each)));
+}
+
+/** @param {Signer} signer @param {string} id @param {string} symbol */
+async function cancel(signer, id, symbol) {
+  try {
+    await post(`matcher/orderbook/${pathOf(symbol)}/cancel`, cancellation(signer, id));
+  } catch (error) {
+    report(error);
+  }
+  refresh();
+}
+
+/** The transactions of an order, asked for once for each state of it. @param {Json} order */
+async function open(order) {
+  const before = opened.get(order.id);
+  if (before && before.filled === order.filled && before.exchanges.length) return;
+  opened.set(order.id, { filled: order.filled, exchanges: await ask(`matcher/transactions/${order.id}`) });
+}
+
+/** A button, or what it has opened. @param {Json} order */
+function exchangesOf(order) {
+  const place = h("span", null);
+  const links = () => show(place, (opened.get(order.id)?.exchanges ?? []).map((each) => (ROOT.node
+    ? h("a", { class: "id", href: `${ROOT.node}/#tx/${each.id}`, title: each.id }, `${each.id.slice(0, 8)}… `)
+    : h("code", { title: each.id }, `${each.id.slice(0, 8)}… `))));
+  if (opened.has(order.id)) links();
+  else if (order.filled > 0) {
+    // The list may be drawn anew before the matcher has answered: it then asks what is open.
+    show(place, h("button", { type: "button", class: "copy", onclick: () => { open(order).then(links, report).then(refresh); } }, "Exchanges"));
+  }
+  return place;
+}
+
+/** Let the account be loaded with the rest of the page. */
+export function beginOwn() {
+  onChange(loadOwn);
+  showAccount();
+}
+
+/** @param {string} price of a level that was clicked */
+export function takePrice(price) {
+  const field = /** @type {HTMLInputElement | null} */ (document.getElementById("price"));
+  if (!field) return;
+  field.value = price;
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+}

@@ -1,0 +1,83 @@
+// The matcher that the page belongs to: what is asked of it, the market that was chosen, and what is
+// loaded anew when something has changed.
+
+import { at } from "./dom.js";
+import { clean } from "./format.js";
+import { compact, parse } from "./json.js";
+
+/** @typedef {import("./json.js").Json} Json */
+/** @typedef {import("./orders.js").Market} Market */
+/** @typedef {import("./orders.js").Signer} Signer */
+
+export const ROOT = document.documentElement.dataset;
+/** The public key that orders name. */
+export const MATCHER = at("public-key").textContent ?? "";
+const GATHER_MS = 250;
+
+/** @type {Map<string, Market>} by symbol */
+export const markets = new Map();
+export const state = {
+  /** @type {string | null} */ symbol: null,
+  /** @type {Signer | null} */ signer: null,
+};
+
+/** @param {string} path @param {RequestInit} [options] @returns {Promise<Json>} */
+export async function ask(path, options = {}) {
+  let response;
+  try {
+    response = await fetch(path, { ...options, cache: "no-store" });
+  } catch {
+    throw new Error("The matcher cannot be reached.");
+  }
+  const text = await response.text();
+  const value = text ? parse(text) : null;
+  if (!response.ok) throw new Error(clean(value?.message ?? `The matcher answered with status ${response.status}.`, 400));
+  return value;
+}
+
+/** @param {string} path @param {Json} body */
+export function post(path, body) {
+  return ask(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: compact(body) });
+}
+
+/** @param {string} symbol */
+export function pathOf(symbol) {
+  return symbol.split("-").map(encodeURIComponent).join("/");
+}
+
+/** @param {string} symbol */
+export function nameOf(symbol) {
+  const found = markets.get(symbol);
+  return found ? `${clean(found.amount.name, 30)} / ${clean(found.price.name, 30)}` : symbol.split("-").map((id) => `${id.slice(0, 6)}…`).join(" / ");
+}
+
+export function current() {
+  return state.symbol === null ? undefined : markets.get(state.symbol);
+}
+
+/** @param {unknown} error */
+export function report(error) {
+  at("trouble").textContent = error instanceof Error ? error.message : String(error);
+}
+
+/** @type {(() => Promise<void>)[]} */
+const loaders = [];
+let isDue = false;
+
+/** @param {() => Promise<void>} loader called after each change, and from time to time */
+export function onChange(loader) {
+  loaders.push(loader);
+}
+
+/** Ask for what a trade has changed, but not for every one of a burst. */
+export function refresh() {
+  if (isDue) return;
+  isDue = true;
+  setTimeout(async () => {
+    isDue = false;
+    const outcomes = await Promise.allSettled(loaders.map((load) => load()));
+    const failed = outcomes.find((each) => each.status === "rejected");
+    if (failed) report(failed.reason);
+    else at("trouble").textContent = "";
+  }, GATHER_MS);
+}
