@@ -137,3 +137,33 @@ def test_refusals(message: Message, error: type[SolitonError]) -> None:
 def test_too_large() -> None:
     with pytest.raises(FormatError, match="more than"):
         snapshots.decode(bytes(snapshots.MAX_SNAPSHOT_BYTES + 1), T)
+
+
+@given(digests, st.lists(snapshot_values, max_size=4).map(tuple))
+def test_read_one_by_one_they_are_the_same(block_id: bytes, told: tuple[Snapshot, ...]) -> None:
+    data = snapshots.encode_block(BlockSnapshot(block_id, told))
+    unread = snapshots.Unread(data, T)
+    assert (unread.block_id, tuple(unread), len(unread)) == (block_id, told, len(told))
+
+
+def test_members_that_are_unknown_are_passed_over() -> None:
+    data = snapshots.encode_block(BlockSnapshot(b"\1" * 32, (Snapshot(),)))
+    others = b"\x1a\x01x" + b"\x20\x07" + b"\x29" + bytes(8) + b"\x35" + bytes(4)
+    assert len(snapshots.Unread(others + data + others, T)) == 1
+
+
+@pytest.mark.parametrize(
+    ("behind", "reason"),
+    [
+        # Read into messages these would take more than a gigabyte.
+        (b"\x12\x00" * 8_000_000, "more than 65535 transactions"),
+        (protobuf.delimited(2, b"\x0a\x00" * 8_000_000), "16000000 bytes"),
+        (protobuf.delimited(2, b"abc")[:-1], "too few are left"),
+        (b"\x13", "no member"),
+        (b"\x12", "nothing left"),
+        (bytes(17_000_000), "17000034 bytes"),
+    ],
+)
+def test_bombs_are_refused_before_they_are_read(behind: bytes, reason: str) -> None:
+    with pytest.raises(FormatError, match=reason):
+        snapshots.Unread(protobuf.delimited(1, bytes(32)) + behind, T)

@@ -10,6 +10,7 @@ Sources: wavesplatform/protobuf-schemas ``proto/waves``; wavesplatform/Waves
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final, TypeVar
 
 from google.protobuf.message import DecodeError, EncodeError, Message
@@ -35,7 +36,9 @@ from soliton.chain.values import DataEntry, DataValue
 
 M = TypeVar("M", bound=Message)
 
+_NUMBER: Final = 0
 _LENGTH_DELIMITED: Final = 2
+_FIXED_BYTES: Final = {1: 8, 5: 4}
 _MAX_LENGTH_BITS: Final = 35
 
 
@@ -81,6 +84,28 @@ def read_length(data: bytes, offset: int) -> tuple[int, int]:
     except IndexError as error:
         raise FormatError(f"a length expected at offset {offset}, nothing left") from error
     raise FormatError(f"over-long number before offset {offset}")
+
+
+def spans(data: bytes) -> Iterator[tuple[int, int, int]]:
+    """Of each member with bytes its field, where these begin and where they end; other members are
+    passed over. Nothing is made of what stands there; raises ``FormatError``.
+    """
+    offset, size = 0, len(data)
+    while offset < size:
+        tag, offset = read_length(data, offset)
+        kind = tag & 7
+        if kind == _LENGTH_DELIMITED:
+            length, offset = read_length(data, offset)
+            if length > size - offset:
+                raise FormatError(f"{length} bytes expected at offset {offset}, too few are left")
+            yield tag >> 3, offset, offset + length
+            offset += length
+        elif kind == _NUMBER:
+            _, offset = read_length(data, offset)
+        elif kind in _FIXED_BYTES:
+            offset += _FIXED_BYTES[kind]
+        else:
+            raise FormatError(f"no member of a message before offset {offset}")
 
 
 def refuse_unknown_fields(message: Message) -> None:

@@ -19,6 +19,7 @@ import msgspec
 
 from soliton.chain import fields, kinds, protobuf
 from soliton.chain.addresses import PUBLIC_KEY_LENGTH, Address, check_address
+from soliton.chain.blocks import MAX_TRANSACTIONS
 from soliton.chain.errors import FormatError
 from soliton.chain.fields import Field, Kind, MessageKind
 from soliton.chain.layouts import DIGEST_LENGTH
@@ -27,9 +28,15 @@ from soliton.chain.values import AssetId, DataEntry
 
 MAX_SNAPSHOT_BYTES: Final = 16_777_216
 """Of a whole block's snapshots; far above what a block's transactions can change."""
+MAX_BYTES_OF_ONE: Final = 1_048_576
+"""Of the snapshot of one transaction; the largest hold a script or the data of an account. Members
+that are empty take two bytes there, and a hundred once they are read.
+"""
 MAX_VOLUME_BYTES: Final = 32
 """Volumes fit in 64 bits, but for a few of the first years that overflowed."""
 
+_ID_FIELD: Final = 1
+_SNAPSHOTS_FIELD: Final = 2
 _ID_FIRST_BYTE: Final = 0x0A
 _MAX_ID_BYTES: Final = 64
 
@@ -391,21 +398,34 @@ class Unread:
     block's take their time. Iterating raises ``FormatError`` or ``AddressError``.
     """
 
-    __slots__ = ("_chain_id", "_messages", "block_id")
+    __slots__ = ("_chain_id", "_data", "_spans", "block_id")
 
     def __init__(self, data: bytes, chain_id: int) -> None:
         """Raises ``FormatError`` for bytes that are no such message."""
+        if len(data) > MAX_SNAPSHOT_BYTES:
+            raise FormatError(f"{len(data)} bytes are more than snapshots can have")
+        self._data, self._chain_id = data, chain_id
+        self.block_id = b""
+        self._spans: list[tuple[int, int]] = []
         # Those of a microblock have the same form.
-        message = _parsed(state_snapshot_pb2.BlockSnapshot, data)
-        self.block_id: bytes = message.block_id
-        self._messages = message.snapshots
-        self._chain_id = chain_id
+        for field, start, end in protobuf.spans(data):
+            if field == _ID_FIELD:
+                self.block_id = data[start:end]
+            elif field == _SNAPSHOTS_FIELD:
+                self._note(start, end)
+
+    def _note(self, start: int, end: int) -> None:
+        if len(self._spans) == MAX_TRANSACTIONS:
+            raise FormatError(f"snapshots of more than {MAX_TRANSACTIONS} transactions")
+        if end - start > MAX_BYTES_OF_ONE:
+            raise FormatError(f"a snapshot of {end - start} bytes, above {MAX_BYTES_OF_ONE}")
+        self._spans.append((start, end))
 
     def __len__(self) -> int:
-        return len(self._messages)
+        return len(self._spans)
 
     def __iter__(self) -> Iterator[Snapshot]:
-        return (from_message(each, self._chain_id) for each in self._messages)
+        return (decode(self._data[start:end], self._chain_id) for start, end in self._spans)
 
 
 def peek_id(data: bytes) -> bytes:
