@@ -139,6 +139,15 @@ def test_nodes_mine_and_transactions_of_each_come_to_all(network: Program) -> No
     assert call(f"{network.matcher_url}/matcher").status == 200
 
 
+def test_controls_are_refused_with_a_reason(network: Program) -> None:
+    nodes = urls(network)
+    for path in ("devnet/mine?blocks=1", "devnet/clock?travel=1000", "devnet/snapshots/1/revert"):
+        answer = call(f"{nodes[1]}/{path}", {})
+        assert (answer.status, answer.json()["error"]) == (404, 4040), answer.body
+        assert "proof of stake" in answer.json()["message"]
+    assert call(f"{nodes[0]}/devnet").status == 404
+
+
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc to find processes in")
 def test_a_node_that_is_killed_comes_back_and_all_end_equal(network: Program) -> None:
     nodes = urls(network)

@@ -64,7 +64,8 @@ def routes_for(context: ApiContext) -> tuple[Route, ...]:
     family = context.node.network.family
     routes = tuple(route for route in all_routes() if route.is_of(family))
     if not context.obeys:
-        return tuple(route for route in routes if route.tag != devnet.TAG)
+        others = tuple(route for route in routes if route.tag != devnet.TAG)
+        return (*others, *devnet.refused(context.no_controls)) if context.no_controls else others
     # What time it is only the process knows that has the clock.
     return tuple(
         replace(route, reads=Reads.NODE) if route.reads is Reads.CHAIN else route

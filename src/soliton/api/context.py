@@ -73,6 +73,8 @@ class ApiContext:
     """What a private chain is told by, in the process that has it."""
     obeys: bool = False
     """Whether it is a private chain that is told by somebody, in this process or another."""
+    no_controls: str = ""
+    """Why the controls that others like it have are refused here; without it there are none."""
     node: Node | None = None
     """The node that most routes ask; an API without one has the routes under ``/utils`` only."""
     signatures: SignatureChecker | None = None

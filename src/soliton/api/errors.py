@@ -217,6 +217,10 @@ ASSET_ID_NOT_SPECIFIED = _row("4009 400 AssetIdNotSpecified", "Asset ID was not 
 EVENTS_GONE = _row("4100 410 EventsGone", "cannot go on from there: {reason}",
     "`Last-Event-ID` or `from` name a place that events do not reach: too old, or of another chain",
     reason="the event is too old: events go back to height 90000")
+NO_CONTROLS = _row("4040 404 NoControls",
+    "The controls are those of a devnet with one node: {reason}",
+    "a route under `/devnet` is asked at a devnet of several nodes",
+    reason="its nodes agree by proof of stake, and none can make blocks or time alone")
 TOO_MANY_WAITING = _row("5032 503 TooManyWaiting 5", "too many clients wait for events already",
     "the limit on event streams, or on requests that wait")
 TOO_MANY_REQUESTS = _row("4290 429 TooManyRequests 1", "Too much has been asked from this address",

@@ -227,13 +227,14 @@ def _teach(remote: Remote, files: LocalFiles, record: Recording) -> bool:
 def _recorded(remote: Remote, asked: dict[str, object]) -> Recording | None:
     import msgspec
 
+    from soliton.api.errors import NO_CONTROLS
     from soliton.ride.recording import Recording
     from soliton.workshop.remote import RemoteRefusal
 
     try:
         found = remote.post("/devnet/record", asked)
     except RemoteRefusal as refusal:
-        if refusal.code == 0:
+        if refusal.code in (0, NO_CONTROLS.code):
             return None
         raise
     return msgspec.convert(found, Recording)

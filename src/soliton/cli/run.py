@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from soliton.cli.process import call_on_signals, end_start, run_program
@@ -33,11 +34,16 @@ FAR_BEHIND_SECONDS: Final = 600
 
 
 async def start_api(
-    node: Node, signatures: SignatureChecker, controls: Controls | None = None
+    node: Node,
+    signatures: SignatureChecker,
+    controls: Controls | None = None,
+    *,
+    no_controls: str = "",
 ) -> RunningService:
     """Serve the node's REST API where its settings say, with as many processes as they say.
 
     Where it is one, ``signatures`` checks those of what is sent; further ones do it themselves.
+    ``no_controls`` says why a private chain has none.
     """
     from soliton.api.app import build_app
     from soliton.web.server import serve
@@ -47,7 +53,7 @@ async def start_api(
         from soliton.cli.workers import start_workers
 
         return await start_workers(node, api_context(node, controls=controls))
-    context = api_context(node, signatures, controls)
+    context = replace(api_context(node, signatures, controls), no_controls=no_controls)
     app = build_app(context)
     limits = server_limits(settings.limits)
     counters = context.traffic.counters

@@ -41,6 +41,10 @@ from soliton.node.wallet import Wallet
 
 API_KEY: Final = "waves-private-node"
 LEAST_BLOCK_SECONDS: Final = 1.0
+NO_CONTROLS: Final = (
+    "here several agree by proof of stake, which says when a block is due, and one alone can "
+    "neither make blocks nor move time; start soliton devnet without --nodes"
+)
 _SHORTEST_SHARE: Final = 5
 """The shortest delay between two blocks is this part of the mean."""
 _C1: Final = 70_000.0
@@ -170,7 +174,7 @@ async def _serve(node: Node, member: Member) -> None:
         network = await start_network(node)
         if network is not None:
             parts.push_async_callback(network.stop)
-        server = await start_api(node, signatures)
+        server = await start_api(node, signatures, no_controls=NO_CONTROLS)
         parts.push_async_callback(server.stop)
         mining = asyncio.create_task(mining_of(node, network))
         telling = asyncio.create_task(tell_state(node))

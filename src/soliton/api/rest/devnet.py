@@ -8,6 +8,7 @@ does not: what the calls do (``soliton.controls``), chains that no control reach
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -18,6 +19,7 @@ from soliton.api.lookup import address_argument, node_of, transaction_id
 from soliton.api.rest import examples, recording
 from soliton.api.rest.broadcasting import claimed_transaction
 from soliton.api.route_table import json_body, row, table
+from soliton.api.routes import Route
 from soliton.api.translate import refusal
 from soliton.chain.json_schemas import list_of, shape
 from soliton.chain.transactions.model import AnyTransaction
@@ -374,3 +376,23 @@ id.pool | text* | Ids of transactions in base58; without any, all | {examples.TR
         "Be the chain of such a file, which is the body; on an error nothing has changed", Loaded,
         {"height": 3, "id": examples.BLOCK_ID}, _ERRORS),
 )  # fmt: skip
+
+
+def refused(reason: str) -> tuple[Route, ...]:
+    """Routes that say for each path why it does nothing here; they are in no document."""
+
+    def refuse(_request: Request) -> object:
+        raise errors.NO_CONTROLS.error(reason=reason)
+
+    return tuple(
+        replace(
+            each,
+            handler=refuse,
+            # Whatever is sent, the answer is the same.
+            parameters=tuple(one for one in each.parameters if f"{{{one.name}}}" in each.path),
+            body=None,
+            errors=(errors.NO_CONTROLS,),
+            documented=False,
+        )
+        for each in ROUTES
+    )
