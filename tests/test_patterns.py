@@ -54,6 +54,8 @@ PATTERNS: dict[str, tuple[Text, ...] | str] = {
     "client/sending.py:_OR": runs(" or ", " or 1", "1"),
     "matcher/ccxt/steps.py:_PLAIN_CODE": OWN,
     "matcher/rest/pages.py:_BESIDE": OWN,
+    "node/signer_settings.py:_ORIGIN": OWN,
+    "signer/page.py:_BESIDE": OWN,
     "node/hocon.py:_NUMBER": OWN,
     "node/hocon.py:_TOKEN": OWN,
     "node/hocon.py:_WHOLE": OWN,

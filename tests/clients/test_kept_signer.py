@@ -52,15 +52,15 @@ pytestmark = NEEDS_NODE
 
 
 @contextmanager
-def kept(place: Place, node_url: str) -> Iterator[str]:
-    """A signer with both accounts, in an event loop of its own; its address."""
+def kept(place: Place, node_url: str, **more: Any) -> Iterator[str]:
+    """A signer of a place, in an event loop of its own; its address."""
     ready, stop = threading.Event(), asyncio.Event()
     found: list[str] = []
     loops: list[asyncio.AbstractEventLoop] = []
 
     async def main() -> None:
         loops.append(asyncio.get_running_loop())
-        app = place.app(node_url, clock=wall_clock)
+        app = place.app(node_url, clock=wall_clock, **more)
         server = await serve(app, "127.0.0.1", 0, SERVER_LIMITS, close=app.close)
         found.append(f"http://127.0.0.1:{server.port}")
         ready.set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 from collections.abc import AsyncIterator
 
 import pytest
@@ -274,12 +275,15 @@ async def test_health_and_readiness() -> None:
 async def test_the_page_needs_nothing_from_elsewhere() -> None:
     async with signer(FakeNode()) as client:
         page = await client.get("/")
-        parts = [await client.get(path) for path in ("/page.css", "/page.js")]
-    assert page.headers["content-type"] == "text/html; charset=utf-8"
+        paths = set(re.findall(r'(?:href|src)="(pages/[^"]+)"', page.text))
+        parts = [await client.get(f"/{path}") for path in sorted(paths)]
+        missing = await client.get("/pages/../app.py"), await client.get("/pages/nothing.js")
+    assert {"pages/style.css", "pages/signer.css", "pages/signer.js"} < paths
+    assert [each.status_code for each in missing] == [404, 404]
+    assert page.headers["content-type"] == "text/html; charset=UTF-8"
     assert "default-src 'none'" in page.headers["content-security-policy"]
     assert all(part.status_code == 200 for part in parts)
-    together = page.text + "".join(part.text for part in parts)
-    assert "//" not in together.replace("// ", "")
+    assert "//" not in re.sub(r'data-node="[^"]*"', "", page.text)
     assert "{{" not in page.text
     assert "proofs of concept only" in page.text
     assert all(f"<td>{fault.code}</td>" in page.text for fault in FAULTS)

@@ -372,6 +372,9 @@ PATHS: Final = [
     ("POST", "/pending/x/refuse", "approve"),
     ("GET", "/policy", "operate"),
     ("POST", "/policy/reload", "operate"),
+    ("GET", "/caller", ""),
+    ("GET", "/audit", "operate"),
+    ("POST", "/audit/verify", "operate"),
 ]
 
 
@@ -380,7 +383,7 @@ async def test_every_path_takes_a_key_that_may(tmp_path: Path) -> None:
         for method, path, scope in PATHS:
             for headers in ({}, {"X-API-Key": "wrong"}, {"X-API-Key": ""}, as_caller("idle")):
                 response = await client.request(method, path, headers=headers)
-                if scope == "list" and headers == as_caller("idle"):
+                if scope in ("list", "") and headers == as_caller("idle"):
                     assert response.status_code == 200
                 else:
                     assert (response.status_code, response.json()["error"]) == (403, 7020), path

@@ -95,6 +95,7 @@ def _kept_keys(settings: Settings) -> KeySettings | None:
             for it in keys.stores
         ),
         webhook=None if keys.webhook is None else WebhookSettings(*keys.webhook),
+        origins=keys.origins,
     )
 
 

@@ -27,6 +27,7 @@ _PLACES: Final = {
 }
 """What leads to a key in a store of each kind, and what has the secret that opens it."""
 _POLICY_HASH: Final = re.compile(r"[0-9a-f]{64}")
+_ORIGIN: Final = re.compile(r"https?://(?:[a-z0-9.-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?")
 _HOST: Final = re.compile(r"[A-Za-z0-9.-]{1,253}|\[[0-9a-fA-F:.]{2,45}\]")
 
 
@@ -71,6 +72,7 @@ class SignerKeys(msgspec.Struct, frozen=True):
     sync: bool
     stores: tuple[SignerStore, ...] = ()
     webhook: SignerWebhook | None = None
+    origins: tuple[str, ...] = ()
 
 
 class Signer(msgspec.Struct, frozen=True):
@@ -102,7 +104,9 @@ def _keys(section: Section, directory: Path, notes: list[str]) -> SignerKeys | N
     state, policy_hash = section.text("state-directory", ""), section.text("policy-hash", "")
     callers, hosts = _callers(section), section.texts("hosts")
     sync = section.truth("audit-sync", True)
-    stores, webhook = _stores(section), _webhook(section)
+    stores, webhook, origins = _stores(section), _webhook(section), section.texts("origins")
+    if len(origins) > MAX_HOSTS or not all(map(_ORIGIN.fullmatch, origins)):
+        section.refuse("origins", f"a list of up to {MAX_HOSTS} origins such as https://a.example")
     if policy_hash and _POLICY_HASH.fullmatch(policy_hash) is None:
         section.refuse("policy-hash", "SHA-256 of the policy file: 64 digits 0-9a-f")
     if len(hosts) > MAX_HOSTS or not all(map(_HOST.fullmatch, hosts)):
@@ -123,6 +127,7 @@ def _keys(section: Section, directory: Path, notes: list[str]) -> SignerKeys | N
         sync=sync,
         stores=stores,
         webhook=webhook,
+        origins=origins,
     )
 
 

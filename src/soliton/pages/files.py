@@ -98,14 +98,20 @@ def _sent(
     return Whole(body, kind, headers=more)
 
 
-def page(name: str, entry: str, values: Mapping[str, str]) -> File:
-    """A page with its values filled in; the modules that ``entry`` leads to are loaded at once."""
+def page(
+    name: str, entry: str, values: Mapping[str, str], markup: Mapping[str, str] | None = None
+) -> File:
+    """A page with its values filled in; the modules that ``entry`` leads to are loaded at once.
+    ``markup`` is of our own making, and stands as it is.
+    """
     text = files("soliton.pages").joinpath(FOLDER, name).read_text(encoding="utf-8")
     preload = "\n".join(
         f'<link rel="modulepreload" href="pages/{each}">' for each in sorted(modules_of(entry))
     )
     for key, value in values.items():
         text = text.replace("{{" + key + "}}", html.escape(value))
+    for key, value in (markup or {}).items():
+        text = text.replace("{{" + key + "}}", value)
     body = text.replace("{{preload}}", preload).encode("utf-8")
     return File(body, _packed(body), HTML, b"")
 

@@ -16,6 +16,7 @@ import traceback
 from collections.abc import Callable
 from typing import Final
 
+from soliton.pages.files import file_answer, page_answer
 from soliton.signer.errors import (
     BODY_TOO_LARGE,
     BODY_TOO_SLOW,
@@ -32,7 +33,7 @@ from soliton.signer.errors import (
 from soliton.signer.key_service import KeyService
 from soliton.signer.node_client import NodeClient
 from soliton.signer.openapi import openapi_document
-from soliton.signer.page import pages
+from soliton.signer.page import signer_page
 from soliton.signer.request import read_request
 from soliton.signer.settings import Limits, SignerSettings
 from soliton.signer.signing import sign_data, to_json
@@ -44,6 +45,7 @@ __all__ = ["Limits", "Signer", "SignerSettings", "build_app"]
 
 Handler = Callable[[Request], Answer]
 
+PAGES: Final = "/pages/"
 _METHODS: Final = ("OPTIONS", "POST", "GET")
 _EXPOSED: Final = ("Retry-After",)
 _PREFLIGHT: Final = Whole(b"OK", b"text/plain")
@@ -81,7 +83,8 @@ class Signer:
             "/ready": ("GET", lambda _: Awaited(self._ready())),
             "/openapi.json": ("GET", lambda _: document),
         }
-        self._routes |= {path: ("GET", _serving(page)) for path, page in pages(settings).items()}
+        root = signer_page(settings)
+        self._routes["/"] = "GET", lambda request: page_answer(root, request.headers)
 
     def begin(self) -> None:
         """Do what comes before the first request; from within the event loop."""
@@ -97,8 +100,7 @@ class Signer:
     def respond(self, request: Request) -> Answer:
         """The answer to a request."""
         if self._keys is not None and self._keys.routes.takes(request.path):
-            # Pages of other origins have no business here: no header lets them read an answer.
-            return self._keys.routes.respond(request)
+            return self._keys.origins.respond(request, self._keys.routes.respond)
         if request.method == "OPTIONS" and self.cors.allows:
             return self._for_page(request, _PREFLIGHT)
         handler = self._handler(request)
@@ -125,6 +127,8 @@ class Signer:
     def _handler(self, request: Request) -> Handler | Whole:
         """What answers a request, or why nothing does."""
         found = self._routes.get(request.path)
+        if found is None and request.path.startswith(PAGES):
+            found = "GET", _file
         if found is None:
             return _fault(NO_SUCH_PATH)
         method, handler = found
@@ -184,8 +188,10 @@ class Signer:
             return _json({"ready": False, **error.answer.json()}, 503)
 
 
-def _serving(page: Whole) -> Handler:
-    return lambda _request: page
+def _file(request: Request) -> Whole:
+    """A script or style of the page."""
+    answer = file_answer(request.path.removeprefix(PAGES), request.headers)
+    return _fault(NO_SUCH_PATH) if answer is None else answer
 
 
 def _json(value: object, status: int = 200) -> Whole:

@@ -77,7 +77,8 @@ class Pending:
             Event.ASK,
             caller=judged.caller,
             key=judged.account.name,
-            rule=", ".join(dict.fromkeys(rule.name for rule in judged.rules)),
+            rule=judged.rule_names,
+            lines=judged.rule_lines,
             request=judged.wanted.id,
             digest=judged.wanted.digest,
             pending=pending,
@@ -248,7 +249,7 @@ class Pending:
         asked = desk.read(wanted, account, ask.stamps)
         judged = desk.judge(ask.caller, wanted, account, asked, ask.pending)
         if isinstance(judged, Refusal):
-            entry = desk.refusal_entry(ask.caller, account, asked, judged.words, judged.rule)
+            entry = desk.refusal_entry(ask.caller, account, asked, judged.words, judged)
             await desk.written(entry)
             raise refused(judged)
         missing = [each for each in _approvals_of(judged) if not _is_approved(each, it.approved)]

@@ -47,12 +47,13 @@ class Callers:
         self._left: dict[str, tuple[int, int]] = {}
         """Of callers with a rate: thousandths of requests that are left, and when that was so."""
 
-    def caller_of(self, request: Request, scope: str) -> Caller:
-        """Who asks for something that takes this scope; raises ``RequestRefused``."""
+    def caller_of(self, request: Request, scope: str | None) -> Caller:
+        """Who asks for something that takes this scope, or any; raises ``RequestRefused``."""
         self._check_host(request)
         caller = self._find(request.headers.get(KEY_HEADER, b""))
-        if caller is None or scope not in caller.may:
-            raise RequestRefused(NO_CALLER, f"this takes an API key that may {scope}")
+        if caller is None or (scope is not None and scope not in caller.may):
+            words = "this takes an API key" + (f" that may {scope}" if scope else "")
+            raise RequestRefused(NO_CALLER, words)
         if caller.rate:
             self._count(caller)
         return caller

@@ -69,6 +69,16 @@ class Judged(NamedTuple):
         return self.needs_approval or self.asks_node or self.account.store is not None
 
     @property
+    def rule_names(self) -> str:
+        """The rules, each once."""
+        return ", ".join(dict.fromkeys(rule.name for rule in self.rules))
+
+    @property
+    def rule_lines(self) -> tuple[int, ...]:
+        """Where they stand in their file."""
+        return tuple(dict.fromkeys(rule.line for rule in self.rules))
+
+    @property
     def needs_approval(self) -> bool:
         """Whether a rule wants others to approve."""
         return any(rule.approvals is not None for rule in self.rules)
@@ -109,6 +119,8 @@ class Desk:
         self.book = book
         self.node = node
         self.clock = clock
+        self.rules_since = journal.head[0]
+        """The number of the line from which on these rules are in force."""
         self._chain_id = chain_id
         self._in_work: set[tuple[str, str]] = set()
         self._last_stamp = 0
@@ -241,7 +253,8 @@ class Desk:
             *(0, "", self.clock(), judged.time, Event.SIGN),
             caller=judged.caller,
             key=judged.account.name,
-            rule=", ".join(dict.fromkeys(rule.name for rule in judged.rules)),
+            rule=judged.rule_names,
+            lines=judged.rule_lines,
             request=judged.wanted.id,
             digest=judged.wanted.digest,
             pending=judged.pending,
@@ -306,14 +319,20 @@ class Desk:
         return Entry(0, "", self.clock(), self.book.clock.now(), event, **members)
 
     def refusal_entry(
-        self, caller: str, account: Account, asked: tuple[Asked, ...], reason: str, rule: str = ""
+        self,
+        caller: str,
+        account: Account,
+        asked: tuple[Asked, ...],
+        reason: str,
+        refusal: Refusal | None = None,
     ) -> Entry:
         """The line of a refusal."""
         return self.entry(
             Event.REFUSE,
             caller=caller,
             key=account.name,
-            rule=rule,
+            rule="" if refusal is None else refusal.rule,
+            lines=(refusal.line,) if refusal is not None and refusal.line else (),
             reason=reason[:MAX_REASON],
             told=self.told(asked),
             ids=tuple(each.id for each in asked),

@@ -89,13 +89,13 @@ class Journal:
         """
         try:
             numbers = segments(self.directory)
-            while numbers and not _has_line(_path(self.directory, numbers[-1])):
+            while numbers and not _has_line(segment_path(self.directory, numbers[-1])):
                 # It was begun, and the process ended before its first line was there.
-                _path(self.directory, numbers.pop()).unlink()
+                segment_path(self.directory, numbers.pop()).unlink()
             begin = self._oldest(numbers)
             before = self._hash_before(begin)
             for number in (each for each in numbers if each >= begin):
-                path = _path(self.directory, number)
+                path = segment_path(self.directory, number)
                 if number == numbers[-1]:
                     _drop_tail(path)
                 for entry, line in read_lines(path, before):
@@ -109,7 +109,7 @@ class Journal:
     def _oldest(self, numbers: list[int]) -> int:
         if not numbers:
             return 1
-        first, _ = next(read_lines(_path(self.directory, numbers[-1]), None))
+        first, _ = next(read_lines(segment_path(self.directory, numbers[-1]), None))
         _check_numbers(self.directory, numbers)
         return max(numbers[0], min(first.oldest or numbers[-1], numbers[-1]))
 
@@ -117,13 +117,13 @@ class Journal:
         """The hash of the last line before a file; nobody knows it where older ones are gone."""
         if segment == 1:
             return FIRST_BEFORE
-        path = _path(self.directory, segment - 1)
+        path = segment_path(self.directory, segment - 1)
         if not path.exists():
             return None
         return line_hash(_last_line(path))
 
     def _open(self, segment: int) -> None:
-        path = _path(self.directory, segment)
+        path = segment_path(self.directory, segment)
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         self._file = os.open(path, flags, FILE_MODE)
         sync_directory(self.directory)
@@ -137,6 +137,12 @@ class Journal:
     def head(self) -> tuple[int, str]:
         """The number of the last line and its hash."""
         return self._number, self._before
+
+    @property
+    def written(self) -> tuple[int, str]:
+        """The same of the last line that is surely there."""
+        number, line, _ = self._sure
+        return number, line
 
     @property
     def segment(self) -> int:
@@ -232,7 +238,7 @@ class Journal:
         self._length += len(data)
 
     def _begin(self, segment: int, data: bytes) -> None:
-        path = _path(self.directory, segment)
+        path = segment_path(self.directory, segment)
         path.unlink(missing_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         file = os.open(path, flags, FILE_MODE)
@@ -278,7 +284,7 @@ def read_all(directory: Path) -> Iterator[tuple[Entry, bytes]]:
         _check_numbers(directory, numbers)
         before = FIRST_BEFORE if numbers[:1] == [1] else None
         for number in numbers:
-            path = _path(directory, number)
+            path = segment_path(directory, number)
             for entry, line in read_lines(path, before, ends_early=number == numbers[-1]):
                 yield entry, line
                 before = line_hash(line)
@@ -364,7 +370,8 @@ def _drop_tail(path: Path) -> None:
             os.fsync(file.fileno())
 
 
-def _path(directory: Path, segment: int) -> Path:
+def segment_path(directory: Path, segment: int) -> Path:
+    """Where a file of the log is."""
     return directory / f"audit-{segment:08d}.jsonl"
 
 

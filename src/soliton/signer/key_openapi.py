@@ -64,6 +64,15 @@ def key_paths() -> Schema:
         "simulatePending", "What the node says it would do", "Simulated", parameters=[pending]
     )
     paths["/pending/{id}/simulation"] = {"get": simulated}
+    before = openapi.parameter("before", "query", "Lines with smaller numbers.", example=100)
+    limit = openapi.parameter("limit", "query", "How many lines.", example=50)
+    paths |= {
+        "/caller": {"get": _operation("caller", "Who asks, and what that one may do", "Caller")},
+        "/audit": {
+            "get": _operation("audit", "The last lines", "Audit", parameters=[before, limit])
+        },
+        "/audit/verify": {"post": _operation("verifyAudit", "Check every line", "Verified")},
+    }
     for verb in ("approve", "refuse"):
         summary = f"{verb.capitalize()} what waits"
         decided = _operation(f"{verb}Pending", summary, "Pending", parameters=[pending])
@@ -131,7 +140,7 @@ def _answer_schemas() -> Schema:
     confirmed = {"id": _TEXT, "height": _LONG, "confirmations": _LONG, "applicationStatus": _TEXT}
     rule = _object({"name": _TEXT, "line": _LONG}, "name", "line")
     policy = {
-        **dict.fromkeys(("file", "hash"), _TEXT),
+        **dict.fromkeys(("file", "hash", "source"), _TEXT),
         "rules": {"type": "array", "items": rule},
         "audit": _object({"lines": _LONG, "head": _TEXT}, "lines", "head"),
     }
@@ -145,6 +154,27 @@ def _answer_schemas() -> Schema:
         "Simulated": _object(simulated, *simulated),
         "AllPending": _object({"pending": every}, "pending"),
         "Policy": _object(policy, *policy),
+        **_log_schemas(rows),
+    }
+
+
+def _log_schemas(rows: Schema) -> Schema:
+    verified = {
+        "sound": {"type": "boolean"},
+        **dict.fromkeys(("at", "first", "lines", "signatures"), _LONG),
+        **dict.fromkeys(("head", "message"), _TEXT),
+    }
+    audit = {
+        "lines": rows,
+        "head": _object({"number": _LONG, "hash": _TEXT}, "number", "hash"),
+        "rulesSince": {**_LONG, "description": "The first line of the rules that are in force."},
+        "verified": {"oneOf": [openapi.ref("Verified"), {"type": "null"}]},
+    }
+    caller = {"name": _TEXT, "may": {"type": "array", "items": _TEXT}, "rate": _LONG}
+    return {
+        "Verified": _object(verified, "sound", "at"),
+        "Audit": _object(audit, *audit),
+        "Caller": _object(caller, *caller),
     }
 
 

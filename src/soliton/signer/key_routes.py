@@ -17,6 +17,7 @@ import msgspec
 
 from soliton.keystore.keys import KeyProblem
 from soliton.signer.approvals import Pending, Tell, signed_line
+from soliton.signer.audit_routes import AuditRoutes
 from soliton.signer.boot_clock import boot_ms
 from soliton.signer.callers import Caller, Callers
 from soliton.signer.desk import Desk, Judged, Signed, raise_stopped, refused
@@ -56,6 +57,9 @@ PATHS: Final = {
     "/pending": "GET",
     "/policy": "GET",
     "/policy/reload": "POST",
+    "/caller": "GET",
+    "/audit": "GET",
+    "/audit/verify": "POST",
 }
 PENDING: Final = "/pending/"
 UNLOCKED_SECONDS: Final = 60 * 60
@@ -87,6 +91,7 @@ class KeyRoutes:
     ) -> None:
         self.desk = desk
         self.pending = Pending(desk, tell)
+        self._audit = AuditRoutes(desk, callers)
         self._callers = callers
         self._read_policy = read_policy
         self._most = requests_at_once
@@ -100,6 +105,9 @@ class KeyRoutes:
             "/pending": self._all_pending,
             "/policy": self._policy,
             "/policy/reload": self._reload,
+            "/caller": lambda request: json_answer(self._audit.caller(request)),
+            "/audit": self._recent,
+            "/audit/verify": self._verify,
         }
 
     def takes(self, path: str) -> bool:
@@ -152,8 +160,8 @@ class KeyRoutes:
         asked = desk.read(wanted, account)
         judged = desk.judge(caller.name, wanted, account, asked, "")
         if isinstance(judged, Refusal):
-            words, rule = judged.words, judged.rule
-            return Denied(desk.refusal_entry(caller.name, account, asked, words, rule), judged)
+            words = judged.words
+            return Denied(desk.refusal_entry(caller.name, account, asked, words, judged), judged)
         return judged
 
     async def _sign_later(self, judged: Judged, *, sends: bool = False) -> Whole:
@@ -294,7 +302,8 @@ class KeyRoutes:
         rules = [{"name": rule.name, "line": rule.line} for rule in policy.rules]
         number, head = self.desk.journal.head
         audit = {"lines": number, "head": head}
-        return {"file": policy.file, "hash": policy.hash, "rules": rules, "audit": audit}
+        shown = {"file": policy.file, "hash": policy.hash, "rules": rules, "audit": audit}
+        return {**shown, "source": policy.source}
 
     def _reload(self, request: Request) -> Answer:
         caller = self._callers.caller_of(request, "operate")
@@ -316,9 +325,19 @@ class KeyRoutes:
             message = f"{policy.file} has the hash {policy.hash}"
             raise RequestRefused(WRONG_POLICY, message, "policyHash")
         await desk.written(desk.entry(Event.POLICY, caller=caller.name, policy=policy.hash))
-        desk.policy = policy
+        desk.policy, desk.rules_since = policy, desk.journal.head[0]
         logger.info("rules of %s loaded, %d of them", policy.file, len(policy.rules))
         return json_answer(self._policy_shown())
+
+    # --- the log ----------------------------------------------------------------------------------
+
+    def _recent(self, request: Request) -> Answer:
+        self._callers.caller_of(request, "operate")
+        return self._awaited(_as_answer(self._audit.recent(request)))
+
+    def _verify(self, request: Request) -> Answer:
+        self._callers.caller_of(request, "operate")
+        return self._awaited(_as_answer(self._audit.verify()))
 
     # --- work that takes time ---------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from soliton.signer.journal import Journal
 from soliton.signer.key_routes import KeyRoutes
 from soliton.signer.keyring import Keyring
 from soliton.signer.node_client import NodeClient
+from soliton.signer.origins import Origins
 from soliton.signer.pkcs11 import Pkcs11
 from soliton.signer.policy_file import PolicyProblem, read_policy
 from soliton.signer.records import Entry, Event
@@ -70,6 +71,7 @@ class KeyService:
             raise
         self.desk = Desk(keyring, policy, self.journal, book, node, chain_id, settings.clock)
         callers = Callers(keys.callers, keys.hosts, boot_ms)
+        self.origins = Origins(keys.origins)
         self.webhook = None if keys.webhook is None else Webhook(keys.webhook, settings.clock)
         tell = None if self.webhook is None else self.webhook.tell
         self.routes = KeyRoutes(self.desk, callers, read, settings.limits.requests_at_once, tell)

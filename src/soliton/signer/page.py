@@ -1,58 +1,35 @@
-"""The page at ``/``: what the service does, its errors and limits, and a form to try it.
+"""The page at ``/``: what the service does, its errors and limits, and a form to try it; with keys
+of its own also what waits, the keys, the rules and the log.
 
-What lives here: filling the template, and serving the page's own style and script. Nothing comes
-from elsewhere, and the content policy forbids it. What does not: the texts (``page.html``).
+What lives here: filling in what the page says of this signer. What does not: its texts, style and
+scripts (``soliton.pages``), and what it asks (``key_routes``).
 """
 
 from __future__ import annotations
 
 import html
 import json
-from importlib.resources import files
+import re
 from typing import Final
 
 from soliton.chain.transactions.data import MAX_ENTRIES, MAX_KEY_BYTES, MAX_VALUE_BYTES, TYPE
+from soliton.pages.files import File, page
 from soliton.signer.errors import FAULTS
 from soliton.signer.openapi import EXAMPLE, WARNING
 from soliton.signer.settings import SignerSettings
-from soliton.web.answers import Whole
-from soliton.web.types import Headers
 
-_HEADERS: Final[Headers] = (
-    (
-        b"content-security-policy",
-        (
-            b"default-src 'none'; img-src data:; style-src 'self'; script-src 'self'; "
-            b"connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
-        ),
-    ),
-    (b"referrer-policy", b"no-referrer"),
-    (b"x-content-type-options", b"nosniff"),
-)
+_BESIDE: Final = re.compile(r"https?://(?:127\.0\.0\.1|localhost)(?::[0-9]{1,5})?")
 
 
-def pages(settings: SignerSettings) -> dict[str, Whole]:
-    """The page, its style and its script, by their paths."""
-    files = {
-        "/": (_page(settings), b"text/html"),
-        "/page.css": (_file("page.css"), b"text/css"),
-        "/page.js": (_file("page.js"), b"text/javascript"),
-    }
-    return {
-        path: Whole(text.encode(), kind + b"; charset=utf-8", headers=_HEADERS)
-        for path, (text, kind) in files.items()
-    }
-
-
-def _file(name: str) -> str:
-    return files("soliton.signer").joinpath(name).read_text(encoding="utf-8")
-
-
-def _page(settings: SignerSettings) -> str:
+def signer_page(settings: SignerSettings) -> File:
+    """The page."""
     limits, network = settings.limits, settings.network
     values = {
         "network": network.name,
         "coin": network.coin,
+        "keeps": "no" if settings.keys is None else "yes",
+        # An address that says nothing about a network of machines.
+        "node": settings.node_url if _BESIDE.fullmatch(settings.node_url) else "",
         "warning": WARNING,
         "fee": f"{network.fees.base[TYPE.type_id]:,}",
         "example": json.dumps(EXAMPLE, indent=2),
@@ -66,10 +43,7 @@ def _page(settings: SignerSettings) -> str:
         "node-seconds": f"{limits.node_seconds:g}",
         "requests": str(limits.requests_at_once),
     }
-    text = _file("page.html")
-    for name, value in values.items():
-        text = text.replace("{{" + name + "}}", html.escape(value))
-    return text.replace("{{errors}}", _error_rows())
+    return page("signer.html", "signer.js", values, {"errors": _error_rows()})
 
 
 def _error_rows() -> str:

@@ -122,13 +122,18 @@ class Allowed(NamedTuple):
 
 
 class Policy:
-    """All rules of a file, whose hash (SHA-256, in hexadecimal) is ``hash``."""
+    """All rules of a file, whose text is ``source`` and whose hash (SHA-256, in hexadecimal) is
+    ``hash``.
+    """
 
-    def __init__(self, rules: Iterable[Rule], decimals: Decimals, file: str, hash_: str) -> None:
+    def __init__(
+        self, rules: Iterable[Rule], decimals: Decimals, file: str, hash_: str, source: str = ""
+    ) -> None:
         self.rules = tuple(rules)
         self.decimals = decimals
         self.file = file
         self.hash = hash_
+        self.source = source
         self._by_form: dict[tuple[str, int], list[Rule]] = {}
         for rule in self.rules:
             for form in rule.forms:

@@ -107,7 +107,8 @@ def parse_policy(data: bytes, name: str, chain_id: int) -> Policy:
                 "counters are kept under it"
             )
         names[rule.name] = rule.line
-    return Policy(read, _decimals(tree.get("decimals", {}), name), name, policy_hash(data))
+    decimals = _decimals(tree.get("decimals", {}), name)
+    return Policy(read, decimals, name, policy_hash(data), text)
 
 
 def duration_ms(text: object) -> int | None:

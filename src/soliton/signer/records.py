@@ -39,8 +39,9 @@ class Event(Enum):
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", gc=False):
     """One line. ``at`` is the wall clock in milliseconds, ``time`` that of the windows.
 
-    ``request`` is the idempotency id, ``digest`` the hash of what was asked, ``pending`` the id of
-    what waits for approval, ``told`` the sentences; ``stamps`` are the timestamps that were signed.
+    ``lines`` are where the rules stand in their file, ``request`` is the idempotency id, ``digest``
+    the hash of what was asked, ``pending`` the id of what waits for approval, ``told`` the
+    sentences; ``stamps`` are the timestamps that were signed.
     """
 
     number: int
@@ -51,6 +52,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", gc=
     caller: str = ""
     key: str = ""
     rule: str = ""
+    lines: tuple[int, ...] = ()
     reason: str = ""
     request: str = ""
     digest: str = ""

@@ -65,7 +65,7 @@ class WebhookSettings:
 @dataclass(frozen=True, slots=True)
 class KeySettings:
     """Where keys, rules and the audit log are, the hash that the rules must have, who may call, and
-    under which names of the host beside those of this machine.
+    under which names of the host beside those of this machine. Pages of ``origins`` may call, too.
 
     With ``durable`` off a line of the audit log survives the end of the process before its
     signature leaves, and not that of the machine.
@@ -80,6 +80,7 @@ class KeySettings:
     durable: bool = True
     stores: tuple[StoreSettings, ...] = ()
     webhook: WebhookSettings | None = None
+    origins: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,173 @@
+// The queue of a signer: what waits for approval, what it comes to, and the decision.
+
+import { h, show, svg } from "./dom.js";
+import { clean, stranger, time } from "./format.js";
+import { copy, later, table } from "./parts.js";
+import { SignerError, get, may, post, who } from "./signer_ask.js";
+
+/** @typedef {import("./json.js").Json} Json */
+
+const REFRESH_MS = 4_000;
+const TOLD = 20;
+const LONGEST = 400;
+const NODE = document.documentElement.dataset.node ?? "";
+
+/** @param {string} text a sentence of the signer, which may hold words of strangers */
+const sentence = (text) => h("bdi", { class: "stranger" }, clean(text, LONGEST));
+
+export async function queue() {
+  const waiting = h("div", { id: "waiting" });
+  const decided = h("div", { id: "decided" });
+  const trouble = h("p", { class: "bad", role: "status" });
+  /** @type {Map<string, {mark: string, node: Node}>} */
+  let cards = new Map();
+  const refresh = async () => {
+    const { pending } = await get("pending");
+    const [open, closed] = [true, false].map((is) => pending.filter((/** @type {Json} */ each) => (each.state === "waiting") === is));
+    /** @type {typeof cards} */
+    const next = new Map();
+    for (const each of open) {
+      const mark = each.approved.join(" ");
+      const before = cards.get(each.pending);
+      next.set(each.pending, before?.mark === mark ? before : { mark, node: card(each, refresh) });
+    }
+    // What stays as it is keeps the focus, and what somebody has opened.
+    if (!cards.size || [...next].some(([id, { node }]) => cards.get(id)?.node !== node) || next.size !== cards.size) {
+      show(waiting, next.size ? [...next.values()].map(({ node }) => node) : h("section", null, h("p", { class: "empty" }, "Nothing waits for approval.")));
+    }
+    cards = next;
+    show(decided, closed.length > 0 && h("section", null, h("h2", null, "Decided lately"), decidedTable(closed.reverse())));
+    trouble.textContent = "";
+  };
+  await refresh();
+  const timer = setInterval(() => refresh().catch((error) => { trouble.textContent = clean(error.message, LONGEST); }), REFRESH_MS);
+  return { title: "Queue", node: h("article", null, trouble, waiting, decided), stop: () => clearInterval(timer) };
+}
+
+/** @param {Json[]} rows */
+function decidedTable(rows) {
+  return table("Decided lately", ["State", "What", "Asked by", "Approved by", "Asked"], rows.map((each) => [
+    h("span", { class: each.state === "signed" ? "good" : "bad" }, each.state + (each.refusedBy ? ` by ${clean(each.refusedBy, 64)}` : "")),
+    h("div", { class: "words" }, sentences(each), outcome(each)),
+    stranger(each.caller, 64), each.approved.map((/** @type {string} */ name) => [stranger(name, 64), " "]), time(each.askedAt)]));
+}
+
+/** @param {Json} each */
+function sentences(each) {
+  const [first, ...others] = each.told.slice(0, TOLD);
+  if (!others.length) return h("p", { class: "single" }, sentence(first));
+  const more = each.told.length - TOLD;
+  return [h("ol", null, [first, ...others].map((told) => h("li", null, sentence(told)))),
+    more > 0 && h("p", { class: "soft" }, `and ${more} more`)];
+}
+
+/** What became of it behind the decision. @param {Json} each */
+function outcome(each) {
+  if (each.state !== "signed") return null;
+  const sent = each.broadcast;
+  return h("p", { class: "soft" },
+    sent?.error !== undefined ? h("span", { class: "bad" }, `not broadcast: ${clean(sent.message, LONGEST)} `) : sent ? "broadcast " : "",
+    each.ids.slice(0, TOLD).map((/** @type {string} */ id) => (NODE && sent
+      ? h("a", { class: "id", href: `${NODE}/#tx/${encodeURIComponent(id)}` }, `${id} `)
+      : h("code", null, `${id} `))));
+}
+
+/** @param {Json} summary @param {() => Promise<void>} refresh */
+function card(summary, refresh) {
+  const id = summary.pending;
+  const said = h("p", { role: "status" });
+  const ends = Date.now() + summary.expiresIn;
+  const node = h("section", { class: "waiting", "data-pending": id },
+    h("h2", null, h("span", null, `${summary.approved.length} of ${summary.needed} approve`),
+      h("span", { class: "soft" }, "asked ", time(summary.askedAt), ", over ", time(ends))),
+    h("p", null, stranger(summary.caller, 64), " asks to sign with the key ", stranger(summary.key, 64),
+      summary.approved.length > 0 && [", approved by ", summary.approved.map((/** @type {string} */ name) => [stranger(name, 64), " "])]),
+    sentences(summary),
+    later(async () => details(await get(`pending/${encodeURIComponent(id)}`)), "Asking for the sums…"),
+    h("h3", null, "On the chain, says the node"),
+    later(async () => simulated((await get(`pending/${encodeURIComponent(id)}/simulation`)).simulated, summary.told.length), "Asking the node…"),
+    h("p", { class: "soft" }, "Request ", h("code", null, id), " ", copy(id, "the id")),
+    decision(summary, said, refresh), said);
+  return node;
+}
+
+/** @param {Json} found */
+function details(found) {
+  return [
+    h("h3", null, "Altogether"),
+    found.totals?.length ? table("Sums", ["Asset", "#Amount", "#Fee", ""], found.totals.map((/** @type {Json} */ each) => [
+      h("code", null, clean(each.asset ?? "", 60)), String(each.amount ?? ""), String(each.fee ?? ""), sentence(each.told)]))
+      : h("p", { class: "empty" }, "It takes nothing away."),
+    found.refusal
+      ? h("p", { class: "trouble" }, "The rules would refuse it now: ", sentence(found.refusal.message), " ", ruleLink(found.refusal.rule, found.refusal.line))
+      : [h("h3", null, "Windows, before and after"),
+        found.windows?.length ? found.windows.map(windowBar) : h("p", { class: "empty" }, "No window counts it."),
+        h("h3", null, "Decided by"), h("p", null, distinct(found.decided ?? []).map(([rule, line]) => [ruleLink(rule, line), " "]))],
+    h("p", { class: "soft" }, "May approve: ", (found.approvers ?? []).map((/** @type {string} */ name) => [stranger(name, 64), " "])),
+  ];
+}
+
+/** @param {Json[]} decided @returns {[string, number][]} */
+function distinct(decided) {
+  return [...new Map(decided.map((each) => [each.rule, each.line]))];
+}
+
+/** A rule and where it stands. @param {string} rule @param {number} line */
+export function ruleLink(rule, line) {
+  if (!rule) return null;
+  const words = ["rule ", stranger(rule, 64), line ? `, line ${line}` : ""];
+  return line ? h("a", { href: `#rules/${line}`, class: "rule" }, words) : h("span", null, words);
+}
+
+/** @param {Json} each */
+function windowBar(each) {
+  const share = (/** @type {Json} */ amount) => Math.min(100, (100 * Number(amount)) / Math.max(1, Number(each.most)));
+  return h("div", { class: "window" },
+    svg("svg", { viewBox: "0 0 100 1", preserveAspectRatio: "none", role: "img", "aria-label": `${Math.round(share(each.after))} per cent of the window after it` },
+      svg("rect", { class: "more", width: share(each.after), height: 1 }), svg("rect", { class: "before", width: share(each.before), height: 1 })),
+    h("div", null, sentence(each.told), " ", ruleLink(each.rule, each.line)));
+}
+
+/** @param {Json[]} found @param {number} all */
+function simulated(found, all) {
+  return [found.map((each) => [
+    each.valid === false && h("p", { class: "bad" }, "It would fail."),
+    each.told.length ? h("ul", null, each.told.map((/** @type {string} */ told) => h("li", null, sentence(told)))) : h("p", { class: "empty" }, "Nothing changes.")]),
+  all > found.length && h("p", { class: "soft" }, `The first ${found.length} of ${all}.`),
+  all > 1 && h("p", { class: "soft" }, "Each on its own, on top of the chain as it is.")];
+}
+
+/** @param {Json} summary @param {HTMLElement} said @param {() => Promise<void>} refresh */
+function decision(summary, said, refresh) {
+  if (!may("approve") || summary.caller === who()) return h("p", { class: "soft" }, "Others decide about it.");
+  if (summary.approved.includes(who())) said.textContent = "You have approved it.";
+  const place = h("div", { class: "row decision" });
+  const act = async (/** @type {string} */ verb) => {
+    for (const each of place.querySelectorAll("button")) each.disabled = true;
+    said.className = "";
+    said.textContent = "…";
+    try {
+      const told = await post(`pending/${encodeURIComponent(summary.pending)}/${verb}`);
+      said.textContent = told.state === "waiting" ? "Approved; more have to." : `It is ${told.state}.`;
+    } catch (error) {
+      said.className = "bad";
+      said.textContent = clean(error instanceof SignerError ? error.message : String(error), LONGEST);
+      offer();
+      return;
+    }
+    await refresh().catch(() => undefined);
+  };
+  const approve = h("button", { type: "button", class: "approve", onclick: () => act("approve") }, "Approve");
+  const refuse = h("button", { type: "button", class: "refuse", onclick: () => sure() }, "Refuse…");
+  const offer = () => {
+    for (const each of [approve, refuse]) each.disabled = false;
+    show(place, approve, refuse);
+  };
+  const sure = () => {
+    const yes = h("button", { type: "button", class: "refuse", onclick: () => act("refuse") }, "Refuse for good");
+    show(place, h("span", null, "A refusal is final."), yes, h("button", { type: "button", onclick: () => { offer(); refuse.focus(); } }, "Keep it waiting"));
+    yes.focus();
+  };
+  offer();
+  return place;
+}

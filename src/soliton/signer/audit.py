@@ -1,0 +1,131 @@
+"""The audit log for people: its last lines, and whether all of it is as it was written.
+
+What lives here: reading the files beside the process that writes them, within bounds, and what is
+shown of a line. What does not: the files (``journal``), and who may see it (``audit_routes``).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from soliton.signer.journal import (
+    AuditProblem,
+    AuditUnavailable,
+    Journal,
+    read_all,
+    segment_path,
+    segments,
+)
+from soliton.signer.records import Entry, Event, from_line, line_hash
+
+MAX_LINES: Final = 200
+"""Lines of one answer."""
+MAX_LOOKED_BYTES: Final = 64 * 1024 * 1024
+"""How far back an answer looks; ``soliton signer audit export`` has no such end."""
+_CHUNK: Final = 256 * 1024
+_NUMBER: Final = b'{"number":'
+
+
+class AuditLog:
+    """What is read of the log of a running signer. Its methods block: call them on a thread."""
+
+    def __init__(self, journal: Journal, clock: Callable[[], int]) -> None:
+        self._journal = journal
+        self._clock = clock
+        self.verified: dict[str, Any] | None = None
+        """What came of the last check."""
+
+    def recent(self, before: int | None, count: int) -> list[dict[str, Any]]:
+        """The last lines, or those before a number, the newest first. Raises
+        ``AuditUnavailable``.
+        """
+        found: list[dict[str, Any]] = []
+        try:
+            for line in _backwards(self._journal.directory):
+                number = _number(line)
+                if number is None or (before is not None and number >= before):
+                    continue
+                entry = from_line(line)
+                if entry.event is not Event.CHECKPOINT:
+                    found.append(shown(entry))
+                if len(found) >= count:
+                    break
+        except (OSError, msgspec.DecodeError) as error:
+            raise AuditUnavailable(f"the log cannot be read: {error}") from error
+        return found
+
+    def verify(self, written: tuple[int, str]) -> dict[str, Any]:
+        """Check all of it, and that it has the line which this process has ``written`` last: its
+        number and hash.
+        """
+        at = self._clock()
+        try:
+            self.verified = {"sound": True, "at": at, **self._checked(written)}
+        except (AuditProblem, AuditUnavailable) as error:
+            self.verified = {"sound": False, "at": at, "message": str(error)}
+        return self.verified
+
+    def _checked(self, written: tuple[int, str]) -> dict[str, Any]:
+        first = last = signatures = 0
+        head = ""
+        found = False
+        for entry, line in read_all(self._journal.directory):
+            first, last, head = first or entry.number, entry.number, line_hash(line)
+            found = found or (last, head) == written
+            signatures += len(entry.ids) if entry.event is Event.SIGN else 0
+        if not found:
+            raise AuditProblem(f"line {written[0]} is not the one that this process has written")
+        return {"first": first, "lines": last, "signatures": signatures, "head": head}
+
+
+def shown(entry: Entry) -> dict[str, Any]:
+    """What people see of a line."""
+    return {
+        "number": entry.number,
+        "at": entry.at,
+        "event": entry.event.value,
+        "caller": entry.caller,
+        "key": entry.key,
+        "rule": entry.rule,
+        "lines": list(entry.lines),
+        "reason": entry.reason,
+        "told": list(entry.told),
+        "ids": list(entry.ids),
+        "pending": entry.pending,
+    }
+
+
+def _number(line: bytes) -> int | None:
+    digits = line[len(_NUMBER) : len(_NUMBER) + 20].partition(b",")[0]
+    return int(digits) if line.startswith(_NUMBER) and digits.isdigit() else None
+
+
+def _backwards(directory: Path) -> Iterator[bytes]:
+    """The whole lines of all files from the last one back, as far as ``MAX_LOOKED_BYTES``."""
+    left = MAX_LOOKED_BYTES
+    for segment in reversed(segments(directory)):
+        with segment_path(directory, segment).open("rb") as file:
+            at = file.seek(0, os.SEEK_END)
+            rest, size = b"", _CHUNK
+            is_last = True
+            while at > 0 and left > 0:
+                size = min(size, at)
+                at = file.seek(at - size)
+                left -= size
+                rest, *lines = (file.read(size) + rest).split(b"\n")
+                # A line of many pieces is put together of longer and longer ones.
+                size = _CHUNK if lines else 2 * size
+                if is_last and lines:
+                    # What stands behind the last end of a line is not finished.
+                    lines.pop()
+                    is_last = False
+                yield from reversed(lines)
+            if at == 0 and not is_last:
+                yield rest
+        if left <= 0:
+            return

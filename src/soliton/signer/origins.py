@@ -1,0 +1,79 @@
+"""Which pages may use the keys that a signer keeps: its own, and those of listed origins.
+
+What lives here: what browsers are told about that. What does not: headers in general
+(``soliton.web.cors``), and who asks (``callers``): a page needs an API key like everybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from soliton.web.answers import Answer, Awaited, Deferred, Stream, Whole
+from soliton.web.cors import CLOSED, VARY, Cors, with_cors
+from soliton.web.request import Request, header_text
+
+A = TypeVar("A")
+
+_METHODS: Final = ("OPTIONS", "GET", "POST")
+_HEADERS: Final = ("Content-Type", "X-API-Key")
+_OPTIONS: Final = "OPTIONS"
+_WANTS_PRIVATE: Final = b"access-control-request-private-network"
+_PRIVATE: Final = ((b"access-control-allow-private-network", b"true"),)
+"""Chromium asks for it before a page of the internet may speak to an address of this machine."""
+
+
+class Origins:
+    """The list."""
+
+    def __init__(self, origins: Iterable[str]) -> None:
+        self._allowed = {
+            origin: Cors(
+                origin=origin,
+                request_headers=_HEADERS,
+                methods=_METHODS,
+                credentials=False,
+                exposed=("Retry-After",),
+            )
+            for origin in origins
+        }
+
+    def respond(self, request: Request, handler: Callable[[Request], Answer]) -> Answer:
+        """What ``handler`` answers, as a page of a listed origin may read it."""
+        if not self._allowed:
+            return handler(request)
+        origin = header_text(request.headers.get(b"origin", b""))
+        cors = self._allowed.get(origin, CLOSED)
+        if request.method == _OPTIONS and cors.allows:
+            private = _PRIVATE if _WANTS_PRIVATE in request.headers else ()
+            return _with(cors, request, Whole(b"", status=204, headers=private))
+        answer = handler(request)
+        if isinstance(answer, Awaited):
+            return Awaited(_later(cors, request, answer))
+        if isinstance(answer, Deferred):
+            return Deferred(answer.ask, partial(_then, cors, request, answer.then))
+        return _with(cors, request, answer)
+
+
+def _with(cors: Cors, request: Request, answer: A) -> A | Whole:
+    if not isinstance(answer, Whole):
+        return answer
+    headers = with_cors(answer.headers, cors, request.method, request.headers.get(b"origin"))
+    if not cors.allows:
+        # A cache must not give one page what was for another.
+        headers += (VARY,)
+    return Whole(answer.body, answer.content_type, answer.status, headers)
+
+
+async def _later(cors: Cors, request: Request, answer: Awaited) -> Whole | Stream:
+    return _with(cors, request, await answer.work)
+
+
+def _then(
+    cors: Cors,
+    request: Request,
+    then: Callable[[Any], Any],
+    outcome: Any,  # noqa: ANN401 - whatever was waited for
+) -> Any:  # noqa: ANN401 - as above
+    return _with(cors, request, then(outcome))

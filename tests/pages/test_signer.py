@@ -1,0 +1,252 @@
+"""The signer's page in a real browser, beside a devnet: a pending transfer is approved, sent and
+mined; keys, rules and the log are looked at; words of strangers stay words.
+"""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+
+from soliton.devnet.accounts import funded_accounts
+from soliton.keystore.files import FileStore
+from soliton.keystore.keys import NamedSecret, phrase
+from tests.clients.test_kept_signer import kept, unlock
+from tests.e2e import browser
+from tests.e2e.browser import Page
+from tests.e2e.programs import Program, call, devnet, eventually, is_mined
+from tests.pages.pages import LOOKS, dress, nothing_ran, save, text, visitor
+from tests.pages.scenario import PAYLOAD
+from tests.signer.kept import KEYS, PASSWORD, Place
+
+OWNER, FRIEND = funded_accounts(ord("R"))[6:8]
+COIN: Final = 10**8
+RULES: Final = """
+[[rule]]
+name = "approved"
+signs = ["transfer", "data", "auth", "invoke_script"]
+keys = "any"
+callers = ["bot"]
+recipients = "any"
+amounts = "any"
+fees = "any"
+calls = "any"
+data-keys = "any"
+hosts = "any"
+windows = [
+  { amounts = "WAVES", most = 2_000_000_000, within = "1d" },
+  { signatures = true, most = 40, within = "1h", per = "caller" },
+]
+approvals = { of = ["alice", "bob"], needed = 2, within = "1h" }
+
+[[rule]]
+name = "signed-in"
+signs = ["wavesAuth"]
+keys = "any"
+callers = ["bot"]
+"""
+LISTED = "document.querySelector('.waiting') && !document.querySelector('[aria-busy]')"
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(browser.program() is None, reason="Chromium is not installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def chain() -> Iterator[Program]:
+    with devnet() as program:
+        yield program
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
+        pass
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The port of a server with an empty page: of two origins, by name and by address."""
+    directory = tmp_path_factory.mktemp("elsewhere")
+    (directory / "index.html").write_text("<!doctype html><title>A dApp</title>")
+    handler = functools.partial(QuietHandler, directory=str(directory))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def signer(
+    chain: Program, elsewhere: int, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    directory = tmp_path_factory.mktemp("kept")
+    store = FileStore(directory / "keys")
+    store.add([NamedSecret("owner", phrase(OWNER.seed))], PASSWORD)
+    origins = (f"http://localhost:{elsewhere}",)
+    with kept(Place(directory, RULES), chain.node_url, origins=origins) as url:
+        unlock(url)
+        yield url
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with visitor(tmp_path_factory.mktemp("profile")) as page:
+        yield page
+
+
+def ask(signer: str, kind: str, value: dict[str, Any], path: str = "/sign") -> dict[str, Any]:
+    """Have something signed by the bot, which needs approval: what waits."""
+    answer = call(f"{signer}{path}", {"key": "owner", kind: value}, key=KEYS["bot"])
+    assert answer.status == 202, answer.body
+    told: dict[str, Any] = answer.json()
+    return told
+
+
+def transfer(signer: str, amount: int) -> dict[str, Any]:
+    wanted = {"type": 4, "version": 3, "recipient": FRIEND.address, "amount": amount}
+    return ask(signer, "transaction", {**wanted, "fee": 100_000}, "/sign-and-broadcast")
+
+
+def log_in(page: Page, signer: str, key: str, fragment: str = "") -> None:
+    page.open("about:blank")
+    page.open(f"{signer}/{fragment}")
+    page.wait_for("document.getElementById('log-in')")
+    page.run(f"document.getElementById('api-key').value = {json.dumps(key)}")
+    page.run("document.querySelector('#log-in button').click()")
+
+
+def card(name: str) -> str:
+    return f"document.querySelector('[data-pending=\"{name}\"]')"
+
+
+def test_a_pending_transfer_is_approved_and_mined(chain: Program, signer: str, page: Page) -> None:
+    pending = transfer(signer, 5 * COIN)
+    name = pending["pending"]
+    log_in(page, signer, "a wrong key")
+    page.wait_for("document.querySelector('#log-in .bad').innerText.includes('API key')")
+    log_in(page, signer, KEYS["alice"])
+    page.wait_for(f"{LISTED} && {card(name)}")
+    shown = text(page, f'[data-pending="{name}"]')
+    assert "0 of 2 approve" in shown
+    assert f"transfer (version 3) of 5 WAVES to {FRIEND.address}" in shown
+    assert "5 WAVES and 0.001 WAVES of fees" in shown
+    assert "within 1 d: 0 WAVES before, 5 WAVES after, 20 WAVES at most" in shown
+    assert f"{OWNER.address}: 1000000 WAVES before, 999994.999 WAVES after (-5.001 WAVES)" in shown
+    assert "rule approved, line 2" in shown
+    save(page, "signer-queue.png")
+    page.run(f"{card(name)}.querySelector('.approve').click()")
+    page.wait_for(f"{card(name)}?.innerText.includes('1 of 2 approve')")
+    page.wait_for(f"{card(name)}.innerText.includes('You have approved it.')")
+    log_in(page, signer, KEYS["bob"])
+    page.wait_for(f"{LISTED} && {card(name)}")
+    page.run(f"{card(name)}.querySelector('.approve').focus()")
+    page.command("Input.dispatchKeyEvent", type="char", text="\r")
+    page.wait_for(
+        f"!{card(name)} && document.querySelector('#decided')?.innerText.includes('sign')"
+    )
+    decided = text(page, "#decided")
+    assert "signed" in decided and "broadcast" in decided and "alice bob" in decided
+    link = str(page.run("document.querySelector('#decided a.id').href"))
+    assert link == f"{chain.node_url}/#tx/{pending['ids'][0]}"
+    eventually(lambda: is_mined(chain.node_url, pending["ids"][0]), "the transfer in a block")
+    nothing_ran(page)
+
+
+def test_words_of_strangers_stay_words(chain: Program, signer: str, page: Page) -> None:
+    entries = [{"key": PAYLOAD[:100], "type": "string", "value": PAYLOAD}]
+    data = ask(
+        signer, "transaction", {"type": 12, "version": 2, "fee": 500_000, "data": entries}
+    )["pending"]  # fmt: skip
+    named = {"function": PAYLOAD[:60], "args": [{"type": "string", "value": PAYLOAD}]}
+    invoke = {"type": 16, "version": 2, "fee": 500_000, "dApp": FRIEND.address, "payment": []}
+    ask(signer, "transaction", {**invoke, "call": named})
+    ask(signer, "auth", {"host": PAYLOAD[:200], "data": PAYLOAD})
+    log_in(page, signer, KEYS["alice"])
+    page.wait_for(f"{LISTED} && {card(data)} && document.querySelectorAll('.waiting').length > 2")
+    assert "<img src=x onerror=" in text(page, "#waiting")
+    nothing_ran(page)
+    for width, scheme in LOOKS:
+        dress(page, width, scheme)
+        page.wait_for(f"document.documentElement.scrollWidth <= {width}")
+        save(page, f"signer-queue-{width}-{scheme}.png")
+    dress(page, 1280, "light")
+    page.run(f"{card(data)}.querySelector('.refuse').click()")
+    page.wait_for("document.activeElement.innerText === 'Refuse for good'")
+    page.run("document.activeElement.click()")
+    page.wait_for(f"!{card(data)}")
+    assert "refused by alice" in text(page, "#decided")
+    nothing_ran(page)
+
+
+def test_keys_rules_and_the_log(signer: str, page: Page) -> None:
+    log_in(page, signer, KEYS["bot"], "#keys")
+    page.wait_for("document.querySelector('#keys td')")
+    assert "owner" in text(page, "#keys") and "unlocked for" in text(page, "#keys")
+    page.run("document.querySelector('#keys td:last-child button').click()")
+    page.wait_for("document.querySelector('#keys td:nth-child(2)').innerText === 'locked'")
+    page.run(f"document.getElementById('password').value = {json.dumps(PASSWORD)}")
+    page.run("document.querySelector('#unlock button').click()")
+    page.wait_for("document.querySelector('#keys').innerText.includes('unlocked for')")
+    assert page.run("document.getElementById('password').value") == ""
+    save(page, "signer-keys.png")
+
+    page.run("location.hash = '#audit'")
+    page.wait_for("document.querySelector('#lines td')")
+    assert "Not checked" in text(page, "#verified")
+    page.run("document.getElementById('verify').click()")
+    page.wait_for("document.querySelector('#verified').innerText.includes('as they were written')")
+    listed = text(page, "#lines")
+    assert all(word in listed for word in ("unlock", "lock", "ask", "approve", "sign", "start"))
+    for width, scheme in LOOKS:
+        dress(page, width, scheme)
+        page.wait_for(f"document.documentElement.scrollWidth <= {width}")
+        save(page, f"signer-audit-{width}-{scheme}.png")
+    dress(page, 1280, "light")
+    page.run("document.querySelector('#lines a.rule').click()")
+    page.wait_for("document.querySelector('.listing-lines .chosen')")
+    assert "[[rule]]" in text(page, ".listing-lines .chosen")
+    save(page, "signer-rules.png")
+    for fragment in ("#queue", "#write", "#nothing"):
+        page.run(f"location.hash = '{fragment}'")
+        page.wait_for("!document.querySelector('[aria-busy]')")
+    page.wait_for("document.getElementById('title').innerText === 'Nothing here'")
+    page.run("document.getElementById('log-out').click()")
+    page.wait_for("document.getElementById('log-in')")
+    assert KEYS["bot"] not in str(page.run("document.documentElement.outerHTML"))
+    assert page.run("Object.keys(localStorage).length + Object.keys(sessionStorage).length") == 0
+    nothing_ran(page)
+
+
+VISIT: Final = """
+(async () => {
+  try {
+    const { ProviderSoliton } = await import(PLACE + "/pages/provider.js");
+    const provider = new ProviderSoliton(PLACE, { apiKey: () => SECRET, key: "owner" });
+    await provider.connect({ NODE_URL: "", NETWORK_BYTE: 82 });
+    const user = await provider.login();
+    return { user, auth: await provider.signWavesAuth(7) };
+  } catch (error) {
+    return { refused: error.message };
+  }
+})()
+"""
+
+
+def test_a_page_of_a_listed_origin_signs(elsewhere: int, signer: str, page: Page) -> None:
+    script = VISIT.replace("PLACE", json.dumps(signer)).replace("SECRET", json.dumps(KEYS["bot"]))
+    told = {}
+    for host in ("localhost", "127.0.0.1"):
+        page.open(f"http://{host}:{elsewhere}/")
+        page.wait_for("document.title === 'A dApp'")
+        told[host] = page.run(script)
+    assert told["localhost"]["user"]["address"] == OWNER.address
+    assert told["localhost"]["auth"]["timestamp"] == 7
+    assert "does it let this page ask" in told["127.0.0.1"]["refused"]
