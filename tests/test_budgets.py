@@ -22,7 +22,7 @@ LINES: dict[str, int] = {
     "api": 13_880,
     "chain": 8_269,
     "cli": 5_004,
-    "client": 5_393,
+    "client": 5_915,
     "consensus": 437,
     "controls": 1_290,
     "crypto": 1_460,

@@ -13,14 +13,17 @@ _PLACES = {
     "amounts": "Asset units",
     "events": "Event",
     "errors": (
-        "AmountError ClientError NodeBroken NodeRefused NodeTimeout NodeUnreachable NotFound "
-        "OutcomeUnknown ScriptFailed ScriptRefused StillWaiting TransactionLost"
+        "AmountError ApprovalNeeded ClientError NodeBroken NodeRefused NodeTimeout "
+        "NodeUnreachable NotFound OutcomeUnknown ScriptFailed ScriptRefused StillWaiting "
+        "TransactionLost"
     ),
     "async_matcher": "AsyncMatcher",
     "async_node": "AsyncNode AsyncSent",
+    "async_signer": "AsyncSigner",
     "matcher": "Matcher",
     "node": "Node Sent",
     "order": "Order",
+    "signer": "Signer",
     "transaction": "Transaction",
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names.split()}

@@ -8,7 +8,9 @@ from soliton.client.amounts import units as units
 from soliton.client.async_matcher import AsyncMatcher as AsyncMatcher
 from soliton.client.async_node import AsyncNode as AsyncNode
 from soliton.client.async_node import AsyncSent as AsyncSent
+from soliton.client.async_signer import AsyncSigner as AsyncSigner
 from soliton.client.errors import AmountError as AmountError
+from soliton.client.errors import ApprovalNeeded as ApprovalNeeded
 from soliton.client.errors import ClientError as ClientError
 from soliton.client.errors import NodeBroken as NodeBroken
 from soliton.client.errors import NodeRefused as NodeRefused
@@ -25,6 +27,7 @@ from soliton.client.matcher import Matcher as Matcher
 from soliton.client.node import Node as Node
 from soliton.client.node import Sent as Sent
 from soliton.client.order import Order as Order
+from soliton.client.signer import Signer as Signer
 from soliton.client.transaction import Transaction as Transaction
 
 __version__: str

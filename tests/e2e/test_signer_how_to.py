@@ -68,7 +68,7 @@ def test_the_page(tmp_path: Path) -> None:
             terminal.type(block)
         config = tmp_path / "signer.conf"
         with started("signer", "--config", config, until="signer on http://") as program:
-            unlock, small, large, dry, reload, audit = blocks[start + 1 :]
+            unlock, small, large, library, dry, reload, audit = blocks[start + 1 :]
             assert "unlocked for 3600 s" in terminal.type(unlock)
             signed = json.loads(terminal.type(small))["signed"]
             assert signed["amount"] == 100_000_000 and len(signed["proofs"]) == 1
@@ -78,6 +78,7 @@ def test_the_page(tmp_path: Path) -> None:
             assert any("transfer (version 3) of 50 WAVES" in line for line in told)
             sent = terminal.type(small.replace("/sign ", "/sign-and-broadcast "))
             assert json.loads(sent)["signed"] == signed
+            assert terminal.type(library).split()[-1] == "True"
             eventually(partial(is_mined, chain.node_url, signed["id"]), "the payment in a block")
             # The devnet has paid from this account before, to others than the rules name.
             assert "transactions would have been refused" in terminal.type(dry)

@@ -118,6 +118,16 @@ class ScriptFailed(ScriptRefused):
     id: str = ""
 
 
+class ApprovalNeeded(ClientError):
+    """A signing service has written down that this is asked for; others have to approve it.
+    ``pending`` is its id there.
+    """
+
+    def __init__(self, pending: str, told: str) -> None:
+        super().__init__(f"{pending} waits for approval: {told}")
+        self.pending = pending
+
+
 class TransactionLost(ClientError):
     """The transaction waits no more and is in no block. ``id`` is its own, ``reason`` why, if the
     node tells.

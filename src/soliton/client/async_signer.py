@@ -1,0 +1,76 @@
+"""A signing service, for those who await: the same methods as those of ``signer``.
+
+What lives here: ``AsyncSigner``. What does not: what the methods ask (``signer_routes``), and
+connections (``async_transport``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from types import TracebackType
+from typing import Self
+
+from soliton.client import signer_routes as routes
+from soliton.client.async_transport import AsyncTransport
+from soliton.client.binding import AsyncRunner, awaiting
+from soliton.client.steps import Core
+from soliton.client.transport import ANSWER_SECONDS
+
+
+class AsyncSigner(AsyncRunner):
+    """``Signer`` for an event loop: the same methods, to be awaited. Use it from one event loop.
+
+    >>> signer = AsyncSigner("http://127.0.0.1:6888", api_key=key)  # doctest: +SKIP
+    >>> signed = await signer.sign(hot.transfer(bob, 5))  # doctest: +SKIP
+    """
+
+    def __init__(
+        self, url: str, *, api_key: str, timeout: float = ANSWER_SECONDS, retries: int = 3
+    ) -> None:
+        """``api_key`` is that of one of the service's callers; ``timeout`` is how many seconds an
+        answer may take, ``retries`` how often a question is tried again at most: a request to sign
+        only if it has an ``id``. Raises ``InputError`` for a URL that is none; nothing is asked
+        yet.
+        """
+        self._transport = AsyncTransport(url, timeout=timeout)
+        self._exchange = self._transport.exchange
+        self._pause = asyncio.sleep
+        self._core = Core(api_key=api_key, retries=retries)
+        self.url = url
+
+    def close(self) -> None:
+        """Close the connections; the next question opens one again."""
+        self._transport.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<AsyncSigner {self.url}>"
+
+    sign = awaiting(routes.sign)
+    sign_all = awaiting(routes.sign_all)
+    sign_and_broadcast = awaiting(routes.sign_and_broadcast)
+    sign_message = awaiting(routes.sign_message)
+    all_pending = awaiting(routes.all_pending)
+    pending = awaiting(routes.pending)
+    simulation = awaiting(routes.simulation)
+    approve = awaiting(routes.approve)
+    refuse = awaiting(routes.refuse)
+    approved = awaiting(routes.approved)
+    keys = awaiting(routes.keys)
+    account = awaiting(routes.account)
+    unlock = awaiting(routes.unlock)
+    lock = awaiting(routes.lock)
+    caller = awaiting(routes.caller)
+    policy = awaiting(routes.policy)
+    audit = awaiting(routes.audit)
+    verify_audit = awaiting(routes.verify_audit)

@@ -1,0 +1,353 @@
+"""The routes of a signing service that keeps keys, one function each: what is asked, and what the
+answer means.
+
+What lives here: signing, approvals, keys, rules and the log, as steps. What does not: connections,
+and accounts that sign themselves (``account``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NoReturn
+
+import msgspec
+
+from soliton.client.account import Account
+from soliton.client.errors import ApprovalNeeded, ClientError, NodeBroken, StillWaiting
+from soliton.client.order import Order
+from soliton.client.steps import (
+    JSON,
+    Answer,
+    Core,
+    Pause,
+    Request,
+    Steps,
+    call,
+    decoded,
+    key_headers,
+    query,
+    segment,
+)
+from soliton.client.transaction import Transaction
+from soliton.crypto import base58
+
+Json = dict[str, Any]
+Signable = Transaction | Order | Mapping[str, Any]
+"""A transaction or an order without proofs, or one thing as the service's interface has it, such
+as ``{"auth": {"host": "a.example", "data": "once"}}``.
+"""
+
+POLL_SECONDS: Final = 1.0
+WAIT_SECONDS: Final = 3_600.0
+SENDING_SECONDS: Final = 60.0
+_NEEDS_APPROVAL: Final = 202
+
+
+class Key(msgspec.Struct, frozen=True, rename="camel"):
+    """A key of the service; ``unlocked_for`` is in seconds, ``stored`` in a store that signs."""
+
+    name: str
+    address: str
+    public_key: str
+    locked: bool
+    unlocked_for: int = 0
+    stored: bool = False
+
+
+class Pending(msgspec.Struct, frozen=True, rename="camel"):
+    """What waits for approval, or did: ``state`` is ``waiting``, ``signed``, ``refused`` or
+    ``expired``. ``told`` has a sentence for each thing, ``asked`` the things; ``expires_in`` is in
+    milliseconds. What only ``pending`` of one id tells (sums, windows, what the rules say now) is
+    empty elsewhere.
+    """
+
+    id: str = msgspec.field(name="pending")
+    state: str
+    caller: str = ""
+    key: str = ""
+    rule: str = ""
+    told: list[str] = []
+    ids: list[str] = []
+    asked: list[Json] = []
+    approved: list[str] = []
+    approvers: list[str] = []
+    needed: int = 0
+    asked_at: int = 0
+    expires_in: int = 0
+    refused_by: str | None = None
+    totals: list[Json] = []
+    decided: list[Json] = []
+    windows: list[Json] = []
+    refusal: Json | None = None
+    broadcast: Json | None = None
+    signed: Any = None
+
+
+class Caller(msgspec.Struct, frozen=True):
+    """Who asks, and what that one may do; ``rate`` is requests in a second, 0 for no limit."""
+
+    name: str
+    may: list[str]
+    rate: int = 0
+
+
+class _Keys(msgspec.Struct):
+    keys: list[Key]
+
+
+class _AllPending(msgspec.Struct):
+    pending: list[Pending]
+
+
+class _Simulated(msgspec.Struct):
+    simulated: list[Json]
+
+
+class _Signed(msgspec.Struct):
+    signed: Any
+
+
+def _request(
+    core: Core, method: str, path: str, body: object = None, seconds: float | None = None
+) -> Request:
+    headers = key_headers(core)
+    data = b""
+    if body is not None:
+        data, headers = msgspec.json.encode(body), headers + JSON
+    # Nothing that may have been signed is asked for again unseen: an id makes that safe.
+    repeatable = method == "GET" or (isinstance(body, dict) and bool(body.get("id")))
+    return Request(method, path, data, headers, repeatable, seconds)
+
+
+# --- signing --------------------------------------------------------------------------------------
+
+
+def sign(
+    core: Core,
+    thing: Signable,
+    *,
+    key: str = "",
+    id: str | None = None,  # noqa: A002 - its name in the interface
+    proof_at: int | None = None,
+) -> Steps[Any]:
+    """A transaction, order or other thing with the service's signature: a ``Transaction``, an
+    ``Order``, or what the service answers. ``key`` is a name, an address or a public key, else the
+    thing says whose it is. With an ``id`` it is signed once, however often it is asked for.
+    ``proof_at`` is the place among several proofs. Raises ``ApprovalNeeded`` where others have to
+    approve, ``NodeRefused`` with the rule and its line in ``details``.
+    """
+    body = {**_envelope(key, id), **_item(thing, proof_at)}
+    answer = yield from call(core, _request(core, "POST", "/sign", body))
+    return _one(thing, _signed(answer, [thing])[0])
+
+
+def sign_all(
+    core: Core,
+    things: Iterable[Signable],
+    *,
+    key: str = "",
+    id: str | None = None,  # noqa: A002 - as above
+) -> Steps[list[Any]]:
+    """Up to 256 things, signed as a whole or not at all; else as ``sign``."""
+    wanted = list(things)
+    body = {**_envelope(key, id), "package": [_item(each, None) for each in wanted]}
+    answer = yield from call(core, _request(core, "POST", "/sign", body))
+    signed = _signed(answer, wanted)
+    return [_one(thing, each) for thing, each in zip(wanted, signed, strict=True)]
+
+
+def sign_and_broadcast(
+    core: Core,
+    transaction: Transaction | Mapping[str, Any],
+    *,
+    key: str = "",
+    id: str | None = None,  # noqa: A002 - as above
+    confirmations: int = 0,
+    timeout: float = SENDING_SECONDS,
+) -> Steps[Any]:
+    """A transaction that the service has signed and its node has taken; with ``confirmations``, so
+    many blocks are there from its own on, within ``timeout`` seconds. Raises as ``sign``; what
+    needs approval is broadcast when the last one has come.
+    """
+    waiting = {"confirmations": confirmations, "timeout": int(timeout)} if confirmations else {}
+    body = {**_envelope(key, id), **_item(transaction, None), **waiting}
+    seconds = timeout + SENDING_SECONDS
+    path = "/sign-and-broadcast"
+    answer = yield from call(core, _request(core, "POST", path, body, seconds))
+    return _one(transaction, _signed(answer, [transaction])[0])
+
+
+def sign_message(core: Core, text: str, *, key: str) -> Steps[Json]:
+    """A text, signed as no transaction could be: ``binary``, ``publicKey`` and ``signature``."""
+    return sign(core, {"customData": {"version": 1, "text": text}}, key=key)
+
+
+def _envelope(key: str, id_: str | None) -> Json:
+    return {**({"key": key} if key else {}), **({"id": id_} if id_ else {})}
+
+
+def _item(thing: Signable, proof_at: int | None) -> Json:
+    place = {} if proof_at is None else {"proofAt": proof_at}
+    if isinstance(thing, Transaction):
+        return {"transaction": thing.to_json(), **place}
+    if isinstance(thing, Order):
+        return {"order": _unsigned(thing), **place}
+    return {**thing, **place}
+
+
+def _unsigned(order: Order) -> Json:
+    return {name: value for name, value in order.to_json().items() if name != "signature"}
+
+
+def _signed(answer: Answer, things: list[Signable]) -> list[Any]:
+    if answer.status == _NEEDS_APPROVAL:
+        pending = decoded(answer, Pending)
+        if pending.state != "signed":
+            _needs_approval(pending)
+        signed = pending.signed
+    else:
+        signed = decoded(answer, _Signed).signed
+    found = signed if isinstance(signed, list) else [signed]
+    if len(found) != len(things):
+        raise NodeBroken("the signer answers with another number of things")
+    return found
+
+
+def _needs_approval(pending: Pending) -> NoReturn:
+    raise ApprovalNeeded(pending.id, "; ".join(pending.told))
+
+
+def _one(thing: Signable, signed: Any) -> Any:  # noqa: ANN401 - of the same kind as what was asked
+    if isinstance(thing, Transaction):
+        return Transaction.from_json(signed, thing.chain_id)
+    if isinstance(thing, Order):
+        chain_id = thing.inner.chain_id
+        return Order.from_json(signed, chain_id)
+    return signed
+
+
+# --- approvals ------------------------------------------------------------------------------------
+
+
+def all_pending(core: Core) -> Steps[list[Pending]]:
+    """What the caller has asked for or may approve, the oldest first."""
+    answer = yield from call(core, _request(core, "GET", "/pending"))
+    return decoded(answer, _AllPending).pending
+
+
+def pending(core: Core, id: str) -> Steps[Pending]:  # noqa: A002 - as above
+    """One of them, with what it comes to: sums, windows before and after, the deciding rules."""
+    answer = yield from call(core, _request(core, "GET", f"/pending/{segment(id)}"))
+    return decoded(answer, Pending)
+
+
+def simulation(core: Core, id: str) -> Steps[list[Json]]:  # noqa: A002 - as above
+    """What the service's node says that each thing would do: ``valid``, ``told``, ``balances``."""
+    answer = yield from call(core, _request(core, "GET", f"/pending/{segment(id)}/simulation"))
+    return decoded(answer, _Simulated).simulated
+
+
+def approve(core: Core, id: str) -> Steps[Pending]:  # noqa: A002 - as above
+    """Approve; it is signed if that was the last approval that it took."""
+    return _decide(core, id, "approve")
+
+
+def refuse(core: Core, id: str) -> Steps[Pending]:  # noqa: A002 - as above
+    """Refuse, for good."""
+    return _decide(core, id, "refuse")
+
+
+def _decide(core: Core, id_: str, verb: str) -> Steps[Pending]:
+    answer = yield from call(core, _request(core, "POST", f"/pending/{segment(id_)}/{verb}"))
+    return decoded(answer, Pending)
+
+
+def approved(
+    core: Core,
+    id: str,  # noqa: A002 - as above
+    *,
+    seconds: float = WAIT_SECONDS,
+) -> Steps[Pending]:
+    """Wait until it is signed: then ``signed`` has the answer for who asked. Raises ``ClientError``
+    when somebody refuses or its time is over, ``StillWaiting`` after so many seconds.
+    """
+    end = core.now() + seconds
+    while True:
+        found = yield from pending(core, id)
+        if found.state == "signed":
+            return found
+        if found.state == "refused":
+            raise ClientError(f"{found.refused_by} has refused it")
+        if found.state == "expired":
+            raise ClientError("the time for approval is over")
+        if core.now() >= end:
+            raise StillWaiting(f"{id} waits for {found.needed - len(found.approved)} approvals")
+        yield Pause(POLL_SECONDS)
+
+
+# --- keys -----------------------------------------------------------------------------------------
+
+
+def keys(core: Core) -> Steps[list[Key]]:
+    """All keys that the service has."""
+    answer = yield from call(core, _request(core, "GET", "/keys"))
+    return decoded(answer, _Keys).keys
+
+
+def account(core: Core, name: str) -> Steps[Account]:
+    """The account of a key by its name, address or public key: it makes transactions and orders,
+    and signs none. Raises ``ClientError`` where there is none.
+    """
+    for key in (yield from keys(core)):
+        if name in (key.name, key.address, key.public_key):
+            # An address says which chain it is of.
+            chain_id = base58.decode(key.address)[1]
+            return Account.from_public_key(key.public_key, chain_id)
+    raise ClientError("the signer has no such key")
+
+
+def unlock(
+    core: Core, password: str, *, names: Iterable[str] = (), seconds: int = 3_600
+) -> Steps[list[Key]]:
+    """Let keys sign for a time; without ``names`` all that the password opens."""
+    body: Json = {"password": password, "seconds": seconds}
+    chosen = list(names)
+    if chosen:
+        body["keys"] = chosen
+    answer = yield from call(core, _request(core, "POST", "/keys/unlock", body))
+    return decoded(answer, _Keys).keys
+
+
+def lock(core: Core, *, names: Iterable[str] = ()) -> Steps[list[Key]]:
+    """Lock keys; without ``names`` all."""
+    body = {"keys": list(names)}
+    answer = yield from call(core, _request(core, "POST", "/keys/lock", body))
+    return decoded(answer, _Keys).keys
+
+
+# --- the service ----------------------------------------------------------------------------------
+
+
+def caller(core: Core) -> Steps[Caller]:
+    """Who the API key says that asks."""
+    answer = yield from call(core, _request(core, "GET", "/caller"))
+    return decoded(answer, Caller)
+
+
+def policy(core: Core) -> Steps[Json]:
+    """The rules in force: ``file``, ``hash``, ``rules``, ``source``."""
+    answer = yield from call(core, _request(core, "GET", "/policy"))
+    return decoded(answer, Json)
+
+
+def audit(core: Core, *, before: int | None = None, limit: int = 50) -> Steps[Json]:
+    """The last lines of the log, the newest first, and what came of its last check."""
+    path = f"/audit{query(before=before, limit=limit)}"
+    answer = yield from call(core, _request(core, "GET", path))
+    return decoded(answer, Json)
+
+
+def verify_audit(core: Core) -> Steps[Json]:
+    """Let the service check its whole log: ``sound``, ``lines``, ``head``."""
+    answer = yield from call(core, _request(core, "POST", "/audit/verify", {}, SENDING_SECONDS))
+    return decoded(answer, Json)
