@@ -109,7 +109,7 @@ lock:  ## make the lock files anew, with the newest versions that pyproject.toml
 
 clean:  ## remove everything that these commands made
 	rm -rf $(VENV) .cache build dist $(CLIENTS)/node_modules $(CLIENTS)/python/.venv $(REST_FUZZING)/.venv \
-		$(CLIENTS)/java/jars $(KAFKA)/jars
+		$(CLIENTS)/java/jars $(CLIENTS)/java/grpc/jars $(KAFKA)/jars
 	rm -f src/soliton/*/proto/*_pb2.py src/soliton/*/proto/*_pb2.pyi
 
 # The environment, in two steps: what the program needs, and what tests and checks need on top.
@@ -191,9 +191,9 @@ $(REST_FUZZING)/.venv/.installed: $(REST_FUZZING)/requirements.lock | $(VENV)/bi
 		else echo "pip failed: the short run of made-up requests will be skipped"; fi
 
 ifneq ($(and $(shell command -v mvn 2>/dev/null),$(shell command -v javac 2>/dev/null)),)
-clients-java: $(CLIENTS)/java/jars/.installed
-$(CLIENTS)/java/jars/.installed: $(CLIENTS)/java/pom.xml
-	@echo "installing Java archives into $(CLIENTS)/java ..."
+clients-java: $(CLIENTS)/java/jars/.installed $(CLIENTS)/java/grpc/jars/.installed
+$(CLIENTS)/java/%jars/.installed: $(CLIENTS)/java/%pom.xml
+	@echo "installing Java archives into $(@D) ..."
 	@if mvn --quiet --batch-mode --file $< dependency:copy-dependencies \
 		-DoutputDirectory=jars >/dev/null; then touch $@; \
 		else echo "mvn failed: the tests of Java clients will be skipped"; fi

@@ -9,10 +9,16 @@ from typing import Any
 
 import pytest
 
+from soliton.chain.orders import Side
 from soliton.chain.transactions import codec
+from soliton.grpc_api.proto import waves_blockchain_api_pb2 as pb
 from tests.api.chain import PrivateChain
 from tests.clients.scripts import HERE, NEEDS_NODE, run_script
+from tests.grpc_api.market import ALICE, BOB, Market
 from tests.grpc_api.test_process import a_chain, process_of
+from tests.node.chains import address_of
+
+REPOSITORY = Path(__file__).resolve().parents[2]
 
 pytestmark = [
     *NEEDS_NODE,
@@ -54,3 +60,37 @@ async def test_every_call_by_grpc_js(tmp_path: Path) -> None:
     assert told["statuses"] == ["CONFIRMED", "CONFIRMED", "NOT_EXISTS"]
     assert told["sent"] is True and told["unconfirmed"] == 1
     assert told["update"] == 2 and told["updates"] == [1, 2] and told["events"] == [1, 2, 3]
+
+
+async def test_every_call_of_the_matcher_s_extension_by_grpc_js(tmp_path: Path) -> None:
+    chain = a_chain(tmp_path, matcher_port=0)
+    async with process_of(chain) as (service, client):
+        market = Market(chain, client)
+        trade = market.trade(market.order(ALICE, Side.BUY), market.order(BOB, Side.SELL))
+        request = pb.CheckedBroadcastRequest()
+        request.transaction.ParseFromString(codec.encode_protobuf(trade))
+        sent = base64.b64encode(request.SerializeToString()).decode()
+        where = (str(service.settings.matcher_port), str(REPOSITORY / "src"))
+        arguments = (*where, address_of(ALICE).hex(), sent)
+        told: Any = await asyncio.to_thread(run_script, "grpc_matcher.js", *arguments)
+    assert told.pop("called") == []
+    assert told == {
+        "pool": 0,
+        "block": 3,
+        "feature": True,
+        "description": None,
+        "asset script": False,
+        "asset answer": None,
+        "script": False,
+        "answer": None,
+        "forged": False,
+        "leased": "0",
+        "balances": [2, 1, True],
+        "many": ["0", "0"],
+        "checked": False,
+        "sent": True,
+        "again": False,
+        "event": "100",
+        "status": "UNCONFIRMED",
+        "refused": 3,
+    }
