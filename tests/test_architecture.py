@@ -49,7 +49,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "client": {"web", "chain", "crypto"},
     "data_service": {"web"},
     "export": {*CORE, "web", "storage", "parallel", "node", "controls", "api"},
-    "signer": {"web", "pages", "keystore", "storage", "chain", "crypto"},
+    "signer": {"web", "pages", "keystore", "storage", "wire", "chain", "crypto"},
     "matcher": {"web", "pages", "parallel", "matching", "storage", "chain", "crypto"},
     **{program: {*CORE, *SHELL, *PROGRAMS} for program in PROGRAMS},
 }

@@ -114,6 +114,7 @@ PATTERNS: dict[str, tuple[Text, ...] | str] = {
     "ride/readers.py:_ENCODED_SURROGATE": runs("\xed", "\xed\xa0", "\xed\xa0\x80"),
     "keystore/imports.py:_NO_NAME_CHARACTERS": runs("a", " ", "a "),
     "keystore/keys.py:_NAME": runs("a", "-", "a-"),
+    "node/signer_settings.py:_FINGERPRINT": runs("a"),
     "node/signer_settings.py:_HOST": runs("a", ".", "-"),
     "node/signer_settings.py:_POLICY_HASH": runs("a"),
     "signer/journal.py:_NAME": runs("audit-", "1"),

@@ -15,7 +15,7 @@ import pytest
 from soliton.chain import networks
 from soliton.crypto.keys import KeyPair
 from soliton.ledger.errors import BlockRejected
-from soliton.node import miner, mining
+from soliton.node import key_blocks, miner, mining
 from soliton.node.miner import CannotMine
 from soliton.node.mining import mine_by_schedule, mine_in_rhythm, mine_on_demand
 from soliton.node.node import Node
@@ -107,15 +107,15 @@ async def test_rhythm_goes_on_after_failures(node: Node, monkeypatch: pytest.Mon
 
 
 async def test_schedule_goes_on_after_failures(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    mine, failed = node.mine_key_block, list[str]()
+    mine, failed = key_blocks.mine_key_block, list[str]()
 
-    def failing(_account: object) -> object:
+    def failing(_node: object, _account: object) -> object:
         if len(failed) < 2:
             failed.append("failed")
             raise CannotMine("not now")
-        return mine(RICH)
+        return mine(node, RICH)
 
-    monkeypatch.setattr(node, "mine_key_block", failing)
+    monkeypatch.setattr(key_blocks, "mine_key_block", failing)
     async with running(mine_by_schedule(node)):
         await until(lambda: node.chain.height >= 4)
     assert len(failed) == 2

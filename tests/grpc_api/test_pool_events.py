@@ -71,7 +71,7 @@ TO_BOB = transfer.Transfer(address_of(BOB), None, 1, b"")
 def forged_by(chain: PrivateChain, *transactions: AnyTransaction) -> None:
     node = chain.node
     slot = miner.next_slot(node.chain, RICH)
-    node._put(forging.forge(node.chain, slot, transactions, chain.tick(60_000)))
+    node.put_forged(forging.forge(node.chain, slot, transactions, chain.tick(60_000)))
     node.pool.settle()
 
 

@@ -29,6 +29,7 @@ from soliton.crypto.keys import KeyPair
 from soliton.errors import SolitonError
 from soliton.grpc_api.proto.blockchain_updates_pb2 import SubscribeEvent, SubscribeRequest
 from soliton.ledger.state import ASSETS, LEASE_STATES
+from soliton.node.key_blocks import mine_key_block
 from soliton.storage import layout
 from tests.api.chain import PrivateChain
 from tests.grpc_api.consumer import Consumer
@@ -68,7 +69,7 @@ class Life:
             forging.mine_micro(self.node, RICH)
         elif chance < 0.9:
             self.chain.tick(self.chance.randrange(1, 60_000))
-            self.node.mine_key_block(RICH)
+            mine_key_block(self.node, RICH)
             self.node.pool.settle()
         elif chance < 0.95:
             self.chain.mine()

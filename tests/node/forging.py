@@ -39,7 +39,7 @@ def forge_micro(
 
 
 def mine_micro(node: Node, account: KeyPair) -> int:
-    added = node._put_micro(to_the_end(node._forging_micro(account)))
+    added = node.put_micro(to_the_end(node._forging_micro(account)))
     node.pool.settle()
     return added
 

@@ -12,8 +12,9 @@ import pytest
 from soliton.crypto import base58
 from soliton.errors import InputError
 from soliton.node.events import BlockAppended, NodeEvent, RolledBack
+from soliton.node.key_blocks import LATEST_TURN_MS, mine_key_block
 from soliton.node.mining import mine_by_schedule, mining_account, mining_accounts, next_turn
-from soliton.node.node import LATEST_TURN_MS, Node
+from soliton.node.node import Node
 from soliton.node.settings import Settings, load_settings
 from soliton.node.wallet import Wallet
 from soliton.storage.errors import StorageProblem
@@ -74,7 +75,7 @@ def test_a_key_block_stands_on_the_youngest_microblock_that_is_old_enough(
     events: list[NodeEvent] = []
     node.events.subscribe(lambda event: events.append(event))
     lost = [each for form in node.chain.liquid_forms()[-1:] for each in form.transactions]
-    block = node.mine_key_block(RICH)
+    block = mine_key_block(node, RICH)
     assert block.header.reference == forms[expected]
     node.pool.settle()
     assert [each.id for each in lost[expected:]] == [each.id for each in node.pool.transactions()]
@@ -90,7 +91,7 @@ def test_the_age_can_be_chosen(tmp_path: Path, clock: Clock) -> None:
         node.mine(RICH, empty=True)
         forms = grow(node, clock, 10_000, 2_000)
         clock.time += 4_000
-        assert node.mine_key_block(RICH).header.reference == forms[1]
+        assert mine_key_block(node, RICH).header.reference == forms[1]
     finally:
         node.close()
 
@@ -102,7 +103,7 @@ def test_a_miner_that_may_be_alone_builds_on_all_it_has_made(tmp_path: Path, clo
     try:
         node.mine(RICH, empty=True)
         forms = grow(node, clock, 10_000)
-        assert node.mine_key_block(RICH).header.reference == forms[-1]
+        assert mine_key_block(node, RICH).header.reference == forms[-1]
     finally:
         node.close()
 
@@ -112,11 +113,11 @@ def test_a_turn_that_was_missed_keeps_its_time(node: Node, clock: Clock) -> None
     slot = next_turn(node)
     assert slot is not None
     clock.time = slot.earliest + 30_000
-    assert node.mine_key_block(RICH).header.timestamp == slot.earliest
+    assert mine_key_block(node, RICH).header.timestamp == slot.earliest
     slot = next_turn(node)
     assert slot is not None
     clock.time = slot.earliest + LATEST_TURN_MS + 5
-    assert node.mine_key_block(RICH).header.timestamp == slot.earliest + 5
+    assert mine_key_block(node, RICH).header.timestamp == slot.earliest + 5
 
 
 def test_what_was_cut_off_is_there_again_when_no_block_comes_of_it(
@@ -124,7 +125,7 @@ def test_what_was_cut_off_is_there_again_when_no_block_comes_of_it(
 ) -> None:
     forms = grow(node, clock, 10_000, 2_000)
     with pytest.raises(InputError, match="generating balance"):
-        node.mine_key_block(ANN)
+        mine_key_block(node, ANN)
     assert [form.id for form in node.chain.liquid_forms()] == forms
     assert len(node.pool) == 0
     # It goes on growing.
@@ -142,7 +143,7 @@ def test_what_was_cut_off_waits_again_when_the_disk_refuses(
     with monkeypatch.context() as patched:
         patched.setattr(node.store, "flush", refuse)
         with pytest.raises(StorageProblem):
-            node.mine_key_block(RICH)
+            mine_key_block(node, RICH)
     node.pool.settle()
     known = node.chain.last_block
     waiting = len(node.pool) + len(known.transactions)
@@ -161,7 +162,7 @@ def test_private_keys_mine_in_place_of_the_wallet(tmp_path: Path, clock: Clock) 
         assert slot.account == RICH
         assert mining_account(node, ANN.public_key) == ANN
         somebody = node.wallet.accounts(node.network.chain_id)[0]
-        kept = node.wallet.private_key(somebody)
+        kept = node.wallet.key(somebody)
         assert kept is not None
         assert mining_account(node, kept.public_key) is None
         assert repr(own.miner).count(keys[0]) == 0

@@ -72,7 +72,7 @@ def test_accounts_follow_the_nonces_of_the_seed() -> None:
     wallet.generate_account(R)
     for nonce, address in enumerate(wallet.accounts(R)):
         pair = keys.key_pair(SEED, nonce)
-        assert wallet.private_key(address) == pair
+        assert wallet.key(address) == pair
         assert wallet.account_seed(address) == keys.account_seed(SEED, nonce)
         assert from_public_key(pair.public_key, R) == address
 
@@ -94,13 +94,13 @@ def test_an_account_is_found_on_every_chain() -> None:
     for chain_id in (ord("W"), ord("T"), R):
         (address,) = wallet.accounts(chain_id)
         assert address[1] == chain_id
-        assert wallet.private_key(address) == keys.key_pair(SEED)
+        assert wallet.key(address) == keys.key_pair(SEED)
 
 
 @pytest.mark.parametrize("address", [b"", b"\x01", bytes(26), b"\x01R" + bytes(24)])
 def test_foreign_addresses_are_not_in_the_wallet(address: bytes) -> None:
     wallet = Wallet.open(None, None, SEED)
-    assert wallet.private_key(address) is None
+    assert wallet.key(address) is None
     assert wallet.account_seed(address) is None
     assert not wallet.delete_account(address)
 

@@ -6,11 +6,14 @@ process that is killed. What counts as signed is what a client was given, and wh
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import random
 import shutil
+import signal
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -18,6 +21,7 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Final
 
+import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -33,7 +37,18 @@ from soliton.signer.policy import Allowed, Question
 from soliton.signer.policy_file import parse_policy, policy_hash
 from soliton.signer.records import Entry, Event
 from tests.e2e.programs import started
-from tests.signer.kept import BOT, CHAIN_ID, COLD_ADDRESS, HOT, KEYS, NOW, PASSWORD, Place
+from tests.signer.kept import (
+    BOT,
+    CHAIN_ID,
+    COLD_ADDRESS,
+    HOT,
+    KEYS,
+    NOW,
+    PASSWORD,
+    TRANSFER,
+    Place,
+)
+from tests.web.memory import MemoryHttp
 
 HOUR: Final = 3_600_000
 MOST: Final = 100
@@ -176,7 +191,80 @@ def test_a_window_is_used_to_its_end_and_opens_again(tmp_path: Path) -> None:
     world.journal.close()
 
 
-# --- a real process, killed -----------------------------------------------------------------------
+# --- a real process, killed many times ------------------------------------------------------------
+
+FORKS: Final = int(
+    os.environ.get(
+        "SOLITON_SIGNER_FORKS", "1000" if os.environ.get("SOLITON_TESTS") == "long" else "5"
+    )
+)
+"""A process that is forked has no modules to import, so that many can be killed."""
+
+
+def _spend(place: Place, told: int) -> None:
+    """In a process of its own: have one unit after the other signed, and tell what was given."""
+
+    async def run() -> None:
+        app = place.app(clock=lambda: time.time_ns() // 1_000_000)
+        assert app._keys is not None
+        app._keys.desk.keyring.find("hot").unlock(HOT, 2**62)
+        transport = MemoryHttp(app)
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://signer.test", timeout=60
+        ) as client:
+            while True:
+                body = {"key": "hot", "transaction": {**TRANSFER, "amount": 1}}
+                answer = await client.post("/sign", json=body, headers=BOT)
+                if answer.status_code == 403:
+                    # It is asked on: what was spent before a kill stays spent behind it.
+                    assert answer.json()["condition"] == "windows"
+                    os.write(told, b"end\n")
+                    continue
+                os.write(told, answer.json()["signed"]["id"].encode() + b"\n")
+
+    asyncio.run(run())
+
+
+def _fork_and_kill(place: Place, after: float) -> list[str]:
+    """What a signer gave that was killed after so many seconds; ``end`` is what it refused."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            os.close(reading)
+            _spend(place, writing)
+            code = 0
+        finally:
+            os._exit(code)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as told:
+        first = told.readline()
+        time.sleep(after)
+        os.kill(child, signal.SIGKILL)
+        rest = told.read()
+    os.waitpid(child, 0)
+    return (first + rest).decode().split("\n")[:-1]
+
+
+@pytest.mark.slow
+def test_many_processes_that_are_killed_never_give_more(tmp_path: Path) -> None:
+    chance = random.Random(11)
+    most = 3 * FORKS
+    place = Place(tmp_path, RULES.replace(f"most = {MOST}", f"most = {most}"))
+    given: list[str] = []
+    for _ in range(FORKS):
+        told = _fork_and_kill(place, chance.random() * 0.05)
+        given += [each for each in told if each != "end"]
+    assert len(given) == len(set(given)) <= most
+    signed = [each for each, _ in read_all(place.state) if each.event is Event.SIGN]
+    assert set(given) <= {id_ for each in signed for id_ in each.ids}
+    spent = sum(amount for each in signed for _, _, amount in each.charges)
+    assert spent <= most
+    print(f"{FORKS} kills: {len(given)} given, {spent} spent of {most}")
+
+
+# --- the program, killed --------------------------------------------------------------------------
 
 KILLS: Final = int(os.environ.get("SOLITON_SIGNER_KILLS", "3"))
 """More of them, where somebody has the time: each takes a second."""

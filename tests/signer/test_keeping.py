@@ -375,6 +375,9 @@ PATHS: Final = [
     ("GET", "/caller", ""),
     ("GET", "/audit", "operate"),
     ("POST", "/audit/verify", "operate"),
+    ("POST", "/generator/vrf", "sign"),
+    ("POST", "/generator/block", "sign"),
+    ("POST", "/generator/microblock", "sign"),
 ]
 
 

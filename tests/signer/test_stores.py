@@ -103,7 +103,7 @@ def test_what_a_store_says_is_verified() -> None:
 
 def test_a_key_is_in_one_place(tmp_path: Path) -> None:
     place = Place(tmp_path)
-    with pytest.raises(KeyProblem, match="in a store and in"):
+    with pytest.raises(KeyProblem, match="in two places"):
         Keyring(place.keys, CHAIN_ID, lambda: 0, {"hot": StoredKey(Held())})
 
 

@@ -244,6 +244,10 @@ WALLET_NOT_WRITTEN = _row("5038 503 WalletNotWritten 10",
     "an account is made or deleted, and the disk is full or refuses; the log says why")
 STORE_TROUBLE = _row("5039 503 StoreTrouble 10", "The node cannot use its disk now",
     "the disk or the database refuses; the log says why")
+SIGNER_REFUSES = _row("5040 403 SignerRefuses", "The signer refuses: {reason}",
+    "with `wallet.signer`: its rules, or a key that is locked", reason="the key hot is locked")
+SIGNER_SILENT = _row("5041 503 SignerSilent 1", "The signer cannot be asked now",
+    "with `wallet.signer`: it does not answer, or not as a signer does; the log says why")
 SERVER_REQUEST_TIMEOUT = _row("5031 503 ServerRequestTimeout",
     "The server was not able to produce a timely response to request",
     "an answer did not come in time, or too many that take long are awaited")

@@ -10,9 +10,12 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from soliton.cli.process import call_on_signals, end_start, run_program
 from soliton.cli.rest_api import api_context, server_limits, signature_checker
 from soliton.errors import EnvironmentProblem, InvariantBroken
+from soliton.node.held_keys import AnyWallet
 from soliton.node.mining import mine_by_schedule
 from soliton.node.node import Node
 from soliton.node.rest_settings import is_local
@@ -24,6 +27,7 @@ from soliton.parallel.signatures import SignatureChecker
 if TYPE_CHECKING:
     from soliton.cli.grpc_server import GrpcService
     from soliton.controls.control import Controls
+    from soliton.node.signer_settings import SignerCaller
     from soliton.signer.settings import KeySettings
     from soliton.web.server import RunningService
 
@@ -62,6 +66,7 @@ async def start_api(
 
 async def start_signer(settings: Settings, node_url: str) -> RunningService:
     """Serve the signer; it sends what it signs to ``node_url``."""
+    from soliton.cli.signer_doors import server_tls, with_socket
     from soliton.signer.app import build_app
     from soliton.signer.settings import SERVER_LIMITS, SignerSettings
     from soliton.web.server import serve
@@ -71,13 +76,26 @@ async def start_signer(settings: Settings, node_url: str) -> RunningService:
     )
     where = settings.signer.bind_address, settings.signer.port
     app.begin()
-    return await serve(app, *where, SERVER_LIMITS, close=app.close)
+    try:
+        tls = None if settings.signer.tls is None else server_tls(settings.signer.tls)
+        server = await serve(app, *where, SERVER_LIMITS, close=app.close, tls=tls)
+        if settings.signer.unix_socket is None:
+            return server
+        return await with_socket(server, app, settings.signer.unix_socket)
+    except BaseException:
+        app.close()
+        raise
 
 
 def _kept_keys(settings: Settings) -> KeySettings | None:
     """What the settings say of the signer's own keys."""
     from soliton.signer.callers import Caller
-    from soliton.signer.settings import KeySettings, StoreSettings, WebhookSettings
+    from soliton.signer.settings import (
+        FetchedSettings,
+        KeySettings,
+        StoreSettings,
+        WebhookSettings,
+    )
 
     keys = settings.signer.keys
     if keys is None:
@@ -87,7 +105,9 @@ def _kept_keys(settings: Settings) -> KeySettings | None:
         policy_file=keys.policy_file,
         policy_hash=keys.policy_hash,
         state_directory=keys.state_directory,
-        callers=tuple(Caller(it.name, it.key_hash, it.may, it.rate) for it in keys.callers),
+        callers=tuple(
+            Caller(it.name, it.key_hash, it.may, it.rate, _peers(it)) for it in keys.callers
+        ),
         hosts=keys.hosts,
         durable=keys.sync,
         stores=tuple(
@@ -96,19 +116,36 @@ def _kept_keys(settings: Settings) -> KeySettings | None:
         ),
         webhook=None if keys.webhook is None else WebhookSettings(*keys.webhook),
         origins=keys.origins,
+        fetched=tuple(FetchedSettings(**msgspec.structs.asdict(it)) for it in keys.fetched),
     )
+
+
+def _peers(caller: SignerCaller) -> frozenset[str]:
+    from soliton.web import peers
+
+    users = {peers.user(caller.uid)} if caller.uid >= 0 else set[str]()
+    named = {peers.certificate(caller.certificate)} if caller.certificate else set[str]()
+    return frozenset(users | named)
 
 
 def run_node(settings: Settings) -> None:
     """Serve the chain in the settings' data directory until the node is stopped."""
-    wallet = Wallet.open(settings.wallet.file, settings.wallet.password, settings.wallet.seed)
-    for warning in wallet.warnings:
-        _log.warning("%s", warning)
-    node = Node(settings, wallet)
+    node = Node(settings, _opened_wallet(settings))
     try:
         run_program(lambda: _serve_node(node))
     finally:
         node.close()
+
+
+def _opened_wallet(settings: Settings) -> AnyWallet:
+    if settings.wallet.signer:
+        from soliton.cli.wallet_signer import open_wallet
+
+        return open_wallet(settings.wallet, settings.network.chain_id)
+    wallet = Wallet.open(settings.wallet.file, settings.wallet.password, settings.wallet.seed)
+    for warning in wallet.warnings:
+        _log.warning("%s", warning)
+    return wallet
 
 
 async def _serve_node(node: Node) -> None:

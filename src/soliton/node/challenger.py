@@ -74,6 +74,7 @@ def challenging(
     progress.begin()
     yield from progress.adding(wrong.transactions, verify_signatures=True, elide=True)
     header = msgspec.structs.replace(header, state_hash=progress.snapshot_hash)
+    assert isinstance(slot.account, KeyPair), "of the accounts that were given"
     return blocks.sign(header, wrong.transactions, slot.account.private_key)
 
 

@@ -35,6 +35,7 @@ from soliton.ledger.apply import BlockFull, BlockInProgress
 from soliton.ledger.edits import Edit
 from soliton.ledger.environment import next_environment
 from soliton.node.chain_writer import ChainWriter
+from soliton.node.held_keys import AccountKey, HeldKey
 from soliton.node.settings import Settings
 from soliton.steps import Steps
 
@@ -51,6 +52,8 @@ _STEP_SECONDS: Final = 0.002
 
 _NO_CHANCE: Final = bytes(vrf.RANDOM_BYTES)
 _UNPROVEN: Final = b"unproven"
+_UNSIGNED: Final = bytes(SIGNATURE_LENGTH)
+"""In the place of a signature that somebody else makes."""
 _THRICE: Final = 3
 """A proof is so many times as long as a hash."""
 
@@ -64,7 +67,7 @@ class Slot(msgspec.Struct, frozen=True):
     hit source that the block leaves to later ones; on a private chain it need not be ``proven``.
     """
 
-    account: KeyPair
+    account: AccountKey
     earliest: int
     generation_signature: bytes
     hit_source: bytes
@@ -85,7 +88,7 @@ class Forged(msgspec.Struct, frozen=True):
     micro_signature: bytes = b""
 
 
-def next_slot(chain: ChainWriter, account: KeyPair, against: Address | None = None) -> Slot:
+def next_slot(chain: ChainWriter, account: AccountKey, against: Address | None = None) -> Slot:
     """When the account may make the block on top of the chain; raises ``CannotMine``.
 
     In a challenge of a generator (``against``) it mines with the balance of both.
@@ -100,9 +103,7 @@ def next_slot(chain: ChainWriter, account: KeyPair, against: Address | None = No
         balance += chain.generating_balance(against)
     parent = chain.last_block.header
     if rules.uses_vrf:
-        # Its secret number is made of the key and of what is proven: chance adds nothing to it, and
-        # without it the same chain comes of the same commands.
-        signature = vrf.prove(account.private_key, headers.hit_source(chain), _NO_CHANCE)
+        signature = _proof(account, headers.hit_source(chain))
         counted = vrf.verify(account.public_key, headers.hit_source(chain), signature)
         if counted is None:
             raise CannotMine("the account's key makes no valid VRF proof")
@@ -112,6 +113,17 @@ def next_slot(chain: ChainWriter, account: KeyPair, against: Address | None = No
     delay = pos.delay_ms(rules.pos, pos.hit(counted), parent.base_target, balance)
     source = counted if rules.uses_vrf else signature
     return Slot(account, parent.timestamp + delay, signature, source)
+
+
+def _proof(account: AccountKey, hit_source: bytes) -> bytes:
+    if isinstance(account, HeldKey):
+        proof = account.proofs.get(hit_source)
+        if proof is None:
+            raise CannotMine("the signer has not proven the account's turn")
+        return proof
+    # Its secret number is made of the key and of what is proven: chance adds nothing to it, and
+    # without it the same chain comes of the same commands.
+    return vrf.prove(account.private_key, hit_source, _NO_CHANCE)
 
 
 def unproven_slot(chain: ChainWriter, account: KeyPair) -> Slot:
@@ -136,6 +148,7 @@ def forging(
 ) -> Steps[Forged]:
     """The block that the slot's account makes at ``now`` (ms) or, if that is too early, at its
     earliest time, in steps of some transactions each, between which the chain must stay as it is.
+    With a key that a signer holds its signature is empty.
 
     Candidates are taken in order until the block is full or has ``most``; those that do not apply
     are named in the result. Signatures have been verified but for those that are ``unproven``
@@ -161,7 +174,11 @@ def forging(
         header = msgspec.structs.replace(header, transactions_root=root)
     if environment.rules.state_hash_required:
         header = msgspec.structs.replace(header, state_hash=progress.snapshot_hash)
-    block = blocks.sign(header, transactions, slot.account.private_key, encoded=encoded)
+    signature = _UNSIGNED
+    if isinstance(slot.account, KeyPair):
+        signed = blocks.signed_bytes(header, transactions)
+        signature = sign(slot.account.private_key, signed)
+    block = blocks.assemble(header, transactions, signature, encoded)
     return Forged(block, progress if environment.parent_rules.ng else None, invalid)
 
 
@@ -238,7 +255,7 @@ def header_of(chain: ChainWriter, slot: Slot, timestamp: int) -> BlockHeader:
 
 def forging_micro(
     chain: ChainWriter,
-    account: KeyPair,
+    account: AccountKey,
     candidates: Iterable[AnyTransaction],
     max_count: int,
     *,
@@ -259,7 +276,9 @@ def forging_micro(
         return None
     state_hash = None if last.header.state_hash is None else progress.snapshot_hash
     encoded = progress.encoded
-    unsigned = blocks.extended(last, taken, state_hash, bytes(SIGNATURE_LENGTH), encoded)
+    unsigned = blocks.extended(last, taken, state_hash, _UNSIGNED, encoded)
+    if isinstance(account, HeldKey):
+        return Forged(unsigned, progress, invalid)
     signature = sign(account.private_key, unsigned.signed)
     block = blocks.extended(last, taken, state_hash, signature, encoded)
     micro = microblock_of(block, last.id, len(taken))

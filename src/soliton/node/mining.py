@@ -13,13 +13,21 @@ from collections.abc import Callable
 from typing import Final
 
 from soliton.chain.addresses import from_public_key
-from soliton.chain.blocks import MAX_TRANSACTIONS
+from soliton.chain.blocks import MAX_TRANSACTIONS, Block
 from soliton.chain.features import Feature
 from soliton.crypto.keys import KeyPair
 from soliton.errors import SolitonError
 from soliton.ledger.errors import BlockRejected
+from soliton.node import held_mining, key_blocks
 from soliton.node.chain_writer import ChainWriter
 from soliton.node.events import BlockAppended, NodeEvent, PoolAccepted, RolledBack
+from soliton.node.held_keys import (
+    AccountKey,
+    HeldKey,
+    SignedBefore,
+    SignerSilent,
+    SigningRefused,
+)
 from soliton.node.miner import CannotMine, Slot, header_of, next_slot
 from soliton.node.node import Node
 from soliton.storage.errors import StorageProblem
@@ -112,6 +120,8 @@ async def mine_by_schedule(
         if stale and not told:
             _log.warning("no mining: the last block is older than %s allows", _INTERVAL_SETTING)
         told = stale
+        if not stale:
+            await _prove_turns(node)
         slot = None if stale or not may_mine() else next_turn(node)
         if slot is None:
             await asyncio.sleep(RETRY_SECONDS)
@@ -149,19 +159,19 @@ def is_stale(node: Node) -> bool:
     return node.chain.height > 1 and age > node.settings.miner.interval_after_last_block_ms
 
 
-def mining_accounts(node: Node) -> list[KeyPair]:
+def mining_accounts(node: Node) -> list[AccountKey]:
     """The accounts that mine: those of the wallet, or those that the settings name instead."""
     if named := node.settings.miner.accounts:
         return list(named)
-    found = map(node.wallet.private_key, node.wallet.accounts(node.network.chain_id))
+    found = map(node.wallet.key, node.wallet.accounts(node.network.chain_id))
     return [account for account in found if account is not None]
 
 
-def mining_account(node: Node, generator: bytes) -> KeyPair | None:
+def mining_account(node: Node, generator: bytes) -> AccountKey | None:
     """The account that mines with this public key."""
     if named := node.settings.miner.accounts:
         return next((each for each in named if each.public_key == generator), None)
-    return node.wallet.private_key(from_public_key(generator, node.network.chain_id))
+    return node.wallet.key(from_public_key(generator, node.network.chain_id))
 
 
 class BaseTargetReached(BlockRejected):
@@ -203,16 +213,31 @@ def next_turn(node: Node) -> Slot | None:
     return min(slots, key=lambda slot: slot.earliest, default=None)
 
 
+async def _prove_turns(node: Node) -> None:
+    for account in mining_accounts(node):
+        if isinstance(account, HeldKey):
+            await held_mining.prove_turn(node, account)
+
+
 async def _extend(node: Node) -> None:
     generator = node.chain.last_block.header.generator
     account = mining_account(node, generator)
     if account is None:
         return
     try:
-        await node.mine_micro_in_steps(account)
+        if isinstance(account, HeldKey):
+            await held_mining.mine_microblock(node, account)
+        else:
+            await node.mine_micro_in_steps(account)
     except StorageProblem:
         # The node says so, and when it is tried again.
         return
+    except SignedBefore as error:
+        # The next block comes all the same.
+        _log.info("no microblock: %s", error)
+    except (SigningRefused, SignerSilent) as error:
+        assert isinstance(account, HeldKey)
+        account.tell(str(error))
     except SolitonError as error:
         _log.error("cannot make a microblock: %s", error)
 
@@ -229,7 +254,7 @@ async def mine_in_rhythm(node: Node, account: KeyPair, seconds: float) -> None:
 
 async def _mine(
     node: Node,
-    account: KeyPair,
+    account: AccountKey,
     *,
     empty: bool = False,
     most: int = MAX_TRANSACTIONS,
@@ -237,16 +262,30 @@ async def _mine(
     scheduled: bool = False,
 ) -> bool:
     try:
-        if scheduled and empty:
-            block = node.mine_key_block(account)
+        if isinstance(account, HeldKey):
+            block = await _mine_elsewhere(node, account, empty=empty, most=most)
+        elif scheduled and empty:
+            block = key_blocks.mine_key_block(node, account)
             node.settle_in_turns()
         else:
             block = await node.mine_in_steps(account, empty=empty, most=most)
     except StorageProblem:
         # As above.
         return False
+    except (SigningRefused, SignerSilent) as error:
+        assert isinstance(account, HeldKey)
+        account.tell(str(error))
+        return False
     except SolitonError as error:
         _log.error("cannot make a block: %s", error)
         return False
     _log.log(level, "block %d with %d transactions", node.chain.height, len(block.transactions))
     return True
+
+
+async def _mine_elsewhere(node: Node, account: HeldKey, *, empty: bool, most: int) -> Block:
+    if empty:
+        block = await held_mining.mine_key_block(node, account)
+        node.settle_in_turns()
+        return block
+    return await held_mining.mine(node, account, empty=False, most=most)

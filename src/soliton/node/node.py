@@ -16,7 +16,6 @@ from typing import Final, TypeVar
 from soliton.chain.blocks import MAX_TRANSACTIONS, Block
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto.curve25519 import SignedMessage
-from soliton.crypto.keys import KeyPair
 from soliton.errors import SolitonError
 from soliton.ledger import fees
 from soliton.ledger.errors import BlockRejected
@@ -29,13 +28,13 @@ from soliton.node.counters import Counters
 from soliton.node.disk import Disk
 from soliton.node.events import ChainEvent, NodeEvents, RolledBack, Stopping
 from soliton.node.forms import Forms
+from soliton.node.held_keys import AccountKey, AnyWallet
 from soliton.node.miner import Forged
 from soliton.node.peering import Peering
 from soliton.node.pool import Origin, UtxPool
 from soliton.node.refusals import Refusals
 from soliton.node.settings import Settings
 from soliton.node.versions import agent
-from soliton.node.wallet import Wallet
 from soliton.steps import Steps, to_the_end
 from soliton.storage.errors import StorageProblem
 from soliton.storage.store import Store
@@ -44,8 +43,6 @@ MAX_MICRO_TRANSACTIONS: Final = 255
 """No microblock may hold more."""
 SETTLING_SECONDS: Final = 0.001
 """In pieces of this length, or of one transaction that takes longer, the pool follows the chain."""
-LATEST_TURN_MS: Final = 60_000
-"""The block of a turn that is over bears the turn's time, as long as that is not longer ago."""
 PAUSES: Final = 2
 """How much longer than such a piece the pause behind it is."""
 
@@ -65,7 +62,7 @@ class Node:
     def __init__(
         self,
         settings: Settings,
-        wallet: Wallet,
+        wallet: AnyWallet,
         *,
         clock: Callable[[], int] = system_clock,
         durable: bool = True,
@@ -87,8 +84,8 @@ class Node:
         """Its peers, while it has connections."""
         self.counters = Counters()
         self.events.subscribe(self.counters)
-        self._forms = Forms(clock)
-        self.events.subscribe(self._forms)
+        self.forms = Forms(clock)
+        self.events.subscribe(self.forms)
         self._changes: list[ChainEvent] = []
         self.refusals = Refusals()
         try:
@@ -136,19 +133,19 @@ class Node:
         rules = self.chain.rules.at(self.chain.height + 1)
         return fees.minimum_fee(transaction, self.pool.state(), rules)
 
-    def mine(self, account: KeyPair, *, empty: bool = False) -> Block:
+    def mine(self, account: AccountKey, *, empty: bool = False) -> Block:
         """Make the next block with this account and put it on the chain.
 
         It holds what is in the pool, or nothing (``empty``) where microblocks will bring it.
         Raises ``CannotMine``, ``BlockRejected`` when it is too early, or ``StorageProblem`` when it
         cannot be written: it has not happened then.
         """
-        block = self._put(to_the_end(self._forging(account, empty=empty)))
+        block = self.put_forged(to_the_end(self._forging(account, empty=empty)))
         self.pool.settle()
         return block
 
     async def mine_in_steps(
-        self, account: KeyPair, *, empty: bool = False, most: int = MAX_TRANSACTIONS
+        self, account: AccountKey, *, empty: bool = False, most: int = MAX_TRANSACTIONS
     ) -> Block:
         """The same, while others get their turn between some transactions and the next; what is
         done at the end, in one go, takes time for each of them, ``most`` in one block.
@@ -156,33 +153,21 @@ class Node:
         Raises ``BlockRejected`` also when another block came meanwhile.
         """
         forging = self._forging(account, empty=empty, most=most)
-        block = self._put(await self._in_turns(forging))
+        block = self.put_forged(await self._in_turns(forging))
         self.settle_in_turns()
         return block
 
-    def mine_key_block(self, account: KeyPair) -> Block:
-        """Make the next block with this account, whose turn has come, without transactions.
+    async def forged_in_steps(self, account: AccountKey, *, empty: bool, most: int) -> Forged:
+        """Make such a block, which is not on the chain yet."""
+        return await self._in_turns(self._forging(account, empty=empty, most=most))
 
-        What has just been added to the last block may not have reached others: it goes back to the
-        pool. Raises as ``mine``.
+    def return_to_pool(self, taken: tuple[AnyTransaction, ...]) -> None:
+        """A block was refused for which these were taken off the last one: those that are not in it
+        again go back.
         """
-        taken: tuple[AnyTransaction, ...] = ()
-        chain = self.chain
-        form = self._forms.settled(chain, self.settings.miner.min_micro_block_age_ms)
-        try:
-            with self.writing(), chain.shortened(form) as taken:
-                late = self.clock() - LATEST_TURN_MS
-                forged = to_the_end(self._forging(account, empty=True, at=late))
-                assert forged.progress is not None, "NG is active"
-                applied = chain.append_own(forged.block, forged.progress)
-                chain.flush()
-        except SolitonError:
-            if self._changes:
-                still = {each.id for each in chain.last_block.transactions}
-                self.follow_chain(returned=[each for each in taken if each.id not in still])
-            raise
-        self.follow_chain((), forged.invalid, taken, applied.changes)
-        return forged.block
+        if self._changes:
+            still = {each.id for each in self.chain.last_block.transactions}
+            self.follow_chain(returned=[each for each in taken if each.id not in still])
 
     async def _in_turns(self, steps: Steps[T]) -> T:
         """Do all steps as long as the chain stays as it is, with others in between."""
@@ -199,7 +184,7 @@ class Node:
                 raise BlockRejected(self.chain.height, "another block came first")
 
     def _forging(
-        self, account: KeyPair, *, empty: bool, most: int = MAX_TRANSACTIONS, at: int | None = None
+        self, account: AccountKey, *, empty: bool, most: int = MAX_TRANSACTIONS
     ) -> Steps[Forged]:
         self.disk.check()
         slot = miner.next_slot(self.chain, account)
@@ -211,14 +196,15 @@ class Node:
                 self.chain,
                 slot,
                 candidates,
-                self.clock() if at is None else at,
+                self.clock(),
                 *miner.votes(self.settings, self.chain),
                 unproven=self.pool.unproven,
                 most=most,
             )
         )
 
-    def _put(self, forged: Forged) -> Block:
+    def put_forged(self, forged: Forged) -> Block:
+        """Put a block that was made here on the chain; raises as ``mine``."""
         with self.writing():
             if forged.progress is None:
                 applied = self.chain.append(forged.block, verify_signatures=False)
@@ -228,15 +214,19 @@ class Node:
         self.follow_chain(forged.block.transactions, forged.invalid, changes=applied.changes)
         return forged.block
 
-    async def mine_micro_in_steps(self, account: KeyPair) -> int:
+    async def mine_micro_in_steps(self, account: AccountKey) -> int:
         """Add transactions of the pool to the last block, which this account made: how many.
 
         Others get their turn between some transactions and the next. Raises ``BlockRejected`` when
         another block came meanwhile.
         """
-        added = self._put_micro(await self._in_turns(self._forging_micro(account)))
+        added = self.put_micro(await self._in_turns(self._forging_micro(account)))
         self.settle_in_turns()
         return added
+
+    async def micro_forged_in_steps(self, account: AccountKey) -> Forged | None:
+        """Make what the last block would become, if it does."""
+        return await self._in_turns(self._forging_micro(account))
 
     def settle_in_turns(self) -> None:
         """Let the pool check again what the chain gives cause to, while others get their turn."""
@@ -264,7 +254,7 @@ class Node:
         if self._settling is not None:
             await asyncio.wait((self._settling,))
 
-    def _forging_micro(self, account: KeyPair) -> Steps[Forged | None]:
+    def _forging_micro(self, account: AccountKey) -> Steps[Forged | None]:
         self.disk.check()
         limit = min(MAX_MICRO_TRANSACTIONS, self.settings.miner.max_transactions_in_micro_block)
         unproven = self.pool.unproven
@@ -275,7 +265,8 @@ class Node:
             )
         )
 
-    def _put_micro(self, forged: Forged | None) -> int:
+    def put_micro(self, forged: Forged | None) -> int:
+        """Let the last block become what was made of it: how many transactions came."""
         if forged is None:
             return 0
         assert forged.progress is not None, "microblocks come with NG"

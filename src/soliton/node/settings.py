@@ -135,14 +135,18 @@ _NOT_USED_YET: Final = {
 
 
 class WalletSettings(msgspec.Struct, frozen=True):
-    """``wallet``: the file (``None`` = keep the wallet in memory), its password, a seed to use."""
+    """``wallet``: the file (``None`` = keep the wallet in memory), its password, a seed to use; or
+    the address of a signer that keeps the keys, and the file with our API key for it.
+    """
 
     file: Path | None
     password: str | None
     seed: bytes | None
+    signer: str = ""
+    signer_key_file: Path | None = None
 
     def __repr__(self) -> str:
-        return f"WalletSettings(file={self.file!r}, password=…, seed=…)"
+        return f"WalletSettings(file={self.file!r}, password=…, seed=…, signer={self.signer!r})"
 
 
 class Database(msgspec.Struct, frozen=True):
@@ -433,7 +437,14 @@ def _wallet(
         notes.append(
             f"everybody knows {section.full('seed')}, and others reach this node: choose another"
         )
+    signer, key_file = section.text("signer", ""), _path(section, "signer-key-file")
+    if signer and not signer.startswith(("http://", "https://", "unix:")):
+        section.refuse("signer", "an address that begins with http://, https:// or unix:")
+    if signer and (section.has("file") or section.has("seed") or section.has("password")):
+        notes.append(f"{section.full('signer')} is set: the wallet's file and seed are not used")
     return WalletSettings(
+        signer=signer.rstrip("/"),
+        signer_key_file=key_file,
         file=None if in_memory else _path(section, "file") or directory / "wallet" / "wallet.dat",
         password=section.secret("password"),
         seed=seed,

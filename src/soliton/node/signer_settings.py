@@ -26,20 +26,37 @@ _PLACES: Final = {
     "vault": ("url", "mount", "token-file"),
 }
 """What leads to a key in a store of each kind, and what has the secret that opens it."""
+MAX_UID: Final = 2**32 - 2
+_FINGERPRINT: Final = re.compile(r"[0-9a-f]{64}")
+_FETCHED: Final = ("environment", "command", "vault-kv")
+_SECRETS: Final = ("phrase", "account-seed", "private-key")
 _POLICY_HASH: Final = re.compile(r"[0-9a-f]{64}")
 _ORIGIN: Final = re.compile(r"https?://(?:[a-z0-9.-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?")
 _HOST: Final = re.compile(r"[A-Za-z0-9.-]{1,253}|\[[0-9a-fA-F:.]{2,45}\]")
 
 
 class SignerCaller(msgspec.Struct, frozen=True):
-    """An item of ``signer.callers``: the hash of its API key, what it may do, and how often in a
-    second (0: as often as it likes).
+    """An item of ``signer.callers``: the hash of its API key (empty for none), what it may do, how
+    often in a second (0: as often as it likes), its user on this machine (-1 for none), and the
+    SHA-256 of its certificate in hexadecimal (empty for none).
     """
 
     name: str
     key_hash: bytes
     may: frozenset[str]
     rate: int
+    uid: int = -1
+    certificate: str = ""
+
+
+class SignerTls(msgspec.Struct, frozen=True):
+    """``signer.tls``: the service's certificate and key, and the certificates, or those who issue
+    them, that clients must show (``None``: they need none).
+    """
+
+    certificate_file: Path
+    key_file: Path
+    clients_file: Path | None
 
 
 class SignerStore(msgspec.Struct, frozen=True):
@@ -60,6 +77,23 @@ class SignerWebhook(NamedTuple):
     secret_file: Path
 
 
+class SignerFetched(msgspec.Struct, frozen=True):
+    """An item of ``signer.stores`` whose secret is brought here: from the environment, a command or
+    Vault's KV engine; with the kind of secret and the public key that it has to be of.
+    """
+
+    name: str
+    kind: str
+    secret: str
+    public_key: str
+    where: str = ""
+    command: tuple[str, ...] = ()
+    within: str = ""
+    path: str = ""
+    field: str = ""
+    token_file: str = ""
+
+
 class SignerKeys(msgspec.Struct, frozen=True):
     """What a signer that keeps keys has."""
 
@@ -73,6 +107,7 @@ class SignerKeys(msgspec.Struct, frozen=True):
     stores: tuple[SignerStore, ...] = ()
     webhook: SignerWebhook | None = None
     origins: tuple[str, ...] = ()
+    fetched: tuple[SignerFetched, ...] = ()
 
 
 class Signer(msgspec.Struct, frozen=True):
@@ -84,6 +119,8 @@ class Signer(msgspec.Struct, frozen=True):
     port: int
     node_url: str
     keys: SignerKeys | None = None
+    unix_socket: Path | None = None
+    tls: SignerTls | None = None
 
 
 def read_signer(section: Section, own_node: str, directory: Path, notes: list[str]) -> Signer:
@@ -96,7 +133,24 @@ def read_signer(section: Section, own_node: str, directory: Path, notes: list[st
         port=section.whole("port", SIGNER_PORT, 0, MAX_PORT),
         node_url=node_url.rstrip("/"),
         keys=_keys(section, directory, notes),
+        unix_socket=_file(section, "unix-socket"),
+        tls=_tls(section.section("tls")),
     )
+
+
+def _tls(section: Section) -> SignerTls | None:
+    certificate, key = _file(section, "certificate-file"), _file(section, "key-file")
+    clients = _file(section, "clients-file")
+    if certificate is None and key is None and clients is None:
+        return None
+    if certificate is None or key is None:
+        section.refuse("certificate-file", "a file in PEM, and one for key-file")
+    return SignerTls(certificate, key, clients)
+
+
+def _file(section: Section, key: str) -> Path | None:
+    text = section.text(key, "")
+    return Path(text).expanduser() if text else None
 
 
 def _keys(section: Section, directory: Path, notes: list[str]) -> SignerKeys | None:
@@ -104,7 +158,8 @@ def _keys(section: Section, directory: Path, notes: list[str]) -> SignerKeys | N
     state, policy_hash = section.text("state-directory", ""), section.text("policy-hash", "")
     callers, hosts = _callers(section), section.texts("hosts")
     sync = section.truth("audit-sync", True)
-    stores, webhook, origins = _stores(section), _webhook(section), section.texts("origins")
+    (stores, fetched), webhook = _stores(section), _webhook(section)
+    origins = section.texts("origins")
     if len(origins) > MAX_HOSTS or not all(map(_ORIGIN.fullmatch, origins)):
         section.refuse("origins", f"a list of up to {MAX_HOSTS} origins such as https://a.example")
     if policy_hash and _POLICY_HASH.fullmatch(policy_hash) is None:
@@ -128,6 +183,7 @@ def _keys(section: Section, directory: Path, notes: list[str]) -> SignerKeys | N
         stores=stores,
         webhook=webhook,
         origins=origins,
+        fetched=fetched,
     )
 
 
@@ -143,15 +199,21 @@ def _webhook(section: Section) -> SignerWebhook | None:
     return SignerWebhook(url, Path(secret).expanduser())
 
 
-def _stores(section: Section) -> tuple[SignerStore, ...]:
+def _stores(section: Section) -> tuple[tuple[SignerStore, ...], tuple[SignerFetched, ...]]:
     found: list[SignerStore] = []
+    fetched: list[SignerFetched] = []
+    names: set[str] = set()
     for item in section.sections("stores"):
         name = item.text("name", None)
-        if not KEY_NAME.fullmatch(name) or any(name == each.name for each in found):
+        if not KEY_NAME.fullmatch(name) or name in names:
             item.refuse("name", "a name of its own, of letters, digits and ._-")
+        names.add(name)
         kind = item.text("kind", None)
+        if kind in _FETCHED:
+            fetched.append(_one_fetched(item, name, kind))
+            continue
         if kind not in _PLACES:
-            item.refuse("kind", f"one of {', '.join(_PLACES)}")
+            item.refuse("kind", f"one of {', '.join((*_PLACES, *_FETCHED))}")
         where, within, secret = _PLACES[kind]
         place, inner, key = (item.text(each, None) for each in (where, within, "key"))
         if kind == "vault" and not place.startswith(("http://", "https://")):
@@ -162,9 +224,38 @@ def _stores(section: Section) -> tuple[SignerStore, ...]:
                     item.refuse(each, "letters, digits and ._-")
         file = Path(item.text(secret, None)).expanduser()
         found.append(SignerStore(name, kind, place, inner, key, file))
-    if len(found) > MAX_NAMED_KEYS:
+    if len(found) + len(fetched) > MAX_NAMED_KEYS:
         section.refuse("stores", f"at most {MAX_NAMED_KEYS} keys", show=False)
-    return tuple(found)
+    return tuple(found), tuple(fetched)
+
+
+def _one_fetched(item: Section, name: str, kind: str) -> SignerFetched:
+    secret = item.text("secret", "phrase")
+    if secret not in _SECRETS:
+        item.refuse("secret", f"one of {', '.join(_SECRETS)}")
+    made = SignerFetched(name, kind, secret, item.text("public-key", None))
+    if kind == "environment":
+        return msgspec.structs.replace(made, where=item.text("variable", None))
+    if kind == "command":
+        command = item.texts("command")
+        if not command:
+            item.refuse("command", 'a list such as ["pass", "show", "waves/hot"]')
+        return msgspec.structs.replace(made, command=command)
+    url, mount, path = item.text("url", None), item.text("mount", None), item.text("path", None)
+    if not url.startswith(("http://", "https://")):
+        item.refuse("url", "an address that begins with http:// or https://")
+    for key, text in (("mount", mount), ("path", path)):
+        names = text.split("/")
+        if ".." in names or not all(map(KEY_NAME.fullmatch, names)):
+            item.refuse(key, "letters, digits and ._-, with / between names")
+    return msgspec.structs.replace(
+        made,
+        where=url,
+        within=mount,
+        path=path,
+        field=item.text("field", "phrase"),
+        token_file=str(Path(item.text("token-file", None)).expanduser()),
+    )
 
 
 def _callers(section: Section) -> tuple[SignerCaller, ...]:
@@ -173,16 +264,28 @@ def _callers(section: Section) -> tuple[SignerCaller, ...]:
         name = item.text("name", None)
         if not KEY_NAME.fullmatch(name) or any(name == each.name for each in found):
             item.refuse("name", "a name of its own, of letters, digits and ._-")
-        hashed = key_hash(item.text("key-hash", None))
-        if hashed is None or any(hashed == each.key_hash for each in found):
-            item.refuse(
-                "key-hash", "the hash of a key of its own, as soliton api-key new prints it"
-            )
+        uid = item.whole("uid", -1, -1, MAX_UID)
+        certificate = item.text("certificate", "").lower().replace(":", "")
+        is_peer = uid >= 0 or bool(certificate)
+        hashed = b"" if is_peer and not item.has("key-hash") else _hashed(item, found)
+        if certificate and _FINGERPRINT.fullmatch(certificate) is None:
+            item.refuse("certificate", "SHA-256 of a certificate: 64 digits 0-9a-f")
+        if any(uid == each.uid >= 0 for each in found):
+            item.refuse("uid", "a user that no other caller is")
+        if any(certificate == each.certificate != "" for each in found):
+            item.refuse("certificate", "a certificate that no other caller has")
         may = item.texts("may")
         if not may or not set(may) <= set(SIGNER_SCOPES):
             item.refuse("may", f"a list of {', '.join(SIGNER_SCOPES)}")
         rate = item.whole("rate", 0, 0, MAX_RATE)
-        found.append(SignerCaller(name, hashed, frozenset(may), rate))
+        found.append(SignerCaller(name, hashed, frozenset(may), rate, uid, certificate))
     if len(found) > MAX_NAMED_KEYS:
         section.refuse("callers", f"at most {MAX_NAMED_KEYS} callers", show=False)
     return tuple(found)
+
+
+def _hashed(item: Section, others: list[SignerCaller]) -> bytes:
+    hashed = key_hash(item.text("key-hash", None))
+    if hashed is None or any(hashed == each.key_hash for each in others):
+        item.refuse("key-hash", "the hash of a key of its own, as soliton api-key new prints it")
+    return hashed

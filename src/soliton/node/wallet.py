@@ -174,7 +174,7 @@ class Wallet:
         """The addresses of all accounts on a chain, in the order of their nonces."""
         return [from_public_key(keys.public_key, chain_id) for keys in self._accounts.values()]
 
-    def private_key(self, address: bytes) -> KeyPair | None:
+    def key(self, address: bytes) -> KeyPair | None:
         """The keys of the account that has this address, on whatever chain."""
         found = self._find(address)
         return None if found is None else self._accounts[found]

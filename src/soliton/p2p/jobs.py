@@ -20,6 +20,7 @@ from soliton.chain import blocks, microblocks
 from soliton.chain.blocks import Block
 from soliton.node.challenger import CannotChallenge
 from soliton.node.events import BlockAppended, BlockExtended, NodeEvent, PoolAccepted, RolledBack
+from soliton.node.held_keys import HeldKey
 from soliton.node.miner import microblock_of
 from soliton.node.mining import mining_account
 from soliton.node.node import Node
@@ -176,9 +177,14 @@ class Jobs:
         if pair is None or len(forms) < 2:
             return
         reference = forms[-2].id
-        message = own_microblock(block, reference, added, pair.private_key, signature)
+        if isinstance(pair, HeldKey):
+            message = own_microblock(block, reference, added, b"", signature)
+            announced = pair.announcements.get(block.id, b"")
+            inv = messages.MicroblockInv(generator, block.id, reference, announced)
+        else:
+            message = own_microblock(block, reference, added, pair.private_key, signature)
+            inv = messages.announce(pair.private_key, generator, block.id, reference, chain_id)
         self._history.keep_microblock(block.id, message)
-        inv = messages.announce(pair.private_key, generator, block.id, reference, chain_id)
         self._carry_out(self._core.announce(inv, self._now()))
 
     def stop(self) -> None:

@@ -29,6 +29,7 @@ from soliton.chain.snapshots import Unread
 from soliton.consensus import pos
 from soliton.consensus.header_check import MAX_TIME_DRIFT_MS
 from soliton.crypto.curve25519 import SignedMessage, verify
+from soliton.crypto.keys import KeyPair
 from soliton.errors import InputError
 from soliton.ledger import headers
 from soliton.ledger.errors import (
@@ -171,7 +172,9 @@ class Receiver:
                 yield from self._put(branch, self._came(form.data))
             else:
                 raise CannotChallenge("our chain has moved meanwhile")
-            accounts, votes = mining_accounts(self._node), miner.votes(self._node.settings, chain)
+            # A signer would have to be waited for: those who hold their keys challenge.
+            accounts = [it for it in mining_accounts(self._node) if isinstance(it, KeyPair)]
+            votes = miner.votes(self._node.settings, chain)
             return (yield from challenging(branch, wrong, accounts, *votes))
         except _Stop as stop:
             raise CannotChallenge(stop.outcome.reason) from stop

@@ -10,6 +10,7 @@ it was given.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import logging
 import traceback
@@ -46,6 +47,8 @@ __all__ = ["Limits", "Signer", "SignerSettings", "build_app"]
 Handler = Callable[[Request], Answer]
 
 PAGES: Final = "/pages/"
+BLOCK_BYTES: Final = 2 * 1024 * 1024
+"""The largest body of a signer that keeps keys: a block of a mebibyte in base64."""
 _METHODS: Final = ("OPTIONS", "POST", "GET")
 _EXPOSED: Final = ("Retry-After",)
 _PREFLIGHT: Final = Whole(b"OK", b"text/plain")
@@ -68,6 +71,10 @@ class Signer:
     def __init__(self, settings: SignerSettings) -> None:
         limits = settings.limits
         self.cors = Cors(methods=_METHODS, exposed=_EXPOSED) if settings.cors else CLOSED
+        if settings.keys is not None:
+            # Of a block all transactions come along, in base64.
+            limits = dataclasses.replace(limits, body_bytes=max(limits.body_bytes, BLOCK_BYTES))
+            settings = dataclasses.replace(settings, limits=limits)
         self.body_limits = BodyLimits(limits.body_bytes, limits.body_seconds)
         self._node = NodeClient(settings)
         self._keys = None

@@ -5,7 +5,7 @@ takes, and the exact signed bytes of messages that are no transactions. What doe
 allowed (``policy``), and keys (``soliton.keystore``).
 
 There is no way to have raw bytes signed: they could be those of a transaction. A text is signed as
-``customData``, whose first bytes no transaction has.
+``customData``, whose first bytes no transaction has; or bare, if it is printable, which none is.
 
 Sources: wavesplatform/waves-transactions ``src/requests`` (``auth``, ``wavesAuth``,
 ``custom-data``, ``cancel-order``); the JSON of transactions and orders is the node's
@@ -267,6 +267,28 @@ def _auth(value: dict[str, Any], reading: Reading) -> Asked:
     return _message(Kind.AUTH, 1, body, sender, reading, shown, host=host)
 
 
+def _text(value: dict[str, Any], reading: Reading) -> Asked:
+    """A plain text as it is. Nothing else that is signed here consists of such characters: amounts,
+    times and types have others, and what begins with the key has no text for a key.
+    """
+    sender = _own_key(value.get("publicKey"), reading)
+    text = value.get("text")
+    if not isinstance(text, str) or not 0 < len(text) <= MAX_TEXT_BYTES or not _is_utf8(text):
+        raise JsonFieldError(".text", f"a text of 1 to {MAX_TEXT_BYTES} characters")
+    body = text.encode()
+    is_plain = text[0].isprintable() and all(it.isprintable() or it in "\t\n\r" for it in text)
+    if not is_plain or len(body) > MAX_TEXT_BYTES or body.startswith(sender):
+        raise JsonFieldError(
+            ".text", "printable characters and ends of lines, the first no such end"
+        )
+    shown = {
+        "text": text,
+        "publicKey": base58.encode(sender),
+        "address": _address(sender, reading.chain_id),
+    }
+    return _message(Kind.TEXT, 1, body, sender, reading, shown)
+
+
 def _custom_data(value: dict[str, Any], reading: Reading) -> Asked:
     sender = _own_key(value.get("publicKey"), reading)
     version = value.get("version", 1)
@@ -364,4 +386,5 @@ _READERS: Final[dict[Kind, Callable[[dict[str, Any], Reading], Asked]]] = {
     Kind.CUSTOM_DATA: _custom_data,
     Kind.AUTH: _auth,
     Kind.WAVES_AUTH: _waves_auth,
+    Kind.TEXT: _text,
 }

@@ -1,4 +1,4 @@
-"""What a signer remembers: counters of windows, ids that were used, requests that wait.
+"""What a signer remembers: counters of windows, ids that were used, requests that wait, blocks.
 
 All of it follows from the lines of the journal: a line that is written is applied here, and after
 a crash the lines are applied again. Only the counters run ahead of the disk: an amount counts from
@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 
 from soliton.signer.boot_clock import BootClock
+from soliton.signer.marks import Marks
 from soliton.signer.records import Entry, Event
 from soliton.signer.windows import Charge, Windows
 
@@ -63,6 +64,7 @@ class Book:
         self.windows = Windows()
         self.used: dict[tuple[str, str], Used] = {}
         self.waiting: dict[str, Waiting] = {}
+        self.marks = Marks()
         self.policy = ""
         """The hash of the rules that were in force last."""
         self._start: Entry | None = None
@@ -80,6 +82,7 @@ class Book:
             self.waiting = {}
             for each in entry.waiting:
                 self._wait(each)
+            self.marks.restore(entry.marks)
         self.windows.charge((Charge(*each) for each in entry.charges), entry.time)
         self.apply(entry, segment)
 
@@ -97,6 +100,7 @@ class Book:
     def apply(self, entry: Entry, segment: int) -> None:
         """Take a line that is written. What it counts was counted before."""
         event = entry.event
+        self.marks.apply(entry)
         if event is Event.POLICY:
             self.policy = entry.policy
         elif event is Event.ASK:
@@ -176,4 +180,5 @@ class Book:
             windows=tuple(self.windows.kept(now)),
             waiting=tuple(waiting),
             oldest=oldest,
+            marks=self.marks.kept(),
         )

@@ -1,7 +1,8 @@
-"""Who asks: API keys with what they may do, how fast, and under which host names.
+"""Who asks: API keys, users of this machine and certificates with what they may do, how fast, and
+under which host names.
 
-What lives here: telling a caller by its key, scopes, rates, the list of hosts. What does not: the
-settings' file (``node.signer_settings``), and what a key may sign (``policy``).
+What lives here: telling a caller by its key or as a peer, scopes, rates, the list of hosts. What
+does not: the settings' file (``node.signer_settings``), and what a key may sign (``policy``).
 """
 
 from __future__ import annotations
@@ -26,12 +27,15 @@ KEY_HEADER: Final = b"x-api-key"
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """A caller of the settings; ``rate`` is requests in a second, 0 for no limit."""
+    """A caller of the settings: who shows the API key with this hash (empty for none), or who is
+    one of ``peers`` (``web.peers``); ``rate`` is requests in a second, 0 for no limit.
+    """
 
     name: str
     key_hash: bytes
     may: frozenset[str]
     rate: int = 0
+    peers: frozenset[str] = frozenset()
 
 
 class Callers:
@@ -44,13 +48,15 @@ class Callers:
         self._hosts = LOCAL_HOSTS | {host.lower() for host in hosts}
         self._now = now
         self._known: dict[bytes, Caller] = {}
+        self._peers = {peer: it for it in self._callers for peer in it.peers}
         self._left: dict[str, tuple[int, int]] = {}
         """Of callers with a rate: thousandths of requests that are left, and when that was so."""
 
     def caller_of(self, request: Request, scope: str | None) -> Caller:
         """Who asks for something that takes this scope, or any; raises ``RequestRefused``."""
         self._check_host(request)
-        caller = self._find(request.headers.get(KEY_HEADER, b""))
+        key = request.headers.get(KEY_HEADER, b"")
+        caller = self._find(key) if key else self._peers.get(request.peer)
         if caller is None or (scope is not None and scope not in caller.may):
             words = "this takes an API key" + (f" that may {scope}" if scope else "")
             raise RequestRefused(NO_CALLER, words)
@@ -74,7 +80,7 @@ class Callers:
         offered = secure_hash(key)
         found = None
         for caller in self._callers:
-            if hmac.compare_digest(offered, caller.key_hash):
+            if caller.key_hash and hmac.compare_digest(offered, caller.key_hash):
                 found = caller
         if found is not None:
             self._known[key] = found

@@ -64,11 +64,15 @@ TOO_MANY_KEPT: Final = Fault(7035, 503, "Too many ids or pending requests are ke
 WRONG_POLICY: Final = Fault(7036, 409, "The policy file is wrong, or has another hash.")
 KEY_STORE_TROUBLE: Final = Fault(7037, 502, "The store that holds the key does not sign.")
 AUDIT_TROUBLE: Final = Fault(7038, 503, "The audit log cannot be read.")
+SIGNED_BEFORE: Final = Fault(
+    7039, 409, "A block or microblock was signed in this place, and is another one."
+)
 
 KEY_FAULTS: Final = (
     *(NO_CALLER, NO_HOST, TOO_FAST, NOT_SIGNABLE, NO_KEY, LOCKED, WRONG_PASSWORD, PASSWORD_PAUSE),
     *(REFUSED, ID_TAKEN, NO_PENDING, NOT_WAITING, JOURNAL_STOPPED, SIMULATION_FAILED),
     *(NOT_CONFIRMED, TOO_MANY_KEPT, WRONG_POLICY, KEY_STORE_TROUBLE, AUDIT_TROUBLE),
+    SIGNED_BEFORE,
 )
 """Those of a signer that keeps keys; ``FAULTS`` are those of ``POST /data``."""
 

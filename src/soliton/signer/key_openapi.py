@@ -28,7 +28,25 @@ _TOLD: Final = {
     Kind.CUSTOM_DATA: "version 1 with binary or text, or version 2 with data",
     Kind.AUTH: "host and data",
     Kind.WAVES_AUTH: "timestamp",
+    Kind.TEXT: "text, of printable characters",
 }
+_GENERATOR: Final[tuple[tuple[str, str, str, Schema, str], ...]] = (
+    (
+        *("vrf", "proveTurn", "The VRF proof of a hit source"),
+        {"key": _TEXT, "message": _TEXT},
+        "Proof",
+    ),
+    (
+        *("block", "signBlock", "Sign a block, one on each parent"),
+        {"key": _TEXT, "height": _LONG, "block": _TEXT},
+        "BlockSignature",
+    ),
+    (
+        *("microblock", "signMicroblock", "Sign a microblock, one on each form of a block"),
+        {"key": _TEXT, "height": _LONG, "total": _TEXT, "microblock": _TEXT},
+        "MicroblockSignatures",
+    ),
+)
 _KEYS: Final[Schema] = {"type": "array", "items": _TEXT, "description": "Names; without any, all."}
 
 
@@ -73,6 +91,10 @@ def key_paths() -> Schema:
         },
         "/audit/verify": {"post": _operation("verifyAudit", "Check every line", "Verified")},
     }
+    paths |= {
+        f"/generator/{name}": _post(operation, summary, _object(body, *body), answer)
+        for name, operation, summary, body, answer in _GENERATOR
+    }
     for verb in ("approve", "refuse"):
         summary = f"{verb.capitalize()} what waits"
         decided = _operation(f"{verb}Pending", summary, "Pending", parameters=[pending])
@@ -84,7 +106,7 @@ def key_schemas() -> Schema:
     """What bodies and answers are made of."""
     refusal = {
         "error": _LONG,
-        **dict.fromkeys(("message", "path", "rule", "condition"), _TEXT),
+        **dict.fromkeys(("message", "path", "rule", "condition", "signed", "signature"), _TEXT),
         "line": _LONG,
     }
     error = {"type": "object", "properties": refusal, "required": ["error", "message"]}
@@ -155,6 +177,12 @@ def _answer_schemas() -> Schema:
         "AllPending": _object({"pending": every}, "pending"),
         "Policy": _object(policy, *policy),
         **_log_schemas(rows),
+        "Proof": _object({"proof": _TEXT}, "proof"),
+        "BlockSignature": _object({"signature": _TEXT}, "signature"),
+        "MicroblockSignatures": _object(
+            dict.fromkeys(("totalSignature", "signature", "announcement"), _TEXT),
+            *("totalSignature", "signature", "announcement"),
+        ),
     }
 
 

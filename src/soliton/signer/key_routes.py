@@ -34,6 +34,7 @@ from soliton.signer.errors import (
     NodeTrouble,
     RequestRefused,
 )
+from soliton.signer.generating import Generating
 from soliton.signer.keyring import (
     MAX_NAME_CHARACTERS,
     MAX_PASSWORD_CHARACTERS,
@@ -60,6 +61,9 @@ PATHS: Final = {
     "/caller": "GET",
     "/audit": "GET",
     "/audit/verify": "POST",
+    "/generator/vrf": "POST",
+    "/generator/block": "POST",
+    "/generator/microblock": "POST",
 }
 PENDING: Final = "/pending/"
 UNLOCKED_SECONDS: Final = 60 * 60
@@ -69,6 +73,7 @@ _encode: Final = msgspec.json.Encoder().encode
 logger = logging.getLogger("soliton.signer")
 
 ReadPolicy = Callable[[], Policy]
+Generate = Callable[[str, dict[str, Any]], Coroutine[Any, Any, dict[str, Any]]]
 
 
 class Denied(msgspec.Struct, frozen=True):
@@ -87,6 +92,7 @@ class KeyRoutes:
         callers: Callers,
         read_policy: ReadPolicy,
         requests_at_once: int,
+        generating: Generating,
         tell: Tell | None = None,
     ) -> None:
         self.desk = desk
@@ -108,6 +114,9 @@ class KeyRoutes:
             "/caller": lambda request: json_answer(self._audit.caller(request)),
             "/audit": self._recent,
             "/audit/verify": self._verify,
+            "/generator/vrf": partial(self._generate, generating.prove),
+            "/generator/block": partial(self._generate, generating.block),
+            "/generator/microblock": partial(self._generate, generating.microblock),
         }
 
     def takes(self, path: str) -> bool:
@@ -208,6 +217,10 @@ class KeyRoutes:
                 desk.node, answers, wanted.confirmations, wanted.timeout
             )
         return json_answer(shown)
+
+    def _generate(self, work: Generate, request: Request) -> Answer:
+        caller = self._callers.caller_of(request, "sign")
+        return self._awaited(_as_answer(work(caller.name, read_json(request.body))))
 
     # --- keys -------------------------------------------------------------------------------------
 

@@ -13,6 +13,8 @@ from soliton.signer.book import Book
 from soliton.signer.boot_clock import BootClock, boot_ms
 from soliton.signer.callers import Callers
 from soliton.signer.desk import Desk
+from soliton.signer.fetched import fetch
+from soliton.signer.generating import Generating
 from soliton.signer.journal import Journal
 from soliton.signer.key_routes import KeyRoutes
 from soliton.signer.keyring import Keyring
@@ -52,7 +54,8 @@ class KeyService:
                 f"{keys.policy_hash or 'missing'}: look at the rules, then pin the hash"
             )
         self._stored = {each.name: stored_key(each) for each in keys.stores}
-        keyring = Keyring(keys.directory, chain_id, boot_ms, self._stored)
+        fetched = {each.name: fetch(each) for each in keys.fetched}
+        keyring = Keyring(keys.directory, chain_id, boot_ms, self._stored, fetched)
         self.journal = Journal(keys.state_directory, durable=keys.durable)
         try:
             book = Book(clock or BootClock())
@@ -74,7 +77,8 @@ class KeyService:
         self.origins = Origins(keys.origins)
         self.webhook = None if keys.webhook is None else Webhook(keys.webhook, settings.clock)
         tell = None if self.webhook is None else self.webhook.tell
-        self.routes = KeyRoutes(self.desk, callers, read, settings.limits.requests_at_once, tell)
+        most, generating = settings.limits.requests_at_once, Generating(self.desk, chain_id)
+        self.routes = KeyRoutes(self.desk, callers, read, most, generating, tell)
 
     def begin(self) -> None:
         """Tell what still waits; from within the event loop."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from soliton.chain.addresses import address_text, from_public_key
-from soliton.crypto import base58, curve25519
+from soliton.crypto import base58, curve25519, vrf
 from soliton.crypto.keys import KeyPair
 from soliton.keystore.files import FileStore, WrongPassword
 from soliton.keystore.keys import KeyProblem
@@ -34,6 +34,8 @@ MAX_PASSWORD_CHARACTERS: Final = 4_096
 FIRST_PAUSE_MS: Final = 1_000
 LONGEST_PAUSE_MS: Final = 60_000
 MAX_UNLOCKED_SECONDS: Final = 366 * 24 * 60 * 60
+FOR_EVER_SECONDS: Final = 100 * MAX_UNLOCKED_SECONDS
+"""For so long a key is open that was brought here at the start."""
 
 
 class Account:
@@ -82,6 +84,19 @@ class Account:
             raise RequestRefused(LOCKED, f"the key {self.name} is locked")
         return curve25519.sign(self._keys.private_key, message, None, self._point)
 
+    def prove(self, message: bytes, now: int) -> bytes:
+        """The VRF proof of a message, the same each time; raises ``RequestRefused`` when the key is
+        locked, or in a store.
+        """
+        if self.store is not None:
+            words = f"the store of the key {self.name} makes no VRF proofs"
+            raise RequestRefused(KEY_STORE_TROUBLE, words)
+        if self._keys is None or now >= self._until:
+            self.lock()
+            raise RequestRefused(LOCKED, f"the key {self.name} is locked")
+        # The secret number comes of the key and the message; chance would add nothing to it.
+        return vrf.prove(self._keys.private_key, message, bytes(vrf.RANDOM_BYTES))
+
 
 class Keyring:
     """All keys of a directory, and those of stores by their names. ``now`` gives milliseconds that
@@ -94,6 +109,7 @@ class Keyring:
         chain_id: int,
         now: Callable[[], int],
         stored: Mapping[str, StoredKey] | None = None,
+        fetched: Mapping[str, KeyPair] | None = None,
     ) -> None:
         """Raises ``KeyProblem`` with the place of a file that is wrong, ``StoreUnavailable``."""
         self._directory = directory
@@ -101,6 +117,9 @@ class Keyring:
             name: Account(name, key.public_key, chain_id, key)
             for name, key in (stored or {}).items()
         }
+        for name, keys in (fetched or {}).items():
+            self._stored[name] = Account(name, keys.public_key, chain_id)
+            self._stored[name].unlock(keys, now() + FOR_EVER_SECONDS * 1_000)
         self._chain_id = chain_id
         self._now = now
         self._by_text: dict[str, Account] = {}
@@ -126,7 +145,7 @@ class Keyring:
             by_text[known.text] = by_text[known.address] = known
         for name, account in self._stored.items():
             if name in accounts or account.text in by_text:
-                raise KeyProblem(f"the key {name} is in a store and in {self._directory}")
+                raise KeyProblem(f"the key {name} is in two places, one is {self._directory}")
             accounts[name] = by_text[account.text] = by_text[account.address] = account
         # A name comes last: nobody can give a key the address of another.
         self._by_text = {**accounts, **by_text}

@@ -48,6 +48,9 @@ class Kind(Enum):
     CUSTOM_DATA = "customData"
     AUTH = "auth"
     WAVES_AUTH = "wavesAuth"
+    TEXT = "text"
+    BLOCK = "block"
+    MICROBLOCK = "microblock"
 
 
 class Measures(msgspec.Struct, frozen=True, gc=False):

@@ -24,6 +24,7 @@ from soliton.chain.addresses import (
     parse_address,
     parse_claimed_recipient,
 )
+from soliton.chain.blocks import PROTOBUF_VERSION
 from soliton.chain.errors import ChainError
 from soliton.chain.transactions.model import WholeForm
 from soliton.chain.transactions.table import registered
@@ -31,6 +32,7 @@ from soliton.chain.values import MAX_I64, AssetId
 from soliton.crypto import base58
 from soliton.crypto.errors import CryptoError
 from soliton.errors import InputError
+from soliton.signer.marks import MAX_REORGANIZATIONS
 from soliton.signer.measures import COIN, Kind
 from soliton.signer.patterns import BadPattern, TextPattern, argument_pattern, text_pattern
 from soliton.signer.policy import Approvals, Call, Pair, Policy, Rule, Window
@@ -168,7 +170,9 @@ def _forms() -> dict[str, tuple[str, range]]:
             found[kind.name] = found[str(kind.type_id)] = kind.name, versions
     found[Kind.ORDER.value] = Kind.ORDER.value, range(1, 5)
     found[Kind.CUSTOM_DATA.value] = Kind.CUSTOM_DATA.value, range(1, 3)
-    for kind_ in (Kind.CANCEL_ORDER, Kind.AUTH, Kind.WAVES_AUTH):
+    found[Kind.BLOCK.value] = Kind.BLOCK.value, range(1, PROTOBUF_VERSION + 1)
+    found[Kind.MICROBLOCK.value] = Kind.MICROBLOCK.value, range(1, PROTOBUF_VERSION + 1)
+    for kind_ in (Kind.CANCEL_ORDER, Kind.AUTH, Kind.WAVES_AUTH, Kind.TEXT):
         found[kind_.value] = kind_.value, range(1, 2)
     return found
 
@@ -222,6 +226,7 @@ class _RuleReader:
             simulate=self._truth("simulate"),
             windows=self._windows(),
             approvals=self._approvals(),
+            reorganizations=self._whole("reorganizations", MAX_REORGANIZATIONS - 1),
         )
 
     def _any_or(self, key: str, read: Callable[[Any], T]) -> list[T] | None:
@@ -360,6 +365,12 @@ class _RuleReader:
             self.refuse(key, "true or false")
         return value
 
+    def _whole(self, key: str, most: int) -> int:
+        value = self._tree.get(key, 0)
+        if type(value) is not int or not 0 <= value <= most:
+            self.refuse(key, f"a whole number from 0 to {most}")
+        return value
+
     def _windows(self) -> tuple[Window, ...]:
         written = self._tree.get("windows", [])
         expected = (
@@ -412,7 +423,7 @@ class _RuleReader:
 _KEYS: Final = (
     *("name", "signs", "keys", "callers", "senders", "recipients", "amounts", "fees", "calls"),
     *("data-keys", "pairs", "matchers", "lifetime", "hosts", "unbound-chain", "scripts"),
-    *("simulate", "windows", "approvals"),
+    *("simulate", "windows", "approvals", "reorganizations"),
 )
 _OTHER_KINDS: Final = tuple(kind.value for kind in Kind if kind is not Kind.TRANSACTION)
 

@@ -36,6 +36,29 @@ class Event(Enum):
     REJECT = "reject"
 
 
+class MarkKind(Enum):
+    """What a generator signs."""
+
+    BLOCK = "block"
+    MICROBLOCK = "microblock"
+
+
+class Mark(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """What was signed as a generator: with the public key ``key``, on a block's ``parent``; the
+    ``form`` is the id of the block that comes of it, ``digest`` the hash of what was asked.
+
+    Of a block there is what the signature belongs to, ``unsigned``, in base64.
+    """
+
+    kind: MarkKind
+    key: str
+    height: int
+    parent: str
+    form: str
+    digest: str
+    unsigned: str = ""
+
+
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", gc=False):
     """One line. ``at`` is the wall clock in milliseconds, ``time`` that of the windows.
 
@@ -73,6 +96,8 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", gc=
     windows: tuple[tuple[str, int, list[list[int]]], ...] = ()
     waiting: tuple[Entry, ...] = ()
     oldest: int = 0
+    mark: Mark | None = None
+    marks: tuple[Entry, ...] = ()
 
 
 _ENCODER: Final = msgspec.json.Encoder()

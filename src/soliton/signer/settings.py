@@ -63,6 +63,27 @@ class WebhookSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class FetchedSettings:
+    """A key whose secret is brought here at the start, under the name that it has here.
+
+    ``kind`` is ``environment`` (``where``: a variable), ``command`` or ``vault-kv`` (``where``: an
+    address, ``within``: a mount); ``secret`` is the kind of secret, as in key files, and
+    ``public_key`` (base58) what it has to be the secret of.
+    """
+
+    name: str
+    kind: str
+    secret: str
+    public_key: str
+    where: str = ""
+    command: tuple[str, ...] = ()
+    within: str = ""
+    path: str = ""
+    field: str = ""
+    token_file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class KeySettings:
     """Where keys, rules and the audit log are, the hash that the rules must have, who may call, and
     under which names of the host beside those of this machine. Pages of ``origins`` may call, too.
@@ -81,6 +102,7 @@ class KeySettings:
     stores: tuple[StoreSettings, ...] = ()
     webhook: WebhookSettings | None = None
     origins: tuple[str, ...] = ()
+    fetched: tuple[FetchedSettings, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

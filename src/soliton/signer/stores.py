@@ -80,47 +80,24 @@ class StoredKey:
         self._store.close()
 
 
-class VaultTransit:
-    """A key of a Vault server's transit engine, in its latest version."""
+class Vault:
+    """A Vault server, and the file with our token for it."""
 
-    def __init__(self, url: str, mount: str, key: str, token_file: Path) -> None:
+    def __init__(self, url: str, token_file: Path) -> None:
         self._url = url
-        self._path = f"{mount}/{{verb}}/{key}"
         self._token_file = token_file
 
-    def public_key(self) -> bytes:
-        """The latest version's key."""
-        told = self._ask("GET", "keys")
-        try:
-            version = str(told["latest_version"])
-            if told["type"] != _KEY_TYPE:
-                raise StoreTrouble(f"the key is of the type {str(told['type'])[:40]}")
-            return base64.b64decode(told["keys"][version]["public_key"], validate=True)
-        except (KeyError, TypeError, ValueError, binascii.Error):
-            raise StoreTrouble("Vault answers, but not as its transit engine does") from None
-
-    def sign(self, messages: Sequence[bytes]) -> list[bytes]:
-        """All in one request."""
-        batch = [{"input": base64.b64encode(each).decode()} for each in messages]
-        told = self._ask("POST", "sign", {"batch_input": batch})
-        try:
-            return [_vault_signature(each["signature"]) for each in told["batch_results"]]
-        except (KeyError, TypeError, ValueError, binascii.Error):
-            raise StoreTrouble("Vault answers, but not as its transit engine does") from None
-
-    def close(self) -> None:
-        """Nothing is open between requests."""
-
-    def _ask(self, method: str, verb: str, body: dict[str, Any] | None = None) -> Any:  # noqa: ANN401
-        """The ``data`` of an answer. The token is read each time: agents renew it in its file."""
+    def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:  # noqa: ANN401
+        """The ``data`` of an answer; raises ``StoreTrouble``. The token is read each time: agents
+        renew it in its file.
+        """
         try:
             with self._token_file.open("rb") as file:
                 token = file.read(MAX_TOKEN_BYTES).decode("ascii").strip()
         except (OSError, UnicodeDecodeError) as error:
             raise StoreTrouble(f"{self._token_file} cannot be read") from error
-        path = "/v1/" + self._path.format(verb=verb)
         data = b"" if body is None else json.dumps(body).encode()
-        status, answer = _run(lambda: self._request(method, path, data, token))
+        status, answer = _run(lambda: self._request(method, f"/v1/{path}", data, token))
         try:
             told = json.loads(answer)
         except (ValueError, RecursionError):
@@ -139,6 +116,39 @@ class VaultTransit:
         finally:
             client.close()
         return answer.status, answer.body
+
+
+class VaultTransit:
+    """A key of a Vault server's transit engine, in its latest version."""
+
+    def __init__(self, url: str, mount: str, key: str, token_file: Path) -> None:
+        self._vault = Vault(url, token_file)
+        self._mount = mount
+        self._key = key
+
+    def public_key(self) -> bytes:
+        """The latest version's key."""
+        told = self._vault.ask("GET", f"{self._mount}/keys/{self._key}")
+        try:
+            version = str(told["latest_version"])
+            if told["type"] != _KEY_TYPE:
+                raise StoreTrouble(f"the key is of the type {str(told['type'])[:40]}")
+            return base64.b64decode(told["keys"][version]["public_key"], validate=True)
+        except (KeyError, TypeError, ValueError, binascii.Error):
+            raise StoreTrouble("Vault answers, but not as its transit engine does") from None
+
+    def sign(self, messages: Sequence[bytes]) -> list[bytes]:
+        """All in one request."""
+        batch = [{"input": base64.b64encode(each).decode()} for each in messages]
+        path = f"{self._mount}/sign/{self._key}"
+        told = self._vault.ask("POST", path, {"batch_input": batch})
+        try:
+            return [_vault_signature(each["signature"]) for each in told["batch_results"]]
+        except (KeyError, TypeError, ValueError, binascii.Error):
+            raise StoreTrouble("Vault answers, but not as its transit engine does") from None
+
+    def close(self) -> None:
+        """Nothing is open between requests."""
 
 
 def _run(work: Callable[[], Any]) -> Any:  # noqa: ANN401 - what the work gives

@@ -26,7 +26,7 @@ MAX_CONFIRMATIONS: Final = 100
 MAX_WAIT_SECONDS: Final = 600
 WAIT_SECONDS: Final = 60
 _ID: Final = re.compile(r"[!-~]{1,128}")
-_KINDS: Final = {kind.value: kind for kind in Kind}
+_KINDS: Final = {kind.value: kind for kind in Kind if kind not in (Kind.BLOCK, Kind.MICROBLOCK)}
 _DECODE: Final = msgspec.json.Decoder(float_hook=Decimal).decode
 _MEMBERS: Final = frozenset((*_KINDS, "proofAt"))
 _ENVELOPE: Final = frozenset(("key", "id", "package"))

@@ -20,6 +20,7 @@ import msgspec
 from soliton.crypto.keys import KeyPair
 from soliton.errors import SolitonError
 from soliton.node.events import BlockAppended, NodeEvent, RolledBack
+from soliton.node.key_blocks import mine_key_block
 from soliton.node.miner import Slot
 from soliton.node.mining import is_stale, next_turn
 from soliton.node.node import Node
@@ -77,7 +78,7 @@ class SimulatedNode(Node):
 
     def mine_micro(self, account: KeyPair) -> int:
         """Add transactions of the pool to the last block, which this account made: how many."""
-        added = self._put_micro(to_the_end(self._forging_micro(account)))
+        added = self.put_micro(to_the_end(self._forging_micro(account)))
         self.pool.settle()
         return added
 
@@ -377,7 +378,7 @@ class Host:
 
     def make_block(self, slot: Slot) -> None:
         """Make the next block: the turn has come."""
-        self.node.mine_key_block(slot.account)
+        mine_key_block(self.node, slot.account)
         self.node.pool.settle()
 
     def _grow(self) -> None:

@@ -137,7 +137,8 @@ class InvalidBlocks(Liar):
                 {"generation_signature": bytes(len(header.generation_signature))},
             )
         )
-        bad = blocks.sign(msgspec.structs.replace(header, **wrong), (), slot.account.private_key)
+        key = self.place.account.private_key
+        bad = blocks.sign(msgspec.structs.replace(header, **wrong), (), key)
         self.witness.forged(bad.id)
         self.say(block_message(bad))
         self.after(self.place.settings.network.genesis.average_block_delay_ms, self._plan)

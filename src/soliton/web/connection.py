@@ -31,6 +31,7 @@ from soliton.web.answers import (
 )
 from soliton.web.clients import LOCAL, client_key
 from soliton.web.limits import RETRY_AFTER_SECONDS, ServerLimits
+from soliton.web.peers import peer_of
 from soliton.web.request import Request
 from soliton.web.rounds import SLICE_SECONDS, SMALL_PIECE_BYTES, Rounds, Slice
 from soliton.web.shared_counters import CONNECTIONS, SharedCounters
@@ -163,7 +164,9 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
             self._is_ending = True
             self._transport.abort()
         self._host = host or ""
-        self._parser = http1.RequestParser(self._service, self._limits.head_bytes, self._host)
+        self._parser = http1.RequestParser(
+            self._service, self._limits.head_bytes, self._host, peer_of(self._transport)
+        )
         self._shared.connections.add(self)
         self._has_too_many = self._shared.opens(client_key(self._host))
         self._watch(http1.State.HEAD)

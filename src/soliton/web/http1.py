@@ -89,17 +89,19 @@ class RequestParser(Generic[R]):
         "_make",
         "_max_body",
         "_parser",
+        "_peer",
         "_request",
         "_url",
         "state",
         "unparsed",
     )
 
-    def __init__(self, service: Service[R], head_bytes: int, host: str) -> None:
+    def __init__(self, service: Service[R], head_bytes: int, host: str, peer: str = "") -> None:
         self._make = service.request_class
         self._max_body = service.body_limits.max_bytes
         self._head_limit = head_bytes
         self._host = host
+        self._peer = peer
         self._parser = HttpRequestParser(self)
         self.state = State.BETWEEN
         self.unparsed = b""
@@ -229,6 +231,7 @@ class RequestParser(Generic[R]):
             b"",
             self._host,
         )
+        request.peer = self._peer
         request.keep_alive = parser.should_keep_alive() and parser.get_http_version() != "1.0"
         return request
 

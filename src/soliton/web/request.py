@@ -57,6 +57,7 @@ class Request:
         "keep_alive",
         "method",
         "path",
+        "peer",
         "query_string",
     )
 
@@ -75,6 +76,10 @@ class Request:
         self.headers = {} if headers is None else headers
         self.body = body
         self.host = host
+        self.peer = ""
+        """Who the system or TLS says the client is, as ``web.peers`` writes it; empty for nobody
+        known.
+        """
         self.arguments: dict[str, object] = {}
         self.keep_alive = True
         """Whether the client may use the connection again."""

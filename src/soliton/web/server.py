@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import socket
+import ssl
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -114,19 +115,24 @@ async def serve(
     shares_port: bool = False,
     counters: SharedCounters | None = None,
     close: Callable[[], None] | None = None,
+    tls: ssl.SSLContext | None = None,
 ) -> RunningServer:
     """Start serving; port 0 takes a free one. The caller owns signals and the event loop.
 
     ``shares_port`` lets other processes listen on the same port, and ``counters`` count the
-    connections of a client together with them; ``close`` is called at the end. Raises
-    ``EnvironmentProblem`` when the address is taken.
+    connections of a client together with them; ``close`` is called at the end. With ``tls`` all of
+    it is encrypted. Raises ``EnvironmentProblem`` when the address is taken.
     """
     listener = bind(host, port, shares_port=shares_port)
-    return await _serve_on(listener, app, host, limits, counters, close)
+    return await _serve_on(listener, app, host, limits, counters, close, tls)
 
 
 async def serve_locally(
-    app: Service[R], path: str, limits: ServerLimits | None = None
+    app: Service[R],
+    path: str,
+    limits: ServerLimits | None = None,
+    *,
+    close: Callable[[], None] | None = None,
 ) -> RunningServer:
     """The same on a unix socket at ``path``, for other processes on this machine."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -135,7 +141,7 @@ async def serve_locally(
     except OSError as error:
         listener.close()
         raise EnvironmentProblem(f"cannot listen on {path}: {error}") from error
-    return await _serve_on(listener, app, path, limits, None, None)
+    return await _serve_on(listener, app, path, limits, None, close)
 
 
 async def _serve_on(
@@ -145,6 +151,7 @@ async def _serve_on(
     limits: ServerLimits | None,
     counters: SharedCounters | None,
     close: Callable[[], None] | None,
+    tls: ssl.SSLContext | None = None,
 ) -> RunningServer:
     from soliton.web.connection import HttpConnection, Shared
 
@@ -157,7 +164,7 @@ async def _serve_on(
             port = listener.getsockname()[1]
         loop = asyncio.get_running_loop()
         server = await loop.create_server(
-            lambda: HttpConnection(shared), sock=listener, backlog=BACKLOG
+            lambda: HttpConnection(shared), sock=listener, backlog=BACKLOG, ssl=tls
         )
     except OSError as error:
         listener.close()

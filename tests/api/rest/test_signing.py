@@ -70,7 +70,7 @@ async def test_the_nodes_wallet_signs(chain: PrivateChain, path: str) -> None:
 async def test_another_account_may_sign(chain: PrivateChain) -> None:
     other = (await call(chain.app, "POST /addresses", headers=WITH_KEY)).json()
     assert isinstance(other, dict)
-    keys = chain.node.wallet.private_key(parse_address(other["address"], ord("R")))
+    keys = chain.node.wallet.key(parse_address(other["address"], ord("R")))
     assert keys is not None
     signed = await sign(chain, TRANSFER, f"{SIGN}/{other['address']}")
     transaction = json_reader.read_signed(signed, ord("R"))

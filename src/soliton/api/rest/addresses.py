@@ -139,7 +139,10 @@ def create(request: Request) -> OneAddress:
 def delete(request: Request) -> Deleted:
     """Forget an account of the node's wallet."""
     node = node_of(request)
-    return Deleted(node.wallet.delete_account(address_argument(request)))
+    try:
+        return Deleted(node.wallet.delete_account(address_argument(request)))
+    except WalletError as error:
+        raise errors.invalid_request(str(error)) from error
 
 
 def seed(request: Request) -> AccountSeed:
@@ -150,7 +153,10 @@ def seed(request: Request) -> AccountSeed:
         address = parse_address(text, node.network.chain_id)
     except AddressError as error:
         raise errors.INVALID_ADDRESS.error() from error
-    found = node.wallet.account_seed(address)
+    try:
+        found = node.wallet.account_seed(address)
+    except WalletError as error:
+        raise errors.invalid_request(str(error)) from error
     if found is None:
         raise errors.MISSING_SENDER_PRIVATE_KEY.error()
     return AccountSeed(text, base58.encode(found))
@@ -341,14 +347,15 @@ asset         | text    | Of the asset with this id | {examples.ASSET_ID}
         "Add the next account to the node's wallet", OneAddress, {"address": examples.ADDRESS},
         "CUSTOM_VALIDATION_ERROR"),
     row("DELETE /addresses/{address} key=accounts reads=node", delete,
-        "Forget an account of the node's wallet", Deleted, {"deleted": True}, "INVALID_ADDRESS"),
+        "Forget an account of the node's wallet", Deleted, {"deleted": True},
+        "INVALID_ADDRESS CUSTOM_VALIDATION_ERROR"),
     row("GET /addresses/seq/{from}/{to} reads=node", own_slice,
         "Some of the accounts of the node's wallet, at most 1000", list[str], [examples.ADDRESS],
         "CUSTOM_VALIDATION_ERROR TOO_BIG_SEQUENCE TOO_BIG_SEQUENCE_WITH_LIMIT"),
     row("GET /addresses/seed/{address} key=seeds reads=node", seed,
         "The account seed of an account of the node's wallet, in base58", AccountSeed,
         {"address": examples.ADDRESS, "seed": examples.ACCOUNT_SEED},
-        "INVALID_ADDRESS MISSING_SENDER_PRIVATE_KEY"),
+        "INVALID_ADDRESS MISSING_SENDER_PRIVATE_KEY CUSTOM_VALIDATION_ERROR"),
     row("GET /addresses/publicKey/{publicKey}", of_public_key, "The address of a public key",
         OneAddress, {"address": examples.ADDRESS}, "INVALID_PUBLIC_KEY"),
     row("GET /addresses/validate/{address}", validate,

@@ -17,6 +17,7 @@ from soliton.api import errors
 from soliton.api.http import Request
 from soliton.api.lookup import node_of
 from soliton.api.rest import examples
+from soliton.api.rest.signing import key_of, signature_of
 from soliton.api.route_table import Row, json_body, row, table, text_body
 from soliton.api.routes import Body, Handler
 from soliton.chain.addresses import PUBLIC_KEY_LENGTH, address_text, from_public_key, parse_address
@@ -24,6 +25,7 @@ from soliton.chain.errors import AddressError
 from soliton.chain.json_schemas import shape
 from soliton.crypto import base58, curve25519
 from soliton.crypto.errors import Base58Error
+from soliton.crypto.keys import KeyPair
 from soliton.node.node import Node
 
 MAX_MESSAGE_CHARS: Final = 2_048
@@ -53,24 +55,25 @@ class Valid(msgspec.Struct, frozen=True):
     valid: bool
 
 
-def sign(request: Request) -> Signed:
+async def sign(request: Request) -> Signed:
     """Sign the body; the message comes back in base58."""
     message = request.body_text()
-    return _sign(request, message, base58.encode(message.encode()))
+    return await _sign(request, message, base58.encode(message.encode()))
 
 
-def sign_text(request: Request) -> Signed:
+async def sign_text(request: Request) -> Signed:
     """Sign the body; the message comes back as it is."""
     message = request.body_text()
-    return _sign(request, message, message)
+    return await _sign(request, message, message)
 
 
-def _sign(request: Request, message: str, shown: str) -> Signed:
+async def _sign(request: Request, message: str, shown: str) -> Signed:
     node = node_of(request)
-    keys = node.wallet.private_key(_address(request, node))
-    if keys is None:
-        raise errors.MISSING_SENDER_PRIVATE_KEY.error()
-    signature = curve25519.sign(keys.private_key, message.encode())
+    keys = key_of(node, _address(request, node))
+    if isinstance(keys, KeyPair):
+        signature = curve25519.sign(keys.private_key, message.encode())
+    else:
+        signature = await signature_of(keys.holder.text(keys.public_key, message))
     return Signed(shown, base58.encode(keys.public_key), base58.encode(signature))
 
 
@@ -147,7 +150,7 @@ def _signed_body(message: str, what: str) -> Body:
 def _signing(name: str, handler: Handler, summary: str, message: str) -> Row:
     example = {"message": message, "publicKey": examples.PUBLIC_KEY, "signature": _SIGNATURE}
     line = f"POST /addresses/{name}/{{address}} key=sign"
-    refusals = "INVALID_ADDRESS MISSING_SENDER_PRIVATE_KEY"
+    refusals = "INVALID_ADDRESS MISSING_SENDER_PRIVATE_KEY SIGNER_REFUSES"
     return row(line, handler, summary, Signed, example, refusals, body=_MESSAGE)
 
 

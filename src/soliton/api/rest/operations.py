@@ -137,7 +137,7 @@ def miner_info(request: Request) -> list[MiningInfo]:
     node = node_of(request)
     chain, found = node.chain, []
     for address in node.wallet.accounts(node.network.chain_id):
-        keys = node.wallet.private_key(address)
+        keys = node.wallet.key(address)
         if keys is None or account_script(address, chain.store) is not None:
             continue
         try:

@@ -21,7 +21,7 @@ from soliton.api.json_reader import parse_json, wrong_json
 from soliton.api.lookup import node_of
 from soliton.api.rest import examples
 from soliton.api.rest.broadcasting import claimed_transaction, send_claimed, submit
-from soliton.api.rest.signing import signed_by_wallet
+from soliton.api.rest.signing import key_of, signature_of, signed_by_wallet
 from soliton.api.route_table import Row, json_body, row, table
 from soliton.api.routes import Handler
 from soliton.api.schemas import TRANSACTION, request_of
@@ -31,6 +31,7 @@ from soliton.chain.addresses import from_public_key
 from soliton.chain.errors import JsonFieldError, JsonFieldErrors
 from soliton.chain.json_schemas import list_of
 from soliton.chain.transactions.codec import to_json
+from soliton.crypto.keys import KeyPair
 from soliton.web.openapi import ref
 
 MAX_BATCH: Final = 1_000
@@ -72,10 +73,10 @@ _DISCONTINUED: Final = (
 
 
 def _sign_and_send(type_id: int) -> Handler:
-    def handler(request: Request) -> dict[str, object]:
+    async def handler(request: Request) -> dict[str, object]:
         node = node_of(request)
         obj = request.json() | {"type": type_id}
-        transaction = signed_by_wallet(node, obj)
+        transaction = await signed_by_wallet(node, obj)
         submit(node, transaction)
         return to_json(transaction)
 
@@ -108,7 +109,7 @@ def batch_transfer(request: Request) -> list[dict[str, object]]:
     return answers
 
 
-def sign_order(request: Request) -> dict[str, object]:
+async def sign_order(request: Request) -> dict[str, object]:
     """Sign an order with the key of its sender."""
     node = node_of(request)
     chain_id = node.network.chain_id
@@ -117,10 +118,11 @@ def sign_order(request: Request) -> dict[str, object]:
     except JsonFieldError as error:
         faults = JsonFieldErrors([("obj" + error.path, error.expected)])
         raise refusal(faults, node.network.family) from error
-    keys = node.wallet.private_key(from_public_key(order.sender_public_key, chain_id))
-    if keys is None:
-        raise errors.MISSING_SENDER_PRIVATE_KEY.error()
-    return orders.to_json(orders.sign(order, keys.private_key))
+    keys = key_of(node, from_public_key(order.sender_public_key, chain_id))
+    if isinstance(keys, KeyPair):
+        return orders.to_json(orders.sign(order, keys.private_key))
+    signature = await signature_of(keys.holder.order(keys.public_key, order))
+    return orders.to_json(msgspec.structs.replace(order, proofs=(signature,)))
 
 
 def discontinued(_request: Request) -> object:
@@ -177,7 +179,8 @@ def _to_sign(path: str, type_id: int, tag: str, summary: str) -> Row:
     return row(
         f"POST {path} key=sign tag={tag}{_family(path)}", _sign_and_send(type_id),
         f"{summary}, signed with the node's wallet", TRANSACTION, EXAMPLES[type_id],
-        f"{_ERRORS} WRONG_JSON_DATA MISSING_SENDER_PRIVATE_KEY CUSTOM_VALIDATION_ERROR", body=body,
+        f"{_ERRORS} WRONG_JSON_DATA MISSING_SENDER_PRIVATE_KEY SIGNER_REFUSES "
+        "CUSTOM_VALIDATION_ERROR", body=body,
     )  # fmt: skip
 
 
@@ -203,7 +206,7 @@ ROUTES: Final = table("assets", "",
         body=json_body("Signed transfers", [_claim(4)], list_of(request_of(4, signed=True)))),
     row("POST /assets/order key=sign", sign_order,
         "Sign an order with the key of its sender from the node's wallet", ref("Order"),
-        _SIGNED_ORDER, "WRONG_JSON MISSING_SENDER_PRIVATE_KEY",
+        _SIGNED_ORDER, "WRONG_JSON MISSING_SENDER_PRIVATE_KEY SIGNER_REFUSES",
         body=json_body("An order without signature", _ORDER, ref("OrderToSend"))),
     *(
         row(f"POST {path} family=zbs tag=payment", discontinued,

@@ -12,7 +12,8 @@ package.scala`` (``createTransaction``).
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Coroutine
+from typing import Any, Final
 
 import msgspec
 
@@ -30,6 +31,7 @@ from soliton.chain.transactions.table import type_by_id
 from soliton.crypto import base58
 from soliton.crypto.keys import KeyPair
 from soliton.errors import SolitonError
+from soliton.node.held_keys import AccountKey, SigningRefused
 from soliton.node.node import Node
 from soliton.ride.errors import ScriptFormatError
 from soliton.ride.script import parse_script
@@ -95,18 +97,18 @@ def _check_version(kind: TransactionType, version: int, node: Node) -> None:
         raise UnsupportedTransaction(kind.type_id, version)
 
 
-def sign(request: Request) -> JsonObject:
+async def sign(request: Request) -> JsonObject:
     """Sign with the sender's own key."""
-    return codec.to_json(signed_by_wallet(node_of(request), request.json()))
+    return codec.to_json(await signed_by_wallet(node_of(request), request.json()))
 
 
-def sign_with(request: Request) -> JsonObject:
+async def sign_with(request: Request) -> JsonObject:
     """Sign with the key of another account of the wallet."""
     signer = address_argument(request, "signerAddress")
-    return codec.to_json(signed_by_wallet(node_of(request), request.json(), signer))
+    return codec.to_json(await signed_by_wallet(node_of(request), request.json(), signer))
 
 
-def signed_by_wallet(
+async def signed_by_wallet(
     node: Node, request: JsonObject, signer: bytes | None = None
 ) -> AnyTransaction:
     """The transaction that a client describes, signed with the sender's key or another one of the
@@ -123,7 +125,7 @@ def signed_by_wallet(
         if draft.sender is None:
             raise JsonFieldErrors([("obj.sender", "error.path.missing")])
         sender = parse_address(draft.sender, node.network.chain_id)
-        keys = _keys(node, sender)
+        keys = key_of(node, sender)
         transaction = json_reader.to_transaction(
             draft,
             keys.public_key,
@@ -134,8 +136,19 @@ def signed_by_wallet(
         _check_script(transaction)
     except SolitonError as error:
         raise refusal(error, node.network.family) from error
-    signing = keys if signer is None or signer == sender else _keys(node, signer)
-    return codec.sign(transaction, signing.private_key)
+    signing = keys if signer is None or signer == sender else key_of(node, signer)
+    if isinstance(signing, KeyPair):
+        return codec.sign(transaction, signing.private_key)
+    asked = signing.holder.transaction(signing.public_key, transaction)
+    return codec.with_proofs(transaction, (await signature_of(asked),))
+
+
+async def signature_of(asked: Coroutine[Any, Any, bytes]) -> bytes:
+    """What the signer gives that holds the wallet's keys; raises ``ApiError`` if it refuses."""
+    try:
+        return await asked
+    except SigningRefused as error:
+        raise errors.SIGNER_REFUSES.error(reason=str(error)) from error
 
 
 def _not_for_wallets(node: Node) -> ApiError:
@@ -144,8 +157,9 @@ def _not_for_wallets(node: Node) -> ApiError:
     return errors.UNSUPPORTED_TRANSACTION_TYPE.error()
 
 
-def _keys(node: Node, address: bytes) -> KeyPair:
-    keys = node.wallet.private_key(address)
+def key_of(node: Node, address: bytes) -> AccountKey:
+    """The key of an account of the wallet; raises ``ApiError``."""
+    keys = node.wallet.key(address)
     if keys is None:
         raise errors.MISSING_SENDER_PRIVATE_KEY.error().with_hint(
             "GET /addresses lists the accounts of the node's wallet, POST /addresses adds one"

@@ -1,0 +1,90 @@
+"""What a key has signed as a generator: one block on a parent, one microblock on each of its forms.
+
+Two blocks of one generator on one parent, or two microblocks on one form, are two histories with
+one name to them. Here is what was signed, so that there is never a second one; the same again gets
+the same signatures again, since its answer may have been lost.
+
+What lives here: what is remembered and what follows from it. What does not: the bytes and the
+signing (``generating``), the lines (``records``).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from soliton.signer.records import Entry, MarkKind
+
+MAX_REORGANIZATIONS: Final = 100
+"""So many heights below the highest one are remembered; beneath them nothing is signed at all. The
+protocol takes back no more blocks.
+"""
+
+
+class OnParent(msgspec.Struct):
+    """The line of the block on a parent, and that of its newest microblock."""
+
+    block: Entry
+    micro: Entry | None = None
+
+    @property
+    def form(self) -> str:
+        """The id of the form that the next microblock extends."""
+        mark = (self.micro or self.block).mark
+        return "" if mark is None else mark.form
+
+
+class Marks:
+    """All of them, by the public keys of generators."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[str, dict[str, OnParent]] = {}
+        self._highest: dict[str, int] = {}
+
+    def on_parent(self, key: str, parent: str) -> OnParent | None:
+        """What the key has signed on a parent."""
+        return self._by_key.get(key, {}).get(parent)
+
+    def highest(self, key: str) -> int:
+        """The greatest height of a block that the key has signed, 0 for none."""
+        return self._highest.get(key, 0)
+
+    def apply(self, entry: Entry) -> None:
+        """Take the line of a signature, if it is one of a block."""
+        mark = entry.mark
+        if mark is None:
+            return
+        of_key = self._by_key.setdefault(mark.key, {})
+        if mark.kind is MarkKind.MICROBLOCK:
+            # That of a block which is forgotten is so old that nothing follows on it.
+            if (found := of_key.get(mark.parent)) is not None:
+                found.micro = entry
+            return
+        of_key[mark.parent] = OnParent(entry)
+        if mark.height > self.highest(mark.key):
+            self._highest[mark.key] = mark.height
+            self._forget(of_key, mark.height - MAX_REORGANIZATIONS)
+
+    @staticmethod
+    def _forget(of_key: dict[str, OnParent], height: int) -> None:
+        for parent, it in list(of_key.items()):
+            if it.block.mark is not None and it.block.mark.height <= height:
+                del of_key[parent]
+
+    def kept(self) -> tuple[Entry, ...]:
+        """The lines that give the same again."""
+        return tuple(
+            each
+            for of_key in self._by_key.values()
+            for it in of_key.values()
+            for each in (it.block, it.micro)
+            if each is not None
+        )
+
+    def restore(self, kept: tuple[Entry, ...]) -> None:
+        """Begin with lines that were written down."""
+        self._by_key.clear()
+        self._highest.clear()
+        for each in kept:
+            self.apply(each)
