@@ -37,7 +37,7 @@ LINES: dict[str, int] = {
     "node": 7_060,
     "p2p": 2_475,
     "pages": 145,
-    "parallel": 768,
+    "parallel": 935,
     "ride": 17_565,
     "signer": 7_250,
     "simulation": 1_796,

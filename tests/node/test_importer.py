@@ -22,6 +22,7 @@ from soliton.ledger.state import WAVES
 from soliton.node import importer
 from soliton.node.chain_writer import ChainWriter
 from soliton.node.importer import ImportProblem, import_blocks
+from soliton.parallel import beside
 from tests.ledger.test_mainnet import recorded_hashes
 from tests.node.chains import (
     DEVNET,
@@ -251,6 +252,17 @@ def test_wrong_signature_of_a_transaction(
     items[height - 2] = resigned(msgspec.structs.replace(block, transactions=(first, forged)))
     offset = offset_of(items, height)
     check_refused(target, source, file_of(items), height, offset, "invalid signature")
+
+
+def test_wrong_signature_that_a_process_beside_finds(
+    source: ChainWriter, target: ChainWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(beside, "LEAST", 2)
+    monkeypatch.setattr(beside, "GROUP", 2)
+    monkeypatch.setattr(beside, "cores", lambda: 2)
+    test_wrong_signature_of_a_transaction(source, target, 5)
+    assert run(target, file_of(block_list(source))) == HEIGHT - 4
+    same(target, source, HEIGHT)
 
 
 def test_first_problem_wins(source: ChainWriter, target: ChainWriter) -> None:

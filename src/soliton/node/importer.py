@@ -1,7 +1,7 @@
 """Importing blocks from a file: records of ``u32 length ‖ block``, verified completely.
 
-Blocks are taken in batches. The blocks of a batch are applied in memory, then all signatures in it
-are verified on all cores; only when both have succeeded is the batch written, in one atomic step.
+Blocks are taken in batches. The blocks of a batch are applied in memory, while another core checks
+their signatures; only when both have succeeded is the batch written, in one atomic step.
 A bad block costs the batch nothing: what comes before it is kept, and the problem names its height
 and place in the file.
 
@@ -23,7 +23,7 @@ from soliton.chain.blocks import MAX_BLOCK_BYTES, Block
 from soliton.crypto.curve25519 import SignedMessage
 from soliton.errors import InputError
 from soliton.node.chain_writer import ChainWriter
-from soliton.parallel.threads import verify_many
+from soliton.parallel.beside import Beside
 
 BATCH_BLOCKS: Final = 2_000
 BATCH_BYTES: Final = 8 * 1024 * 1024
@@ -66,9 +66,9 @@ def import_blocks(
     be: all batches before it are.
     """
     before = chain.height
-    with _without_cycle_search():
+    with _without_cycle_search(), contextlib.closing(Beside()) as signatures:
         for batch in _batches(_new_records(chain, file, to_height)):
-            _import_batch(chain, batch)
+            _import_batch(chain, batch, signatures)
             on_progress(chain.height)
     return chain.height - before
 
@@ -85,18 +85,17 @@ def _without_cycle_search() -> Iterator[None]:
             gc.enable()
 
 
-def _import_batch(chain: ChainWriter, batch: list[_Record]) -> None:
+def _import_batch(chain: ChainWriter, batch: list[_Record], signatures: Beside) -> None:
     decoded, problem = _decode(batch, chain.network.chain_id)
-    messages, owners, rejected = _apply(chain, decoded)
+    owners, rejected = _apply(chain, decoded, signatures.add)
     problem = rejected or problem
-    # Not beside the applying: threads that hand the interpreter to and fro cost more than they win.
-    verdicts = verify_many(messages)
+    verdicts = signatures.verdicts()
     invalid = min(
         (owner for owner, valid in zip(owners, verdicts, strict=True) if not valid), default=None
     )
     if invalid is not None:
         chain.discard_pending()
-        _apply(chain, decoded[:invalid])
+        _apply(chain, decoded[:invalid], lambda _messages: None)
         problem = _problem(decoded[invalid].record, "invalid signature")
     chain.flush()
     if problem is not None:
@@ -114,22 +113,23 @@ def _decode(batch: list[_Record], chain_id: int) -> tuple[list[_Checked], Import
 
 
 def _apply(
-    chain: ChainWriter, decoded: list[_Checked]
-) -> tuple[list[SignedMessage], list[int], ImportProblem | None]:
-    """Put blocks on the chain until one is refused: everything that is signed in those that went
-    on, for each message the index of its block, and the refusal.
+    chain: ChainWriter,
+    decoded: list[_Checked],
+    have_checked: Callable[[list[SignedMessage]], None],
+) -> tuple[list[int], ImportProblem | None]:
+    """Put blocks on the chain until one is refused, and hand on everything that is signed in those
+    that went on: for each message the index of its block, and the refusal.
     """
-    messages: list[SignedMessage] = []
     owners: list[int] = []
     for index, item in enumerate(decoded):
         try:
             applied = chain.append(item.block, verify_signatures=False)
         except InputError as error:
-            return messages, owners, _problem(item.record, str(error))
+            return owners, _problem(item.record, str(error))
         found = [*blocks.signed_messages(item.block), *applied.unverified]
-        messages += found
+        have_checked(found)
         owners += [index] * len(found)
-    return messages, owners, None
+    return owners, None
 
 
 def _problem(record: _Record, reason: str) -> ImportProblem:
