@@ -17,7 +17,7 @@ from soliton.simulation.links import LinkSettings
 from soliton.simulation.plan import LIES
 from soliton.simulation.world import World, simulate
 from soliton.sync.peers import PeerBook
-from tests.simulation.seeds import ALONE, quick
+from tests.simulation.seeds import ALONE, mixed, quick
 
 
 @pytest.mark.parametrize("fault", ALONE)
@@ -31,6 +31,11 @@ def test_a_liar_with_the_best_score_does_not_keep_forks_apart() -> None:
     """The seed did not agree as long as a huge score was believed whatever stood behind it."""
     plan = quick(nodes=4, seed=4, seconds=150, partition=40_000, lies=("scores",), patience=120)
     assert simulate(plan)[0].faults == ()
+
+
+def test_a_crowd_that_claims_more_and_more_does_not_keep_a_host_behind() -> None:
+    """The seed did not agree as long as each of a crowd was asked in turn for a minute."""
+    assert simulate(mixed(259))[0].faults == ()
 
 
 def test_wrong_state_hashes_are_challenged_and_all_agree(tmp_path: Path) -> None:

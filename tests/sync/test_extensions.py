@@ -243,6 +243,15 @@ def test_a_fork_that_is_too_large_is_given_up(monkeypatch: pytest.MonkeyPatch) -
     assert blame.verdict is Verdict.SUSPEND
 
 
+def test_who_says_nothing_while_others_claim_more_is_believed_no_longer() -> None:
+    world = World()
+    world.best()
+    assert world.best(OTHER, now=100) == []
+    late = extensions.USUAL.timeout
+    assert world.loader.handle(Tick(), late) == [NothingNew(PEER)]
+    assert world.best(OTHER, now=late) == [Send(OTHER, GetBlockIds(own(3)))]
+
+
 peers = st.sampled_from((PEER, OTHER, 3))
 numbers = st.integers(1, 8)
 branches = st.sampled_from("ab")

@@ -88,3 +88,16 @@ def test_after_a_claim_that_came_to_nothing_others_have_their_turn() -> None:
     scores.delivered(4)
     assert scores.handle(Tick(), 3_000) == [BestPeer(2, 900)]
     assert scores.handle(Left(2), 4_000) == [BestPeer(4, 20)]
+
+
+def test_silence_of_one_makes_wary_of_others_that_claim_more() -> None:
+    scores = Scores(Ids(3))
+    for peer, score in ((1, 5), (2, 70), (3, 80)):
+        scores.handle(Heard(peer, Score(score)), 0)
+    assert scores.handle(Tick(), 1_000) == [BestPeer(3, 80)]
+    scores.handle(Heard(4, Score(90)), 1_100)
+    assert scores.handle(Tick(), 2_100) == [BestPeer(4, 90)]
+    scores.delivered(1)
+    # Who was asked was not the best one any more when that came to nothing.
+    scores.doubt(3)
+    assert scores.handle(Tick(), 2_200) == [BestPeer(1, 5)]

@@ -246,6 +246,9 @@ class Core:
         left = Left(peer)
         effects = self._carry_out(self.book.handle(left, now), now)
         if link.joined:
+            if self.loader.busy_with == peer:
+                # Whoever goes in place of an answer may be followed by others that claim more.
+                self.scores.doubt(peer)
             effects += self._carry_out(self.scores.handle(left, now), now)
             effects += self._carry_out(self.loader.handle(left, now), now)
             effects += self._carry_out(self.microblocks.handle(left, now), now)
@@ -445,7 +448,9 @@ class Core:
     def disbelieve(self, peer: PeerId, now: int) -> list[Effect]:
         """A peer's score counts no more until it says it again; others are asked meanwhile."""
         self.scores.doubt(peer)
-        return self._carry_out(self.scores.handle(Tick(), now), now)
+        effects = self._carry_out(self.scores.handle(Tick(), now), now)
+        # Where the best one is still the same, the loader asks it now.
+        return effects + self._carry_out((self.scores.best,), now)
 
     # --- outcomes of jobs -------------------------------------------------------------------------
 

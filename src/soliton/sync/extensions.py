@@ -186,7 +186,7 @@ class ExtensionLoader:
             case Applied(failed=failed):
                 return self._applied(failed=failed, now=now)
             case Tick() if self._state is not None and self._state.until <= now:
-                return self._lose_patience(now)
+                return self._lose_patience()
             case _:
                 pass
         return []
@@ -352,13 +352,15 @@ class ExtensionLoader:
         self._state = None
         return self._next(now)
 
-    def _lose_patience(self, now: int) -> list[Action | ApplyExtension]:
+    def _lose_patience(self) -> list[Action | ApplyExtension]:
         state = self._state
         assert state is not None, "somebody was waited for"
         self._state = None
         asked_early = isinstance(state, _WaitsForIds) and self._applying is not None
-        if asked_early or self._best.peer != state.peer:
-            return self._next(now) if not asked_early else []
+        if asked_early:
+            return []
+        if self._best.peer != state.peer:
+            return [NothingNew(state.peer)]
         if isinstance(state, _WaitsForIds):
             return [Blame(state.peer, "it was asked for block ids and said nothing")]
         # Who has changed to another fork meanwhile has not the blocks any more, and says nothing.

@@ -131,7 +131,10 @@ class Scores:
         return actions
 
     def doubt(self, peer: PeerId) -> None:
-        """A peer's claim came to nothing: it counts no more until it is said again."""
+        """A peer's claim came to nothing: it counts no more until it is said again. Others that
+        claim more may have come while it was asked: so may all that they say.
+        """
+        self._wary = True
         self._doubted.add(peer)
         self.forget(peer)
 
