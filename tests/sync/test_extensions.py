@@ -243,6 +243,17 @@ def test_a_fork_that_is_too_large_is_given_up(monkeypatch: pytest.MonkeyPatch) -
     assert blame.verdict is Verdict.SUSPEND
 
 
+def test_a_block_of_ours_cannot_stand_behind_one_that_we_lack() -> None:
+    """Found by made-up events: an extension that put a block on the chain which was there."""
+    world = World()
+    world.best()
+    world.ids(block_id(3), block_id(4))
+    assert world.block(4)[0] == ApplyExtension(PEER, (came(4),))
+    (blame,) = world.ids(block_id(3), block_id(9), block_id(4))
+    assert isinstance(blame, Blame)
+    assert blame.verdict is Verdict.SUSPEND
+
+
 def test_who_says_nothing_while_others_claim_more_is_believed_no_longer() -> None:
     world = World()
     world.best()

@@ -242,6 +242,10 @@ class ExtensionLoader:
                 Blame(peer, "its list begins with a block that we do not have", Verdict.SUSPEND)
             ]
         order = tuple(ids[first:])
+        if any(map(self._has, order)):
+            # What a block of ours builds on we have as well.
+            reason = "it lists a block of ours behind one that we do not have"
+            return [Blame(peer, reason, Verdict.SUSPEND)]
         # Of a peer that has none its blocks are taken alone, and executed.
         version = self._versions.get(peer)
         with_snapshots = (
