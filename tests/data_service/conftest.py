@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,6 +19,7 @@ from soliton.node.chain_writer import ChainWriter
 from soliton.node.importer import import_blocks
 from soliton.storage.store import Store
 from soliton.web.server import serve
+from tests.data_service.documented import problems
 from tests.export.following import export_once
 from tests.export.postgres import Server, server
 from tests.node import recorded
@@ -55,13 +58,30 @@ def recorded_dsn(postgres: Server, folder: Path, tmp_path_factory: pytest.TempPa
     return dsn
 
 
+CHECKED = 5
+_seen: Counter[tuple[str, int]] = Counter()
+
+
+async def check_shape(answer: httpx.Response) -> None:
+    """Each answer is one that the document tells of."""
+    await answer.aread()
+    path = answer.request.url.path.removeprefix("/v0")
+    # The first of each kind: validating takes longer than answering.
+    kind = re.sub(r"/[1-9A-HJ-NP-Za-km-z]{30,}", "/{id}", path), answer.status_code
+    _seen[kind] += 1
+    if _seen[kind] <= CHECKED:
+        found = problems(answer.request.method, path, answer.status_code, answer.json())
+        assert not found, found
+
+
 @pytest.fixture
 async def client(recorded_dsn: str) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the service, at ``/v0``."""
     pool = Pool(recorded_dsn, 4)
     running = await serve(DataService(pool, DataServiceSettings()), "127.0.0.1", 0)
     url = f"http://{running.host}:{running.port}/v0"
-    async with httpx.AsyncClient(base_url=url, timeout=60) as made:
+    hooks = {"response": [check_shape]}
+    async with httpx.AsyncClient(base_url=url, timeout=60, event_hooks=hooks) as made:
         yield made
     await running.stop()
     await pool.close()

@@ -24,6 +24,7 @@ import msgspec
 from soliton.api.context import ApiContext
 from soliton.api.errors import API_KEY_NOT_VALID, UNKNOWN, ApiError, RejectionError
 from soliton.api.etags import StateTags, is_known
+from soliton.api.event_socket import end_of, is_event_stream, send_events
 from soliton.api.fair_limits import LEAST_COST_SECONDS, SECONDS_PER_BYTE, UNCOUNTED, FairLimits
 from soliton.api.hints import KEY_IS_HASH, NO_KEY, WRONG_KEY, about_method, about_request
 from soliton.api.http import Request, json_answer
@@ -40,6 +41,7 @@ from soliton.web.answers import (
     Deferred,
     Stream,
     Unread,
+    Upgrade,
     Whole,
 )
 from soliton.web.clients import client_key
@@ -48,6 +50,7 @@ from soliton.web.number_strings import Accepted, accepted
 from soliton.web.request import FORM_URLENCODED, header_text
 from soliton.web.routing import Router
 from soliton.web.types import Headers
+from soliton.web.websocket import accept_key
 
 REQUEST_SECONDS = 20.0
 """How long a handler may take to answer (akka-http's request-timeout)."""
@@ -75,6 +78,7 @@ TIMED_OUT = Whole(
     status=503,
     headers=((b"retry-after", b"1"),),
 )
+ORIGIN_NOT_ADMITTED = Whole(b"Pages of other origins may open no WebSocket here.", status=403)
 OPTIONS_OK = Whole(b"OK")
 NOT_MODIFIED = Whole(b"", APPLICATION_JSON, 304)
 
@@ -129,9 +133,25 @@ class Application:
             return self._for_page(request, given)
         if isinstance(given, Deferred):
             return Deferred(given.ask, partial(self._respond_then, request, given.then))
+        if request.is_websocket:
+            return Awaited(self._wait_for_socket(request, given), ends_with_client=True)
         ends_with_client = not (isinstance(given, _Later) and given.route.key)
         # What needs the key changes the node: that is carried to its end.
         return Awaited(self._wait(request, given), ends_with_client)
+
+    async def _wait_for_socket(self, request: Request, given: object) -> Whole | Stream | Upgrade:
+        """An answer that becomes a WebSocket if it is a stream of events."""
+        answer = await self._wait(request, given)
+        if not isinstance(answer, Stream) or not is_event_stream(answer):
+            return answer
+        headers = request.headers
+        if not self.cors.admits(headers.get(b"origin"), headers.get(b"host", b"")):
+            await end_of(answer.chunks)
+            return self._for_page(request, ORIGIN_NOT_ADMITTED)
+        if accept_key(request) is None:
+            # The server says what is wrong with the request.
+            await end_of(answer.chunks)
+        return Upgrade(partial(send_events, answer.chunks))
 
     def refuse(self, request: Request, reason: Unread) -> Whole:
         """The answer to a request whose body will not be read."""

@@ -45,22 +45,22 @@ def check_driver() -> None:
 
 
 @contextmanager
-def opened(where: Where) -> Iterator[Source]:
-    """The chain, closed afterwards."""
-    source = _open(where)
+def opened(where: Where, complete: frozenset[int] = frozenset()) -> Iterator[Source]:
+    """The chain, closed afterwards; ``complete`` are types whose outcome is to be shown."""
+    source = _open(where, complete)
     try:
         yield source
     finally:
         source.close()
 
 
-def _open(where: Where) -> Source:
+def _open(where: Where, complete: frozenset[int]) -> Source:
     if where.node_url is not None:
         if (where.data_dir, where.network, where.config) != (None, None, None):
             raise UsageProblem("--from-node goes without --data-dir, --network and --config")
         from soliton.export.node_source import NodeSource
 
-        return NodeSource(where.node_url)
+        return NodeSource(where.node_url, complete)
     from soliton.export.sources import StoreSource
     from soliton.node.blockchain import Blockchain
     from soliton.storage.store import Store
@@ -68,7 +68,7 @@ def _open(where: Where) -> Source:
     settings = existing(where.config, where.network, where.data_dir)
     network = settings.network
     store = Store(settings.data_directory, network.name, exclusive=False)
-    return StoreSource(Blockchain(network, store))
+    return StoreSource(Blockchain(network, store), complete)
 
 
 def run_export_postgres(
@@ -85,7 +85,7 @@ def run_export_postgres(
             source,
             lambda: Database.open(dsn, facts, migrates=migrates),
             stopped,
-            _tell,
+            tell,
             once=once,
         ).run()
 
@@ -96,7 +96,7 @@ def run_export_ndjson(path: Path, where: Where, *, once: bool) -> None:
     from soliton.export.running import Export
 
     with opened(where) as source, stopping() as stopped:
-        Export(source, opener(path), stopped, _tell, once=once).run()
+        Export(source, opener(path), stopped, tell, once=once).run()
 
 
 def run_verify_postgres(dsn: str, where: Where) -> None:
@@ -105,7 +105,7 @@ def run_verify_postgres(dsn: str, where: Where) -> None:
     from soliton.export.verify import verify
 
     with opened(where) as source:
-        found = verify(source, dsn, _tell)
+        found = verify(source, dsn, tell)
     click.echo(
         f"the database holds what the chain does: {found.blocks} blocks, {found.transactions} "
         f"transactions, {found.rows} rows compared"
@@ -127,5 +127,6 @@ def stopping() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def _tell(words: str) -> None:
+def tell(words: str) -> None:
+    """Say something to whoever runs the command."""
     click.echo(words, err=True)

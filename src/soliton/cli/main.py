@@ -21,6 +21,7 @@ from soliton.cli.helping import CONTEXT, Commands, WithOthers
 from soliton.cli.keys import api_key, keys
 from soliton.cli.logs import choose_level, in_force, log_options, use
 from soliton.cli.matcher import matcher
+from soliton.cli.notify import notify
 from soliton.cli.peers import peers
 from soliton.cli.quantities import MILLISECONDS, SHARE
 from soliton.cli.ride_node import group as ride
@@ -278,6 +279,7 @@ cli.add_command(data_service)
 cli.add_command(devnet)
 cli.add_command(keys)
 cli.add_command(matcher)
+cli.add_command(notify)
 cli.add_command(peers)
 cli.add_command(ride)
 cli.add_command(signer)

@@ -20,6 +20,7 @@ from soliton.data_service.candles import Candles, Market
 from soliton.data_service.errors import BadRequest, DatabaseAway, NotFound, QueryTimeout
 from soliton.data_service.formats import Format, encode_json, read_format
 from soliton.data_service.kinds import BY_PATH, Kind
+from soliton.data_service.openapi import document
 from soliton.data_service.pairs import Pairs
 from soliton.data_service.parameters import MAX_TEXT, Query, read_values
 from soliton.data_service.pool import Pool
@@ -81,6 +82,7 @@ class DataService:
         found: list[tuple[str, Handler, bool]] = [
             ("/", self._version, False),
             ("/version", self._version, False),
+            ("/openapi.json", self._document, False),
             ("/assets", lambda query, shape, _: self._assets.many(query, shape), True),
             ("/assets/{id}", lambda _, shape, path: self._assets.one(path[0], shape), False),
             ("/aliases", lambda query, shape, _: self._aliases.many(query, shape), True),
@@ -171,6 +173,9 @@ class DataService:
 
     async def _version(self, _query: Query, _shape: Format, _path: tuple[str, ...]) -> object:
         return {"version": __version__}
+
+    async def _document(self, _query: Query, _shape: Format, _path: tuple[str, ...]) -> object:
+        return document()
 
     async def _list_transactions(
         self, query: Query, shape: Format, path: tuple[str, ...]

@@ -22,9 +22,7 @@ import msgspec
 from soliton.export.errors import AnotherExport, DatabaseAway, WrongChain
 from soliton.export.sources import ChainBlock
 from soliton.export.steps import Position, Step, Stored
-
-MAX_KEPT: Final = 20_000
-"""Blocks that are known below the last one: twice what a node can take off."""
+from soliton.export.trail import Trail
 
 encode_json = msgspec.json.Encoder().encode
 
@@ -53,9 +51,7 @@ class NdjsonFile:
     def __init__(self, file: BinaryIO, path: Path) -> None:
         self._file = file
         self._path = path
-        self._rows: list[Stored] = []
-        self._ids: list[str] = []
-        self._key: str | None = None
+        self._trail = Trail()
 
     @classmethod
     def open(cls, path: Path) -> NdjsonFile:
@@ -86,36 +82,18 @@ class NdjsonFile:
 
     def position(self) -> Position:
         """Where the file is."""
-        if not self._rows:
-            return Position([], [], None)
-        height = self._rows[-1].height
-        return Position(
-            [row for row in self._rows[-MAX_KEPT:] if row.height == height],
-            list(self._ids),
-            self._key,
-        )
+        return self._trail.position()
 
     def ids(self, top: int, count: int) -> list[Stored]:
         """The last rows up to a height, the highest first."""
-        found = (row for row in reversed(self._rows) if row.height <= top)
-        return [row for row, _ in zip(found, range(count), strict=False)]
+        return self._trail.ids(top, count)
 
     def write(self, step: Step, before: Position) -> Position:
         """Write the lines of a step; raises ``DatabaseAway``."""
         del before
         with _away(self._path):
-            if step.cut is not None:
-                cut = step.cut
-                line = {"event": "rollback", "height": cut.height, "id": cut.id}
-                self._put(line | {"count": cut.size})
-            if step.renamed is not None:
-                top = self._rows[-1]
-                line = {"event": "append", "height": top.height, "id": step.renamed}
-                self._put(line | {"count": top.size, "key": self._key, "transactions": []})
-            if step.grown is not None:
-                self._put(_block_line(step.grown, self._rows[-1].size))
-            for block in step.blocks:
-                self._put(_block_line(block, 0))
+            for line in step_lines(step, self._trail):
+                self._put(line)
             self._file.flush()
             os.fsync(self._file.fileno())
         return self.position()
@@ -144,31 +122,27 @@ class NdjsonFile:
 
     def _take(self, line: _Line) -> None:
         """Move on with a line."""
-        names = [each.id for each in line.transactions]
         if line.event == "rollback":
-            while self._rows[-1].id != line.id:
-                gone = self._rows.pop()
-                if self._rows[-1].height != gone.height:
-                    # What the block below held is not kept.
-                    self._ids, self._key = [], None
-            self._ids = self._ids[: line.count]
-            return
-        top = self._rows[-1] if self._rows else None
-        if top is not None and top.height == line.height:
-            self._ids += names
+            self._trail.back(line.id, line.count)
         else:
-            self._squash()
-            self._ids = names
-        self._key = line.key
-        uid = 1 if not self._rows else self._rows[-1].uid + 1
-        self._rows.append(Stored(uid, line.id, line.height, line.count))
-        if len(self._rows) > 2 * MAX_KEPT:
-            del self._rows[:MAX_KEPT]
+            names = [each.id for each in line.transactions]
+            self._trail.append(line.height, line.id, line.count, line.key, names)
 
-    def _squash(self) -> None:
-        """The last block has come to its end: only its last form counts."""
-        while len(self._rows) > 1 and self._rows[-2].height == self._rows[-1].height:
-            del self._rows[-2]
+
+def step_lines(step: Step, trail: Trail) -> Iterator[dict[str, object]]:
+    """What there is to be written for a step; each is to be followed before the next is made."""
+    if step.cut is not None:
+        cut = step.cut
+        line = {"event": "rollback", "height": cut.height, "id": cut.id}
+        yield line | {"count": cut.size}
+    if step.renamed is not None:
+        top = trail.rows[-1]
+        line = {"event": "append", "height": top.height, "id": step.renamed}
+        yield line | {"count": top.size, "key": trail.key, "transactions": []}
+    if step.grown is not None:
+        yield _block_line(step.grown, trail.rows[-1].size)
+    for block in step.blocks:
+        yield _block_line(block, 0)
 
 
 def _block_line(block: ChainBlock, first: int) -> dict[str, object]:

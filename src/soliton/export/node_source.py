@@ -39,10 +39,13 @@ _ETHEREUM: Final = "bytes"
 class NodeSource:
     """The chain of a node."""
 
-    def __init__(self, url: str) -> None:
-        """Raises ``SourceAway`` where nobody answers."""
+    def __init__(self, url: str, complete: frozenset[int] = frozenset()) -> None:
+        """``complete`` are types whose outcome is to be shown as well. Raises ``SourceAway`` where
+        nobody answers.
+        """
         self._runner = asyncio.Runner()
         self._client = HttpClient(url, ClientLimits(answer_bytes=ANSWER_BYTES))
+        self._complete = complete
         self._ids: dict[int, str] = {}
         self._height = 0
         self._aliases: dict[str, str] = {}
@@ -144,8 +147,12 @@ class NodeSource:
 
     async def _block(self, block: Members) -> ChainBlock:
         transactions: list[Members] = block["transactions"]
-        wallets = [each["id"] for each in transactions if _ETHEREUM in each]
-        complete = {each["id"]: each for each in await self._many("/transactions/info", wallets)}
+        partial = [
+            each["id"]
+            for each in transactions
+            if _ETHEREUM in each or each["type"] in self._complete
+        ]
+        complete = {each["id"]: each for each in await self._many("/transactions/info", partial)}
         writers = [each["id"] for each in transactions if each["type"] not in _WITHOUT_ASSETS]
         written = dict(
             zip(writers, await self._many("/transactions/snapshot", writers), strict=True)

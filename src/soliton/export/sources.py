@@ -109,10 +109,12 @@ def key_of(timestamp: int, reference: str, generation_signature: str) -> str:
 class StoreSource:
     """The chain in a node's data directory; the node may run meanwhile."""
 
-    def __init__(self, chain: Blockchain) -> None:
+    def __init__(self, chain: Blockchain, complete: frozenset[int] = frozenset()) -> None:
+        """``complete`` are types whose outcome is to be shown as well."""
         self.network = chain.network.name
         self.chain_id = chain.network.chain_id
         self._chain = chain
+        self._complete = _WITH_PAYLOAD | complete
         self._aliases: dict[str, str] = {}
 
     def refresh(self) -> int:
@@ -157,7 +159,7 @@ class StoreSource:
         location = chain.store.transaction_location(transaction.id)
         if location is None:
             raise DamagedStore(f"transaction {base58.encode(transaction.id)} has no place")
-        if transaction.type_id in _WITH_PAYLOAD:
+        if transaction.type_id in self._complete:
             found = FoundTransaction(
                 transaction, location.height, location.status, location.complexity
             )

@@ -38,7 +38,7 @@ from soliton.node.wallet import Wallet
 from soliton.ride.errors import RideError
 from soliton.testing.asking import asked, told
 from soliton.testing.loops import Loop
-from soliton.web.answers import Awaited, Deferred, Stream, Whole
+from soliton.web.answers import Awaited, Deferred, Stream, Upgrade, Whole
 from soliton.web.temporary import TemporaryPlace
 
 T = TypeVar("T")
@@ -199,7 +199,7 @@ class LocalChain:
         self._place.close()
 
 
-async def _awaited(given: Deferred | Awaited) -> Whole | Stream:
+async def _awaited(given: Deferred | Awaited) -> Whole | Stream | Upgrade:
     if isinstance(given, Awaited):
         return await given.work
     told: asyncio.Future[object] = asyncio.get_running_loop().create_future()

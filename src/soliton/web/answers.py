@@ -62,10 +62,10 @@ class Deferred(msgspec.Struct, frozen=True):
 
 class Awaited(msgspec.Struct, frozen=True):
     """An answer that a coroutine gives, which is cancelled when the client goes if it
-    ``ends_with_client``.
+    ``ends_with_client``. ``Upgrade`` is for requests that are ``is_websocket``.
     """
 
-    work: Coroutine[Any, Any, Whole | Stream]
+    work: Coroutine[Any, Any, Whole | Stream | Upgrade]
     ends_with_client: bool = False
 
 

@@ -264,12 +264,19 @@ class HttpClient:
         self._slots = asyncio.Semaphore(self._limits.connections)
 
     async def request(
-        self, method: str, path: str, body: bytes = b"", *, may_repeat: bool = True
+        self,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        headers: Iterable[tuple[bytes, bytes]] = (),
+        *,
+        may_repeat: bool = True,
     ) -> Answer:
-        """Send a request (a body is JSON) and give its whole answer; ``may_repeat`` as for
-        ``send``. Raises ``HttpTrouble``.
+        """Send a request (a body is JSON) with further headers and give its whole answer;
+        ``may_repeat`` as for ``send``. Raises ``HttpTrouble``.
         """
         lines = self._lines + _JSON if body else self._lines
+        lines += header_lines(headers)
         data = request_bytes(method, self._prefix + path, lines, body)
         await self._take_slot()
         try:

@@ -363,9 +363,13 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
         self._wait_for_turn()
 
     async def _carry_out(self, request: R, answer: Awaited | Stream) -> None:
-        given: Whole | Stream = _FAULT
+        given: Whole | Stream | Upgrade = _FAULT
         try:
             given = await answer.work if isinstance(answer, Awaited) else answer
+            if isinstance(given, Upgrade):
+                self._current = self._task = None
+                self._upgrade(request, given)
+                return
             if isinstance(given, Stream):
                 self._ends_with_client = True
                 await self._send_stream(request, given)

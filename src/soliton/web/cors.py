@@ -86,6 +86,17 @@ class Cors:
         found = ((_ORIGIN_NAME, allowed), *self._more, VARY)
         return found + self.preflight if method == _OPTIONS else found
 
+    def admits(self, origin: bytes | None, host: bytes) -> bool:
+        """Whether a page may open a WebSocket on ``host``: browsers leave that to the server. Of
+        what is no browser there is no origin.
+        """
+        if origin is None or origin.partition(b"://")[2] == host:
+            return True
+        if not self.allows:
+            return False
+        allowed = self._allowed(origin)
+        return allowed is not None and allowed in (origin, ANY.encode())
+
     def _allowed(self, origin: bytes) -> bytes | None:
         origin = origin.partition(b" ")[0]
         if len(origin) > MAX_ORIGIN_BYTES or _ORIGIN.fullmatch(origin) is None:
