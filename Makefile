@@ -19,7 +19,7 @@ ARGS ?=
 PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-grpc setup-kafka setup-postgres setup-dev clients clients-js clients-python clients-java kafka fuzzing-rest fuzz-rest devnet reference test test-all check lint format types bench lock clean
+.PHONY: help setup setup-grpc setup-kafka setup-parquet setup-postgres setup-dev clients clients-js clients-python clients-java kafka fuzzing-rest fuzz-rest devnet reference test test-all check lint format types bench lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ setup-grpc: $(RUNTIME)  ## the same, with what a node needs that answers gRPC
 
 setup-postgres: $(RUNTIME)  ## the same, with what the export to PostgreSQL and the data service need
 	@$(PIP) install --quiet --no-deps --only-binary :all: --require-hashes --requirement requirements-postgres.lock
+
+setup-parquet: $(RUNTIME)  ## the same, with what the export to Parquet needs
+	@$(PIP) install --quiet --no-deps --only-binary :all: --require-hashes --requirement requirements-parquet.lock
 
 setup-dev: $(DEVELOPMENT)  ## the same, with the tools for tests and checks
 
@@ -97,6 +100,9 @@ lock:  ## make the lock files anew, with the newest versions that pyproject.toml
 	build/lock/bin/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header \
 		--only-binary :all: --python-version 3.11 pyproject.toml --extra postgres \
 		--constraint requirements.lock --output-file requirements-postgres.lock
+	build/lock/bin/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header \
+		--only-binary :all: --python-version 3.11 pyproject.toml --extra parquet \
+		--constraint requirements.lock --output-file requirements-parquet.lock
 	build/lock/bin/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header \
 		--only-binary :all: --python-version 3.11 pyproject.toml --extra lsp \
 		--constraint requirements.lock --output-file requirements-lsp.lock

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
 
 import click
 
+from soliton.cli.chain_commands import UsageProblem
 from soliton.cli.logs import in_force, log_options, use
 from soliton.errors import InputError
 
@@ -25,10 +28,14 @@ class WrongNumber(InputError):
 @click.command("data-service")
 @click.option(
     "--dsn",
-    required=True,
     envvar="SOLITON_DSN",
     metavar="DSN",
     help="The database, as libpq takes it; a replica will do.",
+)
+@click.option(
+    "--from-node",
+    metavar="URL",
+    help="Without a database: export this node's chain into one of the service's own.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=int, default=3000, show_default=True, help="0 takes a free one.")
@@ -66,7 +73,8 @@ class WrongNumber(InputError):
 )
 @log_options
 def data_service(
-    dsn: str,
+    dsn: str | None,
+    from_node: str | None,
     host: str,
     port: int,
     matcher: str,
@@ -91,7 +99,23 @@ def data_service(
         raise WrongNumber(f"--rate-threshold: {rate_threshold!r} is no number") from error
     rates = RateSettings(rate_base, rate_threshold_asset, threshold)
     settings = DataServiceSettings(matcher, rates)
-    run_program(lambda: _serve(dsn, (host, port), settings, pool, statement_timeout))
+    if (dsn is None) == (from_node is None):
+        raise UsageProblem("one of --dsn and --from-node is needed")
+    with _database(dsn, from_node) as found:
+        run_program(lambda: _serve(found, (host, port), settings, pool, statement_timeout))
+
+
+@contextmanager
+def _database(dsn: str | None, from_node: str | None) -> Iterator[str]:
+    """The database that is named, or one of our own that follows a node."""
+    if dsn is not None:
+        yield dsn
+        return
+    from soliton.cli.export_run import Where, export_beside
+    from soliton.cli.own_postgres import own_postgres
+
+    with own_postgres() as own, export_beside(own, Where(from_node, None, None, None)):
+        yield own
 
 
 async def _serve(

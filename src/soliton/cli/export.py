@@ -1,4 +1,4 @@
-"""``soliton export postgres`` and ``ndjson``, ``soliton verify postgres``.
+"""``soliton export postgres``, ``kafka``, ``parquet`` and ``ndjson``, ``soliton verify postgres``.
 
 What lives here: options. What does not: the work (``export_run``), which is imported when a command
 runs.
@@ -12,6 +12,7 @@ from typing import Final
 import click
 
 from soliton.cli.logs import log_options
+from soliton.cli.quantities import MILLISECONDS
 
 _DSN: Final = click.option(
     "--dsn",
@@ -92,6 +93,110 @@ def export_ndjson(
     from soliton.cli.export_run import Where, run_export_ndjson
 
     run_export_ndjson(path, Where(from_node, data_dir, network, config), once=once)
+
+
+@click.command("export parquet")
+@click.option(
+    "--to",
+    "path",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    metavar="DIRECTORY",
+    help="The directory; one that is there is gone on with.",
+)
+@click.option(
+    "--heights",
+    type=click.IntRange(1, 1_000_000),
+    default=1_000,
+    show_default=True,
+    help="So many heights have a file.",
+)
+@click.option(
+    "--every",
+    type=MILLISECONDS,
+    default="10s",
+    show_default=True,
+    help="How often the last files are written anew, at most.",
+)
+@_FROM_NODE
+@_DATA_DIR
+@_NETWORK
+@_CONFIG
+@click.option("--once", is_flag=True, help="End when the files are where the chain is.")
+@log_options
+def export_parquet(
+    path: Path,
+    heights: int,
+    every: int,
+    from_node: str | None,
+    data_dir: Path | None,
+    network: str | None,
+    config: Path | None,
+    once: bool,
+) -> None:
+    """Follow the chain into Parquet files, for DuckDB, Spark and the like, until it is stopped."""
+    from soliton.cli.export_run import Where, run_export_parquet
+
+    where = Where(from_node, data_dir, network, config)
+    run_export_parquet(path, heights, every / 1_000, where, once=once)
+
+
+@click.command("export kafka")
+@click.option("--brokers", required=True, metavar="HOST:PORT,…", help="Where the brokers are.")
+@click.option("--topic", required=True, help="The topic; one that is missing is made.")
+@click.option(
+    "--replicas",
+    type=click.IntRange(1, 100),
+    default=1,
+    show_default=True,
+    help="Copies of a topic that has to be made.",
+)
+@click.option(
+    "--protocol",
+    type=click.Choice(("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")),
+    default="PLAINTEXT",
+    show_default=True,
+    help="How brokers are spoken to.",
+)
+@click.option(
+    "--mechanism",
+    type=click.Choice(("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")),
+    default="PLAIN",
+    show_default=True,
+    help="How a user proves who they are.",
+)
+@click.option("--user", default="", help="Its password is in SOLITON_KAFKA_PASSWORD.")
+@click.option(
+    "--ca-file",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="The certificates that TLS trusts (default: those of the system).",
+)
+@_FROM_NODE
+@_DATA_DIR
+@_NETWORK
+@_CONFIG
+@click.option("--once", is_flag=True, help="End when the topic is where the chain is.")
+@log_options
+def export_kafka(
+    brokers: str,
+    topic: str,
+    replicas: int,
+    protocol: str,
+    mechanism: str,
+    user: str,
+    ca_file: Path | None,
+    from_node: str | None,
+    data_dir: Path | None,
+    network: str | None,
+    config: Path | None,
+    once: bool,
+) -> None:
+    """Follow the chain into a Kafka topic, each record exactly once, until it is stopped."""
+    from soliton.cli.export_run import Where, run_export_kafka
+
+    where = Where(from_node, data_dir, network, config)
+    address = (brokers, topic, protocol, mechanism, user)
+    run_export_kafka(address, ca_file, replicas, where, once=once)
 
 
 @click.command("verify postgres")

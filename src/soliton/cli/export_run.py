@@ -5,10 +5,12 @@ What lives here: putting the parts together. What does not: the parts (``soliton
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,17 +33,15 @@ class Where(NamedTuple):
 
 
 class MissingDriver(EnvironmentProblem):
-    """The program was installed without what speaks to PostgreSQL."""
+    """The program was installed without what speaks to a database, a broker, or writes files."""
 
 
-def check_driver() -> None:
-    """Raises ``MissingDriver`` where the extra was not installed."""
-    try:
-        import psycopg  # noqa: F401 - only whether it is there
-    except ImportError as error:
+def check_driver(module: str = "psycopg", extra: str = "postgres") -> None:
+    """Raises ``MissingDriver`` where an extra was not installed."""
+    if find_spec(module) is None:
         raise MissingDriver(
-            "PostgreSQL needs the extra: pip install 'soliton[postgres]', or make setup-postgres"
-        ) from error
+            f"this needs the extra: pip install 'soliton[{extra}]', or make setup-{extra}"
+        )
 
 
 @contextmanager
@@ -90,6 +90,32 @@ def run_export_postgres(
         ).run()
 
 
+@contextmanager
+def export_beside(dsn: str, where: Where) -> Iterator[None]:
+    """Follow the chain into a database in a thread, which is where the chain is at the beginning.
+
+    Raises what the export does until then.
+    """
+    from soliton.export.database import ChainFacts, Database
+    from soliton.export.running import Export
+
+    with opened(where) as source:
+        facts = ChainFacts(source.network, source.chain_id, source.address_of)
+
+        def export(stopped: threading.Event, *, once: bool) -> None:
+            Export(source, lambda: Database.open(dsn, facts), stopped, once=once).run()
+
+        stopped = threading.Event()
+        export(stopped, once=True)
+        thread = threading.Thread(target=export, args=(stopped,), kwargs={"once": False})
+        thread.start()
+        try:
+            yield
+        finally:
+            stopped.set()
+            thread.join()
+
+
 def run_export_ndjson(path: Path, where: Where, *, once: bool) -> None:
     """Follow the chain into a file of lines until it is stopped."""
     from soliton.export.ndjson import opener
@@ -97,6 +123,37 @@ def run_export_ndjson(path: Path, where: Where, *, once: bool) -> None:
 
     with opened(where) as source, stopping() as stopped:
         Export(source, opener(path), stopped, tell, once=once).run()
+
+
+def run_export_parquet(
+    path: Path, heights: int, seconds: float, where: Where, *, once: bool
+) -> None:
+    """Follow the chain into Parquet files until it is stopped."""
+    check_driver("pyarrow", "parquet")
+    from soliton.export.parquet import Files, opener
+    from soliton.export.running import Export
+
+    with opened(where) as source, stopping() as stopped:
+        Export(source, opener(Files(path, heights, seconds)), stopped, tell, once=once).run()
+
+
+def run_export_kafka(
+    address: tuple[str, str, str, str, str],
+    ca_file: Path | None,
+    replicas: int,
+    where: Where,
+    *,
+    once: bool,
+) -> None:
+    """Follow the chain into a Kafka topic until it is stopped."""
+    check_driver("aiokafka", "kafka")
+    from soliton.export.kafka import Broker, opener
+    from soliton.export.running import Export
+
+    password = os.environ.get("SOLITON_KAFKA_PASSWORD", "")
+    broker = Broker(*address, password, ca_file, replicas)
+    with opened(where) as source, stopping() as stopped:
+        Export(source, opener(broker), stopped, tell, once=once).run()
 
 
 def run_verify_postgres(dsn: str, where: Where) -> None:

@@ -16,7 +16,13 @@ from soliton.cli.chosen import chosen_settings
 from soliton.cli.config import config
 from soliton.cli.data_service import data_service
 from soliton.cli.devnet import devnet
-from soliton.cli.export import export_ndjson, export_postgres, verify_postgres
+from soliton.cli.export import (
+    export_kafka,
+    export_ndjson,
+    export_parquet,
+    export_postgres,
+    verify_postgres,
+)
 from soliton.cli.helping import CONTEXT, Commands, WithOthers
 from soliton.cli.keys import api_key, keys
 from soliton.cli.logs import choose_level, in_force, log_options, use
@@ -71,7 +77,15 @@ def import_command(
     run_import(file, chosen_settings(config, network, data_dir), to_height)
 
 
-@cli.command(cls=WithOthers, others={"postgres": export_postgres, "ndjson": export_ndjson})
+@cli.command(
+    cls=WithOthers,
+    others={
+        "postgres": export_postgres,
+        "kafka": export_kafka,
+        "parquet": export_parquet,
+        "ndjson": export_ndjson,
+    },
+)
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @_NETWORK
 @_CONFIG
