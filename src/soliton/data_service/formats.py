@@ -85,7 +85,7 @@ def _exponential(value: Decimal) -> str:
 def moment(value: datetime) -> str:
     """A time, with milliseconds, in UTC; one without a zone is in UTC."""
     value = value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-    return f"{value:%Y-%m-%dT%H:%M:%S}.{value.microsecond // 1_000:03d}Z"
+    return value.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
 _OPTIONS: Final[Mapping[str, tuple[str, str, str]]] = {
