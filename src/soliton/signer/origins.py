@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from soliton.web.answers import Answer, Awaited, Deferred, Stream, Whole
+from soliton.web.answers import Answer, Awaited, Deferred, Stream, Upgrade, Whole
 from soliton.web.cors import CLOSED, VARY, Cors, with_cors
 from soliton.web.request import Request, header_text
 
@@ -66,7 +66,7 @@ def _with(cors: Cors, request: Request, answer: A) -> A | Whole:
     return Whole(answer.body, answer.content_type, answer.status, headers)
 
 
-async def _later(cors: Cors, request: Request, answer: Awaited) -> Whole | Stream:
+async def _later(cors: Cors, request: Request, answer: Awaited) -> Whole | Stream | Upgrade:
     return _with(cors, request, await answer.work)
 
 
