@@ -88,7 +88,7 @@ def test_the_page(tmp_path: Path) -> None:
             output = program.output
         # An end at any moment leaves a log that is whole.
         verified, *exported = terminal.type(audit).splitlines()
-        assert "lines are as they were written" in verified and "2 signatures" in verified
+        assert "lines are as they were written" in verified and "3 signatures" in verified
         assert exported[0].startswith("number,at,event") and len(exported) > 5
         log = next((tmp_path / "state").glob("audit-*.jsonl"))
         everything = output + log.read_text(encoding="utf-8") + "\n".join(exported)

@@ -20,7 +20,17 @@ from tests.clients.test_kept_signer import kept, unlock
 from tests.e2e import browser
 from tests.e2e.browser import Page
 from tests.e2e.programs import Program, call, devnet, eventually, is_mined
-from tests.pages.pages import LOOKS, dress, nothing_ran, save, text, visitor
+from tests.pages.pages import (
+    LOOKS,
+    SCHEMES,
+    axe_findings,
+    dress,
+    needs_axe,
+    nothing_ran,
+    save,
+    text,
+    visitor,
+)
 from tests.pages.scenario import PAYLOAD
 from tests.signer.kept import KEYS, PASSWORD, Place
 
@@ -223,6 +233,31 @@ def test_keys_rules_and_the_log(signer: str, page: Page) -> None:
     assert KEYS["bot"] not in str(page.run("document.documentElement.outerHTML"))
     assert page.run("Object.keys(localStorage).length + Object.keys(sessionStorage).length") == 0
     nothing_ran(page)
+
+
+@needs_axe
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_axe_finds_nothing(signer: str, page: Page, scheme: str) -> None:
+    transfer(signer, COIN)
+    dress(page, 1280, scheme)
+    page.open("about:blank")
+    page.open(f"{signer}/")
+    page.wait_for("document.getElementById('log-in')")
+    assert axe_findings(page) == []
+    log_in(page, signer, KEYS["alice"])
+    page.wait_for(LISTED)
+    assert axe_findings(page) == []
+    log_in(page, signer, KEYS["bot"], "#audit")
+    for fragment, found in (
+        ("#audit", "#lines td"),
+        ("#keys", "#keys td"),
+        ("#rules/2", ".listing-lines .chosen"),
+        ("#write", "#form"),
+    ):
+        page.run(f"location.hash = '{fragment}'")
+        page.wait_for(f"document.querySelector('{found}')?.getClientRects().length")
+        assert axe_findings(page) == [], fragment
+    dress(page, 1280, "light")
 
 
 VISIT: Final = """

@@ -19,6 +19,7 @@ from soliton.web.answers import Whole
 from soliton.web.swagger import ASSETS, PAGE_HEADERS, START_SCRIPT, assets_folder, page_for
 from soliton.web.types import Headers
 
+MAX_ADDRESS_CHARACTERS: Final = 300
 _HTML: Final = b"text/html; charset=UTF-8"
 _SCRIPT: Final = b"text/javascript; charset=UTF-8"
 _PERMANENT_REDIRECT: Final = 308
@@ -36,7 +37,10 @@ async def market_page(request: Request) -> Answer:
         "chain-id": str(settings.network.chain_id),
         "node": _node_beside(settings.node.url),
     }
-    return _answer(page_answer(page("exchange.html", "exchange.js", values), request.headers))
+    # The page may ask the signing service that its address names.
+    signer = request.query().get("signer", "")
+    made = page("exchange.html", "exchange.js", values)
+    return _answer(page_answer(made, request.headers, signer[:MAX_ADDRESS_CHARACTERS]))
 
 
 def _node_beside(url: str) -> str:

@@ -1,15 +1,23 @@
 // Orders as the matcher takes them: their bytes, prices in the units of an order, and signing. A seed phrase that
-// signs here never leaves the page: nothing but public keys and signatures is sent.
+// signs here never leaves the page: nothing but public keys and signatures is sent. Others that sign are in
+// `wallets.js`.
 
 import { addressOf, joined, keysOf, long, sign } from "./crypto.js";
 import { base58, toBase58 } from "./format.js";
 
 /** @typedef {{id: string, name: string, decimals: number}} Side */
 /** @typedef {{amount: Side, price: Side}} Market */
-/** @typedef {{address: string, publicKey: string, sign: (message: Uint8Array) => string}} Signer */
+/** @typedef {import("./json.js").Json} Json */
+/**
+ * Who signs: an order (it is given with its bytes, and comes back with its proofs), the bytes that take an order back,
+ * the bytes that let the account see its own.
+ * @typedef {{address: string, publicKey: string, order: (order: Json, body: Uint8Array) => Promise<Json>,
+ *   cancel: (orderId: string, body: Uint8Array) => Promise<string>, admit: (timestamp: number, body: Uint8Array) => Promise<string>}} Signer
+ */
 
 const LIFETIME_MS = 29 * 86_400_000;
 const DECIMALS = 8;
+const ADMITTED_MS = 10 * 60_000;
 
 /**
  * @param {string} seed
@@ -18,10 +26,13 @@ const DECIMALS = 8;
  */
 export function signerOf(seed, chainId) {
   const { privateKey, publicKey } = keysOf(seed);
+  const signed = (/** @type {Uint8Array} */ message) => toBase58(sign(privateKey, message));
   return {
     address: toBase58(addressOf(publicKey, chainId)),
     publicKey: toBase58(publicKey),
-    sign: (message) => toBase58(sign(privateKey, message)),
+    order: async (made, body) => ({ ...made, proofs: [signed(body)] }),
+    cancel: async (_, body) => signed(body),
+    admit: async (_, body) => signed(body),
   };
 }
 
@@ -56,34 +67,43 @@ const assetJson = (id) => (id === "WAVES" ? null : id);
  * @param {{matcherFee: bigint | number, feeAssetId: string | null}} fee
  * @param {number} now
  */
-export function order(signer, market, matcher, side, amount, price, fee, now) {
+export async function order(signer, market, matcher, side, amount, price, fee, now) {
   const expiration = now + LIFETIME_MS;
   const feeAsset = fee.feeAssetId ?? "WAVES";
   const body = joined(
     [3], bytes(signer.publicKey), bytes(matcher), assetBytes(market.amount.id), assetBytes(market.price.id),
     [side === "buy" ? 0 : 1], long(price), long(amount), long(now), long(expiration), long(fee.matcherFee),
     assetBytes(feeAsset));
-  return {
+  return signer.order({
     version: 3, senderPublicKey: signer.publicKey, matcherPublicKey: matcher,
     assetPair: { amountAsset: assetJson(market.amount.id), priceAsset: assetJson(market.price.id) },
     orderType: side, amount, price, timestamp: now, expiration,
-    matcherFee: fee.matcherFee, matcherFeeAssetId: assetJson(feeAsset), proofs: [signer.sign(body)],
-  };
+    matcherFee: fee.matcherFee, matcherFeeAssetId: assetJson(feeAsset),
+  }, body);
 }
 
+/** @type {WeakMap<Signer, {at: number, headers: Record<string, string>}>} */
+const admitted = new WeakMap();
+
 /**
- * What lets somebody see the account's own orders.
+ * What lets somebody see the account's own orders; a person is asked for it once in a while.
  * @param {Signer} signer
  * @param {number} now
  */
-export function admission(signer, now) {
-  return { Timestamp: String(now), Signature: signer.sign(joined(bytes(signer.publicKey), long(now))) };
+export async function admission(signer, now) {
+  const before = admitted.get(signer);
+  if (before && now - before.at < ADMITTED_MS) return before.headers;
+  const signature = await signer.admit(now, joined(bytes(signer.publicKey), long(now)));
+  const headers = { Timestamp: String(now), Signature: signature };
+  admitted.set(signer, { at: now, headers });
+  return headers;
 }
 
 /**
  * @param {Signer} signer
  * @param {string} orderId
  */
-export function cancellation(signer, orderId) {
-  return { sender: signer.publicKey, orderId, signature: signer.sign(joined(bytes(signer.publicKey), bytes(orderId))) };
+export async function cancellation(signer, orderId) {
+  const signature = await signer.cancel(orderId, joined(bytes(signer.publicKey), bytes(orderId)));
+  return { sender: signer.publicKey, orderId, signature };
 }

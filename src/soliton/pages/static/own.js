@@ -3,8 +3,9 @@
 import { at, h, show } from "./dom.js";
 import { figure } from "./digits.js";
 import { clean, decimal, now, stranger, time, units } from "./format.js";
-import { admission, cancellation, order, priceDecimals, signerOf } from "./orders.js";
+import { admission, cancellation, order, priceDecimals } from "./orders.js";
 import { MATCHER, ROOT, ask, current, markets, nameOf, onChange, pathOf, post, refresh, report, state } from "./venue.js";
+import { signIn } from "./wallets.js";
 
 /** @typedef {import("./json.js").Json} Json */
 /** @typedef {import("./orders.js").Market} Market */
@@ -23,18 +24,11 @@ export function showAccount() {
   const place = at("account");
   const signer = state.signer;
   if (!signer) {
-    const seed = h("input", { type: "password", id: "seed", autocomplete: "off", spellcheck: false, maxlength: 4_000, required: true });
-    const form = h("form", { class: "order" },
-      h("p", { class: "soft" }, "A seed phrase signs orders in this page. It is kept in memory until you leave, and is sent nowhere."),
-      h("label", null, "Seed phrase", seed), h("button", { type: "submit" }, "Open the account"));
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      state.signer = signerOf(seed.value, Number(ROOT.chainId));
-      seed.value = "";
+    return show(place, signIn(Number(ROOT.chainId), (chosen) => {
+      state.signer = chosen;
       showAccount();
       loadOwn().catch(report);
-    });
-    return show(place, form);
+    }));
   }
   const market = current();
   const leave = h("button", { type: "button", class: "copy", onclick: () => {
@@ -68,7 +62,7 @@ function orderForm(signer, market) {
     const path = `matcher/orderbook/${encodeURIComponent(market.amount.id)}/${encodeURIComponent(market.price.id)}`;
     const { base, discount } = await post(`${path}/calculateFee`, { orderType: side, amount: wanted, price: offered });
     const fee = discount ?? base;
-    const made = order(signer, market, MATCHER, side, wanted, offered, { matcherFee: fee.matcherFee, feeAssetId: fee.feeAssetId === "WAVES" ? null : fee.feeAssetId }, Math.round(now()));
+    const made = await order(signer, market, MATCHER, side, wanted, offered, { matcherFee: fee.matcherFee, feeAssetId: fee.feeAssetId === "WAVES" ? null : fee.feeAssetId }, Math.round(now()));
     const { message } = await post(kind.value === "market" ? "matcher/orderbook/market" : "matcher/orderbook", made);
     return `The matcher has taken it: ${message.id}`;
   };
@@ -92,7 +86,7 @@ async function loadOwn() {
   const market = current();
   if (!signer || !market || symbol === null) return;
   const wanted = scope;
-  const headers = admission(signer, Math.round(now()));
+  const headers = await admission(signer, Math.round(now()));
   const path = `matcher/orderbook/${pathOf(symbol)}`;
   const [orders, balances] = await Promise.all([
     ask(wanted === "market" ? `${path}/publicKey/${signer.publicKey}` : `matcher/orderbook/${signer.publicKey}?activeOnly=${wanted === "open"}`, { headers }),
@@ -149,7 +143,7 @@ function orderRow(each, signer) {
 /** @param {Signer} signer @param {string} id @param {string} symbol */
 async function cancel(signer, id, symbol) {
   try {
-    await post(`matcher/orderbook/${pathOf(symbol)}/cancel`, cancellation(signer, id));
+    await post(`matcher/orderbook/${pathOf(symbol)}/cancel`, await cancellation(signer, id));
   } catch (error) {
     report(error);
   }

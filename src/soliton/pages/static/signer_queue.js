@@ -29,7 +29,7 @@ export async function queue() {
     for (const each of open) {
       const mark = each.approved.join(" ");
       const before = cards.get(each.pending);
-      next.set(each.pending, before?.mark === mark ? before : { mark, node: card(each, refresh) });
+      next.set(each.pending, before && before.mark === mark ? before : { mark, node: card(each, refresh) });
     }
     // What stays as it is keeps the focus, and what somebody has opened.
     if (!cards.size || [...next].some(([id, { node }]) => cards.get(id)?.node !== node) || next.size !== cards.size) {
@@ -95,7 +95,7 @@ function card(summary, refresh) {
 function details(found) {
   return [
     h("h3", null, "Altogether"),
-    found.totals?.length ? table("Sums", ["Asset", "#Amount", "#Fee", ""], found.totals.map((/** @type {Json} */ each) => [
+    found.totals?.length ? table(`Sums of ${found.pending}`, ["Asset", "#Amount", "#Fee", "In words"], found.totals.map((/** @type {Json} */ each) => [
       h("code", null, clean(each.asset ?? "", 60)), String(each.amount ?? ""), String(each.fee ?? ""), sentence(each.told)]))
       : h("p", { class: "empty" }, "It takes nothing away."),
     found.refusal

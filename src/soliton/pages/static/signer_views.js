@@ -22,7 +22,7 @@ export async function keys() {
   const list = h("div", { id: "keys" });
   const said = h("p", { class: "bad", role: "alert" });
   /** @param {Json[]} found */
-  const draw = (found) => show(list, table("Keys", ["Name", "State", "Address", "Public key", ""], found.slice(0, MAX_SHOWN).map((each) => [
+  const draw = (found) => show(list, table("Keys", ["Name", "State", "Address", "Public key", "Action"], found.slice(0, MAX_SHOWN).map((each) => [
     stranger(each.name, 64), stateOf(each), whole(each.address, "the address"), whole(each.publicKey, "the public key"),
     may("unlock") && !each.locked && !each.stored && h("button", { type: "button", onclick: () => act("keys/lock", { keys: [each.name] }) }, "Lock")]), "There are no keys."),
   found.length > MAX_SHOWN && h("p", { class: "soft" }, `The first ${MAX_SHOWN} of ${grouped(found.length)}.`));
@@ -80,7 +80,7 @@ export async function rules(line) {
   return { title: "Rules", node: h("article", null,
     facts([["File", h("code", null, clean(found.file, 200))], ["SHA-256", whole(found.hash, "the hash")],
       ["In force", `${grouped(found.rules.length)} rules; what none of them allows is refused`]]),
-    section("Rules", table("Rules", ["#Line", "Rule"], found.rules.map((/** @type {Json} */ each) => [
+    section("Rules", table("Rules", ["Line", "Rule"], found.rules.map((/** @type {Json} */ each) => [
       h("a", { href: `#rules/${each.line}` }, String(each.line)), stranger(each.name, 64)]), "There are no rules: nothing is signed.")),
     section("As they stand", h("pre", { class: "listing-lines", tabindex: 0, role: "region", "aria-label": "The file of rules" },
       lines.map((/** @type {string} */ text, /** @type {number} */ at) => h("span", { class: at + 1 === chosen && "chosen", "data-line": at + 1 },
