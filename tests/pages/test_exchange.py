@@ -14,6 +14,7 @@ from soliton.devnet.accounts import funded_accounts
 from tests.e2e import browser
 from tests.e2e.browser import Page
 from tests.e2e.programs import Program, call, devnet, eventually
+from tests.pages.crowd import LEVELS, alone, crowd
 from tests.pages.pages import (
     LOOKS,
     READY,
@@ -190,3 +191,55 @@ def test_levels_are_grouped_and_markets_searched(chain: Program, asset: str, pag
     )
     page.wait_for("document.getElementById('markets').innerText.includes('No market')")
     nothing_ran(page)
+
+
+def test_a_book_of_ten_thousand_levels_has_few_rows(chain: Program, asset: str, page: Page) -> None:
+    added = crowd(page)
+    try:
+        go(page, chain.matcher_url, "", LIVE)
+        page.wait_for("document.getElementById('asks-box').ariaLabel.includes('levels')")
+        page.wait_for(
+            f"parseInt(document.getElementById('bids-box').ariaLabel.slice(6)) >= {LEVELS}"
+        )
+        rows = "document.querySelectorAll('#asks tr, #bids tr').length"
+        assert int(page.run(rows)) < 100
+        page.run("document.getElementById('asks-box').scrollTop = 0")
+        page.wait_for("document.querySelector('#asks button').innerText === '20'")
+        page.run("document.getElementById('bids-box').scrollTop = 1e9")
+        page.wait_for("document.querySelector('#bids tr:last-child button').innerText === '0.5'")
+        assert int(page.run(rows)) < 100
+        # What comes behind the best must not move what is looked at.
+        page.run("crowd('6', '1')")
+        page.wait_for("document.getElementById('spread').innerText !== ''")
+        assert page.run("document.querySelector('#bids tr:last-child button').innerText") == "0.5"
+        page.wait_for("document.querySelectorAll('#depth-chart path').length === 2")
+        assert (
+            len(page.run("document.querySelector('#depth-chart .up').getAttribute('d')")) < 60_000
+        )
+        nothing_ran(page)
+    finally:
+        alone(page, added)
+
+
+def test_a_market_has_an_address_terms_and_charts(chain: Program, asset: str, page: Page) -> None:
+    go(page, chain.matcher_url, f"#{asset}", LIVE)
+    page.wait_for(f"location.hash === '#{asset}/WAVES'")
+    page.wait_for("document.getElementById('fee')?.innerText.includes('0.003 WAVES')")
+    assert "0.00000001 WAVES" in text(page, "#terms")
+    link = str(page.run("document.querySelector('#terms a').href"))
+    assert link == f"{chain.node_url}/#asset/{asset}"
+    page.wait_for("document.querySelector('#depth-chart path')")
+    box = page.run(
+        "(svg => [svg.viewBox.baseVal.width, svg.clientWidth])(document.getElementById('chart'))"
+    )
+    assert box[0] == box[1], "the chart is stretched"
+
+
+def test_own_orders_of_all_markets(chain: Program, asset: str, page: Page) -> None:
+    go(page, chain.matcher_url, "", LIVE)
+    sign_in(page, SELLER.seed)
+    for scope in ("all", "open", "market"):
+        page.wait_for(f"document.querySelector('[data-scope={scope}]')")
+        page.run(f"document.querySelector('[data-scope={scope}]').click()")
+        page.wait_for(f"document.querySelector('[data-scope={scope}][aria-pressed=true]')")
+        page.wait_for("document.querySelectorAll('#orders tbody tr').length >= 5")

@@ -59,6 +59,8 @@ class ChainState(msgspec.Struct, frozen=True, rename="camel"):
     impersonated: list[str]
     snapshots: list[Taken]
     changed_by_hand: int | None
+    matcher: str | None
+    """The address of the matcher beside the node."""
 
 
 class Controls:
@@ -78,6 +80,7 @@ class Controls:
         self.mining = Mining(node, account, mode)
         self.instance = secrets.token_hex(8)
         self.resets = 0
+        self.matcher: str | None = None
         self.log: Callable[[str], None] = lambda _sentence: None
         """Is told what was done by hand, in a sentence."""
         self._prepare = prepare
@@ -110,6 +113,7 @@ class Controls:
             impersonated=sorted(map(address_text, chain.waived)),
             snapshots=self.snapshots.all(),
             changed_by_hand=chain.store.first_by_hand(),
+            matcher=self.matcher,
         )
 
     # --- blocks -----------------------------------------------------------------------------------

@@ -160,6 +160,7 @@ async def _serve(node: Node, clock: DevClock, options: DevnetOptions) -> None:
         parts.callback(telling.cancel)
         matcher = await _start_matcher(node, signatures, _url(server), options, playing)
         parts.push_async_callback(matcher.stop)
+        controls.matcher = _url(matcher)
         watching = asyncio.create_task(_stop_without(matcher, node))
         parts.callback(watching.cancel)
         if playing is not None and playing.scenario.markets:

@@ -300,6 +300,7 @@ _STATE: Final = {
     "impersonated": [],
     "snapshots": [_TAKEN],
     "changedByHand": None,
+    "matcher": "http://127.0.0.1:6886",
 }
 _REORGANIZED: Final = {
     "height": 3,

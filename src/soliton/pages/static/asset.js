@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { decimal, grouped, stranger, time } from "./format.js";
 import { pretty } from "./json.js";
-import { COIN, get, getOr, noteAsset } from "./node.js";
+import { COIN, OBEYS, get, getOr, noteAsset } from "./node.js";
 import { accountLink, amount, blockLink, column, facts, folded, idLink, later, section, table, whole } from "./parts.js";
 import { snippets } from "./snippets.js";
 import { source } from "./source.js";
@@ -28,6 +28,7 @@ export async function asset(id) {
       ["Issuer", accountLink(found.issuer, true)],
       ["Issued", [time(found.issueTimestamp, true), " in block ", blockLink(found.issueHeight)]],
       found.originTransactionId && ["By transaction", idLink("tx", found.originTransactionId, true)],
+      OBEYS && ["Traded", later(() => books(id), "Looking for a matcher…")],
       fee && ["As a fee", [amount(fee, id), ` for each ${decimal(100_000, COIN.decimals)} ${COIN.name}`]],
       ["Script", found.scripted ? "yes: it decides about every transaction with the asset" : "none"],
     ]),
@@ -36,6 +37,15 @@ export async function asset(id) {
     folded("Raw JSON", () => h("pre", { tabindex: 0 }, pretty(found))),
     folded("Ask for it yourself", () => snippets(path)));
   return { title: "Asset", node };
+}
+
+/**
+ * Where it is traded; a devnet knows its matcher.
+ * @param {string} id
+ */
+async function books(id) {
+  const { matcher } = await get("/devnet");
+  return matcher ? h("a", { href: `${matcher}/#${id}` }, "Order books with it") : "No matcher runs beside this node.";
 }
 
 /**

@@ -2,6 +2,7 @@
 
 import { h } from "./dom.js";
 import { aligned, decimal, grouped, time } from "./format.js";
+import { live, watch } from "./live.js";
 import { COIN, FAMILY, get } from "./node.js";
 import { accountLink, facts, folded, idLink, place, section, table, whole } from "./parts.js";
 import { pretty } from "./json.js";
@@ -18,8 +19,16 @@ export async function block(name) {
   const found = await get(path);
   const id = found.id ?? found.signature;
   const shares = Object.entries(found.rewardShares ?? {});
+  const gone = h("p", { class: "hint bad", role: "status" });
+  const stop = watch(() => {
+    if (live.height === 0 || gone.textContent !== "") return;
+    const known = live.blocks.find((each) => each.height === found.height);
+    // The last block has another id for each microblock.
+    if (live.height < found.height || (known && known.timestamp !== found.timestamp)) gone.textContent = "The chain went back: this block is no more part of it.";
+  });
   const node = h("article", null,
     h("h1", { tabindex: -1 }, `Block ${found.height}`),
+    gone,
     h("p", { class: "steps" },
       found.height > 1 && h("a", { href: place("block", found.height - 1), rel: "prev" }, "← Below"), " ",
       h("a", { href: place("block", found.height + 1), rel: "next" }, "Above →")),
@@ -42,7 +51,7 @@ export async function block(name) {
     section("Transactions", transactionTable(found.transactions)),
     folded("Raw JSON", () => h("pre", { tabindex: 0 }, pretty(found))),
     folded("Ask for it yourself", () => snippets(path)));
-  return { title: `Block ${found.height}`, node };
+  return { title: `Block ${found.height}`, node, stop };
 }
 
 /** @param {string} name */

@@ -1,83 +1,92 @@
 // The order book: levels by side, put together by steps of prices, and as many rows as can be seen. A
 // book of ten thousand levels has no more elements than one of twenty.
 
-import { full, figure, pointed, widen } from "./digits.js";
+import { before, figure, full, pointed, total, widen } from "./digits.js";
 import { at, h, show, svg } from "./dom.js";
 
-/** @typedef {{price: number, amount: number, sum: number}} Level */
+/** @typedef {{prices: number[], amounts: number[], sums: number[]}} Levels the best first; sums up to each */
 /** @typedef {[string | number, string | number][]} Changes */
 
 /** In pixels; `exchange.css` says the same. */
 const ROW = 24;
 /** Rows that are there above and below those in sight. */
 const SPARE = 8;
+/** What a drawing of the whole book may lag behind. */
+const TELL_MS = 200;
 const COLUMNS = ["--price", "--amount", "--sum"];
 const GROUPS = [-4, -3, -2, -1, 0];
 
-/** One side of the book, the best first. */
+/** One side of the book, the best first: prices and amounts beside each other. */
 class Side {
   /** @param {boolean} isBid */
   constructor(isBid) {
     this.isBid = isBid;
-    /** @type {Map<number, number>} */
-    this.amounts = new Map();
     /** @type {number[]} */
     this.prices = [];
-    this.isSorted = true;
+    /** @type {number[]} */
+    this.amounts = [];
+    /** @type {Map<number, Levels>} by step */
+    this.views = new Map();
   }
 
   clear() {
-    this.amounts.clear();
     this.prices = [];
-    this.isSorted = true;
+    this.amounts = [];
+    this.views.clear();
   }
 
   /** @param {Changes | undefined} changes */
   change(changes) {
-    for (const [price, amount] of changes ?? []) {
-      const [place, left] = [Number(price), Number(amount)];
-      if (left === 0) this.isSorted = !this.amounts.delete(place) && this.isSorted;
-      else {
-        if (!this.amounts.has(place)) {
-          this.prices.push(place);
-          this.isSorted = false;
-        }
-        this.amounts.set(place, left);
+    const { prices, amounts, isBid } = this;
+    for (const [one, other] of changes ?? []) {
+      const [price, amount] = [Number(one), Number(other)];
+      const at = before(prices.length, (number) => (isBid ? prices[number] > price : prices[number] < price));
+      const isThere = prices[at] === price ? 1 : 0;
+      if (amount === 0) {
+        prices.splice(at, isThere);
+        amounts.splice(at, isThere);
+      } else {
+        prices.splice(at, isThere, price);
+        amounts.splice(at, isThere, amount);
       }
     }
-  }
-
-  sorted() {
-    if (this.isSorted) return this.prices;
-    // What was sorted before is so still, but for what has come behind: that is quick to sort.
-    this.prices = [...new Set(this.prices)].filter((each) => this.amounts.has(each)).sort((a, b) => (this.isBid ? b - a : a - b));
-    this.isSorted = true;
-    return this.prices;
+    if (changes?.length) this.views.clear();
   }
 
   /**
    * Levels put together by a step of prices; bids go down to it, asks up.
    * @param {number} step 0 for none
-   * @returns {Level[]}
+   * @returns {Levels}
    */
   levels(step) {
-    /** @type {Level[]} */
-    const found = [];
+    const known = this.views.get(step);
+    if (known) return known;
+    /** @type {Levels} */
+    const found = { prices: [], amounts: [], sums: [] };
     let sum = 0;
-    for (const price of this.sorted()) {
-      const amount = this.amounts.get(price) ?? 0;
-      sum += amount;
-      const steps = step ? price / step : 0;
-      // A price that is a multiple already must not move by what a double cannot hold.
-      const whole = Math.abs(steps - Math.round(steps)) < 1e-9 ? Math.round(steps) : this.isBid ? Math.floor(steps) : Math.ceil(steps);
-      const place = step ? Number((whole * step).toPrecision(12)) : price;
-      const last = found[found.length - 1];
-      if (last?.price === place) {
-        last.amount += amount;
-        last.sum = sum;
-      } else found.push({ price: place, amount, sum });
-    }
+    this.prices.forEach((price, at) => {
+      sum += this.amounts[at];
+      const place = step ? this.stepOf(price, step) : price;
+      const last = found.prices.length - 1;
+      if (found.prices[last] === place) {
+        found.amounts[last] += this.amounts[at];
+        found.sums[last] = sum;
+      } else {
+        found.prices.push(place);
+        found.amounts.push(this.amounts[at]);
+        found.sums.push(sum);
+      }
+    });
+    this.views.set(step, found);
     return found;
+  }
+
+  /** @param {number} price @param {number} step */
+  stepOf(price, step) {
+    const steps = price / step;
+    // A price that is a multiple already must not move by what a double cannot hold.
+    const whole = Math.abs(steps - Math.round(steps)) < 1e-9 ? Math.round(steps) : this.isBid ? Math.floor(steps) : Math.ceil(steps);
+    return Number((whole * step).toPrecision(12));
   }
 }
 
@@ -95,9 +104,10 @@ class Rows {
     this.take = take;
     /** @type {HTMLElement[]} */
     this.spaces = [...this.box.querySelectorAll("td.space")].map((each) => /** @type {HTMLElement} */ (each));
-    /** @type {Level[]} */
-    this.levels = [];
+    /** @type {Levels} */
+    this.levels = { prices: [], amounts: [], sums: [] };
     this.most = 1;
+    this.isDue = false;
     /** @type {ReturnType<Rows["row"]>[]} */
     this.made = [];
     this.room = 0;
@@ -105,7 +115,7 @@ class Rows {
     this.left = 0;
     this.box.addEventListener("scroll", () => {
       this.left = isUp ? this.box.scrollHeight - this.room - this.box.scrollTop : this.box.scrollTop;
-      this.draw();
+      this.later();
     }, { passive: true });
     new ResizeObserver(() => {
       this.room = this.box.clientHeight;
@@ -113,29 +123,37 @@ class Rows {
     }).observe(this.box);
   }
 
-  /** @param {Level[]} levels @param {number} most the larger sum of both sides */
+  /** @param {Levels} levels @param {number} most the larger sum of both sides */
   show(levels, most) {
     this.levels = levels;
     this.most = most;
     this.draw();
-    this.box.setAttribute("aria-label", `${this.isUp ? "Asks" : "Bids"}, ${levels.length} levels`);
+    this.box.setAttribute("aria-label", `${this.isUp ? "Asks" : "Bids"}, ${levels.prices.length} levels`);
+  }
+
+  later() {
+    if (this.isDue) return;
+    this.isDue = true;
+    requestAnimationFrame(() => { if (this.isDue) this.draw(); });
   }
 
   draw() {
-    const { levels, isUp } = this;
+    this.isDue = false;
+    const { isUp } = this;
+    const { prices, amounts, sums } = this.levels;
     const seen = Math.ceil(this.room / ROW) + 2 * SPARE;
-    const first = Math.max(0, Math.min(Math.floor(this.left / ROW) - SPARE, levels.length - seen));
-    const part = levels.slice(first, first + seen);
+    const first = Math.max(0, Math.min(Math.floor(this.left / ROW) - SPARE, prices.length - seen));
+    const part = prices.slice(first, first + seen).map((_, at) => first + at);
     if (isUp) part.reverse();
-    const [near, far] = [first * ROW, (levels.length - first - part.length) * ROW];
+    const [near, far] = [first * ROW, (prices.length - first - part.length) * ROW];
     for (const [space, height] of [[this.spaces[0], isUp ? far : near], [this.spaces[1], isUp ? near : far]]) {
       /** @type {HTMLElement} */ (space).style.height = `${height}px`;
     }
     while (this.made.length < part.length) this.made.push(this.row());
     for (const each of this.made.splice(part.length)) each.element.remove();
-    const texts = part.map((each) => [full(each.price), figure(each.amount, 10), figure(each.sum, 10)]);
+    const texts = part.map((each) => [full(prices[each]), figure(amounts[each], 10), figure(sums[each], 10)]);
     COLUMNS.forEach((name, column) => widen(at("book"), name, texts.map((each) => each[column])));
-    part.forEach((level, number) => this.made[number].fill(texts[number], level.sum / this.most));
+    part.forEach((each, number) => this.made[number].fill(texts[number], sums[each] / this.most));
     if (this.body.childElementCount !== part.length) this.body.replaceChildren(...this.made.map((each) => each.element));
     if (!isUp) return;
     const wanted = this.box.scrollHeight - this.room - this.left;
@@ -143,20 +161,16 @@ class Rows {
   }
 
   row() {
-    const button = h("button", { type: "button", title: "Take this price" });
-    const amount = h("td", { class: "numeric amounts" });
-    const sum = h("span");
-    const bar = svg("rect", { x: 0, width: 0, height: 1 });
-    const element = h("tr", null, h("td", { class: "prices numeric" }, button), amount,
-      h("td", { class: "numeric sums" }, svg("svg", { viewBox: "0 0 100 1", preserveAspectRatio: "none", "aria-hidden": "true" }, bar), sum));
+    const numbers = COLUMNS.map(() => pointed(""));
     let price = "";
-    button.addEventListener("click", () => this.take(price));
-    /** @type {string[]} */
-    let before = [];
+    const bar = svg("rect", { x: 0, width: 0, height: 1 });
+    const element = h("tr", null,
+      h("td", { class: "prices numeric" }, h("button", { type: "button", title: "Take this price", onclick: () => this.take(price) }, numbers[0].nodes)),
+      h("td", { class: "numeric amounts" }, numbers[1].nodes),
+      h("td", { class: "numeric sums" }, svg("svg", { viewBox: "0 0 100 1", preserveAspectRatio: "none", "aria-hidden": "true" }, bar), numbers[2].nodes));
     return { element, fill: (/** @type {string[]} */ texts, /** @type {number} */ share) => {
       [price] = texts;
-      [button, amount, sum].forEach((place, at) => { if (texts[at] !== before[at]) show(place, pointed(texts[at])); });
-      before = texts;
+      numbers.forEach((each, at) => each.write(texts[at]));
       bar.setAttribute("x", (100 - 100 * share).toFixed(2));
       bar.setAttribute("width", (100 * share).toFixed(2));
     } };
@@ -173,7 +187,7 @@ class Rows {
 /**
  * The book of the market that was chosen.
  * @param {(price: string) => void} take what to do with a price that was clicked
- * @param {(bids: Level[], asks: Level[]) => void} tell of what has changed, ungrouped, at most once a frame
+ * @param {(bids: Levels, asks: Levels) => void} tell of what has changed, ungrouped
  */
 export function book(take, tell) {
   const [bids, asks] = [new Side(true), new Side(false)];
@@ -181,18 +195,23 @@ export function book(take, tell) {
   const select = /** @type {HTMLSelectElement} */ (at("group"));
   let step = 0;
   let isDue = false;
+  let isToldLater = false;
   const draw = () => {
     isDue = false;
-    const all = [bids.levels(0), asks.levels(0)];
-    const [lower, upper] = step ? [bids.levels(step), asks.levels(step)] : all;
-    const most = Math.max(lower[lower.length - 1]?.sum ?? 0, upper[upper.length - 1]?.sum ?? 0) || 1;
+    const [lower, upper] = [bids.levels(step), asks.levels(step)];
+    const most = Math.max(total(lower), total(upper)) || 1;
     low.show(lower, most);
     high.show(upper, most);
-    at("spread").textContent = lower.length && upper.length
-      ? `spread ${full(Number((upper[0].price - lower[0].price).toPrecision(12)))}` : lower.length || upper.length ? "one side is empty" : "no orders";
-    const price = all[0][0]?.price ?? all[1][0]?.price;
+    at("spread").textContent = lower.prices.length && upper.prices.length
+      ? `spread ${full(Number((upper.prices[0] - lower.prices[0]).toPrecision(12)))}` : lower.prices.length || upper.prices.length ? "one side is empty" : "no orders";
+    const price = bids.prices[0] ?? asks.prices[0];
     if (price && !select.options.length) showSteps(price);
-    tell(all[0], all[1]);
+    if (isToldLater) return;
+    isToldLater = true;
+    setTimeout(() => {
+      isToldLater = false;
+      tell(bids.levels(0), asks.levels(0));
+    }, TELL_MS);
   };
   const changed = () => {
     if (isDue) return;

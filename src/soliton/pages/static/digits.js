@@ -1,5 +1,5 @@
-// Decimal numbers of a market as people read them: never as powers of ten, with their points below each
-// other.
+// Numbers of a market: as people read them, never as powers of ten, with their points below each other;
+// and finding one among those that are sorted.
 
 import { h } from "./dom.js";
 
@@ -27,8 +27,18 @@ export function full(value) {
  * @param {string} text
  */
 export function pointed(text) {
-  const [whole, rest] = text.split(".");
-  return [whole, h("span", { class: "rest" }, rest === undefined ? "" : `.${rest}`)];
+  const whole = document.createTextNode("");
+  const rest = h("span", { class: "rest" });
+  let before = "";
+  const write = (/** @type {string} */ now) => {
+    if (now === before) return;
+    before = now;
+    const point = now.indexOf(".");
+    whole.data = point < 0 ? now : now.slice(0, point);
+    rest.textContent = point < 0 ? "" : now.slice(point);
+  };
+  write(text);
+  return { nodes: [whole, rest], write };
 }
 
 /**
@@ -41,4 +51,24 @@ export function pointed(text) {
 export function widen(column, name, texts) {
   const most = texts.reduce((found, each) => Math.max(found, each.includes(".") ? each.length - each.indexOf(".") - 1 : 0), 0);
   if (most > Number(column.style.getPropertyValue(name) || 0)) column.style.setProperty(name, String(most));
+}
+
+/** All that a side of the book has. @param {{sums: number[]}} levels */
+export function total({ sums }) {
+  return sums[sums.length - 1] ?? 0;
+}
+
+/**
+ * How many of the first things a test holds for; they are sorted by it.
+ * @param {number} count
+ * @param {(number: number) => boolean} holds
+ */
+export function before(count, holds) {
+  let [low, high] = [0, count];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (holds(middle)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

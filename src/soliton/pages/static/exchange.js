@@ -99,7 +99,7 @@ function showTrades(trades) {
   if (!trades.length) return show(place, h("tr", null, h("td", { colspan: 3, class: "empty" }, "none yet")));
   for (const name of ["price", "amount"]) widen(place, `--${name}`, trades.map((each) => each[name]));
   return show(place, [...trades].reverse().map((each) => h("tr", { title: new Date(each.timestamp).toISOString() },
-    h("td", null, time(each.timestamp)), h("td", { class: `numeric prices ${each.side}` }, pointed(each.price)), h("td", { class: "numeric amounts" }, pointed(each.amount)))));
+    h("td", null, time(each.timestamp)), h("td", { class: `numeric prices ${each.side}` }, pointed(each.price).nodes), h("td", { class: "numeric amounts" }, pointed(each.amount).nodes))));
 }
 
 async function loadTrades() {

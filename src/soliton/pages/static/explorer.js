@@ -108,11 +108,12 @@ function markPlace(kind) {
   }
 }
 
-const STATES = { connecting: "connecting…", live: "live", broken: "no connection, trying again…" };
+const STATES = { connecting: "connecting…", live: "live", polled: "every 5 s", broken: "no connection, trying again…" };
 
 function showState() {
   const place = at("live");
-  place.className = live.state;
+  place.className = live.state === "polled" ? "live" : live.state;
+  place.title = live.state === "polled" ? "The node has no event stream: it is asked every five seconds" : "";
   const words = STATES[live.state];
   if (place.textContent !== words) place.textContent = words;
   const newest = Number(live.blocks[0]?.timestamp ?? 0);

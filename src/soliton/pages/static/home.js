@@ -63,8 +63,8 @@ export function home() {
     showBlocks(blocks, live.blocks.slice(0, ROWS));
     showTransactions(transactions, live.transactions.slice(0, ROWS));
     showPool(pool, newestOf(live.pool, ROWS));
-    const isThere = live.state === "live";
-    noTransactions.textContent = live.transactions.length ? "" : isThere ? "No transactions in the last blocks." : "Waiting for the node…";
+    const isThere = live.state === "live" || live.state === "polled";
+    noTransactions.textContent = live.transactions.length ? "" : !isThere ? "Waiting for the node…" : live.isLooking ? "Looking for the last transactions…" : "No transactions in the last blocks.";
     noPool.textContent = live.pool.size ? "" : isThere ? "Nothing waits for a block." : "Waiting for the node…";
   };
   update();

@@ -1,8 +1,10 @@
 // What the node's event stream tells: the newest blocks and transactions, the pool, and whether the
-// stream goes. It keeps what a view can show and no more; views are told at most once a frame.
+// stream goes. It keeps what a view can show and no more; views are told at most once a frame. Nodes
+// without such a stream are asked again and again (`poll.js`).
 
 import { parse } from "./json.js";
 import { BASE, ask, forgetAssets, get } from "./node.js";
+import { look, older } from "./poll.js";
 
 /** @typedef {import("./json.js").Json} Json */
 
@@ -10,11 +12,16 @@ const MAX_BLOCKS = 20;
 const MAX_TRANSACTIONS = 30;
 /** Behind this many, blocks are not shown one by one. */
 const BEGIN_WITH = 12;
+/** So many transactions are looked for, however old they are. */
+const WANTED = 12;
 const AGAIN_AFTER = 2_000;
+const POLL_EVERY = 5_000;
 
 export const live = {
-  /** @type {"connecting" | "live" | "broken"} */
+  /** @type {"connecting" | "live" | "polled" | "broken"} */
   state: "connecting",
+  /** Whether older transactions are being looked for. */
+  isLooking: false,
   /** @type {Json[]} the newest first */
   blocks: [],
   /** @type {Json[]} the newest first */
@@ -52,7 +59,12 @@ function changed() {
   });
 }
 
+/** Counts beginnings: what was asked before one is not about the chain behind it. */
+let beginning = 0;
+
 function forget() {
+  beginning += 1;
+  live.isLooking = false;
   live.blocks = [];
   live.transactions = [];
   live.pool.clear();
@@ -108,11 +120,28 @@ const HANDLERS = {
   synced(data) {
     live.state = "live";
     live.height = data.height;
+    fill();
   },
   closed(data) {
     live.notice = `The node ended the stream: ${data.reason}. Going on…`;
   },
 };
+
+let filled = -1;
+
+/** Find the last transactions where empty blocks have followed them; once for each beginning. */
+async function fill() {
+  const mine = beginning;
+  const lowest = live.blocks[live.blocks.length - 1]?.height ?? live.height + 1;
+  if (filled === mine || live.transactions.length >= WANTED || lowest <= 1) return;
+  filled = mine;
+  live.isLooking = true;
+  const found = await older(lowest, WANTED - live.transactions.length).catch(() => []);
+  if (mine !== beginning) return;
+  live.isLooking = false;
+  live.transactions.push(...found.filter((each) => each.height <= live.height));
+  changed();
+}
 
 /** @param {string} id */
 function drop(id) {
@@ -133,6 +162,7 @@ let source = null;
 /** @type {string} where to go on */
 let lastId = "";
 let isPaused = false;
+let again = 0;
 
 /** Begin to follow, and never stop. */
 export async function follow() {
@@ -184,19 +214,57 @@ function listen(begin) {
 async function anew() {
   try {
     await ask("/node/status");
-    live.notice = "The stream could not go on where it was, so the page began anew.";
-    lastId = "";
-    forgetAssets();
+    if (!(await hasStream())) {
+      await poll();
+      return;
+    }
+    if (lastId) {
+      live.notice = "The stream could not go on where it was: the node has another chain now. The page began anew.";
+      lastId = "";
+      forgetAssets();
+      // The view that is open may be about what is no more.
+      window.dispatchEvent(new HashChangeEvent("hashchange"));
+    }
   } catch {
     // It is not back yet; `follow` goes on trying.
   }
   await follow();
 }
 
+/** Whether the node has streams at all; those of the reference have none. */
+async function hasStream() {
+  const end = new AbortController();
+  try {
+    const { status } = await fetch(`${BASE}/events?events=block`, { signal: end.signal, credentials: "omit" });
+    return status !== 404;
+  } catch {
+    // Its answer to what it does not know may not be for other origins.
+    return false;
+  } finally {
+    end.abort();
+  }
+}
+
+/** Look at the newest blocks from time to time, for want of a stream. */
+async function poll() {
+  if (isPaused) return;
+  try {
+    await look(live, HANDLERS);
+    live.state = "polled";
+    fill();
+  } catch {
+    live.state = "broken";
+  }
+  changed();
+  clearTimeout(again);
+  again = setTimeout(poll, POLL_EVERY);
+}
+
 // A browser has six connections to a server for all its tabs, and keeps those of pages that were left: who
 // is not looked at gives its own back.
 function pause() {
   isPaused = true;
+  clearTimeout(again);
   source?.close();
   source = null;
 }

@@ -1,15 +1,17 @@
-// The view of the node itself: where it stands, its peers, features and their votes, the reward.
+// The view of the node itself: where it stands, who mines, its peers, features and votes, the reward.
 
 import { h, svg } from "./dom.js";
-import { clean, decimal, grouped, stranger, time } from "./format.js";
+import { aligned, clean, decimal, duration, grouped, stranger, time } from "./format.js";
 import { live, watch } from "./live.js";
-import { BASE, COIN, get, getOr } from "./node.js";
-import { facts, later, section, table } from "./parts.js";
+import { BASE, COIN, IS_FOREIGN, OBEYS, ask, get, getOr } from "./node.js";
+import { accountLink, facts, later, section, table, trouble } from "./parts.js";
+import { access } from "./send.js";
 import { counted } from "./sentence.js";
 
 /** @typedef {import("./json.js").Json} Json */
 
 const MAX_DRAWN = 40;
+const LOOKED_AT = 100;
 
 export async function status() {
   const [state, version, ready] = await Promise.all([
@@ -18,7 +20,7 @@ export async function status() {
   const waiting = h("span", null, "–");
   const update = () => {
     if (live.height) height.textContent = grouped(live.height);
-    waiting.textContent = live.state === "live"
+    waiting.textContent = live.state === "live" || live.state === "polled"
       ? `${counted(live.pool.size, "transaction")}, fees ${decimal(live.fees, COIN.decimals)} ${COIN.name}` : "–";
   };
   update();
@@ -34,10 +36,59 @@ export async function status() {
       ["Last block", time(state.updatedTimestamp, true)],
       ["Waiting", waiting],
     ]),
+    section("Mining", later(mining)),
     section("Peers", later(peers)),
     section("Reward", later(reward)),
     section("Features", later(features)));
   return { title: "Node", node, stop: watch(update) };
+}
+
+/** Who made the last blocks, and when this node's own accounts may make the next. */
+async function mining() {
+  const { height } = await get("/blocks/height");
+  const own = h("div");
+  /** @type {Json[]} */
+  const headers = await get(`/blocks/headers/seq/${Math.max(2, height - LOOKED_AT + 1)}/${Math.max(2, height)}`);
+  const words = headers.length > 1 ? duration((headers[headers.length - 1].timestamp - headers[0].timestamp) / (headers.length - 1)) : null;
+  /** @type {Map<string, number>} */
+  const made = new Map();
+  for (const each of headers) made.set(each.generator, (made.get(each.generator) ?? 0) + 1);
+  const often = [...made].sort(([, a], [, b]) => b - a);
+  if (OBEYS) await showTurns(own, access.key).catch((error) => own.replaceChildren(trouble(error)));
+  else if (!IS_FOREIGN) own.replaceChildren(keyForm(own));
+  return [
+    h("p", { class: "soft" }, "Whose turn is next is known to each account alone, as it takes its private key. A node with the key tells when its own accounts may make the block above the last; ",
+      "of the others there is what they made of the last blocks."),
+    own,
+    table("Who made the last blocks", ["Generator", "#Blocks", "#Share"], often.slice(0, 20).map(([address, count]) => [
+      accountLink(address), String(count), `${Math.round((100 * count) / headers.length)} %`]), "No blocks yet."),
+    words && h("p", { class: "soft" }, `Of the last ${counted(headers.length, "block")}; one in ${words} on average.`),
+  ];
+}
+
+/** @param {HTMLElement} place @param {string} key */
+async function showTurns(place, key) {
+  const { value } = await ask("/debug/minerInfo", { key });
+  const mode = OBEYS ? (await getOr("/devnet", null))?.mining : null;
+  const turns = [...value].sort((a, b) => a.timestamp - b.timestamp);
+  place.replaceChildren(
+    ...(mode ? [h("p", null, mode.mode === "manual" ? "This devnet makes a block when it is told to."
+      : mode.mode === "instant" ? `This devnet makes a block for each transaction${mode.seconds ? `, and one after ${mode.seconds} s without any` : ""}.`
+        : `This devnet makes a block every ${mode.seconds} s.`)] : []),
+    table("Turns of this node's accounts", ["Account", "May mine", `#${COIN.name}`], turns.slice(0, 20).map((/** @type {Json} */ each) => [
+      accountLink(each.address), time(each.timestamp), aligned(each.miningBalance, COIN.decimals)]), "None of this node's accounts may make the next block."));
+}
+
+/** @param {HTMLElement} place */
+function keyForm(place) {
+  const field = h("input", { type: "password", autocomplete: "off", maxlength: 200, required: true });
+  const outcome = h("div");
+  const form = h("form", { class: "row controls" }, h("label", null, h("span", null, "API key, to see when this node's accounts may mine"), field), h("button", { type: "submit" }, "Show"), outcome);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    showTurns(place, field.value).catch((error) => outcome.replaceChildren(trouble(error)));
+  });
+  return form;
 }
 
 async function peers() {
@@ -80,7 +131,7 @@ async function features() {
   if (!found) return h("p", { class: "empty" }, "The node does not tell.");
   return [
     h("p", { class: "soft" }, `Votes are counted every ${grouped(found.votingInterval)} blocks, next at height ${grouped(found.nextCheck)}; ${grouped(found.votingThreshold)} of them decide.`),
-    table("Features", ["#", "Feature", "On the chain", "#At height", "#Votes", "Of this node"].map((name) => (name === "#" ? "No." : name)),
+    table("Features", ["No.", "Feature", "On the chain", "#At height", "#Votes", "Of this node"],
       found.features.map((/** @type {Json} */ each) => [
         String(each.id), stranger(each.description, 80), words(each.blockchainStatus), each.activationHeight === undefined ? "–" : grouped(each.activationHeight),
         each.supportingBlocks === undefined ? "–" : grouped(each.supportingBlocks), words(each.nodeStatus)])),

@@ -2,7 +2,7 @@
 
 import { clean, decimal, stranger } from "./format.js";
 import { at, h, show } from "./dom.js";
-import { ask, current, markets, pathOf, state } from "./venue.js";
+import { ROOT, ask, current, markets, pathOf, state } from "./venue.js";
 
 /** @typedef {import("./json.js").Json} Json */
 /** @typedef {import("./dom.js").Children} Children */
@@ -26,6 +26,8 @@ export async function loadTerms() {
   const [amount, price] = [clean(market.amount.name, 20), clean(market.price.name, 20)];
   /** @type {(readonly [string, Children] | false)[]} */
   const rows = [
+    Boolean(ROOT.node) && ["Assets", [market.amount, market.price].map((each, number) => [number > 0 && ", ", each.id === "WAVES" ? each.name
+      : h("a", { href: `${ROOT.node}/#asset/${each.id}` }, stranger(each.name, 30))])],
     ["Price step", matchingRules ? `${matchingRules.tickSize} ${price}` : "none"],
     Boolean(restrictions) && ["Prices", `${restrictions.minPrice} to ${restrictions.maxPrice} ${price}, in steps of ${restrictions.stepPrice}`],
     ["Amounts", restrictions ? `${restrictions.minAmount} to ${restrictions.maxAmount} ${amount}, in steps of ${restrictions.stepAmount}`
