@@ -209,6 +209,7 @@ def test_the_controls_fit_into_the_window(
 @needs_axe
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_axe_finds_nothing(chain: Program, page: Page, scheme: str) -> None:
+    call(f"{chain.node_url}/devnet/snapshots", "")
     dress(page, 1280, scheme)
     for fragment in ("#devnet", "#deploy", f"#call/{FIRST}"):
         go(page, chain.node_url, fragment)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from soliton import Account, Matcher
-from soliton.devnet.accounts import funded_accounts
+from soliton.devnet.accounts import RICH_SEED, funded_accounts
 from tests.e2e import browser
 from tests.e2e.browser import Page
 from tests.e2e.programs import Program, call, devnet, eventually
@@ -243,3 +243,23 @@ def test_own_orders_of_all_markets(chain: Program, asset: str, page: Page) -> No
         page.run(f"document.querySelector('[data-scope={scope}]').click()")
         page.wait_for(f"document.querySelector('[data-scope={scope}][aria-pressed=true]')")
         page.wait_for("document.querySelectorAll('#orders tbody tr').length >= 5")
+
+
+def test_names_of_strangers_are_texts(chain: Program, asset: str, page: Page) -> None:
+    rich = Account.from_seed(RICH_SEED, "R")
+    made = [issue(chain.node_url, name, decimals=8, quantity=10 * COIN) for name in NAMES[1:]]
+    with Matcher(chain.matcher_url) as matcher:
+        key = call(f"{chain.matcher_url}/matcher").json()
+        for each in made:
+            matcher.place(rich.sell(COIN, each, COIN, None, matcher=key))
+    dress(page, 360, "light")
+    for each in made[::3]:
+        go(page, chain.matcher_url, f"#{each}", LIVE)
+        sign_in(page, RICH_SEED)
+        page.wait_for("document.querySelector('#orders tbody tr')")
+        page.wait_for("document.getElementById('fee')")
+        nothing_ran(page)
+        assert page.run("document.documentElement.scrollWidth") <= 360
+    shown = text(page, "#markets")
+    assert "\u25a1evil\u25a1" in shown and '"><script>x() / WAVES' in shown
+    dress(page, 1280, "light")

@@ -364,6 +364,10 @@ def test_a_node_without_a_stream_is_asked_again_and_again(chain: Program, page: 
         call(f"{url}/devnet/snapshots/{taken}/revert", "")
         page.wait_for(f"document.querySelector('.figures dd').innerText === '{before}'")
         assert "went back by 2 blocks" in text(page, "#notice")
+        # The same from the page of another node.
+        go(page, chain.node_url, f"?node={url}")
+        assert text(page, "#live") == "every 5 s"
+        page.wait_for(f"document.querySelector('.figures dd').innerText === '{before}'")
         page.open("about:blank")
     page.errors.clear()
 

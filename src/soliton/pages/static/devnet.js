@@ -36,7 +36,7 @@ export async function devnet() {
       Mining: miningWords(found.mining),
       "Changed by hand": found.changedByHand === null ? "never" : `from height ${found.changedByHand} on`,
     }).map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value))));
-    show(snapshots, table("Snapshots", ["Snapshot", "Height", "Time on the chain", ""], found.snapshots.map((/** @type {Json} */ each) => [
+    show(snapshots, table("Snapshots", ["Snapshot", "Height", "Time on the chain", "Actions"], found.snapshots.map((/** @type {Json} */ each) => [
       each.id, blockLink(each.height), utc(each.time),
       [button("Go back to it", () => act(`went to snapshot ${each.id}`, `/devnet/snapshots/${each.id}/revert`)), " ",
         button("Let go", () => act(`let go of snapshot ${each.id}`, `/devnet/snapshots/${each.id}`, "DELETE"))],
