@@ -13,8 +13,8 @@ import statistics
 import sys
 import tempfile
 import time
+from io import BufferedIOBase
 from pathlib import Path
-from typing import BinaryIO
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -131,7 +131,7 @@ def events(page: Page, devnet: Devnet) -> None:
     sample = call(f"{devnet.url}/blocks/at/{height}").json()
     transaction = sample["transactions"][0]
 
-    def stream(out: BinaryIO) -> None:
+    def stream(out: BufferedIOBase) -> None:
         tell(out, "synced", {"height": height, "id": sample["id"]})
         began, sent = time.monotonic(), 0
         while time.monotonic() - began < 3 * SECONDS:
@@ -156,7 +156,7 @@ def events(page: Page, devnet: Devnet) -> None:
         page.open("about:blank")
 
 
-def tell(out: BinaryIO, name: str, data: dict[str, object]) -> None:
+def tell(out: BufferedIOBase, name: str, data: dict[str, object]) -> None:
     """One event of a stream."""
     out.write(f"event: {name}\ndata: {json.dumps(data)}\n\n".encode())
 

@@ -11,12 +11,12 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import BinaryIO
+from io import BufferedIOBase
 
 WAIT_SECONDS = 60.0
 _SKIPPED = {"connection", "transfer-encoding", "content-length", "date", "server"}
 
-Stream = Callable[[BinaryIO], None]
+Stream = Callable[[BufferedIOBase], None]
 """Writes server-sent events, until the client has gone."""
 
 
@@ -27,7 +27,7 @@ class _Handler(BaseHTTPRequestHandler):
     def log_request(self, code: object = "-", size: object = "-") -> None:
         """Say nothing."""
 
-    def log_error(self, *args: object) -> None:  # type: ignore[override]
+    def log_error(self, *args: object) -> None:
         """Say nothing."""
 
     def do_GET(self) -> None:

@@ -65,8 +65,9 @@ def test_nothing_else_is_a_file(name: str) -> None:
     assert file_answer(name, {}) is None
 
 
-def test_all_that_the_explorer_loads_is_small() -> None:
-    names = {"explorer.js", "style.css", *modules_of("explorer.js")}
+@pytest.mark.parametrize("page", ["explorer", "exchange"])
+def test_all_that_a_page_loads_is_small(page: str) -> None:
+    names = {f"{page}.js", "style.css", "exchange.css", *modules_of(f"{page}.js")}
     assert names <= shipped().keys()
     assert sum(len(shipped()[name].packed) for name in names) < BAR
 
