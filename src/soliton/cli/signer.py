@@ -235,6 +235,29 @@ def export_command(directory: Path, as_csv: bool, since: int) -> None:
     run_export(directory, as_csv, since)
 
 
+@audit.command("anchor")
+@click.option("--key", required=True, help="The key whose account writes it on the chain.")
+@click.option("--entry", default="audit-head", show_default=True, help="The key of the data entry.")
+@click.option("--fee", type=click.IntRange(1), default=100_000, show_default=True)
+@_CONFIG
+@_NETWORK
+@_URL
+@_API_KEY_FILE
+def anchor_command(
+    key: str,
+    entry: str,
+    fee: int,
+    config: Path | None,
+    network: str | None,
+    url: str | None,
+    api_key_file: Path | None,
+) -> None:
+    """Write the last line's number and hash on the chain, where nobody can change them."""
+    from soliton.cli.signer_commands import run_anchor
+
+    run_anchor(_settings(config, network), url, api_key_file, key, entry, fee)
+
+
 def _settings(config: Path | None, network: str | None) -> Settings:
     """Where the signer listens: nothing is said of networks."""
     from soliton.node.settings import load_settings

@@ -160,6 +160,25 @@ def run_verify(directory: Path, head: str | None) -> None:
     click.echo(f"{last} lines are as they were written{begins}; {signed} signatures; head {hashed}")
 
 
+def run_anchor(
+    settings: Settings, url: str | None, api_key_file: Path | None, key: str, entry: str, fee: int
+) -> None:
+    """Have a data transaction signed and sent that holds the number and the hash of the last line,
+    as the rules allow. Once for each line.
+    """
+    api_key = _api_key(api_key_file)
+    head = _ask(settings, url, api_key, "GET", "/policy")["audit"]
+    value = f"{head['lines']}:{head['head']}"
+    data = [{"key": entry, "type": "string", "value": value}]
+    transaction = {"type": 12, "version": 2, "fee": fee, "data": data}
+    body = {"key": key, "id": f"anchor-{head['lines']}", "transaction": transaction}
+    told = _ask(settings, url, api_key, "POST", "/sign-and-broadcast", **body)
+    if "signed" not in told:
+        click.echo(f"line {value} waits for approval as {told['pending']}")
+        return
+    click.echo(f"line {value} is in transaction {told['signed']['id']}")
+
+
 def run_export(directory: Path, as_csv: bool, since: int) -> None:
     """Print a log, checked line by line."""
     table = csv.writer(sys.stdout)
