@@ -12,7 +12,7 @@ import json
 import urllib.error
 import urllib.request
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pytest
 
@@ -143,7 +143,7 @@ async def test_the_last_line_of_the_log_goes_on_the_chain(tmp_path: Path) -> Non
     finally:
         await server.stop()
     assert ended.returncode == again.returncode == 0, ended.stderr
-    first, second = node.broadcast
+    first, second = (cast("dict[str, Any]", each) for each in node.broadcast)
     (entry,) = first["data"]
     assert entry["key"] == "audit-head" and first["id"] in ended.stdout
     number, _, head = entry["value"].partition(":")
