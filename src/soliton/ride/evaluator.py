@@ -140,6 +140,14 @@ def invoke(
     return _run_annotated(script, annotated, invocation, environment, setting)
 
 
+def watch_runs(observer: Observer | None) -> None:
+    """Tell an observer of all runs in this process that nobody else observes, or nobody any more.
+
+    For tools that measure what scripts do: no run takes the fast way meanwhile.
+    """
+    _watching.observer = observer
+
+
 def check_callable(script: Script, invocation: Invocation) -> None:
     """Raise ``NotCallable`` for a function that a dApp does not have, as ``invoke`` would."""
     _find_callable(script, invocation)
@@ -188,6 +196,8 @@ def _run(
     setting: Setting,
 ) -> Outcome:
     _let_the_stack_grow()
+    if _watching.observer is not None and setting.observer is None:
+        setting = msgspec.structs.replace(setting, observer=_watching.observer)
     entry = _entry(script, called, library, setting)
     if entry is not None and _allowance.used + entry.depth <= MAX_FRAMES:
         outcome = _run_quickly(entry, called, context, setting)
@@ -282,6 +292,15 @@ def _let_the_stack_grow() -> None:
 
 
 _allowance: Final = _Allowance()
+
+
+class _Watching:
+    """Who is told of all runs."""
+
+    observer: Observer | None = None
+
+
+_watching: Final = _Watching()
 
 
 # --- programs -------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from soliton.testing.orders import NotingMatcher
 
 if TYPE_CHECKING:
     from soliton.testing.complexity import Complexities
+    from soliton.testing.coverage import Coverage
 
 NAMES: Final = (
     *("alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi", "ivan", "judy"),
@@ -50,13 +51,16 @@ class Kit:
         self._names: dict[Address, str] = {}
         self._matcher: Matcher | None = None
         self._everybody: dict[str, Account] = {}
+        self._coverage: Coverage | None = None
         self.chain = Chain(node, local)
         self.rich = self._account(rich)
         self.accounts: Sequence[Account] = [self._account(each) for each in funding.phrases()]
 
     @classmethod
-    def start(cls, complexities: Complexities | None = None) -> Kit:
-        """On a chain in this process."""
+    def start(
+        cls, complexities: Complexities | None = None, coverage: Coverage | None = None
+    ) -> Kit:
+        """On a chain in this process; who gathers costs and coverage is told of what happens."""
         from soliton.controls.activity import Activity
 
         local = LocalChain()
@@ -68,6 +72,7 @@ class Kit:
             logger.setLevel(logging.INFO)
         activity = Activity(local.controls, logger, {**names, kit.rich.address_bytes: "rich"})
         kit._names = activity.names
+        kit._coverage = coverage
         if complexities is not None:
             complexities.watch(local, activity.names)
         return kit
@@ -153,6 +158,8 @@ class Kit:
         compiled = compiled_of(text)
         if self._local is not None:
             self._local.sources.remember(compiled.script.source, text)
+        if self._coverage is not None and isinstance(source, Path):
+            self._coverage.deployed(source, text, compiled.script)
         if account is None:
             account = self.new_account(coins, source.stem if isinstance(source, Path) else None)
         self.node.send(account.set_script(compiled.script.source)).wait()

@@ -23,13 +23,18 @@ if TYPE_CHECKING:
     from soliton.client.node import Node
     from soliton.testing.chain import Chain
     from soliton.testing.complexity import Complexities
+    from soliton.testing.coverage import Coverage, Report, Rows
     from soliton.testing.dapps import Dapp
     from soliton.testing.kit import Kit
 
 SHARED: Final = "soliton_shared"
 """The marker of a test that is not undone."""
 _REPORT: Final = "soliton_complexity"
+_COVERAGE: Final = "soliton_coverage"
 _costs: Final[pytest.StashKey[Complexities]] = pytest.StashKey()
+_coverage: Final[pytest.StashKey[Coverage]] = pytest.StashKey()
+_covered: Final[pytest.StashKey[list[Rows]]] = pytest.StashKey()
+_told: Final[pytest.StashKey[Report]] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -57,10 +62,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="tell at the end what the calls of dApps cost",
     )
+    group.addoption(
+        "--ride-cov",
+        action="store_true",
+        help="tell at the end which lines and branches of deployed files were not reached",
+    )
+    group.addoption(
+        "--ride-cov-fail-under",
+        metavar="PERCENT",
+        type=float,
+        help="fail where fewer lines and branches were reached (this is --ride-cov, too)",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Say what is there; nothing is started."""
+    if _measures(config) and config.getoption("--soliton-url") is not None:
+        raise pytest.UsageError("--ride-cov: scripts run elsewhere with --soliton-url")
     config.addinivalue_line("markers", f"{SHARED}: what this test does to the chain stays")
     FRAMES.make = lambda: _make(config)
 
@@ -74,10 +92,18 @@ def _make(config: pytest.Config) -> Kit:
         key, seed = config.getoption("--soliton-api-key"), config.getoption("--soliton-seed")
         matcher = config.getoption("--soliton-matcher-url")
         return Kit.connect(str(url), str(key), str(seed), matcher and str(matcher))
-    if not config.getoption("--soliton-complexity"):
-        return Kit.start()
-    config.stash[_costs] = Complexities()
-    return Kit.start(config.stash[_costs])
+    if config.getoption("--soliton-complexity"):
+        config.stash[_costs] = Complexities()
+    if _measures(config):
+        from soliton.testing.coverage import Coverage
+
+        config.stash[_coverage] = Coverage()
+    return Kit.start(config.stash.get(_costs, None), config.stash.get(_coverage, None))
+
+
+def _measures(config: pytest.Config) -> bool:
+    under = config.getoption("--ride-cov-fail-under")
+    return bool(config.getoption("--ride-cov")) or under is not None
 
 
 def pytest_unconfigure() -> None:
@@ -213,11 +239,29 @@ judy = pytest.fixture(scope="session", name="judy")(_named(9))
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A process of pytest-xdist hands in what it has gathered."""
-    output = getattr(session.config, "workeroutput", None)
-    costs = session.config.stash.get(_costs, None)
+    """A process of pytest-xdist hands in what it has gathered; too little coverage is a failure."""
+    config = session.config
+    output = getattr(config, "workeroutput", None)
+    costs, coverage = config.stash.get(_costs, None), config.stash.get(_coverage, None)
     if output is not None and costs is not None:
         output[_REPORT] = costs.rows
+    rows = coverage.rows() if coverage is not None else {}
+    if output is not None:
+        output[_COVERAGE] = rows
+    elif _measures(config):
+        report = _report(config, rows)
+        under = config.getoption("--ride-cov-fail-under")
+        passed = session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+        if under is not None and report.percent < under and passed:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _report(config: pytest.Config, rows: Rows) -> Report:
+    from soliton.testing.coverage import Report, merged
+
+    others = config.stash.get(_covered, None) or []
+    config.stash[_told] = report = Report(merged(others, rows), config.rootpath)
+    return report
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -225,17 +269,27 @@ def pytest_testnodedown(node: Any) -> None:  # noqa: ANN401 - a process of pytes
     """A process of pytest-xdist has ended: add what it has gathered."""
     from soliton.testing.complexity import Complexities
 
-    rows = getattr(node, "workeroutput", {}).get(_REPORT)
-    if rows:
-        node.config.stash.setdefault(_costs, Complexities()).merge(rows)
+    output = getattr(node, "workeroutput", {})
+    if output.get(_REPORT):
+        node.config.stash.setdefault(_costs, Complexities()).merge(output[_REPORT])
+    if output.get(_COVERAGE):
+        node.config.stash.setdefault(_covered, []).append(output[_COVERAGE])
 
 
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Tell what calls cost."""
+    """Tell what calls cost, and what was not reached."""
     costs = config.stash.get(_costs, None)
     if costs is not None and costs.rows:
         terminalreporter.section("complexity of calls")
         for line in costs.table():
             terminalreporter.write_line(line)
+    report = config.stash.get(_told, None)
+    if report is not None:
+        terminalreporter.section("coverage of RIDE")
+        for line in report.table():
+            terminalreporter.write_line(line)
+        under = config.getoption("--ride-cov-fail-under")
+        if under is not None and report.percent < under:
+            terminalreporter.write_line(f"{report.percent:.1f}% is less than {under:g}%", red=True)
