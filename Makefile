@@ -70,7 +70,8 @@ fuzz-rest: $(DEVELOPMENT) fuzzing-rest  ## long run of made-up requests against 
 	$(VENV)/bin/python -m tests.fuzzing.rest $(ARGS)
 
 reference: $(DEVELOPMENT)  ## build the reference of the library into build/reference
-	$(VENV)/bin/python -m pdoc soliton !soliton\. --docformat restructuredtext --no-show-source --output-directory build/reference
+	$(VENV)/bin/python -m pdoc soliton !soliton\. soliton.testing !soliton\.testing\. \
+		soliton.testing.plugin --docformat restructuredtext --no-show-source --output-directory build/reference
 
 bench: $(DEVELOPMENT)  ## run every benchmark, each beside the floor of this machine
 	@for file in benchmarks/*.py; do \

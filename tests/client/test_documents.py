@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
 import re
@@ -12,12 +13,15 @@ from pathlib import Path
 import pytest
 
 import soliton
+import soliton.testing
 from tests.e2e.programs import Program
 from tests.vectors import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "how-to" / "use-the-library.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NAMES: dict[str, str] = soliton._MODULES  # type: ignore[attr-defined]
+INNER = "soliton_kit"
+"""What all other fixtures are made of."""
 SECONDS = 300
 """Far more than it takes: it only ends a test that hangs."""
 
@@ -65,11 +69,36 @@ def test_the_page_names_every_exception() -> None:
     assert [name for name in named if f"`{name}`" not in text and name != "AmountError"] == []
 
 
+def fixture_names() -> set[str]:
+    """The fixtures of the plugin that users are meant to have."""
+    tree = ast.parse(Path(soliton.testing.__path__[0], "plugin.py").read_text(encoding="utf-8"))
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and "pytest.fixture" in map(
+            _called, node.decorator_list
+        ):
+            found.add(node.name)
+        if isinstance(node, ast.Assign) and "pytest.fixture" in ast.unparse(node.value):
+            found.add(ast.unparse(node.targets[0]))
+    return {name for name in found if not name.startswith("_")}
+
+
+def _called(decorator: ast.expr) -> str:
+    return ast.unparse(decorator).partition("(")[0]
+
+
+def test_the_page_names_every_fixture() -> None:
+    page = (REPOSITORY / "docs" / "how-to" / "test-a-dapp.md").read_text(encoding="utf-8")
+    assert [name for name in fixture_names() if f"`{name}`" not in page and name != INNER] == []
+
+
 @pytest.mark.slow
 def test_the_reference_has_every_name(tmp_path: Path) -> None:
     """As `make reference` builds it."""
     makefile = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
-    (command,) = re.findall(r"/python (-m pdoc .*) --output-directory", makefile)
+    (command,) = re.findall(
+        r"/python (-m pdoc .*) --output-directory", makefile.replace("\\\n", "")
+    )
     subprocess.run(
         [sys.executable, *command.split(), "--output-directory", str(tmp_path)],
         capture_output=True,
@@ -78,13 +107,21 @@ def test_the_reference_has_every_name(tmp_path: Path) -> None:
         cwd=REPOSITORY,
     )
     page = (tmp_path / "soliton.html").read_text(encoding="utf-8")
-    names = set(re.findall(r'id="([\w.]+)"', page))
-    assert set(NAMES) - names == set()
-    for name in NAMES:
-        value = getattr(soliton, name)
-        if isinstance(value, type):
-            members = {each for each in vars(value) if not each.startswith("_")}
-            assert {f"{name}.{each}" for each in members} - names == set()
+    for module in (soliton, soliton.testing):
+        path = tmp_path.joinpath(*module.__name__.split(".")).with_suffix(".html")
+        names = set(re.findall(r'id="([\w.]+)"', path.read_text(encoding="utf-8")))
+        public = {name for name in module.__all__ if not name.startswith("__")}
+        assert public and public - names == set()
+        for name in public:
+            value = getattr(module, name)
+            if isinstance(value, type):
+                members = {each for each in vars(value) if not each.startswith("_")}
+                assert {f"{name}.{each}" for each in members} - names == set()
+    # The fixtures, too, each with what it is.
+    plugin = (tmp_path / "soliton" / "testing" / "plugin.html").read_text(encoding="utf-8")
+    fixtures = fixture_names()
+    assert {"alice", "chain", "deploy", "matcher", "node"} <= fixtures
+    assert fixtures - set(re.findall(r'id="(\w+)"', plugin)) == set()
     # What a method takes and gives is shown, not the steps behind it.
     shown = re.sub(r"<[^>]+>", "", page)
     assert "Generator[" not in shown and "steps.Core" not in shown and "@wraps" not in shown
