@@ -10,7 +10,6 @@ reached. What does not: watching runs (``coverage``).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -23,8 +22,8 @@ from soliton.ride.source_map import Place, SourceMap
 
 LINE: Final = "line"
 BRANCH: Final = "branch"
-_IF: Final = re.compile(r"if\b")
-_CASE: Final = re.compile(r"case\b")
+_IF: Final = "if"
+_CASE: Final = "case"
 
 
 class Seen(msgspec.Struct):
@@ -115,8 +114,11 @@ class _Finder:
         is_own = self._text.span(inner) != self._text.span(number)
         return is_own and not (isinstance(arm, If) and self._begins(inner, _CASE))
 
-    def _begins(self, number: int, word: re.Pattern[str]) -> bool:
-        return word.match(self._text.text, self._text.span(number)[0]) is not None
+    def _begins(self, number: int, word: str) -> bool:
+        text, start = self._text.text, self._text.span(number)[0]
+        # Names may begin so, too.
+        behind = text[start + len(word) : start + len(word) + 1]
+        return text.startswith(word, start) and not (behind.isalnum() or behind == "_")
 
     def _conditions_of_cases(self) -> set[int]:
         """The choices by which the compiler asks whether a case fits."""
