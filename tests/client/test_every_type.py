@@ -1,15 +1,16 @@
-"""Every type in every version: made by the library, taken by a devnet, and its signature and bytes
-judged by the ecosystem's JavaScript library.
+"""Every type in every version: made by the library, taken by a chain in this process, and its
+signature and bytes judged by the ecosystem's JavaScript library.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
 from soliton import Account, Node, Order, Transaction
+from soliton.testing.kit import Kit
 from tests.clients.scripts import NEEDS_NODE, run_script
 
 ACCOUNT_SCRIPT = """{-# STDLIB_VERSION 5 #-}
@@ -30,7 +31,7 @@ true
 class Maker:
     """Makes one of each; what the next ones need is sent before they are made."""
 
-    def __init__(self, node: Node, accounts: list[Account]) -> None:
+    def __init__(self, node: Node, accounts: Sequence[Account]) -> None:
         self.node = node
         self.alice, self.bob, self.dapp = accounts[4:7]
         self.asset_script = node.compile(ASSET_SCRIPT).script
@@ -95,6 +96,16 @@ class Maker:
         yield alice.update_asset_info(asset, "Another", "name")
 
 
+@pytest.fixture(scope="module")
+def node(soliton_kit: Kit) -> Node:
+    return soliton_kit.node
+
+
+@pytest.fixture(scope="module")
+def accounts(soliton_kit: Kit) -> Sequence[Account]:
+    return soliton_kit.accounts
+
+
 def needs_the_library(test: Callable[..., None]) -> Callable[..., None]:
     """All of the marks of tests with that library."""
     for mark in NEEDS_NODE:
@@ -103,7 +114,7 @@ def needs_the_library(test: Callable[..., None]) -> Callable[..., None]:
 
 
 @pytest.fixture(scope="module")
-def made(node: Node, accounts: list[Account]) -> list[Transaction]:
+def made(node: Node, accounts: Sequence[Account]) -> list[Transaction]:
     """All of them, as the node took them, each in a block."""
     found = []
     for transaction in Maker(node, accounts).all():
@@ -113,7 +124,6 @@ def made(node: Node, accounts: list[Account]) -> list[Transaction]:
     return found
 
 
-@pytest.mark.slow
 def test_a_node_takes_all(made: list[Transaction], node: Node) -> None:
     seen = {(each.type, each.version) for each in made}
     assert {number for number, _ in seen} == {*range(3, 18)}

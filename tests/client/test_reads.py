@@ -1,27 +1,37 @@
-"""Every question of ``Node`` against a devnet, beside what the routes themselves say."""
+"""Every question of ``Node`` on a chain in this process, beside what the routes themselves say."""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import httpx
+import msgspec
 import pytest
 
 from soliton import Account, Node, NodeRefused, NotFound
+from soliton.client.steps import Request
 from soliton.crypto import base58
+from soliton.testing import Chain
+from soliton.testing.kit import Kit
 from tests.client.test_node import DAPP
-from tests.e2e.programs import Program
-
-pytestmark = pytest.mark.slow
 
 ELSEWHERE = {
     *("send", "broadcast", "wait", "wait_for_height", "events", "close", "chain_id"),
 }
 """What ``test_node`` and ``test_events`` are about."""
+
+
+@pytest.fixture(scope="module")
+def node(soliton_kit: Kit) -> Node:
+    return soliton_kit.node
+
+
+@pytest.fixture(scope="module")
+def accounts(soliton_kit: Kit) -> Sequence[Account]:
+    return soliton_kit.accounts
 
 
 @pytest.fixture(scope="module")
@@ -31,13 +41,13 @@ def asked(node: Node) -> Node:
 
 
 @pytest.fixture(scope="module")
-def told(program: Program) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=program.node_url) as client:
-        yield client
+def told(node: Node) -> Node:
+    """Its routes are asked without the library's questions."""
+    return node
 
 
 @pytest.fixture(scope="module")
-def asset(node: Node, accounts: list[Account]) -> str:
+def asset(node: Node, accounts: Sequence[Account], chain: Chain) -> str:
     alice, dapp = accounts[0], accounts[2]
     node.send(dapp.set_script(node.compile(DAPP).script)).wait()
     for number in range(5):
@@ -46,16 +56,17 @@ def asset(node: Node, accounts: list[Account]) -> str:
     assert issued is not None
     amounts = [(each, 10) for each in accounts[1:6]]
     node.send(alice.mass_transfer(amounts, issued)).wait()
+    chain.travel(1)  # some questions are about blocks that have another one on top
     return issued
 
 
-def get(told: httpx.Client, path: str) -> Any:
-    answer = told.get(path)
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+def get(told: Node, path: str) -> Any:
+    answer = told._exchange(Request("GET", path))
+    assert answer.status == 200, answer.body
+    return msgspec.json.decode(answer.body)
 
 
-def test_accounts(asked: Node, told: httpx.Client, asset: str, accounts: list[Account]) -> None:
+def test_accounts(asked: Node, told: Node, asset: str, accounts: Sequence[Account]) -> None:
     alice, bob, dapp = accounts[:3]
     address = alice.address
     assert asked.addresses() == get(told, "/addresses")
@@ -87,7 +98,7 @@ def test_accounts(asked: Node, told: httpx.Client, asset: str, accounts: list[Ac
     assert asked.functions(alice) == {}
 
 
-def test_aliases_and_leases(asked: Node, accounts: list[Account]) -> None:
+def test_aliases_and_leases(asked: Node, accounts: Sequence[Account]) -> None:
     alice, bob = accounts[:2]
     asked.send(alice.alias("some-alias")).wait()
     assert asked.aliases(alice) == ["alias:R:some-alias"]
@@ -104,7 +115,7 @@ def test_aliases_and_leases(asked: Node, accounts: list[Account]) -> None:
     assert lease.status == "canceled" and lease.cancel_height is not None
 
 
-def test_assets(asked: Node, told: httpx.Client, asset: str, accounts: list[Account]) -> None:
+def test_assets(asked: Node, told: Node, asset: str, accounts: Sequence[Account]) -> None:
     details = asked.asset(asset)
     shown = get(told, f"/assets/details/{asset}")
     assert (details.name, details.decimals) == ("Some", 2)
@@ -128,7 +139,7 @@ def ethereum_id(asset: str) -> str:
     return "0x" + base58.decode(asset)[:20].hex()
 
 
-def test_blocks(asked: Node, told: httpx.Client, asset: str) -> None:
+def test_blocks(asked: Node, told: Node, asset: str) -> None:
     height = asked.height()
     last = asked.last_block()
     assert last.header.height >= height and asked.last_header().height >= height
@@ -150,7 +161,7 @@ def test_blocks(asked: Node, told: httpx.Client, asset: str) -> None:
         asked.block_at(10**7)
 
 
-def test_transactions(asked: Node, told: httpx.Client, asset: str, accounts: list[Account]) -> None:
+def test_transactions(asked: Node, told: Node, asset: str, accounts: Sequence[Account]) -> None:
     alice, bob = accounts[:2]
     payment = alice.transfer(bob, "1.25", asked.asset(asset))
     mined = asked.send(payment).wait()
@@ -179,13 +190,13 @@ def test_transactions(asked: Node, told: httpx.Client, asset: str, accounts: lis
     assert not asked.validate(alice.transfer(bob, 10**18)).valid
     assert asked.simulate(gone).valid
     shared = Account.from_public_key(alice.public_key, "R")
-    tried = asked.simulate(shared.transfer(bob, 1))
+    tried = asked.simulate(shared.transfer(bob, 1, timestamp=asked.time()))
     assert tried.valid and not tried.signed
     with pytest.raises(NodeRefused):
         asked.least_fee({"type": 4})
 
 
-def test_scripts(asked: Node, asset: str, accounts: list[Account]) -> None:
+def test_scripts(asked: Node, asset: str, accounts: Sequence[Account]) -> None:
     dapp = accounts[2]
     compiled = asked.compile(DAPP)
     assert compiled.script.startswith("base64:") and compiled.callable_complexities["withdraw"] > 0
@@ -212,7 +223,7 @@ def test_scripts(asked: Node, asset: str, accounts: list[Account]) -> None:
         asked.evaluate(accounts[0], "1")
 
 
-def test_the_node(asked: Node, told: httpx.Client) -> None:
+def test_the_node(asked: Node, told: Node) -> None:
     assert asked.is_soliton()
     assert asked.node_version() == get(told, "/node/version")["version"]
     assert asked.node_status().blockchain_height <= asked.height()
