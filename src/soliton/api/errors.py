@@ -221,6 +221,9 @@ NO_CONTROLS = _row("4040 404 NoControls",
     "The controls are those of a devnet with one node: {reason}",
     "a route under `/devnet` is asked at a devnet of several nodes",
     reason="its nodes agree by proof of stake, and none can make blocks or time alone")
+NOT_IN_FORK = _row("4101 404 NotInFork", "{message}",
+    "on a devnet with `--fork`: what the node there cannot say, or has changed since",
+    message="who has DG2xFkPdDwKUoBkzGAhQtLpSGzfXLiCYPEzeKH2Ad24p: not known in a fork")
 TOO_MANY_WAITING = _row("5032 503 TooManyWaiting 5", "too many clients wait for events already",
     "the limit on event streams, or on requests that wait")
 TOO_MANY_REQUESTS = _row("4290 429 TooManyRequests 1", "Too much has been asked from this address",
@@ -248,6 +251,9 @@ SIGNER_REFUSES = _row("5040 403 SignerRefuses", "The signer refuses: {reason}",
     "with `wallet.signer`: its rules, or a key that is locked", reason="the key hot is locked")
 SIGNER_SILENT = _row("5041 503 SignerSilent 1", "The signer cannot be asked now",
     "with `wallet.signer`: it does not answer, or not as a signer does; the log says why")
+FORK_TROUBLE = _row("5042 503 ForkTrouble 10", "{message}",
+    "on a devnet with `--fork`: the node there cannot be asked, or answers what cannot be",
+    message="http://127.0.0.1:6870, which this chain is forked from: it cannot be reached")
 SERVER_REQUEST_TIMEOUT = _row("5031 503 ServerRequestTimeout",
     "The server was not able to produce a timely response to request",
     "an answer did not come in time, or too many that take long are awaited")

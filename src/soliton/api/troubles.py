@@ -16,7 +16,14 @@ from soliton.api.errors import ApiError, ErrorKind
 from soliton.errors import EnvironmentProblem, SolitonError
 from soliton.node.held_keys import SignerSilent
 from soliton.node.wallet import WalletFileProblem
-from soliton.storage.errors import DamagedStore, StorageProblem, StoreBusy, StoreFull
+from soliton.storage.errors import (
+    BelowProblem,
+    DamagedStore,
+    NotBelow,
+    StorageProblem,
+    StoreBusy,
+    StoreFull,
+)
 
 LOG_SECONDS: Final = 10.0
 """How often the log has one kind of trouble."""
@@ -24,6 +31,8 @@ LOG_SECONDS: Final = 10.0
 _KINDS: Final[tuple[tuple[type[SolitonError], ErrorKind], ...]] = (
     (StoreBusy, errors.STORE_BUSY),
     (StoreFull, errors.STORE_FULL),
+    (NotBelow, errors.NOT_IN_FORK),
+    (BelowProblem, errors.FORK_TROUBLE),
     (DamagedStore, errors.STORE_DAMAGED),
     (StorageProblem, errors.STORE_TROUBLE),
     (WalletFileProblem, errors.WALLET_NOT_WRITTEN),
@@ -45,8 +54,9 @@ class Troubles:
         """The API's form of a trouble, ``None`` for a fault of our own; the log is told as well."""
         for kind, answer in _KINDS:
             if isinstance(error, kind):
-                self._log(answer.code, f"answered {answer.status}: {error}")
-                return answer.error()
+                if kind is not NotBelow:
+                    self._log(answer.code, f"answered {answer.status}: {error}")
+                return answer.error(message=str(error)) if "{" in answer.message else answer.error()
         return None
 
     def note(self, error: EnvironmentProblem) -> None:

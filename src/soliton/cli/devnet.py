@@ -15,6 +15,7 @@ import click
 from soliton.cli.logs import log_options
 
 if TYPE_CHECKING:
+    from soliton.devnet.fork.options import ForkOptions
     from soliton.devnet.options import DevnetOptions
 
 _COIN: Final = 10**8
@@ -74,6 +75,22 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False)
     "--scenario",
     metavar="NAME|FILE.toml",
     help="What there is at the beginning: dex, or what a file says.",
+)
+@click.option(
+    "--fork", metavar="URL", help="Begin on top of the chain of the node there, read as needed."
+)
+@click.option(
+    "--height", type=click.IntRange(min=1), help="With --fork: from this block on, not the last."
+)
+@click.option(
+    "--fork-cache",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="With --fork: keep what was read here (default: ~/.cache/soliton/forks).",
+)
+@click.option(
+    "--fork-newer",
+    is_flag=True,
+    help="With --fork: take what the node has changed since as it is now.",
 )
 @click.option("--no-maker", is_flag=True, help="The scenario's market makers do nothing.")
 @click.option(
@@ -141,4 +158,16 @@ def _options(given: dict[str, Any]) -> DevnetOptions:
         nodes=given["nodes"],
         scenario=given["scenario"],
         maker=not given["no_maker"],
+        fork=_fork(given),
     )
+
+
+def _fork(given: dict[str, Any]) -> ForkOptions | None:
+    from soliton.devnet.fork.options import ForkOptions
+
+    if given["fork"] is None:
+        for name in ("height", "fork_cache", "fork_newer"):
+            if given[name]:
+                raise click.UsageError(f"--{name.replace('_', '-')} goes with --fork")
+        return None
+    return ForkOptions(given["fork"], given["height"], given["fork_cache"], given["fork_newer"])

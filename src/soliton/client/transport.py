@@ -100,11 +100,16 @@ class _Connection:
 class Transport:
     """Connections to one server. Any number of threads may use it."""
 
-    def __init__(self, url: str, *, timeout: float = ANSWER_SECONDS) -> None:
-        """Raises ``InputError`` for a URL that is none."""
+    def __init__(
+        self, url: str, *, timeout: float = ANSWER_SECONDS, most_bytes: int = MAX_ANSWER_BYTES
+    ) -> None:
+        """Raises ``InputError`` for a URL that is none. Longer answers than ``most_bytes`` are
+        none.
+        """
         self._idle: list[_Connection] = []
         self.origin = origin_of(url)
         self.timeout = timeout
+        self._most_bytes = most_bytes
         self._owner = os.getpid()
         self._tls: ssl.SSLContext | None = None
         self._common = header_lines(
@@ -221,8 +226,8 @@ class Transport:
                     status, headers = event.status, dict(event.headers)
                 else:
                     return Answer(status, b"".join(pieces), headers), event.keeps_alive
-            if size > MAX_ANSWER_BYTES:
-                raise ProtocolError(f"an answer of more than {MAX_ANSWER_BYTES} bytes")
+            if size > self._most_bytes:
+                raise ProtocolError(f"an answer of more than {self._most_bytes} bytes")
 
 
 def _streamed(connection: _Connection, data: bytes, silence: float) -> Iterator[Answer | bytes]:

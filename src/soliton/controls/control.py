@@ -45,9 +45,17 @@ _BATCH: Final = 100
 """Blocks that are written together: some ten milliseconds."""
 
 
+class Origin(msgspec.Struct, frozen=True):
+    """What a chain was forked from: the node, and its last block that counts."""
+
+    url: str
+    height: int
+    block: str
+
+
 class ChainState(msgspec.Struct, frozen=True, rename="camel"):
     """Where a private chain stands. ``instance`` changes with each start, ``resets`` with each
-    reset: whoever keeps what it has read compares them.
+    reset: whoever keeps what it has read compares them. ``fork`` is what it was forked from.
     """
 
     instance: str
@@ -61,6 +69,7 @@ class ChainState(msgspec.Struct, frozen=True, rename="camel"):
     changed_by_hand: int | None
     matcher: str | None
     """The address of the matcher beside the node."""
+    fork: Origin | None
 
 
 class Controls:
@@ -74,10 +83,12 @@ class Controls:
         *,
         mode: MiningMode = INSTANT,
         prepare: Callable[[], None] = lambda: None,
+        origin: Origin | None = None,
     ) -> None:
-        """``prepare`` is what happens on top of a new genesis block."""
+        """``prepare`` is what happens on top of a new genesis block, or of a fork's ``origin``."""
         self.node, self.account, self.clock = node, account, clock
         self.mining = Mining(node, account, mode)
+        self.origin = origin
         self.instance = secrets.token_hex(8)
         self.resets = 0
         self.matcher: str | None = None
@@ -114,6 +125,7 @@ class Controls:
             snapshots=self.snapshots.all(),
             changed_by_hand=chain.store.first_by_hand(),
             matcher=self.matcher,
+            fork=self.origin,
         )
 
     # --- blocks -----------------------------------------------------------------------------------

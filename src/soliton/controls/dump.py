@@ -82,8 +82,9 @@ _read_pool: Final = msgspec.json.Decoder(_Pool).decode
 
 
 def dump(controls: Controls) -> bytes:
-    """The file of a chain as it is now."""
+    """The file of a chain as it is now. Raises ``ControlRefused`` for a fork."""
     chain, store = controls.chain, controls.chain.store
+    _refuse_fork(controls)
     last = chain.meta(chain.height)
     head = Head(
         FORMAT,
@@ -111,6 +112,7 @@ def dump(controls: Controls) -> bytes:
 
 def load(controls: Controls, data: bytes) -> Head:
     """Be the chain of a file. Raises ``ControlRefused``: nothing has happened then."""
+    _refuse_fork(controls)
     lines = _lines(data)
     node, chain = controls.node, controls.chain
     try:
@@ -128,6 +130,13 @@ def load(controls: Controls, data: bytes) -> Head:
         raise refused(error, "the state cannot be loaded") from error
     controls.loaded(head.clock, mode, frozenset(map(Address, head.impersonated)), waiting)
     return head
+
+
+def _refuse_fork(controls: Controls) -> None:
+    if controls.origin is not None:
+        raise ControlRefused(
+            f"a fork is neither dumped nor loaded: its first blocks are at {controls.origin.url}"
+        )
 
 
 def _lines(data: bytes) -> Iterator[bytes]:

@@ -36,13 +36,14 @@ def go_to(chain: ChainWriter, moment: int) -> None:
 
 
 def begin_anew(chain: ChainWriter) -> None:
-    """Be a chain of the genesis block alone. All moments are forgotten."""
+    """Be a chain of the genesis block alone, or of what is below it. All moments are forgotten."""
     chain.store.wipe()
     chain.discard_pending()
-    chain.begin()
-    chain.flush()
-    chain.discard_pending()
-    chain.on_change(RolledBack(1, chain.last_block))
+    if chain.height == 0:
+        chain.begin()
+        chain.flush()
+        chain.discard_pending()
+    chain.on_change(RolledBack(chain.height, chain.last_block))
 
 
 def become(chain: ChainWriter, other: Store) -> None:

@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from soliton.controls.control import Origin
 from soliton.controls.mining import MiningMode
 from soliton.devnet.accounts import COIN, DevnetAccount, Funding
 from soliton.devnet.options import mining_text
@@ -41,6 +42,7 @@ class Description(msgspec.Struct, frozen=True, rename="camel"):
     processes: tuple[int, ...] | msgspec.UnsetType = msgspec.UNSET
     """Of each node, where there are several."""
     scenario: Played | None = None
+    fork: Origin | None = None
 
 
 def as_json(told: Description) -> bytes:
@@ -71,6 +73,7 @@ def as_text(told: Description) -> str:
         f"  matcher       {told.matcher}  (interactive page, REST API and WebSocket)",
         f"  X-API-Key     {told.api_key}",
         f"  data          {told.data}",
+        *_fork_lines(told),
         "",
         "Rich account (it mines):",
         *_account_lines(told.rich),
@@ -84,6 +87,11 @@ def as_text(told: Description) -> str:
     if told.scenario is not None:
         lines += _scenario_lines(told.scenario)
     return "\n".join([*lines, "", "Ready. Ctrl-C stops."])
+
+
+def _fork_lines(told: Description) -> list[str]:
+    fork = told.fork
+    return [] if fork is None else [f"  fork of       {fork.url} at height {fork.height}"]
 
 
 def _others(told: Description) -> list[str]:

@@ -23,7 +23,7 @@ from soliton.cli.rest_api import signature_checker
 from soliton.cli.run import start_api, start_signer, tell_state, until_stopped
 from soliton.controls.activity import Activity
 from soliton.controls.clock import DevClock
-from soliton.controls.control import Controls
+from soliton.controls.control import Controls, Origin
 from soliton.crypto.hashes import secure_hash
 from soliton.crypto.keys import key_pair
 from soliton.devnet.accounts import RICH_SEED, describe, funded_accounts, network_with
@@ -42,6 +42,7 @@ from soliton.web.temporary import TemporaryPlace
 from soliton.web.worker_processes import wait_until_free
 
 if TYPE_CHECKING:
+    from soliton.devnet.fork.chain import Fork
     from soliton.devnet.playing import Playing
     from soliton.matcher.run import RunningMatcher
     from soliton.web.server import RunningService
@@ -76,8 +77,9 @@ def run_devnet(options: DevnetOptions) -> None:
                 "signer.port": ports.signer,
             },
         )
+        fork, network = _fork(options), network_with(settings.network, options.funding)
         settings = msgspec.structs.replace(
-            settings, network=network_with(settings.network, options.funding)
+            settings, network=network if fork is None else fork.network
         )
         if not is_local(host):
             _log.warning(
@@ -88,12 +90,22 @@ def run_devnet(options: DevnetOptions) -> None:
         phrases = [each.encode() for each in options.funding.phrases()]
         wallet = Wallet.in_memory(RICH_SEED.encode(), phrases)
         clock = DevClock()
-        node = Node(settings, wallet, clock=clock, durable=durable)
-        try:
-            _check_genesis(node)
-            run_program(lambda: _serve(node, clock, options))
-        finally:
-            node.close()
+        with contextlib.nullcontext() if fork is None else contextlib.closing(fork):
+            node = Node(settings, wallet, clock=clock, durable=durable, below=fork)
+            try:
+                if fork is None:
+                    _check_genesis(node)
+                run_program(lambda: _serve(node, clock, options, fork))
+            finally:
+                node.close()
+
+
+def _fork(options: DevnetOptions) -> Fork | None:
+    if options.fork is None:
+        return None
+    from soliton.devnet.fork.beginning import begin
+
+    return begin(options.fork)
 
 
 def _check_genesis(node: Node) -> None:
@@ -142,9 +154,9 @@ def _directory(data_dir: Path | None) -> Iterator[Path]:
         place.close()
 
 
-async def _serve(node: Node, clock: DevClock, options: DevnetOptions) -> None:
+async def _serve(node: Node, clock: DevClock, options: DevnetOptions, fork: Fork | None) -> None:
     call_on_signals(node.request_stop)
-    controls, playing = _begin(node, clock, options)
+    controls, playing = _begin(node, clock, options, fork)
     async with contextlib.AsyncExitStack() as parts:
         if options.state is not None:
             parts.callback(save_file, controls, options.state)
@@ -176,7 +188,9 @@ async def _serve(node: Node, clock: DevClock, options: DevnetOptions) -> None:
         await until_stopped(node, mining)
 
 
-def _begin(node: Node, clock: DevClock, options: DevnetOptions) -> tuple[Controls, Playing | None]:
+def _begin(
+    node: Node, clock: DevClock, options: DevnetOptions, fork: Fork | None
+) -> tuple[Controls, Playing | None]:
     """The chain as it is when it begins, and what is told of it from then on."""
     account = key_pair(RICH_SEED)
     playing: Playing | None = None
@@ -184,17 +198,26 @@ def _begin(node: Node, clock: DevClock, options: DevnetOptions) -> tuple[Control
     def prepare() -> None:
         if playing is not None:
             playing.play()
+        if fork is not None:
+            from soliton.devnet.fork.beginning import missing_funds
+
+            missing = missing_funds(node, options.funding.balance)
+            if missing:
+                controls.edit(missing)
         # Clients that look at the last block find one of today, in the current format.
         node.mine(account)
 
-    controls = Controls(node, account, clock, mode=options.rhythm.mode(), prepare=prepare)
+    origin = None if fork is None else Origin(fork.url, fork.height, fork.block)
+    controls = Controls(
+        node, account, clock, mode=options.rhythm.mode(), prepare=prepare, origin=origin
+    )
     if options.scenario is not None:
         from soliton.devnet.playing import Playing
         from soliton.devnet.scenario import load_scenario
 
         loaded = load_scenario(options.scenario, options.funding.count)
         playing = Playing(loaded, controls, options.funding)
-    if node.chain.height == 1:
+    if node.chain.height == (1 if fork is None else fork.height):
         prepare()
     if options.state is not None:
         load_file(controls, options.state)
@@ -286,6 +309,7 @@ def _description(
         balance=options.funding.balance,
         rich=describe(RICH_SEED, chain_id),
         accounts=funded_accounts(chain_id, options.funding),
+        fork=controls.origin,
     )
 
 

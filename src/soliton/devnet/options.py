@@ -13,6 +13,7 @@ import msgspec
 
 from soliton.controls.mining import MANUAL, MiningMode
 from soliton.devnet.accounts import Funding
+from soliton.devnet.fork.options import ForkOptions
 from soliton.errors import InputError
 
 API_KEY: Final = "waves-private-node"
@@ -70,6 +71,7 @@ class DevnetOptions(msgspec.Struct, frozen=True):
     nodes: int = 1
     scenario: str | None = None
     maker: bool = True
+    fork: ForkOptions | None = None
 
     def check(self) -> None:
         """Raise ``OptionsRefused`` for what does not go together."""
@@ -82,6 +84,19 @@ class DevnetOptions(msgspec.Struct, frozen=True):
             raise OptionsRefused(
                 "--scenario and --data-dir: a scenario begins with an empty chain; --state keeps it"
             )
+        if self.fork is not None:
+            self._check_fork()
+
+    def _check_fork(self) -> None:
+        others = {
+            "--nodes": self.nodes > 1,
+            "--workers": self.workers > 0,
+            "--data-dir": self.data_dir is not None,
+            "--state": self.state is not None,
+            "--scenario": self.scenario is not None,
+        }
+        for option in [name for name, is_given in others.items() if is_given]:
+            raise OptionsRefused(f"--fork and {option}: a fork is one process, and begins anew")
 
 
 def mining_text(mode: MiningMode) -> str:

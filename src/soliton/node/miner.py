@@ -93,6 +93,8 @@ def next_slot(chain: ChainWriter, account: AccountKey, against: Address | None =
 
     In a challenge of a generator (``against``) it mines with the balance of both.
     """
+    if not chain.asks_turns:
+        return unproven_slot(chain, account)
     rules = chain.rules.header_at(chain.height + 1)
     balance = chain.generating_balance(from_public_key(account.public_key, chain.network.chain_id))
     if balance <= 0 or balance < rules.minimum_generating_balance:
@@ -126,7 +128,7 @@ def _proof(account: AccountKey, hit_source: bytes) -> bytes:
     return vrf.prove(account.private_key, hit_source, _NO_CHANCE)
 
 
-def unproven_slot(chain: ChainWriter, account: KeyPair) -> Slot:
+def unproven_slot(chain: ChainWriter, account: AccountKey) -> Slot:
     """A turn at any time, without a proof: only on a private chain, made by hand."""
     height = chain.height + 1
     below = chain.meta(chain.height).hit_source

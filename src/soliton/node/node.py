@@ -36,6 +36,7 @@ from soliton.node.refusals import Refusals
 from soliton.node.settings import Settings
 from soliton.node.versions import agent
 from soliton.steps import Steps, to_the_end
+from soliton.storage.below import Below
 from soliton.storage.errors import StorageProblem
 from soliton.storage.store import Store
 
@@ -67,8 +68,9 @@ class Node:
         clock: Callable[[], int] = system_clock,
         durable: bool = True,
         writes: bool = True,
+        below: Below | None = None,
     ) -> None:
-        """Open the chain in the settings' data directory; ``durable`` as in ``Store``.
+        """Open the chain in the settings' data directory; ``durable``, ``below`` as in ``Store``.
 
         One node ``writes``; others follow it (``chain.follow``) and only read.
         """
@@ -78,7 +80,7 @@ class Node:
         self.clock = clock
         self.writes = writes
         directory, name = settings.data_directory, settings.network.name
-        self.store = Store(directory, name, durable=durable, exclusive=writes)
+        self.store = Store(directory, name, durable=durable, exclusive=writes, below=below)
         self.events = NodeEvents()
         self.peering: Peering | None = None
         """Its peers, while it has connections."""
@@ -106,8 +108,7 @@ class Node:
             unlimited=limits.always_unlimited_execution,
         )
         self.agent = agent(settings.network.family)
-        self.started_at = clock()
-        self.last_change = self.started_at
+        self.started_at = self.last_change = clock()
         self._stop = asyncio.Event()
         self._settling: asyncio.Task[None] | None = None
 

@@ -16,7 +16,7 @@ import msgspec
 
 from soliton.errors import InputError
 from soliton.storage import layout
-from soliton.storage.errors import DamagedStore, StorageProblem
+from soliton.storage.errors import DamagedStore, NotBelow, StorageProblem
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -65,6 +65,8 @@ def readable(
         def reading(*args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
             try:
                 yield from read(*args, **kwargs)
+            except NotBelow:
+                raise
             except UNREADABLE as error:
                 raise unreadable(prefix, error) from error
 

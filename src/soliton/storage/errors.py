@@ -29,6 +29,14 @@ class DamagedStore(StorageProblem):
         self.what = what
 
 
+class BelowProblem(StorageProblem):
+    """What the store stands on - the state of another node - cannot be read now, or is none."""
+
+
+class NotBelow(InputError):
+    """What the store stands on has this, or had it, and cannot say so."""
+
+
 class WrongStore(InputError):
     """A directory that holds something else: another network, or a layout that this version cannot
     read.

@@ -363,6 +363,13 @@ class TransactionLocation(msgspec.Struct, frozen=True, gc=False):
     complexity: int
 
 
+def encode_location(place: TransactionLocation) -> bytes:
+    """The record of the place of a transaction."""
+    return LOCATION.pack(
+        place.height, place.index, place.offset, place.length, place.status, place.complexity
+    )
+
+
 def decode_location(raw: bytes) -> TransactionLocation:
     """The place of a transaction from its record."""
     return TransactionLocation(*LOCATION.unpack(raw))

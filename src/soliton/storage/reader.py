@@ -14,6 +14,7 @@ from soliton.ledger.edits import ByHand
 from soliton.ledger.environment import BlockMeta
 from soliton.ledger.state import APPROVALS, DATA, Changes, Table
 from soliton.storage import layout
+from soliton.storage.below import Below, scan_both, scan_both_back
 from soliton.storage.damage import UNREADABLE, kind_of, readable, unreadable
 from soliton.storage.database import Database
 from soliton.storage.errors import DamagedStore
@@ -30,8 +31,10 @@ class StoreReader:
     empty store.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, below: Below | None = None) -> None:
+        """Where it is kept, and what it stands on."""
         self._db = database
+        self.below = below
         self._pending: dict[bytes, bytes | None] = {}
         self._pending_history: dict[Address, list[int]] = {}
         self.height = self._tip()
@@ -51,7 +54,7 @@ class StoreReader:
         That thread closes it, soon after ``revoked`` is set: the store cannot grow before. Raises
         ``StoreBusy`` when too many are open.
         """
-        taken = StoreReader(self._db.snapshot())
+        taken = StoreReader(self._db.snapshot(), self.below)
         if self._pending:
             taken._pending = dict(self._pending)
             taken._pending_history = {at: each[:] for at, each in self._pending_history.items()}
@@ -70,22 +73,25 @@ class StoreReader:
 
     def scan(self, prefix: bytes, start: bytes) -> Iterator[tuple[bytes, bytes]]:
         """Keys and values under a prefix, in key order, from ``start`` on."""
-        return self._db.scan(prefix, start)
+        own = self._db.scan(prefix, start)
+        return own if self.below is None else scan_both(own, self.below.scan(prefix, start))
 
     def scan_back(self, prefix: bytes, before: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         """Keys and values under a prefix, in falling key order, from below ``prefix + before`` on,
         or from the last where nothing is given.
         """
-        return self._db.scan_back(prefix, before)
+        own = self._db.scan_back(prefix, before)
+        if self.below is None:
+            return own
+        return scan_both_back(prefix, own, self.below.scan_back(prefix, before))
 
     def close(self) -> None:
         """Let go of it; the object cannot be used afterwards."""
         self._db.close()
 
     def _raw(self, key: bytes) -> bytes | None:
-        if key in self._pending:
-            return self._pending[key]
-        return self._db.get(key)
+        found = self._pending[key] if key in self._pending else self._db.get(key)
+        return self.below.get(key) if found is None and self.below is not None else found
 
     def _decoded(self, key: bytes, decode: Callable[[bytes], V]) -> V | None:
         raw = self._raw(key)
@@ -141,7 +147,10 @@ class StoreReader:
         Of a long block a short piece costs no more than of a short one.
         """
         key = height_key(layout.BLOCK, height)
+        found: bytes | memoryview | None
         found = self._pending[key] if key in self._pending else self._db.view(key)
+        if found is None and self.below is not None:
+            found = self.below.get(key)
         return None if found is None else (found[0], bytes(found[offset : offset + length]))
 
     def meta(self, height: int) -> BlockMeta | None:

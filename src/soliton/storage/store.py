@@ -18,6 +18,7 @@ from typing import Final
 
 from soliton.errors import InvariantBroken
 from soliton.storage import layout
+from soliton.storage.below import Below
 from soliton.storage.block_records import put_history, put_replaced, put_transactions
 from soliton.storage.blocks import NewBlock
 from soliton.storage.database import Database
@@ -47,11 +48,13 @@ class Store(StoreReader):
         undo_depth: int = UNDO_DEPTH,
         exclusive: bool = True,
         outgrows: bool = True,
+        below: Below | None = None,
     ) -> None:
         """Open or make the store of a network in ``directory``.
 
         ``durable`` waits for the disk at each flush. Who does not write opens it without
-        ``exclusive``; of those who do there can be one. ``outgrows`` as in ``Database``. Raises
+        ``exclusive``; of those who do there can be one. ``outgrows`` as in ``Database``. It may
+        stand on what is ``below``. Raises
         ``WrongStore``, ``StoreInUse``, ``DamagedStore`` or another ``StorageProblem``.
         """
         self._undo_depth = undo_depth
@@ -60,7 +63,7 @@ class Store(StoreReader):
         self._moment = 0
         database = Database(directory, durable=durable, exclusive=exclusive, outgrows=outgrows)
         try:
-            super().__init__(database)
+            super().__init__(database, below)
             self._check_identity(directory, network)
         except BaseException:
             database.close()
@@ -258,7 +261,7 @@ class Store(StoreReader):
         self._steps.clear()
         self._db.timeline.forget_all()
         kept = (layout.NETWORK, layout.VERSION)
-        self._db.write({key: None for key, _ in self.scan(b"", b"") if key not in kept})
+        self._db.write({key: None for key, _ in self._db.scan(b"", b"") if key not in kept})
         self.height = self._tip()
 
     def become(self, other: Store) -> None:
@@ -269,8 +272,8 @@ class Store(StoreReader):
         self.flush()
         other.flush()
         self._steps.clear()
-        items: dict[bytes, bytes | None] = dict(other.scan(b"", b""))
-        for key, value in self.scan(b"", b""):
+        items: dict[bytes, bytes | None] = dict(other._db.scan(b"", b""))
+        for key, value in self._db.scan(b"", b""):
             if items.get(key) == value:
                 del items[key]
             else:

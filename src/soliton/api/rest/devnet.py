@@ -255,7 +255,10 @@ def reset(request: Request) -> Tip:
 
 def dumped(request: Request) -> Whole:
     """The whole chain as a file."""
-    return Whole(dump(controls_of(request)), _GZIP)
+    try:
+        return Whole(dump(controls_of(request)), _GZIP)
+    except InputError as error:
+        raise _told(request, error) from error
 
 
 def loaded(request: Request) -> Loaded:
@@ -301,6 +304,7 @@ _STATE: Final = {
     "snapshots": [_TAKEN],
     "changedByHand": None,
     "matcher": "http://127.0.0.1:6886",
+    "fork": None,
 }
 _REORGANIZED: Final = {
     "height": 3,

@@ -1,0 +1,242 @@
+"""The chain of another node as what a store stands on: read when somebody asks, and kept on a disk.
+
+What lives here: which question answers for which record, the cache, what is not to be had. What
+does not: the questions (``state``, ``history``), what the node has changed since (``since``), how a
+fork begins (``beginning``).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from soliton.chain import blocks
+from soliton.chain.addresses import ADDRESS_LENGTH, Address
+from soliton.chain.networks.model import Network
+from soliton.crypto import base58
+from soliton.devnet.fork.history import History, RemoteBlock, calls_dapp, location_in
+from soliton.devnet.fork.remote import Remote
+from soliton.devnet.fork.since import Since
+from soliton.devnet.fork.state import GENERATING, I64, RemoteState
+from soliton.ledger.rules_at import RuleBook
+from soliton.ledger.state import ASSET_BALANCES, LEASES, WAVES
+from soliton.storage import layout
+from soliton.storage.below import Items
+from soliton.storage.database import Database
+from soliton.storage.errors import NotBelow
+
+_THERE: Final = b"\1"
+_ABSENT: Final = b"\0"
+_LISTED: Final = b"?"
+_OWNER: Final = 1 + ADDRESS_LENGTH
+_ASSET_OWNER: Final = 1 + 32 + ADDRESS_LENGTH
+
+
+class Fork:
+    """The chain of a node up to a height, as ``soliton.storage.below`` asks for it."""
+
+    def __init__(
+        self, remote: Remote, network: Network, top: RemoteBlock, since: Since, directory: Path
+    ) -> None:
+        """``top`` is its last block; what was read is kept in a directory of that block."""
+        self.height = top.height
+        self.url = remote.url
+        self.block = base58.encode(top.block.id)
+        self.network = network
+        self._remote, self._since = remote, since
+        estimation = RuleBook(network).at(top.height).estimation
+        self._state = RemoteState(remote, network.chain_id, estimation)
+        self._history = History(remote, network.chain_id)
+        self._lock = threading.RLock()
+        self._tip = top.height.to_bytes(4, "big")
+        self._past: dict[bytes, Callable[[bytes], bytes | None]] = {
+            layout.BLOCK: lambda rest: self._block(rest, layout.BLOCK),
+            layout.META: lambda rest: self._block(rest, layout.META),
+            layout.BLOCK_HEIGHT: self._height_of,
+            layout.TRANSACTION: self._place,
+            layout.SNAPSHOT: self._written,
+            layout.CALL: self._called,
+        }
+        directory.mkdir(parents=True, exist_ok=True)
+        # Several devnets may have the same cache.
+        self._cache = Database(directory, durable=False, exclusive=False, outgrows=False)
+        self._keep_block(top)
+
+    @property
+    def questions(self) -> int:
+        """How often the node was asked."""
+        return self._remote.questions
+
+    def get(self, key: bytes, /) -> bytes | None:
+        """The value of a key. Raises ``BelowProblem`` and ``NotBelow``."""
+        kind = key[:1]
+        if key == layout.TIP:
+            return self._tip
+        reads, past = self._state.entries.get(kind), self._past.get(kind)
+        if reads is None and past is None:
+            return None
+        with self._lock:
+            kept = self._cache.get(key)
+            if kept is not None:
+                return kept[1:] if kept[:1] == _THERE else None
+            if past is not None:
+                found = past(key[1:])
+                # What is not there yet may be there when the node has gone on, above the fork.
+                self._keep({key: found})
+                return found
+            assert reads is not None
+            return self._now(key, reads(key[1:]))
+
+    def _now(self, key: bytes, records: dict[bytes, bytes | None]) -> bytes | None:
+        """Keep what the node answered, if it still is what it was at the fork's height."""
+        self._since.look()
+        changed, at_height = self._since.has_changed, self._state.at_height.get(key[:1])
+        if at_height is not None and changed(key):
+            # Of balances alone nodes know what they were.
+            records = at_height(key[1:], self.height)
+            self._keep(records)
+            return records[key]
+        self._since.check(key)
+        self._keep({at: each for at, each in records.items() if at == key or not changed(at)})
+        return records[key]
+
+    def _keep(self, records: dict[bytes, bytes | None]) -> None:
+        self._cache.write(
+            {key: _ABSENT if value is None else _THERE + value for key, value in records.items()}
+        )
+
+    def close(self) -> None:
+        """Let go of the node and of the cache."""
+        self._remote.close()
+        self._cache.close()
+
+    # --- lists ------------------------------------------------------------------------------------
+
+    def scan(self, prefix: bytes, start: bytes, /) -> Items:
+        """Keys and values under a prefix, in key order, from ``start`` on."""
+        return iter([each for each in self._all(prefix) if each[0] >= start])
+
+    def scan_back(self, prefix: bytes, before: bytes, /) -> Items:
+        """The same in falling key order, from below ``prefix + before`` on, or from the last."""
+        # What is not to be had is named when somebody gets there.
+        if prefix[:1] == layout.ADDRESS_TRANSACTION:
+            yield from self._transactions(prefix, before)
+            return
+        found = self._all(prefix, before)
+        end = prefix + (before or b"\xff" * 64)
+        yield from (each for each in reversed(found) if each[0] < end)
+
+    def _all(self, prefix: bytes, before: bytes = b"") -> list[tuple[bytes, bytes]]:
+        kind = prefix[:1]
+        if kind == layout.HISTORY:
+            return self._balance_history(prefix, before)
+        if kind == layout.ASSET_HISTORY:
+            return self._asset_history(prefix, before)
+        lists = self._state.lists.get(kind)
+        if lists is None or len(prefix) != _OWNER:
+            return []
+        mark = _LISTED + prefix
+        with self._lock:
+            if self._cache.get(mark) is None:
+                records: dict[bytes, bytes | None] = dict(lists(Address(prefix[1:])))
+                self._since.look()
+                self._since.check(prefix)
+                self._keep({mark: b"", **records})
+            kept = self._cache.scan(prefix, prefix)
+            return [(key, value[1:]) for key, value in kept if value[:1] == _THERE]
+
+    def _transactions(self, prefix: bytes, before: bytes) -> Items:
+        """An account's transactions, the newest first. Where each is in its block is found out when
+        somebody gets there.
+        """
+        for name in self._history.transactions_of(Address(prefix[1:_OWNER])):
+            location = self.get(layout.TRANSACTION + name)
+            if location is not None:
+                place = layout.decode_location(location)
+                at = layout.place_key(place.height, place.index)
+                if not before or at < before:
+                    yield prefix + at, name
+
+    def _balance_history(self, prefix: bytes, before: bytes) -> list[tuple[bytes, bytes]]:
+        """The balance at the height of the fork, and the generating one for what is below it: the
+        smallest of all that count.
+        """
+        if len(prefix) < _OWNER:
+            raise self._not_told("who had how much of the coin")
+        if before and int.from_bytes(before[:4], "big") <= self.height:
+            raise self._not_told(f"earlier balances of {base58.encode(prefix[1:_OWNER])}")
+        address = prefix[1:_OWNER]
+        balance = self.get(layout.ROWS[WAVES].prefix + address) or bytes(8)
+        leases = self.get(layout.ROWS[LEASES].prefix + address) or bytes(16)
+        smallest = self.get(GENERATING + address) or bytes(8)
+        own = int.from_bytes(balance, "big"), *layout.ROWS[LEASES].decode(leases)
+        if own == (0, 0, 0):
+            return []
+        least = layout.HISTORY_VALUE.pack(I64.unpack(smallest)[0], 0, 0)
+        found = {prefix + (1).to_bytes(4, "big"): least}
+        found[prefix + self._tip] = layout.HISTORY_VALUE.pack(*own)
+        return sorted(found.items())
+
+    def _asset_history(self, prefix: bytes, before: bytes) -> list[tuple[bytes, bytes]]:
+        if len(prefix) < _ASSET_OWNER:
+            raise self._not_told(f"who has {base58.encode(prefix[1:33])}")
+        if before and int.from_bytes(before[:4], "big") <= self.height:
+            raise self._not_told(f"earlier balances of {base58.encode(prefix[33:])}")
+        asset_id, address = prefix[1:33], prefix[33:_ASSET_OWNER]
+        found = self.get(layout.ROWS[ASSET_BALANCES].prefix + address + asset_id)
+        return [] if found is None else [(prefix + self._tip, found)]
+
+    # --- blocks and transactions ------------------------------------------------------------------
+
+    def _block(self, rest: bytes, kind: bytes) -> bytes | None:
+        height = int.from_bytes(rest, "big")
+        if not 0 < height < self.height:
+            return None
+        found = self._history.block(height)
+        above = self._cache.get(layout.height_key(layout.BLOCK, height + 1))
+        if above is not None:
+            header, _ = blocks.decode_header(above[1:], self.network.chain_id)
+            if header.reference != found.block.id:
+                path = f"/blocks/at/{height}"
+                raise self._remote.trouble(path, "the block is not the one below the next")
+        return self._keep_block(found)[kind]
+
+    def _keep_block(self, found: RemoteBlock) -> dict[bytes, bytes]:
+        meta = layout.encode(self._history.meta(found, self.network))
+        made = {layout.BLOCK: found.block.data, layout.META: meta}
+        self._keep({layout.height_key(kind, found.height): made[kind] for kind in made})
+        return made
+
+    def _height_of(self, block_id: bytes) -> bytes | None:
+        found = self._history.height_of(block_id)
+        return None if found is None or found > self.height else found.to_bytes(4, "big")
+
+    def _place(self, transaction_id: bytes) -> bytes | None:
+        place = self._history.place(transaction_id, self.height)
+        if place is None:
+            return None
+        data = self.get(layout.height_key(layout.BLOCK, place[0])) or b""
+        return layout.encode_location(
+            location_in(data, self.network.chain_id, transaction_id, place)
+        )
+
+    def _written(self, rest: bytes) -> bytes | None:
+        height = int.from_bytes(rest[:4], "big")
+        if height > self.height:
+            return None
+        raise self._not_told(f"what the transactions of block {height} wrote")
+
+    def _called(self, rest: bytes) -> bytes | None:
+        height, index = int.from_bytes(rest[:4], "big"), int.from_bytes(rest[4:], "big")
+        data = None if height > self.height else self.get(layout.height_key(layout.BLOCK, height))
+        if data is None or not calls_dapp(data, self.network.chain_id, index):
+            return None
+        raise self._not_told(f"what the dApps did that the transactions of block {height} called")
+
+    def _not_told(self, what: str) -> NotBelow:
+        return NotBelow(
+            f"{what}: a fork knows nothing of that up to height {self.height}, where it begins; "
+            f"ask {self.url}"
+        )

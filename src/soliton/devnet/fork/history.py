@@ -1,0 +1,231 @@
+"""Blocks and transactions of the node that a chain is forked from.
+
+A block is put together from what the node shows of it, and has to have the id that the node names
+and its generator's signature: what was left out or changed on the way is found out.
+
+What lives here: blocks, what is known about them, where transactions are. What does not: the state
+(``state``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from soliton.api.state_schemas import APPLICATION_STATUSES
+from soliton.chain import blocks
+from soliton.chain.addresses import Address, parse_address
+from soliton.chain.blocks import Block, BlockHeader
+from soliton.chain.networks.model import Network
+from soliton.chain.transactions import codec, ethereum, genesis, json_reader
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.consensus import pos, rewards
+from soliton.crypto import base58
+from soliton.devnet.fork.remote import Height, Remote
+from soliton.errors import SolitonError
+from soliton.ledger.environment import BlockMeta
+from soliton.ledger.hashes import EMPTY_HASH
+from soliton.storage.errors import NotBelow
+from soliton.storage.layout import TransactionLocation
+
+_PAGE: Final = 100
+_INVOKE: Final = 16
+_CALLERS: Final = frozenset((_INVOKE, ethereum.TYPE_ID))
+
+
+class RemoteBlock(msgspec.Struct, frozen=True):
+    """A block of the node with what it says besides."""
+
+    block: Block
+    height: int
+    members: Mapping[str, Any]
+
+
+class _Place(msgspec.Struct, frozen=True, rename="camel"):
+    height: Height
+    application_status: str = APPLICATION_STATUSES[0]
+    spent_complexity: int = 0
+
+
+class _Found(msgspec.Struct, frozen=True):
+    height: Height
+
+
+class _Named(msgspec.Struct, frozen=True):
+    id: str
+
+
+class _Rewards(msgspec.Struct, frozen=True, rename="camel"):
+    total_waves_amount: int
+
+
+class History:
+    """The blocks of a node up to a height."""
+
+    def __init__(self, remote: Remote, chain_id: int) -> None:
+        self._remote = remote
+        self._chain_id = chain_id
+
+    def last(self) -> RemoteBlock:
+        """The last block."""
+        return self._read("/blocks/last", None)
+
+    def block(self, height: int) -> RemoteBlock:
+        """The block at a height."""
+        return self._read(f"/blocks/at/{height}", height)
+
+    def _read(self, path: str, height: int | None) -> RemoteBlock:
+        row = self._remote.ask(path, dict[str, Any])
+        try:
+            found = block_of(row, self._chain_id)
+            at = int(row["height"])
+            named = base58.decode(row["id"])
+        except (SolitonError, LookupError, TypeError, ValueError) as error:
+            words = f"its block cannot be put together: {error!r}"
+            raise self._remote.trouble(path, words) from error
+        if height not in (None, at):
+            raise self._remote.trouble(path, f"answers with the block of height {at}")
+        root = found.header.version >= blocks.PROTOBUF_VERSION
+        if root and blocks.transactions_root(found.transactions) != found.header.transactions_root:
+            raise self._remote.trouble(
+                path, "the block's transactions are not those it was made of"
+            )
+        if found.id != named or not blocks.signature_is_valid(found):
+            words = f"block {row['id']} is not what its generator has signed"
+            raise self._remote.trouble(path, words)
+        return RemoteBlock(found, at, row)
+
+    def meta(self, found: RemoteBlock, network: Network) -> BlockMeta:
+        """What is known about a block. Its fees have gone where they go; its state hash and the
+        chain's score are not told.
+        """
+        row, header, path = found.members, found.block.header, f"/blocks/at/{found.height}"
+        source = header.generation_signature
+        if header.version >= blocks.PROTOBUF_VERSION:
+            source = self._remote.binary(path, str(row.get("VRF")), 32)
+        activations = network.functionality.pre_activated_features
+        factor = rewards.reward_multiplier(found.height, activations, network.functionality)
+        paid, fee = row.get("reward", 0), row.get("totalFee", 0)
+        if type(paid) is not int or type(fee) is not int:
+            raise self._remote.trouble(path, "the reward or the fees are no numbers")
+        score = pos.block_score(header.base_target)
+        return BlockMeta(
+            id=found.block.id,
+            timestamp=header.timestamp,
+            hit_source=source,
+            score=score.to_bytes((score.bit_length() + 7) // 8, "big"),
+            carry=(),
+            reward=max(0, paid) // factor,
+            reward_vote=header.reward_vote,
+            feature_votes=header.feature_votes,
+            total_fee=fee,
+            total_waves=self._supply(found.height),
+            generator=header.generator,
+            size=len(found.block.data),
+            transaction_count=len(found.block.transactions),
+            snapshot_hash=header.state_hash or self._hash_of_first(path, row),
+            state_hash=EMPTY_HASH,
+            sections={},
+        )
+
+    def _hash_of_first(self, path: str, row: Mapping[str, Any]) -> bytes:
+        """The state hash of the first block, for which its bytes have no place."""
+        told = row.get("stateHash")
+        return EMPTY_HASH if told is None else self._remote.binary(path, str(told), 32)
+
+    def _supply(self, height: int) -> int:
+        """The whole of the coin after a block; 0 where the node does not say (before rewards)."""
+        if height == 1:
+            return 0
+        return self._remote.ask(f"/blockchain/rewards/{height}", _Rewards).total_waves_amount
+
+    def height_of(self, block_id: bytes) -> int | None:
+        """The height of the block with an id."""
+        found = self._remote.find(f"/blocks/height/{base58.encode(block_id)}", _Found)
+        return None if found is None else found.height
+
+    def place(self, transaction_id: bytes, top: int) -> tuple[int, int, int] | None:
+        """Height, status and complexity of a transaction that is at most at a height."""
+        path = f"/transactions/info/{base58.encode(transaction_id)}"
+        found = self._remote.find(path, _Place)
+        if found is None or found.height > top:
+            return None
+        if found.application_status not in APPLICATION_STATUSES:
+            raise self._remote.trouble(path, f"a status {found.application_status[:40]!r}")
+        status = APPLICATION_STATUSES.index(found.application_status)
+        return found.height, status, max(0, found.spent_complexity)
+
+    def transactions_of(self, address: Address) -> Iterator[bytes]:
+        """The ids of an account's transactions, the newest first."""
+        start = path = f"/transactions/address/{base58.encode(address)}/limit/{_PAGE}"
+        while True:
+            pages = self._remote.ask(path, list[list[_Named]])
+            rows = pages[0] if pages else []
+            yield from (self._remote.binary(path, each.id, 32, 64) for each in rows)
+            if len(rows) < _PAGE:
+                return
+            path = f"{start}?after={rows[-1].id}"
+
+
+def location_in(
+    data: bytes, chain_id: int, transaction_id: bytes, place: tuple[int, int, int]
+) -> TransactionLocation:
+    """Where a transaction is in a block's bytes; raises ``NotBelow`` where it is not in them."""
+    height, status, complexity = place
+    block = blocks.decode(data, chain_id)
+    spans = blocks.transaction_spans(data)
+    for index, (each, span) in enumerate(zip(block.transactions, spans, strict=True)):
+        if each.id == transaction_id:
+            return TransactionLocation(height, index, *span, status, complexity)
+    raise NotBelow(f"transaction {base58.encode(transaction_id)} is not in block {height}")
+
+
+def calls_dapp(data: bytes, chain_id: int, index: int) -> bool:
+    """Whether a transaction of a block calls a dApp."""
+    transactions = blocks.decode(data, chain_id).transactions
+    return index < len(transactions) and transactions[index].type_id in _CALLERS
+
+
+def block_of(row: Mapping[str, Any], chain_id: int) -> Block:
+    """The block that a node shows; raises whatever is wrong with it."""
+    consensus, version = row["nxt-consensus"], row["version"]
+    if row.get("challengedHeader"):
+        raise NotBelow("a block that challenges another one is not shown as a whole")
+    protobuf = version >= blocks.PROTOBUF_VERSION
+    state_hash = row.get("stateHash") if protobuf else None
+    header = BlockHeader(
+        version=version,
+        chain_id=chain_id,
+        timestamp=row["timestamp"],
+        reference=base58.decode(row["reference"]),
+        base_target=consensus["base-target"],
+        generation_signature=base58.decode(consensus["generation-signature"]),
+        generator=base58.decode(row["generatorPublicKey"]),
+        feature_votes=tuple(row.get("features") or ()),
+        reward_vote=row.get("desiredReward", blocks.NO_REWARD_VOTE),
+        transactions_root=base58.decode(row["transactionsRoot"]) if protobuf else b"",
+        state_hash=base58.decode(state_hash) if state_hash else None,
+    )
+    transactions = tuple(transaction_of(each, chain_id) for each in row["transactions"])
+    return blocks.assemble(header, transactions, base58.decode(row["signature"]))
+
+
+def transaction_of(row: Mapping[str, Any], chain_id: int) -> AnyTransaction:
+    """The transaction that a node shows; raises whatever is wrong with it."""
+    if row["type"] == ethereum.TYPE_ID:
+        return ethereum.from_rlp(bytes.fromhex(row["bytes"].removeprefix("0x")), chain_id)
+    if row["type"] == genesis.TYPE.type_id:
+        return codec.build(
+            genesis.TYPE,
+            genesis.Genesis(parse_address(row["recipient"], chain_id), row["amount"]),
+            version=1,
+            chain_id=chain_id,
+            sender_public_key=b"",
+            fee=0,
+            timestamp=row["timestamp"],
+        )
+    request = json_reader.read_request(row, chain_id)
+    key = json_reader.parse_public_key(row["senderPublicKey"])
+    return json_reader.to_transaction(request, key, chain_id, row["timestamp"])
