@@ -331,7 +331,7 @@ def _other_id(header: Any) -> Any:
 
 
 def _other_ids(blocks: Any) -> Any:
-    return [_other_id({**each, "reference": each["id"]}) for each in blocks]
+    return [{**each, "id": each["reference"], "reference": each["id"]} for each in blocks]
 
 
 def _in_debt(balances: Any) -> Any:
