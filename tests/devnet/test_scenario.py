@@ -314,5 +314,16 @@ def test_the_market_maker_can_be_switched_off(tmp_path: Path) -> None:
         top = call(f"{program.node_url}/blocks/height").json()["height"]
         assert call(f"{program.node_url}/devnet/reset", "").status == 200
         assert call(f"{program.node_url}/blocks/height").json()["height"] == top
+        assert call(f"{program.node_url}/devnet").json()["marketMaker"] is False
+        url = f"{program.node_url}/devnet/maker?on="
+        assert call(f"{url}true", "").json() == {"working": True}
+        program.wait_for("exchange of")
+        assert call(f"{url}false", "").json() == {"working": False}
+        assert call(f"{program.node_url}/devnet").json()["marketMaker"] is False
+        program.wait_for("the market maker rests")
+        assert call(f"{program.node_url}/devnet/maker", "").status == 404
+    with devnet() as program:
+        none = call(f"{program.node_url}/devnet/maker?on=true", "")
+        assert none.status == 400 and "no market maker" in none.json()["message"]
     refused = run("devnet", *FREE, "--scenario", "dex", "--data-dir", tmp_path / "chain")
     assert refused.returncode == 1 and "--scenario and --data-dir" in refused.stderr

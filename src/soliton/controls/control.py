@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
@@ -45,6 +45,12 @@ _BATCH: Final = 100
 """Blocks that are written together: some ten milliseconds."""
 
 
+class Maker(Protocol):
+    """What trades by itself on a private chain's markets, while ``is_on``."""
+
+    is_on: bool
+
+
 class Origin(msgspec.Struct, frozen=True):
     """What a chain was forked from: the node, and its last block that counts."""
 
@@ -55,7 +61,8 @@ class Origin(msgspec.Struct, frozen=True):
 
 class ChainState(msgspec.Struct, frozen=True, rename="camel"):
     """Where a private chain stands. ``instance`` changes with each start, ``resets`` with each
-    reset: whoever keeps what it has read compares them. ``fork`` is what it was forked from.
+    reset: whoever keeps what it has read compares them. ``fork`` is what it was forked from,
+    ``market_maker`` whether there is one that works (``None``: there is none).
     """
 
     instance: str
@@ -70,6 +77,7 @@ class ChainState(msgspec.Struct, frozen=True, rename="camel"):
     matcher: str | None
     """The address of the matcher beside the node."""
     fork: Origin | None
+    market_maker: bool | None
 
 
 class Controls:
@@ -89,6 +97,7 @@ class Controls:
         self.node, self.account, self.clock = node, account, clock
         self.mining = Mining(node, account, mode)
         self.origin = origin
+        self.maker: Maker | None = None
         self.instance = secrets.token_hex(8)
         self.resets = 0
         self.matcher: str | None = None
@@ -126,6 +135,7 @@ class Controls:
             changed_by_hand=chain.store.first_by_hand(),
             matcher=self.matcher,
             fork=self.origin,
+            market_maker=None if self.maker is None else self.maker.is_on,
         )
 
     # --- blocks -----------------------------------------------------------------------------------
@@ -345,6 +355,15 @@ class Controls:
                 self.log(f"not in the pool any more: {base58.encode(each.id)}: {error}")
         node.pool.settle()
         self.log(f"a state was loaded, height {self.chain.height}")
+
+    def switch_maker(self, *, is_on: bool) -> None:
+        """Let the market maker work, or rest; what is in the books stays there. Raises
+        ``ControlRefused`` where there is none.
+        """
+        if self.maker is None:
+            raise ControlRefused("there is no market maker here: --scenario dex has one")
+        self.maker.is_on = is_on
+        self.log(f"the market maker {'works' if is_on else 'rests'}")
 
     # --- for whoever runs without an event loop ---------------------------------------------------
 

@@ -176,7 +176,8 @@ async def _serve(node: Node, clock: DevClock, options: DevnetOptions, fork: Fork
         watching = asyncio.create_task(_stop_without(matcher, node))
         parts.callback(watching.cancel)
         if playing is not None and playing.scenario.markets:
-            keeping = asyncio.create_task(await _open_markets(playing, matcher, options))
+            opened = await _open_markets(playing, matcher, options, controls)
+            keeping = asyncio.create_task(opened)
             parts.callback(keeping.cancel)
         await asyncio.to_thread(importlib.import_module, "soliton.signer.app")
         signer = await start_signer(node.settings, _url(server))
@@ -264,13 +265,15 @@ async def _start_matcher(
 
 
 async def _open_markets(
-    playing: Playing, matcher: RunningMatcher, options: DevnetOptions
+    playing: Playing, matcher: RunningMatcher, options: DevnetOptions, controls: Controls
 ) -> Coroutine[None, None, None]:
     """Fill the books; what keeps them so."""
     from soliton.devnet.market import Markets
 
     markets = Markets(playing, matcher.matcher)
     markets.is_on = options.maker
+    if any(each.maker is not None for each in playing.scenario.markets):
+        controls.maker = markets
     await markets.open()
     return markets.keep()
 

@@ -64,6 +64,12 @@ class Answered(msgspec.Struct, frozen=True):
     done: bool
 
 
+class Working(msgspec.Struct, frozen=True):
+    """Whether something works."""
+
+    working: bool
+
+
 class Dropped(msgspec.Struct, frozen=True):
     """The transactions that have left the pool."""
 
@@ -124,6 +130,16 @@ def mining(request: Request) -> MiningMode:
         return controls_of(request).set_mining(request.text("mode"), every / _MS)
     except InputError as error:
         raise _told(request, error) from error
+
+
+def maker(request: Request) -> Working:
+    """Let the market maker work, or rest."""
+    is_on = request.arguments["on"] is True
+    try:
+        controls_of(request).switch_maker(is_on=is_on)
+    except InputError as error:
+        raise _told(request, error) from error
+    return Working(is_on)
 
 
 def clock(request: Request) -> ChainTime:
@@ -305,6 +321,7 @@ _STATE: Final = {
     "changedByHand": None,
     "matcher": "http://127.0.0.1:6886",
     "fork": None,
+    "marketMaker": None,
 }
 _REORGANIZED: Final = {
     "height": 3,
@@ -323,6 +340,7 @@ every | natural_long | Milliseconds: between blocks, or without a transaction | 
 travel | natural_long | Milliseconds that pass at once | 3600000
 set | natural_long | The time that it is now, in milliseconds since 1970 | 1895174397440
 nextBlock | natural_long | The time of the next block, from which on time goes on | 1895174397440
+on | boolean! | Whether it works | false
 frozen | boolean | Let the clock stand still, or go on | true
 id.taken | text | Id of a snapshot | 0x1
 id.pool | text* | Ids of transactions in base58; without any, all | {examples.TRANSACTION_ID}
@@ -333,6 +351,9 @@ id.pool | text* | Ids of transactions in base58; without any, all | {examples.TR
         "Make blocks; the first one takes what is in the pool", Tip, _TIP, _ERRORS),
     row("POST /devnet/mining?mode&every", mining, "Change when blocks are made", MiningMode,
         _MODE, _ERRORS),
+    row("POST /devnet/maker?on", maker,
+        "Let the market maker of the scenario work, or rest; what is in the books stays", Working,
+        {"working": False}, _ERRORS),
     row("GET /devnet/clock", clock, "What time it is on the chain", ChainTime, _TIME),
     row("POST /devnet/clock?travel&set&nextBlock&frozen", set_clock,
         "Move, set, stop or start the clock: one of them", ChainTime, _TIME, _ERRORS),
