@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 _PLACES = {
     "account": "Account decrypt_seed encrypt_seed new_phrase verify",
     "amounts": "Asset units",
+    "ethereum": "EthereumAccount",
     "events": "Event",
     "errors": (
         "AmountError ApprovalNeeded ClientError NodeBroken NodeRefused NodeTimeout "

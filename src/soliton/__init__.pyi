@@ -22,6 +22,7 @@ from soliton.client.errors import ScriptFailed as ScriptFailed
 from soliton.client.errors import ScriptRefused as ScriptRefused
 from soliton.client.errors import StillWaiting as StillWaiting
 from soliton.client.errors import TransactionLost as TransactionLost
+from soliton.client.ethereum import EthereumAccount as EthereumAccount
 from soliton.client.events import Event as Event
 from soliton.client.matcher import Matcher as Matcher
 from soliton.client.node import Node as Node

@@ -42,9 +42,10 @@ def test_the_page_runs(program: Program) -> None:
     lines = done.stdout.splitlines()
     assert lines[0] == "150"
     assert lines[1].startswith("5 ")
-    assert lines[2] == "{'last': 2}"
-    assert lines[3] == "Error while executing dApp: too much withdraw 8"
-    assert lines[4] == "2"
+    assert lines[2] == "18 0x1a642f0E3c3aF545E7AcBD38b07251B3990914F1"
+    assert lines[3] == "{'last': 2}"
+    assert lines[4] == "Error while executing dApp: too much withdraw 8"
+    assert lines[5] == "2"
     assert "(Level(price=50000000000000, amount=600),)" in lines
 
 

@@ -6,6 +6,8 @@ from typing import Any, Final
 
 import pytest
 
+from soliton import EthereumAccount, Transaction
+from soliton.crypto import base58
 from tests.clients.scripts import HERE, run_client
 from tests.e2e.programs import devnet
 
@@ -70,6 +72,32 @@ def test_what_the_library_signs_is_mined(told: Any) -> None:
     assert left == ETHER - ETHER // 4 - FEE_IN_WEI
     assert told["receipt"]["gasUsed"] == FEE_IN_WEI // 10**10
     assert told["metadata"]["chainId"] == ord("R")
+
+
+def test_our_library_signs_the_same_bytes(told: Any) -> None:
+    """What the library for Ethereum makes of a transfer and of calls is what ours makes."""
+    account = EthereumAccount("0x" + "03" * 32, "R")
+    signed = Transaction.from_json({"type": 18, "bytes": told["raw"]}, "R")
+    assert signed.sender == account.address
+    made = account.transfer(
+        "0x" + "cd" * 20, ETHER // 4 // 10**10, fee=signed.fee, timestamp=signed.timestamp
+    )
+    assert made.to_json()["bytes"] == told["raw"] and made == signed
+    calls = (
+        account.invoke(
+            account,
+            "keep",
+            "key",
+            [3, -4],
+            True,
+            b"\1" * 33,
+            -5,
+            payments=[(7, None), (8, base58.encode(b"\2" * 32))],
+        ),
+        account.invoke(account, "lists", ["a", "", "x" * 40], [], types=("string[]", "int64[]")),
+        account.invoke(account),
+    )
+    assert ["0x" + each.data.data.hex() for each in calls] == told["data"]
 
 
 def test_refusals_say_why(told: Any) -> None:

@@ -138,6 +138,49 @@ def write_text(data: bytes) -> bytes:
     return write_word(WORD) + write_word(len(data)) + data + padding
 
 
+def write_arguments(values: Sequence[AbiValue], argument_types: Sequence[str]) -> bytes:
+    """The arguments of a call, of types as in ``read_arguments``, which is the inverse. Raises
+    ``FormatError`` for a value that its type has not.
+    """
+    head, tail, size = b"", b"", sum(_width_in_head(kind) for kind in argument_types)
+    for value, kind in zip(values, argument_types, strict=True):
+        if _is_dynamic(kind):
+            head += write_word(size + len(tail))
+            tail += _write_dynamic(value, kind)
+        else:
+            head += _write_static(value, kind)
+    return head + tail
+
+
+def _width_in_head(kind: str) -> int:
+    return WORD if _is_dynamic(kind) else _head_size(kind)
+
+
+def _write_static(value: AbiValue, kind: str) -> bytes:
+    match kind, value:
+        case "int64", int() if not isinstance(value, bool) and -(2**63) <= value < 2**63:
+            return value.to_bytes(WORD, "big", signed=True)
+        case "bool", bool():
+            return write_word(value)
+        case "bytes32", bytes() if len(value) == WORD:
+            return value
+        case _, tuple() if kind.endswith(")"):
+            return write_arguments(value, _members(kind))
+    raise FormatError(f"{type(value).__name__} is no {kind}")
+
+
+def _write_dynamic(value: AbiValue, kind: str) -> bytes:
+    if isinstance(value, tuple):
+        if kind.endswith("[]"):
+            return write_word(len(value)) + write_arguments(value, (kind[:-2],) * len(value))
+        if kind.endswith(")"):
+            return write_arguments(value, _members(kind))
+    data = value.encode() if isinstance(value, str) and kind == "string" else value
+    if isinstance(data, bytes) and (kind == "string") is isinstance(value, str):
+        return write_word(len(data)) + data + bytes(-len(data) % WORD)
+    raise FormatError(f"{type(value).__name__} is no {kind}")
+
+
 class _AbiReader:
     """Reads values and counts how many bytes a plain encoding of them takes."""
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any, Final
 
 import msgspec
@@ -25,6 +26,7 @@ from soliton.client.errors import (
     ScriptFailed,
     StillWaiting,
     TransactionLost,
+    refusal,
     script_refusal,
 )
 from soliton.client.records import Mined, Status
@@ -37,6 +39,7 @@ from soliton.client.routes.transactions import (
 )
 from soliton.client.steps import (
     JSON,
+    Answer,
     Core,
     Pause,
     Request,
@@ -48,6 +51,7 @@ from soliton.client.steps import (
     segment,
 )
 from soliton.client.transaction import Transaction, clock
+from soliton.crypto import base58
 
 MAX_RENEWALS: Final = 4
 """A fee is raised, and a time corrected, so often at most: once for each reason there is."""
@@ -59,7 +63,8 @@ GONE_SECONDS: Final = 20.0
 _MARGIN: Final = 15.0
 _IS_THERE: Final = "already in the state"
 _MISTIMING: Final = 303
-_CALLS: Final = frozenset((16, 18))
+_INVOKE: Final = 16
+_ETHEREUM: Final = 18
 _SERVER_ERROR: Final = 500
 _LEAST: Final = re.compile(r"minimal value of ([0-9]{1,19}) ")
 _OR: Final = re.compile(r" or ([0-9]{1,19}) ")
@@ -125,8 +130,7 @@ def broadcast(core: Core, sent: Transaction | Mapping[str, Any]) -> Steps[str]:
         fields, name = sent.to_json(), sent.id
     else:
         fields, name = dict(sent), str(sent.get("id") or "")
-    path = "/transactions/broadcast" + query(trace=True if fields.get("type") in _CALLS else None)
-    request = Request("POST", path, msgspec.json.encode(fields), JSON, repeatable=False)
+    request = _request_of(fields)
     was_sent = False
     trouble: ClientError = NodeBroken("not sent")
     for _ in range(core.retries + 1):
@@ -135,14 +139,14 @@ def broadcast(core: Core, sent: Transaction | Mapping[str, Any]) -> Steps[str]:
         except (NodeTimeout, NodeBroken) as error:
             trouble = error
         else:
-            if answer.status == 200:
+            no = _refusal_in(answer, is_of_wallet=fields.get("type") == _ETHEREUM)
+            if no is None:
                 return name or _id_in(answer.body)
-            refusal = refused(answer)
-            if was_sent and _IS_THERE in refusal.message:
+            if was_sent and _IS_THERE in no.message:
                 return name
             if answer.status < _SERVER_ERROR:
-                raise refusal
-            trouble = refusal
+                raise no
+            trouble = no
         # The node may have it: that is asked before anything is sent again.
         was_sent = True
         if (yield from _has_arrived(core, name, trouble)):
@@ -150,9 +154,40 @@ def broadcast(core: Core, sent: Transaction | Mapping[str, Any]) -> Steps[str]:
     raise OutcomeUnknown(name, str(trouble)) from trouble
 
 
+def _request_of(fields: Mapping[str, Any]) -> Request:
+    """How a transaction is sent: what an Ethereum wallet has signed goes the way of wallets."""
+    path, body = "/transactions/broadcast", fields
+    if fields.get("type") == _ETHEREUM:
+        path, params = "/eth", [fields.get("bytes")]
+        body = {"jsonrpc": "2.0", "id": 1, "method": "eth_sendRawTransaction", "params": params}
+    elif fields.get("type") == _INVOKE:
+        path += query(trace=True)
+    return Request("POST", path, msgspec.json.encode(body), JSON, repeatable=False)
+
+
+def _refusal_in(answer: Answer, *, is_of_wallet: bool) -> NodeRefused | None:
+    """What the node has against a transaction; ``None`` where it took it."""
+    if answer.status != HTTPStatus.OK:
+        return refused(answer)
+    if not is_of_wallet:
+        return None
+    told = msgspec.json.decode(answer.body)
+    error = told.get("error") if isinstance(told, dict) else None
+    if not isinstance(error, dict):
+        return None
+    data, message = error.get("data"), str(error.get("message", ""))
+    if isinstance(data, dict) and type(data.get("error")) is int:
+        return refusal(400, {"message": message, **data}, message)
+    return refusal(400, {"error": error.get("code", 0), "message": message}, message)
+
+
 def _id_in(body: bytes) -> str:
     told = msgspec.json.decode(body)
-    return str(told.get("id")) if isinstance(told, dict) else ""
+    if not isinstance(told, dict):
+        return ""
+    if "result" in told:
+        return base58.encode(bytes.fromhex(str(told["result"]).removeprefix("0x")))
+    return str(told.get("id"))
 
 
 def _has_arrived(core: Core, name: str, trouble: ClientError) -> Steps[bool]:

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from soliton.chain.errors import ChainError, FormatError, ValueRuleError
-from soliton.chain.transactions import codec, json_reader
+from soliton.chain.transactions import codec, ethereum, json_reader
 from soliton.chain.transactions.model import MAX_PROOFS, AnyTransaction
 from soliton.chain.transactions.table import type_by_id
 from soliton.crypto import base58
@@ -36,6 +36,13 @@ class Signer(Protocol):
 
     def sign(self, message: bytes) -> bytes:
         """Its signature of some bytes."""
+
+
+class Renewer(Protocol):
+    """Makes a transaction anew that is not signed by proofs."""
+
+    def __call__(self, before: AnyTransaction, fee: int, timestamp: int, /) -> AnyTransaction:
+        """The same with another fee and time."""
 
 
 class _Clock:
@@ -74,13 +81,14 @@ class Transaction:
     True
     """
 
-    __slots__ = ("_signer", "chosen", "inner")
+    __slots__ = ("_renewer", "_signer", "chosen", "inner")
 
     def __init__(
         self,
         inner: AnyTransaction,
         *,
         signer: Signer | None = None,
+        renewer: Renewer | None = None,
         chosen: frozenset[str] = frozenset(),
     ) -> None:
         """Of a ``soliton.chain`` transaction; users have no need of this."""
@@ -89,6 +97,7 @@ class Transaction:
         self.chosen = chosen
         """What the library chose: ``fee``, ``timestamp``. Sending may choose it anew."""
         self._signer = signer
+        self._renewer = renewer
 
     @property
     def id(self) -> str:
@@ -160,8 +169,8 @@ class Transaction:
 
     @property
     def is_signed(self) -> bool:
-        """Whether it has any proof."""
-        return bool(self.inner.proofs)
+        """Whether it has any proof; what an Ethereum wallet has made has its signature within."""
+        return bool(self.inner.proofs) or self.inner.type_id == ethereum.TYPE_ID
 
     def check(self) -> Transaction:
         """Itself, if it keeps all rules that need no chain; raises ``InputError`` otherwise."""
@@ -196,6 +205,8 @@ class Transaction:
         again when it is sent.
         """
         inner, signer = self.inner, self._signer
+        if self._renewer is not None:
+            return self._renewed_by(self._renewer, fee, timestamp, is_choice=is_choice)
         made = codec.build(
             type_by_id(inner.type_id),
             inner.payload,
@@ -208,15 +219,31 @@ class Transaction:
         )
         if signer is not None and signer.can_sign:
             made = codec.with_proofs(made, (signer.sign(made.body),))
-        chosen = self.chosen
-        if not is_choice:
-            given = {"fee": fee, "timestamp": timestamp}
-            chosen -= {name for name, value in given.items() if value is not None}
+        chosen = self._still_chosen(fee, timestamp, is_choice=is_choice)
         return Transaction(made, signer=signer, chosen=chosen)
+
+    def _renewed_by(
+        self, renewer: Renewer, fee: int | None, timestamp: int | None, *, is_choice: bool
+    ) -> Transaction:
+        inner = self.inner
+        stamp = inner.timestamp if timestamp is None else timestamp
+        made = renewer(inner, inner.fee if fee is None else fee, stamp)
+        chosen = self._still_chosen(fee, timestamp, is_choice=is_choice)
+        return Transaction(made, renewer=renewer, chosen=chosen)
+
+    def _still_chosen(
+        self, fee: int | None, timestamp: int | None, *, is_choice: bool
+    ) -> frozenset[str]:
+        given = {"fee": fee, "timestamp": timestamp}
+        return self.chosen - {
+            name for name, value in given.items() if value is not None and not is_choice
+        }
 
     @property
     def can_be_renewed(self) -> bool:
         """Whether the account that made it is at hand to sign it anew."""
+        if self._renewer is not None:
+            return True
         return self._signer is not None and self._signer.can_sign and len(self.proofs) == 1
 
     # --- forms ------------------------------------------------------------------------------------
@@ -238,6 +265,8 @@ class Transaction:
         """Of a JSON object or its text, signed or not; raises ``InputError``."""
         number = chain_number(chain_id)
         fields = json_object(value)
+        if fields.get("type") == ethereum.TYPE_ID:
+            return cls(_of_wallet(fields, number))
         request = json_reader.read_request(fields, number)
         if request.sender_public_key is None:
             raise FormatError("the transaction has no senderPublicKey")
@@ -283,6 +312,16 @@ class Transaction:
     def __repr__(self) -> str:
         state = "signed" if self.is_signed else "unsigned"
         return f"<Transaction {self.type_name} {self.id}, {state}>"
+
+
+def _of_wallet(fields: Mapping[str, Any], chain_id: int) -> AnyTransaction:
+    """What an Ethereum wallet has signed: all of it is in the bytes."""
+    text = fields.get("bytes")
+    try:
+        data = bytes.fromhex(str(text).removeprefix("0x"))
+    except ValueError:
+        raise FormatError("the transaction has no bytes in hexadecimal") from None
+    return ethereum.from_rlp(data, chain_id)
 
 
 def chain_number(chain_id: int | str) -> int:

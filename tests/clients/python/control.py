@@ -14,6 +14,29 @@ from web3.types import RPCEndpoint
 
 SOMEBODY = Web3.to_checksum_address("0x" + "cd" * 20)
 KEY = "0x" + "03" * 32
+PAYMENTS = {
+    "name": "payments",
+    "type": "tuple[]",
+    "components": [{"name": "assetId", "type": "bytes32"}, {"name": "amount", "type": "int64"}],
+}
+
+
+def function(name: str, *types: str) -> dict[str, Any]:
+    """A function of a dApp, as its ABI has it."""
+    inputs = [{"name": f"a{number}", "type": each} for number, each in enumerate(types)]
+    return {"name": name, "type": "function", "inputs": [*inputs, PAYMENTS], "outputs": []}
+
+
+ABI = [
+    function("keep", "string", "int64[]", "bool", "bytes", "int64"),
+    function("lists", "string[]", "int64[]"),
+    function("default"),
+]
+CALLS: list[tuple[str, list[Any]]] = [
+    ("keep", ["key", [3, -4], True, b"\1" * 33, -5, [(bytes(32), 7), (b"\2" * 32, 8)]]),
+    ("lists", [["a", "", "x" * 40], [], []]),
+    ("default", [[]]),
+]
 
 
 def tell(name: str, value: Any) -> None:
@@ -92,6 +115,9 @@ def pay(devnet: Devnet) -> None:
             "chainId": w3.eth.chain_id,
         }
     )
+    tell("raw", "0x" + bytes(signed.raw_transaction).hex())
+    contract = w3.eth.contract(abi=ABI)
+    tell("data", [contract.encode_abi(name, args=args) for name, args in CALLS])
     receipt = w3.eth.wait_for_transaction_receipt(
         w3.eth.send_raw_transaction(signed.raw_transaction)
     )

@@ -1,0 +1,236 @@
+"""Accounts of Ethereum wallets: transactions of type 18, which such a wallet signs.
+
+What lives here: ``EthereumAccount``. What does not: the form of these transactions
+(``soliton.chain.transactions.ethereum``), and sending them (``sending``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from soliton.chain.addresses import (
+    PUBLIC_KEY_HASH_LENGTH,
+    Address,
+    address_text,
+    check_address,
+    from_public_key,
+    from_public_key_hash,
+    public_key_hash,
+)
+from soliton.chain.errors import FormatError
+from soliton.chain.ethereum_encoding import (
+    PAYMENTS_TYPE,
+    AbiValue,
+    selector,
+    write_arguments,
+    write_word,
+)
+from soliton.chain.transactions import codec, ethereum
+from soliton.chain.transactions.model import AnyTransaction
+from soliton.client.amounts import Amount, AssetLike, asset_bytes, units
+from soliton.client.fees import least_fee
+from soliton.client.making import Value, Whom, argument
+from soliton.client.transaction import Transaction, chain_number, clock
+from soliton.crypto import base58, secp256k1
+from soliton.crypto.errors import Base58Error, CryptoError
+from soliton.crypto.hashes import keccak256
+from soliton.crypto.secp256k1 import PRIVATE_KEY_LENGTH
+
+_INVOKE: Final = 16
+_TRANSFER: Final = 4
+_NATIVE: Final = bytes(32)
+_PREFIX: Final = "0x"
+
+
+class EthereumAccount:
+    """An account with a key of Ethereum's: it makes transfers and calls of dApps (type 18).
+
+    On this chain it has an address like every other account, and receives as they do. Its private
+    key is never shown.
+
+    >>> alice = EthereumAccount("0x" + "01" * 32, "R")
+    >>> alice.ethereum_address
+    '0x1a642f0E3c3aF545E7AcBD38b07251B3990914F1'
+    """
+
+    __slots__ = ("_chain_id", "_key", "_public_key")
+
+    def __init__(self, private_key: str | bytes, chain_id: int | str) -> None:
+        """Of a private key: 32 bytes, or their hexadecimal digits. Raises ``InputError``."""
+        try:
+            key = _from_hexadecimal(private_key) if isinstance(private_key, str) else private_key
+            if len(key) != PRIVATE_KEY_LENGTH:
+                raise ValueError
+            self._public_key = secp256k1.public_key(key)
+        except (ValueError, CryptoError):
+            # Without the cause, which may quote it.
+            raise FormatError("no private key of 32 bytes in hexadecimal") from None
+        self._key = key
+        self._chain_id = chain_number(chain_id)
+
+    @property
+    def chain_id(self) -> int:
+        """The number of its chain."""
+        return self._chain_id
+
+    @property
+    def address(self) -> str:
+        """Its address on its chain, in base58."""
+        return address_text(self.address_bytes)
+
+    @property
+    def address_bytes(self) -> Address:
+        """The same in bytes."""
+        return from_public_key(self._public_key, self._chain_id)
+
+    @property
+    def ethereum_address(self) -> str:
+        """The same account as Ethereum's wallets write it, with the case of letters as a
+        checksum.
+        """
+        digits = public_key_hash(self.address_bytes).hex()
+        marks = keccak256(digits.encode()).hex()
+        cased = (d.upper() if mark >= "8" else d for d, mark in zip(digits, marks, strict=False))
+        return _PREFIX + "".join(cased)
+
+    @property
+    def public_key(self) -> str:
+        """Its public key of 64 bytes, in base58."""
+        return base58.encode(self._public_key)
+
+    def transfer(
+        self,
+        recipient: Whom,
+        amount: Amount,
+        asset: AssetLike = None,
+        *,
+        fee: Amount | None = None,
+        timestamp: int | None = None,
+    ) -> Transaction:
+        """An amount of the coin, or of an asset, for an address: one of this chain, or of
+        Ethereum's form (``0x…``).
+        """
+        to, number = self._hash_of(recipient), units(amount, asset)
+        name = asset_bytes(asset)
+        price = self._fee(_TRANSFER, fee)
+        if name is None:
+            value = number * ethereum.WEI_PER_WAVELET
+            return self._made(to, value, b"", price, timestamp)
+        data = ethereum.TRANSFER_SELECTOR + to.rjust(32, b"\0") + write_word(number)
+        return self._made(name[:PUBLIC_KEY_HASH_LENGTH], 0, data, price, timestamp)
+
+    def invoke(
+        self,
+        dapp: Whom,
+        function: str | None = None,
+        *arguments: Value,
+        payments: Iterable[tuple[Amount, AssetLike]] = (),
+        types: Sequence[str] | None = None,
+        fee: Amount | None = None,
+        timestamp: int | None = None,
+    ) -> Transaction:
+        """A call of a dApp's function, ``default`` without a name.
+
+        Wallets name functions by the types of their arguments, which follow from the values but for
+        empty lists: where there are any, give all ``types`` (``int64``, ``bool``, ``bytes``,
+        ``string``, and lists of them: ``int64[]``).
+        """
+        values = tuple(map(argument, arguments))
+        kinds = tuple(map(_type_of, values)) if types is None else tuple(types)
+        if len(kinds) != len(values):
+            raise FormatError(f"{len(kinds)} types of {len(values)} arguments")
+        paid = tuple(
+            (asset_bytes(asset) or _NATIVE, units(amount, asset)) for amount, asset in payments
+        )
+        data = selector(function or "default", kinds)
+        data += write_arguments((*values, paid), (*kinds, PAYMENTS_TYPE))
+        return self._made(self._hash_of(dapp), 0, data, self._fee(_INVOKE, fee), timestamp)
+
+    def _fee(self, like: int, fee: Amount | None) -> tuple[int, bool]:
+        """The fee, and whether the library chose it."""
+        if fee is None:
+            return least_fee(self._chain_id, like, 1, None), True
+        return units(fee, None), False
+
+    def _made(
+        self, to: bytes, value: int, data: bytes, fee: tuple[int, bool], timestamp: int | None
+    ) -> Transaction:
+        made = ethereum.sign(
+            self._key,
+            chain_id=self._chain_id,
+            timestamp=clock.next() if timestamp is None else timestamp,
+            fee=fee[0],
+            to=to,
+            value=value,
+            data=data,
+        )
+        codec.validate(made)
+        given = {"fee": fee[1], "timestamp": timestamp is None}
+        chosen = frozenset(name for name, is_choice in given.items() if is_choice)
+        return Transaction(made, renewer=self._renewed, chosen=chosen)
+
+    def _renewed(self, before: AnyTransaction, fee: int, timestamp: int) -> AnyTransaction:
+        """The same transaction with another fee and time."""
+        payload = before.payload
+        return ethereum.sign(
+            self._key,
+            chain_id=self._chain_id,
+            timestamp=timestamp,
+            fee=fee,
+            to=payload.to,
+            value=payload.value,
+            data=payload.data,
+        )
+
+    def _hash_of(self, whom: Whom) -> bytes:
+        """The 20 bytes that Ethereum's wallets know of an account."""
+        text = whom if isinstance(whom, str) else whom.address
+        if text.startswith(_PREFIX):
+            try:
+                return public_key_hash(from_public_key_hash(_hash(text), self._chain_id))
+            except ValueError:
+                raise FormatError(f"no address of Ethereum: {text[:80]!r}") from None
+        try:
+            return public_key_hash(check_address(base58.decode(text), self._chain_id))
+        except Base58Error as error:
+            raise FormatError(f"an address, not {text[:80]!r}: wallets know no aliases") from error
+
+    def __repr__(self) -> str:
+        return f"<EthereumAccount {self.ethereum_address}>"
+
+    def __str__(self) -> str:
+        return self.address
+
+
+def _hash(text: str) -> bytes:
+    data = _from_hexadecimal(text)
+    if len(data) != PUBLIC_KEY_HASH_LENGTH:
+        raise ValueError
+    return data
+
+
+def _from_hexadecimal(text: str) -> bytes:
+    return bytes.fromhex(text.removeprefix(_PREFIX))
+
+
+def _type_of(value: AbiValue) -> str:
+    """The type that a value has in the ABI of a dApp; raises ``FormatError`` where it may be one of
+    several.
+    """
+    match value:
+        case bool():
+            return "bool"
+        case int():
+            return "int64"
+        case bytes():
+            return "bytes"
+        case str():
+            return "string"
+        case tuple():
+            kinds = {_type_of(each) for each in value}
+            if len(kinds) != 1:
+                raise FormatError(
+                    "the type of a list's items does not follow from them: give types"
+                )
+            return f"{kinds.pop()}[]"
