@@ -18,13 +18,13 @@ from tests.vectors import REPOSITORY
 SPARE = 0.02
 """A package may be this much larger than its number before somebody has to decide."""
 LINES: dict[str, int] = {
-    "(root)": 160,
+    "(root)": 164,
     "api": 13_880,
     "chain": 8_269,
     "cli": 5_810,
-    "client": 5_915,
+    "client": 6_230,
     "consensus": 437,
-    "controls": 1_290,
+    "controls": 1_326,
     "crypto": 1_460,
     "data_service": 2_480,
     "devnet": 3_660,

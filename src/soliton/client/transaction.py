@@ -205,8 +205,11 @@ class Transaction:
         again when it is sent.
         """
         inner, signer = self.inner, self._signer
+        chosen = self._still_chosen(fee, timestamp, is_choice=is_choice)
         if self._renewer is not None:
-            return self._renewed_by(self._renewer, fee, timestamp, is_choice=is_choice)
+            stamp = inner.timestamp if timestamp is None else timestamp
+            anew = self._renewer(inner, inner.fee if fee is None else fee, stamp)
+            return Transaction(anew, renewer=self._renewer, chosen=chosen)
         made = codec.build(
             type_by_id(inner.type_id),
             inner.payload,
@@ -219,17 +222,7 @@ class Transaction:
         )
         if signer is not None and signer.can_sign:
             made = codec.with_proofs(made, (signer.sign(made.body),))
-        chosen = self._still_chosen(fee, timestamp, is_choice=is_choice)
         return Transaction(made, signer=signer, chosen=chosen)
-
-    def _renewed_by(
-        self, renewer: Renewer, fee: int | None, timestamp: int | None, *, is_choice: bool
-    ) -> Transaction:
-        inner = self.inner
-        stamp = inner.timestamp if timestamp is None else timestamp
-        made = renewer(inner, inner.fee if fee is None else fee, stamp)
-        chosen = self._still_chosen(fee, timestamp, is_choice=is_choice)
-        return Transaction(made, renewer=renewer, chosen=chosen)
 
     def _still_chosen(
         self, fee: int | None, timestamp: int | None, *, is_choice: bool
