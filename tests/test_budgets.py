@@ -19,7 +19,7 @@ SPARE = 0.02
 """A package may be this much larger than its number before somebody has to decide."""
 LINES: dict[str, int] = {
     "(root)": 164,
-    "api": 13_880,
+    "api": 14_180,
     "chain": 8_269,
     "cli": 5_810,
     "client": 6_230,
