@@ -95,9 +95,9 @@ def test_any_way_leads_to_the_chain(tmp_path: Path, seed: int) -> None:
 
 def damage(place: Path) -> None:
     """As after an end between the two files of the last range."""
-    files = sorted((place / "transactions").glob("range=*/part.parquet"))
+    files = list((place / "transactions").glob("range=*/part.parquet"))
     if files:
-        files[-1].unlink()
+        max(files, key=lambda path: int(path.parent.name.removeprefix("range="))).unlink()
 
 
 def test_only_what_is_asked_for_is_read(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_only_what_is_asked_for_is_read(tmp_path: Path) -> None:
     catch_up(Follower(OwnChain(chain), sink))
     sink.close()
     starts = sorted(path.parent.name for path in (place / "blocks").glob("range=*/part.parquet"))
-    assert starts == [f"range={each:09d}" for each in (0, 10, 20, 30)]
+    assert starts == [f"range={each}" for each in (0, 10, 20, 30)]
     full = (place / "blocks" / starts[1] / "part.parquet").stat().st_mtime_ns
     found = read(place, "blocks", dataset.field("range") == 20)
     assert [row["height"] for row in found] == list(range(20, 30))
@@ -129,7 +129,7 @@ def test_who_writes_is_alone_and_strange_files_are_refused(tmp_path: Path) -> No
     with pytest.raises(AnotherExport):
         ParquetFiles.open(Files(place, heights=2))
     sink.close()
-    (place / "blocks" / "range=000000002" / "part.parquet").write_bytes(b"something else")
+    (place / "blocks" / "range=2" / "part.parquet").write_bytes(b"something else")
     with pytest.raises(WrongChain, match="is no export"):
         ParquetFiles.open(Files(place, heights=2))
     (tmp_path / "file").touch()

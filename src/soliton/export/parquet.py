@@ -1,7 +1,7 @@
 """The chain as Parquet files, a directory for so many heights: for DuckDB, Spark and the like.
 
 Below the directory stand ``blocks`` and ``transactions``, each with a file for each range of
-heights (``range=000001000/part.parquet`` begins at height 1,000). A file is written beside and put
+heights (``range=1000/part.parquet`` begins at height 1,000). A file is written beside and put
 in place at once, so who reads sees the old one or the new one. What lies in ranges that are full is
 not touched any more, unless the chain goes back that far. The last range grows: its files are
 written anew, at most every so many seconds.
@@ -194,7 +194,7 @@ class ParquetFiles:
             shutil.rmtree(self._place(table, start).parent, ignore_errors=True)
 
     def _place(self, table: str, start: int) -> Path:
-        return self._files.directory / table / f"range={start:09d}" / _FILE
+        return self._files.directory / table / f"range={start}" / _FILE
 
     # --- files ------------------------------------------------------------------------------------
 
