@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from typing import Any
 
 import pytest
 from websockets.asyncio.client import connect
@@ -27,8 +28,9 @@ async def listen(url: str) -> None:
         assert json.loads(await client.recv())["event"] == "synced"
         body = signed_transfer(url, sender, recipient, 12_345)
         call(f"{url}/transactions/broadcast", body)
+        event: dict[str, Any] = {}
         seen: dict[str, str] = {}
-        while "transaction" not in seen:
+        while event.get("event") != "transaction":
             event = json.loads(await client.recv())
             seen[event["event"]] = event["id"]
         assert event["data"]["transaction"]["id"] == body["id"]
