@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,6 +35,9 @@ CONNECTIONS = times(400, 5_000)
 OF_HOST = 10
 AT_ONCE = 100
 GREETING = handshake.encode(Handshake("wavesR", ANNOUNCED["waves"], "one of many", 7, None, 1))
+
+REMEMBERED: dict[str, Any] = {"network__suspension_residence_time": "10m"}
+"""A busy machine may take its time until it looks who was suspended."""
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -110,7 +114,7 @@ def test_limits_hold_for_each_address_and_for_all(tmp_path: Path) -> None:
 
 def test_who_says_hello_letter_by_letter_has_to_go(tmp_path: Path) -> None:
     async def world() -> None:
-        async with peers(tmp_path, 1, network__handshake_timeout="1s") as (one,):
+        async with peers(tmp_path, 1, network__handshake_timeout="1s", **REMEMBERED) as (one,):
             async with crowd(one, 150) as found:
                 for at in range(len(GREETING) - 1):
                     for _, writer in found:
@@ -141,7 +145,7 @@ def announcements(count: int) -> bytes:
 
 def test_announcements_without_end_suspend(tmp_path: Path) -> None:
     async def world() -> None:
-        async with peers(tmp_path, 2) as (one, friend):
+        async with peers(tmp_path, 2, **REMEMBERED) as (one, friend):
             join(one, friend)
             flood = announcements(microblocks.MAX_ANNOUNCED_OF_PEER + 1)
             async with stranger(one) as (reader, writer):
