@@ -29,7 +29,7 @@ LINES: dict[str, int] = {
     "data_service": 2_480,
     "devnet": 3_660,
     "export": 3_960,
-    "grpc_api": 4_330,
+    "grpc_api": 4_490,
     "keystore": 740,
     "ledger": 9_122,
     "matcher": 15_586,

@@ -96,8 +96,10 @@ class Client:
         self._streams.append(made)
         return made
 
-    def __init__(self, channel: aio.Channel) -> None:
+    def __init__(self, channel: aio.Channel, served_by: services.Services | None = None) -> None:
         self.channel = channel
+        self.served_by = served_by
+        self.port = 0
         self._streams: list[Stream] = []
 
     async def close(self) -> None:
@@ -161,7 +163,8 @@ async def served(node: Node) -> AsyncIterator[Client]:
     options = (("grpc.max_receive_message_length", -1),)
     try:
         async with aio.insecure_channel(f"127.0.0.1:{port}", options=options) as channel:
-            client = Client(channel)
+            client = Client(channel, parts)
+            client.port = port
             try:
                 yield client
             finally:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from soliton.crypto import base58
-from soliton.node.grpc_settings import GrpcSettings
+from soliton.node.grpc_settings import GrpcLimits, GrpcSettings
 from soliton.node.settings import SettingsError, load_settings
 from tests.node.test_settings import Writer, write
 
@@ -36,6 +36,16 @@ def test_grpc_as_operators_write_it(write: Writer) -> None:
     grpc = write.load('waves { extensions = ["com.wavesplatform.events.BlockchainUpdates"] }').grpc
     assert (grpc.port, grpc.updates_port) == (None, 6881)
     assert write.load("soliton { grpc.enable = yes }").grpc.port == 6870
+
+
+def test_limits_on_clients(write: Writer) -> None:
+    assert write.load("waves {}").grpc.limits == GrpcLimits()
+    text = """waves.grpc.limits {
+      requests-per-client = 10, streams-per-client = 2, read-timeout = 5s, local-clients = yes
+    }"""
+    assert write.load(text).grpc.limits == GrpcLimits(10, 2, 5_000, True)
+    with pytest.raises(SettingsError, match="streams-per-client is 0"):
+        write.load("waves.grpc.limits.streams-per-client = 0")
 
 
 def test_the_scala_matcher_s_extension_as_operators_write_it(write: Writer, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import asyncio
 import inspect
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final, NoReturn, Protocol
 
@@ -24,6 +24,7 @@ from google.protobuf.message_factory import GetMessageClass
 from grpc import aio
 
 from soliton.errors import SolitonError
+from soliton.grpc_api.clients import Call, Clients
 from soliton.grpc_api.errors import NOT_A_MESSAGE, Code, Refused
 from soliton.grpc_api.views import Views
 from soliton.storage.errors import StorageProblem
@@ -52,39 +53,56 @@ class Context(Protocol):
     def invocation_metadata(self) -> Iterable[tuple[str, str]]:
         """What the client sent beside the request."""
 
+    def peer(self) -> str:
+        """Who calls."""
+
 
 OPTIONS: Final = (
     ("grpc.max_receive_message_length", MAX_REQUEST_BYTES),
     ("grpc.max_send_message_length", -1),
     # Several processes may serve one port.
     ("grpc.so_reuseport", 1),
+    # A client that has gone without a word is found out.
+    ("grpc.keepalive_time_ms", 60_000),
+    ("grpc.keepalive_timeout_ms", 20_000),
+    ("grpc.http2.max_pings_without_data", 0),
 )
 
 
-def handlers(service: ServiceDescriptor, methods: Methods, views: Views) -> grpc.GenericRpcHandler:
+def handlers(
+    service: ServiceDescriptor, methods: Methods, views: Views, clients: Clients
+) -> grpc.GenericRpcHandler:
     """What answers the calls of a service; each of its calls has a function."""
-    made = {each.name: _handler(each, methods[each.name], views) for each in service.methods}
+    made = {
+        each.name: _handler(each, methods[each.name], views, clients) for each in service.methods
+    }
     return grpc.method_handlers_generic_handler(service.full_name, made)
 
 
-def _handler(method: MethodDescriptor, function: Any, views: Views) -> Any:  # noqa: ANN401 - grpc has no types - grpc has no types
+def _handler(
+    method: MethodDescriptor,
+    function: Any,  # noqa: ANN401 - whatever the service has
+    views: Views,
+    clients: Clients,
+) -> Any:  # noqa: ANN401 - grpc has no types
     parse = GetMessageClass(method.input_type).FromString
     if method.server_streaming:
-        return grpc.unary_stream_rpc_method_handler(_streaming(parse, function, views))
-    return grpc.unary_unary_rpc_method_handler(_answering(parse, function, views))
+        return grpc.unary_stream_rpc_method_handler(_streaming(parse, function, views, clients))
+    return grpc.unary_unary_rpc_method_handler(_answering(parse, function, views, clients))
 
 
 def _answering(
     parse: Callable[[bytes], Message],
     function: Any,  # noqa: ANN401 - whatever the service has
     views: Views,
+    clients: Clients,
 ) -> Callable[[bytes, Context], Awaitable[bytes]]:
     arguments = _arguments(function, views)
 
     async def answer(data: bytes, context: Context) -> bytes:
         try:
             request = _parsed(parse, data)
-            with arguments(request, context) as given:
+            with clients.call(context, stream=False), arguments(request, context) as given:
                 found = function(*given)
                 if inspect.isawaitable(found):
                     found = await found
@@ -99,18 +117,22 @@ def _streaming(
     parse: Callable[[bytes], Message],
     function: Any,  # noqa: ANN401 - whatever the service has
     views: Views,
+    clients: Clients,
 ) -> Callable[[bytes, Context], Awaitable[None]]:
     arguments = _arguments(function, views)
 
     async def stream(data: bytes, context: Context) -> None:
         try:
             request = _parsed(parse, data)
-            with arguments(request, context) as given:
+            with (
+                clients.call(context, stream=True) as call,
+                arguments(request, context) as given,
+            ):
                 found = function(*given)
                 if isinstance(found, Iterator):
-                    await _write_all(found, context)
+                    await _write_all(found, context, call)
                 else:
-                    await _write_coming(found, context)
+                    await _write_coming(found, context, call)
         except Exception as error:  # noqa: BLE001 - as above
             await _refuse(context, error)
 
@@ -138,21 +160,28 @@ def _arguments(
     return given
 
 
-async def _write_all(found: Iterator[Message | bytes | None], context: Context) -> None:
+async def _write_all(found: Iterator[Message | bytes | None], context: Context, call: Call) -> None:
     since = time.monotonic()
     for each in found:
-        if each:
-            await context.write(each if isinstance(each, bytes) else each.SerializeToString())
-        elif isinstance(each, Message):
-            await context.write(b"")
+        # Nothing, or no bytes, is a step without a message; a message may well be empty.
+        if each or isinstance(each, Message):
+            with call.writing():
+                await context.write(each if isinstance(each, bytes) else each.SerializeToString())
         if time.monotonic() - since > STEP_SECONDS:
             await asyncio.sleep(0)
             since = time.monotonic()
 
 
-async def _write_coming(found: AsyncIterator[Message | bytes], context: Context) -> None:
-    async for each in found:
-        await context.write(each if isinstance(each, bytes) else each.SerializeToString())
+async def _write_coming(
+    found: AsyncGenerator[Message | bytes, None], context: Context, call: Call
+) -> None:
+    try:
+        async for each in found:
+            with call.writing():
+                await context.write(each if isinstance(each, bytes) else each.SerializeToString())
+    finally:
+        # What it holds is let go now, and not when somebody collects garbage.
+        await found.aclose()
 
 
 def _parsed(parse: Callable[[bytes], Message], data: bytes) -> Message:

@@ -24,6 +24,7 @@ from soliton.grpc_api import (
     transactions,
     updates,
 )
+from soliton.grpc_api.clients import Clients
 from soliton.grpc_api.link import Asking
 from soliton.grpc_api.server import OPTIONS, Methods, Unserved, handlers
 from soliton.grpc_api.views import Views
@@ -43,6 +44,7 @@ class Services:
         self._settings = settings
         self._views = views
         self._node = node
+        self.clients = Clients(settings.grpc.limits)
         self._servers: list[aio.Server] = []
         self._updates = updates.Updates(views, node)
         grpc, chain_id = settings.grpc, settings.network.chain_id
@@ -97,8 +99,11 @@ class Services:
         options: tuple[tuple[str, int], ...] = (),
     ) -> int:
         """Serve these at a port (0: a free one), with health and reflection; which port it is."""
-        server, parts = aio.server(options=(*OPTIONS, *options)), tuple(parts)
-        own = (handlers(service, methods, self._views) for service, methods in parts)
+        limits = self._settings.grpc.limits
+        most = limits.streams_per_client + limits.requests_per_client
+        options = (*OPTIONS, ("grpc.max_concurrent_streams", most), *options)
+        server, parts = aio.server(options=options), tuple(parts)
+        own = (handlers(service, methods, self._views, self.clients) for service, methods in parts)
         server.add_generic_rpc_handlers(tuple(own))
         names = [service.full_name for service, _ in parts]
         checks = health.aio.HealthServicer()

@@ -27,6 +27,18 @@ MATCHER: Final = "com.wavesplatform.dex.grpc.integration.DEXExtension"
 _WITHOUT_EFFECT: Final = ("worker-threads",)
 
 
+class GrpcLimits(msgspec.Struct, frozen=True):
+    """``grpc.limits``: how many requests and streams of one address may be under way in a process,
+    and how long (ms) a client may leave what it is sent. Clients on this machine are counted only
+    with ``local_clients``.
+    """
+
+    requests_per_client: int = 1_000
+    streams_per_client: int = 250
+    read_ms: int = 120_000
+    local_clients: bool = False
+
+
 class GrpcSettings(msgspec.Struct, frozen=True):
     """Where the services of the node and the stream of updates are served; a port that is ``None``
     is not. ``workers`` processes serve them. Clients of the updates may ask whether the connection
@@ -44,6 +56,7 @@ class GrpcSettings(msgspec.Struct, frozen=True):
     matcher_port: int | None = None
     matcher_pools: frozenset[bytes] = frozenset()
     matcher_allowed: frozenset[bytes] = frozenset()
+    limits: GrpcLimits = GrpcLimits()
 
     @property
     def enable(self) -> bool:
@@ -87,6 +100,17 @@ def read(root: Section, notes: list[str]) -> GrpcSettings:
         matcher_port=matcher_port if by_matcher else None,
         matcher_pools=_keys(pools, "public-keys") | _keys_in_file(pools, "file-path"),
         matcher_allowed=_keys(scripts, "allowed-blockchain-state-accounts"),
+        limits=_limits(own.section("limits")),
+    )
+
+
+def _limits(section: Section) -> GrpcLimits:
+    usual = GrpcLimits()
+    return GrpcLimits(
+        section.whole("requests-per-client", usual.requests_per_client, 1, MAX_CALLS),
+        section.whole("streams-per-client", usual.streams_per_client, 1, MAX_CALLS),
+        section.duration_ms("read-timeout", usual.read_ms),
+        section.truth("local-clients", usual.local_clients),
     )
 
 
@@ -111,6 +135,7 @@ def _keys_in_file(section: Section, key: str) -> frozenset[bytes]:
 
 _EXPECTED: Final = "a list of public keys in base58"
 MAX_FILE_CHARS: Final = 1_000_000
+MAX_CALLS: Final = 1_000_000
 
 
 def _key(text: str) -> bytes:
