@@ -263,3 +263,28 @@ def test_names_of_strangers_are_texts(chain: Program, asset: str, page: Page) ->
     shown = text(page, "#markets")
     assert "\u25a1evil\u25a1" in shown and '"><script>x() / WAVES' in shown
     dress(page, 1280, "light")
+
+
+def opened_market(program: Program, name: str) -> str:
+    """A new asset, and an order of it at 5."""
+    made = issue(program.node_url, name, decimals=8, quantity=10 * COIN)
+    with Matcher(program.matcher_url) as matcher:
+        key = call(f"{program.matcher_url}/matcher").json()
+        rich = Account.from_seed(RICH_SEED, "R")
+        matcher.place(rich.sell(COIN, made, 5 * COIN, None, matcher=key))
+    return made
+
+
+def test_the_page_goes_on_after_a_restart(page: Page) -> None:
+    with devnet() as program:
+        opened_market(program, "Before")
+        port = program.matcher_url.rpartition(":")[2]
+        go(page, program.matcher_url, "", LIVE)
+        assert text(page, "#pair") == "Before / WAVES"
+    page.wait_for("document.getElementById('live').className === 'broken'")
+    with devnet("--matcher-port", port) as program:
+        opened_market(program, "Behind")
+        page.wait_for("document.getElementById('live').className === 'live'")
+        page.wait_for("document.getElementById('pair').innerText === 'Behind / WAVES'")
+        page.wait_for("document.querySelector('#asks button')?.innerText === '5'")
+    page.errors.clear()

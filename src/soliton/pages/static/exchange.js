@@ -44,7 +44,8 @@ async function loadMarkets() {
     });
   }
   showMarkets();
-  if (state.symbol === null && tickers.length) choose(named() ?? tickers[0].symbol);
+  // A matcher that has begun anew may not have the market any more.
+  if (tickers.length && !tickers.some((each) => each.symbol === state.symbol)) choose(named() ?? tickers[0].symbol);
 }
 
 /** The market that the address names, by both assets or one of them. */
