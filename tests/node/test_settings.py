@@ -216,6 +216,21 @@ def test_wrong_values_name_file_key_and_value(write: Writer, line: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('origins = ["https://a.example/"]', "signer.origins .* origins such as https://"),
+        ('origins = ["*"]', "signer.origins"),
+        ('webhook.url = "a.example"', "signer.webhook.url .* http://"),
+        ('webhook.url = "https://a.example/hook"', "signer.webhook.secret-file"),
+    ],
+)
+def test_who_may_ask_a_signer_and_who_is_told(write: Writer, line: str, words: str) -> None:
+    kept = 'keys-directory = keys, policy-file = "policy.toml"'
+    with pytest.raises(SettingsError, match=words):
+        write.load(f"zbs {{ }}, soliton.signer {{ {kept}\n {line} }}")
+
+
 def test_wrong_signer_settings_are_told_below_their_own_root(write: Writer) -> None:
     with pytest.raises(SettingsError, match=r"soliton.signer.node-url is 'node:1': .* http://"):
         write.load('zbs { }, soliton { signer.node-url = "node:1" }')

@@ -9,6 +9,8 @@ import { SignerError, get, may, post, who } from "./signer_ask.js";
 
 const REFRESH_MS = 4_000;
 const TOLD = 20;
+const CARDS = 50;
+const DECIDED = 100;
 const LONGEST = 400;
 const NODE = document.documentElement.dataset.node ?? "";
 
@@ -17,6 +19,7 @@ const sentence = (text) => h("bdi", { class: "stranger" }, clean(text, LONGEST))
 
 export async function queue() {
   const waiting = h("div", { id: "waiting" });
+  const more = h("p", { class: "soft" });
   const decided = h("div", { id: "decided" });
   const trouble = h("p", { class: "bad", role: "status" });
   /** @type {Map<string, {mark: string, node: Node}>} */
@@ -26,7 +29,7 @@ export async function queue() {
     const [open, closed] = [true, false].map((is) => pending.filter((/** @type {Json} */ each) => (each.state === "waiting") === is));
     /** @type {typeof cards} */
     const next = new Map();
-    for (const each of open) {
+    for (const each of open.slice(0, CARDS)) {
       const mark = each.approved.join(" ");
       const before = cards.get(each.pending);
       next.set(each.pending, before && before.mark === mark ? before : { mark, node: card(each, refresh) });
@@ -36,12 +39,13 @@ export async function queue() {
       show(waiting, next.size ? [...next.values()].map(({ node }) => node) : h("section", null, h("p", { class: "empty" }, "Nothing waits for approval.")));
     }
     cards = next;
-    show(decided, closed.length > 0 && h("section", null, h("h2", null, "Decided lately"), decidedTable(closed.reverse())));
+    more.textContent = open.length > CARDS ? `${open.length - CARDS} more wait behind these.` : "";
+    show(decided, closed.length > 0 && h("section", null, h("h2", null, "Decided lately"), decidedTable(closed.reverse().slice(0, DECIDED))));
     trouble.textContent = "";
   };
   await refresh();
   const timer = setInterval(() => refresh().catch((error) => { trouble.textContent = clean(error.message, LONGEST); }), REFRESH_MS);
-  return { title: "Queue", node: h("article", null, trouble, waiting, decided), stop: () => clearInterval(timer) };
+  return { title: "Queue", node: h("article", null, trouble, waiting, more, decided), stop: () => clearInterval(timer) };
 }
 
 /** @param {Json[]} rows */
