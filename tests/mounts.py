@@ -43,6 +43,8 @@ def _sweep() -> None:
     for place in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         owner = place.name.removeprefix(_PREFIX).partition("-")[0]
         if owner.isdecimal() and not Path("/proc", owner).exists():
-            if place.is_mount():
-                _unmount(place)
-            place.rmdir()
+            # Another run may be sweeping, too.
+            with contextlib.suppress(OSError, subprocess.CalledProcessError):
+                if place.is_mount():
+                    _unmount(place)
+                place.rmdir()
