@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from soliton.ride.evaluator import RECURSION_LIMIT
 from tests.amounts import EXAMPLES
 from tests.vectors import SHARED_VARIABLE, report, shared_root
 
@@ -21,6 +23,9 @@ settings.register_profile(
 )
 settings.load_profile("soliton")
 
+
+# The first script raises it for good; Hypothesis wants it the same before and after an example.
+sys.setrecursionlimit(max(sys.getrecursionlimit(), RECURSION_LIMIT))
 
 # What has none yet would be given one, by whoever asks first, and nobody would close it.
 asyncio.set_event_loop(None)

@@ -22,6 +22,8 @@ from soliton.client.errors import NodeRefused
 from soliton.crypto import base58
 from tests.e2e.programs import Program, call, devnet, run
 
+pytestmark = pytest.mark.slow
+
 COIN = 10**8
 DAPP = """
 {-# STDLIB_VERSION 6 #-}
