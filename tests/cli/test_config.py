@@ -133,7 +133,7 @@ def test_explain_of_some_keys() -> None:
     found = explained("miner.quorum", "wallet")
     assert set(found) == {
         "soliton.miner.quorum", "soliton.wallet.file", "soliton.wallet.password",
-        "soliton.wallet.seed",
+        "soliton.wallet.seed", "soliton.wallet.signer", "soliton.wallet.signer-key-file",
     }  # fmt: skip
     ended = run("config", "explain", "nothing")
     assert (ended.returncode, ended.stderr) == (1, "soliton: no setting is called nothing\n")

@@ -195,11 +195,13 @@ SPECIALISTS = {
     "api/state_schemas.py": "invoke_script",
     "chain/genesis.py": "genesis",
     "client": (
-        "burn commit_to_generation create_alias data exchange invoke_script issue lease "
+        "burn commit_to_generation create_alias data ethereum exchange invoke_script issue lease "
         "lease_cancel mass_transfer reissue set_asset_script set_script sponsor_fee transfer "
         "update_asset_info"
     ),
+    "devnet/fork/history.py": "ethereum genesis",
     "grpc_api/assets.py": "issue",
+    "grpc_api/matcher_service.py": "exchange",
     "grpc_api/messages.py": "genesis",
     "grpc_api/metadata.py": "ethereum exchange invoke_script lease mass_transfer transfer",
     "grpc_api/transactions.py": "ethereum",

@@ -52,7 +52,9 @@ def look(page: Page, place: Place, loop: asyncio.AbstractEventLoop) -> None:
     page.wait_for("document.querySelectorAll('#bids tr').length === 8")
     assert page.run("document.getElementById('pair').textContent") == "Gold / WAVES"
     page.wait_for("document.querySelectorAll('#trades tr').length === 50")
-    page.wait_for("document.querySelectorAll('#chart .body.up').length > 5")
+    rising = "document.querySelector('#chart .body.up')?.getAttribute('d').split('M').length"
+    page.wait_for(f"{rising} > 6")
+    page.wait_for("Number(document.getElementById('chart').dataset.candles) > 5")
     save(page, "matcher-page.png")
     first = "document.querySelector('#bids button')?.textContent"
     assert page.run(first) == "1.89"
@@ -65,7 +67,7 @@ def look(page: Page, place: Place, loop: asyncio.AbstractEventLoop) -> None:
     sold = "document.querySelector('#trades td.sell')?.textContent"
     page.wait_for(f"{sold} === '1.95'")
     page.run("document.querySelector('#intervals button:nth-child(3)').click()")
-    page.wait_for("document.querySelectorAll('#chart .body').length <= 3")
+    page.wait_for("Number(document.getElementById('chart').dataset.candles) <= 3")
     assert page.errors == []
     own = f"http://127.0.0.1:{place.port}/"
     assert all(url.startswith((own, "data:", "ws:")) for url in page.requested), page.requested
