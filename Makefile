@@ -199,7 +199,7 @@ $(REST_FUZZING)/.venv/.installed: $(REST_FUZZING)/requirements.lock | $(VENV)/bi
 
 ifneq ($(and $(shell command -v mvn 2>/dev/null),$(shell command -v javac 2>/dev/null)),)
 clients-java: $(CLIENTS)/java/jars/.installed $(CLIENTS)/java/grpc/jars/.installed
-$(CLIENTS)/java/%jars/.installed: $(CLIENTS)/java/%pom.xml
+$(CLIENTS)/%/jars/.installed: $(CLIENTS)/%/pom.xml
 	@echo "installing Java archives into $(@D) ..."
 	@if mvn --quiet --batch-mode --file $< dependency:copy-dependencies \
 		-DoutputDirectory=jars >/dev/null; then touch $@; \
