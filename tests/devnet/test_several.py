@@ -182,6 +182,40 @@ def test_a_node_that_is_killed_comes_back_and_all_end_equal(network: Program) ->
     assert len({balance(each, some) for each in nodes}) == 1
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            ("--port=16800", "--signer-port=16801"),
+            "--signer-port 16801 is the port of node 2: the nodes take 16800 to 16801",
+        ),
+        (
+            ("--port=16800", "--matcher-port=16800"),
+            "--matcher-port 16800 is the port of node 1: the nodes take 16800 to 16801",
+        ),
+        (
+            ("--signer-port=16900", "--matcher-port=16900"),
+            "--signer-port and --matcher-port are both 16900",
+        ),
+    ],
+)
+def test_ports_that_clash_are_named(options: tuple[str, ...], words: str) -> None:
+    ended = run("devnet", "--nodes=2", *options)
+    assert ended.returncode != 0
+    assert words in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_node_that_does_not_start_is_named(tmp_path: Path) -> None:
+    (tmp_path / "node-2").mkdir()
+    (tmp_path / "node-2" / "data").write_text("in the way")
+    places = ("--port=0", "--signer-port=0", "--matcher-port=0")
+    ended = run("devnet", "--nodes=2", f"--data-dir={tmp_path}", *places)
+    assert ended.returncode != 0
+    assert "node 2 does not start; see " in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
 def test_what_does_not_go_together_is_refused() -> None:
     for option in ("--no-mining", "--workers=1", "--block-time=0.5", "--state=x"):
         ended = run("devnet", "--nodes=2", option)

@@ -62,7 +62,14 @@ def run_several(options: DevnetOptions) -> None:
     """
     _check(options)
     with _directory(options.data_dir) as directory:
-        asyncio.run(_Network(options, directory).run())
+        try:
+            asyncio.run(_Network(options, directory).run())
+        except ExceptionGroup as group:
+            # Several may not start for the same reason: the first one says it.
+            gone, others = group.split(NodeGone)
+            if gone is None or others is not None:
+                raise
+            raise gone.exceptions[0] from None
 
 
 def _check(options: DevnetOptions) -> None:
@@ -75,6 +82,16 @@ def _check(options: DevnetOptions) -> None:
         )
     if seconds is not None and seconds < LEAST_BLOCK_SECONDS:
         raise OptionsRefused(f"--block-time of several nodes: at least {LEAST_BLOCK_SECONDS:g}")
+    ports = options.ports
+    taken = range(ports.node, ports.node + options.nodes) if ports.node else range(0)
+    for option, port in (("--signer-port", ports.signer), ("--matcher-port", ports.matcher)):
+        if port in taken:
+            raise OptionsRefused(
+                f"{option} {port} is the port of node {port - ports.node + 1}: the nodes take "
+                f"{taken.start} to {taken.stop - 1}"
+            )
+    if ports.signer and ports.signer == ports.matcher:
+        raise OptionsRefused(f"--signer-port and --matcher-port are both {ports.signer}")
 
 
 @contextlib.contextmanager
