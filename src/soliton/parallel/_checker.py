@@ -9,6 +9,7 @@ ready.
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from typing import Final
@@ -31,8 +32,12 @@ def main() -> None:
     ).decode
     taken.write(bytes((READY,)))
     taken.flush()
-    while head := given.read(LENGTH_BYTES):
-        claims, unsigned = decode(given.read(int.from_bytes(head, "big")))
+    while len(head := given.read(LENGTH_BYTES)) == LENGTH_BYTES:
+        length = int.from_bytes(head, "big")
+        question = given.read(length)
+        if len(question) < length:
+            return
+        claims, unsigned = decode(question)
         # Somebody waits for the verdicts.
         taken.write(bytes(verify(*claim) for claim in claims))
         taken.flush()
@@ -42,4 +47,8 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except BrokenPipeError:
+        # Whoever asked was killed: nobody is left to be told, neither now nor at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
