@@ -81,38 +81,20 @@ bench: $(DEVELOPMENT)  ## run every benchmark, each beside the floor of this mac
 
 # What swagger-ui-py asks for serves its Python code, which is never imported: its assets are.
 UNUSED := build/lock/unused.txt
+EXTRAS := dev kafka grpc postgres parquet lsp
+COMPILE := build/lock/bin/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header \
+	--only-binary :all: --python-version 3.11
 
 lock:  ## make the lock files anew, with the newest versions that pyproject.toml allows
 	$(PYTHON) -m venv build/lock
 	build/lock/bin/python -m pip --disable-pip-version-check --quiet install uv
 	for name in jinja2 packaging pyyaml; do echo "$$name; python_version < '3'"; done >$(UNUSED)
-	build/lock/bin/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header \
-		--only-binary :all: --python-version 3.11 pyproject.toml --overrides $(UNUSED) \
-		--output-file requirements.lock
-	build/lock/bin/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header \
-		--only-binary :all: --python-version 3.11 pyproject.toml --extra dev \
-		--constraint requirements.lock --output-file requirements-dev.lock
-	build/lock/bin/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header \
-		--only-binary :all: --python-version 3.11 pyproject.toml --extra kafka \
-		--constraint requirements.lock --output-file requirements-kafka.lock
-	build/lock/bin/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header \
-		--only-binary :all: --python-version 3.11 pyproject.toml --extra grpc \
-		--constraint requirements.lock --output-file requirements-grpc.lock
-	build/lock/bin/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header \
-		--only-binary :all: --python-version 3.11 pyproject.toml --extra postgres \
-		--constraint requirements.lock --output-file requirements-postgres.lock
-	build/lock/bin/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header \
-		--only-binary :all: --python-version 3.11 pyproject.toml --extra parquet \
-		--constraint requirements.lock --output-file requirements-parquet.lock
-	build/lock/bin/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header \
-		--only-binary :all: --python-version 3.11 pyproject.toml --extra lsp \
-		--constraint requirements.lock --output-file requirements-lsp.lock
-	build/lock/bin/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header \
-		--only-binary :all: --python-version 3.11 $(CLIENTS)/python/requirements.in \
-		--output-file $(CLIENTS)/python/requirements.lock
-	build/lock/bin/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header \
-		--only-binary :all: --python-version 3.11 $(REST_FUZZING)/requirements.in \
-		--output-file $(REST_FUZZING)/requirements.lock
+	$(COMPILE) pyproject.toml --overrides $(UNUSED) --output-file requirements.lock
+	for extra in $(EXTRAS); do \
+		$(COMPILE) pyproject.toml --extra $$extra --constraint requirements.lock \
+			--output-file requirements-$$extra.lock || exit 1; done
+	for place in $(CLIENTS)/python $(REST_FUZZING); do \
+		$(COMPILE) $$place/requirements.in --output-file $$place/requirements.lock || exit 1; done
 
 clean:  ## remove everything that these commands made
 	rm -rf $(VENV) .cache build dist $(CLIENTS)/node_modules $(CLIENTS)/python/.venv $(REST_FUZZING)/.venv \

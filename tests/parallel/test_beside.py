@@ -98,7 +98,7 @@ def test_a_process_that_hangs_is_given_up(made: Beside, monkeypatch: pytest.Monk
 def test_a_process_that_does_not_start(
     made: Beside, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr(beside, "_COMMAND", command)
+    monkeypatch.setattr(beside, "COMMAND", command)
     made.add(ALL)
     assert made.verdicts() == EXPECTED
 

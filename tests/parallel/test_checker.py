@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 
 import pytest
 
-from soliton.parallel._checker import READY
-
-COMMAND = (sys.executable, "-P", "-m", "soliton.parallel._checker")
+from soliton.parallel._checker import COMMAND, READY
 
 
 @pytest.mark.parametrize("given", [b"", b"\0", b"\0\0\0\5", b"\0\0\0\5ab"])

@@ -12,14 +12,23 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
 from soliton.crypto.curve25519 import SignedMessage, sign, verify
 
+COMMAND: Final = (sys.executable, "-P", "-m", "soliton.parallel._checker")
 READY: Final = 2
 LENGTH_BYTES: Final = 4
+_encode: Final = msgspec.msgpack.Encoder().encode
+
+
+def request(claims: Sequence[object], unsigned: Sequence[object] = ()) -> bytes:
+    """What the process is sent: signatures to check, and what it shall sign."""
+    data = _encode((claims, unsigned))
+    return len(data).to_bytes(LENGTH_BYTES, "big") + data
 
 
 def main() -> None:

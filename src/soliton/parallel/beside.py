@@ -13,16 +13,13 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-import sys
 import threading
 from collections import deque
 from collections.abc import Sequence
 from typing import IO, Final
 
-import msgspec
-
 from soliton.crypto.curve25519 import SignedMessage, verify
-from soliton.parallel._checker import LENGTH_BYTES, READY
+from soliton.parallel._checker import COMMAND, READY, request
 from soliton.parallel.threads import cores, verify_many
 
 GROUP: Final = 256
@@ -32,8 +29,6 @@ ON_THEIR_WAY: Final = 2
 """Groups: so the process has the next one when it has answered."""
 ANSWER_SECONDS: Final = 30.0
 """A group takes a hundredth of a second; a process that says nothing for so long hangs."""
-_COMMAND: Final = (sys.executable, "-P", "-m", "soliton.parallel._checker")
-_encode: Final = msgspec.msgpack.Encoder().encode
 
 
 class _Group:
@@ -106,7 +101,7 @@ class Beside:
     def _start(self) -> None:
         try:
             self._process = subprocess.Popen(  # noqa: S603
-                _COMMAND,
+                COMMAND,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 start_new_session=True,
@@ -131,8 +126,7 @@ class Beside:
                 while (group := self._next(wait=not sent)) is not None or sent:
                     if group is not None:
                         sent.append(group)
-                        data = _encode((group.messages, ()))
-                        given.write(len(data).to_bytes(LENGTH_BYTES, "big") + data)
+                        given.write(request(group.messages))
                         given.flush()
                     if group is None or len(sent) == ON_THEIR_WAY:
                         self._read(taken, sent)

@@ -24,10 +24,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, cast
 
-import msgspec
-
 from soliton.crypto.curve25519 import SIGNATURE_BYTES, SignedMessage, sign, verify
-from soliton.parallel._checker import LENGTH_BYTES, READY
+from soliton.parallel._checker import COMMAND, READY, request
 from soliton.parallel.threads import cores
 
 MAX_SENT: Final = 128
@@ -40,7 +38,6 @@ SIGN_SECONDS: Final = 0.005
 """How long what is to be signed may wait for more of it: each message to the process costs."""
 _LEAST: Final = 2
 _STDIN: Final = 0
-_COMMAND: Final = (sys.executable, "-P", "-m", "soliton.parallel._checker")
 
 OnVerdict = Callable[[bool], None]
 """Is called with a verdict, and raises nothing."""
@@ -50,7 +47,6 @@ _Unsigned = tuple[bytes, bytes, bytes]
 _Waiting = tuple[SignedMessage, OnVerdict, None] | tuple[_Unsigned, None, OnSignature]
 
 _log = logging.getLogger(__name__)
-_encode: Final = msgspec.msgpack.Encoder().encode
 
 
 class SignatureChecker:
@@ -61,7 +57,7 @@ class SignatureChecker:
         *,
         beside: bool = True,
         group: int = MAX_SENT,
-        command: Sequence[str] = _COMMAND,
+        command: Sequence[str] = COMMAND,
         answer_seconds: float = ANSWER_SECONDS,
     ) -> None:
         """``beside`` is whether there may be another process; on a machine of one core, never. As
@@ -189,7 +185,7 @@ class SignatureChecker:
             self._sent.extend(claims)
             self._sent.extend(unsigned)
             self._awaited += len(claims) + SIGNATURE_BYTES * len(unsigned)
-            process.write(_encode(([each[0] for each in claims], [each[0] for each in unsigned])))
+            process.write(request([each[0] for each in claims], [each[0] for each in unsigned]))
             if self._watch is None:
                 self._watch_answers()
         _do_here(here)
@@ -298,10 +294,10 @@ class _Process(asyncio.SubprocessProtocol):
         return self._transport.get_pid() if self._transport is not None and self.is_ready else None
 
     def write(self, data: bytes) -> None:
-        """Send a message to a process that is ready."""
+        """Send a request to a process that is ready."""
         assert self._transport is not None
         pipe = cast("asyncio.WriteTransport", self._transport.get_pipe_transport(_STDIN))
-        pipe.write(len(data).to_bytes(LENGTH_BYTES, "big") + data)
+        pipe.write(data)
 
     def end(self) -> None:
         """Whatever it does now."""
