@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
-from types import TracebackType
-from typing import Self
 
 from soliton.client import matcher_routes as routes
 from soliton.client.account import Account
@@ -89,21 +87,6 @@ class AsyncMatcher(AsyncRunner):
             except (OSError, TimeoutError, WebSocketException, NodeBroken):
                 pass
             await self._pause(stream.lost())
-
-    def close(self) -> None:
-        """Close the connections; the next question opens one again."""
-        self._transport.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<AsyncMatcher {self.url}>"

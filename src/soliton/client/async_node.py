@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import aclosing
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from soliton.client import sending
 from soliton.client.async_transport import AsyncTransport
@@ -73,6 +72,8 @@ class AsyncNode(AsyncRunner):
     >>> await node.balance("3M4qwDomRabJKLZxuXhwfqLApQkU592nWxF")  # doctest: +SKIP
     10000000000000000
     """
+
+    _transport: AsyncTransport
 
     def __init__(
         self,
@@ -139,21 +140,6 @@ class AsyncNode(AsyncRunner):
             except (NodeUnreachable, NodeTimeout, NodeBroken):
                 pass
             await self._pause(stream.lost())
-
-    def close(self) -> None:
-        """Close the connections; the next question opens one again."""
-        self._transport.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<AsyncNode {self.url}>"

@@ -7,8 +7,6 @@ connections (``async_transport``).
 from __future__ import annotations
 
 import asyncio
-from types import TracebackType
-from typing import Self
 
 from soliton.client import signer_routes as routes
 from soliton.client.async_transport import AsyncTransport
@@ -37,21 +35,6 @@ class AsyncSigner(AsyncRunner):
         self._pause = asyncio.sleep
         self._core = Core(api_key=api_key, retries=retries)
         self.url = url
-
-    def close(self) -> None:
-        """Close the connections; the next question opens one again."""
-        self._transport.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<AsyncSigner {self.url}>"

@@ -9,7 +9,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from functools import update_wrapper
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, cast
 
 from soliton.client.errors import ClientError
 from soliton.client.steps import Answer, Core, Pages, Pause, Request, Steps
@@ -21,12 +22,35 @@ NOTHING = Answer(0, b"")
 """What steps are sent after a pause."""
 
 
-class Runner:
-    """What takes steps, and blocks meanwhile."""
+class _Closing(Protocol):
+    """Connections."""
 
+    def close(self) -> None:
+        """Close them."""
+
+
+class Runner:
+    """What takes steps, and blocks meanwhile; use it with ``with``, or ``close`` it."""
+
+    _transport: _Closing
     _core: Core
     _exchange: Callable[[Request], Answer]
     _pause: Callable[[float], None]
+
+    def close(self) -> None:
+        """Close the connections; the next question opens one again."""
+        self._transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
 
     def _run(self, steps: Steps[T]) -> T:
         try:
@@ -50,11 +74,29 @@ class Runner:
 
 
 class AsyncRunner:
-    """What takes steps, and lets others work meanwhile."""
+    """What takes steps, and lets others work meanwhile; use it with ``async with``, or ``close``
+    it.
+    """
 
+    _transport: _Closing
     _core: Core
     _exchange: Callable[[Request], Coroutine[Any, Any, Answer]]
     _pause: Callable[[float], Coroutine[Any, Any, None]]
+
+    def close(self) -> None:
+        """Close the connections; the next question opens one again."""
+        self._transport.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
 
     async def _run(self, steps: Steps[T]) -> T:
         try:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from types import TracebackType
-from typing import Self
 
 from soliton.client import matcher_routes as routes
 from soliton.client.account import Account
@@ -90,21 +88,6 @@ class Matcher(Runner):
             except (OSError, TimeoutError, WebSocketException, NodeBroken):
                 pass
             self._pause(stream.lost())
-
-    def close(self) -> None:
-        """Close the connections; the next question opens one again."""
-        self._transport.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<Matcher {self.url}>"

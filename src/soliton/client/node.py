@@ -9,8 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from types import TracebackType
-from typing import Self
 
 from soliton.client import sending
 from soliton.client.binding import Runner, blocking, iterating
@@ -90,6 +88,8 @@ class Node(Runner):
     10000000000000000
     """
 
+    _transport: Transport
+
     def __init__(
         self,
         url: str,
@@ -154,21 +154,6 @@ class Node(Runner):
             except (NodeUnreachable, NodeTimeout, NodeBroken):
                 pass
             self._pause(stream.lost())
-
-    def close(self) -> None:
-        """Close the connections; the next question opens one again."""
-        self._transport.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<Node {self.url}>"

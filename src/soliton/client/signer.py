@@ -7,8 +7,6 @@ What lives here: ``Signer``. What does not: what the methods ask (``signer_route
 from __future__ import annotations
 
 import time
-from types import TracebackType
-from typing import Self
 
 from soliton.client import signer_routes as routes
 from soliton.client.binding import Runner, blocking
@@ -40,21 +38,6 @@ class Signer(Runner):
         self._pause = time.sleep
         self._core = Core(api_key=api_key, retries=retries)
         self.url = url
-
-    def close(self) -> None:
-        """Close the connections; the next question opens one again."""
-        self._transport.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<Signer {self.url}>"
