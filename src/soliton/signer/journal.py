@@ -78,6 +78,7 @@ class Journal:
         self._size = 0
         self._queue: list[_Item] = []
         self._is_writing = False
+        """Whether a group is being written, or begins with the next turn of the event loop."""
         self._is_broken = False
         self._thread = ThreadPoolExecutor(1, "audit")
 
@@ -167,8 +168,12 @@ class Journal:
         self._number, self._before = number, line_hash(line)
         self._size += len(line) + 1
         self._queue.append(_Item(line, done, begins, number, self._before))
-        if not self._is_writing:
+        if not self._durable:
             self._write_some()
+        elif not self._is_writing:
+            # What comes in this turn from whomever goes with it.
+            self._is_writing = True
+            asyncio.get_running_loop().call_soon(self._write_some)
 
     def append_now(self, entry: Entry) -> None:
         """Write a line and wait for it, before there is an event loop. Raises
@@ -190,16 +195,16 @@ class Journal:
         if not self._durable:
             self._written(group, self._attempt(group))
             return
-        self._is_writing = True
         loop = asyncio.get_running_loop()
         future = loop.run_in_executor(self._thread, self._attempt, group)
         future.add_done_callback(partial(self._after, group))
 
     def _after(self, group: list[_Item], future: asyncio.Future[OSError | None]) -> None:
-        self._is_writing = False
         self._written(group, future.result())
-        if self._queue and not self._is_writing:
+        if self._queue:
             self._write_some()
+        else:
+            self._is_writing = False
 
     def _written(self, group: list[_Item], problem: OSError | None) -> None:
         if problem is None:

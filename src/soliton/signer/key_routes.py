@@ -151,10 +151,17 @@ class KeyRoutes:
                 return self._awaited(self._sign_later(begun))
             self.desk.check_unlocked(begun)
             signed = self.desk.sign(begun)
+            # Those who wait for the disk at a time wait for one write of it.
             return Deferred(
-                partial(self.desk.write_signed, begun, signed), partial(_signed, wanted, signed)
+                partial(self.desk.write_signed, begun, signed),
+                partial(_signed, wanted, signed),
+                lets_next_begin=True,
             )
-        return Deferred(partial(self.desk.write, begun.entry), partial(_refused, begun.reason))
+        return Deferred(
+            partial(self.desk.write, begun.entry),
+            partial(_refused, begun.reason),
+            lets_next_begin=True,
+        )
 
     def _begin(self, caller: Caller, wanted: Wanted) -> Whole | Judged | Denied:
         """What was answered before, or what the rules say."""

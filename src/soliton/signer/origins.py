@@ -52,7 +52,8 @@ class Origins:
         if isinstance(answer, Awaited):
             return Awaited(_later(cors, request, answer))
         if isinstance(answer, Deferred):
-            return Deferred(answer.ask, partial(_then, cors, request, answer.then))
+            then = partial(_then, cors, request, answer.then)
+            return Deferred(answer.ask, then, answer.lets_next_begin)
         return _with(cors, request, answer)
 
 

@@ -54,10 +54,14 @@ class Stream(msgspec.Struct, frozen=True):
 class Deferred(msgspec.Struct, frozen=True):
     """An answer after a short wait that needs no task: ``ask`` is called once with what takes the
     outcome, then or later, and ``then`` makes the answer of it.
+
+    Where it ``lets_next_begin``, ``then`` makes a ``Whole``, and what its client has sent behind it
+    is begun meanwhile. Answers leave in their order all the same.
     """
 
     ask: Callable[[Callable[[Any], None]], None]
     then: Callable[[Any], Any]
+    lets_next_begin: bool = False
 
 
 class Awaited(msgspec.Struct, frozen=True):

@@ -30,6 +30,7 @@ from soliton.web.answers import (
     Whole,
 )
 from soliton.web.clients import LOCAL, client_key
+from soliton.web.in_order import InOrder, Place
 from soliton.web.limits import RETRY_AFTER_SECONDS, ServerLimits
 from soliton.web.peers import peer_of
 from soliton.web.request import Request
@@ -116,7 +117,7 @@ class Shared(Generic[R]):
 
 
 class HttpConnection(asyncio.Protocol, Generic[R]):
-    """One connection: HTTP/1.1, one answer at a time."""
+    """One connection: HTTP/1.1, one answer at a time but for those that let the next one begin."""
 
     def __init__(self, shared: Shared[R], handed_off: bytes | None = None) -> None:
         """``handed_off`` is what another process has read of a connection that it has sent here. It
@@ -135,7 +136,8 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
         self._rest = bytearray()
         """What has come and has to wait."""
         self._current: R | None = None
-        """What is being answered."""
+        """What is being answered, or waits for ``_beside`` with its answer."""
+        self._beside: InOrder[R] = InOrder()
         self._task: asyncio.Task[None] | None = None
         self._ends_with_client = False
         self._is_going_on = False
@@ -180,9 +182,10 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
             return
         self._was_active = True
         ends_at = perf_counter() + SLICE_SECONDS
-        if self._current or self._events or self._rest or len(data) > _PIECE_BYTES:
+        is_busy = self._current is not None or self._beside.is_full
+        if is_busy or self._events or self._rest or len(data) > _PIECE_BYTES:
             self._rest += data
-            if self._current is None and not self._events and not self._waits_for_turn:
+            if not (is_busy or self._events or self._waits_for_turn):
                 self._go_on(ends_at)
             elif len(self._rest) > _PIECE_BYTES and self._reads:
                 self._reads = False
@@ -219,10 +222,11 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
         """The server stops: nothing more is taken, and what is being answered is."""
         self._events.clear()
         self._rest.clear()
-        if self._current is None:
+        last = self._beside.last or self._current
+        if last is None:
             self._end()
         else:
-            self._current.keep_alive = False
+            last.keep_alive = False
 
     def abort(self) -> None:
         """Go without a word."""
@@ -264,8 +268,10 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
     def _answer_some(self, ends_at: float) -> None:
         turn = self._slice
         turn.begin(ends_at)
-        while self._current is None and self._writable is None and not self._is_ending:
+        while self._may_begin:
             if self._events:
+                if self._beside and not _is_plain(self._events[0]):
+                    return
                 if not turn.has_time():
                     self._is_going_on = False
                     self._wait_for_turn()
@@ -280,6 +286,12 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
                 self._events.extend(self._parser.feed(piece))
             else:
                 return
+
+    @property
+    def _may_begin(self) -> bool:
+        """Whether another request may be begun."""
+        waits = self._current is not None or self._writable is not None
+        return not (waits or self._is_ending or self._beside.is_full)
 
     def _take(self, event: http1.Event[R]) -> None:
         if isinstance(event, Request):
@@ -312,6 +324,15 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
     # --- what is answered -------------------------------------------------------------------------
 
     def _answer(self, request: R, answer: Answer) -> None:
+        if isinstance(answer, Deferred) and answer.lets_next_begin:
+            place = self._beside.join(request)
+            answer.ask(partial(self._finish_beside, place, answer))
+            return
+        if self._beside:
+            self._beside.join(request, answer)
+            if not isinstance(answer, Whole):
+                self._current = request
+            return
         match answer:
             case Whole():
                 has_body, keep_alive = request.method != "HEAD", request.keep_alive
@@ -340,12 +361,22 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
             self._end()
 
     def _finish_deferred(self, request: R, answer: Deferred, outcome: object) -> None:
-        try:
-            given = answer.then(outcome)
-        except Exception:
-            logger.exception("%s %s failed", request.method, request.path)
-            given = _FAULT
-        self._finish(request, given)
+        self._finish(request, _made(request, answer, outcome))
+
+    def _finish_beside(self, place: Place[R], answer: Deferred, outcome: object) -> None:
+        """One of the answers that are made beside one another is there: send what is ready."""
+        place.answer = _made(place.request, answer, outcome)
+        while (ready := self._beside.next_ready()) is not None:
+            request, given = ready
+            if not isinstance(given, Whole):
+                # The last one, which was not to begin before all of these.
+                self._current = None
+                self._answer(request, given)
+            elif not self._transport.is_closing():
+                has_body, keep_alive = request.method != "HEAD", request.keep_alive
+                self._write(given, has_body=has_body, keep_alive=keep_alive)
+        if self._current is None and not self._transport.is_closing():
+            self._go_on_behind()
 
     def _finish(self, request: R, answer: Whole | None) -> None:
         """The answer that others may have waited behind, unless it has been sent."""
@@ -357,7 +388,12 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
             self._answer(request, answer)
         elif not request.keep_alive:
             self._end()
-        if self._events and getattr(self._events[0], "is_websocket", False):
+        self._go_on_behind()
+
+    def _go_on_behind(self) -> None:
+        """Go on with what was asked behind an answer that is sent."""
+        first = self._events[0] if self._events and not self._beside else None
+        if isinstance(first, Request) and first.is_websocket:
             # Who sends that before it has been answered does not wait for what it asks.
             self._end()
         self._wait_for_turn()
@@ -442,7 +478,7 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
 
     def _watch(self, state: http1.State) -> None:
         """A request that has begun has to come to its end, unless the server makes it wait."""
-        if self._current is not None or self._is_ending:
+        if self._current is not None or self._beside or self._is_ending:
             state = http1.State.BETWEEN
         if state is self._timed:
             return
@@ -469,7 +505,7 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
 
     def _watch_idleness(self) -> None:
         """Close the connection when nothing came and nothing went for a while."""
-        idle = not self._was_active and self._current is None
+        idle = not (self._was_active or self._current or self._beside)
         if self._idle_timer is not None and idle:
             self._end()
             return
@@ -495,6 +531,19 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
             if timer is not None:
                 timer.cancel()
         self._parser.close()
+
+
+def _is_plain(event: object) -> bool:
+    """Whether it is a request whose answer may be made beside others."""
+    return isinstance(event, Request) and not event.is_websocket
+
+
+def _made(request: Request, answer: Deferred, outcome: object) -> Any:  # noqa: ANN401 - an answer
+    try:
+        return answer.then(outcome)
+    except Exception:
+        logger.exception("%s %s failed", request.method, request.path)
+        return _FAULT
 
 
 def _host_of(transport: asyncio.Transport) -> str | None:
