@@ -396,7 +396,7 @@ class Replay:
                 return row.message
         return None
 
-    def _when_done(self, future: Future[int | None], then: Callable[[], None]) -> None:
+    def _when_done(self, future: Future[None], then: Callable[[], None]) -> None:
         future.result()
         self._soon.append(then)
 

@@ -13,7 +13,7 @@ import pytest
 from soliton.crypto import base58, curve25519
 from soliton.crypto.curve25519 import SignedMessage
 from soliton.parallel import beside
-from soliton.parallel.beside import Beside
+from soliton.parallel.beside import Batch, Beside
 
 PRIVATE_KEY = base58.decode("3kMEhU5z3v8bmer1ERFUUhW58Dtuhyo9hE5vrhjqAWYT")
 PUBLIC_KEY = curve25519.public_key(PRIVATE_KEY)
@@ -37,6 +37,7 @@ EXPECTED = [bool(number % 3) for number in range(200)]
 def _few_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(beside, "LEAST", 8)
     monkeypatch.setattr(beside, "GROUP", 4)
+    monkeypatch.setattr(beside, "LAST_GROUPS", 2)
     monkeypatch.setattr(beside, "cores", lambda: 2)
 
 
@@ -51,46 +52,90 @@ def process_of(made: Beside) -> subprocess.Popen[bytes]:
     return made._process
 
 
-def wait_for(made: Beside, number: int) -> None:
+def batch_of(made: Beside, messages: list[SignedMessage]) -> Batch:
+    batch = made.batch()
+    batch.add(messages)
+    return batch
+
+
+def wait_for(batch: Batch, number: int) -> None:
     """Until the process has answered so many groups."""
-    for group in made._groups[:number]:
-        assert group.answered.wait(60)
+    for group in batch._groups[:number]:
+        group.answered.result(60)
         assert group.verdicts is not None
 
 
 def test_verdicts_come_in_order_batch_after_batch(made: Beside) -> None:
+    first = made.batch()
     for start in range(0, 100, 7):
-        made.add(ALL[start : min(start + 7, 100)])
-    wait_for(made, 3)
-    assert made.verdicts() == EXPECTED[:100]
-    assert made.verdicts() == []
-    made.add(ALL[100:])
-    assert made.verdicts() == EXPECTED[100:]
+        first.add(ALL[start : min(start + 7, 100)])
+    wait_for(first, 3)
+    assert first.verdicts() == EXPECTED[:100]
+    assert made.batch().verdicts() == []
+    assert batch_of(made, ALL[100:]).verdicts() == EXPECTED[100:]
 
 
 def test_few_are_checked_without_a_process(made: Beside) -> None:
-    made.add(ALL[:7])
-    assert made.verdicts() == EXPECTED[:7]
+    assert batch_of(made, ALL[:7]).verdicts() == EXPECTED[:7]
     assert made._process is None
 
 
+def test_what_was_asked_for_before_counts(made: Beside) -> None:
+    assert batch_of(made, ALL[:7]).verdicts() == EXPECTED[:7]
+    second = batch_of(made, ALL[7:14])
+    wait_for(second, 1)
+    assert second.verdicts() == EXPECTED[7:14]
+
+
+def test_a_batch_that_was_let_go_changes_nothing(made: Beside) -> None:
+    lost = batch_of(made, ALL[:50])
+    wait_for(lost, 1)
+    dropped = lost.checking()
+    next(dropped)
+    dropped.close()
+    assert batch_of(made, ALL[50:]).verdicts() == EXPECTED[50:]
+
+
+def test_steps_end_where_the_process_is_waited_for(made: Beside) -> None:
+    """Whoever does something else between the steps is told when to go on."""
+    batch = batch_of(made, ALL[:50])
+    wait_for(batch, 1)
+    os.kill(process_of(made).pid, signal.SIGSTOP)
+    batch.add(ALL[50:60])
+    checking = batch.checking()
+    wanted = None
+    while wanted is None:
+        wanted = next(checking)
+    assert not wanted.done()
+    os.kill(process_of(made).pid, signal.SIGCONT)
+    wanted.result(60)
+    verdicts = None
+    try:
+        while True:
+            step = next(checking)
+            if step is not None:
+                step.result(60)
+    except StopIteration as end:
+        verdicts = end.value
+    assert verdicts == EXPECTED[:60]
+
+
 def test_a_process_that_is_killed_is_not_missed(made: Beside) -> None:
-    made.add(ALL[:50])
-    wait_for(made, 1)
+    batch = batch_of(made, ALL[:50])
+    wait_for(batch, 1)
     os.kill(process_of(made).pid, signal.SIGKILL)
-    made.add(ALL[50:100])
-    assert made.verdicts() == EXPECTED[:100]
-    made.add(ALL[100:])
-    assert made.verdicts() == EXPECTED[100:]
+    batch.add(ALL[50:100])
+    assert batch.verdicts() == EXPECTED[:100]
+    assert batch_of(made, ALL[100:]).verdicts() == EXPECTED[100:]
 
 
 def test_a_process_that_hangs_is_given_up(made: Beside, monkeypatch: pytest.MonkeyPatch) -> None:
-    made.add(ALL[:50])
-    wait_for(made, 1)
+    batch = batch_of(made, ALL[:50])
+    wait_for(batch, 1)
     os.kill(process_of(made).pid, signal.SIGSTOP)
     monkeypatch.setattr(beside, "ANSWER_SECONDS", 0.1)
-    made.add(ALL[50:])
-    assert made.verdicts() == EXPECTED
+    batch.add(ALL[50:])
+    assert batch.verdicts() == EXPECTED
     assert process_of(made).returncode is not None
 
 
@@ -99,13 +144,17 @@ def test_a_process_that_does_not_start(
     made: Beside, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
     monkeypatch.setattr(beside, "COMMAND", command)
-    made.add(ALL)
-    assert made.verdicts() == EXPECTED
+    assert batch_of(made, ALL).verdicts() == EXPECTED
 
 
-def test_one_core_has_no_process(made: Beside, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_core_has_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(beside, "cores", lambda: 1)
     with contextlib.closing(Beside()) as alone:
-        alone.add(ALL)
-        assert alone.verdicts() == EXPECTED
+        assert batch_of(alone, ALL).verdicts() == EXPECTED
+        assert alone._process is None
+
+
+def test_who_wants_none_has_no_process() -> None:
+    with contextlib.closing(Beside(starts=False)) as alone:
+        assert batch_of(alone, ALL).verdicts() == EXPECTED
         assert alone._process is None

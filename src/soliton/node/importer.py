@@ -23,7 +23,7 @@ from soliton.chain.blocks import MAX_BLOCK_BYTES, Block
 from soliton.crypto.curve25519 import SignedMessage
 from soliton.errors import InputError
 from soliton.node.chain_writer import ChainWriter
-from soliton.parallel.beside import Beside
+from soliton.parallel.beside import Batch, Beside
 
 BATCH_BLOCKS: Final = 2_000
 BATCH_BYTES: Final = 8 * 1024 * 1024
@@ -66,9 +66,9 @@ def import_blocks(
     be: all batches before it are.
     """
     before = chain.height
-    with _without_cycle_search(), contextlib.closing(Beside()) as signatures:
+    with _without_cycle_search(), contextlib.closing(Beside()) as beside:
         for batch in _batches(_new_records(chain, file, to_height)):
-            _import_batch(chain, batch, signatures)
+            _import_batch(chain, batch, beside.batch())
             on_progress(chain.height)
     return chain.height - before
 
@@ -85,7 +85,7 @@ def _without_cycle_search() -> Iterator[None]:
             gc.enable()
 
 
-def _import_batch(chain: ChainWriter, batch: list[_Record], signatures: Beside) -> None:
+def _import_batch(chain: ChainWriter, batch: list[_Record], signatures: Batch) -> None:
     decoded, problem = _decode(batch, chain.network.chain_id)
     owners, rejected = _apply(chain, decoded, signatures.add)
     problem = rejected or problem

@@ -81,7 +81,7 @@ class Jobs:
         carry_out: Callable[[Iterable[Effect]], None],
         name: Callable[[PeerId], str],
         soon: Callable[[Callable[[], None]], object],
-        when_done: Callable[[Future[int | None], Callable[[], None]], object],
+        when_done: Callable[[Future[None], Callable[[], None]], object],
         timer: Callable[[], float] = time.perf_counter,
     ) -> None:
         """``now`` is the clock of the machines; ``name`` says who a peer is, for logs; ``soon``
@@ -222,7 +222,7 @@ class Jobs:
             case ApplyMicroblock():
                 return self._microblock(job)
 
-    def _go_on(self, work: Work[None]) -> Future[int | None] | None:
+    def _go_on(self, work: Work[None]) -> Future[None] | None:
         # What others do between the steps is theirs.
         self._foreign = True
         try:

@@ -1,8 +1,8 @@
 """What peers send, put on the node's chain: extensions, single blocks, microblocks.
 
 Blocks are put together on a branch beside the chain, in steps with others in between, while another
-thread verifies signatures. What is good is adopted in one atomic step; of what is bad nothing was
-ever seen.
+process verifies signatures, if there are many. What is good is adopted in one atomic step; of what
+is bad nothing was ever seen.
 
 What lives here: where a branch begins, when it is adopted, and what an outcome says about the peer.
 What does not: the rules (``soliton.node.chain_writer`` and below), who is asked (``core``).
@@ -14,7 +14,7 @@ Sources: wavesplatform/Waves
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from enum import Enum, auto
 from itertools import zip_longest
 from typing import Final, NamedTuple, TypeVar
@@ -28,7 +28,7 @@ from soliton.chain.microblocks import Microblock
 from soliton.chain.snapshots import Unread
 from soliton.consensus import pos
 from soliton.consensus.header_check import MAX_TIME_DRIFT_MS
-from soliton.crypto.curve25519 import SignedMessage, verify
+from soliton.crypto.curve25519 import SignedMessage
 from soliton.crypto.keys import KeyPair
 from soliton.errors import InputError
 from soliton.ledger import headers
@@ -43,16 +43,17 @@ from soliton.node.chain_writer import ChainWriter
 from soliton.node.challenger import CannotChallenge, challenging
 from soliton.node.mining import check_base_target, mining_accounts
 from soliton.node.node import Node
+from soliton.parallel.beside import Batch, Beside
 from soliton.storage.errors import StorageProblem
 
 ADOPTED_TRANSACTIONS: Final = 3_000
 ADOPTED_BLOCKS: Final = 100
 """So many of what only makes the chain longer are put on it together."""
-VERIFIED_TOGETHER: Final = 128
-"""Signatures that go to the other thread at once."""
+MANY_BLOCKS: Final = 50
+"""After fewer of them at once nobody is far behind any more."""
 
 T = TypeVar("T")
-Work = Generator[Future[int | None] | None, None, T]
+Work = Generator[Future[None] | None, None, T]
 """Work in steps; one that gives a future goes on when that is done."""
 
 
@@ -115,19 +116,26 @@ class Receiver:
         self,
         node: Node,
         clock: Callable[[], int],
-        threads: Executor | None = None,
+        *,
+        alone: bool = False,
     ) -> None:
-        """``clock`` gives the network's time in ms; ``threads`` check signatures (default: one)."""
+        """``clock`` gives the network's time in ms; ``alone``: start no process."""
         self._node = node
         self._chain = node.chain
         self._clock = clock
-        self._threads = threads or ThreadPoolExecutor(1, thread_name_prefix="peers")
+        self._alone = alone
+        self._beside = Beside(starts=not alone)
         self.is_busy = False
         """Whether something is being put on the chain: nobody mines meanwhile."""
 
     def close(self) -> None:
-        """Let the thread end."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        """Let the process beside end."""
+        self._beside.close()
+
+    def _rest(self) -> None:
+        """The same until there are many signatures again."""
+        self._beside.close()
+        self._beside = Beside(starts=not self._alone)
 
     def extension(
         self, data: Sequence[bytes], max_rollback: int, snapshots: Sequence[bytes] = ()
@@ -135,6 +143,8 @@ class Receiver:
         """Blocks in the order of the chain that a peer says is better than ours; none of them is
         executed where it sent ``snapshots``.
         """
+        if len(data) < MANY_BLOCKS:
+            self._rest()
         return (yield from self._working(self._extension(data, snapshots, max_rollback)))
 
     def block(self, data: bytes) -> Work[Outcome]:
@@ -143,6 +153,7 @@ class Receiver:
             came = self._came(data)
         except ChainError as error:
             return _unreadable(error)
+        self._rest()
         return (yield from self._working(self._block(came)))
 
     def _came(self, data: bytes, snapshots: bytes | None = None) -> _Came:
@@ -233,16 +244,10 @@ class Receiver:
         for place, head in enumerate(heads):
             if blocks.has_weak_key(head):
                 return place
-        check = self._threads.submit(
-            _first_invalid,
-            [
-                _Signed(place, message)
-                for place, head in enumerate(heads)
-                for message in blocks.signed_messages(head)
-            ],
-        )
-        yield check
-        return check.result()
+        signed = _Signed(self._beside.batch())
+        for place, head in enumerate(heads):
+            signed.add(place, blocks.signed_messages(head))
+        return (yield from signed.first_invalid())
 
     def _is_better(self, height: int, new: Sequence[_Came]) -> bool:
         """Whether blocks above a height make a better chain than those that are there."""
@@ -303,10 +308,10 @@ class Receiver:
         chain = self._chain
         last = chain.last_block
         branch = chain.branch(height)
-        checks: list[Future[int | None]] = []
-        signed: list[_Signed] = []
+        signed = _Signed(self._beside.batch())
         refused: Outcome | None = None
         put: list[Block] = []
+        count = 0
         for place, came in enumerate(new):
             try:
                 block, unverified = yield from self._put(branch, came)
@@ -314,31 +319,23 @@ class Receiver:
                 refused = stop.outcome
                 break
             put.append(block)
+            count += len(block.transactions)
             if place >= known:
-                signed += [_Signed(place, message) for message in unverified]
-            if len(signed) >= VERIFIED_TOGETHER:
-                checks.append(self._threads.submit(_first_invalid, signed))
-                signed = []
+                signed.add(place, unverified)
             yield None
-            count = sum(len(each.transactions) for each in put)
             if most and (len(put) >= most or count >= ADOPTED_TRANSACTIONS):
                 break
-        if signed:
-            checks.append(self._threads.submit(_first_invalid, signed))
-        for check in checks:
-            yield check
-            place_of_bad = check.result()
-            if place_of_bad is not None:
-                at = height + 1 + place_of_bad
-                wrong = BlockRejected(at, "invalid signature")
-                bad_id = _id_of_whole(put[place_of_bad])
-                refused = _refusal(at, new[place_of_bad].head, bad_id, wrong)
-                del put[place_of_bad:]
-                # The branch has what stands on it.
-                branch = chain.branch(height)
-                for each in new[:place_of_bad]:
-                    yield from self._put(branch, each)
-                break
+        place_of_bad = yield from signed.first_invalid()
+        if place_of_bad is not None:
+            at = height + 1 + place_of_bad
+            wrong = BlockRejected(at, "invalid signature")
+            bad_id = _id_of_whole(put[place_of_bad])
+            refused = _refusal(at, new[place_of_bad].head, bad_id, wrong)
+            del put[place_of_bad:]
+            # The branch has what stands on it.
+            branch = chain.branch(height)
+            for each in new[:place_of_bad]:
+                yield from self._put(branch, each)
         forward = last.id == chain.last_block.id and height == chain.height
         if refused is not None and not (forward and put):
             raise _Stop(refused)
@@ -435,16 +432,23 @@ class Receiver:
         return micro, Outcome(Verdict.APPLIED, height=chain.height)
 
 
-class _Signed(NamedTuple):
-    """Something signed, and the place of its block."""
+class _Signed:
+    """What is signed in some blocks, each of which has a place."""
 
-    place: int
-    message: SignedMessage
+    def __init__(self, batch: Batch) -> None:
+        self._batch = batch
+        self._places: list[int] = []
 
+    def add(self, place: int, messages: Sequence[SignedMessage]) -> None:
+        """Have these of a block checked."""
+        self._batch.add(messages)
+        self._places += [place] * len(messages)
 
-def _first_invalid(signed: Sequence[_Signed]) -> int | None:
-    """The place of the first block with a wrong signature."""
-    return next((each.place for each in signed if not verify(*each.message)), None)
+    def first_invalid(self) -> Work[int | None]:
+        """The place of the first block with a wrong signature."""
+        verdicts = yield from self._batch.checking()
+        pairs = zip(self._places, verdicts, strict=True)
+        return next((place for place, is_valid in pairs if not is_valid), None)
 
 
 def _refusal(height: int, head: SignedHeader, block_id: bytes, error: InputError) -> Outcome:

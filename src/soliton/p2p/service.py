@@ -157,7 +157,7 @@ class P2pService(Peering):
         self._tasks.add(task)
         task.add_done_callback(self._ended)
 
-    def _when_done(self, future: Future[int | None], then: Callable[[], None]) -> None:
+    def _when_done(self, future: Future[None], then: Callable[[], None]) -> None:
         loop = asyncio.get_running_loop()
         future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._guarded, then))
 

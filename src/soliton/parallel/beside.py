@@ -3,7 +3,7 @@
 Threads would hand the interpreter to and fro with each signature. What is to be checked goes to the
 process in groups, two of them at a time; when nothing is left to be applied, this process takes
 groups from the other end, until both meet. What the process has not answered, because it was
-killed or hangs, is checked here. It is started when there are so many at once that this pays.
+killed or hangs, is checked here. It is started when so many were asked for that this pays.
 
 What lives here: the process's life, the groups. What does not: whether a signature is valid
 (``soliton.crypto.curve25519``), checks of single transactions (``signatures``).
@@ -11,11 +11,11 @@ What lives here: the process's life, the groups. What does not: whether a signat
 
 from __future__ import annotations
 
-import contextlib
 import subprocess
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from concurrent.futures import Future
 from typing import IO, Final
 
 from soliton.crypto.curve25519 import SignedMessage, verify
@@ -23,12 +23,17 @@ from soliton.parallel._checker import COMMAND, READY, request
 from soliton.parallel.threads import cores, verify_many
 
 GROUP: Final = 256
+LAST_GROUPS: Final = 32
+"""So large are the groups of the rest, which both processes share."""
 LEAST: Final = 4_096
-"""So many wait before a process is started: that costs as much as a thousand."""
+"""So many are asked for before a process is started: that costs as much as a thousand."""
 ON_THEIR_WAY: Final = 2
 """Groups: so the process has the next one when it has answered."""
 ANSWER_SECONDS: Final = 30.0
 """A group takes a hundredth of a second; a process that says nothing for so long hangs."""
+
+Checking = Generator[Future[None] | None, None, list[bool]]
+"""Verdicts that come in steps; one that gives a future goes on when that is done."""
 
 
 class _Group:
@@ -37,7 +42,7 @@ class _Group:
     def __init__(self, messages: list[SignedMessage]) -> None:
         self.messages = messages
         self.verdicts: list[bool] | None = None
-        self.answered = threading.Event()
+        self.answered: Future[None] = Future()
 
     def check(self) -> list[bool]:
         """The verdicts, made here unless they are there."""
@@ -49,54 +54,47 @@ class _Group:
 class Beside:
     """Use from one thread, and ``close`` at the end."""
 
-    def __init__(self) -> None:
-        self._gathered: list[SignedMessage] = []
-        self._groups: list[_Group] = []
+    def __init__(self, *, starts: bool = True) -> None:
+        """Without a process, if it shall not start one."""
+        self._asked = 0
         self._waiting: deque[_Group] = deque()
         self._changed = threading.Condition()
         self._process: subprocess.Popen[bytes] | None = None
-        self._is_lost = cores() < 2
+        self._is_lost = not starts or cores() < 2
         self._closed = False
 
-    def add(self, messages: Sequence[SignedMessage]) -> None:
-        """Have these checked, behind all others."""
-        self._gathered += messages
-        if self._process is None and (self._is_lost or len(self._gathered) < LEAST):
-            return
-        if self._process is None:
-            self._start()
-        while len(self._gathered) >= GROUP and not self._is_lost:
-            group = _Group(self._gathered[:GROUP])
-            del self._gathered[:GROUP]
-            self._groups.append(group)
-            with self._changed:
-                self._waiting.append(group)
-                self._changed.notify()
-
-    def verdicts(self) -> list[bool]:
-        """Whether each signature is valid that was added since this was asked last, in order."""
-        rest, groups = self._gathered, self._groups
-        self._gathered, self._groups = [], []
-        with contextlib.suppress(IndexError):
-            while True:
-                self._waiting.pop().check()
-        last = verify_many(rest)
-        for group in groups:
-            if group.verdicts is None and not self._wait(group):
-                self.close()
-        return [verdict for group in groups for verdict in group.check()] + last
-
-    def _wait(self, group: _Group) -> bool:
-        return self._is_lost or group.answered.wait(ANSWER_SECONDS)
+    def batch(self) -> Batch:
+        """Signatures whose verdicts are wanted together."""
+        return Batch(self)
 
     def close(self) -> None:
-        """End the process."""
+        """End the process; what is asked for later is checked here."""
         with self._changed:
             self._closed = self._is_lost = True
             self._changed.notify()
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+
+    def takes(self, more: int) -> bool:
+        """Whether there is a process, where so many more are asked for."""
+        self._asked += more
+        if self._process is None and not self._is_lost and self._asked >= LEAST:
+            self._start()
+        return not self._is_lost and self._process is not None
+
+    def put(self, group: _Group) -> None:
+        """Have the process check this, behind all others."""
+        with self._changed:
+            self._waiting.append(group)
+            self._changed.notify()
+
+    def take_back(self) -> _Group | None:
+        """What the process would get last."""
+        try:
+            return self._waiting.pop()
+        except IndexError:
+            return None
 
     def _start(self) -> None:
         try:
@@ -135,7 +133,7 @@ class Beside:
         finally:
             self._is_lost = True
             for group in sent:
-                group.answered.set()
+                group.answered.set_result(None)
 
     def _next(self, *, wait: bool) -> _Group | None:
         """The group that waits longest; ``None`` when there is none now, or never will be."""
@@ -155,4 +153,65 @@ class Beside:
             raise EOFError
         group = sent.popleft()
         group.verdicts = list(map(bool, answer))
-        group.answered.set()
+        group.answered.set_result(None)
+
+
+class Batch:
+    """Some signatures; whoever has lost interest just lets go of it."""
+
+    def __init__(self, beside: Beside) -> None:
+        self._beside = beside
+        self._gathered: list[SignedMessage] = []
+        self._groups: list[_Group] = []
+
+    def add(self, messages: Sequence[SignedMessage]) -> None:
+        """Have these checked, behind all others."""
+        self._gathered += messages
+        if self._beside.takes(len(messages)):
+            while len(self._gathered) >= GROUP:
+                self._put(GROUP)
+
+    def _put(self, count: int) -> None:
+        group = _Group(self._gathered[:count])
+        del self._gathered[:count]
+        self._groups.append(group)
+        self._beside.put(group)
+
+    def checking(self) -> Checking:
+        """Whether each is valid, in their order; to be asked once."""
+        if self._beside.takes(0):
+            while self._gathered:
+                self._put(LAST_GROUPS)
+        while (group := self._beside.take_back()) is not None:
+            group.check()
+            yield None
+        verdicts: list[bool] = []
+        for group in self._groups:
+            if group.verdicts is None:
+                yield from self._patiently(group)
+            verdicts += group.check()
+        for start in range(0, len(self._gathered), GROUP):
+            verdicts += verify_many(self._gathered[start : start + GROUP])
+            yield None
+        return verdicts
+
+    def _patiently(self, group: _Group) -> Generator[Future[None], None, None]:
+        watch = threading.Timer(ANSWER_SECONDS, self._beside.close)
+        watch.daemon = True
+        watch.start()
+        try:
+            yield group.answered
+        finally:
+            watch.cancel()
+
+    def verdicts(self) -> list[bool]:
+        """The same for those who have nothing else to do meanwhile."""
+        checking = self.checking()
+        while True:
+            try:
+                wanted = next(checking)
+            except StopIteration as end:
+                verdicts: list[bool] = end.value
+                return verdicts
+            if wanted is not None:
+                wanted.result()

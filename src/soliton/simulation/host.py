@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from functools import partial
-from typing import Final, ParamSpec, Protocol, TypeVar, cast
+from typing import Final, Protocol, cast
 
 import msgspec
 
@@ -40,9 +40,6 @@ from soliton.sync.peers import Dial
 from soliton.wire.handshake import Handshake, IpAddress, PeerAddress
 from soliton.wire.messages import Message
 from soliton.wire.versions import Version
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 RETRY_MS: Final = 1_000
 LONELY_PATIENCE_MS: Final = 1_000
@@ -81,19 +78,6 @@ class SimulatedNode(Node):
         added = self.put_micro(to_the_end(self._forging_micro(account)))
         self.pool.settle()
         return added
-
-
-class SameThread(Executor):
-    """Does what other threads would do, at once: their pace would be another one each time."""
-
-    def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
-        """The outcome is there when this returns."""
-        future: Future[R] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Exception as error:  # noqa: BLE001 - it is raised where somebody asks
-            future.set_exception(error)
-        return future
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -149,7 +133,7 @@ class Host:
             self.node,
             self.core,
             self.history,
-            Receiver(self.node, self._clock, SameThread()),
+            Receiver(self.node, self._clock, alone=True),
             self._now,
             self.carry_out,
             self._name,
@@ -195,7 +179,7 @@ class Host:
         """Call something now, after what is due before, if the host still lives."""
         return self.after(0, call)
 
-    def _when_done(self, _future: Future[int | None], then: Callable[[], None]) -> None:
+    def _when_done(self, _future: Future[None], then: Callable[[], None]) -> None:
         self.soon(then)
 
     def after(self, delay: int, call: Callable[[], None]) -> Timer:
