@@ -37,7 +37,7 @@ LINES: dict[str, int] = {
     "node": 7_060,
     "p2p": 2_475,
     "pages": 145,
-    "parallel": 935,
+    "parallel": 995,
     "ride": 17_595,
     "signer": 7_250,
     "simulation": 1_796,
