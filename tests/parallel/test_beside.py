@@ -69,10 +69,15 @@ def wait_for(batch: Batch, number: int) -> None:
 def stop(made: Beside, batch: Batch, messages: list[SignedMessage]) -> None:
     """Stop the process, and let it have something all the same that it does not answer."""
     os.kill(process_of(made).pid, signal.SIGSTOP)
-    answered = {id(group) for group in batch._groups if group.answered.done()}
+    os.waitid(os.P_PID, process_of(made).pid, os.WSTOPPED | os.WNOWAIT)
     batch.add(messages)
-    while all(id(group) in answered or group in made._waiting for group in batch._groups):
-        time.sleep(0.01)
+    on_their_way = False
+    while not on_their_way:
+        # What it had said before it stopped may still be on its way here.
+        time.sleep(0.05)
+        on_their_way = any(
+            not (group.answered.done() or group in made._waiting) for group in batch._groups
+        )
 
 
 def test_verdicts_come_in_order_batch_after_batch(made: Beside) -> None:
