@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from tests.blocks import all_blocks
 from tests.test_house import LINK, documents, place_of, tree_of
 from tests.vectors import REPOSITORY
 
@@ -22,6 +24,62 @@ WALKS = ("life-of-a-block.md", "life-of-a-transaction.md")
 HOP = re.compile(r"^\| (\d+) \| ([^|]*)\| `([\w/]+\.py)` `([\w.]+)` \| [^|]+ \|$")
 HEADING = re.compile(r"^## .*: (\d+) hops$")
 NAMED_CODE = (*WALKS, "life-of-an-order.md", "architecture.md")
+TOUR = "tests/e2e/test_documents.py"
+BY_HAND = "tests/e2e/test_how_tos.py"
+RUN_BY: dict[str, dict[str, tuple[int, str]]] = {
+    "README.md": {
+        "": (4, f"{TOUR} {BY_HAND}"),
+        "python": (1, "tests/client/test_documents.py"),
+    },
+    "CONTRIBUTING.md": {"": (2, BY_HAND), "python": (1, BY_HAND)},
+    "docs/getting-started.md": {"": (9, f"{TOUR} {BY_HAND}"), "hocon": (1, TOUR)},
+    "docs/how-to/a-small-exchange.md": {
+        "": (4, "tests/workshop/test_example.py"),
+        "console": (2, "tests/workshop/test_example.py"),
+    },
+    "docs/how-to/control-a-devnet.md": {"": (8, TOUR)},
+    "docs/how-to/export-to-postgres.md": {"": (1, "tests/export/test_pages.py")},
+    "docs/how-to/follow-the-chain.md": {"": (1, TOUR), "python": (1, TOUR)},
+    "docs/how-to/fork-a-chain.md": {"": (1, "tests/devnet/test_fork.py")},
+    "docs/how-to/get-notices.md": {
+        "": (2, "tests/export/test_pages.py"),
+        "python": (1, "tests/export/test_pages.py"),
+    },
+    "docs/how-to/join-a-network.md": {"": (1, BY_HAND)},
+    "docs/how-to/look-into-the-ledger.md": {"python": (7, "tests/ledger/test_notebook.py")},
+    "docs/how-to/run-a-matcher.md": {"": (4, BY_HAND)},
+    "docs/how-to/run-a-signer.md": {"": (12, "tests/e2e/test_signer_how_to.py")},
+    "docs/how-to/several-matchers.md": {"hocon": (1, BY_HAND)},
+    "docs/how-to/simulate-a-network.md": {"": (2, BY_HAND)},
+    "docs/how-to/test-a-dapp.md": {
+        "ride": (1, "tests/testing/test_plugin.py"),
+        "python": (2, "tests/testing/test_plugin.py"),
+    },
+    "docs/how-to/trade-with-ccxt.md": {"python": (2, "tests/matcher/ccxt/test_devnet.py")},
+    "docs/how-to/try-and-wait.md": {"": (2, TOUR)},
+    "docs/how-to/use-the-library.md": {"python": (10, "tests/client/test_documents.py")},
+    "docs/how-to/write-scripts.md": {
+        "": (1, BY_HAND),
+        "ride": (1, "tests/testing/test_pages.py"),
+        "json": (2, f"tests/testing/test_pages.py {BY_HAND}"),
+        "lua": (1, BY_HAND),
+    },
+    "docs/reference/key-files.md": {
+        "json": (1, "tests/keystore/test_files.py"),
+        "python": (1, "tests/keystore/test_files.py"),
+    },
+    "docs/reference/scenarios.md": {"toml": (1, "tests/devnet/test_scenario.py")},
+    "docs/reference/signer-policy.md": {"toml": (1, "tests/testing/test_pages.py")},
+    "docs/reference/signer.md": {
+        "python": (1, "tests/testing/test_pages.py"),
+        "toml": (1, "tests/testing/test_pages.py"),
+        "hocon": (1, BY_HAND),
+        "js": (1, "tests/clients/test_provider.py"),
+    },
+}
+"""The blocks of code on each page by their language: how many, and which files of tests run them.
+Who adds one to a page adds it to its test, too. What is ``text`` is shown, and nobody types it.
+"""
 CODE = re.compile(r"`([^`\n]+)`")
 MODULE = re.compile(r"(?:[a-z_0-9]+/)*[a-z_0-9]+\.py")
 METHOD = re.compile(r"[A-Z]\w*\.[a-z_]\w*")
@@ -181,3 +239,36 @@ def test_the_index_names_every_page_once() -> None:
     pages = {path for path in documents() if DOCS in path.parents and path != index}
     assert pages - {*listed} == set(), "not in docs/README.md"
     assert sorted(map(place_of, listed)) == sorted({*map(place_of, listed)}), "listed twice"
+
+
+def counted(page: Path) -> Counter[str]:
+    """The blocks of a page that are more than shown, by language."""
+    found = Counter(each.language for each in all_blocks(page.relative_to(REPOSITORY).as_posix()))
+    found.pop("text", None)
+    return found
+
+
+def test_every_block_of_code_is_run() -> None:
+    """A page with another number of blocks than its tests run has one that nobody has tried."""
+    pages = [*documents(), *(REPOSITORY / "examples").rglob("*.md")]
+    found = {place_of(each): dict(blocks) for each in pages if (blocks := counted(each))}
+    told = {page: {each: row[0] for each, row in rows.items()} for page, rows in RUN_BY.items()}
+    assert found == told
+
+
+@pytest.mark.parametrize("page", RUN_BY)
+def test_those_who_run_them_read_the_page(page: str) -> None:
+    """They take what they run from it."""
+    for _, files in RUN_BY[page].values():
+        for file in files.split():
+            tree = ast.parse((REPOSITORY / file).read_text(encoding="utf-8"))
+            texts = {each.value for each in ast.walk(tree) if isinstance(each, ast.Constant)}
+            assert page in texts, f"{file} does not name {page}"
+
+
+def test_a_block_is_not_overlooked() -> None:
+    """However it is fenced: what opens or closes one belongs to one that was found."""
+    for path in documents():
+        text = path.read_text(encoding="utf-8")
+        fences = re.findall(r"^ *(?:```|~~~)", text, re.MULTILINE)
+        assert len(fences) == 2 * len(all_blocks(place_of(path))), place_of(path)

@@ -14,11 +14,11 @@ import pytest
 
 import soliton
 import soliton.testing
+from tests.blocks import blocks
 from tests.e2e.programs import Program
 from tests.vectors import REPOSITORY
 
-PAGE = REPOSITORY / "docs" / "how-to" / "use-the-library.md"
-BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+PAGE = "docs/how-to/use-the-library.md"
 NAMES: dict[str, str] = soliton._MODULES  # type: ignore[attr-defined]
 INNER = "soliton_kit"
 """What all other fixtures are made of."""
@@ -28,7 +28,7 @@ SECONDS = 300
 
 @pytest.mark.slow
 def test_the_page_runs(program: Program) -> None:
-    source = "\n".join(BLOCK.findall(PAGE.read_text(encoding="utf-8")))
+    source = "\n".join(blocks(PAGE, "python"))
     source = source.replace("http://127.0.0.1:6869", program.node_url)
     source = source.replace("http://127.0.0.1:6886", program.matcher_url)
     done = subprocess.run(
@@ -51,7 +51,7 @@ def test_the_page_runs(program: Program) -> None:
 
 @pytest.mark.slow
 def test_the_readme_runs(program: Program) -> None:
-    (source,) = BLOCK.findall((REPOSITORY / "README.md").read_text(encoding="utf-8"))
+    (source,) = blocks("README.md", "python")
     source = source.replace("http://127.0.0.1:6869", program.node_url)
     command = [sys.executable, "-c", source + "\nprint(node.asset(gold).name)"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
@@ -59,7 +59,7 @@ def test_the_readme_runs(program: Program) -> None:
 
 
 def test_the_page_names_every_exception() -> None:
-    text = PAGE.read_text(encoding="utf-8")
+    text = (REPOSITORY / PAGE).read_text(encoding="utf-8")
     values = {name: getattr(soliton, name) for name in NAMES}
     named = [
         name

@@ -5,16 +5,20 @@ node takes what was signed.
 from __future__ import annotations
 
 import json
+import urllib.request
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from soliton.chain.json_kinds import encode_base64
+from soliton.crypto import base58
 from soliton.devnet.accounts import funded_accounts
 from soliton.keystore.files import FileStore
 from soliton.keystore.keys import NamedSecret, phrase
 from soliton.ride.compiler import compile_source
-from tests.clients.scripts import NEEDS_NODE, run_script
+from tests.blocks import blocks
+from tests.clients.scripts import HERE, NEEDS_NODE, NODE, run_client, run_script
 from tests.clients.test_kept_signer import kept, unlock
 from tests.clients.test_waves_signer import DAPP
 from tests.e2e.programs import devnet
@@ -61,7 +65,39 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Any:
     with devnet() as program, kept(Place(directory, RULES), program.node_url) as url:
         unlock(url)
         arguments = url, program.node_url, KEYS["bot"], KEYS["alice"], json.dumps(scripts)
-        return run_script("provider.js", *arguments)
+        told = run_script("provider.js", *arguments)
+        told["page"] = the_page(directory, url, program.node_url)
+        return told
+
+
+def the_page(directory: Path, signer_url: str, node_url: str) -> dict[str, Any]:
+    """What the program of the reference makes of it, which is a module of a browser."""
+    (source,) = blocks("docs/reference/signer.md", "js")
+    with urllib.request.urlopen(f"{signer_url}/pages/provider.js") as answer:
+        (directory / "provider.mjs").write_bytes(answer.read())
+    (directory / "node_modules").symlink_to(HERE / "node_modules")
+    places = {
+        "http://127.0.0.1:6888/pages/provider.js": "./provider.mjs",
+        "http://127.0.0.1:6888": signer_url,
+        "http://127.0.0.1:6869": node_url,
+        'prompt("API key of the signer")': json.dumps(KEYS["bot"]),
+        'key: "hot"': 'key: "owner"',
+    }
+    for place, other in places.items():
+        assert place in source
+        source = source.replace(place, other)
+    program = directory / "page.mjs"
+    values = "{ address: user.address, signature }"
+    telling = f'console.log(JSON.stringify({{ name: "told", value: {values} }}));'
+    program.write_text(f"{source}\n{telling}\n", encoding="utf-8")
+    assert NODE is not None
+    found: dict[str, Any] = run_client(NODE, str(program))["told"]
+    return found
+
+
+def test_the_program_of_the_page_signs(told: Any) -> None:
+    assert told["page"]["address"] == OWNER.address
+    assert len(base58.decode(told["page"]["signature"])) == 64
 
 
 def test_everybody_is_who_they_are(told: Any) -> None:

@@ -20,6 +20,7 @@ import pytest
 from soliton import Account, Node, Transaction
 from soliton.client.errors import NodeRefused
 from soliton.crypto import base58
+from tests.blocks import blocks, typed
 from tests.e2e.programs import Program, call, devnet, run
 
 pytestmark = pytest.mark.slow
@@ -96,7 +97,15 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def fork(made: Made, cache: Path) -> Iterator[Program]:
-    with devnet("--fork", made.program.node_url, "--fork-cache", cache) as program:
+    """As its page begins one, and looks at it."""
+    (page,) = blocks("docs/how-to/fork-a-chain.md")
+    starting, looking = page.splitlines()
+    url, port = "https://nodes-testnet.wavesnodes.com", "http://127.0.0.1:6869"
+    _, command, *options = starting.replace(url, made.program.node_url).split()
+    assert command == "devnet"
+    with devnet(*options, "--fork-cache", cache) as program:
+        told = typed(looking, cache, {port: program.node_url})
+        assert json.loads(told)["fork"]["url"] == made.program.node_url
         yield program
 
 

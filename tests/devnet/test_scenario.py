@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,8 @@ from soliton.ledger.state import ALIASES, ASSET_BALANCES, DATA, LEASES, WAVES
 from soliton.node.node import Node
 from soliton.node.settings import load_settings
 from soliton.node.wallet import Wallet
+from tests.blocks import blocks
 from tests.e2e.programs import Program, call, devnet, eventually, run
-from tests.vectors import REPOSITORY
 
 FUNDING = Funding(count=3)
 FREE = ("--port", 0, "--signer-port", 0, "--matcher-port", 0)
@@ -163,8 +162,7 @@ def test_what_a_file_says_is_told(shop: World) -> None:
 
 
 def test_the_page_about_them_shows_one_that_can_be_played(tmp_path: Path) -> None:
-    page = (REPOSITORY / "docs/reference/scenarios.md").read_text(encoding="utf-8")
-    (text,) = re.findall(r"^```toml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    (text,) = blocks("docs/reference/scenarios.md", "toml")
     world = World(tmp_path, text)
     world.playing.play()
     assert list(world.playing.dapps) == ["shop"]

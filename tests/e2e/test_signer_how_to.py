@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import shutil
-import subprocess
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -14,11 +11,10 @@ from typing import Final
 import pytest
 
 from soliton.crypto.keys import key_pair
-from tests.e2e.programs import PROGRAM, devnet, eventually, free_port, is_mined, run, started
-from tests.vectors import REPOSITORY
+from tests.blocks import blocks, typed
+from tests.e2e.programs import devnet, eventually, free_port, is_mined, run, started
 
-PAGE: Final = REPOSITORY / "docs" / "how-to" / "run-a-signer.md"
-BLOCK: Final = re.compile(r"^```\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+PAGE: Final = "docs/how-to/run-a-signer.md"
 SEED: Final = "soliton devnet account 7"
 
 pytestmark = [
@@ -44,31 +40,20 @@ class Terminal:
         return text.replace("127.0.0.1:6888", f"127.0.0.1:{self._port}")
 
     def type(self, text: str) -> str:
-        path = f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}"
-        done = subprocess.run(
-            ["sh", "-e", "-c", self.written(text)],
-            cwd=self.directory,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-            env={**os.environ, "PATH": path},
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        return typed(self.written(text), self.directory)
 
 
 def test_the_page(tmp_path: Path) -> None:
-    blocks = BLOCK.findall(PAGE.read_text(encoding="utf-8"))
-    start = blocks.index("soliton signer --config signer.conf\n")
+    commands = blocks(PAGE)
+    start = commands.index("soliton signer --config signer.conf\n")
     port = free_port()
     with devnet() as chain:
         terminal = Terminal(tmp_path, chain.node_url, port)
-        for block in blocks[:start]:
+        for block in commands[:start]:
             terminal.type(block)
         config = tmp_path / "signer.conf"
         with started("signer", "--config", config, until="signer on http://") as program:
-            unlock, small, large, library, dry, reload, audit = blocks[start + 1 :]
+            unlock, small, large, library, dry, reload, audit = commands[start + 1 :]
             assert "unlocked for 3600 s" in terminal.type(unlock)
             signed = json.loads(terminal.type(small))["signed"]
             assert signed["amount"] == 100_000_000 and len(signed["proofs"]) == 1

@@ -22,9 +22,9 @@ from soliton.keystore.keys import (
     phrase,
     private_key,
 )
-from tests.vectors import REPOSITORY
+from tests.blocks import blocks
 
-PAGE = REPOSITORY / "docs" / "reference" / "key-files.md"
+PAGE = "docs/reference/key-files.md"
 PASSWORD = "correct horse"
 WORDS = "ähre wind 🌊 seed phrase of a test"
 OTHER = base58.encode(bytes(range(1, 33)))
@@ -74,8 +74,11 @@ def test_nothing_secret_is_in_the_files_or_in_what_is_printed(directory: Path) -
 
 
 def test_the_page_opens_a_file_with_a_program_of_its_own(directory: Path, tmp_path: Path) -> None:
-    program = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)[0]
+    (program,) = blocks(PAGE, "python")
     assert len(program.splitlines()) <= 30
+    (shown,) = blocks(PAGE, "json")
+    written = json.loads((directory / "by-phrase.key.json").read_text(encoding="utf-8"))
+    assert list(json.loads(shown)) == list(written)
     (tmp_path / "open.py").write_text(program, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, tmp_path / "open.py", directory / "by-phrase.key.json", PASSWORD],

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 
-from tests.vectors import REPOSITORY
+from tests.blocks import blocks
 
-PAGE = REPOSITORY / "docs" / "how-to" / "look-into-the-ledger.md"
-BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+PAGE = "docs/how-to/look-into-the-ledger.md"
 SECONDS = 300
 COIN = 10**8
 TOTAL = 110_000_000 * COIN
@@ -20,7 +18,7 @@ MAINNET_FIRST = "fab947262e8f5f03807ee7a888c750e46d0544a04d5777f50cc6daaf5f4e8d1
 
 
 def test_the_page_runs() -> None:
-    source = "\n".join(BLOCK.findall(PAGE.read_text(encoding="utf-8")))
+    source = "\n".join(blocks(PAGE, "python"))
     done = subprocess.run(
         [sys.executable, "-W", "error::DeprecationWarning", "-c", source],
         capture_output=True,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.blocks import blocks
 from tests.e2e.programs import devnet
-from tests.vectors import REPOSITORY
 
 pytest_plugins = ["pytester"]
 
@@ -324,11 +324,8 @@ def test_scripts_that_do_not_compile_say_where(pytester: pytest.Pytester, tmp_pa
 
 
 def test_the_page_about_it_does_what_it_says(pytester: pytest.Pytester) -> None:
-    page = (REPOSITORY / "docs/how-to/test-a-dapp.md").read_text(encoding="utf-8")
-    ((ride,), (shop, market)) = (
-        re.findall(rf"^```{language}\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
-        for language in ("ride", "python")
-    )
+    page = "docs/how-to/test-a-dapp.md"
+    (ride,), (shop, market) = blocks(page, "ride"), blocks(page, "python")
     pytester.makefile(".ride", shop=ride)
     pytester.makepyfile(test_shop=shop, test_market=market)
     run(pytester).assert_outcomes(passed=7)

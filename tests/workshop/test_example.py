@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.blocks import blocks, typed
 from tests.e2e.programs import PROGRAM, WAIT_SECONDS, devnet
 from tests.vectors import REPOSITORY
 
 pytestmark = pytest.mark.slow
 
 EXAMPLE = REPOSITORY / "examples" / "exchange"
-PAGE = REPOSITORY / "docs" / "how-to" / "a-small-exchange.md"
+PAGE = "docs/how-to/a-small-exchange.md"
 GUARD = "there is nothing in the pool"
 PROMPT = "(ride) "
 
@@ -43,25 +44,28 @@ def run(directory: Path, command: list[str], typed: str = "") -> subprocess.Comp
     )
 
 
-def blocks(language: str) -> list[str]:
-    page = PAGE.read_text(encoding="utf-8")
-    return re.findall(rf"^```{language}\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
-
-
 def test_its_tests_reach_every_line_and_branch(tmp_path: Path) -> None:
-    measured = ("--ride-cov", "--ride-cov-fail-under", "100")
-    options = ("-q", "-p", "soliton.testing.plugin", "-p", "no:cacheprovider", "-p", "no:asyncio")
-    done = run(copied(tmp_path), [str(PROGRAM), "ride", "test", "--", *options, *measured])
-    assert done.returncode == 0, done.stdout
-    assert re.search(r"^all .* 0 .* 0  100.0%$", done.stdout, re.MULTILINE), done.stdout
+    first, measured, _, _ = blocks(PAGE)
+    installing, going, testing = first.splitlines()
+    (extra,) = re.findall(r"'soliton\[(\w+)\]'", installing)
+    project = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
+    assert re.search(rf"^{extra} = \[", project, re.MULTILINE)
+    assert going.split() == ["cd", str(EXAMPLE.relative_to(REPOSITORY))]
+    # The second command of the two: the same with a report.
+    assert measured.startswith(f"{testing} -- ")
+    told = typed(measured, copied(tmp_path))
+    assert re.search(r"^all .* 0 .* 0  100.0%$", told, re.MULTILINE), told
 
 
 def test_its_sources_are_tidy(tmp_path: Path) -> None:
     directory = copied(tmp_path)
     names = ["exchange.ride", "treasury.ride"]
-    for words in (["format", "--check", *names], ["lint", *names]):
-        done = run(directory, [str(PROGRAM), "ride", *words])
-        assert (done.returncode, done.stdout) == (0, "")
+    done = run(directory, [str(PROGRAM), "ride", "format", "--check", *names])
+    assert (done.returncode, done.stdout) == (0, "")
+    _, _, looking, _ = blocks(PAGE)
+    linting, estimating = looking.splitlines()
+    assert typed(linting, directory) == ""
+    assert "swap: " in typed(estimating, directory)
 
 
 def test_the_page_does_what_it_says(tmp_path: Path) -> None:
@@ -71,8 +75,8 @@ def test_the_page_does_what_it_says(tmp_path: Path) -> None:
     whole = faulty.read_text(encoding="utf-8").splitlines(keepends=True)
     faulty.write_text("".join(line for line in whole if GUARD not in line), encoding="utf-8")
     assert len(whole) - 1 == len(faulty.read_text(encoding="utf-8").splitlines())
-    (deploying,) = [block for block in blocks("") if "ride deploy" in block]
-    transcripts = blocks("console")
+    (deploying,) = [block for block in blocks(PAGE) if "ride deploy" in block]
+    transcripts = blocks(PAGE, "console")
     assert len(transcripts) == 2
     with devnet() as program:
         node = ["--node", program.node_url]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from soliton.crypto import base58
 from soliton.crypto.keys import key_pair
 from soliton.matcher.ccxt import SolitonMatcher
 from soliton.matcher.ccxt.asynchronous import SolitonMatcher as AsyncMatcher
+from tests.blocks import blocks
 from tests.e2e.programs import Program, balance, call, devnet, eventually, is_mined
 from tests.matcher.devnet import (
     BUYER,
@@ -27,7 +27,6 @@ from tests.matcher.devnet import (
     issue_silver,
     open_market,
 )
-from tests.vectors import REPOSITORY
 
 pytestmark = pytest.mark.slow
 
@@ -80,11 +79,9 @@ def test_a_day_at_the_market(chain: Program, asset: str) -> None:
 
 def test_the_document_is_true(tmp_path: Path) -> None:
     """docs/how-to/trade-with-ccxt.md on a fresh chain, as it stands but for the ports."""
-    text = (REPOSITORY / "docs/how-to/trade-with-ccxt.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    assert len(blocks) == 2
+    trading, subscribing = blocks("docs/how-to/trade-with-ccxt.md", "python")
     with devnet() as fresh:
-        source = "\n".join(blocks).replace("http://127.0.0.1:6886", fresh.matcher_url)
+        source = f"{trading}\n{subscribing}".replace("http://127.0.0.1:6886", fresh.matcher_url)
         program = tmp_path / "trade.py"
         source = source.replace("http://127.0.0.1:6869", fresh.node_url)
         program.write_text(source, encoding="utf-8")
