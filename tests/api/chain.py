@@ -9,6 +9,7 @@ import msgspec
 from soliton.api.app import build_app
 from soliton.api.application import Application
 from soliton.api.context import ApiContext
+from soliton.api.texts import Texts
 from soliton.chain.addresses import Address, address_text, from_public_key, parse_address
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.data import TYPE as DATA_TYPE
@@ -35,6 +36,7 @@ JSON = {"content-type": "application/json"}
 WITH_KEY = {"x-api-key": KEY}
 AMOUNT = 100_000_000
 FEE = 100_000
+PATIENCE_SECONDS = 120.0
 
 
 class PrivateChain:
@@ -134,6 +136,8 @@ def context_of(node: Node) -> ApiContext:
         node=node,
         # As in a program, but for the other process: its verdicts come in the loop's next turn.
         signatures=SignatureChecker(beside=False),
+        # How long work on texts takes is the machine's affair here.
+        texts=Texts(seconds=PATIENCE_SECONDS),
     )
 
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import UnknownTopicOrPartitionError
 
 from soliton.crypto import base58
 from soliton.export import kafka
@@ -98,6 +100,27 @@ def expected(chain: ChainWriter) -> list[tuple[int, str, list[str]]]:
         )
         for height in range(1, chain.height + 1)
     ]
+
+
+def test_topics_that_the_broker_does_not_know_at_once(
+    tmp_path: Path, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    describe = AIOKafkaAdminClient.describe_topics
+    asked = count(1)
+
+    async def too_early(admin: AIOKafkaAdminClient, names: list[str]) -> Any:
+        found = await describe(admin, names)
+        if next(asked) <= 2:
+            found[-1]["error_code"] = UnknownTopicOrPartitionError.errno
+        return found
+
+    monkeypatch.setattr(AIOKafkaAdminClient, "describe_topics", too_early)
+    chain = open_chain(tmp_path)
+    mine(chain)
+    topic = KafkaTopic.open(place)
+    catch_up(Follower(OwnChain(chain), topic))
+    topic.close()
+    assert folded(records(place)) == expected(chain)
 
 
 def test_any_way_leads_to_the_chain(

@@ -24,6 +24,7 @@ from soliton.export.errors import AnotherExport, DatabaseAway, DatabaseProblem, 
 from soliton.export.ndjson import encode_json, step_lines
 from soliton.export.steps import Position, Step, Stored
 from soliton.export.trail import MAX_KEPT, Trail
+from soliton.storage.topics import SeveralPartitions, make_topics
 
 if TYPE_CHECKING:
     from aiokafka import AIOKafkaProducer
@@ -36,7 +37,6 @@ _CLIENT_BYTES: Final = 1_000_000
 _SECONDS: Final = 30
 _READ_MS: Final = 500
 _READ_COUNT: Final = 2_000
-_TOPIC_EXISTS: Final = 36
 _PARTITION: Final = 0
 
 _log = logging.getLogger(__name__)
@@ -190,30 +190,11 @@ class KafkaTopic:
 
     async def _prepare(self) -> None:
         """Make the topics unless they are there; raises ``WrongChain`` for those of others."""
-        from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-        from aiokafka.errors import for_code
-
         names = [self._broker.topic, self._broker.topic + POSITIONS]
-        admin = AIOKafkaAdminClient(**self._broker.options())
         try:
-            await admin.start()
-            known = await admin.list_topics()
-            keep = {"retention.ms": "-1", "retention.bytes": "-1", "cleanup.policy": "delete"}
-            count = self._broker.replicas
-            new = [
-                NewTopic(each, 1, count, topic_configs=keep) for each in names if each not in known
-            ]
-            answer = await admin.create_topics(new) if new else None
-            for _, code, *_ in answer.topic_errors if answer else ():
-                if code not in (0, _TOPIC_EXISTS):
-                    raise for_code(code)("cannot make the topics")
-            for described in await admin.describe_topics(names):
-                if described["error_code"]:
-                    raise for_code(described["error_code"])(described["topic"])
-                if len(described["partitions"]) != 1:
-                    raise WrongChain(f"the topic {described['topic']} has several partitions")
-        finally:
-            await admin.close()
+            await make_topics(self._broker.options(), names, self._broker.replicas)
+        except SeveralPartitions as error:
+            raise WrongChain(str(error)) from error
 
     async def _read(self) -> None:
         """Find where the export is, in the last of the positions."""

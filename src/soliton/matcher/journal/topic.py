@@ -1,7 +1,8 @@
 """A Kafka topic with one partition, as a log: write behind its end, read from an offset.
 
-What lives here: the one place that knows the client library; its errors become ours. What does
-not: what entries mean (``leadership``), and who writes when (``kafka``).
+What lives here: what the matcher knows of the client library, whose errors become ours. What does
+not: making the topic (``storage.topics``), what entries mean (``leadership``), who writes when
+(``kafka``).
 
 The client is told to wait for all replicas in sync and to number its writes, so that the broker
 drops what arrives twice.
@@ -10,7 +11,6 @@ drops what arrives twice.
 from __future__ import annotations
 
 import asyncio
-import logging
 import ssl
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 from soliton.errors import InvariantBroken
 from soliton.matcher.journal.errors import JournalProblem, WrongJournal
 from soliton.matcher.log_throttle import throttle
+from soliton.storage.topics import SeveralPartitions, make_topics
 
 if TYPE_CHECKING:
     from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
@@ -35,9 +36,6 @@ _READ_WAIT_MS: Final = 100
 that is how long a question about the ends of the topic may wait, too.
 """
 _PARTITION: Final = 0
-_TOPIC_EXISTS: Final = 36
-
-_log = logging.getLogger(__name__)
 
 
 class BrokerProblem(JournalProblem):
@@ -267,25 +265,8 @@ class Topic:
 
 
 async def _prepare(address: TopicAddress) -> None:
-    """Make the topic unless it is there; it must have one partition."""
-    from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-    from aiokafka.errors import for_code
-
-    admin = AIOKafkaAdminClient(**address.options())
+    """Make the topic unless it is there; raises ``WrongJournal`` for one of several partitions."""
     try:
-        await admin.start()
-        if address.topic not in await admin.list_topics():
-            keep = {"retention.ms": "-1", "retention.bytes": "-1", "cleanup.policy": "delete"}
-            new = NewTopic(address.topic, 1, address.replicas, topic_configs=keep)
-            answer = await admin.create_topics([new])
-            for _, code, *_ in answer.topic_errors:
-                if code not in (0, _TOPIC_EXISTS):
-                    raise for_code(code)(f"cannot make the topic {address.topic}")
-            _log.info("made the topic %s", address.topic)
-        for described in await admin.describe_topics([address.topic]):
-            if described["error_code"]:
-                raise for_code(described["error_code"])(f"topic {address.topic}")
-            if len(described["partitions"]) != 1:
-                raise WrongJournal(f"the topic {address.topic} must have exactly one partition")
-    finally:
-        await admin.close()
+        await make_topics(address.options(), [address.topic], address.replicas)
+    except SeveralPartitions as error:
+        raise WrongJournal(str(error)) from error
