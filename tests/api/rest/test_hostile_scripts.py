@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from soliton.api import application
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.set_script import TYPE as SET_SCRIPT
 from soliton.chain.transactions.set_script import SetScript
 from soliton.crypto.hashes import secure_hash
 from soliton.ride.compiler import compile_source
-from tests.api.chain import RICH_ADDRESS, PrivateChain
+from tests.api.chain import PATIENCE_SECONDS, RICH_ADDRESS, PrivateChain
 
 DEPTH = 100_000
 FITTING = 27_000
@@ -55,6 +56,12 @@ NAMES = (
     "__import__", "exec", "open", "print", "self", "context", "environment", "__builtins__",
     "values", "natives", "None", "globals", "x'); import os; ('", 'a"""', "\n", "os.system",
 )  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow machine is no fault of the scripts."""
+    monkeypatch.setattr(application, "REQUEST_SECONDS", PATIENCE_SECONDS)
 
 
 @pytest.fixture
