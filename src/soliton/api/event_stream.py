@@ -15,6 +15,7 @@ The form is that of server-sent events: https://html.spec.whatwg.org/multipage/s
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from functools import partial
@@ -128,11 +129,12 @@ class EventStream:
         self.node.events.subscribe(self._notice)
         try:
             yield b"retry: %d\n\n" % _RETRY_MS
-            while (chunk := self._chain_events()) or not self._at_end:
+            # One of those who read what has been, in each round: there may be hundreds.
+            ends_at = await self._slices.take()
+            while (chunk := self._chain_events(ends_at)) or not self._at_end:
                 if chunk:
                     yield chunk
-                # One of those who read what has been, in each round: there may be hundreds.
-                await self._slices.take()
+                ends_at = await self._slices.take()
             # From here to the first wait nothing else runs: the pool is that of the chain's end.
             self._live = True
             if self._filter.pool:
@@ -144,7 +146,6 @@ class EventStream:
             async for chunk in self._present_events():
                 if chunk:
                     yield chunk
-                await asyncio.sleep(0)
             self._shared.dropped += self._reason != _STOPS
             yield self._event("closed", {"reason": self._reason})
         finally:
@@ -160,7 +161,9 @@ class EventStream:
         while True:
             self._wake.clear()
             while self._waiting and self._reason in (None, _STOPS):
-                yield self._next()
+                # A block wakes all streams at once.
+                ends_at = await self._slices.take()
+                yield self._next(ends_at)
             if self._reason is not None:
                 return
             try:
@@ -169,7 +172,7 @@ class EventStream:
             except TimeoutError:
                 yield b": heartbeat\n\n"
 
-    def _next(self) -> bytes:
+    def _next(self, ends_at: float) -> bytes:
         """Some of what waits; the chain's part stays in line until all of it is told."""
         told = bytearray()
         for _ in range(_STEP_EVENTS):
@@ -177,13 +180,15 @@ class EventStream:
                 break
             notice = self._waiting[0]
             if notice is None:
-                told += self._chain_events()
+                told += self._chain_events(ends_at)
                 if not self._at_end:
                     break
             else:
                 make = partial(_pool_event, self.node, notice)
                 told += self._shared.told(id(notice), make, notice)
             self._waiting.popleft()
+            if time.perf_counter() >= ends_at:
+                break
         return bytes(told)
 
     # --- notices of the node ----------------------------------------------------------------------
@@ -226,8 +231,8 @@ class EventStream:
 
     # --- the chain --------------------------------------------------------------------------------
 
-    def _chain_events(self) -> bytes:
-        """The next events between the client's place and the end of the chain."""
+    def _chain_events(self, ends_at: float) -> bytes:
+        """The next events between the client's place and the end of the chain, until a moment."""
         told = bytearray()
         if self._floor is not None:
             told += self._go_back(self._floor)
@@ -241,6 +246,8 @@ class EventStream:
                 told += self._next_block()
             else:
                 self._at_end = True
+                break
+            if time.perf_counter() >= ends_at:
                 break
         return bytes(told)
 

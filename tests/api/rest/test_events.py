@@ -100,6 +100,25 @@ async def test_many_who_read_what_has_been_take_turns(chain: PrivateChain, opene
     assert rounds >= 2 * len(readers), rounds
 
 
+async def test_many_who_hear_of_a_block_take_turns(chain: PrivateChain, opened: Open) -> None:
+    """It wakes all of them in the same round of the event loop; what each wants takes its time."""
+    streams = [await opened("/events?events=transaction") for _ in range(12)]
+    for stream in streams:
+        await stream.until("synced")
+    for _ in range(5):
+        chain.send(chain.transfer())
+    chain.mine()
+    readers = [asyncio.create_task(stream.names(5)) for stream in streams]
+    rounds = 0
+    while not all(reader.done() for reader in readers):
+        await asyncio.sleep(0)
+        rounds += 1
+    assert {tuple(reader.result()) for reader in readers} == {
+        tuple(f"transaction 2 {index}" for index in range(5))
+    }
+    assert rounds >= len(readers), rounds
+
+
 async def test_microblocks(chain: PrivateChain, opened: Open) -> None:
     stream = await opened("/events")
     await stream.until("synced")
