@@ -41,7 +41,7 @@ LINES: dict[str, int] = {
     "ride": 17_595,
     "signer": 7_250,
     "simulation": 1_796,
-    "storage": 2_485,
+    "storage": 2_510,
     "sync": 1_475,
     "testing": 2_160,
     "web": 4_590,
