@@ -111,7 +111,8 @@ def _database(dsn: str | None, from_node: str | None) -> Iterator[str]:
     if dsn is not None:
         yield dsn
         return
-    from soliton.cli.export_run import Where, export_beside
+    from soliton.cli.chain_source import Where
+    from soliton.cli.export_run import export_beside
     from soliton.cli.own_postgres import own_postgres
 
     with own_postgres() as own, export_beside(own, Where(from_node, None, None, None)):

@@ -11,6 +11,7 @@ from typing import Final
 
 import click
 
+from soliton.cli.chain_source import Where, chain_options
 from soliton.cli.logs import log_options
 from soliton.cli.quantities import MILLISECONDS
 
@@ -21,28 +22,11 @@ _DSN: Final = click.option(
     metavar="DSN",
     help="The database, as libpq takes it: postgresql://… or host=… dbname=….",
 )
-_FROM_NODE: Final = click.option(
-    "--from-node", metavar="URL", help="Read the chain over a node's REST interface."
-)
-_DATA_DIR: Final = click.option(
-    "--data-dir",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Read the chain in a node's data directory (default: ~/.soliton/<network>).",
-)
-_NETWORK: Final = click.option("--network", help="A preset such as waves-mainnet or devnet.")
-_CONFIG: Final = click.option(
-    "--config",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="The node's configuration file.",
-)
 
 
 @click.command("export postgres")
 @_DSN
-@_FROM_NODE
-@_DATA_DIR
-@_NETWORK
-@_CONFIG
+@chain_options
 @click.option("--once", is_flag=True, help="End when the database is where the chain is.")
 @click.option("--migrate", is_flag=True, help="Bring tables of an older version to this one first.")
 @click.option(
@@ -51,18 +35,14 @@ _CONFIG: Final = click.option(
 @log_options
 def export_postgres(
     dsn: str,
-    from_node: str | None,
-    data_dir: Path | None,
-    network: str | None,
-    config: Path | None,
+    where: Where,
     once: bool,
     migrate: bool,
     asset_storage: str,
 ) -> None:
     """Follow the chain into PostgreSQL: blocks, microblocks and rollbacks, until it is stopped."""
-    from soliton.cli.export_run import Where, run_export_postgres
+    from soliton.cli.export_run import run_export_postgres
 
-    where = Where(from_node, data_dir, network, config)
     run_export_postgres(dsn, where, once=once, migrates=migrate, asset_storage=asset_storage)
 
 
@@ -75,24 +55,18 @@ def export_postgres(
     metavar="FILE",
     help="The file; one that is there is gone on with.",
 )
-@_FROM_NODE
-@_DATA_DIR
-@_NETWORK
-@_CONFIG
+@chain_options
 @click.option("--once", is_flag=True, help="End when the file is where the chain is.")
 @log_options
 def export_ndjson(
     path: Path,
-    from_node: str | None,
-    data_dir: Path | None,
-    network: str | None,
-    config: Path | None,
+    where: Where,
     once: bool,
 ) -> None:
     """Follow the chain into a file with a JSON object in each line, until it is stopped."""
-    from soliton.cli.export_run import Where, run_export_ndjson
+    from soliton.cli.export_run import run_export_ndjson
 
-    run_export_ndjson(path, Where(from_node, data_dir, network, config), once=once)
+    run_export_ndjson(path, where, once=once)
 
 
 @click.command("export parquet")
@@ -118,26 +92,19 @@ def export_ndjson(
     show_default=True,
     help="How often the last files are written anew, at most.",
 )
-@_FROM_NODE
-@_DATA_DIR
-@_NETWORK
-@_CONFIG
+@chain_options
 @click.option("--once", is_flag=True, help="End when the files are where the chain is.")
 @log_options
 def export_parquet(
     path: Path,
     heights: int,
     every: int,
-    from_node: str | None,
-    data_dir: Path | None,
-    network: str | None,
-    config: Path | None,
+    where: Where,
     once: bool,
 ) -> None:
     """Follow the chain into Parquet files, for DuckDB, Spark and the like, until it is stopped."""
-    from soliton.cli.export_run import Where, run_export_parquet
+    from soliton.cli.export_run import run_export_parquet
 
-    where = Where(from_node, data_dir, network, config)
     run_export_parquet(path, heights, every / 1_000, where, once=once)
 
 
@@ -171,10 +138,7 @@ def export_parquet(
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     help="The certificates that TLS trusts (default: those of the system).",
 )
-@_FROM_NODE
-@_DATA_DIR
-@_NETWORK
-@_CONFIG
+@chain_options
 @click.option("--once", is_flag=True, help="End when the topic is where the chain is.")
 @log_options
 def export_kafka(
@@ -185,38 +149,28 @@ def export_kafka(
     mechanism: str,
     user: str,
     ca_file: Path | None,
-    from_node: str | None,
-    data_dir: Path | None,
-    network: str | None,
-    config: Path | None,
+    where: Where,
     once: bool,
 ) -> None:
     """Follow the chain into a Kafka topic, each record exactly once, until it is stopped."""
-    from soliton.cli.export_run import Where, run_export_kafka
+    from soliton.cli.export_run import run_export_kafka
 
-    where = Where(from_node, data_dir, network, config)
     address = (brokers, topic, protocol, mechanism, user)
     run_export_kafka(address, ca_file, replicas, where, once=once)
 
 
 @click.command("verify postgres")
 @_DSN
-@_FROM_NODE
-@_DATA_DIR
-@_NETWORK
-@_CONFIG
+@chain_options
 @log_options
 def verify_postgres(
     dsn: str,
-    from_node: str | None,
-    data_dir: Path | None,
-    network: str | None,
-    config: Path | None,
+    where: Where,
 ) -> None:
     """Compare a database with the chain, row by row.
 
     Ends with code 1 at the first difference, and names it.
     """
-    from soliton.cli.export_run import Where, run_verify_postgres
+    from soliton.cli.export_run import run_verify_postgres
 
-    run_verify_postgres(dsn, Where(from_node, data_dir, network, config))
+    run_verify_postgres(dsn, where)

@@ -12,24 +12,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
 from soliton.cli.chain_commands import UsageProblem, existing
+from soliton.cli.chain_source import Where
 from soliton.errors import EnvironmentProblem
 
 if TYPE_CHECKING:
     from soliton.export.sources import Source
-
-
-class Where(NamedTuple):
-    """Where the chain is read: a node's address, or a data directory and whose network that is."""
-
-    node_url: str | None
-    data_dir: Path | None
-    network: str | None
-    config: Path | None
 
 
 class MissingDriver(EnvironmentProblem):

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from soliton.cli.chain_commands import UsageProblem
-from soliton.cli.export_run import Where
+from soliton.cli.chain_source import Where, chain_options
 from soliton.cli.logs import log_options
 from soliton.cli.quantities import MILLISECONDS
 
@@ -69,18 +69,7 @@ from soliton.cli.quantities import MILLISECONDS
 @click.option(
     "--timeout", type=MILLISECONDS, default="15s", show_default=True, help="For one attempt."
 )
-@click.option("--from-node", metavar="URL", help="Read the chain over a node's REST interface.")
-@click.option(
-    "--data-dir",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Read the chain in a node's data directory (default: ~/.soliton/<network>).",
-)
-@click.option("--network", help="A preset such as waves-mainnet or devnet.")
-@click.option(
-    "--config",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="The node's configuration file.",
-)
+@chain_options
 @click.option("--once", is_flag=True, help="End when all is told that there is.")
 @log_options
 def notify(
@@ -96,10 +85,7 @@ def notify(
     from_height: int | None,
     confirmations: int,
     timeout: int,
-    from_node: str | None,
-    data_dir: Path | None,
-    network: str | None,
-    config: Path | None,
+    where: Where,
     once: bool,
 ) -> None:
     """Tell a web server or a program what happens on the chain: at least once, in order."""
@@ -126,7 +112,7 @@ def notify(
         cursor,
         interests,
         sorted(named - {ANY}),
-        Where(from_node, data_dir, network, config),
+        where,
         from_height=from_height,
         confirmations=confirmations,
         once=once,

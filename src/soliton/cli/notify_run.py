@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from soliton.chain.addresses import parse_address
-from soliton.cli.export_run import Where, opened, stopping, tell
+from soliton.cli.chain_source import Where
+from soliton.cli.export_run import opened, stopping, tell
 from soliton.errors import InputError
 
 if TYPE_CHECKING:

@@ -1,0 +1,57 @@
+"""Where commands that follow a chain read it: the options, and what becomes of them.
+
+What lives here: the options and their record. What does not: opening the chain (``export_run``).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+
+class Where(NamedTuple):
+    """Where the chain is read: a node's address, or a data directory and whose network that is."""
+
+    node_url: str | None
+    data_dir: Path | None
+    network: str | None
+    config: Path | None
+
+
+def chain_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that say where the chain is read; it gets them as ``where``."""
+
+    @functools.wraps(command)
+    def run(
+        *,
+        from_node: str | None,
+        data_dir: Path | None,
+        network: str | None,
+        config: Path | None,
+        **given: Any,  # noqa: ANN401 - whatever the command has beside them
+    ) -> None:
+        command(where=Where(from_node, data_dir, network, config), **given)
+
+    for option in reversed(_OPTIONS):
+        run = option(run)
+    return run
+
+
+_OPTIONS = (
+    click.option("--from-node", metavar="URL", help="Read the chain over a node's REST interface."),
+    click.option(
+        "--data-dir",
+        type=click.Path(path_type=Path, file_okay=False),
+        help="Read the chain in a node's data directory (default: ~/.soliton/<network>).",
+    ),
+    click.option("--network", help="A preset such as waves-mainnet or devnet."),
+    click.option(
+        "--config",
+        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+        help="The node's configuration file.",
+    ),
+)
