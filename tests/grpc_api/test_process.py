@@ -21,11 +21,12 @@ from soliton.chain.transactions import codec, data
 from soliton.chain.values import DataEntry
 from soliton.cli.grpc_server import GrpcMissing, GrpcService
 from soliton.grpc_api.proto import (
+    blockchain_updates_pb2,
     blocks_api_pb2,
     transactions_api_pb2,
     waves_blockchain_api_pb2,
 )
-from soliton.node.grpc_settings import GrpcSettings
+from soliton.node.grpc_settings import GrpcLimits, GrpcSettings
 from soliton.storage import environment
 from soliton.web.server import PortTaken
 from tests.api.chain import PrivateChain
@@ -33,6 +34,8 @@ from tests.grpc_api.serving import Called, Client, Stream
 
 STATUSES = "/waves.node.grpc.TransactionsApi/GetStatuses"
 HEIGHT = "/waves.node.grpc.BlocksApi/GetCurrentHeight"
+SUBSCRIBE = "/waves.events.grpc.BlockchainUpdatesApi/Subscribe"
+FROM_START = blockchain_updates_pb2.SubscribeRequest(from_height=1).SerializeToString()
 
 
 def a_chain(directory: Path, **grpc: object) -> PrivateChain:
@@ -255,3 +258,43 @@ def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(GrpcMissing, match=r"soliton\[grpc\]"):
         GrpcService(chain.node)
     chain.node.close()
+
+
+async def test_processes_count_a_clients_streams_together(tmp_path: Path) -> None:
+    """As many as one client may have, however many processes its connections lead to."""
+    limits = GrpcLimits(streams_per_client=3, local_clients=True)
+    chain = a_chain(tmp_path, updates_port=0, workers=2, limits=limits)
+    async with process_of(chain) as (service, _):
+        where = f"127.0.0.1:{service.settings.updates_port}"
+        # Connections of their own: the system leads some to each of the processes.
+        apart = (("grpc.use_local_subchannel_pool", 1),)
+        channels = [aio.insecure_channel(where, options=apart) for _ in range(24)]
+        streams: list[Stream] = []
+
+        async def open_streams() -> bool:
+            streams.extend(Stream(each.unary_stream(SUBSCRIBE)(FROM_START)) for each in channels)
+
+            async def all_told() -> bool:
+                return all(each.done or each.found for each in streams)
+
+            await eventually(all_told)
+            return sum(not each.done for each in streams) == limits.streams_per_client
+
+        try:
+            assert await open_streams()
+            refused = {each.code for each in streams if each.done}
+            assert refused == {"RESOURCE_EXHAUSTED"}
+            # What a process had that was killed counts no more.
+            for process_id in service.process_ids():
+                os.kill(process_id, signal.SIGKILL)
+
+            async def none_left() -> bool:
+                return all(each.done for each in streams)
+
+            await eventually(none_left)
+            await eventually(open_streams)
+        finally:
+            for each in streams:
+                await each.close()
+            for channel in channels:
+                await channel.close()

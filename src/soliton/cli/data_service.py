@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
@@ -35,7 +36,7 @@ class WrongNumber(InputError):
 @click.option(
     "--from-node",
     metavar="URL",
-    help="Without a database: export this node's chain into one of the service's own.",
+    help="Without a database: show this node's chain.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=int, default=3000, show_default=True, help="0 takes a free one.")
@@ -115,6 +116,8 @@ def _database(dsn: str | None, from_node: str | None) -> Iterator[str]:
     from soliton.cli.export_run import export_beside
     from soliton.cli.own_postgres import own_postgres
 
+    # Until it serves, a polite kill is as good as Ctrl-C: the server is ended.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with own_postgres() as own, export_beside(own, Where(from_node, None, None, None)):
         yield own
 

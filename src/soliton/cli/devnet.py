@@ -108,6 +108,12 @@ _FILE: Final = click.Path(path_type=Path, dir_okay=False)
     "--matcher-port", default=6886, show_default=True, help="Matcher; 0 takes a free one."
 )
 @click.option(
+    "--data-service",
+    type=int,
+    metavar="PORT",
+    help="Serve /v0 there, too; 0 takes a free one.",
+)
+@click.option(
     "--block-time",
     type=click.FloatRange(min=0.05, max=86_400),
     help="Seconds between blocks; without it each transaction is mined at once.",
@@ -146,7 +152,9 @@ def _options(given: dict[str, Any]) -> DevnetOptions:
     from soliton.devnet.options import DevnetOptions, Ports, Rhythm
 
     return DevnetOptions(
-        ports=Ports(given["port"], given["signer_port"], given["matcher_port"]),
+        ports=Ports(
+            given["port"], given["signer_port"], given["matcher_port"], given["data_service"]
+        ),
         rhythm=Rhythm(given["block_time"], given["heartbeat"], given["no_mining"]),
         funding=Funding(given["accounts"], given["balance"], given["seed"]),
         host=given["host"],

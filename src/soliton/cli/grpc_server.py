@@ -149,7 +149,7 @@ async def _serve(
     stopped = told_to_end(lifeline)
     channel: Channel[Any, Any] = await connect(SPEC, worker.channel_path)
     views = Views(settings.network, store)
-    services = Services(settings, views, channel)
+    services = Services(settings, views, channel, worker.counters())
     await services.start()
     tell_ready(lifeline)
     ends = [asyncio.create_task(each.wait()) for each in (stopped, channel.lost)]

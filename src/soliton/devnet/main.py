@@ -28,6 +28,8 @@ from soliton.crypto.hashes import secure_hash
 from soliton.crypto.keys import key_pair
 from soliton.devnet.accounts import RICH_SEED, describe, funded_accounts, network_with
 from soliton.devnet.banner import Description, as_json, as_text, write_config
+from soliton.devnet.data_service import DataServiceProcess
+from soliton.devnet.data_service import start as start_beside
 from soliton.devnet.keeping import load_file, save_file
 from soliton.devnet.options import API_KEY, DevnetOptions, OptionsRefused, Ports
 from soliton.errors import EnvironmentProblem, SolitonError
@@ -119,6 +121,8 @@ def _check_genesis(node: Node) -> None:
 def _look_at_ports(host: str, ports: Ports, workers: int) -> None:
     """Raise one error for all ports that are taken, before anything is started."""
     options = {"--port": ports.node, "--signer-port": ports.signer, "--matcher-port": ports.matcher}
+    if ports.data_service is not None:
+        options["--data-service"] = ports.data_service
     taken = []
     for option, port in options.items():
         try:
@@ -183,6 +187,13 @@ async def _serve(node: Node, clock: DevClock, options: DevnetOptions, fork: Fork
         signer = await start_signer(node.settings, _url(server))
         parts.push_async_callback(signer.stop)
         told = _description(controls, options, (server, signer, matcher))
+        if (port := options.ports.data_service) is not None:
+            account = describe(options.funding.phrases()[-1], node.network.chain_id)
+            service = await start_beside(_url(server), account.address, options.host, port)
+            parts.push_async_callback(service.stop)
+            lasting = asyncio.create_task(_stop_after(service, node))
+            parts.callback(lasting.cancel)
+            told = msgspec.structs.replace(told, data_service=_url(service))
         if playing is not None:
             told = msgspec.structs.replace(told, scenario=playing.played())
         _tell(told, options)
@@ -290,7 +301,14 @@ async def _stop_without(matcher: RunningMatcher, node: Node) -> None:
         node.request_stop()
 
 
-def _url(service: RunningService | RunningMatcher) -> str:
+async def _stop_after(service: DataServiceProcess, node: Node) -> None:
+    """The same of one without the data service that was asked for."""
+    await service.ended()
+    _log.error("the data service has ended")
+    node.request_stop()
+
+
+def _url(service: RunningService | RunningMatcher | DataServiceProcess) -> str:
     return f"http://{service.host}:{service.port}"
 
 

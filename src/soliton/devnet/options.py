@@ -24,11 +24,12 @@ class OptionsRefused(InputError):
 
 
 class Ports(NamedTuple):
-    """Where the parts listen; 0 takes a free one."""
+    """Where the parts listen; 0 takes a free one. ``None`` is no such part."""
 
     node: int
     signer: int
     matcher: int
+    data_service: int | None = None
 
 
 class Rhythm(NamedTuple):

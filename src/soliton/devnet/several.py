@@ -75,10 +75,10 @@ def run_several(options: DevnetOptions) -> None:
 def _check(options: DevnetOptions) -> None:
     options.check()
     seconds = options.rhythm.block_time
-    alone = (options.state, options.scenario, options.workers or None)
+    alone = (options.state, options.scenario, options.workers or None, options.ports.data_service)
     if options.rhythm.manual or any(each is not None for each in alone):
         raise OptionsRefused(
-            "--nodes does not go with --no-mining, --state, --scenario or --workers"
+            "--nodes does not go with --no-mining, --state, --scenario, --workers or --data-service"
         )
     if seconds is not None and seconds < LEAST_BLOCK_SECONDS:
         raise OptionsRefused(f"--block-time of several nodes: at least {LEAST_BLOCK_SECONDS:g}")

@@ -1,4 +1,5 @@
-"""What one client may take: calls under way by address, and how long it may leave what it is sent.
+"""What one client may take: calls under way in all processes that serve, and how long it may leave
+what it is sent.
 
 A call that its client does not read holds memory, and a stream of the chain a moment of the store,
 whose pages cannot be used again before. So a write that has waited too long ends its call.
@@ -10,9 +11,7 @@ queues of subscribers (``updates``, ``pool_events``).
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, Protocol
@@ -20,6 +19,8 @@ from urllib.parse import unquote
 
 from soliton.grpc_api.errors import Code, Refused
 from soliton.node.grpc_settings import GrpcLimits
+from soliton.web.clients import LOCAL, client_key
+from soliton.web.shared_counters import IDLE, LONG, SharedCounters
 
 _TOO_MANY: Final = "too many {} of one address at a time: at most {}"
 _NOT_READ: Final = "nothing was read for {} seconds"
@@ -59,12 +60,21 @@ class Call:
 
 
 class Clients:
-    """The calls of all clients of a process. Use from one event loop."""
+    """The calls of all clients of a process, counted with those of others that share ``counters``.
+    Use from one event loop.
+    """
 
-    def __init__(self, limits: GrpcLimits, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        limits: GrpcLimits,
+        counters: SharedCounters | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.limits = limits
         self.clock = clock
-        self._counts: Counter[tuple[str, bool]] = Counter()
+        counters = counters or SharedCounters()
+        # They are of gRPC's processes alone: a stream is the long answer here.
+        self._streams, self._requests = counters.counts(LONG), counters.counts(IDLE)
         self._calls: set[Call] = set()
 
     @contextmanager
@@ -72,22 +82,20 @@ class Clients:
         """A call as long as it lasts; raises ``Refused`` for one too many of its client."""
         limits = self.limits
         most = limits.streams_per_client if stream else limits.requests_per_client
-        address = address_of(context.peer())
-        key = address, stream
-        counts = limits.local_clients or not _is_local(address)
-        if counts and self._counts[key] >= most:
+        counts = self._streams if stream else self._requests
+        key = client_key(address_of(context.peer()))
+        client = key if key != LOCAL or limits.local_clients else None
+        if client is not None and counts.of(client) >= most:
             words = _TOO_MANY.format("streams" if stream else "requests", most)
             raise Refused(Code.RESOURCE_EXHAUSTED, words)
-        self._counts[key] += 1
+        counts.add(client)
         call = Call(self)
         self._calls.add(call)
         try:
             yield call
         finally:
             self._calls.discard(call)
-            self._counts[key] -= 1
-            if not self._counts[key]:
-                del self._counts[key]
+            counts.add(client, -1)
 
     def give_up(self) -> None:
         """End the calls whose clients have read nothing for too long."""
@@ -104,13 +112,3 @@ def address_of(peer: str) -> str:
     _, _, rest = peer.partition(":")
     address, _, _ = rest.rpartition(":")
     return unquote(address).strip("[]") or peer
-
-
-def _is_local(address: str) -> bool:
-    try:
-        found = ipaddress.ip_address(address)
-    except ValueError:
-        # A socket of the file system, or something else on this machine.
-        return True
-    mapped = getattr(found, "ipv4_mapped", None)
-    return found.is_loopback or (mapped is not None and mapped.is_loopback)

@@ -30,6 +30,7 @@ from soliton.grpc_api.server import OPTIONS, Methods, Unserved, handlers
 from soliton.grpc_api.views import Views
 from soliton.node.blockchain import Blockchain
 from soliton.node.settings import Settings
+from soliton.web.shared_counters import SharedCounters
 
 MATCHER_KEEP_ALIVE_MS: Final = 500
 """As often may the Scala matcher ask whether the connection lives."""
@@ -38,13 +39,21 @@ Part = tuple[ServiceDescriptor, Methods]
 
 
 class Services:
-    """All services on the chain that ``views`` read, with the way to the node."""
+    """All services on the chain that ``views`` read, with the way to the node, and what processes
+    count together that serve the same.
+    """
 
-    def __init__(self, settings: Settings, views: Views, node: Asking) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        views: Views,
+        node: Asking,
+        counters: SharedCounters | None = None,
+    ) -> None:
         self._settings = settings
         self._views = views
         self._node = node
-        self.clients = Clients(settings.grpc.limits)
+        self.clients = Clients(settings.grpc.limits, counters)
         self._servers: list[aio.Server] = []
         self._updates = updates.Updates(views, node)
         grpc, chain_id = settings.grpc, settings.network.chain_id

@@ -28,9 +28,9 @@ _WITHOUT_EFFECT: Final = ("worker-threads",)
 
 
 class GrpcLimits(msgspec.Struct, frozen=True):
-    """``grpc.limits``: how many requests and streams of one address may be under way in a process,
-    and how long (ms) a client may leave what it is sent. Clients on this machine are counted only
-    with ``local_clients``.
+    """``grpc.limits``: how many requests and streams of one address may be under way, in all
+    processes together, and how long (ms) a client may leave what it is sent. Clients on this
+    machine are counted only with ``local_clients``.
     """
 
     requests_per_client: int = 1_000

@@ -1,0 +1,103 @@
+"""``/v0`` beside a private chain: ``soliton data-service --from-node`` in a process of its own.
+
+What lives here: starting, watching and ending it, and the program of that process. What does not:
+the data service (``soliton.data_service``), and where it keeps what it shows (``soliton.cli``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import threading
+from typing import Final
+
+from soliton.errors import EnvironmentProblem
+from soliton.web.server import bind
+
+START_SECONDS: Final = 120.0
+"""How long it may take to have the chain and to answer."""
+STOP_SECONDS: Final = 30.0
+_PAUSE_SECONDS: Final = 0.05
+
+
+class NoDataService(EnvironmentProblem):
+    """It does not start; why it said itself."""
+
+
+class DataServiceProcess:
+    """It serves at ``host`` and ``port`` until ``stop``."""
+
+    def __init__(self, host: str, port: int, process: asyncio.subprocess.Process) -> None:
+        self.host = host
+        self.port = port
+        self._process = process
+
+    async def answers(self) -> None:
+        """Wait until it does; raises ``NoDataService``."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(START_SECONDS):
+                while self._process.returncode is None:
+                    try:
+                        _, writer = await asyncio.open_connection(self.host, self.port)
+                    except OSError:
+                        await asyncio.sleep(_PAUSE_SECONDS)
+                    else:
+                        writer.close()
+                        return
+        raise NoDataService(f"the data service does not answer on port {self.port}")
+
+    async def ended(self) -> None:
+        """Wait until it has, by itself."""
+        await self._process.wait()
+
+    async def stop(self) -> None:
+        """End it."""
+        if self._process.returncode is None:
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+            try:
+                async with asyncio.timeout(STOP_SECONDS):
+                    await self._process.wait()
+            except TimeoutError:
+                self._process.kill()
+                await self._process.wait()
+
+
+async def start(node_url: str, matcher: str, host: str, port: int) -> DataServiceProcess:
+    """Serve a node's chain; ``matcher`` is whose pairs are shown where a request names none."""
+    with contextlib.closing(bind(host, port)) as free:
+        port = free.getsockname()[1]
+    arguments = (
+        *("--from-node", node_url, "--host", host, "--port", str(port)),
+        *("--matcher", matcher, "--log-level", "warning"),
+    )
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", __name__, "data-service", *arguments),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.DEVNULL,
+        # Ctrl-C is for the chain's process, which ends it in turn.
+        start_new_session=True,
+    )
+    made = DataServiceProcess(host, port, process)
+    try:
+        await made.answers()
+    except BaseException:
+        await made.stop()
+        raise
+    return made
+
+
+def _end_with_parent() -> None:
+    """Wait until whoever started this process has gone, or wants it to end."""
+    os.read(sys.stdin.fileno(), 1)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    from soliton.cli.entry import main
+
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    main()
