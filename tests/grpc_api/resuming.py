@@ -1,8 +1,8 @@
 """A consumer of updates as a program: it keeps what it holds in a file, and goes on from there.
 
 ``python -m tests.grpc_api.resuming PORT UPDATES_PORT FILE``. It may be killed at any moment: its
-file is replaced as a whole after each update. There is what was held before each of the last blocks; it
-begins with the last one of them whose parent is still on the chain.
+file is replaced as a whole after each update. There is what was held before each of the last
+blocks; it begins with the last one of them whose parent is still on the chain.
 
 What lives here: following, and the file. What does not: what an update means (``consumer``).
 """
