@@ -1,17 +1,15 @@
 """``/v0`` beside a private chain: ``soliton data-service --from-node`` in a process of its own.
 
-What lives here: starting, watching and ending it, and the program of that process. What does not:
-the data service (``soliton.data_service``), and where it keeps what it shows (``soliton.cli``).
+What lives here: starting, watching and ending it. What does not: the program of that process
+(``beside``), the data service (``soliton.data_service``), and where it keeps what it shows
+(``soliton.cli``).
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import signal
 import sys
-import threading
 from typing import Final
 
 from soliton.errors import EnvironmentProblem
@@ -21,6 +19,7 @@ START_SECONDS: Final = 120.0
 """How long it may take to have the chain and to answer."""
 STOP_SECONDS: Final = 30.0
 _PAUSE_SECONDS: Final = 0.05
+_PROGRAM: Final = "soliton.devnet.beside"
 
 
 class NoDataService(EnvironmentProblem):
@@ -75,7 +74,7 @@ async def start(node_url: str, matcher: str, host: str, port: int) -> DataServic
         *("--matcher", matcher, "--log-level", "warning"),
     )
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", __name__, "data-service", *arguments),
+        *(sys.executable, "-P", "-m", _PROGRAM, "data-service", *arguments),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.DEVNULL,
         # Ctrl-C is for the chain's process, which ends it in turn.
@@ -88,16 +87,3 @@ async def start(node_url: str, matcher: str, host: str, port: int) -> DataServic
         await made.stop()
         raise
     return made
-
-
-def _end_with_parent() -> None:
-    """Wait until whoever started this process has gone, or wants it to end."""
-    os.read(sys.stdin.fileno(), 1)
-    os.kill(os.getpid(), signal.SIGTERM)
-
-
-if __name__ == "__main__":
-    from soliton.cli.entry import main
-
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    main()
