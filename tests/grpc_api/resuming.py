@@ -86,6 +86,8 @@ class Resuming:
             if found.responses:
                 assert BlockWithHeight.FromString(found.responses[0]).height == height - 1
                 held.consumer = copy.deepcopy(consumer)
+                # The node may have gone back to there, and say nothing more.
+                self._keep()
                 return height
         held.consumer = Consumer()
         return 1
