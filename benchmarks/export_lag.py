@@ -28,7 +28,7 @@ from benchmarks.broadcast import signed_transfers
 from soliton.chain.transactions import codec
 from tests.export.postgres import find_program, server
 
-CONNECTIONS = 16
+CONNECTIONS = 64
 TICK_SECONDS = 0.02
 LOOK_SECONDS = 0.005
 BAR_MS = 200
