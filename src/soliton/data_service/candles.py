@@ -39,6 +39,8 @@ SECONDS: Final[Mapping[str, int]] = {
 _PRICE: Final = 8
 _FIRST_MONDAY: Final = datetime(1970, 1, 5, tzinfo=UTC)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LATEST: Final = datetime(9_000, 1, 1, tzinfo=UTC)
+"""No candle begins later: there are no dates to reckon with soon after."""
 
 _READ: Final = """
 SELECT * FROM candles
@@ -80,7 +82,7 @@ class Candles:
         not given.
         """
         wish = _read(query, missing)
-        starts = list(_starts(wish))
+        starts = [] if wish.start > _LATEST else list(_starts(wish))
         if not starts:
             raise NotFound("no candle begins in this time")
         rows = await self._pool.fetch(_READ, _parameters(market, wish))
@@ -121,7 +123,7 @@ def _read(query: Query, missing: str, *, bounded: bool = True) -> _Wish:
         raise BadRequest(
             "Interval must be one of the allowed", allowed=list(SECONDS), actual=interval
         )
-    end = query.moment("timeEnd") or datetime.now(UTC)
+    end = min(query.moment("timeEnd") or datetime.now(UTC), _LATEST)
     wish = _Wish(start, end, interval)
     if bounded and (end - start).total_seconds() / SECONDS[interval] > MAX_CANDLES:
         raise BadRequest(
