@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import httpx
 import msgspec
+import psycopg
 import pytest
 
 from tests.node import recorded
@@ -172,7 +173,9 @@ async def test_pages_have_every_transaction_once(
             assert set(found) == expected
 
 
-async def test_filters_find_what_fits(client: httpx.AsyncClient, told: list[Row]) -> None:
+async def test_filters_find_what_fits(
+    client: httpx.AsyncClient, told: list[Row], recorded_dsn: str
+) -> None:
     transfers = [each for each in told if each["type"] == 4]
     sender = Counter(each["sender"] for each in transfers).most_common(1)[0][0]
     recipient = Counter(each["recipient"] for each in transfers).most_common(1)[0][0]
@@ -181,10 +184,31 @@ async def test_filters_find_what_fits(client: httpx.AsyncClient, told: list[Row]
     key = entry["data"][0]
     height = sorted(each["height"] for each in transfers)[len(transfers) // 2]
     middle = next(each["timestamp"] for each in transfers if each["height"] == height)
+    senders = sorted({each["sender"] for each in transfers})
+    assert len(senders) > 1
+    with psycopg.connect(recorded_dsn) as connection:
+        row = connection.execute("SELECT time_stamp FROM blocks WHERE height = %s", (height,))
+        block_time = round(row.fetchall()[0][0].timestamp() * 1_000)
     cases: list[tuple[str, Row, set[str]]] = [
         ("transfer", {"sender": sender}, {t["id"] for t in transfers if t["sender"] == sender}),
         ("transfer", {"senders": f"{sender},x"},
          {t["id"] for t in transfers if t["sender"] == sender}),
+        ("transfer", {"senders": ",".join(senders), "sort": "asc"},
+         {t["id"] for t in transfers if t["sender"] in senders}),
+        ("transfer", {"senders": ",".join(senders), "timeStart": str(middle)},
+         {t["id"] for t in transfers if t["sender"] in senders and t["timestamp"] >= middle}),
+        ("all", {"senders": f"{senders[0]},{senders[1]},{senders[0]}"},
+         {t["id"] for t in told if t.get("sender") in senders[:2]}),
+        ("all", {"blockTimeStart": moment(block_time)},
+         {t["id"] for t in told if t["height"] >= height}),
+        ("transfer", {"blockTimeStart": str(block_time + 1)},
+         {t["id"] for t in transfers if t["height"] > height}),
+        ("transfer", {"blockTimeEnd": str(block_time)},
+         {t["id"] for t in transfers if t["height"] <= height}),
+        ("all", {"blockTimeEnd": str(block_time - 1), "sort": "asc"},
+         {t["id"] for t in told if t["height"] < height}),
+        ("transfer", {"timeStart": str(middle), "timeEnd": str(middle)},
+         {t["id"] for t in transfers if t["timestamp"] == middle}),
         ("transfer", {"recipient": recipient},
          {t["id"] for t in transfers if t["recipient"] == recipient}),
         ("transfer", {"timeStart": str(middle)},

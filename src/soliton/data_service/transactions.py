@@ -9,6 +9,7 @@ What lives here: statements, pages, envelopes. What does not: the kinds (``kinds
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from soliton.data_service.assets import Aliases, Assets
@@ -35,19 +36,18 @@ from soliton.data_service.pool import Pool, Row
 
 _TYPE: Final = "transaction"
 _MAX_I64: Final = 2**63
-_SINCE_BLOCK: Final = (
-    "t.height >= (SELECT coalesce(min(height), 2147483647) FROM blocks WHERE time_stamp >= "
-    "%(value)s)"
-)
-_UNTIL_BLOCK: Final = (
-    "t.height <= (SELECT coalesce(max(height), 0) FROM blocks WHERE time_stamp <= %(value)s)"
-)
-_TIMES: Final = {
-    "timeStart": "t.time_stamp >= %(value)s",
-    "timeEnd": "t.time_stamp <= %(value)s",
-    "blockTimeStart": _SINCE_BLOCK,
-    "blockTimeEnd": _UNTIL_BLOCK,
-}
+_PLACES: Final = 100_000
+"""Of numbers that each height has: those of its transactions begin with their product."""
+_STRAY: Final = timedelta(days=1)
+"""A transaction is at most two hours older than the block before its own, and 90 minutes younger
+than its own. This is more, for networks that say something else.
+"""
+_LATEST: Final = datetime(9_000, 1, 1, tzinfo=UTC)
+_STRAY_SINCE: Final = datetime(2016, 12, 1, tzinfo=UTC)
+"""Before, mainnet let them come from the future."""
+_FIRST: Final = "ORDER BY time_stamp, height LIMIT 1"
+_SINCE: Final = f"SELECT height FROM blocks WHERE time_stamp >= %s {_FIRST}"  # noqa: S608 - ours
+_AFTER: Final = f"SELECT height FROM blocks WHERE time_stamp > %s {_FIRST}"  # noqa: S608 - ours
 
 
 class _Where:
@@ -56,6 +56,8 @@ class _Where:
     def __init__(self) -> None:
         self.conditions: list[str] = []
         self.values: Row = {}
+        self.senders: list[str] | None = None
+        """Any of them has to have sent it."""
 
     def add(self, condition: str, value: object) -> None:
         """One with ``%(value)s`` in it."""
@@ -126,14 +128,39 @@ class Transactions:
             value = await self._value(each, query)
             if value is None:
                 return False
-            where.add(each.condition, value)
-        for name, condition in _TIMES.items():
-            moment = query.moment(name)
-            if moment is not None:
-                where.add(condition, moment)
+            if each is SENDERS:
+                where.senders = list(dict.fromkeys(query.listed(each.name) or ()))
+            else:
+                where.add(each.condition, value)
+        if not await self._restrict_times(where, query):
+            return False
         if kind is not None and kind.path == "data":
             _restrict_data(where, query)
         return True
+
+    async def _restrict_times(self, where: _Where, query: Query) -> bool:
+        """The same of times. Numbers grow with blocks: they tell where in the table to look."""
+        since, until = query.moment("timeStart"), query.moment("timeEnd")
+        blocks_since, blocks_until = query.moment("blockTimeStart"), query.moment("blockTimeEnd")
+        if since is not None:
+            where.add("t.time_stamp >= %(value)s", since)
+        if until is not None:
+            where.add("t.time_stamp <= %(value)s", until)
+        first = [each for each in (blocks_since, _moved(since, -_STRAY)) if each is not None]
+        for each in first:
+            height = await self._height(_SINCE, each)
+            if height is None:
+                return False
+            where.add("t.uid >= %(value)s", height * _PLACES)
+        for at, more in ((blocks_until, 0), (_moved(until, _STRAY), 1)):
+            height = None if at is None else await self._height(_AFTER, at)
+            if height is not None:
+                where.add("t.uid < %(value)s", (height + more) * _PLACES)
+        return True
+
+    async def _height(self, statement: str, at: datetime) -> int | None:
+        rows = await self._pool.fetch(statement, (at,))
+        return int(rows[0]["height"]) if rows else None
 
     async def _value(self, wanted: Filter, query: Query) -> object:
         match wanted.kind:
@@ -157,11 +184,21 @@ class Transactions:
         table = "txs" if kind is None else kind.table
         order = "ASC" if page.ascending else "DESC"
         columns = "t.tx_type, t.uid" if kind is None else "t.*"
+        values = where.values | {"limit": page.limit + 1}
+        if where.senders is not None:
+            where.conditions.append("t.sender = s.sender")
+            values["senders"] = where.senders
         statement = (
             f"SELECT {columns} FROM {table} t WHERE {where.text} "  # noqa: S608 - no value is in it
             f"ORDER BY t.uid {order} LIMIT %(limit)s"
         )
-        return await self._pool.fetch(statement, where.values | {"limit": page.limit + 1})
+        if where.senders is not None:
+            # A page of each, by the index; that of all is among them.
+            statement = (
+                f"SELECT p.* FROM unnest(%(senders)s::text[]) AS s (sender) "  # noqa: S608 - as above
+                f"CROSS JOIN LATERAL ({statement}) p ORDER BY p.uid {order} LIMIT %(limit)s"
+            )
+        return await self._pool.fetch(statement, values)
 
     # --- showing ----------------------------------------------------------------------------------
 
@@ -207,6 +244,13 @@ class Transactions:
             uid: common_json(row, shape) | kind.show(row, shape, decimals)
             for uid, row in by_uid.items()
         }
+
+
+def _moved(at: datetime | None, by: timedelta) -> datetime | None:
+    """A time and a stray transaction's distance; ``None`` where there is no such limit."""
+    if at is None or not _STRAY_SINCE + _STRAY <= at <= _LATEST:
+        return None
+    return at + by
 
 
 def _restrict_data(where: _Where, query: Query) -> None:
