@@ -1,5 +1,5 @@
 """gRPC of a node on the first 10,000 mainnet blocks: calls a second of the serving process' CPU,
-and the pace of a subscriber's history.
+and the pace of a subscriber's history; the same of a chain of full blocks.
 
 Run ``.venv/bin/python benchmarks/grpc_calls.py [FILE]``; FILE holds ``u32 length ‖ block`` records
 from height 2 on.
@@ -19,8 +19,11 @@ from typing import Any
 import msgspec
 from grpc import aio
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
 from soliton.chain import networks
 from soliton.chain.addresses import from_public_key
+from soliton.chain.transactions import transfer
 from soliton.cli.grpc_server import GrpcService
 from soliton.grpc_api.proto import accounts_api_pb2, blockchain_updates_pb2, blocks_api_pb2
 from soliton.node.chain_writer import ChainWriter
@@ -30,10 +33,14 @@ from soliton.node.node import Node
 from soliton.node.settings import load_settings
 from soliton.node.wallet import Wallet
 from soliton.storage.store import Store
+from tests.grpc_api.test_process import a_chain
+from tests.node.chains import address_of, person
 
 _SHARED = Path(os.environ.get("SOLITON_SHARED", Path(__file__).resolve().parents[2] / "shared"))
 DEFAULT_FILE = _SHARED / "data" / "waves-mainnet-blocks-2-10000.bin"
 CALLS = 3_000
+FULL_BLOCKS = 4
+FULL_BLOCK = 5_000
 AT_A_TIME = 32
 TICKS = os.sysconf("SC_CLK_TCK")
 BLOCK = "/waves.node.grpc.BlocksApi/GetBlock"
@@ -69,6 +76,33 @@ async def measured(name: str, process_id: int, work: Awaitable[None], count: int
     await work
     cpu, wall = cpu_of(process_id) - cpu, time.perf_counter() - wall
     print(f"{name:32} {count / cpu:9,.0f}/s of its CPU   {count / wall:9,.0f}/s of the clock")
+
+
+async def full_blocks(directory: Path) -> None:
+    """The pace of the history of a chain whose blocks are full."""
+    chain = a_chain(directory, updates_port=0)
+    people = [address_of(person(name)) for name in "abcdefghij"]
+    for number in range(FULL_BLOCKS * FULL_BLOCK):
+        payload = transfer.Transfer(people[number % len(people)], None, 1 + number, b"")
+        chain.node.broadcast(chain.sign(transfer.TYPE, payload, 3))
+        if number % FULL_BLOCK == FULL_BLOCK - 1:
+            chain.mine()
+    service, last = GrpcService(chain.node), chain.node.chain.height
+    found = [len(chain.node.chain.block_at(height).transactions) for height in range(1, last + 1)]
+    await service.start()
+    channel = aio.insecure_channel(
+        f"127.0.0.1:{service.settings.updates_port}",
+        options=(("grpc.max_receive_message_length", -1),),
+    )
+    try:
+        [process_id] = service.process_ids()
+        for _ in range(2):
+            work = history(channel, last)
+            await measured("Subscribe, transactions", process_id, work, sum(found))
+    finally:
+        await channel.close()
+        await service.stop()
+        chain.node.close()
 
 
 async def history(channel: aio.Channel, last: int) -> None:
@@ -136,6 +170,8 @@ def main() -> None:
             asyncio.run(serve(node, sorted(addresses)))
         finally:
             node.close()
+    with tempfile.TemporaryDirectory() as directory:
+        asyncio.run(full_blocks(Path(directory)))
 
 
 if __name__ == "__main__":
