@@ -71,11 +71,14 @@ class NodeProcess(ABC):
         mines: bool,
         light: bool = False,
         more: tuple[int, ...] = (),
+        hidden: bool = False,
     ) -> None:
-        """``more`` accounts mine here as well, at a node of ours."""
+        """``more`` accounts mine here as well, at a node of ours. It is only ours, too, that can be
+        ``hidden``: it tells nobody where it can be dialled.
+        """
         self.chain, self.directory, self.number = chain, directory, number
         self.accounts = (number, *more)
-        self.mines, self.light = mines, light
+        self.mines, self.light, self.hidden = mines, light, hidden
         self.host = f"127.0.{10 + number}.1"
         self.peer_port, self.rest_port = free_port(), free_port()
         self.url = f"http://127.0.0.1:{self.rest_port}"
@@ -179,7 +182,6 @@ class Ours(NodeProcess):
             "wallet.password": "judges",
             "network.bind-address": self.host,
             "network.port": self.peer_port,
-            "network.declared-address": self.where,
             "network.node-name": f"ours {self.number}",
             "network.known-peers": list(peers),
             "network.suspension-residence-time": "1s",
@@ -189,6 +191,8 @@ class Ours(NodeProcess):
             "rest-api.minimum-peers": 0,
             "db.store-state-hashes": True,
         }
+        if not self.hidden:
+            settings["network.declared-address"] = self.where
         if self.light:
             settings["enable-light-mode"] = True
         path = self.directory / "node.conf"

@@ -81,7 +81,9 @@ def test_three_corners_mine_in_turns(tmp_path: Path) -> None:
 @pytest.mark.parametrize("winner", ["ours", "Scala"])
 def test_a_partition_heals(tmp_path: Path, winner: str) -> None:
     chain = PrivateChain()
-    ours = Ours(chain, tmp_path / "ours", 0, mines=True, more=(2,) if winner == "ours" else ())
+    more = (2,) if winner == "ours" else ()
+    # Who is dialled directly is not parted from the others.
+    ours = Ours(chain, tmp_path / "ours", 0, mines=True, more=more, hidden=True)
     scala = Scala(chain, tmp_path / "scala", 1, mines=True, more=(2,) if winner == "Scala" else ())
     line = Line(2, scala)
     with running(ours, scala):
