@@ -79,6 +79,7 @@ MAX_INVALID: Final = 30_000
 
 MAX_HELD: Final = 16
 """Blocks that wait for their time."""
+NEVER: Final = 2**63
 
 T = TypeVar("T")
 
@@ -172,6 +173,8 @@ class Core:
         self._invalid: dict[bytes, int] = {}
         self._held: list[tuple[int, ApplyBlock | ApplyExtension]] = []
         self._now = 0
+        # Nobody has been silent for too long before this: what is heard only puts that off.
+        self._silence_at = NEVER
 
         def choose(items: Sequence[T]) -> T:
             return chance.choice(items)
@@ -207,12 +210,22 @@ class Core:
 
     def wake_at(self) -> int:
         """When ``tick`` is to be called at the latest."""
-        times: list[int] = [self.book.wake_at]
         machines = (self.scores, self.loader, self.microblocks)
-        times += [each.wake_at for each in machines if each.wake_at is not None]
-        times += [self._deadline(peer, link) for peer, link in self._links.items()]
+        times = [at for each in machines if (at := each.wake_at) is not None]
         times += [at for at, _ in self._held]
-        return min(times)
+        return min(self.book.wake_at, self._silence_at, *times)
+
+    def _end_silence(self, now: int) -> list[Effect]:
+        """Blame those who have said nothing for too long."""
+        effects: list[Effect] = []
+        for peer, link in list(self._links.items()):
+            if peer in self._links and self._deadline(peer, link) <= now:
+                silent = Verdict.CLOSE if link.joined else Verdict.SUSPEND
+                what = "it said nothing for too long" if link.joined else "there was no handshake"
+                effects += self._blame(Blame(peer, what, silent), now)
+        deadlines = [self._deadline(peer, link) for peer, link in self._links.items()]
+        self._silence_at = min(deadlines, default=NEVER)
+        return effects
 
     def _deadline(self, peer: PeerId, link: _Link) -> int:
         if not link.joined:
@@ -227,6 +240,7 @@ class Core:
         """A connection is there. Of inbound ones ``book.admit`` was asked before."""
         connection = Connection(self._own(), self._family, self._chain_id, self._unwanted())
         self._links[peer] = _Link(connection, inbound, now)
+        self._silence_at = min(self._silence_at, now + self._settings.handshake)
         self.book.opened(peer, address, inbound=inbound)
         return [] if inbound else [Write(peer, connection.introduce())]
 
@@ -304,6 +318,7 @@ class Core:
         if link.inbound:
             effects.append(Write(peer, link.connection.introduce()))
         link.joined = True
+        self._silence_at = min(self._silence_at, now + self._settings.idle)
         joined = Joined(peer, handshake.version)
         effects += self._carry_out(self.scores.handle(joined, now), now)
         effects += self._carry_out(self.loader.handle(joined, now), now)
@@ -394,12 +409,7 @@ class Core:
 
     def tick(self, now: int) -> list[Effect]:
         """Time has passed."""
-        effects: list[Effect] = []
-        for peer, link in list(self._links.items()):
-            if peer in self._links and self._deadline(peer, link) <= now:
-                silent = Verdict.CLOSE if link.joined else Verdict.SUSPEND
-                what = "it said nothing for too long" if link.joined else "there was no handshake"
-                effects += self._blame(Blame(peer, what, silent), now)
+        effects = self._end_silence(now) if self._silence_at <= now else []
         tick = Tick()
         effects += self._carry_out(self.book.handle(tick, now), now)
         effects += self._carry_out(self.scores.handle(tick, now), now)
