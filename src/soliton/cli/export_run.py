@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -22,6 +22,9 @@ from soliton.errors import EnvironmentProblem
 
 if TYPE_CHECKING:
     from soliton.export.sources import Source
+
+STOP_SECONDS: Final = 10.0
+"""How long a step that is under way may take when the command is to end."""
 
 
 class MissingDriver(EnvironmentProblem):
@@ -163,15 +166,28 @@ def run_verify_postgres(dsn: str, where: Where) -> None:
 
 @contextmanager
 def stopping() -> Iterator[threading.Event]:
-    """An event that a polite kill sets, as Ctrl-C does."""
-    stopped = threading.Event()
-    before = [
-        (number, signal.signal(number, lambda *_: stopped.set()))
-        for number in (signal.SIGTERM, signal.SIGINT)
-    ]
+    """An event that a polite kill sets, as Ctrl-C does.
+
+    What is written to may not answer. Then the process ends a while later all the same: its next
+    start goes on as after a kill.
+    """
+    stopped, ended = threading.Event(), threading.Event()
+
+    def end() -> None:
+        if not ended.wait(STOP_SECONDS):
+            tell("what is written to does not answer: ended without it")
+            os._exit(1)
+
+    def stop(*_: object) -> None:
+        if not stopped.is_set():
+            stopped.set()
+            threading.Thread(target=end, daemon=True).start()
+
+    before = [(number, signal.signal(number, stop)) for number in (signal.SIGTERM, signal.SIGINT)]
     try:
         yield stopped
     finally:
+        ended.set()
         for number, handler in before:
             signal.signal(number, handler)
 

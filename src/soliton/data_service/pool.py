@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -20,6 +22,9 @@ CONNECTIONS: Final = 20
 WAITING: Final = 500
 """Questions that wait for a connection; more are refused."""
 STATEMENT_SECONDS: Final = 10.0
+LATE_SECONDS: Final = 5.0
+"""So much later a server that should have given up a question is taken for one that hangs."""
+CONNECT_SECONDS: Final = 10
 
 Row = dict[str, Any]
 Parameters = Sequence[object] | Mapping[str, object]
@@ -58,7 +63,7 @@ class Pool:
 
     async def _fetch(self, statement: str, parameters: Parameters) -> list[Row]:
         for is_last in (False, True):
-            async with self._connection() as (connection, is_new):
+            async with self._connection() as (connection, is_new), self._cut_off_late(connection):
                 try:
                     cursor = await connection.execute(statement.encode(), parameters)
                     return await cursor.fetchall()
@@ -67,6 +72,21 @@ class Pool:
                     if is_last or is_new or not connection.closed:
                         raise
         raise AssertionError("the last try returns or raises")
+
+    @asynccontextmanager
+    async def _cut_off_late(self, connection: _Connection) -> AsyncIterator[None]:
+        """End a connection whose server says nothing, not even that it took too long."""
+
+        def cut_off() -> None:
+            with socket.socket(fileno=os.dup(connection.fileno())) as made:
+                made.shutdown(socket.SHUT_RDWR)
+
+        seconds = self._milliseconds / 1_000 + LATE_SECONDS
+        timer = asyncio.get_running_loop().call_later(seconds, cut_off)
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[tuple[_Connection, bool]]:
@@ -96,6 +116,7 @@ class Pool:
             autocommit=True,
             row_factory=dict_row,
             application_name="soliton-data-service",
+            connect_timeout=CONNECT_SECONDS,
         )
         await connection.execute("SET timezone TO 'UTC'")
         await connection.execute(f"SET statement_timeout TO {self._milliseconds}".encode())

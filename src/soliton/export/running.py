@@ -13,7 +13,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from soliton.export.errors import AnotherExport, DatabaseAway, SourceAway
@@ -25,6 +25,9 @@ WAIT_SECONDS: Final = 1.0
 """How long a source is waited on at once."""
 RETRY_SECONDS: Final = (0.1, 0.5, 1.0, 2.0, 5.0)
 REPORT_SECONDS: Final = 5.0
+QUIET_SECONDS: Final = 10.0
+"""A step that takes longer is told of: whoever is written to may not answer."""
+_LOOK_SECONDS: Final = 0.5
 
 _log = logging.getLogger(__name__)
 
@@ -53,13 +56,43 @@ class Export:
         self._said = ""
         self._next_report = 0.0
         self._synced = False
+        self._step_since: float | None = None
+        self._ended = threading.Event()
 
     def run(self) -> None:
         """Follow the chain until it is stopped, or has come to its end."""
+        watching = threading.Thread(target=self._watch, daemon=True)
+        watching.start()
+        try:
+            self._run()
+        finally:
+            self._ended.set()
+            watching.join()
+
+    def _watch(self) -> None:
+        told: float | None = None
+        while not self._ended.wait(_LOOK_SECONDS):
+            since = self._step_since
+            if since is None or since == told:
+                continue
+            if time.monotonic() - since > QUIET_SECONDS:
+                self._report(f"waiting: there is no answer for {QUIET_SECONDS:.0f} seconds")
+                told = since
+
+    @contextlib.contextmanager
+    def _stepping(self) -> Iterator[None]:
+        self._step_since = time.monotonic()
+        try:
+            yield
+        finally:
+            self._step_since = None
+
+    def _run(self) -> None:
         while not self._stopped.is_set():
             sink = None
             try:
-                sink = self._open()
+                with self._stepping():
+                    sink = self._open()
                 self._troubles = 0
                 if self._follow(sink):
                     return
@@ -74,14 +107,16 @@ class Export:
         follower = Follower(self._source, sink)
         while not self._stopped.is_set():
             try:
-                moved = follower.step()
+                with self._stepping():
+                    moved = follower.step()
             except SourceAway as error:
                 self._wait_after(error)
                 continue
             self._all_well(follower, moved=moved)
             if moved:
                 continue
-            sink.idle()
+            with self._stepping():
+                sink.idle()
             if self._once:
                 return True
             self._source.wait(WAIT_SECONDS)
