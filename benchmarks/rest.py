@@ -41,7 +41,7 @@ POOL = 60_000
 HEAVY = 1_000
 """A bar above this is that of the big block."""
 PARTS = 6
-NO_BLOCKS_SECONDS = 100_000
+NO_BLOCKS_SECONDS = 86_400
 BROADCAST_PER_SECOND = 6_000
 STALL_MS = 5.0
 FLAT = 1.25

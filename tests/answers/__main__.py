@@ -22,7 +22,7 @@ from tests.answers.history import make_history
 from tests.answers.questions import Question, documents_of, make_questions
 from tests.e2e.programs import Program, devnet
 
-RESTING = ("--block-time", 100_000)
+RESTING = ("--block-time", 86_400)
 """No block comes by itself: the answers are those of the history."""
 SHOWN = 40
 LINES = 8
