@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -173,3 +175,19 @@ def test_a_default_that_conflicts_is_named(tmp_path: Path) -> None:
     )
     with started("run", "--data-dir", tmp_path / "b", "--port", 0, until=UP) as program:
         assert "no --network and no --config: zbs-testnet" in program.output
+
+
+@pytest.mark.parametrize(
+    ("module", "others"),
+    [
+        ("soliton.cli.main", "rich soliton.node.node soliton.ledger soliton.ride.parser"),
+        ("soliton.devnet.main", "rich soliton.p2p soliton.client soliton.grpc_api"),
+        ("soliton.signer.app", "soliton.signer.key_service soliton.signer.pkcs11"),
+    ],
+)
+def test_a_start_imports_only_what_it_needs(module: str, others: str) -> None:
+    program = f"import sys, {module}; print(*(n for n in {others.split()} if n in sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.stdout.strip(), done.stderr) == ("", "")

@@ -15,9 +15,10 @@ import click
 import msgspec
 
 from soliton.chain import networks
+from soliton.cli.chosen import UsageProblem
 from soliton.cli.progress import progress_reporter
 from soliton.crypto import base58
-from soliton.errors import EnvironmentProblem, InputError
+from soliton.errors import EnvironmentProblem
 from soliton.node.chain_writer import ChainWriter
 from soliton.node.importer import import_blocks
 from soliton.node.settings import Settings, load_settings
@@ -25,10 +26,6 @@ from soliton.node.state_hash_json import state_hash_json
 from soliton.storage.directories import stored_network
 from soliton.storage.errors import StoreFull
 from soliton.storage.store import UNDO_DEPTH, Store
-
-
-class UsageProblem(InputError):
-    """A command that cannot be carried out as it was called."""
 
 
 class FileProblem(EnvironmentProblem):

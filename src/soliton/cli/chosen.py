@@ -11,9 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from soliton.cli.logs import use
+from soliton.errors import InputError
 
 if TYPE_CHECKING:
     from soliton.node.settings import Settings
+
+
+class UsageProblem(InputError):
+    """A command that cannot be carried out as it was called."""
 
 
 def chosen_settings(
@@ -38,7 +43,6 @@ def chosen_settings(
 
 def _tell_default(settings: Settings) -> None:
     """Nobody has named a network: say which one that is, before its rules surprise."""
-    from soliton.cli.chain_commands import UsageProblem
     from soliton.storage.directories import stored_network
 
     name, found = settings.network.name, stored_network(settings.data_directory)

@@ -15,7 +15,7 @@ from decimal import Decimal, InvalidOperation
 
 import click
 
-from soliton.cli.chain_commands import UsageProblem
+from soliton.cli.chosen import UsageProblem
 from soliton.cli.logs import in_force, log_options, use
 from soliton.errors import InputError
 

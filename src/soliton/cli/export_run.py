@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from soliton.cli.chain_commands import UsageProblem, existing
 from soliton.cli.chain_source import Where
+from soliton.cli.chosen import UsageProblem
 from soliton.errors import EnvironmentProblem
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def _open(where: Where, complete: frozenset[int]) -> Source:
         from soliton.export.node_source import NodeSource
 
         return NodeSource(where.node_url, complete)
+    from soliton.cli.chain_commands import existing
     from soliton.export.sources import StoreSource
     from soliton.node.blockchain import Blockchain
     from soliton.storage.store import Store

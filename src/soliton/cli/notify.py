@@ -10,8 +10,8 @@ from pathlib import Path
 
 import click
 
-from soliton.cli.chain_commands import UsageProblem
 from soliton.cli.chain_source import Where, chain_options
+from soliton.cli.chosen import UsageProblem
 from soliton.cli.logs import log_options
 from soliton.cli.quantities import MILLISECONDS
 

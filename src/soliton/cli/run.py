@@ -21,13 +21,13 @@ from soliton.node.node import Node
 from soliton.node.rest_settings import is_local
 from soliton.node.settings import Settings
 from soliton.node.wallet import Wallet
-from soliton.p2p.service import P2pService
 from soliton.parallel.signatures import SignatureChecker
 
 if TYPE_CHECKING:
     from soliton.cli.grpc_server import GrpcService
     from soliton.controls.control import Controls
     from soliton.node.signer_settings import SignerCaller
+    from soliton.p2p.service import P2pService
     from soliton.signer.settings import KeySettings
     from soliton.web.server import RunningService
 
@@ -192,6 +192,8 @@ async def start_network(node: Node) -> P2pService | None:
     settings = node.settings.peers
     if not settings.enable:
         return None
+    from soliton.p2p.service import P2pService
+
     network = P2pService(node)
     try:
         await network.start()

@@ -6,7 +6,7 @@ What lives here: the record and its two forms. What does not: where the values c
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -14,9 +14,11 @@ from soliton.controls.control import Origin
 from soliton.controls.mining import MiningMode
 from soliton.devnet.accounts import COIN, DevnetAccount, Funding
 from soliton.devnet.options import mining_text
-from soliton.devnet.playing import Played
 from soliton.errors import EnvironmentProblem
 from soliton.storage.files import replace_file
+
+if TYPE_CHECKING:
+    from soliton.devnet.playing import Played
 
 SHOWN_ACCOUNTS: Final = 20
 """Who has more of them reads the file of ``--config-out``."""

@@ -15,7 +15,7 @@ import json
 import logging
 import traceback
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from soliton.pages.files import file_answer, page_answer
 from soliton.signer.errors import (
@@ -31,7 +31,6 @@ from soliton.signer.errors import (
     NodeTrouble,
     RequestRefused,
 )
-from soliton.signer.key_service import KeyService
 from soliton.signer.node_client import NodeClient
 from soliton.signer.openapi import openapi_document
 from soliton.signer.page import signer_page
@@ -41,6 +40,9 @@ from soliton.signer.signing import sign_data, to_json
 from soliton.web.answers import APPLICATION_JSON, Answer, Awaited, BodyLimits, Unread, Whole
 from soliton.web.cors import CLOSED, Cors, with_cors
 from soliton.web.request import Request
+
+if TYPE_CHECKING:
+    from soliton.signer.key_service import KeyService
 
 __all__ = ["Limits", "Signer", "SignerSettings", "build_app"]
 
@@ -77,8 +79,11 @@ class Signer:
             settings = dataclasses.replace(settings, limits=limits)
         self.body_limits = BodyLimits(limits.body_bytes, limits.body_seconds)
         self._node = NodeClient(settings)
-        self._keys = None
+        self._keys: KeyService | None = None
         if settings.keys is not None:
+            # Most of the package, which a signer without keys does not need.
+            from soliton.signer.key_service import KeyService
+
             self._keys = KeyService(settings, settings.keys, self._node, None)
         self._settings = settings
         self._last_timestamp = 0
