@@ -229,7 +229,12 @@ class Pending:
         """Refuse, for good; raises ``RequestRefused``."""
         it = self._waiting(pending, caller)
         entry = self._desk.entry(Event.REJECT, caller=caller.name, pending=pending)
-        await self._desk.written(entry)
+        # Whose approval is just written finds it decided.
+        self._in_work.add(pending)
+        try:
+            await self._desk.written(entry)
+        finally:
+            self._in_work.discard(pending)
         self._told(it)
         return self._shown(it, caller)
 
@@ -238,7 +243,9 @@ class Pending:
         if caller.name not in it.ask.approvers or caller.name == it.ask.caller:
             raise RequestRefused(NO_CALLER, "the rule does not let this caller approve it")
         state = it.state(self._desk.book.clock.now())
-        if state != "waiting" or pending in self._in_work:
+        if pending in self._in_work:
+            raise RequestRefused(NOT_WAITING, "it is being decided", state=state)
+        if state != "waiting":
             raise RequestRefused(NOT_WAITING, f"it is {state}", state=state)
         return it
 

@@ -67,6 +67,9 @@ class Book:
         self.marks = Marks()
         self.policy = ""
         """The hash of the rules that were in force last."""
+        self._on_way: dict[int, tuple[Entry, int]] = {}
+        """Lines that go to the disk, in their order, with their files."""
+        self._expected = 0
         self._start: Entry | None = None
         self._last = 0
 
@@ -97,34 +100,49 @@ class Book:
 
     # --- lines ------------------------------------------------------------------------------------
 
+    def expect(self, entry: Entry, segment: int) -> int:
+        """A line goes to the disk; what ``settle`` is to be called with. A file that is begun
+        meanwhile remembers it: if the line is not written, that file is not begun.
+        """
+        self._expected += 1
+        self._on_way[self._expected] = entry, segment
+        return self._expected
+
+    def settle(self, number: int, *, is_written: bool) -> None:
+        """The line is there, or will not be."""
+        entry, segment = self._on_way.pop(number)
+        if is_written:
+            self.apply(entry, segment)
+
     def apply(self, entry: Entry, segment: int) -> None:
         """Take a line that is written. What it counts was counted before."""
         event = entry.event
         self.marks.apply(entry)
         if event is Event.POLICY:
             self.policy = entry.policy
-        elif event is Event.ASK:
+        elif entry.pending:
             self._wait(entry)
-        elif event is Event.APPROVE:
-            self.waiting[entry.pending].approved.append(entry.caller)
-        elif event is Event.REJECT:
-            self.waiting[entry.pending].rejected = entry.caller
-        elif event is Event.SIGN and entry.pending and entry.pending in self.waiting:
-            self.waiting[entry.pending].signed = entry
         if event is Event.SIGN and entry.request:
             self.used[entry.caller, entry.request] = Used(
                 entry.digest, entry.proofs, entry.stamps, entry.time, segment
             )
 
     def _wait(self, entry: Entry) -> None:
+        """Take a line about something that waits."""
         if entry.event is Event.ASK:
             self.waiting[entry.pending] = Waiting(entry, [])
-        elif entry.event is Event.APPROVE:
-            self.waiting[entry.pending].approved.append(entry.caller)
+            return
+        it = self.waiting.get(entry.pending)
+        if it is None:
+            # Forgotten, since its time was over long ago.
+            return
+        if entry.event is Event.APPROVE:
+            if entry.caller not in it.approved:
+                it.approved.append(entry.caller)
         elif entry.event is Event.REJECT:
-            self.waiting[entry.pending].rejected = entry.caller
+            it.rejected = entry.caller
         else:
-            self.waiting[entry.pending].signed = entry
+            it.signed = entry
 
     def forget(self) -> None:
         """Let go what is too old."""
@@ -170,7 +188,10 @@ class Book:
                 )
             if each.signed is not None:
                 waiting.append(each.signed)
-        oldest = next(iter(self.used.values())).segment if self.used else 0
+        on_way = [each for each, _ in self._on_way.values()]
+        waiting.extend(each for each in on_way if each.pending)
+        with_ids = (segment for each, segment in self._on_way.values() if each.request)
+        oldest = next(iter(self.used.values())).segment if self.used else next(with_ids, 0)
         now = self.clock.now()
         return Entry(
             *(0, "", at, now, Event.CHECKPOINT),
@@ -180,5 +201,5 @@ class Book:
             windows=tuple(self.windows.kept(now)),
             waiting=tuple(waiting),
             oldest=oldest,
-            marks=self.marks.kept(),
+            marks=(*self.marks.kept(), *(each for each in on_way if each.mark is not None)),
         )

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
@@ -122,7 +123,8 @@ class Desk:
         self.rules_since = journal.head[0]
         """The number of the line from which on these rules are in force."""
         self._chain_id = chain_id
-        self._in_work: set[tuple[str, str]] = set()
+        self._in_work: Counter[tuple[str, str]] = Counter()
+        """Ids of requests that are not answered yet, and by how much of their work each is held."""
         self._last_stamp = 0
 
     # --- judging ----------------------------------------------------------------------------------
@@ -209,12 +211,23 @@ class Desk:
     @contextlib.contextmanager
     def in_work(self, caller: str, id_: str) -> Iterator[None]:
         """Let nobody else begin with this id meanwhile."""
-        if id_:
-            self._in_work.add((caller, id_))
+        self.hold(caller, id_)
         try:
             yield
         finally:
-            self._in_work.discard((caller, id_))
+            self.let_go(caller, id_)
+
+    def hold(self, caller: str, id_: str) -> None:
+        """The same until ``let_go``."""
+        if id_:
+            self._in_work[caller, id_] += 1
+
+    def let_go(self, caller: str, id_: str) -> None:
+        """The end of a ``hold``."""
+        if id_:
+            self._in_work[caller, id_] -= 1
+            if not self._in_work[caller, id_]:
+                del self._in_work[caller, id_]
 
     # --- signing ----------------------------------------------------------------------------------
 
@@ -271,11 +284,10 @@ class Desk:
     ) -> None:
         """Write the line, and tell when it is there or why it is not."""
         mark = judged.caller, judged.wanted.id
-        if judged.wanted.id:
-            self._in_work.add(mark)
+        self.hold(*mark)
 
         def after(problem: OSError | None) -> None:
-            self._in_work.discard(mark)
+            self.let_go(*mark)
             if problem is not None:
                 self.take_back(judged)
             done(problem)
@@ -342,11 +354,10 @@ class Desk:
         """Write a line, take it into what is remembered, and tell; a full file is ended first."""
         if self.journal.is_full:
             self.journal.append(self.book.checkpoint(self.clock()), _nobody_waits)
-        segment = self.journal.segment
+        number = self.book.expect(entry, self.journal.segment)
 
         def after(problem: OSError | None) -> None:
-            if problem is None:
-                self.book.apply(entry, segment)
+            self.book.settle(number, is_written=problem is None)
             done(problem)
 
         self.journal.append(entry, after)

@@ -148,7 +148,7 @@ class KeyRoutes:
             return begun
         if isinstance(begun, Judged):
             if begun.takes_time:
-                return self._awaited(self._sign_later(begun))
+                return self._begun(begun)
             self.desk.check_unlocked(begun)
             signed = self.desk.sign(begun)
             # Those who wait for the disk at a time wait for one write of it.
@@ -179,6 +179,22 @@ class KeyRoutes:
             words = judged.words
             return Denied(desk.refusal_entry(caller.name, account, asked, words, judged), judged)
         return judged
+
+    def _begun(self, judged: Judged) -> Answer:
+        mark = judged.caller, judged.wanted.id
+        answer = self._awaited(self._held(judged))
+        if isinstance(answer, Awaited):
+            # From now on: the work itself begins after what else comes in this turn.
+            self.desk.hold(*mark)
+        else:
+            self.desk.take_back(judged)
+        return answer
+
+    async def _held(self, judged: Judged) -> Whole:
+        try:
+            return await self._sign_later(judged)
+        finally:
+            self.desk.let_go(judged.caller, judged.wanted.id)
 
     async def _sign_later(self, judged: Judged, *, sends: bool = False) -> Whole:
         """Sign what needs an approval, or an answer of the node."""
