@@ -182,19 +182,13 @@ class KeyRoutes:
 
     def _begun(self, judged: Judged) -> Answer:
         mark = judged.caller, judged.wanted.id
-        answer = self._awaited(self._held(judged))
+        answer = self._awaited(_held(self.desk, judged, self._sign_later))
         if isinstance(answer, Awaited):
             # From now on: the work itself begins after what else comes in this turn.
             self.desk.hold(*mark)
         else:
             self.desk.take_back(judged)
         return answer
-
-    async def _held(self, judged: Judged) -> Whole:
-        try:
-            return await self._sign_later(judged)
-        finally:
-            self.desk.let_go(judged.caller, judged.wanted.id)
 
     async def _sign_later(self, judged: Judged, *, sends: bool = False) -> Whole:
         """Sign what needs an approval, or an answer of the node."""
@@ -331,15 +325,7 @@ class KeyRoutes:
 
     def _policy(self, request: Request) -> Answer:
         self._callers.caller_of(request, "operate")
-        return json_answer(self._policy_shown())
-
-    def _policy_shown(self) -> dict[str, Any]:
-        policy = self.desk.policy
-        rules = [{"name": rule.name, "line": rule.line} for rule in policy.rules]
-        number, head = self.desk.journal.head
-        audit = {"lines": number, "head": head}
-        shown = {"file": policy.file, "hash": policy.hash, "rules": rules, "audit": audit}
-        return {**shown, "source": policy.source}
+        return json_answer(_policy_shown(self.desk))
 
     def _reload(self, request: Request) -> Answer:
         caller = self._callers.caller_of(request, "operate")
@@ -363,7 +349,7 @@ class KeyRoutes:
         await desk.written(desk.entry(Event.POLICY, caller=caller.name, policy=policy.hash))
         desk.policy, desk.rules_since = policy, desk.journal.head[0]
         logger.info("rules of %s loaded, %d of them", policy.file, len(policy.rules))
-        return json_answer(self._policy_shown())
+        return json_answer(_policy_shown(self.desk))
 
     # --- the log ----------------------------------------------------------------------------------
 
@@ -396,6 +382,15 @@ class KeyRoutes:
             self._running -= 1
 
 
+async def _held(
+    desk: Desk, judged: Judged, work: Callable[[Judged], Coroutine[Any, Any, Whole]]
+) -> Whole:
+    try:
+        return await work(judged)
+    finally:
+        desk.let_go(judged.caller, judged.wanted.id)
+
+
 async def _as_answer(work: Coroutine[Any, Any, dict[str, Any]]) -> Whole:
     return json_answer(await work)
 
@@ -418,6 +413,15 @@ def _refused(reason: Refusal, problem: OSError | None) -> Whole:
     except RequestRefused as error:
         return refusal(error.answer)
     return refusal(refused(reason).answer)
+
+
+def _policy_shown(desk: Desk) -> dict[str, Any]:
+    policy = desk.policy
+    rules = [{"name": rule.name, "line": rule.line} for rule in policy.rules]
+    number, head = desk.journal.head
+    audit = {"lines": number, "head": head}
+    shown = {"file": policy.file, "hash": policy.hash, "rules": rules, "audit": audit}
+    return {**shown, "source": policy.source}
 
 
 def _shown(account: Account) -> dict[str, Any]:

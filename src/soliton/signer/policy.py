@@ -149,6 +149,8 @@ class Policy:
                 continue
             if rule.callers is not None and caller not in rule.callers:
                 continue
+            if first is not None and _is_for_others(rule, asked):
+                continue
             fault = self._fault(rule, question)
             if fault is None:
                 charges = tuple(charges_of(rule, question))
@@ -229,6 +231,12 @@ def _chain(rule: Rule, question: Question, _decimals: Decimals) -> str | None:
 
 def _scripts(rule: Rule, question: Question, _decimals: Decimals) -> str | None:
     return "it sets a script" if question.asked.sets_script and not rule.scripts else None
+
+
+def _is_for_others(rule: Rule, asked: Measures) -> bool:
+    """Whether ``_recipients`` refuses it, without words: most of many rules need no more."""
+    named = rule.recipients
+    return named is not None and not rule.to_self and not named.issuperset(asked.recipients)
 
 
 def _recipients(rule: Rule, question: Question, _decimals: Decimals) -> str | None:
