@@ -1,7 +1,7 @@
 """How quick the pages are in headless Chromium: ``python benchmarks/pages.py``.
 
-Prints the time to the first paint of explorer and exchange from a devnet on loopback, beside the
-floor, a line of text of the same server; what they weigh, compressed; the frames while the explorer
+Prints the time to the first paint of explorer, exchange and signer from a devnet on loopback, beside
+the floor, a line of text of the same server; what they weigh, compressed; the frames while the explorer
 watches 1,000 events a second for some seconds, beside a page at rest; and the frames while somebody
 scrolls through a book of ten thousand levels to a side that changes all the time.
 """
@@ -23,7 +23,7 @@ from _devnet import Devnet, running  # noqa: E402
 
 from soliton import Account, Matcher  # noqa: E402
 from soliton.devnet.accounts import funded_accounts  # noqa: E402
-from soliton.pages.files import modules_of, shipped  # noqa: E402
+from soliton.pages.files import modules_of, shipped, version  # noqa: E402
 from tests.e2e import browser  # noqa: E402
 from tests.e2e.browser import Page  # noqa: E402
 from tests.e2e.programs import call, eventually  # noqa: E402
@@ -42,6 +42,7 @@ COIN = 10**8
 PAGES = {
     "explorer": ("explorer.js", ("style.css",)),
     "exchange": ("exchange.js", ("style.css", "exchange.css")),
+    "signer": ("signer.js", ("style.css", "signer.css")),
 }
 FRAMES = """
 window.frames_ = [];
@@ -62,7 +63,7 @@ SCROLL = """
   })();
 })(); true
 """
-SEEN = "import('/pages/live.js').then(found => found.live.seen)"
+SEEN = f"import('/pages/{version()}/live.js').then(found => found.live.seen)"
 PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 
 
@@ -96,22 +97,26 @@ def market(devnet: Devnet) -> str:
 
 
 def paints(page: Page, devnet: Devnet) -> None:
-    """First contentful paint, with nothing in the browser's cache."""
+    """First contentful paint, by turns with the floor, with nothing in the browser's cache."""
     page.command("Network.setCacheDisabled", cacheDisabled=True)
-    for name, url in {
+    urls = {
         "floor: the matcher's list of routes as text": f"{devnet.matcher_url}/matcher",
         "explorer": f"{devnet.url}/",
+        "explorer's view of the node": f"{devnet.url}/#node",
         "exchange": f"{devnet.matcher_url}/",
-    }.items():
-        found = []
-        for _ in range(LOADS):
+        "signer": f"{devnet.signer_url}/",
+    }
+    found: dict[str, list[float]] = {name: [] for name in urls}
+    for _ in range(LOADS):
+        for name, url in urls.items():
             page.open("about:blank")
             page.open(url)
             page.wait_for(PAINT)
-            found.append(float(page.run(PAINT)))
+            found[name].append(float(page.run(PAINT)))
+    for name, times in found.items():
         print(
-            f"first paint, {name}: {statistics.median(found):.0f} ms"
-            f" ({min(found):.0f} to {max(found):.0f}; bar {BAR_PAINT_MS})"
+            f"first paint, {name}: {statistics.median(times):.0f} ms"
+            f" ({min(times):.0f} to {max(times):.0f}; bar {BAR_PAINT_MS})"
         )
     page.command("Network.setCacheDisabled", cacheDisabled=False)
 
@@ -119,7 +124,7 @@ def paints(page: Page, devnet: Devnet) -> None:
 def weights() -> None:
     """Scripts and styles, as they are sent."""
     for name, (entry, more) in PAGES.items():
-        names = {entry, *modules_of(entry), *more}
+        names = {entry, *modules_of(entry), *more, "begin.js"}
         packed = sum(len(shipped()[each].packed) for each in names)
         weight = f"{packed / 1000:.1f} KB in {len(names)} files (bar {BAR_BYTES // 1000})"
         print(f"weight, {name}: {weight}")

@@ -20,6 +20,12 @@ from tests.vectors import REPOSITORY
 
 SCREENSHOTS = Path(os.environ.get("SOLITON_SCREENSHOTS", REPOSITORY / "tests" / "output"))
 LOOKS = [(360, "light"), (360, "dark"), (1280, "light"), (2560, "dark")]
+SMALL_JUMP = 0.02
+"""Layout shift score (web.dev/cls) that nobody sees; what is below 0.1 is called good."""
+_PATIENT = """
+window.setTimeout = (begin => (what, after, ...more) =>
+  begin(what, after >= 200 && after < 2000 ? 60000 : after, ...more))(window.setTimeout);
+"""
 SCHEMES = ("light", "dark")
 AXE = REPOSITORY / "tests" / "clients" / "node_modules" / "axe-core" / "axe.min.js"
 needs_axe = pytest.mark.skipif(not AXE.exists(), reason="`make clients` was not run: no axe-core")
@@ -31,6 +37,10 @@ _NOTES = """
 window.violations = [];
 addEventListener("securitypolicyviolation", each =>
   violations.push(`${each.violatedDirective} ${each.blockedURI} ${each.sample}`));
+window.jumps = [];
+new PerformanceObserver(found => jumps.push(...found.getEntries().map(each => [each.value,
+  ...each.sources.map(({ node }) => `${node?.nodeName} ${node?.id} ${node?.className} ${node?.textContent?.slice(0, 60)}`)])))
+  .observe({ type: "layout-shift", buffered: true });
 window.alert = text => { window.pwned = text; };
 """
 READY = (
@@ -88,6 +98,19 @@ def axe_findings(page: Page, only: str = "") -> list[str]:
         page.run(f"{_axe()};\ntypeof axe")
     options = {"runOnly": [only]} if only else {}
     return [str(each) for each in page.run(_ASK_AXE % json.dumps(options))]
+
+
+@contextlib.contextmanager
+def patient(page: Page) -> Iterator[None]:
+    """Views that wait for what they show as long as it takes, however busy the machine is."""
+    added = page.command("Page.addScriptToEvaluateOnNewDocument", source=_PATIENT)
+    yield
+    page.command("Page.removeScriptToEvaluateOnNewDocument", identifier=added["identifier"])
+
+
+def jumped(page: Page) -> float:
+    """By how much what was seen has been moved by what came."""
+    return float(page.run("jumps.reduce((sum, each) => sum + each[0], 0)"))
 
 
 def nothing_ran(page: Page) -> None:

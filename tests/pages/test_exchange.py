@@ -19,9 +19,11 @@ from tests.pages.pages import (
     LOOKS,
     READY,
     SCHEMES,
+    SMALL_JUMP,
     axe_findings,
     dress,
     go,
+    jumped,
     needs_axe,
     nothing_ran,
     save,
@@ -154,7 +156,8 @@ def test_the_page_fits_into_the_window(
     chain: Program, asset: str, page: Page, width: int, scheme: str
 ) -> None:
     dress(page, width, scheme)
-    go(page, chain.matcher_url, "", LIVE)
+    go(page, chain.matcher_url, "", f"{LIVE} && document.getElementById('fee')")
+    assert jumped(page) < SMALL_JUMP, page.run("jumps")
     sign_in(page, SELLER.seed)
     assert page.run("document.documentElement.scrollWidth") <= width
     save(page, f"exchange-{width}-{scheme}.png")

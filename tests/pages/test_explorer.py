@@ -14,11 +14,14 @@ from tests.e2e.programs import Program, call, devnet, eventually, height
 from tests.pages.pages import (
     LOOKS,
     READY,
+    SMALL_JUMP,
     axe_findings,
     dress,
     go,
+    jumped,
     needs_axe,
     nothing_ran,
+    patient,
     save,
     text,
     visitor,
@@ -117,6 +120,18 @@ def test_views_fit_into_the_window(
         go(page, played_chain.url, fragment)
         assert page.run("document.documentElement.scrollWidth") <= width, name
         save(page, f"explorer-{name}-{width}-{scheme}.png")
+    dress(page, 1280, "light")
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_nothing_jumps_while_a_view_comes(
+    played_chain: Scenario, page: Page, width: int
+) -> None:
+    dress(page, width, "light")
+    with patient(page):
+        for name, fragment in views(played_chain).items():
+            go(page, played_chain.url, fragment)
+            assert jumped(page) < SMALL_JUMP, (name, page.run("jumps"))
     dress(page, 1280, "light")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from soliton.api.explorer import reads_html
-from soliton.pages.files import file_answer, modules_of, shipped, takes_gzip
+from soliton.pages.files import file_answer, modules_of, shipped, takes_gzip, version
 from tests.api.chain import PrivateChain
 from tests.api.client import call
 from tests.vectors import REPOSITORY
@@ -60,6 +60,17 @@ def test_a_file_comes_packed_and_is_not_sent_twice() -> None:
     assert file_answer("style.css", {b"if-none-match": b'"another"'}) == plain
 
 
+def test_what_the_version_names_is_kept_for_good_and_all_else_is_asked_for_again() -> None:
+    def kept(name: str) -> bytes:
+        answer = file_answer(name, {})
+        assert answer is not None and answer.status == 200
+        return dict(answer.headers)[b"cache-control"]
+
+    assert b"immutable" in kept(f"{version()}/style.css")
+    assert kept("style.css") == kept("0123456789ab/style.css") == b"no-cache"
+    assert file_answer(f"{version()}/explorer.html", {}) is None
+
+
 @pytest.mark.parametrize("name", ["explorer.html", "../files.py", "", "nothing.js"])
 def test_nothing_else_is_a_file(name: str) -> None:
     assert file_answer(name, {}) is None
@@ -91,6 +102,11 @@ async def test_root_answers_by_what_the_client_reads(chain: PrivateChain) -> Non
     assert answer.status == 200 and b"<main" in answer.body
     assert "script-src 'self';" in policy and "unsafe" not in policy
     assert b"onclick" not in answer.body and b"{{" not in answer.body
+    addresses = re.findall(r'(?:src|href)="(pages/[^"]+)"', answer.body.decode())
+    assert addresses and all(each.startswith(f"pages/{version()}/") for each in addresses)
+    for each in addresses:
+        file = await call(chain.app, f"GET /{each}")
+        assert file.status == 200 and b"immutable" in dict(file.headers)[b"cache-control"]
     for accept in ({}, {"Accept": "*/*"}, {"Accept": "application/json"}):
         answer = await call(chain.app, "GET /", headers=accept)
         assert answer.status == 308

@@ -22,6 +22,8 @@ MAX_NODE_CHARACTERS = 300
 
 _TAG = "explorer"
 _VARY: Headers = ((b"vary", b"Accept"),)
+_FILE = Parameter("file", TEXT, "File name", "style.css")
+_VERSION = Parameter("version", TEXT, "Version of the files", "0123456789ab")
 
 
 def explorer_routes(context: ApiContext, interactive: Whole) -> tuple[Route, ...]:
@@ -53,7 +55,8 @@ def explorer_routes(context: ApiContext, interactive: Whole) -> tuple[Route, ...
 
     return (
         _route("/", root),
-        _route("/pages/{file}", _file, Parameter("file", TEXT, "File name", "style.css")),
+        _route("/pages/{file}", _file, _FILE),
+        _route("/pages/{version}/{file}", _file, _VERSION, _FILE),
     )
 
 
@@ -83,7 +86,7 @@ def _route(path: str, handler: Callable[[Request], Whole], *parameters: Paramete
 
 
 def _file(request: Request) -> Whole:
-    answer = file_answer(request.text("file"), request.headers)
+    answer = file_answer(request.path.removeprefix("/pages/"), request.headers)
     if answer is None:
         raise RejectionError("no such file")
     return answer

@@ -1,7 +1,8 @@
 """The files of the pages for people: markup, style and scripts, as answers.
 
-What lives here: the files of ``static`` with their types, compressed once; the policy that lets a
-page run nothing but these. What does not: which service has which page (their routes), what the
+What lives here: the files of ``static`` with their types, compressed once; the version that their
+addresses name, so that a browser asks for each once; the policy that lets a page run nothing but
+these. What does not: which service has which page (their routes), what the
 pages do (the files themselves, plain modules without a build).
 """
 
@@ -33,6 +34,7 @@ _POLICY: Final = (
 )
 _ORIGIN: Final = re.compile(r"https?://[A-Za-z0-9.-]{1,253}(?::[0-9]{1,5})?(?=/|$)")
 _IMPORT: Final = re.compile(r'^(?:import|export) .* from "\./([a-z_]+\.js)";$', re.MULTILINE)
+_FOR_GOOD: Final = b"public, max-age=31536000, immutable"
 _SMALL: Final = 500
 """Compressing less than this gains nothing."""
 
@@ -60,6 +62,13 @@ def shipped() -> Mapping[str, File]:
     return found
 
 
+@cache
+def version() -> str:
+    """Of all files together: two releases whose files differ have different ones."""
+    tags = (name.encode("ascii") + each.tag for name, each in sorted(shipped().items()))
+    return hashlib.sha256(b"".join(tags)).hexdigest()[:12]
+
+
 def _packed(body: bytes) -> bytes:
     return gzip.compress(body, 9, mtime=0) if len(body) > _SMALL else body
 
@@ -74,13 +83,16 @@ def takes_gzip(accept_encoding: bytes | None) -> bool:
 
 
 def file_answer(name: str, headers: Mapping[bytes, bytes]) -> Whole | None:
-    """A file, or that the client has it already; nothing where there is no such file."""
+    """A file, or that the client has it already; nothing where there is no such file. ``name`` may
+    begin with a version: what the current one names never changes.
+    """
+    named, _, name = name.rpartition("/")
     file = shipped().get(name)
     if file is None:
         return None
-    # A browser asks each time, so that a new version comes with all its files.
+    # Without a version, or with that of a release that was replaced, a browser asks each time.
     kept: Headers = (
-        (b"cache-control", b"no-cache"),
+        (b"cache-control", _FOR_GOOD if named == version() else b"no-cache"),
         (b"etag", file.tag),
         (b"x-content-type-options", b"nosniff"),
     )
@@ -101,18 +113,17 @@ def _sent(
 def page(
     name: str, entry: str, values: Mapping[str, str], markup: Mapping[str, str] | None = None
 ) -> File:
-    """A page with its values filled in; the modules that ``entry`` leads to are loaded at once.
-    ``markup`` is of our own making, and stands as it is.
+    """A page with its values filled in; the modules that ``entry`` leads to are named, so that all
+    are fetched at once, behind the first paint. ``markup`` is of our own making, and stands as it is.
     """
     text = files("soliton.pages").joinpath(FOLDER, name).read_text(encoding="utf-8")
-    preload = "\n".join(
-        f'<link rel="modulepreload" href="pages/{each}">' for each in sorted(modules_of(entry))
-    )
+    modules = " ".join(sorted({entry, *modules_of(entry)}))
+    values = {"version": version(), "entry": entry, "modules": modules, **values}
     for key, value in values.items():
         text = text.replace("{{" + key + "}}", html.escape(value))
     for key, value in (markup or {}).items():
         text = text.replace("{{" + key + "}}", value)
-    body = text.replace("{{preload}}", preload).encode("utf-8")
+    body = text.encode("utf-8")
     return File(body, _packed(body), HTML, b"")
 
 

@@ -10,6 +10,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from soliton.crypto import base58
 from soliton.matcher.rest.routes import Auth
+from soliton.pages.files import version
 from tests.matcher.fakes import ALICE, BOB, GOLD, NOW, Api, buy, sell
 
 NAME = base58.encode(GOLD)
@@ -135,6 +136,7 @@ async def test_every_route_is_documented() -> None:
         ("/", b"text/html; charset=UTF-8"),
         ("/pages/style.css", b"text/css; charset=UTF-8"),
         ("/pages/exchange.js", b"text/javascript; charset=UTF-8"),
+        (f"/pages/{version()}/exchange.js", b"text/javascript; charset=UTF-8"),
         ("/api-docs/index.html", b"text/html; charset=UTF-8"),
         ("/api-docs/start.js", b"text/javascript; charset=UTF-8"),
         ("/api-docs/swagger-ui.css", b"text/css; charset=UTF-8"),

@@ -50,7 +50,7 @@ def _node_beside(url: str) -> str:
 
 async def page_file(request: Request) -> Answer:
     """A script or style of the page."""
-    answer = file_answer(request.segments[1], request.headers)
+    answer = file_answer("/".join(request.segments[1:]), request.headers)
     if answer is None:
         raise Rejected
     return _answer(answer)
@@ -103,6 +103,7 @@ def page_routes(documented: tuple[Route, ...]) -> tuple[Route, ...]:
     pages = {
         "/": market_page,
         "/pages/{file}": page_file,
+        "/pages/{version}/{file}": page_file,
         "/swagger": to_documentation,
         "/api-docs": to_documentation,
         "/api-docs/index.html": documentation,
@@ -115,4 +116,8 @@ def page_routes(documented: tuple[Route, ...]) -> tuple[Route, ...]:
         row(f"GET {path} when=always", handler, "A page", documented=False)
         for path, handler in pages.items()
     )
-    return table("pages", "file | text | A file of a page | swagger-ui.css", *rows)
+    parameters = """
+    file | text | A file of a page | swagger-ui.css
+    version | text | Version of a page's files | 0123456789ab
+    """
+    return table("pages", parameters, *rows)

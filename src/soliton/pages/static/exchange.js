@@ -86,6 +86,7 @@ function choose(symbol) {
   levels.anew();
   chart.show([], INTERVALS[interval]);
   show(at("pair"), nameOf(symbol));
+  at("pair").title = nameOf(symbol);
   history.replaceState(null, "", `#${symbol.replace("-", "/")}`);
   showMarkets();
   subscribe();
@@ -146,18 +147,18 @@ function connect() {
   };
 }
 
-function showIntervals() {
-  show(at("intervals"), Object.keys(INTERVALS).map((name) => h("button", { type: "button", "aria-pressed": String(name === interval), onclick: (/** @type {Event} */ event) => {
-    interval = name;
-    for (const each of at("intervals").children) each.setAttribute("aria-pressed", String(each === event.target));
+function beginChart() {
+  const lengths = [...at("intervals").children];
+  for (const each of lengths) each.addEventListener("click", () => {
+    interval = each.textContent ?? interval;
+    for (const other of lengths) other.setAttribute("aria-pressed", String(other === each));
     loadTrades().catch(report);
-  } }, name)));
-  show(at("zoom"), [["−", "Show more candles", false], ["+", "Show fewer candles", true]].map(([sign, words, isNearer]) =>
-    h("button", { type: "button", title: words, "aria-label": words, onclick: () => chart.zoom(Boolean(isNearer)) }, String(sign))));
+  });
+  [...at("zoom").children].forEach((each, isNearer) => each.addEventListener("click", () => chart.zoom(isNearer > 0)));
 }
 
 function begin() {
-  showIntervals();
+  beginChart();
   at("find").addEventListener("input", showMarkets);
   window.addEventListener("hashchange", () => {
     const symbol = named();

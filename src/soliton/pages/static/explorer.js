@@ -11,7 +11,7 @@ import { duration, now, setClock, tick } from "./format.js";
 import { home } from "./home.js";
 import { follow, live, watch } from "./live.js";
 import { BASE, IS_FOREIGN, NodeError, OBEYS, get, getOr } from "./node.js";
-import { place, trouble } from "./parts.js";
+import { named, place, trouble } from "./parts.js";
 import { results } from "./search.js";
 import { status } from "./status.js";
 import { transaction } from "./transaction.js";
@@ -58,6 +58,7 @@ async function route(isFirst) {
   let made;
   try {
     made = view ? await view(decode(rest.join("/"))) : nowhere(fragment);
+    await named();
   } catch (error) {
     made = failed(error);
   }

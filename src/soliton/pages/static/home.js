@@ -1,6 +1,6 @@
 // The first view: blocks, transactions and the pool as they come.
 
-import { h, show } from "./dom.js";
+import { at, h, show } from "./dom.js";
 import { aligned, decimal, time } from "./format.js";
 import { live, watch } from "./live.js";
 import { COIN } from "./node.js";
@@ -11,11 +11,11 @@ import { counted, kindOf, sentence } from "./sentence.js";
 
 const ROWS = 12;
 
-/** @param {string} name */
-function figure(name) {
-  const value = h("dd", null, "–");
-  return { value, element: h("div", null, h("dt", null, name), value) };
-}
+/** What the page has from the start, so that it is painted before any of this runs. */
+const FRAME = at("home");
+const [HEIGHT, LAST, WAITING, FEES] = ["height", "last", "waiting", "fees"].map(at);
+const [BLOCKS, TRANSACTIONS, POOL] = ["blocks", "transactions", "pool"].map(at);
+const [NO_TRANSACTIONS, NO_POOL] = ["no-transactions", "no-pool"].map(at);
 
 /**
  * Rows that are made once for each thing, and moved rather than made anew.
@@ -39,50 +39,28 @@ function rows(key, make) {
 }
 
 export function home() {
-  const height = figure("Height");
-  const last = figure("Last block");
-  const waiting = figure("Waiting");
-  const fees = figure(`Fees waiting, ${COIN.name}`);
-  const blocks = h("tbody");
-  const transactions = h("ol", { class: "feed" });
-  const pool = h("ol", { class: "feed" });
-  const noTransactions = h("p", { class: "empty" });
-  const noPool = h("p", { class: "empty" });
+  FRAME.hidden = false;
   const showBlocks = rows((each) => `${each.height} ${each.id} ${each.parts}`, blockRow);
   const showTransactions = rows((each) => each.id, (each) => feedRow(each, true));
   const showPool = rows((each) => each.id, (each) => feedRow(each, false));
 
   const update = () => {
-    height.value.textContent = live.height ? String(live.height) : "–";
+    HEIGHT.textContent = live.height ? String(live.height) : "–";
     const newest = live.blocks[0];
-    if (newest && last.value.firstElementChild?.getAttribute("data-ms") !== String(newest.timestamp)) {
-      show(last.value, time(newest.timestamp));
+    if (newest && LAST.firstElementChild?.getAttribute("data-ms") !== String(newest.timestamp)) {
+      show(LAST, time(newest.timestamp));
     }
-    waiting.value.textContent = String(live.pool.size);
-    fees.value.textContent = decimal(live.fees, COIN.decimals);
-    showBlocks(blocks, live.blocks.slice(0, ROWS));
-    showTransactions(transactions, live.transactions.slice(0, ROWS));
-    showPool(pool, newestOf(live.pool, ROWS));
+    WAITING.textContent = String(live.pool.size);
+    FEES.textContent = decimal(live.fees, COIN.decimals);
+    showBlocks(BLOCKS, live.blocks.slice(0, ROWS));
+    showTransactions(TRANSACTIONS, live.transactions.slice(0, ROWS));
+    showPool(POOL, newestOf(live.pool, ROWS));
     const isThere = live.state === "live" || live.state === "polled";
-    noTransactions.textContent = live.transactions.length ? "" : !isThere ? "Waiting for the node…" : live.isLooking ? "Looking for the last transactions…" : "No transactions in the last blocks.";
-    noPool.textContent = live.pool.size ? "" : isThere ? "Nothing waits for a block." : "Waiting for the node…";
+    NO_TRANSACTIONS.textContent = live.transactions.length ? "" : !isThere ? "Waiting for the node…" : live.isLooking ? "Looking for the last transactions…" : "No transactions in the last blocks.";
+    NO_POOL.textContent = live.pool.size ? "" : isThere ? "Nothing waits for a block." : "Waiting for the node…";
   };
   update();
-  const node = h("div", null,
-    h("h1", { tabindex: -1, class: "offscreen" }, "Blocks and transactions"),
-    h("dl", { class: "figures" }, height.element, last.element, waiting.element, fees.element),
-    h("div", { class: "columns" },
-      h("section", null, h("h2", null, "Blocks"),
-        h("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Blocks" },
-          h("table", null,
-            h("thead", null, h("tr", null, ["Height", "Age", "Generator"].map((name) => h("th", { scope: "col" }, name)),
-              h("th", { scope: "col", class: "numeric" }, "Txs"), h("th", { scope: "col", class: "numeric" }, "Fees"))),
-            blocks))),
-      h("section", null, h("h2", null, "Transactions"),
-        h("div", { class: "tall" }, noTransactions, transactions))),
-    h("section", null, h("h2", null, "Waiting for a block"),
-      h("div", { class: "low" }, noPool, pool)));
-  return { title: "Explorer", node, stop: watch(update) };
+  return { title: "Explorer", node: FRAME, stop: watch(update) };
 }
 
 /**

@@ -9,6 +9,16 @@ import { asset, knownAsset, NodeError } from "./node.js";
 /** @typedef {import("./dom.js").Children} Children */
 /** @typedef {import("./node.js").Asset} Asset */
 
+const PATIENCE = 1_500;
+const NAMED_IN = 250;
+/** @type {Set<Promise<void>>} names of assets that were asked for */
+const naming = new Set();
+
+/** Until names are there, unless that takes long: a line that grows moves what is below. */
+export async function named() {
+  await Promise.race([Promise.all(naming), new Promise((done) => { setTimeout(done, NAMED_IN); })]);
+}
+
 /**
  * A place in this page.
  * @param {string} kind
@@ -68,7 +78,9 @@ function whenKnown(id, known, unknown) {
   const now = knownAsset(id);
   if (now) return known(now);
   const element = h("span", { class: "pending" }, "…");
-  asset(id).then((found) => element.replaceWith(known(found)), () => element.replaceWith(unknown()));
+  const answer = asset(id).then((found) => element.replaceWith(known(found)), () => element.replaceWith(unknown()))
+    .finally(() => naming.delete(answer));
+  naming.add(answer);
   return element;
 }
 
@@ -211,10 +223,15 @@ export function trouble(error) {
  * @param {string} [name]
  */
 export function later(make, name = "Loading…") {
-  const element = h("div", { class: "later", "aria-busy": true }, h("p", { class: "empty" }, name));
+  const element = h("div", { class: "later coming", "aria-busy": true }, h("p", { class: "empty" }, name));
+  // What is slow does not keep what stands below it from being seen.
+  setTimeout(() => element.classList.remove("coming"), PATIENCE);
   make().then(
     (content) => { element.replaceChildren(h("div", null, content)); },
     (error) => { element.replaceChildren(trouble(error)); },
-  ).finally(() => element.removeAttribute("aria-busy"));
+  ).finally(() => {
+    element.removeAttribute("aria-busy");
+    element.classList.remove("coming");
+  });
   return element;
 }
