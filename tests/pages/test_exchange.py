@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 
@@ -236,6 +237,11 @@ def test_a_market_has_an_address_terms_and_charts(chain: Program, asset: str, pa
         "(svg => [svg.viewBox.baseVal.width, svg.clientWidth])(document.getElementById('chart'))"
     )
     assert box[0] == box[1], "the chart is stretched"
+    # All trades were at one price, or there were none.
+    lines = page.run(
+        "[...document.querySelectorAll('#chart .grid')].map(each => +each.getAttribute('y1'))"
+    )
+    assert all(one - other > 12 for one, other in pairwise(lines)), "prices stand on each other"
 
 
 def test_own_orders_of_all_markets(chain: Program, asset: str, page: Page) -> None:

@@ -124,9 +124,7 @@ def test_views_fit_into_the_window(
 
 
 @pytest.mark.parametrize("width", [360, 1280])
-def test_nothing_jumps_while_a_view_comes(
-    played_chain: Scenario, page: Page, width: int
-) -> None:
+def test_nothing_jumps_while_a_view_comes(played_chain: Scenario, page: Page, width: int) -> None:
     dress(page, width, "light")
     with patient(page):
         for name, fragment in views(played_chain).items():
@@ -168,6 +166,12 @@ def test_amounts_are_exact_and_strangers_letters_visible(
     go(page, played_chain.url, f"#asset/{played_chain.assets[5]}")
     assert text(page, "h1") == "\u25a1evil\u25a1"
     assert "92 233 720 368 547.75807" in text(page).replace("\u202f", " ")
+    go(page, played_chain.url, "#node")
+    points = page.run(
+        "[...document.querySelectorAll('[aria-label^=Turns] .fraction')]"
+        ".map(each => each.getBoundingClientRect().left)"
+    )
+    assert len(points) > 2 and len(set(points)) == 1, "points are not below each other"
     go(page, played_chain.url, f"#tx/{played_chain.data}")
     assert str(-(2**63)) in text(page)
     page.run("document.querySelectorAll('details').forEach(each => { each.open = true; })")

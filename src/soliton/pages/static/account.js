@@ -49,10 +49,10 @@ export async function account(address) {
     figures,
     later(() => aliases(name), "Looking for aliases…"),
     section("Assets", later(() => assets(name))),
+    section("History", history.node),
     section("Leases", later(() => leases(name, address))),
     section("Data", later(() => data(name))),
     section("Script", later(() => script(name, address))),
-    section("History", history.node),
     folded("Ask for it yourself", () => snippets(`/addresses/balance/details/${name}`)));
   return { title: `Account ${address.slice(0, 8)}`, node, stop };
 }

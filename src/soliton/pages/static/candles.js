@@ -45,9 +45,11 @@ export function candles(chart, tell) {
     const end = all.length - after;
     const shown = all.slice(Math.max(0, end - count()), end);
     const step = plot / Math.max(shown.length, Math.min(count(), 30));
-    const highest = Math.max(...shown.map((each) => Number(each[2])));
-    const lowest = Math.min(...shown.map((each) => Number(each[3])));
-    const gap = highest - lowest || highest * 0.02 || 1;
+    const [top, bottom] = [Math.max(...shown.map((each) => Number(each[2]))), Math.min(...shown.map((each) => Number(each[3])))];
+    // One price alone stands in the middle.
+    const around = top > bottom ? 0 : top * 0.01 || 1;
+    const [highest, lowest] = [top + around, bottom - around];
+    const gap = highest - lowest;
     const most = Math.max(...shown.map((each) => Number(each[5]))) || 1;
     const low = floor * (1 - VOLUME) - TOP;
     /** @type {Scale} */
