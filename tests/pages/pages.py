@@ -39,7 +39,8 @@ addEventListener("securitypolicyviolation", each =>
   violations.push(`${each.violatedDirective} ${each.blockedURI} ${each.sample}`));
 window.jumps = [];
 new PerformanceObserver(found => jumps.push(...found.getEntries().map(each => [each.value,
-  ...each.sources.map(({ node }) => `${node?.nodeName} ${node?.id} ${node?.className} ${node?.textContent?.slice(0, 60)}`)])))
+  ...each.sources.map(({ node }) =>
+    `${node?.nodeName} ${node?.id} ${node?.className} ${node?.textContent?.slice(0, 60)}`)])))
   .observe({ type: "layout-shift", buffered: true });
 window.alert = text => { window.pwned = text; };
 """

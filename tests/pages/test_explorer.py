@@ -271,6 +271,7 @@ def test_home_follows_the_chain(chain: Program, page: Page) -> None:
 def test_an_account_that_is_watched_says_what_is_new(chain: Program, page: Page) -> None:
     go(page, chain.node_url, f"#account/{SECOND}")
     before = text(page, ".figures")
+    assert text(page, ".hint") == ""
     send(
         chain.node_url, type=4, version=2, sender=RICH, recipient=SECOND, amount=100_000_001,
         fee=100_000, attachment="",

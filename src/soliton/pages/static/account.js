@@ -32,10 +32,13 @@ export async function account(address) {
   let isAsking = false;
   const stop = watch(() => {
     if (live.height === height || isAsking) return;
+    const before = height;
     height = live.height;
+    // What was there when the stream began is in the history.
+    if (before === 0) return;
     isAsking = true;
     get(`/addresses/balance/details/${name}`).then(showBalances, () => undefined).finally(() => { isAsking = false; });
-    if (live.transactions.some((each) => mentions(each, address) && !history.knows(each.id))) {
+    if (live.transactions.some((each) => each.height >= before && mentions(each, address) && !history.knows(each.id))) {
       changed.replaceChildren("There is something new. ", h("button", { type: "button", onclick: () => {
         changed.replaceChildren();
         window.dispatchEvent(new HashChangeEvent("hashchange"));
