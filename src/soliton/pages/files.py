@@ -114,7 +114,8 @@ def page(
     name: str, entry: str, values: Mapping[str, str], markup: Mapping[str, str] | None = None
 ) -> File:
     """A page with its values filled in; the modules that ``entry`` leads to are named, so that all
-    are fetched at once, behind the first paint. ``markup`` is of our own making, and stands as it is.
+    are fetched at once, behind the first paint. ``markup`` is of our own making, and stands as it
+    is.
     """
     text = files("soliton.pages").joinpath(FOLDER, name).read_text(encoding="utf-8")
     modules = " ".join(sorted({entry, *modules_of(entry)}))
