@@ -2,8 +2,8 @@
 
 Prints the time to the first paint of explorer, exchange and signer from a devnet on loopback,
 beside the floor, a line of text of the same server; what they weigh, compressed; the frames while
-the explorer watches 1,000 events a second for some seconds, beside a page at rest; and the frames while somebody
-scrolls through a book of ten thousand levels to a side that changes all the time.
+the explorer watches 1,000 events a second for some seconds, beside a page at rest; and the frames
+while somebody scrolls through a book of ten thousand levels to a side that changes all the time.
 """
 
 from __future__ import annotations
