@@ -36,7 +36,7 @@ LINES: dict[str, int] = {
     "matching": 3_874,
     "node": 7_060,
     "p2p": 2_475,
-    "pages": 145,
+    "pages": 157,
     "parallel": 995,
     "ride": 17_595,
     "signer": 7_250,
