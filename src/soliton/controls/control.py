@@ -267,6 +267,7 @@ class Controls:
         the clock is the machine's again.
         """
         node = self.node
+        self.snapshots.rest()
         with self.mining.paused():
             self.snapshots.clear()
             self.clock.state = ClockState()
@@ -279,6 +280,7 @@ class Controls:
             node.pool.settle()
             self.resets += 1
             self._prepare()
+        self.snapshots.leave()
         self.log("the chain begins anew")
 
     # --- state ------------------------------------------------------------------------------------
@@ -354,6 +356,7 @@ class Controls:
             except InputError as error:
                 self.log(f"not in the pool any more: {base58.encode(each.id)}: {error}")
         node.pool.settle()
+        self.snapshots.leave()
         self.log(f"a state was loaded, height {self.chain.height}")
 
     def switch_maker(self, *, is_on: bool) -> None:

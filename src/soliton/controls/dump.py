@@ -122,6 +122,7 @@ def load(controls: Controls, data: bytes) -> Head:
             store = Store(Path(directory), chain.network.name, durable=False)
             try:
                 waiting = _replay(ChainWriter(node.network, store), lines, head)
+                controls.snapshots.rest()
                 with controls.mining.paused(), node.writing():
                     become(chain, store)
             finally:

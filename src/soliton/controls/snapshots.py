@@ -7,7 +7,7 @@ What lives here: what a snapshot holds beside the store. What does not: moments 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
@@ -25,6 +25,19 @@ BY_HAND: Final = "taken out by hand"
 """Why a transaction has left the pool."""
 
 
+class Companion(Protocol):
+    """What stands beside a chain, and goes back with it."""
+
+    def mark(self) -> object:
+        """Remember everything."""
+
+    def rest(self) -> None:
+        """The chain is about to go back: bring nothing onto it again that is taken off."""
+
+    def leave(self, mark: object) -> None:
+        """Be again as at a mark, or (``None``) as at the beginning; the chain is so already."""
+
+
 class _Snapshot(msgspec.Struct, frozen=True):
     """What is not in the store."""
 
@@ -35,6 +48,7 @@ class _Snapshot(msgspec.Struct, frozen=True):
     mode: MiningMode
     pool: tuple[AnyTransaction, ...]
     waived: frozenset[Address]
+    beside: object
 
 
 class Taken(msgspec.Struct, frozen=True, rename="camel"):
@@ -52,6 +66,7 @@ class Snapshots:
     def __init__(self, node: Node, clock: DevClock, mining: Mining) -> None:
         self._node, self._clock, self._mining = node, clock, mining
         self._taken: dict[int, _Snapshot] = {}
+        self.beside: Companion | None = None
 
     def take(self) -> int:
         """Remember everything: the snapshot's number. Raises ``ControlRefused``."""
@@ -67,6 +82,7 @@ class Snapshots:
             self._mining.mode,
             tuple(self._node.pool.transactions()),
             chain.waived,
+            None if self.beside is None else self.beside.mark(),
         )
         return number
 
@@ -79,6 +95,7 @@ class Snapshots:
             raise ControlRefused(
                 f"snapshot {number:#x} is forgotten: too much has changed since it was taken"
             )
+        self.rest()
         with self._mining.paused():
             with node.writing():
                 go_to(node.chain, number)
@@ -88,7 +105,18 @@ class Snapshots:
             # What was told of blocks has moved the clock.
             self._clock.state = taken.clock
             self._mining.change(taken.mode)
+        self.leave(taken.beside)
         return True
+
+    def rest(self) -> None:
+        """The chain is about to be another one."""
+        if self.beside is not None:
+            self.beside.rest()
+
+    def leave(self, mark: object = None) -> None:
+        """It is; what stands beside it has to be as it was then, or as at the beginning."""
+        if self.beside is not None:
+            self.beside.leave(mark)
 
     def _restore_pool(self, then: Sequence[AnyTransaction]) -> None:
         node = self._node

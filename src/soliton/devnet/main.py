@@ -45,8 +45,8 @@ from soliton.web.worker_processes import wait_until_free
 
 if TYPE_CHECKING:
     from soliton.devnet.fork.chain import Fork
+    from soliton.devnet.matcher import DevnetMatcher
     from soliton.devnet.playing import Playing
-    from soliton.matcher.run import RunningMatcher
     from soliton.web.server import RunningService
 
 MAX_BODY_BYTES: Final = 64 * 1024 * 1024
@@ -176,7 +176,7 @@ async def _serve(node: Node, clock: DevClock, options: DevnetOptions, fork: Fork
         parts.callback(telling.cancel)
         matcher = await _start_matcher(node, signatures, _url(server), options, playing)
         parts.push_async_callback(matcher.stop)
-        controls.matcher = _url(matcher)
+        controls.matcher, controls.snapshots.beside = _url(matcher), matcher
         watching = asyncio.create_task(_stop_without(matcher, node))
         parts.callback(watching.cancel)
         if playing is not None and playing.scenario.markets:
@@ -251,7 +251,7 @@ async def _start_matcher(
     url: str,
     options: DevnetOptions,
     playing: Playing | None,
-) -> RunningMatcher:
+) -> DevnetMatcher:
     # Imported after the node is there, and in turns with it: its clients need not wait for this.
     await asyncio.to_thread(importlib.import_module, "soliton.devnet.matcher")
     from soliton.devnet.matcher import start
@@ -276,12 +276,13 @@ async def _start_matcher(
 
 
 async def _open_markets(
-    playing: Playing, matcher: RunningMatcher, options: DevnetOptions, controls: Controls
+    playing: Playing, matcher: DevnetMatcher, options: DevnetOptions, controls: Controls
 ) -> Coroutine[None, None, None]:
     """Fill the books; what keeps them so."""
     from soliton.devnet.market import Markets
 
-    markets = Markets(playing, matcher.matcher)
+    markets = Markets(playing, lambda: matcher.matcher)
+    matcher.refill = markets.open
     markets.is_on = options.maker
     if any(each.maker is not None for each in playing.scenario.markets):
         controls.maker = markets
@@ -289,10 +290,10 @@ async def _open_markets(
     return markets.keep()
 
 
-async def _stop_without(matcher: RunningMatcher, node: Node) -> None:
+async def _stop_without(matcher: DevnetMatcher, node: Node) -> None:
     """A devnet whose matcher has failed is none: end it, with the reason in the log."""
     try:
-        await matcher.matcher.ended()
+        await matcher.ended()
     except SolitonError as error:
         _log.error("the matcher has ended: %s", error)
     except Exception:  # noqa: BLE001 - whatever it is, somebody has to read of it
@@ -308,12 +309,12 @@ async def _stop_after(service: DataServiceProcess, node: Node) -> None:
     node.request_stop()
 
 
-def _url(service: RunningService | RunningMatcher | DataServiceProcess) -> str:
+def _url(service: RunningService | DevnetMatcher | DataServiceProcess) -> str:
     return f"http://{service.host}:{service.port}"
 
 
 def _description(
-    controls: Controls, options: DevnetOptions, services: Sequence[RunningService | RunningMatcher]
+    controls: Controls, options: DevnetOptions, services: Sequence[RunningService | DevnetMatcher]
 ) -> Description:
     node = controls.node
     rest, signer, matcher = (_url(each) for each in services)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+from collections.abc import Callable
 from decimal import ROUND_HALF_EVEN, Decimal
 from graphlib import CycleError, TopologicalSorter
 from typing import Final
@@ -34,13 +35,18 @@ _log: Final = logging.getLogger(__name__)
 class Markets:
     """Those of one scenario; ``keep`` looks after them."""
 
-    def __init__(self, playing: Playing, matcher: Matcher) -> None:
-        self._playing, self._matcher = playing, matcher
-        self._key = matcher.settings.account.public_key
+    def __init__(self, playing: Playing, matcher: Callable[[], Matcher]) -> None:
+        """``matcher`` gives the one that lives: with its chain it goes back, too."""
+        self._playing, self._living = playing, matcher
+        self._key = self._matcher.settings.account.public_key
         self._made = {each.title: _Kept(each, playing.scenario.name) for each in self._plans()}
         self._last = 0
         self.is_on = True
         """Whether the market makers work."""
+
+    @property
+    def _matcher(self) -> Matcher:
+        return self._living()
 
     def _plans(self) -> list[MarketPlan]:
         return self._playing.scenario.markets

@@ -79,8 +79,17 @@ class LocalNode:
         self.node = node
         self._store = node.store
         self._signatures = signatures
+        self._has_left = False
         first = genesis_block(node.network)
         self._identity = ChainIdentity(node.network.chain_id, base58.encode(first.signature))
+
+    def leave(self) -> None:
+        """Take no more transactions: the chain is no longer the one that they were made for."""
+        self._has_left = True
+
+    def again(self) -> LocalNode:
+        """The same node, for another matcher."""
+        return LocalNode(self.node, self._signatures)
 
     async def identity(self) -> ChainIdentity:
         """As ``NodeClient.identity``."""
@@ -161,6 +170,8 @@ class LocalNode:
         """As ``NodeClient.broadcast``."""
         signed = signed_messages(transaction)
         verified = signed if signed and await self._signatures.check_all(signed) else ()
+        if self._has_left:
+            raise NodeUnavailable("the chain has gone back, and another matcher goes on")
         try:
             self.node.broadcast(transaction, verified=verified)
         except InputError as error:

@@ -111,21 +111,14 @@ class Chain:
 
     def snapshot(self) -> str:
         """Remember everything: an id for ``revert``."""
-        taken = str(self._tell("POST", "/devnet/snapshots")["id"])
-        if self._local is not None:
-            self._local.was_taken(taken)
-        return taken
+        return str(self._tell("POST", "/devnet/snapshots")["id"])
 
     def revert(self, snapshot: str) -> None:
         """Be again as at a snapshot, as often as wanted; raises ``KeyError`` for one that the chain
         does not know.
         """
-        if self._local is not None:
-            self._local.rest()
         if not self._tell("POST", f"/devnet/snapshots/{segment(snapshot)}/revert")["done"]:
             raise KeyError(snapshot)
-        if self._local is not None:
-            self._local.was_reverted(snapshot)
 
     @contextmanager
     def isolated(self) -> Iterator[None]:

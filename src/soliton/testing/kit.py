@@ -102,7 +102,7 @@ class Kit:
             from soliton.testing.matching import LocalMatcher, Matching
 
             matching = Matching(self._local, key_pair(self._local.funding.phrases()[-1]))
-            self._local.beside = matching
+            self._local.controls.snapshots.beside = matching
             self._matcher = LocalMatcher(matching)
         return self._matcher
 

@@ -13,7 +13,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol, TypeVar, cast
+from typing import Final, NamedTuple, TypeVar, cast
 
 import msgspec
 
@@ -50,27 +50,11 @@ _WAIT: Final = "/transactions/wait/"
 
 
 class Moment(NamedTuple):
-    """What a chain goes back to: a snapshot, the machine's time, how many accounts were made, and
-    what its companion remembers.
-    """
+    """What a chain goes back to: a snapshot, the machine's time, how many accounts were made."""
 
     snapshot: int
     now: int
     made: int
-    beside: object
-
-
-class Companion(Protocol):
-    """What stands beside a chain, and goes back with it."""
-
-    def mark(self) -> object:
-        """Remember everything."""
-
-    def leave(self, mark: object) -> None:
-        """Be again as then, or (``None``) as at the beginning; the chain is so already."""
-
-    def close(self) -> None:
-        """End it, until it is needed again."""
 
 
 class _OwnTexts(Texts):
@@ -96,8 +80,6 @@ class LocalChain:
         self.loop = Loop()
         self.sources = Sources()
         """Those of the scripts that were deployed here, for refusals to quote."""
-        self.beside: Companion | None = None
-        self._marks: dict[str, object] = {}
         self._place = TemporaryPlace("soliton-test-")
         settings = load_settings(
             network="devnet",
@@ -138,35 +120,15 @@ class LocalChain:
 
     def mark(self) -> Moment:
         """Remember everything."""
-        return Moment(self.controls.snapshots.take(), self.now, self.made, self._beside())
-
-    def _beside(self) -> object:
-        return None if self.beside is None else self.beside.mark()
+        return Moment(self.controls.snapshots.take(), self.now, self.made)
 
     def leave(self, moment: Moment) -> None:
         """Be again as then, for the last time."""
-        self.rest()
         # Not by the names for users: a log that says this twice for each test says nothing.
         self.controls.snapshots.revert(moment.snapshot)
         self.controls.chain.allow_drift(self.controls.clock.drift)
         self.controls.snapshots.forget(moment.snapshot)
         self.now, self.made = moment.now, moment.made
-        if self.beside is not None:
-            self.beside.leave(moment.beside)
-
-    def rest(self) -> None:
-        """The chain is about to go back: nobody may bring onto it again what is taken off."""
-        if self.beside is not None:
-            self.beside.close()
-
-    def was_taken(self, snapshot: str) -> None:
-        """Somebody has taken a snapshot by the names for users."""
-        self._marks[snapshot] = self._beside()
-
-    def was_reverted(self, snapshot: str) -> None:
-        """Somebody has gone back to one."""
-        if self.beside is not None:
-            self.beside.leave(self._marks.get(snapshot))
 
     # --- requests ---------------------------------------------------------------------------------
 
@@ -193,7 +155,7 @@ class LocalChain:
 
     def close(self) -> None:
         """End it, and remove what it has written."""
-        self.rest()
+        self.controls.snapshots.rest()
         self.loop.close()
         self.node.close()
         self._place.close()

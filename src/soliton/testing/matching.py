@@ -9,11 +9,10 @@ chain (``local``).
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import shutil
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator
+from typing import Any, Final
 
 from soliton.client.matcher import Matcher as ClientMatcher
 from soliton.client.steps import Answer, Request
@@ -21,17 +20,16 @@ from soliton.client.streams import Update
 from soliton.crypto import curve25519
 from soliton.crypto.hashes import secure_hash
 from soliton.crypto.keys import KeyPair
+from soliton.devnet.matcher_journal import AT_THE_BEGINNING, Mark, MemoryJournal
 from soliton.devnet.matcher_node import LocalNode
 from soliton.devnet.options import API_KEY
 from soliton.errors import InvariantBroken
-from soliton.matcher.journal import Position, Record, time_after
 from soliton.matcher.rest.app import build_app
 from soliton.matcher.rest.application import Application
 from soliton.matcher.service import Matcher
 from soliton.matcher.settings import MatcherSettings, NodeAccess, RestApi
 from soliton.matcher.stores import open_snapshots
 from soliton.matcher.trading_settings import TradingSettings
-from soliton.matching.pairs import Asset
 from soliton.matching.placement import PlacementSettings
 from soliton.parallel.signatures import OnSignature, SignatureChecker
 from soliton.testing.asking import asked, told
@@ -44,63 +42,6 @@ URL: Final = "http://matcher.in.this.process"
 _AGES_MS: Final = 10**15
 """The chain's time is not that of whoever signs a question, and nobody is silent here."""
 _MS: Final = 1_000
-
-
-class Journal:
-    """A matcher's journal in memory, which others may have begun."""
-
-    def __init__(self, local: LocalChain, records: list[Record]) -> None:
-        self._clock = local.node.clock
-        self.kept = records
-        self.first_offset = 0
-        self.leading = True
-
-    @property
-    def last_offset(self) -> int:
-        """As ``soliton.matcher.journal.Journal``."""
-        return len(self.kept) - 1
-
-    async def append(self, payloads: Sequence[bytes]) -> list[Position]:
-        """As ``soliton.matcher.journal.Journal``."""
-        last = self.kept[-1].timestamp if self.kept else 0
-        now = time_after(last, self._clock())
-        first = len(self.kept)
-        self.kept += (Record(first + each, now, data) for each, data in enumerate(payloads))
-        return [Position(each, now) for each in range(first, len(self.kept))]
-
-    async def records(
-        self, from_offset: int, to_offset: int | None = None
-    ) -> AsyncIterator[list[Record]]:
-        """As ``soliton.matcher.journal.Journal``."""
-        found = self.kept[from_offset : None if to_offset is None else to_offset + 1]
-        if found:
-            yield found
-
-    async def follow(self, from_offset: int) -> AsyncIterator[list[Record]]:
-        """As ``soliton.matcher.journal.Journal``."""
-        async for batch in self.records(from_offset):
-            yield batch
-
-    async def term_ended(self) -> None:
-        """As ``soliton.matcher.journal.Journal``: it never does."""
-        await asyncio.Event().wait()
-
-    async def confirm(self) -> None:
-        """As ``soliton.matcher.journal.Journal``; there is nothing to confirm."""
-
-    async def truncate_before(self, offset: int) -> None:
-        """As ``soliton.matcher.journal.Journal``; everything stays."""
-
-    async def close(self) -> None:
-        """As ``soliton.matcher.journal.Journal``; nothing is open."""
-
-
-class Mark(NamedTuple):
-    """What a matcher goes back to: its commands, as many of them as there were, and its rates."""
-
-    kept: list[Record]
-    length: int
-    rates: Mapping[Asset, float]
 
 
 class _Signatures(SignatureChecker):
@@ -130,7 +71,7 @@ class _Running:
 
     async def _begin(self, local: LocalChain, settings: MatcherSettings, mark: Mark) -> None:
         signatures = _Signatures()
-        journal = Journal(local, mark.kept)
+        journal = MemoryJournal(local.node.clock, mark.kept)
         self.matcher = Matcher(
             settings,
             LocalNode(local.node, signatures),
@@ -166,7 +107,7 @@ class Matching:
     def __init__(self, local: LocalChain, account: KeyPair) -> None:
         """It makes exchanges with this account."""
         self._local, self._account = local, account
-        self._mark = Mark([], 0, {})
+        self._mark = AT_THE_BEGINNING._replace(kept=[])
         self._running: _Running | None = None
         self._lives = 0
 
@@ -179,9 +120,8 @@ class Matching:
 
     def leave(self, mark: object) -> None:
         """Be again as at a mark, or as at the beginning; the chain is so already."""
-        then = mark if isinstance(mark, Mark) else Mark([], 0, {})
-        kept = then.kept if len(then.kept) == then.length else then.kept[: then.length]
-        self._mark = Mark(kept, then.length, then.rates)
+        then = mark if isinstance(mark, Mark) else AT_THE_BEGINNING
+        self._mark = then._replace(kept=then.records())
 
     def exchange(self, request: Request) -> Answer:
         """Its answer, after which everything that follows has happened, on the chain too."""
@@ -225,7 +165,7 @@ class Matching:
             clock=node.clock,
         )
 
-    def close(self) -> None:
+    def rest(self) -> None:
         """End it; the next question begins it again, from its commands."""
         running, self._running = self._running, None
         if running is not None:

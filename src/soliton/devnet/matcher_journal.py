@@ -1,0 +1,103 @@
+"""The journal of a private chain's matcher: in memory, so that it can end at any earlier command.
+
+What lives here: the commands, and remembering where they were. What does not: files of commands
+(``soliton.matcher.journal``), what a matcher makes of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from soliton.matcher.journal import Journal, Position, Record, time_after
+from soliton.matching.pairs import Asset
+
+
+class Mark(NamedTuple):
+    """What a matcher goes back to: its commands, as many of them as there were, and its rates.
+
+    Lists that have grown from one another share their records: one that has the same last one as
+    another has all the same.
+    """
+
+    kept: list[Record]
+    length: int
+    rates: Mapping[Asset, float]
+
+    def records(self) -> list[Record]:
+        """The commands."""
+        return self.kept[: self.length]
+
+    def is_like(self, other: Mark) -> bool:
+        """Whether nothing has happened between the two."""
+        if other.length != self.length or dict(other.rates) != dict(self.rates):
+            return False
+        last = self.length - 1
+        return last < 0 or other.kept[last] is self.kept[last]
+
+
+AT_THE_BEGINNING = Mark([], 0, {})
+
+
+class MemoryJournal:
+    """A ``Journal`` of ``kept`` records, which grow; ``below`` has them on a disk as well."""
+
+    def __init__(
+        self, clock: Callable[[], int], kept: list[Record], below: Journal | None = None
+    ) -> None:
+        """``clock`` gives milliseconds."""
+        self._clock, self._below = clock, below
+        self.kept = kept
+        self.first_offset = 0
+        self.leading = True
+
+    @property
+    def last_offset(self) -> int:
+        """As ``Journal``."""
+        return len(self.kept) - 1
+
+    async def append(self, payloads: Sequence[bytes]) -> list[Position]:
+        """As ``Journal``."""
+        if self._below is not None:
+            positions = await self._below.append(payloads)
+            self.kept += (Record(*at, data) for at, data in zip(positions, payloads, strict=True))
+            return positions
+        last = self.kept[-1].timestamp if self.kept else 0
+        now = time_after(last, self._clock())
+        first = len(self.kept)
+        self.kept += (Record(first + each, now, data) for each, data in enumerate(payloads))
+        return [Position(each, now) for each in range(first, len(self.kept))]
+
+    async def records(
+        self, from_offset: int, to_offset: int | None = None
+    ) -> AsyncIterator[list[Record]]:
+        """As ``Journal``."""
+        found = self.kept[from_offset : None if to_offset is None else to_offset + 1]
+        if found:
+            yield found
+
+    async def follow(self, from_offset: int) -> AsyncIterator[list[Record]]:
+        """As ``Journal``."""
+        async for batch in self.records(from_offset):
+            yield batch
+
+    async def term_ended(self) -> None:
+        """As ``Journal``."""
+        if self._below is None:
+            await asyncio.Event().wait()
+        else:
+            await self._below.term_ended()
+
+    async def confirm(self) -> None:
+        """As ``Journal``."""
+        if self._below is not None:
+            await self._below.confirm()
+
+    async def truncate_before(self, offset: int) -> None:
+        """As ``Journal``; everything stays."""
+
+    async def close(self) -> None:
+        """As ``Journal``."""
+        if self._below is not None:
+            await self._below.close()
