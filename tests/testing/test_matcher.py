@@ -106,9 +106,28 @@ def test_in_coroutines(matcher, bob, gold, ask):
 
     assert asyncio.run(main()) == "Filled"
 
-def test_streams_want_a_connection(matcher):
-    with pytest.raises(Exception, match="a stream wants a connection"):
-        next(matcher.stream())
+def test_streams_tell_what_changes(matcher, alice, bob, gold, ask, chain):
+    from soliton.client.streams import BookUpdate
+
+    stream = matcher.stream([(gold, None)], account=bob)
+    def book(condition):
+        while True:
+            update = next(stream)
+            if isinstance(update, BookUpdate) and condition(update):
+                return sorted(map(float, update.book.asks.values()))
+
+    assert book(lambda update: update.is_whole) == [1]
+    taken = chain.snapshot()
+    matcher.place(bid := bob.buy("0.4", gold, "0.6", matcher=matcher.public_key()))
+    orders = []
+    while not any(each.id == bid.id and each.status == "Filled" for each in orders):
+        orders += getattr(next(stream), "orders", ())
+    other = matcher.stream([(gold, None)])
+    assert [float(each) for each in next(other).book.asks.values()] == [0.6]
+    with pytest.raises(Exception, match="the stream has told everything"):
+        next(other)
+    chain.revert(taken)
+    assert book(lambda update: update.is_whole) == [1]
 """
 
 

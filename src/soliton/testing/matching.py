@@ -9,14 +9,17 @@ chain (``local``).
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import shutil
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterable, Iterator
 from typing import Any, Final
 
+from soliton.client.account import Account
+from soliton.client.amounts import AssetLike
 from soliton.client.matcher import Matcher as ClientMatcher
 from soliton.client.steps import Answer, Request
-from soliton.client.streams import Update
+from soliton.client.streams import DEFAULT_DEPTH, MatcherStream, Update
 from soliton.crypto import curve25519
 from soliton.crypto.hashes import secure_hash
 from soliton.crypto.keys import KeyPair
@@ -29,12 +32,14 @@ from soliton.matcher.rest.application import Application
 from soliton.matcher.service import Matcher
 from soliton.matcher.settings import MatcherSettings, NodeAccess, RestApi
 from soliton.matcher.stores import open_snapshots
+from soliton.matcher.time_slices import end_all
 from soliton.matcher.trading_settings import TradingSettings
 from soliton.matching.placement import PlacementSettings
 from soliton.parallel.signatures import OnSignature, SignatureChecker
 from soliton.testing.asking import asked, told
 from soliton.testing.local import LocalChain
 from soliton.testing.loops import QuietLoop
+from soliton.testing.streaming import updates
 from soliton.web.answers import Awaited, Whole
 from soliton.web.request import Request as Asked
 
@@ -58,7 +63,7 @@ class _Signatures(SignatureChecker):
         on_signature(curve25519.sign(private_key, message, chance, point))
 
 
-class _Running:
+class Running:
     """One life of the matcher, in a loop of its own."""
 
     def __init__(self, local: LocalChain, settings: MatcherSettings, mark: Mark) -> None:
@@ -67,6 +72,7 @@ class _Running:
         self._clock = local.node.clock
         self._heard = self._clock()
         self.loop = QuietLoop()
+        self._under_way: set[asyncio.Task[None]] = set()
         self.loop.finish(self._begin(local, settings, mark))
 
     async def _begin(self, local: LocalChain, settings: MatcherSettings, mark: Mark) -> None:
@@ -93,10 +99,17 @@ class _Running:
         self._heard = now
         self.loop.settle()
 
+    def begin(self, work: Coroutine[Any, Any, None]) -> None:
+        """Go on with something until the end."""
+        task = self.loop.create_task(work)
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+
     def end(self) -> None:
         """End it; what is kept elsewhere stays."""
         self.interface.close()
         self.loop.finish(self.matcher.stop())
+        self.loop.finish(end_all([*self._under_way]))
         self.loop.close()
         shutil.rmtree(self._directory, ignore_errors=True)
 
@@ -108,7 +121,7 @@ class Matching:
         """It makes exchanges with this account."""
         self._local, self._account = local, account
         self._mark = AT_THE_BEGINNING._replace(kept=[])
-        self._running: _Running | None = None
+        self._running: Running | None = None
         self._lives = 0
 
     def mark(self) -> Mark:
@@ -123,10 +136,15 @@ class Matching:
         then = mark if isinstance(mark, Mark) else AT_THE_BEGINNING
         self._mark = then._replace(kept=then.records())
 
-    def exchange(self, request: Request) -> Answer:
-        """Its answer, after which everything that follows has happened, on the chain too."""
+    def settled(self) -> Running:
+        """The one that lives, after all that has happened."""
         running = self._need()
         self._settle(running)
+        return running
+
+    def exchange(self, request: Request) -> Answer:
+        """Its answer, after which everything that follows has happened, on the chain too."""
+        running = self.settled()
         given = running.interface.gate.respond(asked(Asked, request))
         if isinstance(given, Awaited):
             given = running.loop.finish(given.work)
@@ -135,17 +153,17 @@ class Matching:
         self._settle(running)
         return told(given)
 
-    def _settle(self, running: _Running) -> None:
+    def _settle(self, running: Running) -> None:
         chain, height = self._local.node.chain, -1
         while height != chain.height:
             height = chain.height
             running.settle()
             self._local.controls.mine_if_instant()
 
-    def _need(self) -> _Running:
+    def _need(self) -> Running:
         if self._running is None:
             self._lives += 1
-            self._running = _Running(self._local, self._settings(), self._mark)
+            self._running = Running(self._local, self._settings(), self._mark)
         return self._running
 
     def _settings(self) -> MatcherSettings:
@@ -179,13 +197,24 @@ class LocalMatcher(ClientMatcher):
     def __init__(self, matching: Matching) -> None:
         """Nothing is connected."""
         super().__init__(URL)
+        self._matching = matching
         self._exchange = matching.exchange
         self._pause = _no_pause
 
-    def stream(self, *asked: Any, **options: Any) -> Iterator[Update]:  # noqa: ANN401 - whatever
-        """There is none without a connection."""
-        del asked, options
-        raise InvariantBroken("a stream wants a connection: a matcher with a port")
+    def stream(
+        self,
+        books: Iterable[tuple[AssetLike, AssetLike]] = (),
+        *,
+        account: Account | None = None,
+        token: str | None = None,
+        rates: bool = False,
+        depth: int = DEFAULT_DEPTH,
+    ) -> Iterator[Update]:
+        """As ``Matcher.stream``. Nobody else is in this process: where nothing more comes of what
+        was done, asking for more raises ``InvariantBroken``.
+        """
+        stream = MatcherStream(books, account=account, token=token, rates=rates, depth=depth)
+        return updates(self._matching, stream)
 
 
 def _no_pause(seconds: float) -> None:
