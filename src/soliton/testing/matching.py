@@ -214,7 +214,7 @@ class LocalMatcher(ClientMatcher):
         was done, asking for more raises ``InvariantBroken``.
         """
         stream = MatcherStream(books, account=account, token=token, rates=rates, depth=depth)
-        return updates(self._matching, stream)
+        return updates(self._matching.settled, stream)
 
 
 def _no_pause(seconds: float) -> None:

@@ -7,23 +7,32 @@ what messages mean (``soliton.client.streams``), the matcher's life (``matching`
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, cast
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any, Final, Protocol, cast
 
 from soliton.client.streams import PATH, MatcherStream, Update
 from soliton.errors import InvariantBroken
+from soliton.matcher.rest.application import Application
+from soliton.testing.loops import QuietLoop
 from soliton.web.answers import Awaited, Upgrade
 from soliton.web.request import Request
 from soliton.web.websocket import WebSocket, WebSocketClosed
-
-if TYPE_CHECKING:
-    from soliton.testing.matching import Matching, Running
 
 QUIET_SECONDS: Final = 1.0
 """So long of the matcher's time nothing comes where there is nothing to tell: it gathers changes
 for a tenth of that.
 """
 _LOCAL: Final = "127.0.0.1"
+
+
+class Life(Protocol):
+    """One life of a matcher."""
+
+    interface: Application
+    loop: QuietLoop
+
+    def begin(self, work: Coroutine[Any, Any, None]) -> None:
+        """Go on with something until the end."""
 
 
 class _Line:
@@ -65,15 +74,16 @@ class _Line:
         return await self._told.get()
 
 
-def updates(matching: Matching, stream: MatcherStream) -> Iterator[Update]:
-    """What changes, over as many lives of a matcher as it takes; it ends with ``InvariantBroken``
-    where nothing more happens by itself, since nobody else is here who could do something.
+def updates(settled: Callable[[], Life], stream: MatcherStream) -> Iterator[Update]:
+    """What changes, over as many lives of a matcher as it takes; ``settled`` gives the one that
+    lives, after all that has happened. It ends with ``InvariantBroken`` where nothing more happens
+    by itself, since nobody else is here who could do something.
     """
-    running: Running | None = None
+    running: Life | None = None
     line = _Line()
     try:
         while True:
-            now = matching.settled()
+            now = settled()
             if now is not running:
                 running, line = now, _Line()
                 _connect(running, line)
@@ -86,7 +96,7 @@ def updates(matching: Matching, stream: MatcherStream) -> Iterator[Update]:
         line.close()
 
 
-def _connect(running: Running, line: _Line) -> None:
+def _connect(running: Life, line: _Line) -> None:
     request = Request("GET", PATH, b"", {}, b"", _LOCAL)
     request.is_websocket = True
     given = running.interface.gate.respond(request)
@@ -97,7 +107,7 @@ def _connect(running: Running, line: _Line) -> None:
     running.begin(given.run(cast("WebSocket", line)))
 
 
-def _next(running: Running, line: _Line, stream: MatcherStream) -> Update | None:
+def _next(running: Life, line: _Line, stream: MatcherStream) -> Update | None:
     """An update; ``None`` at the end of the connection."""
     until = running.loop.time() + QUIET_SECONDS
     while (message := running.loop.finish(line.hear())) is not None:
