@@ -16,7 +16,7 @@ import pytest
 
 from soliton.node.settings import api_key_hash_text
 from tests.blocks import blocks, typed
-from tests.e2e.programs import PROGRAM, Program, devnet, eventually, free_port, is_mined, started
+from tests.e2e.programs import Program, devnet, eventually, free_port, is_mined, started
 
 DOCUMENTS = ("README.md", "docs/getting-started.md")
 
@@ -81,7 +81,9 @@ def test_the_program_that_follows_the_chain(chain: Program, tmp_path: Path) -> N
     """It prints a payment that is made while it listens, and stops with its reader."""
     page = "docs/how-to/follow-the-chain.md"
     (source,), (watching,) = blocks(page, "python"), blocks(page)
-    places = {"http://127.0.0.1:6869": chain.node_url, "curl -N": "curl -sN --max-time 1"}
+    mining = f"(sleep 1; curl -s -X POST '{chain.node_url}/devnet/mine?blocks=1' >/dev/null) &"
+    watched = f"{mining} curl -sN --max-time 5"
+    places = {"http://127.0.0.1:6869": chain.node_url, "curl -N": watched}
     assert "event: block" in typed(watching, tmp_path, places, code=28)
     source = source.replace("http://127.0.0.1:6869", chain.node_url)
     listening = httpx.get(f"{chain.node_url}/metrics").text
@@ -107,8 +109,7 @@ def _listens(node_url: str) -> bool:
 def test_imports_of_the_tour_work(document: str, shared: Path, tmp_path: Path) -> None:
     (block,) = blocks_of(document, "soliton import FILE")
     blocks = shared / "data" / "waves-mainnet-blocks-2-10000.bin"
-    script = block.replace(".venv/bin/soliton", str(PROGRAM)).replace("FILE", str(blocks))
-    output = typed(script, tmp_path)
+    output = typed(block, tmp_path, {"FILE": blocks})
     assert '"height": 5000' in output
     assert "\nheight 4000\n" in output
 
