@@ -219,9 +219,10 @@ def _round(place: Place, surely: mmap.mmap, chance: random.Random, *, power: boo
     given = [id_ for plug in plugs for id_ in _given(plug)]
     if power:
         # Of what was not synchronised the disk has some, or nothing.
-        log = place.state / FILE
-        sure = int.from_bytes(surely[:8], "big")
-        os.truncate(log, chance.randint(sure, max(sure, log.stat().st_size)))
+        log = max(place.state.glob("audit-*.jsonl"))
+        size = log.stat().st_size
+        sure = min(int.from_bytes(surely[:8], "big"), size)
+        os.truncate(log, chance.randint(sure, size))
     return given
 
 
