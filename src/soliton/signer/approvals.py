@@ -85,6 +85,7 @@ class Pending:
             told=desk.told(judged.asked),
             ids=tuple(each.id for each in judged.asked),
             stamps=tuple(each.timestamp for each in judged.asked),
+            last_stamp=desk.book.last_stamp,
             asked=asked,
             sends=sends,
             approvers=tuple(sorted(frozenset[str]().union(*(e.of for e in _approvals_of(judged))))),

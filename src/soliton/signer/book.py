@@ -24,6 +24,15 @@ KEPT_MS: Final = 24 * 60 * 60 * 1_000
 MAX_IDS: Final = 1_000_000
 MAX_WAITING: Final = 1_000
 MAX_WAITING_BYTES: Final = 64 * 1024 * 1024
+MAX_AHEAD_MS: Final = 90 * 60 * 1_000
+"""How far ahead of its clock a node takes a transaction: ``maxTransactionTimeForwardOffset`` in
+wavesplatform/Waves, ``node/src/main/scala/com/wavesplatform/settings/BlockchainSettings.scala``.
+"""
+
+
+def _gone_on_from(stamp: int, now: int) -> int:
+    """The last stamp, or 0 if a wrong clock has left it: nodes would refuse what follows."""
+    return stamp if stamp <= now + MAX_AHEAD_MS else 0
 
 
 class Used(msgspec.Struct, frozen=True, gc=False):
@@ -67,6 +76,7 @@ class Book:
         self.marks = Marks()
         self.policy = ""
         """The hash of the rules that were in force last."""
+        self.last_stamp = 0
         self._on_way: dict[int, tuple[Entry, int]] = {}
         """Lines that go to the disk, in their order, with their files."""
         self._expected = 0
@@ -87,6 +97,10 @@ class Book:
                 self._wait(each)
             self.marks.restore(entry.marks)
         self.windows.charge((Charge(*each) for each in entry.charges), entry.time)
+        if entry.last_stamp:
+            # Lines may come in another order than their stamps.
+            before = _gone_on_from(self.last_stamp, entry.last_stamp)
+            self.last_stamp = max(before, entry.last_stamp)
         self.apply(entry, segment)
 
     def resume(self) -> None:
@@ -97,6 +111,13 @@ class Book:
         else:
             self.clock.resume(self._last, 0, "", 0)
         self.forget()
+
+    def next_stamp(self, now: int) -> int:
+        """A time for what is signed, in milliseconds, never the same twice, in no other run either:
+        two equal transactions of one time would be one.
+        """
+        self.last_stamp = max(now, _gone_on_from(self.last_stamp, now) + 1)
+        return self.last_stamp
 
     # --- lines ------------------------------------------------------------------------------------
 
@@ -202,4 +223,5 @@ class Book:
             waiting=tuple(waiting),
             oldest=oldest,
             marks=(*self.marks.kept(), *(each for each in on_way if each.mark is not None)),
+            last_stamp=self.last_stamp,
         )

@@ -125,7 +125,6 @@ class Desk:
         self._chain_id = chain_id
         self._in_work: Counter[tuple[str, str]] = Counter()
         """Ids of requests that are not answered yet, and by how much of their work each is held."""
-        self._last_stamp = 0
 
     # --- judging ----------------------------------------------------------------------------------
 
@@ -143,15 +142,10 @@ class Desk:
         decimals = self.policy.decimals
         found = []
         for index, item in enumerate(wanted.items):
-            stamp = stamps[index] if stamps else self._stamp()
+            stamp = stamps[index] if stamps else self.book.next_stamp(self.clock())
             reading = Reading(account.public_key, self._chain_id, stamp, item.proof_at, decimals)
             found.append(read_asked(item.kind, item.value, reading))
         return tuple(found)
-
-    def _stamp(self) -> int:
-        # Never the same twice: two equal transactions of one time would be one.
-        self._last_stamp = max(self.clock(), self._last_stamp + 1)
-        return self._last_stamp
 
     def judge(
         self, caller: str, wanted: Wanted, account: Account, asked: tuple[Asked, ...], pending: str
@@ -276,6 +270,7 @@ class Desk:
             proofs=tuple(map(base58.encode, signatures)),
             stamps=tuple(each.timestamp for each in judged.asked),
             charges=judged.charges,
+            last_stamp=self.book.last_stamp,
         )
         return Signed(answers, entry)
 

@@ -64,7 +64,8 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", gc=
 
     ``lines`` are where the rules stand in their file, ``request`` is the idempotency id, ``digest``
     the hash of what was asked, ``pending`` the id of what waits for approval, ``told`` the
-    sentences; ``stamps`` are the timestamps that were signed.
+    sentences; ``stamps`` are the timestamps that were signed, ``last_stamp`` is the last that the
+    signer has chosen.
     """
 
     number: int
@@ -98,6 +99,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", gc=
     oldest: int = 0
     mark: Mark | None = None
     marks: tuple[Entry, ...] = ()
+    last_stamp: int = 0
 
 
 _ENCODER: Final = msgspec.json.Encoder()

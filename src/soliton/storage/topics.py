@@ -63,10 +63,10 @@ async def _described(admin: AIOKafkaAdminClient, names: list[str]) -> list[Any]:
     from aiokafka.errors import LeaderNotAvailableError, UnknownTopicOrPartitionError
 
     not_yet = (UnknownTopicOrPartitionError.errno, LeaderNotAvailableError.errno)
-    found: list[Any] = []
+    found = await admin.describe_topics(names)
     for pause in _MAKING_PAUSES:
-        found = await admin.describe_topics(names)
         if not any(each["error_code"] in not_yet for each in found):
             break
         await asyncio.sleep(pause)
+        found = await admin.describe_topics(names)
     return found
