@@ -24,7 +24,7 @@ LINES: dict[str, int] = {
     "cli": 5_810,
     "client": 6_230,
     "consensus": 437,
-    "controls": 1_365,
+    "controls": 1_400,
     "crypto": 1_460,
     "data_service": 2_530,
     "devnet": 4_210,

@@ -50,8 +50,9 @@ func pay(count: Int, word: String, list: List[Int]) = {
 class World:
     """A chain and what was told of it."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, a_second: int | None = None) -> None:
         self.now = START
+        self.steady = 1.0
         config = load_settings(network="devnet", data_dir=directory)
         clock = DevClock(lambda: self.now)
         self.node = Node(config, Wallet.in_memory(SEED.encode()), clock=clock, durable=False)
@@ -59,7 +60,9 @@ class World:
         self.controls.mine()
         logger = logging.getLogger("tests.activity")
         logger.setLevel(logging.INFO)
-        Activity(self.controls, logger, {ALICE_ADDRESS: "alice", BOB_ADDRESS: "bob"})
+        names = {ALICE_ADDRESS: "alice", BOB_ADDRESS: "bob"}
+        more: Any = {"a_second": a_second, "steady": lambda: self.steady}
+        Activity(self.controls, logger, names, **more)
 
     def send(self, keys: Any, kind: TransactionType, fee: int, **members: object) -> AnyTransaction:
         self.now += 1
@@ -164,3 +167,32 @@ def test_what_is_done_by_hand_is_told(world: World, caplog: pytest.LogCaptureFix
         f"back to height 2, block {first}",
         "reverted to snapshot 0x1, height 2",
     ]
+
+
+def test_a_crowd_is_counted_and_each_second_has_room_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = World(tmp_path, a_second=3)
+    caplog.set_level(logging.INFO)
+    try:
+        for _ in range(10):
+            world.send(RICH, TRANSFER, 100_000, recipient=address_text(ALICE_ADDRESS), amount=1)
+        lines = told(caplog)
+        assert len(lines) == 3 and all(line.startswith("waits: ") for line in lines)
+        world.controls.mine()
+        assert told(caplog) == ["a block was mined by hand"]
+        world.steady += 1.5
+        world.send(RICH, TRANSFER, 100_000, recipient=address_text(ALICE_ADDRESS), amount=1)
+        counted, line = told(caplog)
+        # Seven that wait and the block.
+        assert counted == "and 8 more, too many at once to be told"
+        assert line.startswith("waits: ")
+        # An empty block has its second, too.
+        for _ in range(4):
+            world.send(RICH, TRANSFER, 100_000, recipient=address_text(ALICE_ADDRESS), amount=1)
+        told(caplog)
+        world.steady += 1
+        world.controls.mine()
+        assert told(caplog)[0] == "and 2 more, too many at once to be told"
+    finally:
+        world.node.close()

@@ -1,7 +1,7 @@
 """Keys that never come here: any Ed25519 key owns an account, whatever keeps it.
 
 A token of SoftHSM is asked where that is installed; Vault's transit engine is played by a server
-that answers as its documentation says.
+that answers as its documentation says (a real one: ``test_vault``).
 """
 
 from __future__ import annotations
@@ -32,7 +32,14 @@ from soliton.signer.keyring import Keyring
 from soliton.signer.pkcs11 import Pkcs11
 from soliton.signer.settings import StoreSettings
 from soliton.signer.stores import StoredKey, StoreTrouble, VaultTransit
-from tests.signer.kept import ALL, BOT, CHAIN_ID, TRANSFER, Place, as_caller
+from tests.signer.kept import (
+    ALL,
+    BOT,
+    CHAIN_ID,
+    TRANSFER,
+    Place,
+    as_caller,
+)
 
 SOFTHSM: Final = Path("/usr/lib/softhsm/libsofthsm2.so")
 TOOLS: Final = ("softhsm2-util", "pkcs11-tool")
@@ -193,6 +200,7 @@ class Vault(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.key = Ed25519PrivateKey.from_private_bytes(b"\5" * 32)
         self.old = Ed25519PrivateKey.from_private_bytes(b"\6" * 32)
+        self.latest = 2
         self.says: tuple[int, object] | None = None
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
 
@@ -205,13 +213,18 @@ class _Handler(BaseHTTPRequestHandler):
             str(number): {"public_key": base64.b64encode(raw(key)).decode(), "name": "ed25519"}
             for number, key in ((1, self.server.old), (2, self.server.key))
         }
-        self._answer("/v1/transit/keys/hot", {"type": "ed25519", "latest_version": 2, "keys": keys})
+        told = {"type": "ed25519", "latest_version": self.server.latest, "keys": keys}
+        self._answer("/v1/transit/keys/hot", told)
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         inputs = [base64.b64decode(each["input"]) for each in body["batch_input"]]
-        signed = [base64.b64encode(self.server.key.sign(each)).decode() for each in inputs]
-        results = [{"signature": f"vault:v2:{each}", "key_version": 2} for each in signed]
+        version = body.get("key_version") or self.server.latest
+        key = self.server.old if version == 1 else self.server.key
+        signed = [base64.b64encode(key.sign(each)).decode() for each in inputs]
+        results = [
+            {"signature": f"vault:v{version}:{each}", "key_version": version} for each in signed
+        ]
         self._answer("/v1/transit/sign/hot", {"batch_results": results})
 
     def _answer(self, path: str, data: dict[str, Any]) -> None:
@@ -250,6 +263,16 @@ def token_file(tmp_path: Path) -> Path:
 async def test_the_transit_engine_signs(tmp_path: Path, vault: Vault, token_file: Path) -> None:
     settings = StoreSettings("vault", "vault", vault.url, "transit", "hot", token_file)
     await uses(Place(tmp_path, ALL), settings)
+
+
+def test_a_key_that_is_rotated_goes_on_in_its_version(vault: Vault, token_file: Path) -> None:
+    vault.latest = 1
+    stored = StoredKey(VaultTransit(vault.url, "transit", "hot", token_file))
+    vault.latest = 2
+    (signature,) = stored.sign([b"a"])
+    assert verify(stored.public_key, b"a", signature)
+    later = StoredKey(VaultTransit(vault.url, "transit", "hot", token_file))
+    assert later.public_key != stored.public_key
 
 
 def test_answers_that_are_none_of_a_transit_engine(vault: Vault, token_file: Path) -> None:

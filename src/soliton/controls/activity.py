@@ -7,7 +7,8 @@ where they go (a logger), and what is done by hand (``Controls`` says that itsel
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
@@ -31,6 +32,10 @@ from soliton.node.events import (
 
 TOLD_TRANSACTIONS: Final = 20
 """Of one block: whoever sends more at once does not read them one by one."""
+TOLD_A_SECOND: Final = 100
+"""Transactions and blocks with some, where sentences go to a screen: a client that sends as fast as
+it can would have half of the devnet's time spent on sentences.
+"""
 MAX_TEXT: Final = 200
 """Characters of an argument, a name or a reason."""
 MAX_NAMES: Final = 5
@@ -47,9 +52,16 @@ class Activity:
         controls: Controls,
         logger: logging.Logger,
         names: Mapping[Address, str] | None = None,
+        *,
+        a_second: int | None = None,
+        steady: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Sentences go to ``logger``; ``names`` are what accounts are called in them."""
+        """Sentences go to ``logger``; ``names`` are what accounts are called in them. Of what comes
+        within a second of ``steady`` the first ``a_second`` are told, or all.
+        """
         self._controls, self._logger = controls, logger
+        self._a_second, self._steady = a_second, steady
+        self._since, self._told, self._untold = 0.0, 0, 0
         self._node = controls.node
         self.names: dict[Address, str] = dict(names or {})
         controls.log = logger.info
@@ -60,17 +72,38 @@ class Activity:
         if not self._logger.isEnabledFor(logging.INFO):
             return
         tell = self._logger.info
+        self._turn_second()
         match event:
+            case BlockAppended(block=block) if block.transactions and not self._has_room():
+                pass
             case BlockAppended(height=height, block=block):
                 self._block(height, base58.encode(block.id), block.transactions)
             case RolledBack(height=height, block=block):
                 tell("back to height %d, block %s", height, base58.encode(block.id))
-            case PoolAccepted(transaction=transaction) if self._waits():
+            case PoolAccepted(transaction=transaction) if self._waits() and self._has_room():
                 tell("waits: %s", self.sentence(transaction))
-            case PoolDropped(transaction=transaction, departure=Departure.INVALID, reason=reason):
+            case PoolDropped(
+                transaction=transaction, departure=Departure.INVALID, reason=reason
+            ) if self._has_room():
                 tell("no longer waits: %s: %s", self.sentence(transaction), _short(reason or ""))
             case _:
                 pass
+
+    def _turn_second(self) -> None:
+        """Say what the second that is over has left out."""
+        now = self._steady()
+        if now - self._since >= 1:
+            if self._untold:
+                self._logger.info("and %d more, too many at once to be told", self._untold)
+            self._since, self._told, self._untold = now, 0, 0
+
+    def _has_room(self) -> bool:
+        """Whether one more is told in this second."""
+        if self._a_second is None or self._told < self._a_second:
+            self._told += 1
+            return True
+        self._untold += 1
+        return False
 
     def _waits(self) -> bool:
         return self._controls.mining.mode.mode != "instant"
@@ -88,7 +121,10 @@ class Activity:
             self._logger.info("  and %d more", count - TOLD_TRANSACTIONS)
 
     def _refused(self, transaction: AnyTransaction, error: SolitonError) -> None:
-        if self._logger.isEnabledFor(logging.INFO):
+        if not self._logger.isEnabledFor(logging.INFO):
+            return
+        self._turn_second()
+        if self._has_room():
             self._logger.info("refused: %s: %s", self.sentence(transaction), _short(str(error)))
 
     def _with_outcome(self, transaction: AnyTransaction) -> str:

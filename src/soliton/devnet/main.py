@@ -21,7 +21,7 @@ from soliton.chain.genesis import genesis_block
 from soliton.cli.process import call_on_signals, run_program
 from soliton.cli.rest_api import signature_checker
 from soliton.cli.run import start_api, start_signer, tell_state, until_stopped
-from soliton.controls.activity import Activity
+from soliton.controls.activity import TOLD_A_SECOND, Activity
 from soliton.controls.clock import DevClock
 from soliton.controls.control import Controls, Origin
 from soliton.crypto.hashes import secure_hash
@@ -238,7 +238,8 @@ def _begin(
     if playing is not None:
         own = {each.name for each in playing.scenario.accounts}
         names |= {playing.people[name].address_bytes: name for name in own}
-    Activity(controls, logging.getLogger("soliton.activity"), names)
+    logger = logging.getLogger("soliton.activity")
+    Activity(controls, logger, names, a_second=TOLD_A_SECOND)
     if not _blocks_log.isEnabledFor(logging.DEBUG):
         # The activity has them, with what is in them.
         _blocks_log.setLevel(logging.WARNING)

@@ -11,7 +11,6 @@ not: the answers (whoever is started hands in a function).
 from __future__ import annotations
 
 import contextlib
-import os
 import resource
 import signal
 import struct
@@ -30,8 +29,6 @@ MAX_MEMORY_BYTES: Final = 1024**3
 MAX_KEPT_BYTES: Final = 384 * 1024**2
 """A process that ever had more than this ends after its answer: memory that was in pieces once does
 not come back."""
-_NICENESS: Final = 5
-"""Who answers others comes first."""
 _GRACE_SECONDS: Final = 1.0
 """Whoever asked ends a process first, if it is still there."""
 _KIBIBYTE: Final = 1024 if sys.platform != "darwin" else 1
@@ -99,8 +96,6 @@ def _answered(answer: Callable[[bytes], bytes], question: bytes) -> tuple[Kind, 
 
 
 def _limit_itself() -> None:
-    with contextlib.suppress(OSError):
-        os.nice(_NICENESS)
     # Not every system can, and some have a lower limit already.
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))

@@ -31,6 +31,8 @@ MAX_PROCESSES: Final = 2
 MAX_ANSWER_BYTES: Final = 64 * 1024**2
 START_SECONDS: Final = 30.0
 """What a new process gets for its start, besides the time for its question."""
+_NICENESS: Final = 10
+"""Who answers others comes first, also where there are fewer cores than processes."""
 _LOOK_SECONDS: Final = 0.05
 """Who waits for a process looks so often whether somebody still waits for the answer."""
 _PIECE_BYTES: Final = 256 * 1024
@@ -153,6 +155,10 @@ class _Process:
                 self._process = subprocess.Popen(  # noqa: S603
                     command, stdin=end, stdout=end, start_new_session=True
                 )
+                # At once: what it does first, importing, takes longer than most answers.
+                with contextlib.suppress(OSError):
+                    own = os.getpriority(os.PRIO_PROCESS, 0)
+                    os.setpriority(os.PRIO_PROCESS, self._process.pid, own + _NICENESS)
         except OSError as error:
             self._socket.close()
             raise ProcessLost(f"{command[0]}: {error}") from error

@@ -119,21 +119,25 @@ class Vault:
 
 
 class VaultTransit:
-    """A key of a Vault server's transit engine, in its latest version."""
+    """A key of a Vault server's transit engine, in the version that was the latest at the start: a
+    rotation makes another account.
+    """
 
     def __init__(self, url: str, mount: str, key: str, token_file: Path) -> None:
         self._vault = Vault(url, token_file)
         self._mount = mount
         self._key = key
+        self._version: int = 0
 
     def public_key(self) -> bytes:
         """The latest version's key."""
         told = self._vault.ask("GET", f"{self._mount}/keys/{self._key}")
         try:
-            version = str(told["latest_version"])
+            self._version = int(told["latest_version"])
             if told["type"] != _KEY_TYPE:
                 raise StoreTrouble(f"the key is of the type {str(told['type'])[:40]}")
-            return base64.b64decode(told["keys"][version]["public_key"], validate=True)
+            key = told["keys"][str(self._version)]
+            return base64.b64decode(key["public_key"], validate=True)
         except (KeyError, TypeError, ValueError, binascii.Error):
             raise StoreTrouble("Vault answers, but not as its transit engine does") from None
 
@@ -141,7 +145,8 @@ class VaultTransit:
         """All in one request."""
         batch = [{"input": base64.b64encode(each).decode()} for each in messages]
         path = f"{self._mount}/sign/{self._key}"
-        told = self._vault.ask("POST", path, {"batch_input": batch})
+        asked = {"batch_input": batch, "key_version": self._version}
+        told = self._vault.ask("POST", path, asked)
         try:
             return [_vault_signature(each["signature"]) for each in told["batch_results"]]
         except (KeyError, TypeError, ValueError, binascii.Error):

@@ -63,7 +63,7 @@ async def _described(admin: AIOKafkaAdminClient, names: list[str]) -> list[Any]:
     from aiokafka.errors import LeaderNotAvailableError, UnknownTopicOrPartitionError
 
     not_yet = (UnknownTopicOrPartitionError.errno, LeaderNotAvailableError.errno)
-    found = await admin.describe_topics(names)
+    found: list[Any] = await admin.describe_topics(names)
     for pause in _MAKING_PAUSES:
         if not any(each["error_code"] in not_yet for each in found):
             break
