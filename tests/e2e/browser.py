@@ -15,8 +15,9 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+import pytest
 from websockets.sync.client import ClientConnection, connect
 
 from tests.e2e.programs import call, eventually
@@ -44,6 +45,13 @@ MAX_ANSWER_BYTES = 64 * 1024 * 1024
 def program() -> str | None:
     """Where Chromium is, if it is installed."""
     return next((path for name in NAMES if (path := shutil.which(name))), None)
+
+
+MARKS: Final = [
+    pytest.mark.slow,
+    pytest.mark.skipif(program() is None, reason="Chromium is not installed"),
+]
+"""Of tests that need it."""
 
 
 class Page:

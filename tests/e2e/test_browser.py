@@ -16,7 +16,7 @@ import pytest
 from soliton.devnet.accounts import funded_accounts
 from tests.e2e import browser
 from tests.e2e.browser import Page
-from tests.e2e.programs import API_KEY, Program, call, devnet, eventually, is_mined
+from tests.e2e.programs import API_KEY, Program, call, eventually, is_mined
 
 RICH = "3M4qwDomRabJKLZxuXhwfqLApQkU592nWxF"
 TRANSFER = {
@@ -50,16 +50,7 @@ window.follow = target => {
 true
 """
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(browser.program() is None, reason="Chromium is not installed"),
-]
-
-
-@pytest.fixture(scope="module")
-def chain() -> Iterator[Program]:
-    with devnet() as program:
-        yield program
+pytestmark = browser.MARKS
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -32,12 +31,6 @@ def blocks_of(document: str, *words: str, language: str = "") -> list[str]:
     chosen = [block for block in found if all(word in block for word in words)]
     assert chosen, f"{document} shows nothing with {words}"
     return chosen
-
-
-@pytest.fixture(scope="module")
-def chain() -> Iterator[Program]:
-    with devnet() as program:
-        yield program
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

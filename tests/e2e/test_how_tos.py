@@ -9,26 +9,19 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from tests.blocks import blocks, typed
-from tests.e2e.programs import PROGRAM, Program, call, devnet, run, started
+from tests.e2e.programs import PROGRAM, Program, call, run, started
 from tests.vectors import REPOSITORY
 
 NODE = "http://127.0.0.1:6869"
 SHOP = "3MMiWb5hjTXwst33rEaebQq8RnXZRFrTjuY"
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def chain() -> Iterator[Program]:
-    with devnet() as program:
-        yield program
 
 
 def words(block: str) -> list[str]:

@@ -4,11 +4,8 @@ as such applications bundle them, speak to a node, a matcher and a signer of ano
 
 from __future__ import annotations
 
-import functools
-import http.server
 import json
 import subprocess
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +17,7 @@ from soliton.node.settings import api_key_hash_text
 from tests.clients.scripts import HERE, NEEDS_NODE
 from tests.e2e import browser
 from tests.e2e.browser import Page
+from tests.e2e.origins import origin_of
 from tests.e2e.programs import API_KEY, Program, devnet, eventually, is_mined, started
 
 BUNDLER: Final = HERE / "node_modules" / ".bin" / "esbuild"
@@ -30,16 +28,11 @@ PAGE: Final = '<!doctype html><title>A wallet</title><script src="/bundle.js"></
 
 pytestmark = [
     *NEEDS_NODE,
-    pytest.mark.skipif(browser.program() is None, reason="Chromium is not installed"),
+    *browser.MARKS,
     pytest.mark.skipif(
         not BUNDLER.exists(), reason="esbuild is missing (`make clients` installs it)"
     ),
 ]
-
-
-class QuietHandler(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
-        pass
 
 
 @pytest.fixture(scope="module")
@@ -59,11 +52,8 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         check=True,
         timeout=BUNDLE_SECONDS,
     )
-    handler = functools.partial(QuietHandler, directory=str(directory))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with origin_of(directory) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 @pytest.fixture(scope="module", params=[0, 2], ids=["alone", "workers"])

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
 from soliton.devnet.accounts import funded_accounts
 from tests.e2e import browser
 from tests.e2e.browser import Page
-from tests.e2e.programs import Program, balance, call, devnet, height
+from tests.e2e.programs import Program, balance, call, height
 from tests.pages.pages import (
     LOOKS,
     SCHEMES,
@@ -21,7 +20,6 @@ from tests.pages.pages import (
     nothing_ran,
     save,
     text,
-    visitor,
 )
 from tests.pages.scenario import DAPP
 
@@ -29,10 +27,7 @@ FIRST, SECOND = (each.address for each in funded_accounts(ord("R"))[:2])
 STRANGER = "3M1R3cdbQKk7r43m2CwwE27SwRLFTrDJ4TR"
 HOUR = 3_600_000
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(browser.program() is None, reason="Chromium is not installed"),
-]
+pytestmark = browser.MARKS
 HELPERS = """
 window.button = words => [...document.querySelectorAll("main button")]
   .find(each => each.textContent === words && !each.disabled);
@@ -46,18 +41,6 @@ window.type = (element, text) => {
 };
 true
 """
-
-
-@pytest.fixture(scope="module")
-def chain() -> Iterator[Program]:
-    with devnet() as program:
-        yield program
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with visitor(tmp_path_factory.mktemp("profile")) as page:
-        yield page
 
 
 def open_view(page: Page, url: str, fragment: str) -> None:

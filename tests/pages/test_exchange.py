@@ -5,7 +5,6 @@ on the chain.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
@@ -29,7 +28,6 @@ from tests.pages.pages import (
     nothing_ran,
     save,
     text,
-    visitor,
 )
 from tests.pages.scenario import NAMES, RICH, issue, send
 
@@ -40,16 +38,7 @@ LIVE = (
 )
 COIN = 10**8
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(browser.program() is None, reason="Chromium is not installed"),
-]
-
-
-@pytest.fixture(scope="module")
-def chain() -> Iterator[Program]:
-    with devnet() as program:
-        yield program
+pytestmark = browser.MARKS
 
 
 @pytest.fixture(scope="module")
@@ -68,12 +57,6 @@ def asset(chain: Program) -> str:
             price = 5 * COIN + number * 123_456
             matcher.place(seller.sell(number * COIN, found, price, None, matcher=key))
     return found
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with visitor(tmp_path_factory.mktemp("profile")) as page:
-        yield page
 
 
 def sign_in(page: Page, seed: str) -> None:

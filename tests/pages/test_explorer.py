@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,7 +23,6 @@ from tests.pages.pages import (
     patient,
     save,
     text,
-    visitor,
 )
 from tests.pages.proxy import proxy
 from tests.pages.scenario import (
@@ -39,10 +37,7 @@ from tests.pages.scenario import (
     send,
 )
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(browser.program() is None, reason="Chromium is not installed"),
-]
+pytestmark = browser.MARKS
 FILL = (
     "(document.getElementById('query').value = %r,"
     " document.querySelector('#search button').click())"
@@ -50,20 +45,8 @@ FILL = (
 
 
 @pytest.fixture(scope="module")
-def chain() -> Iterator[Program]:
-    with devnet() as program:
-        yield program
-
-
-@pytest.fixture(scope="module")
 def played_chain(chain: Program) -> Scenario:
     return played(chain.node_url)
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with visitor(tmp_path_factory.mktemp("profile")) as page:
-        yield page
 
 
 def views(scenario: Scenario) -> dict[str, str]:

@@ -4,10 +4,7 @@ mined; keys, rules and the log are looked at; words of strangers stay words.
 
 from __future__ import annotations
 
-import functools
-import http.server
 import json
-import threading
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -19,7 +16,8 @@ from soliton.keystore.keys import NamedSecret, phrase
 from tests.clients.test_kept_signer import kept, unlock
 from tests.e2e import browser
 from tests.e2e.browser import Page
-from tests.e2e.programs import Program, call, devnet, eventually, is_mined
+from tests.e2e.origins import origin_of
+from tests.e2e.programs import Program, call, eventually, is_mined
 from tests.pages.pages import (
     LOOKS,
     SCHEMES,
@@ -29,7 +27,6 @@ from tests.pages.pages import (
     nothing_ran,
     save,
     text,
-    visitor,
 )
 from tests.pages.scenario import PAYLOAD
 from tests.signer.kept import KEYS, PASSWORD, Place
@@ -62,35 +59,16 @@ callers = ["bot"]
 """
 LISTED = "document.querySelector('.waiting') && !document.querySelector('[aria-busy]')"
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(browser.program() is None, reason="Chromium is not installed"),
-]
-
-
-@pytest.fixture(scope="module")
-def chain() -> Iterator[Program]:
-    with devnet() as program:
-        yield program
-
-
-class QuietHandler(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
-        pass
+pytestmark = browser.MARKS
 
 
 @pytest.fixture(scope="module")
 def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """The port of a server with an empty page: of two origins, by name and by address."""
+    """The port of a server with an empty page."""
     directory = tmp_path_factory.mktemp("elsewhere")
     (directory / "index.html").write_text("<!doctype html><title>A dApp</title>")
-    handler = functools.partial(QuietHandler, directory=str(directory))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield server.server_port
-        server.shutdown()
-        thread.join()
+    with origin_of(directory) as port:
+        yield port
 
 
 @pytest.fixture(scope="module")
@@ -104,12 +82,6 @@ def signer(
     with kept(Place(directory, RULES), chain.node_url, origins=origins) as url:
         unlock(url)
         yield url
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with visitor(tmp_path_factory.mktemp("profile")) as page:
-        yield page
 
 
 def ask(signer: str, kind: str, value: dict[str, Any], path: str = "/sign") -> dict[str, Any]:

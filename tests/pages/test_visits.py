@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from io import BufferedIOBase
 
@@ -17,8 +16,8 @@ import pytest
 
 from tests.e2e import browser
 from tests.e2e.browser import Page
-from tests.e2e.programs import Program, devnet
-from tests.pages.pages import READY, go, nothing_ran, text, visitor
+from tests.e2e.programs import Program
+from tests.pages.pages import READY, go, nothing_ran, text
 from tests.pages.proxy import proxy
 from tests.pages.scenario import FIRST, PAYLOAD, RICH, send
 
@@ -31,16 +30,7 @@ TEXTS = (
     ".replace('style.css', 'snippets.js')).then(found => found.texts('/echo', %s))"
 )
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(browser.program() is None, reason="Chromium is not installed"),
-]
-
-
-@pytest.fixture(scope="module")
-def chain() -> Iterator[Program]:
-    with devnet() as program:
-        yield program
+pytestmark = browser.MARKS
 
 
 @pytest.fixture(scope="module")
@@ -49,12 +39,6 @@ def transfer(chain: Program) -> str:
         chain.node_url, type=4, version=2, sender=RICH, recipient=FIRST, amount=5, fee=100_000,
         attachment="",
     )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with visitor(tmp_path_factory.mktemp("profile")) as page:
-        yield page
 
 
 def press(page: Page, key: str) -> None:

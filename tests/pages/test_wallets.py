@@ -17,8 +17,8 @@ from soliton.keystore.keys import NamedSecret, phrase
 from tests.clients.test_kept_signer import kept, unlock
 from tests.e2e import browser
 from tests.e2e.browser import Page
-from tests.e2e.programs import Program, devnet
-from tests.pages.pages import go, nothing_ran, save, text, visitor
+from tests.e2e.programs import Program
+from tests.pages.pages import go, nothing_ran, save, text
 from tests.pages.test_exchange import LIVE, order
 from tests.signer.kept import KEYS, PASSWORD, Place
 
@@ -70,23 +70,20 @@ KEEPER: Final = """
 })()
 """
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(browser.program() is None, reason="Chromium is not installed"),
-]
+pytestmark = browser.MARKS
 
 
 @pytest.fixture(scope="module")
-def chain() -> Iterator[Program]:
-    with devnet() as program:
-        with Node(program.node_url) as node, Matcher(program.matcher_url) as matcher:
-            seller = Account.from_seed(SELLER.seed, "R")
-            gold = node.send(seller.issue("Gold", 1000 * COIN, decimals=8)).wait().asset_id
-            key = matcher.public_key()
-            for number in range(3):
-                price = 2 * COIN + number * COIN // 4
-                matcher.place(seller.sell(5 * COIN, gold, price, None, matcher=key))
-        yield program
+def chain(chain: Program) -> Program:
+    """With a market that orders of the seller have opened."""
+    with Node(chain.node_url) as node, Matcher(chain.matcher_url) as matcher:
+        seller = Account.from_seed(SELLER.seed, "R")
+        gold = node.send(seller.issue("Gold", 1000 * COIN, decimals=8)).wait().asset_id
+        key = matcher.public_key()
+        for number in range(3):
+            price = 2 * COIN + number * COIN // 4
+            matcher.place(seller.sell(5 * COIN, gold, price, None, matcher=key))
+    return chain
 
 
 @pytest.fixture(scope="module")
@@ -97,12 +94,6 @@ def signer(chain: Program, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     with kept(Place(directory, RULES), chain.node_url, origins=(chain.matcher_url,)) as url:
         unlock(url)
         yield url
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with visitor(tmp_path_factory.mktemp("profile")) as page:
-        yield page
 
 
 def trade(page: Page, address: str) -> None:

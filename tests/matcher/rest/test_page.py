@@ -6,18 +6,13 @@ import asyncio
 import os
 from pathlib import Path
 
-import pytest
-
 from soliton.matcher.settings import WebSockets
-from tests.e2e.browser import Page, chromium, page_of, program
+from tests.e2e.browser import MARKS, Page, chromium, page_of
 from tests.matcher.fakes import ALICE, BOB, buy, sell
 from tests.matcher.websocket.streams import Place, served
 from tests.vectors import REPOSITORY
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(program() is None, reason="Chromium is not installed"),
-]
+pytestmark = MARKS
 SCREENSHOTS = Path(os.environ.get("SOLITON_SCREENSHOTS", REPOSITORY / "tests" / "output"))
 MINUTE = 60_000
 
