@@ -168,16 +168,16 @@ def tell(out: BufferedIOBase, name: str, data: dict[str, object]) -> None:
 
 def scrolling(page: Page, devnet: Devnet, asset: str) -> None:
     """Both sides of a long book at once, with a change in each frame."""
-    crowd(page)
-    go(
-        page,
-        devnet.matcher_url,
-        f"#{asset}",
-        "document.getElementById('live')?.className === 'live'",
-    )
-    page.wait_for("window.crowd && document.querySelectorAll('#bids tr').length > 5")
-    page.run(SCROLL)
-    told(f"a book of {2 * LEVELS:,} levels, scrolled and changed in each frame", frames(page))
+    with crowd(page):
+        go(
+            page,
+            devnet.matcher_url,
+            f"#{asset}",
+            "document.getElementById('live')?.className === 'live'",
+        )
+        page.wait_for("window.crowd && document.querySelectorAll('#bids tr').length > 5")
+        page.run(SCROLL)
+        told(f"a book of {2 * LEVELS:,} levels, scrolled and changed in each frame", frames(page))
 
 
 def frames(page: Page) -> list[float]:

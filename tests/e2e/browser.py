@@ -13,6 +13,7 @@ import contextlib
 import json
 import shutil
 import subprocess
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -64,6 +65,12 @@ class Page:
         self.requested: list[str] = []
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.command(f"{domain}.enable")
+
+    @property
+    def devtools(self) -> str:
+        """The address of the browser's DevTools."""
+        host, port = self._connection.remote_address[:2]
+        return f"http://{host}:{port}"
 
     def command(self, method: str, **parameters: Any) -> Any:
         """Send one command and give its result; events that come before it are noted."""
@@ -159,3 +166,15 @@ def page_of(devtools: str) -> Iterator[Page]:
     url = next(tab["webSocketDebuggerUrl"] for tab in tabs if tab["type"] == "page")
     with connect(url, max_size=MAX_ANSWER_BYTES, proxy=None) as connection:
         yield Page(connection)
+
+
+@contextlib.contextmanager
+def beside(page: Page) -> Iterator[Page]:
+    """One more tab of the browser."""
+    request = urllib.request.Request(f"{page.devtools}/json/new?about:blank", method="PUT")
+    with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:
+        made = json.loads(answer.read())
+    url = made["webSocketDebuggerUrl"]
+    with connect(url, max_size=MAX_ANSWER_BYTES, proxy=None) as connection:
+        yield Page(connection)
+    call(f"{page.devtools}/json/close/{made['id']}")

@@ -6,9 +6,11 @@ page, the matcher.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Final
 
 from tests.e2e.browser import Page
+from tests.pages.pages import prepared
 
 LEVELS: Final = 10_000
 """Of each side; ten orders stand in each, say, so there are 100,000 to a side."""
@@ -34,13 +36,6 @@ window.WebSocket = class extends WebSocket {
 """
 
 
-def crowd(page: Page) -> str:
-    """Let books of pages that are opened from now on be long; what ends that, for ``alone``."""
-    source = _SOCKET.replace("LEVELS", str(LEVELS))
-    added = page.command("Page.addScriptToEvaluateOnNewDocument", source=source)
-    return str(added["identifier"])
-
-
-def alone(page: Page, identifier: str) -> None:
-    """Books as the matcher tells them."""
-    page.command("Page.removeScriptToEvaluateOnNewDocument", identifier=identifier)
+def crowd(page: Page) -> AbstractContextManager[None]:
+    """Books of pages that are opened meanwhile are long."""
+    return prepared(page, _SOCKET.replace("LEVELS", str(LEVELS)))

@@ -33,6 +33,14 @@ _ASK_AXE = """
 axe.run(document, %s).then(found => found.violations.flatMap(each => each.nodes.map(node =>
   `${each.id} (${each.impact}): ${node.target.join(" ")}: ${node.failureSummary}`)))
 """
+_CLOCK = """
+window.wrong = MILLISECONDS;
+window.Date = class extends Date {
+  static right = Date.now;
+  static now() { return this.right() + wrong; }
+  constructor(...given) { super(...(given.length ? given : [Date.now()])); }
+};
+"""
 _NOTES = """
 window.violations = [];
 addEventListener("securitypolicyviolation", each =>
@@ -56,6 +64,23 @@ def visitor(profile: Path) -> Iterator[Page]:
     with browser.chromium(profile) as devtools, browser.page_of(devtools) as page:
         page.command("Page.addScriptToEvaluateOnNewDocument", source=_NOTES)
         yield page
+
+
+@contextlib.contextmanager
+def second_tab(page: Page) -> Iterator[Page]:
+    """One more tab of a visitor, in a window beside: both are looked at."""
+    with browser.beside(page) as other:
+        other.command("Page.addScriptToEvaluateOnNewDocument", source=_NOTES)
+        look_at(page)
+        look_at(other)
+        yield other
+    look_at(page, seen=False)
+    page.command("Page.bringToFront")
+
+
+def look_at(page: Page, *, seen: bool = True) -> None:
+    """Whether a tab is looked at though another one is in front."""
+    page.command("Emulation.setFocusEmulationEnabled", enabled=seen)
 
 
 def go(page: Page, url: str, fragment: str = "", ready: str = READY) -> None:
@@ -102,11 +127,27 @@ def axe_findings(page: Page, only: str = "") -> list[str]:
 
 
 @contextlib.contextmanager
+def prepared(page: Page, script: str) -> Iterator[None]:
+    """Run a script before those of every page that is opened meanwhile."""
+    added = page.command("Page.addScriptToEvaluateOnNewDocument", source=script)
+    try:
+        yield
+    finally:
+        page.command("Page.removeScriptToEvaluateOnNewDocument", identifier=added["identifier"])
+
+
+@contextlib.contextmanager
 def patient(page: Page) -> Iterator[None]:
     """Views that wait for what they show as long as it takes, however busy the machine is."""
-    added = page.command("Page.addScriptToEvaluateOnNewDocument", source=_PATIENT)
-    yield
-    page.command("Page.removeScriptToEvaluateOnNewDocument", identifier=added["identifier"])
+    with prepared(page, _PATIENT):
+        yield
+
+
+@contextlib.contextmanager
+def wrong_clock(page: Page, minutes: int) -> Iterator[None]:
+    """A visitor whose machine is so far ahead; ``wrong`` of the page sets it while it is open."""
+    with prepared(page, _CLOCK.replace("MILLISECONDS", str(minutes * 60_000))):
+        yield
 
 
 def jumped(page: Page) -> float:

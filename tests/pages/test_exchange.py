@@ -5,6 +5,7 @@ on the chain.
 from __future__ import annotations
 
 import json
+import time
 from itertools import pairwise
 
 import pytest
@@ -14,7 +15,7 @@ from soliton.devnet.accounts import RICH_SEED, funded_accounts
 from tests.e2e import browser
 from tests.e2e.browser import Page
 from tests.e2e.programs import Program, call, devnet, eventually
-from tests.pages.crowd import LEVELS, alone, crowd
+from tests.pages.crowd import LEVELS, crowd
 from tests.pages.pages import (
     LOOKS,
     READY,
@@ -26,8 +27,11 @@ from tests.pages.pages import (
     jumped,
     needs_axe,
     nothing_ran,
+    prepared,
     save,
+    second_tab,
     text,
+    wrong_clock,
 )
 from tests.pages.scenario import NAMES, RICH, issue, send
 
@@ -37,6 +41,18 @@ LIVE = (
     " && document.querySelectorAll('#asks tr').length"
 )
 COIN = 10**8
+MINUTE = 60_000
+TAKEN = "The matcher has taken it: "
+_HELD = """
+let gate;
+window.hold = () => { gate = new Promise(done => { window.release = done; }); };
+hold();
+window.fetch = (asked => async (path, ...more) => {
+  if (/PATTERN/.test(path)) await gate;
+  return asked(path, ...more);
+})(window.fetch);
+"""
+LOADING = "Loading\u2026"
 
 pytestmark = browser.MARKS
 
@@ -81,9 +97,8 @@ def test_orders_are_signed_matched_and_on_the_chain(chain: Program, asset: str, 
     sign_in(page, SELLER.seed)
     assert text(page, "#own-address") == SELLER.address
     assert "985 <b>Gold</b> to trade" in text(page, "#balances")
-    taken = "The matcher has taken it: "
     said = order(page, "sell", "2.5", "3")
-    assert said.startswith(taken), said
+    assert said.startswith(TAKEN), said
     page.wait_for("document.querySelector('#asks tr:last-child button')?.innerText === '2.5'")
     page.wait_for("document.querySelectorAll('#orders tbody tr').length === 6")
 
@@ -96,8 +111,8 @@ def test_orders_are_signed_matched_and_on_the_chain(chain: Program, asset: str, 
     page.run("document.querySelector('#asks tr:last-child button').click()")
     assert page.run("document.getElementById('price').value") == "2.5"
     said = order(page, "buy", "2.5", "1.25")
-    assert said.startswith(taken), said
-    mine = said.removeprefix(taken).strip()
+    assert said.startswith(TAKEN), said
+    mine = said.removeprefix(TAKEN).strip()
     page.wait_for(
         f"document.querySelector('[data-order=\"{mine}\"]')?.innerText.includes('Filled')"
     )
@@ -106,7 +121,7 @@ def test_orders_are_signed_matched_and_on_the_chain(chain: Program, asset: str, 
     save(page, "exchange-matched.png")
 
     said = order(page, "buy", "1.5", "2")
-    rests = said.removeprefix(taken).strip()
+    rests = said.removeprefix(TAKEN).strip()
     page.wait_for("document.querySelector('#bids tr button')?.innerText === '1.5'")
     page.wait_for(f"document.querySelector('[data-order=\"{rests}\"] .cancel')")
     page.run(f"document.querySelector('[data-order=\"{rests}\"] .cancel').click()")
@@ -115,7 +130,7 @@ def test_orders_are_signed_matched_and_on_the_chain(chain: Program, asset: str, 
     )
     page.wait_for("document.querySelectorAll('#bids tr').length === 0")
     said = order(page, "buy", "3", "0.75", "market")
-    assert said.startswith(taken), said
+    assert said.startswith(TAKEN), said
     page.wait_for("document.querySelectorAll('#trades tr').length === 2")
 
     page.run(f"document.querySelector('[data-order=\"{mine}\"] .copy').click()")
@@ -181,8 +196,7 @@ def test_levels_are_grouped_and_markets_searched(chain: Program, asset: str, pag
 
 
 def test_a_book_of_ten_thousand_levels_has_few_rows(chain: Program, asset: str, page: Page) -> None:
-    added = crowd(page)
-    try:
+    with crowd(page):
         go(page, chain.matcher_url, "", LIVE)
         page.wait_for("document.getElementById('asks-box').ariaLabel.includes('levels')")
         page.wait_for(
@@ -204,8 +218,6 @@ def test_a_book_of_ten_thousand_levels_has_few_rows(chain: Program, asset: str, 
             len(page.run("document.querySelector('#depth-chart .up').getAttribute('d')")) < 60_000
         )
         nothing_ran(page)
-    finally:
-        alone(page, added)
 
 
 def test_a_market_has_an_address_terms_and_charts(chain: Program, asset: str, page: Page) -> None:
@@ -257,6 +269,78 @@ def test_names_of_strangers_are_texts(chain: Program, asset: str, page: Page) ->
     dress(page, 1280, "light")
 
 
+def told_of(page: Page) -> dict[str, str]:
+    """What stands where there is nothing to show."""
+    return {
+        name: str(page.run(f"document.getElementById('{name}').textContent"))
+        for name in ("markets", "trades", "chart", "spread", "depth-chart")
+    }
+
+
+def test_nothing_is_said_of_what_is_not_known_yet(chain: Program, asset: str, page: Page) -> None:
+    with prepared(page, _HELD.replace("PATTERN", "tickers")):
+        page.open("about:blank")
+        page.open(chain.matcher_url)
+        page.wait_for("document.getElementById('chart').textContent && window.release")
+        assert {*told_of(page).values()} == {LOADING}
+        page.run("release()")
+        page.wait_for(LIVE)
+    other = opened_market(chain, "Other")
+    with prepared(page, _HELD.replace("PATTERN", "trades|candles")):
+        go(page, chain.matcher_url, f"#{asset}", LIVE)
+        assert told_of(page)["trades"] == told_of(page)["chart"] == LOADING
+        page.run("release()")
+        page.wait_for(f"document.getElementById('chart').textContent !== '{LOADING}'")
+        assert told_of(page)["trades"] != LOADING
+        page.run("hold()")
+        page.run(f"location.hash = '#{other}'")
+        page.wait_for("document.getElementById('pair').innerText === 'Other / WAVES'")
+        assert told_of(page)["trades"] == LOADING
+        page.run("release()")
+        page.wait_for("document.getElementById('trades').innerText === 'none yet'")
+        page.wait_for("document.getElementById('chart').textContent === 'No trades yet.'")
+
+
+@pytest.mark.parametrize("minutes", [-90, 90])
+def test_orders_go_by_the_clock_of_the_matcher(
+    chain: Program, asset: str, page: Page, minutes: int
+) -> None:
+    with wrong_clock(page, minutes):
+        go(page, chain.matcher_url, f"#{asset}", LIVE)
+        page.wait_for("document.getElementById('clock').innerText")
+        told = "ahead of" if minutes < 0 else "behind"
+        assert f"The matcher's clock is 1 h 30 min {told} this" in text(page, "#clock")
+        sign_in(page, BUYER.seed)
+        told = order(page, "buy", "1.1", "1")
+        assert told.startswith(TAKEN), told
+        row = f"document.querySelector('[data-order=\"{told.removeprefix(TAKEN).strip()}\"]')"
+        page.wait_for(row)
+        when = int(page.run(f"{row}.querySelector('time').dataset.ms"))
+        assert abs(when - time.time() * 1000) < MINUTE
+        assert " h" not in str(page.run(f"{row}.querySelector('time').innerText"))
+        page.run(f"{row}.querySelector('.cancel').click()")
+        page.wait_for(f"{row}?.innerText.includes('Cancelled')")
+    assert page.errors == [] or all("400" in each for each in page.errors), page.errors
+
+
+def test_an_order_shows_in_both_tabs(chain: Program, asset: str, page: Page) -> None:
+    with second_tab(page) as other:
+        for tab in (page, other):
+            go(tab, chain.matcher_url, f"#{asset}", LIVE)
+            sign_in(tab, BUYER.seed)
+        told = order(page, "buy", "1.2", "1")
+        assert told.startswith(TAKEN), told
+        row = f"document.querySelector('[data-order=\"{told.removeprefix(TAKEN).strip()}\"]')"
+        for tab in (page, other):
+            tab.wait_for("document.querySelector('#bids tr button')?.innerText === '1.2'")
+            tab.wait_for(f"{row}?.innerText.includes('Accepted')")
+        other.run(f"{row}.querySelector('.cancel').click()")
+        for tab in (page, other):
+            tab.wait_for("document.querySelectorAll('#bids tr').length === 0")
+            tab.wait_for(f"{row}?.innerText.includes('Cancelled')")
+        assert other.errors == []
+
+
 def opened_market(program: Program, name: str) -> str:
     """A new asset, and an order of it at 5."""
     made = issue(program.node_url, name, decimals=8, quantity=10 * COIN)
@@ -269,6 +353,11 @@ def opened_market(program: Program, name: str) -> str:
 
 def test_the_page_goes_on_after_a_restart(page: Page) -> None:
     with devnet() as program:
+        page.open("about:blank")
+        page.open(program.matcher_url)
+        page.wait_for("document.getElementById('markets').innerText.includes('Nothing is traded')")
+        page.wait_for("document.getElementById('depth-chart').textContent === 'No orders.'")
+        assert told_of(page)["chart"] == "No trades yet."
         opened_market(program, "Before")
         port = program.matcher_url.rpartition(":")[2]
         go(page, program.matcher_url, "", LIVE)

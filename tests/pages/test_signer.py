@@ -27,6 +27,7 @@ from tests.pages.pages import (
     nothing_ran,
     save,
     text,
+    wrong_clock,
 )
 from tests.pages.scenario import PAYLOAD
 from tests.signer.kept import KEYS, PASSWORD, Place
@@ -166,6 +167,19 @@ def test_words_of_strangers_stay_words(chain: Program, signer: str, page: Page) 
     page.wait_for(f"!{card(data)}")
     assert "refused by alice" in text(page, "#decided")
     nothing_ran(page)
+
+
+def test_times_go_by_the_clock_of_the_signer(signer: str, page: Page) -> None:
+    name = transfer(signer, COIN)["pending"]
+    for minutes in (-90, 90):
+        with wrong_clock(page, minutes):
+            log_in(page, signer, KEYS["alice"])
+            page.wait_for(f"{LISTED} && {card(name)}")
+            asked, over = page.run(
+                f"[...{card(name)}.querySelectorAll('h2 time')].map(each => each.innerText)"
+            )
+            assert " h" not in asked, asked
+            assert over.startswith("in 59 min") or over in ("in 1 h", "in 60 min"), over
 
 
 def test_keys_rules_and_the_log(signer: str, page: Page) -> None:

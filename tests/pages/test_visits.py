@@ -16,19 +16,31 @@ import pytest
 
 from tests.e2e import browser
 from tests.e2e.browser import Page
-from tests.e2e.programs import Program
-from tests.pages.pages import READY, go, nothing_ran, text
-from tests.pages.proxy import proxy
+from tests.e2e.programs import Program, eventually
+from tests.pages.pages import (
+    READY,
+    dress,
+    go,
+    look_at,
+    nothing_ran,
+    second_tab,
+    text,
+    wrong_clock,
+)
+from tests.pages.proxy import Stream, proxy
 from tests.pages.scenario import FIRST, PAYLOAD, RICH, send
 
 KEYS = {"Tab": 9, "Enter": 13}
 CROWD = 100_000
 HARD = PAYLOAD + "\n'\"\\ $(id) `id` %s {0} \u2028 \u00e4 \U0001f600"
 SECONDS = 60
-TEXTS = (
-    "import(document.querySelector('link[rel=stylesheet]').href"
-    ".replace('style.css', 'snippets.js')).then(found => found.texts('/echo', %s))"
-)
+MINUTE = 60_000
+TOLD, DEEPER = "1" * 32, "2" * 32
+DEEP = "[" * 1_000 + "]" * 1_000
+LARGE = '{"a":' * 5_400 + "0" + "}" * 5_400
+_MODULE = "import(document.querySelector('link[rel=stylesheet]').href.replace('style.css', '%s'))"
+TEXTS = _MODULE % "snippets.js" + ".then(found => found.texts('/echo', %s))"
+SKEW = _MODULE % "format.js" + ".then(found => found.now() - Date.now())"
 
 pytestmark = browser.MARKS
 
@@ -152,6 +164,96 @@ def test_without_a_connection_it_says_so_and_goes_on(chain: Program, page: Page)
     page.run("document.querySelector('main button').click()")
     page.wait_for(f"{READY} && document.querySelector('main h1').innerText === 'Block 1'")
     assert page.run("kept") is True
+    page.errors.clear()
+
+
+@pytest.mark.parametrize("minutes", [-90, 90])
+def test_ages_go_by_the_clock_of_the_node(
+    chain: Program, transfer: str, page: Page, minutes: int
+) -> None:
+    age = "document.querySelector('.facts time').innerText"
+    with wrong_clock(page, minutes):
+        go(page, chain.node_url, f"#tx/{transfer}")
+        page.wait_for("document.getElementById('notice').innerText")
+        told = "ahead of" if minutes < 0 else "behind"
+        assert f"The node's clock is 1 h 30 min {told} this" in text(page, "#notice")
+        assert " h" not in str(page.run(age))
+        # Somebody reads that, and sets the clock.
+        page.run("window.wrong = 0")
+        eventually(lambda: abs(int(page.run(SKEW))) < MINUTE, "the right time")
+        assert " h" not in str(page.run(age))
+        assert page.run("document.getElementById('notice').hidden") is True
+
+
+def test_two_tabs_go_on_at_once(chain: Program, page: Page) -> None:
+    def sent(amount: int) -> str:
+        name = send(
+            chain.node_url, type=4, version=2, sender=RICH, recipient=FIRST, amount=amount,
+            fee=100_000, attachment="",
+        )  # fmt: skip
+        return f"document.querySelector('.tall .feed a[href=\"#tx/{name}\"]')"
+
+    with second_tab(page) as other:
+        for tab in (page, other):
+            go(tab, chain.node_url)
+        row = sent(6)
+        for tab in (page, other):
+            tab.wait_for(row)
+        # One is left for the other, and looked at again.
+        look_at(page, seen=False)
+        page.wait_for("document.visibilityState === 'hidden'")
+        row = sent(7)
+        other.wait_for(row)
+        assert page.run(f"{row} === null") is True
+        page.command("Page.bringToFront")
+        page.wait_for(row)
+        assert other.errors == []
+
+
+def test_json_that_somebody_wrote_is_text(chain: Program, page: Page) -> None:
+    name = send(
+        chain.node_url, type=12, version=2, sender=FIRST, fee=7_000_000,
+        data=[{"key": "deep", "type": "string", "value": DEEP},
+              {"key": "large", "type": "string", "value": LARGE}],
+    )  # fmt: skip
+    dress(page, 360, "light")
+    go(page, chain.node_url, f"#tx/{name}")
+    page.run("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+    page.wait_for("document.querySelectorAll('.snippets pre').length >= 3")
+    shown = page.run("document.querySelector('details pre').textContent")
+    assert [each["value"] for each in json.loads(shown)["data"]] == [DEEP, LARGE]
+    assert page.run("document.documentElement.scrollWidth") <= 360
+    go(page, chain.node_url, f"#account/{FIRST}")
+    page.wait_for("document.querySelectorAll('[aria-label=Data] tbody tr').length === 2")
+    assert DEEP[:100] in text(page, "[aria-label=Data]")
+    assert len(text(page)) < 10_000
+    assert page.run("document.documentElement.scrollWidth") <= 360
+    dress(page, 1280, "light")
+    nothing_ran(page)
+    assert page.errors == []
+
+
+def test_answers_that_go_too_deep_are_not_written_out(chain: Program, page: Page) -> None:
+    told = {"id": TOLD, "type": 99, "sender": FIRST, "fee": 1, "height": 1, "timestamp": 1}
+    body = json.dumps(told)[:-1]
+
+    def answer(depth: int) -> Stream:
+        deep = f'{body}, "more": {"[" * depth}{"]" * depth}}}'.encode()
+        return lambda out: out.write(deep) and None
+
+    made_up: dict[str, Stream | None] = {"/events": None}
+    made_up |= {f"/transactions/info/{TOLD}": answer(2_000)}
+    made_up |= {f"/transactions/info/{DEEPER}": answer(1_000_000)}
+    with proxy(chain.node_url, made_up) as url:
+        go(page, url, f"#tx/{TOLD}")
+        assert text(page, "h1") == "Type 99"
+        page.run("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+        page.wait_for("document.querySelector('details .trouble')")
+        assert "1000 levels deep" in text(page, "details .trouble")
+        page.run(f"location.hash = '#tx/{DEEPER}'")
+        page.wait_for("document.querySelector('main > article > .trouble')")
+        assert "cannot be read" in text(page, "main > article > .trouble")
+        page.open("about:blank")
     page.errors.clear()
 
 

@@ -19,7 +19,7 @@ from tests.e2e import browser
 from tests.e2e.browser import Page
 from tests.e2e.programs import Program
 from tests.pages.pages import go, nothing_ran, save, text
-from tests.pages.test_exchange import LIVE, order
+from tests.pages.test_exchange import LIVE, TAKEN, order
 from tests.signer.kept import KEYS, PASSWORD, Place
 
 SELLER, OWNER, WALLET = funded_accounts(ord("R"))[:3]
@@ -100,16 +100,15 @@ def trade(page: Page, address: str) -> None:
     """Buy what is offered, bid for more, and take that back."""
     page.wait_for("document.getElementById('balances')?.innerText.includes('to trade')")
     assert text(page, "#own-address") == address
-    taken = "The matcher has taken it: "
     said = order(page, "buy", "2", "1.5")
-    assert said.startswith(taken), said
-    name = said.removeprefix(taken).strip()
+    assert said.startswith(TAKEN), said
+    name = said.removeprefix(TAKEN).strip()
     page.wait_for(
         f"document.querySelector('[data-order=\"{name}\"]')?.innerText.includes('Filled')"
     )
     said = order(page, "buy", "1", "2")
-    assert said.startswith(taken), said
-    row = f"document.querySelector('[data-order=\"{said.removeprefix(taken).strip()}\"]')"
+    assert said.startswith(TAKEN), said
+    row = f"document.querySelector('[data-order=\"{said.removeprefix(TAKEN).strip()}\"]')"
     page.wait_for(f"{row}?.querySelector('.cancel')")
     page.run(f"{row}.querySelector('.cancel').click()")
     page.wait_for(f"{row}?.innerText.includes('Cancelled')")

@@ -5,6 +5,8 @@ import { svg } from "./dom.js";
 
 /** The width of a letter of a label. */
 export const LETTER = 6.7;
+/** What is said until there is an answer. */
+export const LOADING = "Loading…";
 
 /**
  * Draw in pixels, and again when the element has another size.

@@ -1,6 +1,7 @@
 // The order book: levels by side, put together by steps of prices, and as many rows as can be seen. A
 // book of ten thousand levels has no more elements than one of twenty.
 
+import { LOADING } from "./axes.js";
 import { before, figure, full, pointed, total, widen } from "./digits.js";
 import { at, h, show, svg } from "./dom.js";
 
@@ -187,13 +188,14 @@ class Rows {
 /**
  * The book of the market that was chosen.
  * @param {(price: string) => void} take what to do with a price that was clicked
- * @param {(bids: Levels, asks: Levels) => void} tell of what has changed, ungrouped
+ * @param {(sides: [Levels, Levels] | null) => void} tell of what has changed, bids and asks, ungrouped; null until they are known
  */
 export function book(take, tell) {
   const [bids, asks] = [new Side(true), new Side(false)];
   const [low, high] = [new Rows("bids", false, take), new Rows("asks", true, take)];
   const select = /** @type {HTMLSelectElement} */ (at("group"));
   let step = 0;
+  let isKnown = false;
   let isDue = false;
   let isToldLater = false;
   const draw = () => {
@@ -202,7 +204,7 @@ export function book(take, tell) {
     const most = Math.max(total(lower), total(upper)) || 1;
     low.show(lower, most);
     high.show(upper, most);
-    at("spread").textContent = lower.prices.length && upper.prices.length
+    at("spread").textContent = !isKnown ? LOADING : lower.prices.length && upper.prices.length
       ? `spread ${full(Number((upper.prices[0] - lower.prices[0]).toPrecision(12)))}` : lower.prices.length || upper.prices.length ? "one side is empty" : "no orders";
     const price = bids.prices[0] ?? asks.prices[0];
     if (price && !select.options.length) showSteps(price);
@@ -210,7 +212,7 @@ export function book(take, tell) {
     isToldLater = true;
     setTimeout(() => {
       isToldLater = false;
-      tell(bids.levels(0), asks.levels(0));
+      tell(isKnown ? [bids.levels(0), asks.levels(0)] : null);
     }, TELL_MS);
   };
   const changed = () => {
@@ -235,6 +237,7 @@ export function book(take, tell) {
     /** Another market. */
     anew() {
       step = 0;
+      isKnown = false;
       select.replaceChildren();
       for (const each of [low, high]) each.anew();
       this.clear();
@@ -246,6 +249,7 @@ export function book(take, tell) {
     },
     /** @param {Changes | undefined} lower @param {Changes | undefined} upper */
     change(lower, upper) {
+      isKnown = true;
       bids.change(lower);
       asks.change(upper);
       changed();

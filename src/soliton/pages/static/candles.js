@@ -1,6 +1,6 @@
 // Candles with volume, a time axis and a crosshair, that can be moved and looked at from near and far.
 
-import { LETTER, fitted, nothing, tag, ticks } from "./axes.js";
+import { LETTER, LOADING, fitted, nothing, tag, ticks } from "./axes.js";
 import { figure } from "./digits.js";
 import { svg } from "./dom.js";
 
@@ -22,6 +22,8 @@ const ZOOM = 1.3;
 export function candles(chart, tell) {
   /** @type {Candle[]} */
   let all = [];
+  /** What stands in place of candles. */
+  let none = LOADING;
   let length = 60_000;
   /** How many are seen; 0 for what fits. */
   let wanted = 0;
@@ -37,7 +39,7 @@ export function candles(chart, tell) {
   const bound = (/** @type {number} */ value, /** @type {number} */ most) => Math.max(0, Math.min(most, value));
 
   const again = fitted(chart, (width, height) => {
-    if (!all.length) return nothing(chart, "No trades yet.", width, height);
+    if (!all.length) return nothing(chart, none, width, height);
     const right = Math.max(...all.slice(-1).map((each) => figure(Number(each[2])).length), 6) * LETTER + 14;
     const [plot, floor] = [width - right, height - BOTTOM];
     room = plot;
@@ -131,8 +133,10 @@ export function candles(chart, tell) {
 
   return {
     zoom,
-    /** @param {Candle[]} found the oldest first @param {number} milliseconds that each is long */
-    show(found, milliseconds) {
+    /** @param {Candle[] | null} candles the oldest first; null until they are known @param {number} milliseconds that each is long */
+    show(candles, milliseconds) {
+      none = candles ? "No trades yet." : LOADING;
+      const found = candles ?? [];
       if (milliseconds !== length) [after, wanted, chosen] = [0, 0, null];
       // Who looks at older ones goes on looking at them.
       const newest = all[all.length - 1]?.[0];

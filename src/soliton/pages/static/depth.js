@@ -1,6 +1,6 @@
 // The depth of the book: how much is bid and asked up to each price.
 
-import { fitted, nothing, LETTER, tag, ticks } from "./axes.js";
+import { LETTER, LOADING, fitted, nothing, tag, ticks } from "./axes.js";
 import { before, figure, full, total } from "./digits.js";
 import { svg } from "./dom.js";
 
@@ -13,10 +13,10 @@ const FARTHEST = 0.5;
 
 /** @param {SVGElement} chart @param {(words: string) => void} tell what is below the pointer */
 export function depth(chart, tell) {
-  const none = { prices: [], amounts: [], sums: [] };
-  /** @type {Levels[]} */
-  let sides = [none, none];
+  /** @type {[Levels, Levels] | null} */
+  let sides = null;
   const again = fitted(chart, (width, height) => {
+    if (!sides) return nothing(chart, LOADING, width, height);
     const [bids, asks] = sides;
     const best = [...bids.prices.slice(0, 1), ...asks.prices.slice(0, 1)];
     chart.onpointermove = null;
@@ -57,11 +57,16 @@ export function depth(chart, tell) {
     chart.onpointerleave = leave;
     return undefined;
   });
-  return (/** @type {Levels} */ bids, /** @type {Levels} */ asks) => {
-    sides = [bids, asks];
-    chart.setAttribute("aria-label", bids.prices.length || asks.prices.length ? `Depth: ${full(total(bids))} bid, ${full(total(asks))} asked` : "Depth: no orders");
+  return (/** @type {[Levels, Levels] | null} */ found) => {
+    sides = found;
+    chart.setAttribute("aria-label", found ? words(...found) : "Depth");
     again();
   };
+}
+
+/** @param {Levels} bids @param {Levels} asks */
+function words(bids, asks) {
+  return bids.prices.length || asks.prices.length ? `Depth: ${full(total(bids))} bid, ${full(total(asks))} asked` : "Depth: no orders";
 }
 
 /**

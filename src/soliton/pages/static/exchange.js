@@ -1,12 +1,13 @@
 // The exchange page: markets, book, candles and trades as they happen. Whose orders are signed here is
 // for `own.js`.
 
+import { LOADING } from "./axes.js";
 import { book } from "./book.js";
 import { candles } from "./candles.js";
 import { depth } from "./depth.js";
 import { pointed, widen } from "./digits.js";
 import { at, h, show } from "./dom.js";
-import { stranger, tick, time } from "./format.js";
+import { goBy, stranger, tick, time } from "./format.js";
 import { beginOwn, showAccount, takePrice } from "./own.js";
 import { loadTerms } from "./terms.js";
 import { ROOT, ask, markets, nameOf, onChange, pathOf, refresh, report, state } from "./venue.js";
@@ -44,6 +45,7 @@ async function loadMarkets() {
     });
   }
   showMarkets();
+  if (!tickers.length) nothingTraded();
   // A matcher that has begun anew may not have the market any more.
   if (tickers.length && !tickers.some((each) => each.symbol === state.symbol)) choose(named() ?? tickers[0].symbol);
 }
@@ -54,6 +56,17 @@ function named() {
   if (!first) return undefined;
   const symbols = tickers.map((each) => each.symbol);
   return symbols.find((each) => (second ? each === `${first}-${second}` : each.split("-").includes(first)));
+}
+
+/** There is no market to ask about. */
+function nothingTraded() {
+  if (state.symbol !== null) return;
+  show(at("markets"), h("tr", null, h("td", { colspan: 2, class: "empty" }, "Nothing is traded yet: the first order opens a market.")));
+  show(at("pair"), "No market");
+  show(at("terms"), h("p", { class: "empty" }, "There is no market."));
+  chart.show([], INTERVALS[interval]);
+  showTrades([]);
+  levels.change([], []);
 }
 
 function showMarkets() {
@@ -84,7 +97,8 @@ function choose(symbol) {
   state.symbol = symbol;
   number = null;
   levels.anew();
-  chart.show([], INTERVALS[interval]);
+  chart.show(null, INTERVALS[interval]);
+  showTrades(null);
   show(at("pair"), nameOf(symbol));
   at("pair").title = nameOf(symbol);
   history.replaceState(null, "", `#${symbol.replace("-", "/")}`);
@@ -95,10 +109,10 @@ function choose(symbol) {
   loadTerms().catch(report);
 }
 
-/** @param {Json[]} trades */
+/** @param {Json[] | null} trades null until they are known */
 function showTrades(trades) {
   const place = at("trades");
-  if (!trades.length) return show(place, h("tr", null, h("td", { colspan: 3, class: "empty" }, "none yet")));
+  if (!trades?.length) return show(place, h("tr", null, h("td", { colspan: 3, class: "empty" }, trades ? "none yet" : LOADING)));
   for (const name of ["price", "amount"]) widen(place, `--${name}`, trades.map((each) => each[name]));
   return show(place, [...trades].reverse().map((each) => h("tr", { title: new Date(each.timestamp).toISOString() },
     h("td", null, time(each.timestamp)), h("td", { class: `numeric prices ${each.side}` }, pointed(each.price).nodes), h("td", { class: "numeric amounts" }, pointed(each.amount).nodes))));
@@ -126,6 +140,11 @@ function subscribe() {
   send({ T: "obs", S: state.symbol, d: DEEPEST, ...(number === null ? {} : { N: number }) });
 }
 
+/** @param {string} words what is said once, not with each message */
+function showClock(words) {
+  if (at("clock").textContent !== words) at("clock").textContent = words;
+}
+
 function connect() {
   const made = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws/v0?a_client=page`);
   const place = at("live");
@@ -139,6 +158,7 @@ function connect() {
   made.onmessage = (event) => {
     const message = JSON.parse(event.data);
     if (message.T === "pp") made.send(event.data);
+    if (message.T === "pp" || message.T === "i") showClock(goBy(message._, "matcher"));
     if (message.T !== "ob" || message.S !== state.symbol) return;
     if (message.U === 0) levels.clear();
     number = message.N;

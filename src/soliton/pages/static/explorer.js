@@ -7,7 +7,7 @@ import { callForm } from "./call.js";
 import { deploy } from "./deploy.js";
 import { devnet } from "./devnet.js";
 import { at, h, show } from "./dom.js";
-import { duration, now, setClock, tick } from "./format.js";
+import { SKEW, goBy, now, tick, wasSet } from "./format.js";
 import { home } from "./home.js";
 import { follow, live, watch } from "./live.js";
 import { BASE, IS_FOREIGN, NodeError, OBEYS, get, getOr } from "./node.js";
@@ -23,8 +23,6 @@ const VIEWS = {
   "": home, block, tx: transaction, account, alias, asset, node: status, search: results, call: callForm,
   ...(OBEYS ? { devnet, deploy } : {}),
 };
-/** Clocks may differ by so much without a word about it. */
-const SKEW = 60_000;
 const CONSOLE = "/api-docs/index.html";
 
 /** @type {(() => void) | undefined} */
@@ -133,14 +131,16 @@ function showState() {
 /** The time of the last block for which clocks were compared. */
 let compared = 0;
 
+/** What was said of clocks that differ. */
+let skewed = "";
+
 async function compareClocks() {
   const asked = Date.now();
   const found = await getOr("/utils/time", null).catch(() => null);
   if (!found) return;
-  const difference = Number(found.NTP) - (asked + Date.now()) / 2;
-  if (Math.abs(difference) < SKEW) return;
-  setClock(difference);
-  live.notice = `The node's clock is ${duration(difference)} ${difference > 0 ? "ahead of" : "behind"} this machine's; ages are by the node's clock.`;
+  const words = goBy(Number(found.NTP) + (Date.now() - asked) / 2, "node");
+  if (!words && live.notice !== skewed) return;
+  live.notice = skewed = words;
   showState();
 }
 
@@ -169,7 +169,10 @@ function begin() {
   }
   window.addEventListener("hashchange", () => route(false));
   watch(showState);
-  setInterval(tick, 1_000);
+  setInterval(() => {
+    tick();
+    if (wasSet()) compareClocks();
+  }, 1_000);
   route(true);
   follow();
   compareClocks();

@@ -87,15 +87,37 @@ export function short(id) {
   return id.length > 16 ? `${id.slice(0, 7)}…${id.slice(-5)}` : id;
 }
 
-/** How far the node's clock is ahead of this machine's, in milliseconds. */
+/** Clocks may differ by so much without a word about it. */
+export const SKEW = 60_000;
+/** How far the clock that the page goes by is ahead of this machine's, in milliseconds. */
 let ahead = 0;
 
-/** @param {number} milliseconds */
-export function setClock(milliseconds) {
-  ahead = milliseconds;
+/**
+ * Go by the clock of who serves the page where this machine's is far from it.
+ * @param {number} time what that one says
+ * @param {string} whose
+ * @returns {string} what a person should know; empty where both agree
+ */
+export function goBy(time, whose) {
+  const difference = Math.round(time - Date.now());
+  const isFar = Math.abs(difference) >= SKEW;
+  if (!isFar && ahead === 0) return "";
+  ahead = isFar ? difference : 0;
+  tick();
+  const rounded = Math.round(ahead / SKEW) * SKEW;
+  return isFar ? `The ${whose}'s clock is ${duration(rounded)} ${ahead > 0 ? "ahead of" : "behind"} this machine's; times are by the ${whose}'s clock.` : "";
 }
 
-/** The node's time. */
+let began = Date.now() - performance.now();
+
+/** Whether somebody has set this machine's clock since the last question. */
+export function wasSet() {
+  const before = began;
+  began = Date.now() - performance.now();
+  return Math.abs(began - before) >= SKEW;
+}
+
+/** The time by the clock that the page goes by. */
 export function now() {
   return Date.now() + ahead;
 }

@@ -25,12 +25,16 @@ function exact(digits) {
   return Number.isSafeInteger(number) ? number : BigInt(digits);
 }
 
+/** Values in values: deeper, the spaces alone would be more than a page can show. */
+const DEEPEST = 1_000;
+
 /**
  * @param {Json} value
  * @param {string} [indent]
  * @returns {string}
  */
 export function pretty(value, indent = "") {
+  if (indent.length > 2 * DEEPEST) throw new Error(`It goes more than ${DEEPEST} levels deep, and is not shown.`);
   if (typeof value === "bigint") return String(value);
   if (value === null || typeof value !== "object") return JSON.stringify(value);
   const more = `${indent}  `;

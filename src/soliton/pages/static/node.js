@@ -76,6 +76,8 @@ export async function ask(path, options = {}) {
   try {
     value = text === "" ? null : parse(text);
   } catch {
+    // What is no JSON may be a text; what began as such goes too deep, or was cut off.
+    if (response.ok && /^[[{]/.test(text)) throw new NodeError(response.status, null, "The node's answer cannot be read.");
     if (response.ok) return { value: text, next: null };
   }
   if (!response.ok || (value !== null && typeof value === "object" && value.status === "error")) {

@@ -62,7 +62,7 @@ function orderForm(signer, market) {
     const path = `matcher/orderbook/${encodeURIComponent(market.amount.id)}/${encodeURIComponent(market.price.id)}`;
     const { base, discount } = await post(`${path}/calculateFee`, { orderType: side, amount: wanted, price: offered });
     const fee = discount ?? base;
-    const made = await order(signer, market, MATCHER, side, wanted, offered, { matcherFee: fee.matcherFee, feeAssetId: fee.feeAssetId === "WAVES" ? null : fee.feeAssetId }, Math.round(now()));
+    const made = await order(signer, market, MATCHER, side, wanted, offered, { matcherFee: fee.matcherFee, feeAssetId: fee.feeAssetId === "WAVES" ? null : fee.feeAssetId }, now());
     const { message } = await post(kind.value === "market" ? "matcher/orderbook/market" : "matcher/orderbook", made);
     return `The matcher has taken it: ${message.id}`;
   };
@@ -86,7 +86,7 @@ async function loadOwn() {
   const market = current();
   if (!signer || !market || symbol === null) return;
   const wanted = scope;
-  const headers = await admission(signer, Math.round(now()));
+  const headers = await admission(signer, now());
   const path = `matcher/orderbook/${pathOf(symbol)}`;
   const [orders, balances] = await Promise.all([
     ask(wanted === "market" ? `${path}/publicKey/${signer.publicKey}` : `matcher/orderbook/${signer.publicKey}?activeOnly=${wanted === "open"}`, { headers }),

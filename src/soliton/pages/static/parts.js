@@ -11,6 +11,8 @@ import { asset, knownAsset, NodeError } from "./node.js";
 
 const PATIENCE = 1_500;
 const NAMED_IN = 250;
+/** A table of more columns has one below the other in a narrow window, each with its head. */
+const FEW = 3;
 /** @type {Set<Promise<void>>} names of assets that were asked for */
 const naming = new Set();
 
@@ -169,13 +171,14 @@ export function table(name, heads, rows, none = "None.") {
   if (!rows.length) return h("p", { class: "empty" }, none);
   const numeric = heads.map((head) => head.startsWith("#"));
   const titles = heads.map((head) => head.replace(/^#/, ""));
-  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": name },
+  const isWide = titles.length > FEW;
+  return h("div", { class: isWide ? "scroll wide" : "scroll", tabindex: 0, role: "region", "aria-label": name },
     h("table", null,
       h("caption", { class: "offscreen" }, name),
       h("thead", null, h("tr", null, titles.map((title, at) =>
         h("th", { scope: "col", class: numeric[at] && "numeric" }, title)))),
       h("tbody", null, rows.map((cells) => h("tr", null, cells.map((cell, at) =>
-        h("td", { class: numeric[at] && "numeric" }, cell)))))));
+        h("td", { class: numeric[at] && "numeric", "data-head": isWide && titles[at] }, cell)))))));
 }
 
 /**
@@ -200,7 +203,11 @@ export function folded(title, make, open = false) {
   const fill = () => {
     if (made || !element.open) return;
     made = true;
-    body.append(h("div", null, make()));
+    try {
+      body.append(h("div", null, make()));
+    } catch (error) {
+      body.append(trouble(error));
+    }
   };
   element.addEventListener("toggle", fill);
   fill();

@@ -1,6 +1,7 @@
 // Transactions that the page sends on a devnet: signed by the node's wallet, or without proofs for an
 // account that is impersonated meanwhile.
 
+import { now } from "./format.js";
 import { NodeError, ask, get, getOr, post } from "./node.js";
 
 /** @typedef {import("./json.js").Json} Json */
@@ -54,13 +55,13 @@ export async function simulated(members, sender) {
 export async function send(members, sender) {
   const senderPublicKey = await publicKeyOf(sender);
   const priced = { ...members, sender, senderPublicKey, feeAssetId: null };
-  const { feeAmount } = await post("/transactions/calculateFee", { ...priced, fee: 500_000, timestamp: Date.now() });
+  const { feeAmount } = await post("/transactions/calculateFee", { ...priced, fee: 500_000, timestamp: now() });
   const ready = { ...priced, fee: feeAmount };
   let sent;
   if ((await wallet()).includes(sender)) {
     sent = await post("/transactions/broadcast", await post("/transactions/sign", ready, access.key));
   } else {
-    sent = await impersonating(sender, () => post("/transactions/broadcast", { ...ready, timestamp: Date.now(), proofs: [] }));
+    sent = await impersonating(sender, () => post("/transactions/broadcast", { ...ready, timestamp: now(), proofs: [] }));
   }
   await mined(sent.id);
   return sent.id;

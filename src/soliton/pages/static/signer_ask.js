@@ -1,5 +1,6 @@
 // Asking the signer that has served the page, with an API key that stays in memory.
 
+import { goBy } from "./format.js";
 import { compact, parse } from "./json.js";
 
 /** @typedef {import("./json.js").Json} Json */
@@ -50,6 +51,9 @@ async function ask(method, path, body) {
   } catch {
     throw new SignerError(0, null, "The signer cannot be reached.");
   }
+  // A browser whose clock is wrong would tell wrongly how long something waits yet.
+  const time = Date.parse(response.headers.get("Date") ?? "");
+  if (time) goBy(time, "signer");
   let value = null;
   try {
     value = parse(text);

@@ -1,7 +1,7 @@
 // The queue of a signer: what waits for approval, what it comes to, and the decision.
 
 import { h, show, svg } from "./dom.js";
-import { clean, stranger, time } from "./format.js";
+import { clean, now, stranger, time } from "./format.js";
 import { copy, later, table } from "./parts.js";
 import { SignerError, get, may, post, who } from "./signer_ask.js";
 
@@ -80,7 +80,7 @@ function outcome(each) {
 function card(summary, refresh) {
   const id = summary.pending;
   const said = h("p", { role: "status" });
-  const ends = Date.now() + summary.expiresIn;
+  const ends = now() + summary.expiresIn;
   const node = h("section", { class: "waiting", "data-pending": id },
     h("h2", null, h("span", null, `${summary.approved.length} of ${summary.needed} approve`),
       h("span", { class: "soft" }, "asked ", time(summary.askedAt), ", over ", time(ends))),
