@@ -238,8 +238,10 @@ def test_answers_that_go_too_deep_are_not_written_out(chain: Program, page: Page
     body = json.dumps(told)[:-1]
 
     def answer(depth: int) -> Stream:
-        deep = f'{body}, "more": {"[" * depth}{"]" * depth}}}'.encode()
-        return lambda out: out.write(deep) and None
+        def write(out: BufferedIOBase) -> None:
+            out.write(f'{body}, "more": {"[" * depth}{"]" * depth}}}'.encode())
+
+        return write
 
     made_up: dict[str, Stream | None] = {"/events": None}
     made_up |= {f"/transactions/info/{TOLD}": answer(2_000)}
