@@ -10,6 +10,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -21,7 +22,7 @@ from soliton import Account, Node, Transaction
 from soliton.client.errors import NodeRefused
 from soliton.crypto import base58
 from tests.blocks import blocks, typed
-from tests.e2e.programs import Program, call, devnet, run
+from tests.e2e.programs import WAIT_SECONDS, Program, call, devnet, run
 
 pytestmark = pytest.mark.slow
 
@@ -260,11 +261,20 @@ def test_what_the_node_has_changed_since_is_named(tmp_path: Path) -> None:
             assert program.node_url in gone.json()["message"]
 
 
+class _Held:
+    """Questions with these words in them wait until they are let go."""
+
+    def __init__(self, words: str) -> None:
+        self.words = words
+        self.has_come, self.may_go = threading.Event(), threading.Event()
+
+
 class _Liar(BaseHTTPRequestHandler):
-    """Passes questions on, and changes some answers."""
+    """Passes questions on, holds some of them for a while, and changes some answers."""
 
     protocol_version = "HTTP/1.1"
     behind: ClassVar[str]
+    held: ClassVar[_Held | None]
     lies: ClassVar[dict[str, Callable[[Any], Any]]]
     posted: ClassVar[list[str]]
 
@@ -276,6 +286,10 @@ class _Liar(BaseHTTPRequestHandler):
         self._pass_on(self.rfile.read(int(self.headers["Content-Length"])))
 
     def _pass_on(self, data: bytes | None) -> None:
+        held = self.held
+        if held is not None and held.words in self.path:
+            held.has_come.set()
+            assert held.may_go.wait(WAIT_SECONDS)
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(self.behind + self.path, data, headers)
         try:
@@ -300,7 +314,7 @@ class _Liar(BaseHTTPRequestHandler):
 
 @contextmanager
 def lying(url: str) -> Iterator[tuple[str, type[_Liar]]]:
-    kind = type("Liar", (_Liar,), {"behind": url, "lies": {}, "posted": []})
+    kind = type("Liar", (_Liar,), {"behind": url, "held": None, "lies": {}, "posted": []})
     server = ThreadingHTTPServer(("127.0.0.1", 0), kind)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -369,6 +383,89 @@ def lies_about(made: Made) -> list[tuple[str, str, Callable[[Any], Any], str]]:
         ("/by-alias/", "/alias/by-alias/bobby", lambda _: other, "no address of this chain"),
         ("/leasing/", f"/leasing/info/{made.lease}", lambda _: b"<html>", "no answer of a node"),
     ]
+
+
+# --- a node that takes its time -------------------------------------------------------------------
+
+MANY = 10
+
+
+@contextmanager
+def slow(liar: type[_Liar], words: str, ask: Callable[[], object]) -> Iterator[None]:
+    """Ask what needs an answer of the node that is held as long as this lasts; then it succeeds."""
+    held = liar.held = _Held(words)
+    with ThreadPoolExecutor(1) as clients:
+        asked = clients.submit(ask)
+        try:
+            assert held.has_come.wait(WAIT_SECONDS), (words, asked.result())
+            yield
+            assert not asked.done() and not held.may_go.is_set()
+        finally:
+            liar.held = None
+            held.may_go.set()
+        asked.result()
+
+
+def goes_on(fork: str) -> None:
+    """A chain on which everything else is answered, and blocks are made."""
+    node = Node(fork)
+    for _ in range(MANY):
+        assert call(f"{fork}/devnet").status == 200
+        assert call(f"{fork}/addresses/balance/{CAROL.address}").status == 200
+    height = node.height()
+    assert node.send(CAROL.transfer(BOB, 1)).wait().height == height + 1
+
+
+@pytest.fixture
+def behind_proxy(made: Made, tmp_path: Path) -> Iterator[tuple[str, type[_Liar]]]:
+    with (
+        lying(made.program.node_url) as (url, liar),
+        devnet("--fork", url, "--fork-cache", tmp_path) as fork,
+    ):
+        # What the others need is read.
+        Node(fork.node_url).send(CAROL.transfer(BOB, 1)).wait()
+        yield fork.node_url, liar
+
+
+@pytest.mark.parametrize(
+    ("words", "path"),
+    [
+        ("/addresses/data/", f"/addresses/data/{DAPP_ACCOUNT.address}/count"),
+        ("/addresses/data/", f"/addresses/data/{DAPP_ACCOUNT.address}"),
+        ("/transactions/snapshot", f"/addresses/scriptInfo/{DAPP_ACCOUNT.address}"),
+        ("/blocks/at/3", "/blocks/seq/1/4"),
+        ("/transactions/address/", LIST),
+        ("/assets/details/", "/assets/details/{gold}"),
+    ],
+)
+def test_others_are_answered_while_the_node_is_slow(
+    made: Made, behind_proxy: tuple[str, type[_Liar]], words: str, path: str
+) -> None:
+    fork, liar = behind_proxy
+    path = path.replace("{gold}", made.gold)
+    if words == "/transactions/snapshot":
+        # The fork has to look at what this block has written.
+        made.node.send(CAROL.transfer(ALICE, 1)).wait()
+    expected = call(made.program.node_url + path).json()
+    with slow(liar, words, lambda: told(fork, path)):
+        goes_on(fork)
+    assert told(fork, path) == expected
+
+
+def test_blocks_are_made_while_a_transaction_waits_for_the_node(
+    behind_proxy: tuple[str, type[_Liar]],
+) -> None:
+    fork, liar = behind_proxy
+    node = Node(fork)
+    for words, transaction in [
+        (f"/scriptInfo/{DAPP_ACCOUNT.address}", CAROL.invoke(DAPP_ACCOUNT, "count", 2)),
+        # What it overwrites and has not read.
+        ("?key=fresh", BOB.data({"fresh": 1})),
+    ]:
+        with slow(liar, words, lambda sent=transaction: node.send(sent).wait()):  # type: ignore[misc]
+            goes_on(fork)
+    assert entries(fork)["count"] == 43
+    assert told(fork, f"/addresses/data/{BOB.address}")[0]["value"] == 1
 
 
 @pytest.mark.parametrize(

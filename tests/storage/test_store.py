@@ -31,10 +31,10 @@ from soliton.ledger.state import (
     Changes,
     LeaseBalance,
 )
-from soliton.storage import environment, indexes
+from soliton.storage import environment, indexes, layout
 from soliton.storage.blocks import NewBlock, NewTransaction
 from soliton.storage.directories import stored_network
-from soliton.storage.errors import RollbackTooDeep, StorageProblem, WrongStore
+from soliton.storage.errors import BelowProblem, RollbackTooDeep, StorageProblem, WrongStore
 from soliton.storage.indexes import minimum_balance, minimum_effective_balance
 from soliton.storage.store import Store
 from tests.amounts import examples
@@ -531,3 +531,51 @@ def test_a_snapshot_reads_pieces_of_blocks_while_the_store_is_written(store: Sto
     assert taken.block_piece(2, 0, 1) is None
     taken.close()
     assert store.block_piece(2, 9, 3) == (ord("b"), b"2.0")
+
+
+# --- on top of something that fails ---------------------------------------------------------------
+
+
+class Failing:
+    """Nothing is below, and questions about some keys fail."""
+
+    def __init__(self) -> None:
+        self.fails: set[bytes] = set()
+
+    def get(self, key: bytes) -> bytes | None:
+        if key in self.fails:
+            raise BelowProblem("far away")
+        return None
+
+    def scan(self, _prefix: bytes, _start: bytes) -> Iterator[tuple[bytes, bytes]]:
+        return iter(())
+
+    scan_back = scan
+
+
+@pytest.mark.parametrize("grows", [False, True])
+def test_a_block_whose_grounds_cannot_be_read_leaves_no_trace(tmp_path: Path, grows: bool) -> None:
+    below = Failing()
+    store = Store(tmp_path, "net", durable=False, below=below)
+    store.append(block(1, {WAVES: {ADDRESSES[0]: 5}}))
+    store.flush()
+    if grows:
+        store.append(block(2))
+        store.flush()
+    before = held(store)
+    last: Changes = {WAVES: {ADDRESSES[0]: 6}, DATA: {(ADDRESSES[1], "key"): 1}}
+    below.fails = {layout.ROWS[DATA].prefix + layout.ROWS[DATA].key((ADDRESSES[1], "key"))}
+    put = store.extend if grows else store.append
+    with pytest.raises(BelowProblem):
+        put(block(2, last, seed=1))
+    assert store.get(WAVES, ADDRESSES[0]) == 5
+    store.flush()
+    assert held(store) == before
+    below.fails = set()
+    put(block(2, last, seed=1))
+    store.flush()
+    assert store.get(WAVES, ADDRESSES[0]) == 6
+    store.rollback(1)
+    assert store.get(WAVES, ADDRESSES[0]) == 5
+    assert store.get(DATA, (ADDRESSES[1], "key")) is DATA.default
+    store.close()

@@ -29,6 +29,7 @@ from soliton.api.fair_limits import LEAST_COST_SECONDS, SECONDS_PER_BYTE, UNCOUN
 from soliton.api.hints import KEY_IS_HASH, NO_KEY, WRONG_KEY, about_method, about_request
 from soliton.api.http import Request, json_answer
 from soliton.api.measuring import measured
+from soliton.api.patient import answered
 from soliton.api.routes import Body, BodyKind, CompiledRoute, Match, Route
 from soliton.api.streaming import Opened
 from soliton.api.troubles import Troubles
@@ -121,6 +122,8 @@ class Application:
         self._tags = StateTags()
         self._fair = FairLimits(context.limits, context.traffic.counters)
         self._troubles = Troubles()
+        node = context.node
+        self._is_patient = node is not None and node.store.below is not None
 
     def respond(self, request: Request) -> Answer:
         """The answer; nothing but a cancellation ever leaves here."""
@@ -349,7 +352,9 @@ class Application:
             known = request.headers.get(b"if-none-match")
             if known is not None and is_known(known, request.tag):
                 return NOT_MODIFIED
-        result = route.handler(request)
+        # What needs the key changes the node, and is not begun twice.
+        patient = self._is_patient and not route.key
+        result = answered(route.handler, request) if patient else route.handler(request)
         return _Later(result, rest, route.route) if isinstance(result, Coroutine) else result
 
     def _check_key(self, request: Request, scope: str) -> None:

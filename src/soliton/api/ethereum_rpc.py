@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
 from typing import Final
 
 from soliton.api import devnet_rpc
@@ -45,6 +46,7 @@ from soliton.ledger.scripts import account_script
 from soliton.ledger.state import ASSET_BALANCES, ASSET_NAMES, ASSET_VOLUMES, ASSETS, ERC20, WAVES
 from soliton.node.node import Node
 from soliton.ride.script import parse_script
+from soliton.storage.patience import once_from_here, patiently
 
 MAX_BATCH: Final = 100
 """Calls in one request; as many as ethers.js puts together."""
@@ -161,7 +163,8 @@ async def _one(request: object, node: Node, controls: Controls | None) -> Member
             raise RpcError(INVALID_REQUEST, "a call has a `method`, which is a string")
         call = METHODS.get(method)
         if call is not None:
-            result = call(Arguments(request.get("params")), node)
+            work = partial(_called, call, Arguments(request.get("params")), node)
+            result = await (work() if node.store.below is None else patiently(work))
         elif controls is not None and method in devnet_rpc.METHODS:
             result = await _control(method, Arguments(request.get("params")), controls)
         else:
@@ -173,8 +176,13 @@ async def _one(request: object, node: Node, controls: Controls | None) -> Member
     return {"id": name, "jsonrpc": "2.0", "result": result}
 
 
+async def _called(call: Call, arguments: Arguments, node: Node) -> object:
+    return call(arguments, node)
+
+
 async def _control(method: str, arguments: Arguments, controls: Controls) -> object:
     """What a private chain does that is told so; what it refuses has the words for it."""
+    once_from_here()
     try:
         result = devnet_rpc.METHODS[method](arguments.values, controls)
         return await result if isinstance(result, Coroutine) else result

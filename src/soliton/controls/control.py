@@ -34,6 +34,7 @@ from soliton.node.chain_writer import ChainWriter
 from soliton.node.events import BlockAppended, NodeEvent
 from soliton.node.node import Node
 from soliton.steps import Steps, to_the_end
+from soliton.storage.patience import once_from_here
 
 MAX_BLOCKS: Final = 1_000_000
 """Blocks of one call: some minutes."""
@@ -308,6 +309,7 @@ class Controls:
         with node.writing():
             applied = chain.append_own(forged.block, forged.progress)
             chain.flush()
+        once_from_here()
         node.follow_chain(changes=applied.changes)
         node.pool.settle()
         return forged.block

@@ -165,6 +165,8 @@ async def _serve(node: Node, clock: DevClock, options: DevnetOptions, fork: Fork
         if options.state is not None:
             parts.callback(save_file, controls, options.state)
         # The node is left last: the others speak to it.
+        if fork is not None:
+            fork.is_shared = True
         signatures = signature_checker()
         parts.push_async_callback(signatures.close)
         server = await start_api(node, signatures, controls)

@@ -6,7 +6,9 @@ node's state, and its events gathered into updates. What does not: the matcher.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Sequence
+from functools import partial, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from soliton.chain.addresses import Address, from_public_key
 from soliton.chain.errors import OrderInvalid
@@ -64,12 +66,34 @@ from soliton.node.events import (
 from soliton.node.node import Node
 from soliton.node.signatures import signed_messages
 from soliton.parallel.signatures import SignatureChecker
+from soliton.storage.errors import BelowProblem
 from soliton.storage.indexes import address_transactions, asset_balances
+from soliton.storage.patience import patiently
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _patient(
+    question: Callable[Concatenate[LocalNode, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[LocalNode, P], Coroutine[Any, Any, T]]:
+    """A question that others need not wait for where the chain stands on another one."""
+
+    @wraps(question)
+    async def asked(self: LocalNode, /, *args: P.args, **named: P.kwargs) -> T:
+        if self.node.store.below is None:
+            return await question(self, *args, **named)
+        try:
+            return await patiently(partial(question, self, *args, **named))
+        except BelowProblem as error:
+            raise NodeUnavailable(str(error)) from error
+
+    return asked
 
 
 class LocalNode:
-    """A ``NodeClient`` without a wire: nothing is unavailable, and only signatures are waited for,
-    which another core checks.
+    """A ``NodeClient`` without a wire: only signatures are waited for, which another core checks,
+    and on a fork the node that it was forked from.
     """
 
     parallel_questions = 1
@@ -108,6 +132,7 @@ class LocalNode:
         chain = self.node.chain
         return chain.rules.at(chain.height + 1).has(Feature(feature))
 
+    @_patient
     async def asset(self, asset_id: AssetId) -> Asset | None:
         """As ``NodeClient.asset``."""
         info = self._store.get(ASSETS, asset_id)
@@ -118,10 +143,12 @@ class LocalNode:
         text = "" if name is None else name.name.decode(errors="replace")
         return Asset(text, info.decimals, scripted, info.nft)
 
+    @_patient
     async def has_script(self, address: Address) -> bool:
         """As ``NodeClient.has_script``."""
         return account_script(address, self._store) is not None
 
+    @_patient
     async def account(
         self, address: Address, assets: Collection[AssetId | None] | None
     ) -> AccountState:
@@ -148,14 +175,20 @@ class LocalNode:
         self, trials: Iterable[AnyTransaction], order: Order, assets: Collection[AssetId]
     ) -> ScriptAnswer:
         """As ``NodeClient.run_scripts``."""
+        # Nobody asks here for balances: the largest trial tells.
+        trial = next(iter(trials)) if assets else None
+        return await self._run_scripts(trial, order, assets)
+
+    @_patient
+    async def _run_scripts(
+        self, trial: AnyTransaction | None, order: Order, assets: Collection[AssetId]
+    ) -> ScriptAnswer:
         pool = self.node.pool
         context = Context(pool.environment())
         state = pool.state()
         try:
             orders.check_proof(order, state, context, verify=True)
-            if assets:
-                # Nobody asks here for balances: the largest trial tells.
-                trial = next(iter(trials))
+            if trial is not None:
                 for asset_id in smart_assets(tuple(assets), state):
                     script_runs.run_asset(asset_id, trial, state, context)
         except NotAllowedByScript as error:
@@ -166,6 +199,7 @@ class LocalNode:
             return ScriptAnswer(ScriptFault.DENIED, None, str(error))
         return ScriptAnswer()
 
+    @_patient
     async def broadcast(self, transaction: AnyTransaction) -> BroadcastAnswer:
         """As ``NodeClient.broadcast``."""
         signed = signed_messages(transaction)
@@ -178,6 +212,7 @@ class LocalNode:
             return refusal(str(error))
         return BroadcastAnswer(Broadcast.UNCONFIRMED)
 
+    @_patient
     async def heights(self, transaction_ids: Sequence[bytes]) -> dict[bytes, int]:
         """As ``NodeClient.heights``."""
         found: dict[bytes, int] = {}
@@ -193,6 +228,7 @@ class LocalNode:
         """As ``NodeClient.now``."""
         return self.node.clock()
 
+    @_patient
     async def block_time(self, height: int) -> int:
         """As ``NodeClient.block_time``."""
         try:
@@ -200,6 +236,7 @@ class LocalNode:
         except KeyError as error:
             raise NodeUnavailable(f"there is no block {height} any more") from error
 
+    @_patient
     async def find_exchange(
         self, trader: Address, orders: frozenset[bytes], since: int
     ) -> tuple[AnyTransaction, int] | None:

@@ -21,6 +21,7 @@ from soliton.chain.addresses import Address
 from soliton.chain.blocks import Block
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
+from soliton.storage.patience import only_once
 
 
 class BlockAppended(msgspec.Struct, frozen=True):
@@ -112,5 +113,7 @@ class NodeEvents:
 
     def publish(self, event: NodeEvent) -> None:
         """Notify all listeners; only the node's writer calls this."""
-        for listener in self._listeners:
-            listener(event)
+        # It has happened: whoever made it does not begin again.
+        with only_once():
+            for listener in self._listeners:
+                listener(event)

@@ -18,6 +18,7 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto.curve25519 import SignedMessage
 from soliton.errors import SolitonError
 from soliton.ledger import fees
+from soliton.ledger.apply import AppliedBlock
 from soliton.ledger.errors import BlockRejected
 from soliton.ledger.fees import MinimumFee
 from soliton.ledger.state import Changes
@@ -38,6 +39,7 @@ from soliton.node.versions import agent
 from soliton.steps import Steps, to_the_end
 from soliton.storage.below import Below
 from soliton.storage.errors import StorageProblem
+from soliton.storage.patience import patiently
 from soliton.storage.store import Store
 
 MAX_MICRO_TRANSACTIONS: Final = 255
@@ -153,8 +155,14 @@ class Node:
 
         Raises ``BlockRejected`` also when another block came meanwhile.
         """
-        forging = self._forging(account, empty=empty, most=most)
-        block = self.put_forged(await self._in_turns(forging))
+
+        async def made() -> tuple[Forged, AppliedBlock]:
+            forged = await self._in_turns(self._forging(account, empty=empty, most=most))
+            return forged, _put(self, forged)
+
+        # What a chain stands on may have to be asked.
+        made_at_last = made() if self.store.below is None else patiently(made)
+        block = self._told(*await made_at_last)
         self.settle_in_turns()
         return block
 
@@ -206,12 +214,9 @@ class Node:
 
     def put_forged(self, forged: Forged) -> Block:
         """Put a block that was made here on the chain; raises as ``mine``."""
-        with self.writing():
-            if forged.progress is None:
-                applied = self.chain.append(forged.block, verify_signatures=False)
-            else:
-                applied = self.chain.append_own(forged.block, forged.progress)
-            self.chain.flush()
+        return self._told(forged, _put(self, forged))
+
+    def _told(self, forged: Forged, applied: AppliedBlock) -> Block:
         self.follow_chain(forged.block.transactions, forged.invalid, changes=applied.changes)
         return forged.block
 
@@ -351,6 +356,16 @@ class Node:
             self._settling.cancel()
         self.store.close()
         _log.info("stopped at height %d", self.chain.height)
+
+
+def _put(node: Node, forged: Forged) -> AppliedBlock:
+    with node.writing():
+        if forged.progress is None:
+            applied = node.chain.append(forged.block, verify_signatures=False)
+        else:
+            applied = node.chain.append_own(forged.block, forged.progress)
+        node.chain.flush()
+    return applied
 
 
 def _is_stored(chain: ChainWriter, event: ChainEvent) -> bool:

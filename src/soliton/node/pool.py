@@ -67,6 +67,8 @@ from soliton.node.waiting import (
 )
 from soliton.node.waiting_state import Name, Reading, WaitingState
 from soliton.steps import Steps
+from soliton.storage.errors import StorageProblem
+from soliton.storage.patience import only_once
 
 MAX_SCRIPTED: Final = 5_000
 MAX_ESTIMATION_STEPS: Final = 500_000
@@ -392,6 +394,9 @@ class UtxPool:
         applied = apply_transaction(transaction, reading, context, verify_signature=at_once)
         if verify and any(message not in verified for message in context.unverified):
             applied = apply_transaction(transaction, reading, context)
+        if self._chain.store.below is not None:
+            # That may fail, and nothing is noted yet.
+            self._state.find(applied.changes.changes)
         return applied
 
     def environment(self) -> BlockEnvironment:
@@ -496,14 +501,20 @@ class UtxPool:
         is reached. One transaction is not divided.
         """
         until = math.inf if seconds is None else perf_counter() + seconds
-        while self._settle_some():
-            if perf_counter() >= until:
-                return self.is_settled
+        with only_once():
+            while self._settle_some():
+                if perf_counter() >= until:
+                    return self.is_settled
         return True
 
     def _settle_some(self) -> bool:
         if self._returning:
-            self._take_back(*self._returning.popleft())
+            back = self._returning.popleft()
+            try:
+                self._take_back(*back)
+            except StorageProblem:
+                self._returning.appendleft(back)
+                raise
             if not self._returning:
                 self._put_in_order()
             return True

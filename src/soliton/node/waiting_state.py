@@ -383,6 +383,12 @@ class WaitingState:
             if place is None or self._entries[table][key].places[0] < place:
                 yield key
 
+    def find(self, changes: Changes) -> None:
+        """Read from the chain what is about to be overwritten."""
+        for table, written in changes.items():
+            for key in written:
+                self.chain.get(table, key)
+
     # --- who comes and goes -----------------------------------------------------------------------
 
     def attach(

@@ -12,7 +12,7 @@ What lives here: appending, removing, flushing. What does not: reading (``reader
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -84,6 +84,7 @@ class Store(StoreReader):
     def append(self, block: NewBlock) -> None:
         """Add a block on top; it is on disk after the next ``flush``."""
         height = block.height
+        self._rehearse(block, {})
         self._put_block(block, {})
         if height > self._undo_depth:
             self._pending[height_key(layout.UNDO, height - self._undo_depth)] = None
@@ -102,6 +103,7 @@ class Store(StoreReader):
         if record is None or block.height != self.height:
             raise InvariantBroken(f"block {block.height} is not the last one, {self.height}")
         undo: dict[bytes, bytes | None] = dict(record)
+        self._rehearse(block, undo)
         # What grows keeps one name: that of its last form.
         before = self.meta(block.height)
         if before is not None:
@@ -118,6 +120,17 @@ class Store(StoreReader):
         self.flush()
         self._db.write(self._steps[-1])
         self._steps.pop()
+
+    def _rehearse(self, block: NewBlock, undo: Mapping[bytes, bytes | None]) -> None:
+        """Read what writing a block reads of what is below, which may fail: nothing is written yet
+        then.
+        """
+        if self.below is None:
+            return
+        trial = copy.copy(self)
+        trial._pending = dict(self._pending)
+        trial._pending_history = {at: each[:] for at, each in self._pending_history.items()}
+        trial._put_block(block, dict(undo))
 
     def _put_block(self, block: NewBlock, undo: dict[bytes, bytes | None]) -> None:
         """Write everything of a block; ``undo`` keeps what each key held before the block."""

@@ -35,6 +35,7 @@ from soliton.errors import InputError, InvariantBroken
 from soliton.ledger.editing import MAX_EDITS
 from soliton.ledger.edits import Edit
 from soliton.ride.recording import Recording
+from soliton.storage.patience import once_from_here
 from soliton.web.answers import Whole
 
 TAG: Final = "devnet"
@@ -84,7 +85,12 @@ class Loaded(msgspec.Struct, frozen=True):
 
 
 def controls_of(request: Request) -> Controls:
-    """What the private chain is told by."""
+    """What the private chain is told by; what it is told is done once."""
+    once_from_here()
+    return _controls(request)
+
+
+def _controls(request: Request) -> Controls:
     controls = request.context.controls
     if controls is None:
         raise InvariantBroken("a route of a devnet is served without one")
@@ -242,7 +248,7 @@ def stop_impersonating(request: Request) -> Answered:
 
 def edit(request: Request) -> Tip:
     """Change the state."""
-    controls = controls_of(request)
+    controls = _controls(request)
     try:
         edits = msgspec.convert(request.json().get("edits"), list[Edit])
     except msgspec.ValidationError as error:
@@ -288,7 +294,7 @@ def loaded(request: Request) -> Loaded:
 
 def record(request: Request) -> Recording:
     """What a transaction's scripts do, step by step."""
-    return recording.record(request, controls_of(request))
+    return recording.record(request, _controls(request))
 
 
 def remember_source(request: Request) -> Answered:

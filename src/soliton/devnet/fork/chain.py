@@ -1,22 +1,24 @@
 """The chain of another node as what a store stands on: read when somebody asks, and kept on a disk.
 
-What lives here: which question answers for which record, the cache, what is not to be had. What
-does not: the questions (``state``, ``history``), what the node has changed since (``since``), how a
-fork begins (``beginning``).
+What lives here: which question answers for which record, what is not to be had. What does not: the
+questions (``state``, ``history``), what the node has changed since (``since``), keeping answers and
+waiting for them (``reading``), how a fork begins (``beginning``).
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from soliton.chain import blocks
 from soliton.chain.addresses import ADDRESS_LENGTH, Address
 from soliton.chain.networks.model import Network
 from soliton.crypto import base58
-from soliton.devnet.fork.history import History, RemoteBlock, calls_dapp, location_in
+from soliton.devnet.fork.history import PAGE, History, RemoteBlock, calls_dapp, location_in
+from soliton.devnet.fork.reading import Kept, Readers
 from soliton.devnet.fork.remote import Remote
 from soliton.devnet.fork.since import Since
 from soliton.devnet.fork.state import GENERATING, I64, RemoteState
@@ -24,11 +26,11 @@ from soliton.ledger.rules_at import RuleBook
 from soliton.ledger.state import ASSET_BALANCES, LEASES, WAVES
 from soliton.storage import layout
 from soliton.storage.below import Items
-from soliton.storage.database import Database
 from soliton.storage.errors import NotBelow
+from soliton.storage.patience import read_away
 
-_THERE: Final = b"\1"
-_ABSENT: Final = b"\0"
+T = TypeVar("T")
+
 _LISTED: Final = b"?"
 _OWNER: Final = 1 + ADDRESS_LENGTH
 _ASSET_OWNER: Final = 1 + 32 + ADDRESS_LENGTH
@@ -49,7 +51,13 @@ class Fork:
         estimation = RuleBook(network).at(top.height).estimation
         self._state = RemoteState(remote, network.chain_id, estimation)
         self._history = History(remote, network.chain_id)
-        self._lock = threading.RLock()
+        # What the node has changed is looked at by one thread at a time.
+        self._lock = threading.Lock()
+        self._readers = Readers()
+        self.is_shared = False
+        """Whether others wait for the event loop that asks: then it goes on while an answer takes
+        its time.
+        """
         self._tip = top.height.to_bytes(4, "big")
         self._past: dict[bytes, Callable[[bytes], bytes | None]] = {
             layout.BLOCK: lambda rest: self._block(rest, layout.BLOCK),
@@ -59,9 +67,7 @@ class Fork:
             layout.SNAPSHOT: self._written,
             layout.CALL: self._called,
         }
-        directory.mkdir(parents=True, exist_ok=True)
-        # Several devnets may have the same cache.
-        self._cache = Database(directory, durable=False, exclusive=False, outgrows=False)
+        self._cache = Kept(directory)
         self._keep_block(top)
 
     @property
@@ -74,38 +80,44 @@ class Fork:
         kind = key[:1]
         if key == layout.TIP:
             return self._tip
-        reads, past = self._state.entries.get(kind), self._past.get(kind)
-        if reads is None and past is None:
+        if kind not in self._state.entries and kind not in self._past:
             return None
-        with self._lock:
-            kept = self._cache.get(key)
-            if kept is not None:
-                return kept[1:] if kept[:1] == _THERE else None
-            if past is not None:
-                found = past(key[1:])
-                # What is not there yet may be there when the node has gone on, above the fork.
-                self._keep({key: found})
-                return found
-            assert reads is not None
-            return self._now(key, reads(key[1:]))
+        kept = self._cache.get(key)
+        return self._asked(key, partial(self._read, key)) if kept is None else kept[0]
+
+    def _asked(self, name: bytes, read: Callable[[], T]) -> T:
+        if not self.is_shared:
+            return read()
+        return read_away(name, read, self._readers.begin, self._remote.name)
+
+    def _read(self, key: bytes) -> bytes | None:
+        kept = self._cache.get(key)
+        if kept is not None:
+            # Another thread was quicker.
+            return kept[0]
+        past = self._past.get(key[:1])
+        if past is None:
+            return self._now(key, self._state.entries[key[:1]](key[1:]))
+        found = past(key[1:])
+        # What is not there yet may be there when the node has gone on, above the fork.
+        self._cache.put({key: found})
+        return found
 
     def _now(self, key: bytes, records: dict[bytes, bytes | None]) -> bytes | None:
         """Keep what the node answered, if it still is what it was at the fork's height."""
-        self._since.look()
-        changed, at_height = self._since.has_changed, self._state.at_height.get(key[:1])
-        if at_height is not None and changed(key):
-            # Of balances alone nodes know what they were.
-            records = at_height(key[1:], self.height)
-            self._keep(records)
-            return records[key]
-        self._since.check(key)
-        self._keep({at: each for at, each in records.items() if at == key or not changed(at)})
+        at_height = self._state.at_height.get(key[:1])
+        with self._lock:
+            self._since.look()
+            changed = self._since.has_changed
+            if at_height is None or not changed(key):
+                self._since.check(key)
+                kept = {at: each for at, each in records.items() if at == key or not changed(at)}
+                self._cache.put(kept)
+                return records[key]
+        # Of balances alone nodes know what they were.
+        records = at_height(key[1:], self.height)
+        self._cache.put(records)
         return records[key]
-
-    def _keep(self, records: dict[bytes, bytes | None]) -> None:
-        self._cache.write(
-            {key: _ABSENT if value is None else _THERE + value for key, value in records.items()}
-        )
 
     def close(self) -> None:
         """Let go of the node and of the cache."""
@@ -134,30 +146,39 @@ class Fork:
             return self._balance_history(prefix, before)
         if kind == layout.ASSET_HISTORY:
             return self._asset_history(prefix, before)
-        lists = self._state.lists.get(kind)
-        if lists is None or len(prefix) != _OWNER:
+        if kind not in self._state.lists or len(prefix) != _OWNER:
             return []
-        mark = _LISTED + prefix
+        if self._cache.get(_LISTED + prefix) is None:
+            self._asked(_LISTED + prefix, partial(self._list, prefix))
+        return self._cache.under(prefix)
+
+    def _list(self, prefix: bytes) -> None:
+        found = self._state.lists[prefix[:1]](Address(prefix[1:]))
+        records: dict[bytes, bytes | None] = dict(found)
         with self._lock:
-            if self._cache.get(mark) is None:
-                records: dict[bytes, bytes | None] = dict(lists(Address(prefix[1:])))
-                self._since.look()
-                self._since.check(prefix)
-                self._keep({mark: b"", **records})
-            kept = self._cache.scan(prefix, prefix)
-            return [(key, value[1:]) for key, value in kept if value[:1] == _THERE]
+            self._since.look()
+            self._since.check(prefix)
+            self._cache.put({_LISTED + prefix: b"", **records})
 
     def _transactions(self, prefix: bytes, before: bytes) -> Items:
         """An account's transactions, the newest first. Where each is in its block is found out when
         somebody gets there.
         """
-        for name in self._history.transactions_of(Address(prefix[1:_OWNER])):
-            location = self.get(layout.TRANSACTION + name)
-            if location is not None:
-                place = layout.decode_location(location)
-                at = layout.place_key(place.height, place.index)
-                if not before or at < before:
-                    yield prefix + at, name
+        address, after = Address(prefix[1:_OWNER]), b""
+        while True:
+            page = self._asked(
+                prefix + after, partial(self._history.transactions_of, address, after)
+            )
+            for name in page:
+                location = self.get(layout.TRANSACTION + name)
+                if location is not None:
+                    place = layout.decode_location(location)
+                    at = layout.place_key(place.height, place.index)
+                    if not before or at < before:
+                        yield prefix + at, name
+            if len(page) < PAGE:
+                return
+            after = page[-1]
 
     def _balance_history(self, prefix: bytes, before: bytes) -> list[tuple[bytes, bytes]]:
         """The balance at the height of the fork, and the generating one for what is below it: the
@@ -196,8 +217,8 @@ class Fork:
             return None
         found = self._history.block(height)
         above = self._cache.get(layout.height_key(layout.BLOCK, height + 1))
-        if above is not None:
-            header, _ = blocks.decode_header(above[1:], self.network.chain_id)
+        if above is not None and above[0] is not None:
+            header, _ = blocks.decode_header(above[0], self.network.chain_id)
             if header.reference != found.block.id:
                 path = f"/blocks/at/{height}"
                 raise self._remote.trouble(path, "the block is not the one below the next")
@@ -206,7 +227,7 @@ class Fork:
     def _keep_block(self, found: RemoteBlock) -> dict[bytes, bytes]:
         meta = layout.encode(self._history.meta(found, self.network))
         made = {layout.BLOCK: found.block.data, layout.META: meta}
-        self._keep({layout.height_key(kind, found.height): made[kind] for kind in made})
+        self._cache.put({layout.height_key(kind, found.height): made[kind] for kind in made})
         return made
 
     def _height_of(self, block_id: bytes) -> bytes | None:

@@ -9,7 +9,7 @@ What lives here: blocks, what is known about them, where transactions are. What 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -30,7 +30,8 @@ from soliton.ledger.hashes import EMPTY_HASH
 from soliton.storage.errors import NotBelow
 from soliton.storage.layout import TransactionLocation
 
-_PAGE: Final = 100
+PAGE: Final = 100
+"""Transactions of one question."""
 _INVOKE: Final = 16
 _CALLERS: Final = frozenset((_INVOKE, ethereum.TYPE_ID))
 
@@ -157,16 +158,14 @@ class History:
         status = APPLICATION_STATUSES.index(found.application_status)
         return found.height, status, max(0, found.spent_complexity)
 
-    def transactions_of(self, address: Address) -> Iterator[bytes]:
-        """The ids of an account's transactions, the newest first."""
-        start = path = f"/transactions/address/{base58.encode(address)}/limit/{_PAGE}"
-        while True:
-            pages = self._remote.ask(path, list[list[_Named]])
-            rows = pages[0] if pages else []
-            yield from (self._remote.binary(path, each.id, 32, 64) for each in rows)
-            if len(rows) < _PAGE:
-                return
-            path = f"{start}?after={rows[-1].id}"
+    def transactions_of(self, address: Address, after: bytes) -> list[bytes]:
+        """The ids of an account's transactions, the newest first: a page of them, behind one."""
+        path = f"/transactions/address/{base58.encode(address)}/limit/{PAGE}"
+        if after:
+            path += f"?after={base58.encode(after)}"
+        pages = self._remote.ask(path, list[list[_Named]])
+        rows = pages[0] if pages else []
+        return [self._remote.binary(path, each.id, 32, 64) for each in rows]
 
 
 def location_in(

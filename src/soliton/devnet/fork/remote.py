@@ -23,7 +23,7 @@ from soliton.storage.errors import BelowProblem
 T = TypeVar("T")
 
 ANSWER_SECONDS: Final = 20.0
-"""How long an answer may take; the devnet waits for it."""
+"""How long an answer may take."""
 MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
 """More than any account or block has."""
 RETRIES: Final = 1
@@ -38,6 +38,7 @@ class Remote(Runner):
     def __init__(self, url: str) -> None:
         """Raises ``InputError`` for a URL that is none; nothing is asked yet."""
         self.url = url
+        self.name = f"{url}, which this chain is forked from"
         self.questions = 0
         """How many were asked."""
         self._transport = Transport(url, timeout=ANSWER_SECONDS, most_bytes=MAX_ANSWER_BYTES)
@@ -85,7 +86,7 @@ class Remote(Runner):
 
     def trouble(self, path: str, words: str) -> RemoteTrouble:
         """What is wrong with an answer."""
-        return RemoteTrouble(f"{self.url}, which this chain is forked from: {path}: {words}")
+        return RemoteTrouble(f"{self.name}: {path}: {words}")
 
     def binary(self, path: str, text: str, *lengths: int) -> bytes:
         """What base58 stands for, of one of these lengths; raises ``RemoteTrouble``."""
