@@ -52,6 +52,8 @@ OTHERS: Final = {"A": "B", "B": "A"}
 SECONDS_UNTIL: Final = 100_000_000_000
 """Times below this are in seconds: each kind of node has its own unit in the handshake."""
 AFTERWARDS_MS: Final = 10_000
+EARLIER_MS: Final = 3_000
+"""So much earlier than the recorded node ours may ask for ids: that one gathers scores first."""
 
 BLOCKS = (messages.LegacyBlock, messages.ProtobufBlock)
 MICROBLOCKS = (messages.LegacyMicroblock, messages.ProtobufMicroblock)
@@ -338,7 +340,7 @@ class Replay:
     def _ids_after(self, ids: tuple[bytes, ...]) -> Row:
         for place, row in enumerate(self._ids):
             answer = cast("messages.BlockIds", row.message)
-            if answer.ids and answer.ids[0] in ids and row.time < self.time + 2_000:
+            if answer.ids and answer.ids[0] in ids and row.time < self.time + EARLIER_MS:
                 del self._ids[: place + 1]
                 return row
         return self._made_up(messages.BlockIds(self._following(ids)))

@@ -16,8 +16,28 @@ def test_a_new_peer_hears_our_score() -> None:
     assert scores.handle(Joined(1, V), 0) == [Send(1, Score(3))]
 
 
-def test_a_score_counts_a_moment_after_its_first_change() -> None:
+def test_the_first_score_of_a_peer_counts_at_once() -> None:
     scores = Scores(Ids(3))
+    assert scores.handle(Heard(1, Score(9)), 0) == [BestPeer(1, 9)]
+    assert scores.handle(Heard(2, Score(10)), 10) == [BestPeer(2, 10)]
+    assert scores.handle(Left(2), 20) == [BestPeer(1, 9)]
+
+
+def test_what_came_to_nothing_counts_a_moment_after_it_is_said_again() -> None:
+    scores = Scores(Ids(3))
+    scores.handle(Heard(1, Score(9)), 0)
+    scores.doubt(1)
+    assert scores.handle(Tick(), 10) == [BestPeer(None, 0)]
+    assert scores.handle(Heard(1, Score(9)), 20) == []
+    # Nor is anybody else believed at once then.
+    assert scores.handle(Heard(2, Score(8)), 20) == []
+    assert scores.handle(Tick(), 1_019) == []
+    assert scores.handle(Tick(), 1_020) == [BestPeer(2, 8)]
+
+
+def test_another_score_counts_a_moment_after_its_first_change() -> None:
+    scores = Scores(Ids(3))
+    scores.handle(Heard(1, Score(8)), 0)
     assert scores.handle(Heard(1, Score(9)), 0) == []
     assert scores.wake_at == 1_000
     assert scores.handle(Heard(1, Score(10)), 500) == []
@@ -30,7 +50,7 @@ def test_the_best_one_stays_until_another_has_more() -> None:
     scores = Scores(Ids(3))
     for peer, score in ((1, 10), (2, 10), (3, 2)):
         scores.handle(Heard(peer, Score(score)), 0)
-    assert scores.handle(Tick(), 1_000) == [BestPeer(1, 10)]
+    assert scores.best == BestPeer(1, 10)
     scores.handle(Heard(2, Score(10)), 1_100)
     assert scores.handle(Tick(), 2_200) == []
     scores.handle(Heard(2, Score(11)), 2_300)
@@ -43,8 +63,7 @@ def test_the_best_one_stays_until_another_has_more() -> None:
 def test_nobody_is_best_who_has_no_more_than_we() -> None:
     history = Ids(3)
     scores = Scores(history)
-    scores.handle(Heard(1, Score(5)), 0)
-    assert scores.handle(Tick(), 1_000) == [BestPeer(1, 5)]
+    assert scores.handle(Heard(1, Score(5)), 0) == [BestPeer(1, 5)]
     history.extra = 2
     assert scores.handle(ChainMoved(), 1_100) == [BestPeer(None, 0)]
 
@@ -82,7 +101,7 @@ def test_after_a_claim_that_came_to_nothing_others_have_their_turn() -> None:
     scores = Scores(Ids(3))
     for peer, score in ((1, 1_000), (2, 900), (3, 10), (4, 20)):
         scores.handle(Heard(peer, Score(score)), 0)
-    assert scores.handle(Tick(), 1_000) == [BestPeer(1, 1_000)]
+    assert scores.best == BestPeer(1, 1_000)
     # The least claim, since nobody has delivered yet.
     assert scores.handle(Left(1), 2_000) == [BestPeer(3, 10)]
     scores.delivered(4)
@@ -94,9 +113,8 @@ def test_silence_of_one_makes_wary_of_others_that_claim_more() -> None:
     scores = Scores(Ids(3))
     for peer, score in ((1, 5), (2, 70), (3, 80)):
         scores.handle(Heard(peer, Score(score)), 0)
-    assert scores.handle(Tick(), 1_000) == [BestPeer(3, 80)]
-    scores.handle(Heard(4, Score(90)), 1_100)
-    assert scores.handle(Tick(), 2_100) == [BestPeer(4, 90)]
+    assert scores.best == BestPeer(3, 80)
+    assert scores.handle(Heard(4, Score(90)), 1_100) == [BestPeer(4, 90)]
     scores.delivered(1)
     # Who was asked was not the best one any more when that came to nothing.
     scores.doubt(3)

@@ -1,10 +1,11 @@
 """Scores: how much work is in the chains of the peers, and who has the best one.
 
 The own score goes to all peers a moment after it has changed, and again now and then: peers forget
-it. A peer's score counts a moment after it has changed, and is forgotten when the peer does not
-repeat it. The best peer has the highest score above our own, and stays the best one
-until another has more. Scores are only claims: when that of the best peer came to nothing, the next
-one is a peer that has delivered before, or else whoever claims the least, until somebody delivers.
+it. The first score of a peer counts at once; another one a moment after it has changed, since the
+block that changed it is on its way. It is forgotten when the peer does not repeat it. The best peer
+has the highest score above our own, and stays the best one until another has more. Scores are only
+claims: when that of the best peer came to nothing, the next one is a peer that has delivered
+before, or else whoever claims the least, until somebody delivers.
 
 Sources: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/network/{RxScoreObserver,ChannelGroupExt}.scala``.
@@ -33,7 +34,7 @@ from soliton.wire.messages import Score
 
 class ScoreSettings(msgspec.Struct, frozen=True):
     """Times in ms: how long a score of a peer counts (``synchronization.score-ttl``), how long
-    changes are gathered before they count, and when our own is repeated at the latest.
+    changes of one are gathered before they count, and when our own is repeated at the latest.
     """
 
     ttl: int = 90_000
@@ -162,10 +163,12 @@ class Scores:
             known.until = now + self._settings.ttl
         if self._last.get(peer) == score and (known is not None or peer in self._fresh):
             return
-        self._last[peer] = score
         waits = self._fresh.get(peer)
+        # Whose word came to nothing before gets no faster answer by saying it again.
+        at_once = peer not in self._last and not self._wary and peer not in self._doubted
         # On a fast chain a score is never still: it waits from its first change on.
-        at = now + self._settings.quiet if waits is None else waits.at
+        at = now + (0 if at_once else self._settings.quiet) if waits is None else waits.at
+        self._last[peer] = score
         self._fresh[peer] = _Change(score, at)
 
     def _move(self, now: int) -> None:
