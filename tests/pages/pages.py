@@ -41,6 +41,10 @@ window.Date = class extends Date {
   constructor(...given) { super(...(given.length ? given : [Date.now()])); }
 };
 """
+_CLIPPED = """
+[...document.querySelectorAll("main .scroll")].filter(each => each.scrollWidth > each.clientWidth)
+  .map(each => each.ariaLabel)
+"""
 _NOTES = """
 window.violations = [];
 addEventListener("securitypolicyviolation", each =>
@@ -114,6 +118,11 @@ def text(page: Page, selector: str = "main") -> str:
 @cache
 def _axe() -> str:
     return AXE.read_text(encoding="utf-8")
+
+
+def clipped(page: Page) -> list[str]:
+    """Tables of which only a part is seen."""
+    return [str(each) for each in page.run(_CLIPPED)]
 
 
 def axe_findings(page: Page, only: str = "") -> list[str]:

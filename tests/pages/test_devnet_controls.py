@@ -14,6 +14,7 @@ from tests.pages.pages import (
     LOOKS,
     SCHEMES,
     axe_findings,
+    clipped,
     dress,
     go,
     needs_axe,
@@ -182,9 +183,11 @@ def test_the_controls_fit_into_the_window(
     chain: Program, page: Page, width: int, scheme: str
 ) -> None:
     dress(page, width, scheme)
+    call(f"{chain.node_url}/devnet/snapshots", "")
     for fragment in ("#devnet", "#deploy", f"#call/{FIRST}"):
         go(page, chain.node_url, fragment)
         assert page.run("document.documentElement.scrollWidth") <= width, fragment
+        assert clipped(page) == [], fragment
         save(page, f"explorer-{fragment[1:5]}-{width}-{scheme}.png")
     dress(page, 1280, "light")
 

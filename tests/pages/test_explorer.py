@@ -15,6 +15,7 @@ from tests.pages.pages import (
     READY,
     SMALL_JUMP,
     axe_findings,
+    clipped,
     dress,
     go,
     jumped,
@@ -38,10 +39,6 @@ from tests.pages.scenario import (
 )
 
 pytestmark = browser.MARKS
-CLIPPED = (
-    "[...document.querySelectorAll('main .scroll')]"
-    ".filter(each => each.scrollWidth > each.clientWidth).map(each => each.ariaLabel)"
-)
 FILL = (
     "(document.getElementById('query').value = %r,"
     " document.querySelector('#search button').click())"
@@ -106,7 +103,7 @@ def test_views_fit_into_the_window(
     for name, fragment in views(played_chain).items():
         go(page, played_chain.url, fragment)
         assert page.run("document.documentElement.scrollWidth") <= width, name
-        assert page.run(CLIPPED) == [], name
+        assert clipped(page) == [], name
         save(page, f"explorer-{name}-{width}-{scheme}.png")
     dress(page, 1280, "light")
 

@@ -22,6 +22,7 @@ from tests.pages.pages import (
     LOOKS,
     SCHEMES,
     axe_findings,
+    clipped,
     dress,
     needs_axe,
     nothing_ran,
@@ -159,6 +160,7 @@ def test_words_of_strangers_stay_words(chain: Program, signer: str, page: Page) 
     for width, scheme in LOOKS:
         dress(page, width, scheme)
         page.wait_for(f"document.documentElement.scrollWidth <= {width}")
+        assert clipped(page) == []
         save(page, f"signer-queue-{width}-{scheme}.png")
     dress(page, 1280, "light")
     page.run(f"{card(data)}.querySelector('.refuse').click()")
@@ -193,6 +195,13 @@ def test_keys_rules_and_the_log(signer: str, page: Page) -> None:
     page.wait_for("document.querySelector('#keys').innerText.includes('unlocked for')")
     assert page.run("document.getElementById('password').value") == ""
     save(page, "signer-keys.png")
+    for fragment in ("#keys", "#write"):
+        page.run(f"location.hash = '{fragment}'")
+        page.wait_for(f"document.querySelector('nav [href=\"{fragment}\"][aria-current]')")
+        page.wait_for("!document.querySelector('[aria-busy]')")
+        dress(page, 360, "light")
+        assert clipped(page) == []
+    dress(page, 1280, "light")
 
     page.run("location.hash = '#audit'")
     page.wait_for("document.querySelector('#lines td')")
@@ -204,6 +213,7 @@ def test_keys_rules_and_the_log(signer: str, page: Page) -> None:
     for width, scheme in LOOKS:
         dress(page, width, scheme)
         page.wait_for(f"document.documentElement.scrollWidth <= {width}")
+        assert clipped(page) == []
         save(page, f"signer-audit-{width}-{scheme}.png")
     dress(page, 1280, "light")
     page.run("document.querySelector('#lines a.rule').click()")

@@ -21,8 +21,12 @@ export async function devnet() {
   const impersonated = h("div");
   const logged = h("ol", { class: "feed", "aria-live": "polite" });
 
-  const showLog = () => show(logged, log.map((each) => h("li", null,
-    h("span", { class: "kind" }, time(each.at)), h("span", { class: each.isBad ? "words bad" : "words" }, each.words))));
+  const none = h("p", { class: "empty" }, "Nothing yet.");
+  const showLog = () => {
+    none.hidden = log.length > 0;
+    show(logged, log.map((each) => h("li", null,
+      h("span", { class: "kind" }, time(each.at)), h("span", { class: each.isBad ? "words bad" : "words" }, each.words))));
+  };
   const note = (/** @type {string} */ words, isBad = false) => {
     log.unshift({ at: now(), words, isBad });
     log.length = Math.min(log.length, LOGGED);
@@ -109,7 +113,7 @@ export async function devnet() {
           twice("Begin anew", "Really begin anew?", () => act("began anew", "/devnet/reset"))),
         form("Use", [{ name: "key", label: "API key, for what the node's wallet signs", input: h("input", { name: "key", value: access.key, autocomplete: "off", spellcheck: false, maxlength: 200 }) }],
           async (values) => { access.key = values.key; note("uses another API key"); }))),
-    section("What was done here", logged));
+    section("What was done here", none, logged));
   return { title: "Devnet", node, stop };
 }
 
