@@ -281,7 +281,7 @@ def test_nothing_is_said_of_what_is_not_known_yet(chain: Program, asset: str, pa
     with prepared(page, _HELD.replace("PATTERN", "tickers")):
         page.open("about:blank")
         page.open(chain.matcher_url)
-        page.wait_for("document.getElementById('chart').textContent && window.release")
+        page.wait_for("document.getElementById('chart')?.textContent && window.release")
         assert {*told_of(page).values()} == {LOADING}
         page.run("release()")
         page.wait_for(LIVE)
@@ -355,7 +355,7 @@ def test_the_page_goes_on_after_a_restart(page: Page) -> None:
     with devnet() as program:
         page.open("about:blank")
         page.open(program.matcher_url)
-        page.wait_for("document.getElementById('markets').innerText.includes('Nothing is traded')")
+        page.wait_for("document.getElementById('markets')?.innerText.includes('Nothing is traded')")
         page.wait_for("document.getElementById('depth-chart').textContent === 'No orders.'")
         assert told_of(page)["chart"] == "No trades yet."
         opened_market(program, "Before")
