@@ -169,7 +169,8 @@ async def test_a_client_that_asks_for_too_much_is_told_when_to_come_again() -> N
         assert (await ask(app, "GET /", host="10.9.8.7")).status == 200
         answer = await ask(app, "GET /", host="10.9.8.7")
         assert answer.status == 429
-        assert answer.headers[b"retry-after"] == b"1"
+        # What it took counts, however slow the machine is.
+        assert int(answer.headers[b"retry-after"]) >= 1
         assert answer.json()["error"] == 4290  # type: ignore[index]
         assert (await ask(app, "GET /", host="10.9.8.6")).status == 200
         assert (await ask(app, "GET /")).status == 200
