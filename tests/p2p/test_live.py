@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import socket
 from pathlib import Path
@@ -241,6 +242,31 @@ def test_no_more_connections_of_one_address_than_the_limit(tmp_path: Path) -> No
                 for each in sockets:
                     each.close()
             await until(lambda: not one.service._links)
+
+    asyncio.run(world())
+
+
+def test_nodes_that_know_one_and_the_same_find_each_other(tmp_path: Path) -> None:
+    async def world() -> None:
+        chain = network()
+        options = {"network__bind_address": "127.0.0.1", "network__min_connections": 2}
+        async with contextlib.AsyncExitStack() as stack:
+            found = []
+            for number in range(3):
+                with socket.create_server(("127.0.0.1", 0)) as free:
+                    port = free.getsockname()[1]
+                peer = make(
+                    tmp_path / str(number), number, chain, **options,
+                    network__port=port, network__declared_address=f"127.0.0.1:{port}",
+                )  # fmt: skip
+                stack.callback(peer.node.close)
+                await peer.service.start()
+                stack.push_async_callback(peer.service.stop)
+                if found:
+                    join(peer, found[0])
+                    await until(lambda one=peer: one.service.core.connected > 0)  # type: ignore[misc]
+                found.append(peer)
+            await until(lambda: all(each.service.core.connected == 2 for each in found))
 
     asyncio.run(world())
 

@@ -114,16 +114,47 @@ def test_the_same_node_twice_is_closed() -> None:
 
 
 def test_only_who_declares_where_it_is_becomes_known() -> None:
-    made = book()
-    made.opened(1, at(1, 50_000), inbound=True)
-    made.introduced(1, hello(1, at(1)), 0)
+    made = book(own_addresses=frozenset((at(6, 1),)))
     made.opened(2, at(2), inbound=False)
     made.introduced(2, hello(2), 0)
     meet(made, 3, at(3))
+    for number, declared in enumerate((at(5), at(6, 1), at(6, 0)), 4):
+        made.opened(number, at(6, 50_000 + number), inbound=True)
+        made.introduced(number, hello(number, declared), 0)
     assert list(made.known(0)) == [at(3)]
     assert list(made.known(86_400_000)) == []
     made.handle(Heard(3, GetPeers()), 100)
     assert list(made.known(86_400_000)) == [at(3)]
+
+
+def test_who_dials_us_is_named_to_others() -> None:
+    """Its port is the one that it declares, not that of its connection."""
+    made = book()
+    made.opened(1, at(1, 50_000), inbound=True)
+    made.introduced(1, hello(1, at(1)), 0)
+    made.opened(2, at(2, 50_000), inbound=True)
+    made.introduced(2, hello(2, at(2)), 0)
+    assert made.handle(Heard(2, GetPeers()), 0) == [Send(2, Peers((at(1), at(2))))]
+    other = book()
+    meet(other, 1, at(9))
+    other.handle(Heard(1, Peers((at(1), at(2)))), 0)
+    assert dialled(other, 0) == at(1)
+    # Who is not there any more is forgotten when it has been tried.
+    made.handle(Left(1), 1)
+    assert dialled(made, 2) == at(1)
+    made.not_opened(at(1), 3)
+    assert list(made.known(4)) == [at(2)]
+
+
+def test_one_host_does_not_fill_the_book() -> None:
+    made = book()
+    meet(made, 1, at(1))
+    for port in range(1, 100):
+        made.opened(2, at(2, 50_000), inbound=True)
+        made.introduced(2, hello(port, at(2, port)), port)
+        made.handle(Left(2), port)
+    last = range(100 - peers_module.MAX_KNOWN_OF_HOST, 100)
+    assert list(made.known(100)) == [at(1), *(at(2, port) for port in last)]
 
 
 def test_addresses_are_taken_from_whom_we_asked() -> None:

@@ -1,6 +1,7 @@
 """The book of peers: who may connect, whom to dial next, who is kept away and for how long.
 
-An address is a *candidate* when a peer has named it, *known* when a connection to it has worked.
+An address is a *candidate* when a peer has named it, *known* when the peer itself declares it and
+is connected from that IP: who has dialled us is named to others as well as whom we have dialled.
 Addresses are kept away by IP: *suspended* ones are not dialled for a minute, *blacklisted* ones are
 refused as well, for longer.
 
@@ -23,6 +24,8 @@ from soliton.wire.messages import GetPeers, Peers
 
 MAX_KNOWN: Final = 10_000
 """Known addresses: those not seen for the longest time are forgotten above it."""
+MAX_KNOWN_OF_HOST: Final = 16
+"""Known addresses of one IP, which may declare any port of its own; the oldest are forgotten."""
 MAX_KEPT_AWAY: Final = 100_000
 """Addresses that are blacklisted or suspended; the oldest are forgotten above it."""
 
@@ -71,12 +74,6 @@ class Connected(msgspec.Struct):
     last_heard: int = 0
     ask_at: int | None = None
     asked: bool = False
-
-    @property
-    def verified(self) -> PeerAddress | None:
-        """Where the peer can be dialled: it says so, and its connection comes from there."""
-        declared = None if self.handshake is None else self.handshake.declared
-        return declared if declared == self.address else None
 
     @property
     def declared_here(self) -> PeerAddress | None:
@@ -189,14 +186,19 @@ class PeerBook:
                 raise PeerFault("it is connected already", Verdict.CLOSE)
         connection.handshake = handshake
         connection.last_heard = now
-        if connection.verified is not None:
-            self._candidates.pop(connection.verified, None)
-            self._touch(connection.verified, now)
-        elif not connection.inbound:
+        if not connection.inbound:
             self._candidates.pop(connection.address, None)
+        self._touch(connection, now)
 
-    def _touch(self, address: PeerAddress, now: int) -> None:
-        self._known.pop(address, None)
+    def _touch(self, connection: Connected, now: int) -> None:
+        address = connection.declared_here
+        if address is None or not address.port or address in self.settings.own_addresses:
+            return
+        self._candidates.pop(address, None)
+        if self._known.pop(address, None) is None:
+            of_host = [each for each in self._known if each.ip == address.ip]
+            if len(of_host) >= MAX_KNOWN_OF_HOST:
+                del self._known[of_host[0]]
         self._known[address] = now
         if len(self._known) > MAX_KNOWN:
             del self._known[next(iter(self._known))]
@@ -229,8 +231,7 @@ class PeerBook:
     def _hear(self, peer: PeerId, message: object, now: int) -> list[Action | Dial]:
         connection = self._connections[peer]
         connection.last_heard = now
-        if connection.verified is not None:
-            self._touch(connection.verified, now)
+        self._touch(connection, now)
         if not self.settings.exchange:
             return []
         match message:
