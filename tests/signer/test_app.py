@@ -238,6 +238,8 @@ async def test_browsers_may_call() -> None:
         assert response.status_code == 200
         assert "POST" in response.headers["access-control-allow-methods"]
         assert "Content-Type" in response.headers["access-control-allow-headers"]
+        # As long as it was with the library that answered before: a page asks once in that time.
+        assert response.headers["access-control-max-age"] == "600"
         answers = [response]
         answers += [
             await client.post("/data", content=body, headers=origin)
@@ -249,6 +251,7 @@ async def test_browsers_may_call() -> None:
             assert response.headers["access-control-allow-origin"] == origin["origin"]
             assert response.headers["access-control-allow-credentials"] == "true"
             assert response.headers["vary"] == "Origin"
+        assert "access-control-max-age" not in answers[1].headers
     async with signer(FakeNode(), cors=False) as client:
         response = await client.post("/data", content=BODY, headers=origin)
         assert "access-control-allow-origin" not in response.headers

@@ -92,6 +92,7 @@ async def test_pages_of_listed_origins_may_ask(tmp_path: Path) -> None:
         answer = await client.options("/sign", headers={"Origin": ORIGIN, **wants})
         assert (answer.status_code, answer.headers[allow]) == (204, ORIGIN)
         assert "X-API-Key" in answer.headers["access-control-allow-headers"]
+        assert answer.headers["access-control-max-age"] == "600"
         assert answer.headers["access-control-allow-private-network"] == "true"
         assert "access-control-allow-credentials" not in answer.headers
         body = {"key": "hot", "transaction": TRANSFER}

@@ -35,7 +35,7 @@ from soliton.signer.node_client import NodeClient
 from soliton.signer.openapi import openapi_document
 from soliton.signer.page import signer_page
 from soliton.signer.request import read_request
-from soliton.signer.settings import Limits, SignerSettings
+from soliton.signer.settings import PREFLIGHT_SECONDS, Limits, SignerSettings
 from soliton.signer.signing import sign_data, to_json
 from soliton.web.answers import APPLICATION_JSON, Answer, Awaited, BodyLimits, Unread, Whole
 from soliton.web.cors import CLOSED, Cors, with_cors
@@ -72,7 +72,9 @@ class Signer:
 
     def __init__(self, settings: SignerSettings) -> None:
         limits = settings.limits
-        self.cors = Cors(methods=_METHODS, exposed=_EXPOSED) if settings.cors else CLOSED
+        self.cors = CLOSED
+        if settings.cors:
+            self.cors = Cors(methods=_METHODS, exposed=_EXPOSED, seconds=PREFLIGHT_SECONDS)
         if settings.keys is not None:
             # Of a block all transactions come along, in base64.
             limits = dataclasses.replace(limits, body_bytes=max(limits.body_bytes, BLOCK_BYTES))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final, TypeVar
 
+from soliton.signer.settings import PREFLIGHT_SECONDS
 from soliton.web.answers import Answer, Awaited, Deferred, Stream, Upgrade, Whole
 from soliton.web.cors import CLOSED, VARY, Cors, with_cors
 from soliton.web.request import Request, header_text
@@ -35,6 +36,7 @@ class Origins:
                 methods=_METHODS,
                 credentials=False,
                 exposed=("Retry-After",),
+                seconds=PREFLIGHT_SECONDS,
             )
             for origin in origins
         }

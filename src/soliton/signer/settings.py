@@ -36,6 +36,8 @@ class Limits:
     """How long an idle connection to the node is kept: less than nodes keep theirs."""
 
 
+PREFLIGHT_SECONDS: Final = 600
+"""How long browsers need not ask again what a page may send: else each of its requests is two."""
 SERVER_LIMITS: Final = ServerLimits(connections=256, head_bytes=16 * 1024, keep_alive_seconds=15)
 """A signer has few clients, each with a seed."""
 

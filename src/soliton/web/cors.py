@@ -50,7 +50,10 @@ def _listed(names: tuple[str, ...]) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cors:
-    """Which pages may read answers, and what they may send; ``exposed`` are headers of answers."""
+    """Which pages may read answers, and what they may send; ``exposed`` are headers of answers.
+
+    Browsers need not ask again what a page may send for ``seconds``, if any are given.
+    """
 
     allows: bool = True
     origin: str = FROM_REQUEST
@@ -58,6 +61,7 @@ class Cors:
     methods: tuple[str, ...] = METHODS
     credentials: bool = True
     exposed: tuple[str, ...] = ()
+    seconds: int | None = None
     always: Headers = field(init=False)
     """The headers of answers to requests without an origin, too: caches may keep those."""
     preflight: Headers = field(init=False)
@@ -68,10 +72,12 @@ class Cors:
         more: Headers = (_CREDENTIALS,) if self.credentials else ()
         if self.exposed:
             more += ((b"access-control-expose-headers", _listed(self.exposed)),)
-        preflight = (
+        preflight: Headers = (
             (b"access-control-allow-headers", _listed(self.request_headers)),
             (b"access-control-allow-methods", _listed(self.methods)),
         )
+        if self.seconds is not None:
+            preflight += ((b"access-control-max-age", b"%d" % self.seconds),)
         object.__setattr__(self, "always", (VARY,) if self.allows else ())
         object.__setattr__(self, "_more", more)
         object.__setattr__(self, "preflight", preflight)
