@@ -416,15 +416,23 @@ def goes_on(fork: str) -> None:
     assert node.send(CAROL.transfer(BOB, 1)).wait().height == height + 1
 
 
+class Behind(NamedTuple):
+    """A fork, and what stands between it and its node."""
+
+    fork: str
+    matcher: str
+    liar: type[_Liar]
+
+
 @pytest.fixture
-def behind_proxy(made: Made, tmp_path: Path) -> Iterator[tuple[str, type[_Liar]]]:
+def behind_proxy(made: Made, tmp_path: Path) -> Iterator[Behind]:
     with (
         lying(made.program.node_url) as (url, liar),
         devnet("--fork", url, "--fork-cache", tmp_path) as fork,
     ):
         # What the others need is read.
         Node(fork.node_url).send(CAROL.transfer(BOB, 1)).wait()
-        yield fork.node_url, liar
+        yield Behind(fork.node_url, fork.matcher_url, liar)
 
 
 @pytest.mark.parametrize(
@@ -439,9 +447,9 @@ def behind_proxy(made: Made, tmp_path: Path) -> Iterator[tuple[str, type[_Liar]]
     ],
 )
 def test_others_are_answered_while_the_node_is_slow(
-    made: Made, behind_proxy: tuple[str, type[_Liar]], words: str, path: str
+    made: Made, behind_proxy: Behind, words: str, path: str
 ) -> None:
-    fork, liar = behind_proxy
+    fork, _, liar = behind_proxy
     path = path.replace("{gold}", made.gold)
     if words == "/transactions/snapshot":
         # The fork has to look at what this block has written.
@@ -453,9 +461,9 @@ def test_others_are_answered_while_the_node_is_slow(
 
 
 def test_blocks_are_made_while_a_transaction_waits_for_the_node(
-    behind_proxy: tuple[str, type[_Liar]],
+    behind_proxy: Behind,
 ) -> None:
-    fork, liar = behind_proxy
+    fork, _, liar = behind_proxy
     node = Node(fork)
     for words, transaction in [
         (f"/scriptInfo/{DAPP_ACCOUNT.address}", CAROL.invoke(DAPP_ACCOUNT, "count", 2)),
@@ -466,6 +474,25 @@ def test_blocks_are_made_while_a_transaction_waits_for_the_node(
             goes_on(fork)
     assert entries(fork)["count"] == 43
     assert told(fork, f"/addresses/data/{BOB.address}")[0]["value"] == 1
+
+
+def test_other_doors_are_open_while_the_node_is_slow(made: Made, behind_proxy: Behind) -> None:
+    fork, matcher, liar = behind_proxy
+    who = Account.from_seed("nobody has asked for this one", "R").address
+    pair = f"{matcher}/matcher/orderbook/WAVES/{made.gold}"
+    with slow(liar, ALICE.address, lambda: told(pair, f"/tradableBalance/{ALICE.address}")):
+        assert call(f"{matcher}/matcher").status == 200
+        goes_on(fork)
+    question = {"jsonrpc": "2.0", "id": 1, "method": "eth_getBalance"}
+    question["params"] = ["0x" + base58.decode(who)[2:22].hex()]
+    with slow(liar, who, lambda: call(f"{fork}/eth", question)):
+        goes_on(fork)
+    # An order by hand, which changes what nobody has read.
+    other = Account.from_seed("nor for this one", "R").address
+    edits = {"edits": [{"kind": "balance", "address": other, "amount": 5}]}
+    with slow(liar, other, lambda: call(f"{fork}/devnet/edits", edits)):
+        goes_on(fork)
+    assert told(fork, f"/addresses/balance/{other}")["balance"] == 5
 
 
 @pytest.mark.parametrize(

@@ -251,7 +251,7 @@ def test_nodes_that_know_one_and_the_same_find_each_other(tmp_path: Path) -> Non
         chain = network()
         options = {"network__bind_address": "127.0.0.1", "network__min_connections": 2}
         async with contextlib.AsyncExitStack() as stack:
-            found = []
+            found = list[Peer]()
             for number in range(3):
                 with socket.create_server(("127.0.0.1", 0)) as free:
                     port = free.getsockname()[1]
