@@ -134,6 +134,8 @@ def test_explain_of_some_keys() -> None:
     assert set(found) == {
         "soliton.miner.quorum", "soliton.wallet.file", "soliton.wallet.password",
         "soliton.wallet.seed", "soliton.wallet.signer", "soliton.wallet.signer-key-file",
+        "soliton.wallet.signer-authorities-file", "soliton.wallet.signer-certificate-file",
+        "soliton.wallet.signer-certificate-key-file",
     }  # fmt: skip
     ended = run("config", "explain", "nothing")
     assert (ended.returncode, ended.stderr) == (1, "soliton: no setting is called nothing\n")

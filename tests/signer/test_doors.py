@@ -6,9 +6,14 @@ What lives here: real sockets, and the settings that open them. What does not: w
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import os
+import queue
 import ssl
+import threading
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -18,12 +23,16 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from soliton.chain.addresses import address_text
 from soliton.cli.run import start_signer
+from soliton.cli.wallet_signer import open_wallet
 from soliton.crypto import base58
 from soliton.crypto.hashes import secure_hash
+from soliton.errors import InputError
+from soliton.node.held_keys import HeldWallet, SignerSilent
 from soliton.node.settings import SettingsError, load_settings
 from soliton.signer.policy_file import policy_hash
-from tests.signer.kept import KEYS, Place
+from tests.signer.kept import CHAIN_ID, COLD_ADDRESS, HOT_ADDRESS, KEYS, Place
 
 
 def certificate(directory: Path, name: str) -> tuple[Path, Path, str]:
@@ -169,6 +178,63 @@ async def test_with_tls_a_client_is_its_certificate(tmp_path: Path) -> None:
                 await plain.get(f"http://127.0.0.1:{server.port}/keys")
     finally:
         await server.stop()
+
+
+def test_a_node_shows_its_certificate_to_the_signer_of_its_wallet(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    own, own_key, _ = certificate(tmp_path, "signer")
+    shown, shown_key, fingerprint = certificate(tmp_path, "node")
+    callers = f'{{ name = node, certificate = "{fingerprint}", may = [list, sign] }}'
+    more = f'tls {{ certificate-file = "{own}", key-file = "{own_key}", clients-file = "{shown}" }}'
+    signer = load_settings(config(place, callers, more))
+    started: queue.Queue[tuple[int, Callable[[], object]]] = queue.Queue()
+
+    async def serve() -> None:
+        server = await start_signer(signer, "http://nobody.test")
+        done, loop = asyncio.Event(), asyncio.get_running_loop()
+        started.put((server.port, partial(loop.call_soon_threadsafe, done.set)))
+        await done.wait()
+        await server.stop()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    port, end = started.get(timeout=60)
+    try:
+        url = f"https://localhost:{port}"
+
+        def wallet(**files: Path) -> HeldWallet:
+            lines = [f'{name.replace("_", "-")} = "{file}"' for name, file in files.items()]
+            path = tmp_path / "node.conf"
+            text = "\n".join([f'signer = "{url}"', *lines])
+            path.write_text(f"soliton {{ blockchain.type = devnet, wallet {{\n{text}\n}} }}")
+            return open_wallet(load_settings(path).wallet, CHAIN_ID)
+
+        whole = {
+            "signer_authorities_file": own,
+            "signer_certificate_file": shown,
+            "signer_certificate_key_file": shown_key,
+        }
+        found = wallet(**whole)
+        assert {address_text(each) for each in found.accounts(CHAIN_ID)} == {
+            HOT_ADDRESS,
+            COLD_ADDRESS,
+        }
+        for less in (
+            {"signer_authorities_file": own},
+            {name: file for name, file in whole.items() if "authorities" not in name},
+            whole | {"signer_certificate_file": own},
+            whole | {"signer_certificate_key_file": tmp_path / "none"},
+        ):
+            with pytest.raises(SignerSilent):
+                wallet(**less)
+        with pytest.raises(InputError, match="set together"):
+            wallet(signer_certificate_file=shown)
+        url = url.replace("https", "http")
+        with pytest.raises(InputError, match="https"):
+            wallet(**whole)
+    finally:
+        end()
+        thread.join(60)
 
 
 @pytest.mark.parametrize(

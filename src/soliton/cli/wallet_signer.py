@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
+import ssl
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
@@ -50,7 +51,7 @@ def open_wallet(settings: WalletSettings, chain_id: int) -> HeldWallet:
     see none, ``SignerSilent``.
     """
     api_key = _api_key(settings.signer_key_file)
-    signer = WalletSigner(settings.signer, api_key, chain_id)
+    signer = WalletSigner(settings.signer, api_key, chain_id, _tls(settings))
     found = asyncio.run(signer.public_keys())
     if not found:
         raise InputError(f"wallet.signer: {settings.signer} has no keys")
@@ -71,11 +72,29 @@ def _api_key(file: Path | None) -> str:
     return found
 
 
+def _tls(settings: WalletSettings) -> ssl.SSLContext | None:
+    """Whom we trust, and what we show. Raises ``SignerSilent`` for files that cannot be used."""
+    trusted, own = settings.signer_authorities_file, settings.signer_certificate_file
+    if trusted is None and own is None:
+        return None
+    try:
+        context = ssl.create_default_context(cafile=None if trusted is None else str(trusted))
+        if own is not None:
+            # A key under a password would ask for it on the terminal.
+            context.load_cert_chain(own, settings.signer_certificate_key_file, password="")
+    except OSError as error:
+        raise SignerSilent(f"wallet.signer: its certificates: {error}") from error
+    return context
+
+
 class WalletSigner:
     """A signer, and our API key for it. Its connections belong to the loop that uses it."""
 
-    def __init__(self, url: str, api_key: str, chain_id: int) -> None:
+    def __init__(
+        self, url: str, api_key: str, chain_id: int, tls: ssl.SSLContext | None = None
+    ) -> None:
         self._url = url
+        self._tls = tls
         self._headers = {"X-API-Key": api_key} if api_key else {}
         self._chain_id = chain_id
         self._client: HttpClient | None = None
@@ -170,7 +189,10 @@ class WalletSigner:
         loop = asyncio.get_running_loop()
         if self._client is None or self._loop is not loop:
             limits = ClientLimits(CONNECTIONS, answer_seconds=ANSWER_SECONDS)
-            self._client, self._loop = HttpClient(self._url, limits, self._headers), loop
+            self._client, self._loop = (
+                HttpClient(self._url, limits, self._headers, self._tls),
+                loop,
+            )
         return self._client
 
     def _block_of(self, told: dict[str, Any]) -> Block | None:

@@ -136,7 +136,8 @@ _NOT_USED_YET: Final = {
 
 class WalletSettings(msgspec.Struct, frozen=True):
     """``wallet``: the file (``None`` = keep the wallet in memory), its password, a seed to use; or
-    the address of a signer that keeps the keys, and the file with our API key for it.
+    the address of a signer that keeps the keys, the file with our API key for it, and for TLS files
+    of the certificates that its own has to be or come from, of our own and of its key.
     """
 
     file: Path | None
@@ -144,6 +145,9 @@ class WalletSettings(msgspec.Struct, frozen=True):
     seed: bytes | None
     signer: str = ""
     signer_key_file: Path | None = None
+    signer_authorities_file: Path | None = None
+    signer_certificate_file: Path | None = None
+    signer_certificate_key_file: Path | None = None
 
     def __repr__(self) -> str:
         return f"WalletSettings(file={self.file!r}, password=…, seed=…, signer={self.signer!r})"
@@ -442,9 +446,20 @@ def _wallet(
         section.refuse("signer", "an address that begins with http://, https:// or unix:")
     if signer and (section.has("file") or section.has("seed") or section.has("password")):
         notes.append(f"{section.full('signer')} is set: the wallet's file and seed are not used")
+    tls = [
+        _path(section, f"signer-{name}-file")
+        for name in ("authorities", "certificate", "certificate-key")
+    ]
+    if any(tls) and not signer.startswith("https://"):
+        section.refuse("signer", "an address that begins with https://, for its certificates")
+    if (tls[1] is None) != (tls[2] is None):
+        section.refuse("signer-certificate-key-file", "set together with signer-certificate-file")
     return WalletSettings(
         signer=signer.rstrip("/"),
         signer_key_file=key_file,
+        signer_authorities_file=tls[0],
+        signer_certificate_file=tls[1],
+        signer_certificate_key_file=tls[2],
         file=None if in_memory else _path(section, "file") or directory / "wallet" / "wallet.dat",
         password=section.secret("password"),
         seed=seed,

@@ -250,13 +250,18 @@ class HttpClient:
     """Connections to one server. Use from one event loop."""
 
     def __init__(
-        self, url: str, limits: ClientLimits | None = None, headers: dict[str, str] | None = None
+        self,
+        url: str,
+        limits: ClientLimits | None = None,
+        headers: dict[str, str] | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         """``url`` is the server's, with a path before all others if need be, or ``unix:`` and the
-        path of a socket; ``headers`` go with every ``request``. Raises ``InputError``.
+        path of a socket; ``headers`` go with every ``request``. ``tls`` is for ``https``: whom to
+        trust if not whom this machine trusts, and a certificate to show. Raises ``InputError``.
         """
         self._limits = limits or ClientLimits()
-        self._dial, host, self._prefix = _way_to(url)
+        self._dial, host, self._prefix = _way_to(url, tls)
         lines = {"Host": host, "Accept": "application/json", **(headers or {})}
         self._lines = header_lines((name.encode(), value.encode()) for name, value in lines.items())
         self._idle: list[_Connection] = []
@@ -388,15 +393,15 @@ class HttpClient:
 _Dial = Callable[[Callable[[], _Connection]], Awaitable[_Connection]]
 
 
-def _way_to(url: str) -> tuple[_Dial, str, str]:
+def _way_to(url: str, tls: ssl.SSLContext | None) -> tuple[_Dial, str, str]:
     """How to connect to a server, its name, and the path before all others."""
     if url.startswith(_UNIX):
         return partial(_dial_unix, url.removeprefix(_UNIX)), "localhost", ""
     parts = urlsplit(url)
     if parts.scheme not in _PORTS or not parts.hostname:
         raise InputError(f"an address should look like http://host:port, not {url[:80]}")
-    tls = ssl.create_default_context() if parts.scheme == "https" else None
-    dial = partial(_dial_tcp, parts.hostname, parts.port or _PORTS[parts.scheme], tls)
+    over = (tls or ssl.create_default_context()) if parts.scheme == "https" else None
+    dial = partial(_dial_tcp, parts.hostname, parts.port or _PORTS[parts.scheme], over)
     return dial, parts.netloc.rpartition("@")[2], parts.path.rstrip("/")
 
 
