@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from soliton import Account, Node
 from soliton.devnet.accounts import funded_accounts
 from tests.e2e import browser
 from tests.e2e.browser import Page
@@ -22,11 +23,12 @@ from tests.pages.pages import (
     save,
     text,
 )
-from tests.pages.scenario import DAPP
+from tests.pages.scenario import DAPP, RICH, send
 
 FIRST, SECOND = (each.address for each in funded_accounts(ord("R"))[:2])
 STRANGER = "3M1R3cdbQKk7r43m2CwwE27SwRLFTrDJ4TR"
 HOUR = 3_600_000
+COIN = 10**8
 
 pytestmark = browser.MARKS
 HELPERS = """
@@ -83,6 +85,26 @@ def test_blocks_and_snapshots(chain: Program, page: Page) -> None:
     page.wait_for("document.getElementById('notice').innerText.includes('went back by 2 blocks')")
     press(page, "Let go")
     page.wait_for("document.querySelector('main').innerText.includes('No snapshots yet')")
+
+
+def test_what_nobody_signs_has_the_time_of_the_chain(chain: Program, page: Page) -> None:
+    url = chain.node_url
+    somebody = Account.from_seed("in no wallet of the node", "R")
+    send(
+        url, type=4, version=2, sender=RICH, recipient=somebody.address, amount=10 * COIN,
+        fee=100_000, attachment="",
+    )  # fmt: skip
+    with Node(url) as node:
+        node.send(somebody.alias("somebody-else")).wait()
+    # A node refuses what is two hours old.
+    call(f"{url}/devnet/clock?travel={5 * HOUR}", "")
+    open_view(page, url, "#deploy")
+    page.wait_for("document.querySelector('#verdict').innerText.includes('It compiles')")
+    page.wait_for("document.getElementById('notice').innerText.includes('5 h ahead')")
+    write(page, "Account", somebody.address)
+    press(page, "Deploy")
+    page.wait_for("document.querySelector('main').innerText.includes('Deployed on')")
+    assert call(f"{url}/addresses/scriptInfo/{somebody.address}").json()["script"] is not None
 
 
 def test_time(chain: Program, page: Page) -> None:
