@@ -96,7 +96,6 @@ def test_what_nobody_signs_has_the_time_of_the_chain(chain: Program, page: Page)
     )  # fmt: skip
     with Node(url) as node:
         node.send(somebody.alias("somebody-else")).wait()
-    # A node refuses what is two hours old.
     call(f"{url}/devnet/clock?travel={5 * HOUR}", "")
     open_view(page, url, "#deploy")
     page.wait_for("document.querySelector('#verdict').innerText.includes('It compiles')")
@@ -104,7 +103,9 @@ def test_what_nobody_signs_has_the_time_of_the_chain(chain: Program, page: Page)
     write(page, "Account", somebody.address)
     press(page, "Deploy")
     page.wait_for("document.querySelector('main').innerText.includes('Deployed on')")
-    assert call(f"{url}/addresses/scriptInfo/{somebody.address}").json()["script"] is not None
+    newest = call(f"{url}/transactions/address/{somebody.address}/limit/1").json()[0][0]
+    assert newest["type"] == 13
+    assert abs(newest["timestamp"] - call(f"{url}/devnet/clock").json()["time"]) < HOUR
 
 
 def test_time(chain: Program, page: Page) -> None:
