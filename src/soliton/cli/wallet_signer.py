@@ -52,7 +52,7 @@ def open_wallet(settings: WalletSettings, chain_id: int) -> HeldWallet:
     """
     api_key = _api_key(settings.signer_key_file)
     signer = WalletSigner(settings.signer, api_key, chain_id, _tls(settings))
-    found = asyncio.run(signer.public_keys())
+    found = asyncio.run(signer.keys_before_start())
     if not found:
         raise InputError(f"wallet.signer: {settings.signer} has no keys")
     return HeldWallet(HeldKey(each, signer) for each in found)
@@ -110,6 +110,16 @@ class WalletSigner:
         if any(len(each) != _KEY_BYTES for each in found):
             raise self._senseless()
         return found
+
+    async def keys_before_start(self) -> list[bytes]:
+        """The same in an event loop that ends: no connection is left behind."""
+        try:
+            return await self.public_keys()
+        finally:
+            if self._client is not None:
+                self._client.close()
+                # Closing takes effect in the loop's next round.
+                await asyncio.sleep(0)
 
     async def transaction(self, public_key: bytes, transaction: AnyTransaction) -> bytes:
         """As ``KeyHolder``."""
