@@ -512,4 +512,4 @@ def test_what_cannot_be_forked(options: tuple[object, ...], words: str) -> None:
 
 def test_a_height_that_is_not_there(made: Made, tmp_path: Path) -> None:
     ended = run("devnet", "--fork", made.program.node_url, "--height", 10_000)
-    assert ended.returncode != 0 and f"has 1 to {made.height}" in ended.stderr + ended.stdout
+    assert ended.returncode != 0 and f"has 1 to {made.node.height()}" in ended.stderr + ended.stdout
