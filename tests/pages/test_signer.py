@@ -226,7 +226,8 @@ def test_keys_rules_and_the_log(signer: str, page: Page) -> None:
     page.wait_for("document.getElementById('title').innerText === 'Nothing here'")
     page.run("document.getElementById('log-out').click()")
     page.wait_for("document.getElementById('log-in')")
-    assert KEYS["bot"] not in str(page.run("document.documentElement.outerHTML"))
+    left = str(page.run("document.documentElement.outerHTML + document.cookie + location.href"))
+    assert KEYS["bot"] not in left and PASSWORD not in left
     assert page.run("Object.keys(localStorage).length + Object.keys(sessionStorage).length") == 0
     nothing_ran(page)
 
