@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from soliton.chain import blocks
 from soliton.chain.blocks import Block
 from soliton.chain.transactions import codec
+from soliton.crypto.curve25519 import verify
 from soliton.p2p import receiving
 from soliton.p2p.receiving import Verdict
 from soliton.parallel import beside
@@ -19,6 +21,7 @@ from tests.p2p.world import Peer, done, make, network
 COUNT = 12
 BAD = 7
 IN_BLOCK = 4
+START_SECONDS = 30.0
 
 
 @pytest.fixture(params=[1, 1_000_000], ids=["a process", "no process"])
@@ -26,7 +29,7 @@ def least(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> in
     monkeypatch.setattr(beside, "LEAST", request.param)
     monkeypatch.setattr(beside, "GROUP", 4)
     monkeypatch.setattr(beside, "LAST_GROUPS", 3)
-    monkeypatch.setattr(beside, "cores", lambda: 2)
+    monkeypatch.setattr(beside, "cores", lambda: 2 if request.param == 1 else 1)
     monkeypatch.setattr(receiving, "MANY_BLOCKS", COUNT)
     return int(request.param)
 
@@ -53,9 +56,15 @@ def with_a_wrong_transaction(maker: Peer, block: Block) -> Block:
 
 
 @pytest.fixture
-def pair(tmp_path: Path) -> Iterator[tuple[Peer, Peer]]:
+def pair(tmp_path: Path, least: int) -> Iterator[tuple[Peer, Peer]]:
     chain = network()
     found = make(tmp_path / "maker", 0, chain), make(tmp_path / "taker", 1, chain)
+    process = found[1].service.jobs.receiver._beside
+    process.begin()
+    end = time.monotonic() + START_SECONDS
+    while least == 1 and not process.is_ready:
+        assert time.monotonic() < end, "the process does not start"
+        time.sleep(0.01)
     yield found
     for each in found:
         each.service.jobs.stop()
@@ -91,6 +100,23 @@ def test_a_forged_transaction_ends_an_extension(pair: tuple[Peer, Peer], least: 
     outcome = done(taker.service.jobs.receiver.extension(data, 100))
     assert (outcome.verdict, outcome.height) == (Verdict.INVALID, BAD + 2)
     assert taker.node.chain.last_block.id == found[BAD - 1].id
+
+
+def test_headers_are_checked_where_the_process_is(
+    pair: tuple[Peer, Peer], least: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    maker, taker = pair
+    found = made(maker)
+    here: set[bytes] = set()
+
+    def checking(public_key: bytes, message: bytes, signature: bytes) -> bool:
+        here.add(message)
+        return verify(public_key, message, signature)
+
+    monkeypatch.setattr(beside, "verify", checking)
+    outcome = done(taker.service.jobs.receiver.extension([each.data for each in found], 100))
+    assert outcome.verdict is Verdict.APPLIED
+    assert len(here & {each.signed for each in found}) == (0 if least == 1 else COUNT)
 
 
 def test_a_single_block_ends_the_process(pair: tuple[Peer, Peer], least: int) -> None:

@@ -171,3 +171,72 @@ def test_who_wants_none_has_no_process() -> None:
     with contextlib.closing(Beside(starts=False)) as alone:
         assert batch_of(alone, ALL).verdicts() == EXPECTED
         assert alone._process is None
+
+
+# --- small groups, the first ones first -----------------------------------------------------------
+
+
+def hurried(made: Beside) -> Batch:
+    batch = made.batch()
+    batch.gather(ALL)
+    batch.hurry()
+    return batch
+
+
+def verdicts_in_turn(batch: Batch) -> list[bool]:
+    found = []
+    for place in range(len(ALL)):
+        asking = batch.is_valid(place)
+        try:
+            while True:
+                wanted = next(asking)
+                assert wanted is not None
+                wanted.result(ANSWER_IN)
+        except StopIteration as end:
+            found.append(end.value)
+    return found
+
+
+def ready(made: Beside) -> Beside:
+    made.begin()
+    end = time.monotonic() + ANSWER_IN
+    while not made.is_ready:
+        assert time.monotonic() < end, "the process does not start"
+        time.sleep(0.01)
+    return made
+
+
+ANSWER_IN = 30.0
+
+
+def test_those_in_a_hurry_are_checked_by_the_process(
+    made: Beside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(beside, "verify", None)
+    assert verdicts_in_turn(hurried(ready(made))) == EXPECTED
+
+
+def test_those_in_a_hurry_do_not_wait_for_the_start_of_a_process(made: Beside) -> None:
+    made.begin()
+    batch = hurried(made)
+    for place, expected in enumerate(EXPECTED):
+        asking = batch.is_valid(place)
+        with pytest.raises(StopIteration) as end:
+            next(asking)
+        assert end.value.value == expected
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["before", "behind"])
+def test_those_in_a_hurry_outlive_the_process(made: Beside, *, before: bool) -> None:
+    ready(made)
+    if before:
+        process_of(made).kill()
+        process_of(made).wait()
+    else:
+        # What it has in its hands, and what still waits for it.
+        os.kill(process_of(made).pid, signal.SIGSTOP)
+    batch = hurried(made)
+    process_of(made).kill()
+    assert verdicts_in_turn(batch) == EXPECTED
+    # Nothing is left to those who come later.
+    assert made.take_back() is None

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future
 from enum import Enum, auto
+from functools import partial
 from itertools import zip_longest
 from typing import Final, NamedTuple, TypeVar
 
@@ -107,6 +108,8 @@ class _Came(NamedTuple):
     head: SignedHeader
     data: bytes
     snapshots: bytes | None = None
+    is_signed: Callable[[], Work[bool]] | None = None
+    """Is to be asked before anything else of it is, where its signature is being checked."""
 
 
 class Receiver:
@@ -145,6 +148,8 @@ class Receiver:
         """
         if len(data) < MANY_BLOCKS:
             self._rest()
+        else:
+            self._beside.begin()
         return (yield from self._working(self._extension(data, snapshots, max_rollback)))
 
     def block(self, data: bytes) -> Work[Outcome]:
@@ -229,6 +234,10 @@ class Receiver:
             return Outcome(Verdict.NOT_OURS, f"its chain parts from ours {depth} blocks ago")
         if depth and not self._is_better(height, new):
             return Outcome(Verdict.KNOWN, "its chain has not the score that it says")
+        if new[0].head.header.reference == chain.last_block.id:
+            # Each when its turn comes: others are checked while the first ones are applied.
+            yield from self._switch(self._being_checked(new), height)
+            return Outcome(Verdict.APPLIED, height=chain.height)
         forged = yield from self._first_forged([each.head for each in new])
         if forged is not None and (depth or forged == 0):
             return _forgery(height + 1 + forged)
@@ -236,6 +245,19 @@ class Receiver:
         if forged is not None:
             return _forgery(height + 1 + forged)
         return Outcome(Verdict.APPLIED, depth=depth, height=chain.height)
+
+    def _being_checked(self, new: Sequence[_Came]) -> list[_Came]:
+        """The same, while their generators' signatures are checked, the first ones first."""
+        batch = self._beside.batch()
+        found, count = [], 0
+        for came in new:
+            messages = blocks.signed_messages(came.head)
+            batch.gather(messages)
+            places = range(count, count + len(messages))
+            found.append(came._replace(is_signed=partial(_are_valid, batch, came.head, places)))
+            count += len(messages)
+        batch.hurry()
+        return found
 
     def _first_forged(self, heads: Sequence[SignedHeader]) -> Work[int | None]:
         """The place of the first block that its generator has not signed: found before any
@@ -356,6 +378,8 @@ class Receiver:
         Raises ``_Stop`` with the reason for a block that is bad.
         """
         height, now = branch.height + 1, self._clock()
+        if came.is_signed is not None and not (yield from came.is_signed()):
+            raise _Stop(_forgery(height))
         if came.head.header.reference != branch.last_block.id:
             # It may be good elsewhere.
             raise _Stop(Outcome(Verdict.INVALID, "it does not follow the block before it", height))
@@ -449,6 +473,16 @@ class _Signed:
         verdicts = yield from self._batch.checking()
         pairs = zip(self._places, verdicts, strict=True)
         return next((place for place, is_valid in pairs if not is_valid), None)
+
+
+def _are_valid(batch: Batch, head: SignedHeader, places: range) -> Work[bool]:
+    """Whether a block's signatures, which have these places in a batch, are right."""
+    if blocks.has_weak_key(head):
+        return False
+    for place in places:
+        if not (yield from batch.is_valid(place)):
+            return False
+    return True
 
 
 def _refusal(height: int, head: SignedHeader, block_id: bytes, error: InputError) -> Outcome:

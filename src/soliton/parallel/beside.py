@@ -42,6 +42,7 @@ class _Group:
     def __init__(self, messages: list[SignedMessage]) -> None:
         self.messages = messages
         self.verdicts: list[bool] | None = None
+        self.is_asked = False
         self.answered: Future[None] = Future()
 
     def check(self) -> list[bool]:
@@ -62,6 +63,8 @@ class Beside:
         self._process: subprocess.Popen[bytes] | None = None
         self._is_lost = not starts or cores() < 2
         self._closed = False
+        self.is_ready = False
+        """Whether the process answers; its start takes longer than many checks."""
 
     def batch(self) -> Batch:
         """Signatures whose verdicts are wanted together."""
@@ -76,16 +79,25 @@ class Beside:
             self._process.kill()
             self._process.wait()
 
+    def begin(self) -> None:
+        """Start the process now: more than ``LEAST`` will be asked for."""
+        if self._process is None and not self._is_lost:
+            self._start()
+
     def takes(self, more: int) -> bool:
         """Whether there is a process, where so many more are asked for."""
         self._asked += more
-        if self._process is None and not self._is_lost and self._asked >= LEAST:
-            self._start()
+        if self._asked >= LEAST:
+            self.begin()
         return not self._is_lost and self._process is not None
 
     def put(self, group: _Group) -> None:
         """Have the process check this, behind all others."""
         with self._changed:
+            if self._is_lost:
+                group.answered.set_result(None)
+                return
+            group.is_asked = True
             self._waiting.append(group)
             self._changed.notify()
 
@@ -121,6 +133,7 @@ class Beside:
             with given, taken:
                 if taken.read(1) != bytes((READY,)):
                     raise EOFError
+                self.is_ready = True
                 while (group := self._next(wait=not sent)) is not None or sent:
                     if group is not None:
                         sent.append(group)
@@ -131,7 +144,10 @@ class Beside:
         except (OSError, EOFError):
             pass
         finally:
-            self._is_lost = True
+            with self._changed:
+                self._is_lost, self.is_ready = True, False
+                sent += self._waiting
+                self._waiting.clear()
             for group in sent:
                 group.answered.set_result(None)
 
@@ -164,6 +180,10 @@ class Batch:
         self._gathered: list[SignedMessage] = []
         self._groups: list[_Group] = []
 
+    def gather(self, messages: Sequence[SignedMessage]) -> None:
+        """Have these checked with all others that are gathered, when there is a ``hurry``."""
+        self._gathered += messages
+
     def add(self, messages: Sequence[SignedMessage]) -> None:
         """Have these checked, behind all others."""
         self._gathered += messages
@@ -171,11 +191,26 @@ class Batch:
             while len(self._gathered) >= GROUP:
                 self._put(GROUP)
 
-    def _put(self, count: int) -> None:
+    def _put(self, count: int, *, aside: bool = False) -> None:
         group = _Group(self._gathered[:count])
         del self._gathered[:count]
         self._groups.append(group)
-        self._beside.put(group)
+        if not aside:
+            self._beside.put(group)
+
+    def hurry(self) -> None:
+        """Have all checked in small groups, the first ones first; ask ``is_valid`` for each then,
+        in place of ``checking``.
+        """
+        while self._gathered:
+            self._put(LAST_GROUPS, aside=not self._beside.is_ready)
+
+    def is_valid(self, place: int) -> Generator[Future[None] | None, None, bool]:
+        """Whether the one at a place is valid."""
+        group = self._groups[place // LAST_GROUPS]
+        if group.verdicts is None and group.is_asked:
+            yield from self._patiently(group)
+        return group.check()[place % LAST_GROUPS]
 
     def checking(self) -> Checking:
         """Whether each is valid, in their order; to be asked once."""
