@@ -12,6 +12,7 @@ from soliton.ledger.apply import BlockInProgress, observe
 from soliton.ledger.environment import next_environment
 from soliton.node.chain_writer import ChainWriter
 from soliton.ride.observation import Observer
+from soliton.steps import to_the_end
 
 
 def observe_again(chain: ChainWriter, transaction_id: bytes, observer: Observer) -> str:
@@ -38,7 +39,8 @@ def observe_again(chain: ChainWriter, transaction_id: bytes, observer: Observer)
         if each.id == transaction_id:
             break
         earlier.append(each)
-    progress.add_all(earlier, verify_signatures=False, elide=block.header.challenged is not None)
+    elide = block.header.challenged is not None
+    to_the_end(progress.adding(earlier, verify_signatures=False, elide=elide))
     try:
         outcome = observe(progress, found.transaction, observer)
     except SolitonError as error:

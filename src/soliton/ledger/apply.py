@@ -13,7 +13,7 @@ Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/diffs/
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -336,30 +336,25 @@ class BlockInProgress:
             self._merge(initial)
             self.initial = initial.changes
 
-    def add_all(
-        self,
-        transactions: Iterable[AnyTransaction],
-        *,
-        verify_signatures: bool,
-        elide: bool = False,
-    ) -> None:
-        """Apply a block's or microblock's transactions; raises ``TransactionInBlockRejected``."""
-        to_the_end(self.adding(transactions, verify_signatures=verify_signatures, elide=elide))
-
     def adding(
         self,
         transactions: Iterable[AnyTransaction],
         *,
         verify_signatures: bool,
+        verified: Collection[bytes] = (),
         elide: bool = False,
     ) -> Steps[None]:
-        """The same in steps of some transactions each."""
+        """Apply a block's or microblock's transactions, in steps of some of them; raises
+        ``TransactionInBlockRejected``. Signatures of those that were ``verified`` (their ids) are
+        not looked at.
+        """
         # A wrong signature is one more reason to elide a transaction.
         verify_signatures = verify_signatures or elide
         for number, transaction in enumerate(transactions, 1):
             try:
                 codec.validate(transaction)
-                self.add(transaction, verify_signature=verify_signatures)
+                verify = verify_signatures and transaction.id not in verified
+                self.add(transaction, verify_signature=verify)
             except InputError as error:
                 if not elide:
                     raise TransactionInBlockRejected(self.height, transaction, error) from error

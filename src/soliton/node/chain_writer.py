@@ -12,7 +12,7 @@ Source: wavesplatform/Waves
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import NamedTuple
@@ -208,13 +208,15 @@ class ChainWriter(Blockchain):
         micro_signature: bytes = b"",
         *,
         verify_signatures: bool = True,
+        verified: Collection[bytes] = (),
         snapshots: SnapshotsOfBlock | None = None,
     ) -> Block:
         """Add a microblock's transactions to the last block and give its new form.
 
         ``total_signature`` is the generator's for the longer block, ``state_hash`` what its header
-        then holds. With ``snapshots`` they do what these tell. Raises ``BlockRejected``; the block
-        stays as it was then.
+        then holds. Signatures of those that were ``verified`` (their ids) are not looked at. With
+        ``snapshots`` they do what these tell. Raises ``BlockRejected``; the block stays as it was
+        then.
         """
         height = self.height
         if not self._liquid:
@@ -232,7 +234,11 @@ class ChainWriter(Blockchain):
             raise BlockRejected(height, "invalid signature of the total block")
         progress = progress.copy()
         if snapshots is None:
-            progress.add_all(transactions, verify_signatures=verify_signatures)
+            to_the_end(
+                progress.adding(
+                    transactions, verify_signatures=verify_signatures, verified=verified
+                )
+            )
         else:
             to_the_end(progress.adding_snapshots(transactions, snapshots))
         progress.check_state_hash(state_hash)

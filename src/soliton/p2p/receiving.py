@@ -441,6 +441,7 @@ class Receiver:
                     micro.state_hash,
                     micro.total_signature,
                     micro.signature,
+                    verified=self._verified(micro),
                     snapshots=told,
                 )
         except StorageProblem as problem:
@@ -454,6 +455,15 @@ class Receiver:
         node.follow_chain(micro.transactions)
         node.settle_in_turns()
         return micro, Outcome(Verdict.APPLIED, height=chain.height)
+
+    def _verified(self, micro: Microblock) -> set[bytes]:
+        """The ids of those whose signatures were verified when they came into the pool."""
+        pool = self._node.pool
+        # Who is impersonated there may send without a signature.
+        if self._chain.waived:
+            return set()
+        same = {each.id for each in micro.transactions if pool.get(each.id) == each}
+        return same.difference(pool.unproven)
 
 
 class _Signed:

@@ -175,7 +175,7 @@ class Equivocation(Liar):
         state_hash = None
         progress = self.node.chain.liquid_progress()
         if progress is not None:
-            progress.add_all((one,), verify_signatures=False)
+            to_the_end(progress.adding((one,), verify_signatures=False))
             state_hash = progress.snapshot_hash
         self._announce(last, (one,), state_hash, others)
         self._audience = some
