@@ -446,20 +446,19 @@ def _wallet(
         section.refuse("signer", "an address that begins with http://, https:// or unix:")
     if signer and (section.has("file") or section.has("seed") or section.has("password")):
         notes.append(f"{section.full('signer')} is set: the wallet's file and seed are not used")
-    tls = [
-        _path(section, f"signer-{name}-file")
-        for name in ("authorities", "certificate", "certificate-key")
-    ]
-    if any(tls) and not signer.startswith("https://"):
+    authorities = _path(section, "signer-authorities-file")
+    certificate = _path(section, "signer-certificate-file")
+    certificate_key = _path(section, "signer-certificate-key-file")
+    if (authorities or certificate or certificate_key) and not signer.startswith("https://"):
         section.refuse("signer", "an address that begins with https://, for its certificates")
-    if (tls[1] is None) != (tls[2] is None):
+    if (certificate is None) != (certificate_key is None):
         section.refuse("signer-certificate-key-file", "set together with signer-certificate-file")
     return WalletSettings(
         signer=signer.rstrip("/"),
         signer_key_file=key_file,
-        signer_authorities_file=tls[0],
-        signer_certificate_file=tls[1],
-        signer_certificate_key_file=tls[2],
+        signer_authorities_file=authorities,
+        signer_certificate_file=certificate,
+        signer_certificate_key_file=certificate_key,
         file=None if in_memory else _path(section, "file") or directory / "wallet" / "wallet.dat",
         password=section.secret("password"),
         seed=seed,
