@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
+import msgspec
+
 from soliton.api.json_transactions import Members, lease_json
 from soliton.chain.addresses import address_text, recipient_text
 from soliton.crypto import base58
@@ -26,53 +28,63 @@ _LEFT_OUT: Final = (INVOKED_DAPP, INVOKED_FUNCTION, STATE_CHANGES)
 
 Changes = Callable[[StateChanges], Members]
 """How what a dApp answered is shown."""
+Watch = Callable[[], None]
+"""Called with each step: lets others pass where this runs beside them, and may raise."""
+
+_encode: Final = msgspec.json.Encoder().encode
 
 
-def trace_json(trace: ScriptTrace, changes: Changes) -> Members:
+def trace_json(trace: ScriptTrace, changes: Changes, watch: Watch | None = None) -> Members:
     """One script that was asked or called, with its steps."""
     match trace:
         case VerifierTrace(address, fault):
-            return {"type": "verifier", "id": address_text(address)} | _outcome(fault)
+            return {"type": "verifier", "id": address_text(address)} | _outcome(fault, watch)
         case AssetTrace(asset_id, context, fault):
             shown: Members = {"type": "asset", "context": context, "id": base58.encode(asset_id)}
-            return shown | _outcome(fault)
+            return shown | _outcome(fault, watch)
         case CallTrace():
-            return _call(trace, changes)
+            return _call(trace, changes, watch)
 
 
-def _call(trace: CallTrace, changes: Changes) -> Members:
+def _call(trace: CallTrace, changes: Changes, watch: Watch | None) -> Members:
     shown: Members = {
         "type": "dApp",
         "id": recipient_text(trace.dapp),
         "function": trace.function,
         "args": [plain_text(argument) for argument in trace.arguments],
-        "invocations": [_call(call, changes) for call in trace.calls],
+        "invocations": [_call(call, changes, watch) for call in trace.calls],
     }
-    shown |= _outcome(trace.fault)
+    shown |= _outcome(trace.fault, watch)
     if trace.result is not None and trace.fault is None:
         shown["result"] = changes(StateChanges(trace.result.actions))
-    return shown | {"vars": steps_json(trace.steps)}
+    return shown | {"vars": steps_json(trace.steps, watch)}
 
 
-def _outcome(fault: Fault | None) -> Members:
+def _outcome(fault: Fault | None, watch: Watch | None) -> Members:
     if fault is None:
         return {"result": "success", "error": None}
     shown: Members = {"result": "failure"}
     if fault.steps is not None:
-        shown["vars"] = steps_json(fault.steps)
+        shown["vars"] = steps_json(fault.steps, watch)
     return shown | {"error": fault.words}
 
 
-def steps_json(steps: Iterable[Step]) -> list[Members]:
-    """The steps of a run: names, and what became of them."""
-    shown: list[Members] = []
+def steps_json(steps: Iterable[Step], watch: Watch | None = None) -> msgspec.Raw:
+    """The steps of a run: names, and what became of them.
+
+    They are written one by one. All of them as objects would be hundreds of thousands, through
+    which the search for cycles goes, and which are freed at once while everything waits.
+    """
+    written: list[bytes] = []
     for step in steps:
+        if watch is not None:
+            watch()
         member: Members = {"name": step.name}
         if step.value is None:
-            shown.append(member | {"error": step.error})
+            written.append(_encode(member | {"error": step.error}))
         elif step.name not in _LEFT_OUT:
-            shown.append(member | value_json(step.value))
-    return shown
+            written.append(_encode(member | value_json(step.value)))
+    return msgspec.Raw(b"[" + b",".join(written) + b"]")
 
 
 def short_changes(changes: StateChanges) -> Members:

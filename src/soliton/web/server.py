@@ -14,8 +14,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from soliton.errors import EnvironmentProblem
+from soliton.web.accepting import listen
 from soliton.web.answers import Service
-from soliton.web.limits import BACKLOG, STOP_SECONDS, ServerLimits
+from soliton.web.limits import STOP_SECONDS, ServerLimits
 from soliton.web.request import Request
 from soliton.web.shared_counters import SharedCounters
 
@@ -155,17 +156,12 @@ async def _serve_on(
 ) -> RunningServer:
     from soliton.web.connection import HttpConnection, Shared
 
-    listener.setblocking(False)
     port = 0
     shared = Shared(app, limits or ServerLimits(), counters or SharedCounters())
     try:
-        listener.listen(BACKLOG)
         if listener.family != socket.AF_UNIX:
             port = listener.getsockname()[1]
-        loop = asyncio.get_running_loop()
-        server = await loop.create_server(
-            lambda: HttpConnection(shared), sock=listener, backlog=BACKLOG, ssl=tls
-        )
+        server = await listen(listener, lambda: HttpConnection(shared), tls)
     except OSError as error:
         listener.close()
         raise EnvironmentProblem(f"cannot listen on {host}: {error}") from error

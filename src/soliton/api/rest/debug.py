@@ -152,12 +152,12 @@ def _validated(transaction: AnyTransaction, chain: Blockchain, context: Context)
         raise
     except SolitonError as problem:
         changes = changes_with_leases(chain.store, chain_id)
-        shown = [trace_json(each, changes) for each in traces]
+        shown = [trace_json(each, changes, context.watch) for each in traces]
         error = state_refusal(problem, transaction, family)
         fault = observed(transaction, chain.store, context) if error.kind in BY_SCRIPTS else None
         return _Validated(shown, error=error, fault=fault)
     changes = changes_with_leases(applied.changes, chain_id)
-    shown = [trace_json(each, changes) for each in traces]
+    shown = [trace_json(each, changes, context.watch) for each in traces]
     if family == OLDEST:
         return _Validated(shown)
     return _Validated(shown, validated_json(transaction, applied, chain))

@@ -120,7 +120,7 @@ class _Asked(msgspec.Struct, frozen=True):
 
 def _answer(asked: _Asked, script: Script, chain: Blockchain, context: Context) -> Members:
     try:
-        return _success(_evaluate(asked, script, chain, context), asked.trace, chain)
+        return _success(_evaluate(asked, script, chain, context), asked.trace, chain, context)
     except errors.ApiError as error:
         return error.body()
     except NotCallable as error:
@@ -249,10 +249,14 @@ def _balance(value: object) -> int:
 # --- what is answered -----------------------------------------------------------------------------
 
 
-def _success(tried: DryRunResult, trace: Trace | None, chain: Blockchain) -> Members:
+def _success(
+    tried: DryRunResult, trace: Trace | None, chain: Blockchain, context: Context
+) -> Members:
     if chain.network.family == MIDDLE:
         return {"result": value_json(tried.value)}
-    shown: Members = {"vars": steps_json(trace.steps)} if trace is not None else {}
+    shown: Members = {}
+    if trace is not None:
+        shown["vars"] = steps_json(trace.steps, context.watch)
     return shown | {
         "result": value_json(tried.value),
         "complexity": tried.complexity,

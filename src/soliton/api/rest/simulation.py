@@ -128,7 +128,7 @@ def _tried(
             **effects_json(transaction, applied, chain),
         }
     shown = changes_with_leases(state, chain.network.chain_id)
-    members["trace"] = [trace_json(trace, shown) for trace in traces]
+    members["trace"] = [trace_json(trace, shown, context.watch) for trace in traces]
     return members
 
 
