@@ -38,3 +38,39 @@ def test_a_program_that_keeps_much_searches_little_at_a_time() -> None:
     looked = json.loads(done.stdout)
     assert max(made for _, made in looked) <= MOST
     assert {generation for generation, _ in looked} == {0, 1}
+
+
+SURVIVORS = """
+import asyncio, gc, json, weakref
+from soliton.cli.process import WHOLE_SEARCHES, run_program
+
+class Thing:
+    pass
+
+async def main():
+    gc.disable()
+    thing = Thing()
+    thing.itself = thing
+    seen = weakref.ref(thing)
+    kept = [[] for _ in range(400_000)]
+    gc.collect()
+    del thing
+    counts = []
+    for _ in range(WHOLE_SEARCHES - 1):
+        counts.append(len(gc.get_objects()))
+        before = seen() is not None
+        gc.collect()
+    print(json.dumps([max(counts), before, seen() is not None, len(kept)]))
+
+run_program(main)
+"""
+
+
+def test_what_survives_a_search_is_left_out_of_the_next_ones_but_not_for_ever() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SURVIVORS], capture_output=True, timeout=60, check=True
+    )
+    looked_at, was_there, is_there, kept = json.loads(done.stdout)
+    assert kept == 400_000
+    assert looked_at <= MOST
+    assert (was_there, is_there) == (True, False)
