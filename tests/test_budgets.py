@@ -21,7 +21,7 @@ LINES: dict[str, int] = {
     "(root)": 164,
     "api": 14_180,
     "chain": 8_269,
-    "cli": 5_860,
+    "cli": 5_890,
     "client": 6_230,
     "consensus": 437,
     "controls": 1_400,
