@@ -160,6 +160,24 @@ def test_descriptions_survive_the_way_there_and_back(meta: Meta) -> None:
     assert read_meta(write_meta(meta)) == meta
 
 
+def test_others_get_their_turn_at_every_node_of_what_is_read() -> None:
+    tree: Expression = LongConst(1)
+    for _ in range(1_000):
+        tree = Call(100, (tree, LongConst(1)))
+    written, turns = write_expression(tree, 6), 0
+
+    def watch() -> None:
+        nonlocal turns
+        turns += 1
+        if turns > 2_001:
+            raise InterruptedError
+
+    assert read_expression(written, 6, watch) == tree
+    assert turns == 2_001
+    with pytest.raises(InterruptedError):
+        read_expression(written, 6, watch)
+
+
 def test_the_bits_of_argument_types() -> None:
     meta = Meta(2, (bytes((1, 10, 24)), b""))
     assert argument_types(meta) == (

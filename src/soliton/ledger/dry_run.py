@@ -55,7 +55,7 @@ from soliton.ride.expressions import (
     Let,
     Ref,
 )
-from soliton.ride.script import Script, make_script
+from soliton.ride.script import Script
 from soliton.ride.trace import Trace
 from soliton.ride.values import Value
 
@@ -121,7 +121,7 @@ def dry_run_expression(
         body = Block(Let(name, Ref(_INVOCATION)), body)
     body = If(_ASKED, body, TRUE)
     asked = AnnotatedFunction(invocation, Func(_FUNCTION, (), body))
-    whole = make_script(script.version, DApp(b"", content.declarations, (asked,)))
+    whole = Script(script.version, DApp(b"", content.declarations, (asked,)), b"")
     cost = _COST_OF_ASKING
     if not dry_run.context.rules.language.new_complexity:
         cost += _COST_OF_CHOICES_ONCE

@@ -314,6 +314,9 @@ def _entry(
 ) -> Entry | None:
     """The compiled program, ``None`` where only the machine will do."""
     switches = setting.switches
+    if not script.source:
+        # Made for one run: to compile it would take longer than the run.
+        return None
     if setting.trace is not None or setting.observer is not None:
         return None
     if setting.limit <= 0 or not switches.lexical_scope:

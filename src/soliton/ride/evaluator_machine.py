@@ -278,6 +278,8 @@ class Machine:
                 self._trace.note_error(let.name, error.message)
 
     def _enter(self, node: Node, limit: int, scope: MachineScope) -> Steps:
+        if self._watch is not None:
+            self._watch()
         node = lifted_node(node)
         kind = type(node)
         if kind is CallNode:
@@ -386,8 +388,6 @@ class Machine:
 
     def _apply(self, node: CallNode, started: list[Node], limit: int, scope: MachineScope) -> Steps:
         """Call a function whose arguments are values."""
-        if self._watch is not None:
-            self._watch()
         function = node.function
         values: tuple[Value, ...] = tuple(node.arguments)  # type: ignore[arg-type]
         if isinstance(function, int):

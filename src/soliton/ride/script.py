@@ -40,7 +40,9 @@ BASE64_PREFIX: Final = "base64:"
 
 
 class Script(msgspec.Struct, frozen=True):
-    """A script: language version, content, and the bytes that it was read from."""
+    """A script: language version, content, and the bytes that it was read from; one that was made
+    for a single run has none.
+    """
 
     version: int
     content: Expression | DApp

@@ -16,6 +16,7 @@ Sources: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -128,13 +129,15 @@ def write_script(version: int, content: Expression | DApp) -> bytes:
 # --- reading --------------------------------------------------------------------------------------
 
 
-def read_expression(data: bytes, version: int) -> Expression:
+def read_expression(
+    data: bytes, version: int, watch: Callable[[], None] | None = None
+) -> Expression:
     """An expression without envelope, in the encoding of a version; nothing may follow it.
 
-    Raises ``ScriptFormatError``.
+    ``watch`` is called now and then, and may raise to stop it. Raises ``ScriptFormatError``.
     """
     reader = make_reader(data, version)
-    expression = _read(reader)
+    expression = _read(reader, watch)
     if reader.left():
         raise ScriptFormatError(f"{reader.left()} bytes left")
     return expression
@@ -202,10 +205,12 @@ class _Pending:
         self.weight = EMPTY_LIST_WEIGHT
 
 
-def _read(reader: Reader) -> Expression:
+def _read(reader: Reader, watch: Callable[[], None] | None = None) -> Expression:
     """One expression with all that is in it."""
     pending: list[_Pending] = []
     while True:
+        if watch is not None:
+            watch()
         tag = reader.byte()
         node = _read_leaf(reader, tag)
         if node is None:

@@ -11,6 +11,8 @@ from soliton.chain.addresses import address_text, from_public_key
 from soliton.chain.transactions.set_script import TYPE as SET_SCRIPT
 from soliton.chain.transactions.set_script import SetScript
 from soliton.ride.compiler import compile_source
+from soliton.ride.evaluator import _compiled
+from soliton.ride.script import parse_script
 from tests.api.chain import OTHER_ADDRESS, RICH_ADDRESS, PrivateChain
 
 SOURCE = """{-# STDLIB_VERSION 6 #-}
@@ -173,6 +175,16 @@ async def test_an_expression_costs_what_is_in_it(
     assert traced["complexity"] == complexity
     left = [each["value"] for each in traced["vars"] if each["name"] == "@complexityLimit"]
     assert left[-1:] == ([52_000 - complexity] if complexity else [])
+
+
+async def test_what_is_asked_once_takes_no_room_among_the_scripts_of_the_chain(
+    dapp: PrivateChain,
+) -> None:
+    await ask(dapp, {"expr": "twice(1)"})
+    before = len(parse_script), len(_compiled)
+    for number in range(20):
+        assert (await ask(dapp, {"expr": f"twice({number})"}))["result"]["value"] == 2 * number
+    assert (len(parse_script), len(_compiled)) == before
 
 
 async def test_traces(dapp: PrivateChain) -> None:

@@ -152,7 +152,7 @@ def _evaluate(asked: _Asked, script: Script, chain: Blockchain, context: Context
         written = _read(decode_base64, expression)
         if len(written) > MAX_DAPP_BYTES:
             raise RideError(f"an expression has at most {MAX_DAPP_BYTES} bytes")
-    code = read_expression(written, script.version)
+    code = read_expression(written, script.version, context.watch)
     fee = context.rules.fees.base[_INVOKE_SCRIPT]
     return dry_run_expression(address, code, Caller(nobody, _NO_KEY, b"", fee), dry_run)
 
