@@ -46,8 +46,29 @@ func blocks() = [
   IntegerEntry("sent", value(transferTransactionById(fromBase58String(sent()))).amount)
 ]
 """
-ALICE, BOB, DAPP_ACCOUNT, CAROL = (
-    Account.from_seed(f"soliton devnet account {number}", "R") for number in (1, 2, 3, 4)
+WORKER = """
+{-# STDLIB_VERSION 6 #-}
+{-# CONTENT_TYPE DAPP #-}
+{-# SCRIPT_TYPE ACCOUNT #-}
+@Callable(i)
+func work(to: String, helper: String) = {
+  let asset = Issue("Made", "by a dApp", 100, 2, true, unit, 3)
+  let id = asset.calculateAssetId()
+  let other = Address(fromBase58String(to))
+  let kept = Lease(other, 5, 1)
+  let ended = Lease(other, 6, 2)
+  strict inner = invoke(Address(fromBase58String(helper)), "note", [-1, "a", base58'2', [true]],
+    [AttachedPayment(unit, 4)])
+  [asset, Reissue(id, 10, false), Burn(id, 1), SponsorFee(id, 2), ScriptTransfer(other, 3, unit),
+    ScriptTransfer(other, 8, id), kept, ended, LeaseCancel(ended.calculateLeaseId()),
+    StringEntry("s", "x"), BinaryEntry("b", base58'2'), BooleanEntry("t", true),
+    DeleteEntry("none")]
+}
+@Callable(i)
+func note(n: Int, s: String, b: ByteVector, l: List[Boolean]) = [IntegerEntry(s, n)]
+"""
+ALICE, BOB, DAPP_ACCOUNT, CAROL, WORKER_ACCOUNT, HELPER = (
+    Account.from_seed(f"soliton devnet account {number}", "R") for number in (1, 2, 3, 4, 5, 6)
 )
 
 
@@ -63,6 +84,7 @@ class Made(NamedTuple):
     nft: str
     lease: str
     sent: str
+    called: str
     height: int
 
 
@@ -82,7 +104,14 @@ def make(program: Program) -> Made:
     node.send(DAPP_ACCOUNT.data({"count": 41, "sent": sent.id})).wait()
     script = node.compile(DAPP).script
     node.send(DAPP_ACCOUNT.set_script(script)).wait()
-    return Made(program, node, gold.id, nft.id, lease.id, sent.id, node.height())
+    for each in (WORKER_ACCOUNT, HELPER):
+        node.send(each.set_script(node.compile(WORKER).script)).wait()
+    called = node.send(
+        CAROL.invoke(WORKER_ACCOUNT, "work", CAROL.address, HELPER.address, fee=100_500_000)
+    )
+    called.wait()
+    names = gold.id, nft.id, lease.id, sent.id, called.id
+    return Made(program, node, *names, node.height())
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +153,7 @@ def entries(url: str) -> dict[str, Any]:
 
 def paths(made: Made) -> list[str]:
     a, b, d = ALICE.address, BOB.address, DAPP_ACCOUNT.address
+    worker = WORKER_ACCOUNT.address
     blocks = [f"/blocks/at/{height}" for height in range(1, made.height + 1)]
     return [
         *(f"/addresses/balance/details/{each}" for each in (a, b, d)),
@@ -140,9 +170,12 @@ def paths(made: Made) -> list[str]:
         f"/addresses/scriptInfo/{a}",
         "/alias/by-alias/bobby",
         f"/alias/by-address/{b}",
-        f"/leasing/active/{b}",
+        *(f"/leasing/active/{each}" for each in (b, CAROL.address)),
         f"/leasing/info/{made.lease}",
         f"/transactions/info/{made.sent}",
+        f"/transactions/info/{made.called}",
+        f"/transactions/address/{worker}/limit/100",
+        f"/transactions/address/{CAROL.address}/limit/100",
         f"/transactions/address/{a}/limit/100",
         f"/transactions/address/{b}/limit/2",
         f"/eth/assets?id=0x{base58.decode(made.gold)[:20].hex()}",
@@ -359,6 +392,13 @@ def _other_ids(blocks: Any) -> Any:
     return [{**each, "id": each["reference"], "reference": each["id"]} for each in blocks]
 
 
+def _too_much(transaction: Any) -> Any:
+    changes = transaction.get("stateChanges")
+    if changes:
+        changes["data"][0] = {"key": "n", "type": "integer", "value": 2**70}
+    return transaction
+
+
 def _in_debt(balances: Any) -> Any:
     return {**balances, "balance": -1}
 
@@ -381,6 +421,7 @@ def lies_about(made: Made) -> list[tuple[str, str, Callable[[Any], Any], str]]:
             "another entry",
         ),
         ("/by-alias/", "/alias/by-alias/bobby", lambda _: other, "no address of this chain"),
+        ("/transactions/info/", f"/transactions/info/{made.called}", _too_much, "cannot be"),
         ("/leasing/", f"/leasing/info/{made.lease}", lambda _: b"<html>", "no answer of a node"),
     ]
 

@@ -17,7 +17,7 @@ from soliton.chain import blocks
 from soliton.chain.addresses import ADDRESS_LENGTH, Address
 from soliton.chain.networks.model import Network
 from soliton.crypto import base58
-from soliton.devnet.fork.history import PAGE, History, RemoteBlock, calls_dapp, location_in
+from soliton.devnet.fork.history import PAGE, History, RemoteBlock, caller, location_in
 from soliton.devnet.fork.reading import Kept, Readers
 from soliton.devnet.fork.remote import Remote
 from soliton.devnet.fork.since import Since
@@ -238,10 +238,13 @@ class Fork:
         place = self._history.place(transaction_id, self.height)
         if place is None:
             return None
-        data = self.get(layout.height_key(layout.BLOCK, place[0])) or b""
-        return layout.encode_location(
-            location_in(data, self.network.chain_id, transaction_id, place)
-        )
+        data = self.get(layout.height_key(layout.BLOCK, place.height)) or b""
+        found = location_in(data, self.network.chain_id, transaction_id, place)
+        if place.call is not None:
+            # The same answer tells what the dApp did.
+            key = layout.CALL + layout.place_key(found.height, found.index)
+            self._cache.put({key: layout.encode(place.call)})
+        return layout.encode_location(found)
 
     def _written(self, rest: bytes) -> bytes | None:
         height = int.from_bytes(rest[:4], "big")
@@ -252,9 +255,12 @@ class Fork:
     def _called(self, rest: bytes) -> bytes | None:
         height, index = int.from_bytes(rest[:4], "big"), int.from_bytes(rest[4:], "big")
         data = None if height > self.height else self.get(layout.height_key(layout.BLOCK, height))
-        if data is None or not calls_dapp(data, self.network.chain_id, index):
+        transaction_id = None if data is None else caller(data, self.network.chain_id, index)
+        if transaction_id is None:
             return None
-        raise self._not_told(f"what the dApps did that the transactions of block {height} called")
+        self._place(transaction_id)
+        kept = self._cache.get(layout.CALL + rest)
+        return None if kept is None else kept[0]
 
     def _not_told(self, what: str) -> NotBelow:
         return NotBelow(

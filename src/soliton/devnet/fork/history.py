@@ -10,7 +10,7 @@ What lives here: blocks, what is known about them, where transactions are. What 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -21,8 +21,10 @@ from soliton.chain.blocks import Block, BlockHeader
 from soliton.chain.networks.model import Network
 from soliton.chain.transactions import codec, ethereum, genesis, json_reader
 from soliton.chain.transactions.model import AnyTransaction
+from soliton.chain.transactions.table import type_by_id
 from soliton.consensus import pos, rewards
 from soliton.crypto import base58
+from soliton.devnet.fork.calls import Members, call_record
 from soliton.devnet.fork.remote import Height, Remote
 from soliton.errors import SolitonError
 from soliton.ledger.environment import BlockMeta
@@ -32,8 +34,6 @@ from soliton.storage.layout import TransactionLocation
 
 PAGE: Final = 100
 """Transactions of one question."""
-_INVOKE: Final = 16
-_CALLERS: Final = frozenset((_INVOKE, ethereum.TYPE_ID))
 
 
 class RemoteBlock(msgspec.Struct, frozen=True):
@@ -48,6 +48,18 @@ class _Place(msgspec.Struct, frozen=True, rename="camel"):
     height: Height
     application_status: str = APPLICATION_STATUSES[0]
     spent_complexity: int = 0
+    state_changes: dict[str, Any] | None = None
+    payload: dict[str, Any] | None = None
+
+
+class Placed(NamedTuple):
+    """What the node tells about a transaction besides its bytes."""
+
+    height: int
+    status: int
+    complexity: int
+    call: Members | None
+    """The record of the dApp that it called, if it called one."""
 
 
 class _Found(msgspec.Struct, frozen=True):
@@ -147,8 +159,8 @@ class History:
         found = self._remote.find(f"/blocks/height/{base58.encode(block_id)}", _Found)
         return None if found is None else found.height
 
-    def place(self, transaction_id: bytes, top: int) -> tuple[int, int, int] | None:
-        """Height, status and complexity of a transaction that is at most at a height."""
+    def place(self, transaction_id: bytes, top: int) -> Placed | None:
+        """What is told of a transaction that is at most at a height."""
         path = f"/transactions/info/{base58.encode(transaction_id)}"
         found = self._remote.find(path, _Place)
         if found is None or found.height > top:
@@ -156,7 +168,9 @@ class History:
         if found.application_status not in APPLICATION_STATUSES:
             raise self._remote.trouble(path, f"a status {found.application_status[:40]!r}")
         status = APPLICATION_STATUSES.index(found.application_status)
-        return found.height, status, max(0, found.spent_complexity)
+        told = {"stateChanges": found.state_changes} if found.payload is None else found.payload
+        call = call_record(self._remote, path, told)
+        return Placed(found.height, status, max(0, found.spent_complexity), call)
 
     def transactions_of(self, address: Address, after: bytes) -> list[bytes]:
         """The ids of an account's transactions, the newest first: a page of them, behind one."""
@@ -169,10 +183,10 @@ class History:
 
 
 def location_in(
-    data: bytes, chain_id: int, transaction_id: bytes, place: tuple[int, int, int]
+    data: bytes, chain_id: int, transaction_id: bytes, place: Placed
 ) -> TransactionLocation:
     """Where a transaction is in a block's bytes; raises ``NotBelow`` where it is not in them."""
-    height, status, complexity = place
+    height, status, complexity, _ = place
     block = blocks.decode(data, chain_id)
     spans = blocks.transaction_spans(data)
     for index, (each, span) in enumerate(zip(block.transactions, spans, strict=True)):
@@ -181,10 +195,13 @@ def location_in(
     raise NotBelow(f"transaction {base58.encode(transaction_id)} is not in block {height}")
 
 
-def calls_dapp(data: bytes, chain_id: int, index: int) -> bool:
-    """Whether a transaction of a block calls a dApp."""
+def caller(data: bytes, chain_id: int, index: int) -> bytes | None:
+    """The id of a transaction of a block, if it calls a dApp."""
     transactions = blocks.decode(data, chain_id).transactions
-    return index < len(transactions) and transactions[index].type_id in _CALLERS
+    if index >= len(transactions):
+        return None
+    made = transactions[index]
+    return None if type_by_id(made.type_id).calls(made.payload) is None else made.id
 
 
 def block_of(row: Mapping[str, Any], chain_id: int) -> Block:
