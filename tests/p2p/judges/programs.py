@@ -140,6 +140,9 @@ class NodeProcess(ABC):
         for start in range(first, last + 1, MAX_HEADERS):
             end = min(last, start + MAX_HEADERS - 1)
             found += self.ask(f"/blocks/headers/seq/{start}/{end}")
+        if len(found) != last - first + 1:
+            # It has gone to another chain since it was asked how far it is.
+            raise NotYet(f"blocks {first} to {last}: {len(found)} of them")
         return found
 
     def ids(self, first: int, last: int) -> list[str]:
