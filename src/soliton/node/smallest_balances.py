@@ -21,7 +21,8 @@ MAX_ACCOUNTS: Final = 64
 
 class _Window:
     """The changes that count, the oldest first, up to ``top``; the account had nothing before
-    ``start``.
+    ``start``. A change that makes earlier ones void stands where the first of them stood: there
+    ends what the account had before.
     """
 
     __slots__ = ("bottom", "changes", "start", "top")
@@ -36,7 +37,7 @@ class _Window:
         if not self.changes:
             self.start = height
         while self.changes and self.changes[-1][1] >= effective:
-            self.changes.pop()
+            height, _ = self.changes.pop()
         self.changes.append((height, effective))
 
     def move(self, bottom: int) -> None:
@@ -89,6 +90,8 @@ class SmallestBalances:
         window.top = settled
         window.move(bottom)
         values = [value for _, value in list(window.changes)[:1]] + present
+        if bottom > settled and present:
+            values = present
         # At the window's beginning an account that changed only later had nothing.
         first = window.start if window.changes else last
         return min(values, default=0) if first <= bottom else min(0, *values, 0)
