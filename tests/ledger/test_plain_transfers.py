@@ -127,6 +127,8 @@ def test_it_is_used(version: int) -> None:
     assert plain(version=version) == expected
     assert plain(version=version, script=NO_SCRIPT_ANY_MORE) == expected
     assert plain(version=version, signer=OTHER) == expected, "signatures are not its business"
+    to_itself = PlainTransfer(ME, 10 * COIN - FEE, ME, 10 * COIN - FEE)
+    assert plain(version=version, to=ME) == to_itself, "only the fee goes"
 
 
 @pytest.mark.parametrize(
@@ -138,7 +140,8 @@ def test_it_is_used(version: int) -> None:
         {"later": 5_400_001},
         {"later": -7_201_001},
         {"chain_id": ord("W")},
-        {"to": ME},
+        {"to": ME, "waves": COIN + FEE - 1},
+        {"to": ME, "lease_out": 9 * COIN - FEE + 1},
         {"to": Alias(R, "known")},
         {"asset": GOLD},
         {"fee_asset": GOLD},

@@ -1,9 +1,10 @@
 """Plain transfers: what most transactions are, decided with a few look-ups.
 
-A transfer of the chain's coin from one ordinary account to another, with its fee in the coin,
-touches two balances, and nothing but these, the sender's leases and the absence of a script decides
-about it. Here it is found out that such a transfer breaks no rule. Whatever is not plain, or not
-clearly fine, is left to the rules: they say what is wrong, in their order. Tests compare.
+A transfer of the chain's coin from one ordinary account to another, or to itself, with its fee in
+the coin, touches these balances, and nothing but these, the sender's leases and the absence of a
+script decides about it. Here it is found out that such a transfer breaks no rule. Whatever is not
+plain, or not clearly fine, is left to the rules: they say what is wrong, in their order. Tests
+compare.
 
 What lives here: that shortcut. What does not: signatures, any decision against a transaction, and
 the rules themselves (``transactions``).
@@ -32,7 +33,9 @@ _SINCE: Final = {2: Feature.SMART_ACCOUNTS, 3: Feature.BLOCK_V5}
 
 
 class PlainTransfer(NamedTuple):
-    """What a plain transfer leaves: the balances of the two accounts, in wavelets."""
+    """What a plain transfer leaves: the balances of the two accounts, in wavelets. They are one and
+    the same where an account sends to itself.
+    """
 
     sender: Address
     left: int
@@ -62,14 +65,15 @@ def plain_transfer(
         return None
     sender = from_public_key(transaction.sender_public_key, rules.chain_id)
     left = state.get(WAVES, sender) - amount - fee
-    received = state.get(WAVES, recipient) + amount
-    if left < 0 or received > MAX_I64 or sender == recipient:
+    to_itself = sender == recipient
+    received = (left if to_itself else state.get(WAVES, recipient)) + amount
+    if left < 0 or received > MAX_I64:
         return None
     if left < state.get(LEASES, sender).lease_out or account_script(sender, state) is not None:
         return None
     if state.transaction_height(transaction.id) is not None:
         return None
-    return PlainTransfer(sender, left, recipient, received)
+    return PlainTransfer(sender, received if to_itself else left, recipient, received)
 
 
 def _is_active(version: int, rules: Rules) -> bool:
