@@ -8,14 +8,18 @@ from pathlib import Path
 import pytest
 
 from soliton.chain import blocks
+from soliton.chain.addresses import Address
+from soliton.chain.transactions.model import AnyTransaction
 from soliton.errors import InvariantBroken
 from soliton.ledger.errors import BlockRejected
 from soliton.node.chain_writer import ChainWriter
 from soliton.node.events import BlockAppended, ChainEvent, RolledBack
 from soliton.storage.errors import RollbackTooDeep
+from soliton.storage.indexes import minimum_effective_balance
+from soliton.storage.reader import StoreReader
 from soliton.storage.store import Store
 from tests.node import forging
-from tests.node.chains import DEVNET, RICH, data, mine, person, transfer
+from tests.node.chains import DEVNET, RICH, address_of, data, forge, mine, now, person, transfer
 from tests.node.full_disk import full
 
 ANN, BOB = person("ann"), person("bob")
@@ -127,3 +131,69 @@ def test_a_full_disk_leaves_the_old_chain(
 def test_no_deeper_than_there_are_records(chains: tuple[ChainWriter, ChainWriter]) -> None:
     with pytest.raises(RollbackTooDeep):
         chains[0].branch(0)
+
+
+def smallest_of_all(chain: ChainWriter) -> dict[tuple[bytes, int], tuple[int, int]]:
+    """For some accounts, from each height on: the smallest balance as the chain says and as its
+    store does.
+    """
+    top = chain.height
+    return {
+        (account, bottom): (
+            chain.smallest_effective_balance(account, bottom, top),
+            minimum_effective_balance(chain.store, account, bottom, top),
+        )
+        for account in map(address_of, (ANN, BOB, RICH))
+        for bottom in range(1, top + 1)
+    }
+
+
+def put(branch: ChainWriter, *candidates: AnyTransaction) -> None:
+    """One more block on a branch, where nothing is flushed."""
+    branch.append(forge(branch, candidates), now=now(branch) + 10**12)
+
+
+def test_smallest_balances_are_those_of_the_blocks_that_stand(
+    chains: tuple[ChainWriter, ChainWriter],
+) -> None:
+    here, there = chains
+    found = [smallest_of_all(here)]
+    forward = here.branch(here.height)
+    put(forward, transfer(forward, ANN, BOB, 2 * COIN))
+    put(forward, transfer(forward, BOB, ANN, COIN))
+    found.append(smallest_of_all(forward))
+    here.adopt(forward, here.height)
+    found.append(smallest_of_all(here))
+    other = here.branch(COMMON)
+    for height in range(COMMON + 1, there.height + 1):
+        other.append(there.block_at(height))
+        found.append(smallest_of_all(other))
+    here.adopt(other, COMMON)
+    found.append(smallest_of_all(here))
+    assert all(said == stored for each in found for said, stored in each.values())
+    assert len({tuple(each.values()) for each in found}) > DEPTH, "they change with the blocks"
+
+
+def test_what_is_known_of_balances_is_not_read_again_for_each_branch(
+    chains: tuple[ChainWriter, ChainWriter], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, read = chains[0], list[int]()
+    history = StoreReader.balance_history
+
+    def noted(store: StoreReader, address: Address, top: int) -> Iterator[tuple[int, int, int]]:
+        for each in history(store, address, top):
+            read.append(each[0])
+            yield each
+
+    monkeypatch.setattr(StoreReader, "balance_history", noted)
+    account = address_of(ANN)
+    here.smallest_effective_balance(account, 1, here.height)
+    assert read == list(range(here.height, 1, -1)), "it has got something in each block"
+    for _ in range(3):
+        branch = here.branch(here.height)
+        put(branch, transfer(branch, RICH, ANN, 1))
+        read.clear()
+        branch.smallest_effective_balance(account, 1, branch.height)
+        here.adopt(branch, here.height)
+        here.smallest_effective_balance(account, 1, here.height)
+        assert min(read) >= here.height - 2, "only what is new"

@@ -69,3 +69,15 @@ def test_in_any_order(changes: dict[int, int], questions: list[tuple[int, int]])
     for one, other in questions:
         bottom, top = sorted((one, other))
         assert known.smallest(OWNER, bottom, top, 32) == blocks.smallest(bottom, top)
+
+
+def test_what_is_known_is_not_read_again_by_whoever_learns_it() -> None:
+    blocks = Blocks({height: 100 + height for height in range(1, 30)})
+    first, second = SmallestBalances(blocks), SmallestBalances(blocks)
+    assert first.smallest(OWNER, 1, 29, 29) == 101
+    assert len(blocks.read) == 29
+    second.learn(first)
+    blocks.read.clear()
+    assert second.smallest(OWNER, 5, 29, 29) == 105
+    assert first.smallest(OWNER, 3, 29, 29) == 103, "each goes on by itself"
+    assert len(blocks.read) < 6

@@ -341,6 +341,8 @@ class ChainWriter(Blockchain):
         """
         made = ChainWriter(self.network, self._store.branch(height))
         made._metas.update((at, meta) for at, meta in self._metas.items() if at <= height)
+        if height == self.height:
+            made._smallest.learn(self._smallest)
         made.on_change = made._noted.append
         made.drift_ms, made.waived = self.drift_ms, self.waived
         made.asks_turns = self.asks_turns
@@ -356,6 +358,7 @@ class ChainWriter(Blockchain):
         self._store.adopt(branch.store)
         self._forget()
         self._metas.update(branch._metas)
+        self._smallest.learn(branch._smallest)
         self._liquid, self._last = branch._liquid, branch.last_block
         if removed:
             self.on_change(RolledBack(height, self.block_at(height)))

@@ -46,6 +46,12 @@ class _Window:
         while len(self.changes) > 1 and self.changes[1][0] <= bottom:
             self.changes.popleft()
 
+    def copy(self) -> _Window:
+        """The same, to go on apart from it."""
+        twin = _Window(self.bottom, self.top)
+        twin.start, twin.changes = self.start, self.changes.copy()
+        return twin
+
 
 class SmallestBalances:
     """Those of the accounts that were asked for last."""
@@ -59,6 +65,10 @@ class SmallestBalances:
     def forget(self) -> None:
         """Read everything anew: blocks were taken off."""
         self._windows.clear()
+
+    def learn(self, other: SmallestBalances) -> None:
+        """Know what another one does, below whose last block the chain is the same."""
+        self._windows = OrderedDict((each, known.copy()) for each, known in other._windows.items())
 
     def smallest(self, address: Address, bottom: int, top: int, last: int) -> int:
         """That of an account after the blocks ``bottom`` to ``top``, in wavelets. The block at
