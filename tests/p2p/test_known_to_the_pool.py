@@ -1,22 +1,32 @@
-"""Microblocks of transactions that wait in the pool: their signatures are not verified again."""
+"""What peers send, and what waits in the pool: nothing is checked twice.
+
+Signatures of a microblock's transactions that wait are not verified again, and what waits is not
+checked again by reason of a block that has nothing to do with it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from soliton.chain import blocks, microblocks
+from soliton.chain.addresses import from_public_key
 from soliton.chain.blocks import Block
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import curve25519
 from soliton.crypto.keys import KeyPair
+from soliton.ledger.state import WAVES
+from soliton.ledger.transactions import apply_transaction
+from soliton.node import pool
 from soliton.p2p.jobs import own_microblock
 from soliton.p2p.receiving import Receiver, Verdict
 from soliton.wire.messages import ProtobufMicroblock
 from tests.node import forging
+from tests.node.chains import FEE
 from tests.p2p.world import Peer, done, make, network
 
 COUNT = 5
@@ -113,3 +123,48 @@ def test_another_signature_than_that_in_the_pool_is_verified(pair: Pair) -> None
     assert outcome.verdict is Verdict.INVALID
     assert "Proof doesn't validate" in outcome.reason or "signature" in outcome.reason
     assert pair.taker.tip() == before
+
+
+@pytest.fixture
+def applied(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """The ids of those that the pools apply."""
+    found: list[bytes] = []
+
+    def noted(transaction: AnyTransaction, *others: Any, **more: Any) -> Any:
+        found.append(transaction.id)
+        return apply_transaction(transaction, *others, **more)
+
+    monkeypatch.setattr(pool, "apply_transaction", noted)
+    return found
+
+
+def test_what_a_block_does_not_touch_is_not_checked_again(pair: Pair, applied: list[bytes]) -> None:
+    waiting = [pair.taker.transfer(amount) for amount in range(1, COUNT + 1)]
+    for each in waiting:
+        pair.taker.node.broadcast(each)
+    sent = pair.transfers()
+    micro = pair.grow(*sent)
+    applied.clear()
+    assert pair.receiver.microblock(micro)[1].verdict is APPLIED
+    pair.maker.node.mine(pair.maker.owner, empty=True)
+    key_block = pair.maker.node.chain.last_block
+    assert done(pair.receiver.block(key_block.data)).verdict is APPLIED
+    assert pair.taker.tip() == pair.maker.tip()
+    assert pair.taker.node.pool.is_settled
+    assert not applied
+    assert pair.taker.node.pool.transactions() == waiting
+
+
+def test_what_a_block_takes_the_coins_of_falls_out(pair: Pair) -> None:
+    """The same with one who has spent elsewhere what it was about to spend."""
+    maker, taker = pair.maker, pair.taker
+    chain_id = taker.node.network.chain_id
+    owner = from_public_key(taker.owner.public_key, chain_id)
+    left = taker.node.chain.state.get(WAVES, owner)
+    waiting, rival = taker.transfer(left - 2 * FEE), taker.transfer(left - 2 * FEE - 1)
+    taker.node.broadcast(waiting)
+    micro = pair.grow(rival)
+    assert pair.receiver.microblock(micro)[1].verdict is APPLIED
+    assert taker.node.pool.is_settled
+    assert taker.node.pool.transactions() == []
+    assert maker.tip() == taker.tip()

@@ -92,20 +92,27 @@ class Rules(msgspec.Struct, frozen=True):
 class RuleBook:
     """The rules of a network at every height, given the heights at which features became active."""
 
-    __slots__ = ("_activations", "_headers", "_network", "_records", "_starts")
+    __slots__ = ("_activations", "_approvals", "_headers", "_network", "_records", "_starts")
 
     def __init__(self, network: Network, approvals: Mapping[int, int] | None = None) -> None:
         """``approvals`` (feature to the height at which votes approved it) add to the features that
         the network activates by itself.
         """
         self._network = network
+        self._approvals = dict(approvals or {})
         self._activations = dict(network.functionality.pre_activated_features)
-        for feature, height in (approvals or {}).items():
+        for feature, height in self._approvals.items():
             window = voting_window(network.functionality, height)
             self._activations[feature] = height + window
         self._starts = sorted({0, *(height for height in self._switches() if height >= 0)})
         self._records = [self._make(start) for start in self._starts]
         self._headers: dict[tuple[int, int], HeaderRules] = {}
+
+    def with_approvals(self, approvals: Mapping[int, int]) -> RuleBook:
+        """Those of the same network with these approvals: itself while they are the same, which
+        takes no time, and leaves the rules that they were.
+        """
+        return self if approvals == self._approvals else RuleBook(self._network, approvals)
 
     def at(self, height: int) -> Rules:
         """The rules of the block at this height."""

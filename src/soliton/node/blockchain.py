@@ -48,10 +48,12 @@ class FoundTransaction(msgspec.Struct, frozen=True):
 class Blockchain:
     """A chain in a store."""
 
-    def __init__(self, network: Network, store: StoreReader) -> None:
+    def __init__(self, network: Network, store: StoreReader, rules: RuleBook | None = None) -> None:
+        """``rules`` are those of a chain that has mostly the same approvals."""
         self.network = network
         self._store = store
-        self.rules = RuleBook(network, store.approvals())
+        self.rules = RuleBook(network) if rules is None else rules
+        self._read_approvals()
         self._metas: OrderedDict[int, BlockMeta] = OrderedDict()
         self._smallest = SmallestBalances(store)
         self._last: Block | None = None
@@ -109,7 +111,7 @@ class Blockchain:
         )
         self.network = msgspec.structs.replace(self.network, functionality=rules)
         self.drift_ms = milliseconds
-        self._read_approvals()
+        self.rules = RuleBook(self.network, self.store.approvals())
 
     def block_at(self, height: int) -> Block:
         """The block at a height; raises ``KeyError`` where there is none."""
@@ -178,7 +180,7 @@ class Blockchain:
         return self.store.get(WAVES, address)
 
     def _read_approvals(self) -> None:
-        self.rules = RuleBook(self.network, self.store.approvals())
+        self.rules = self.rules.with_approvals(self.store.approvals())
 
     def _forget(self) -> None:
         """Read everything anew."""

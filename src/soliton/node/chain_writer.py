@@ -42,7 +42,8 @@ from soliton.ledger.environment import (
 )
 from soliton.ledger.errors import BlockRejected
 from soliton.ledger.metas import grown_meta, meta_of
-from soliton.ledger.state import Overlay, State
+from soliton.ledger.rules_at import RuleBook
+from soliton.ledger.state import Changes, Overlay, State
 from soliton.node.accounts import accounts_of
 from soliton.node.blockchain import Blockchain
 from soliton.node.by_hand import by_hand_of
@@ -65,9 +66,11 @@ class _LiquidStep(NamedTuple):
 class ChainWriter(Blockchain):
     """A chain on a store, from its genesis block on."""
 
-    def __init__(self, network: Network, store: Store) -> None:
-        """Continue the chain in the store, or begin it with the network's genesis block."""
-        super().__init__(network, store)
+    def __init__(self, network: Network, store: Store, rules: RuleBook | None = None) -> None:
+        """Continue the chain in the store, or begin it with the network's genesis block; ``rules``
+        as in ``Blockchain``.
+        """
+        super().__init__(network, store, rules)
         self._store: Store = store
         self._liquid: list[_LiquidStep] = []
         self._liquid_stored: list[_LiquidStep] | None = None
@@ -290,6 +293,12 @@ class ChainWriter(Blockchain):
         count = ids.index(block_id) + 1 if block_id in ids else 0
         return [step.outcomes for step in self._liquid[:count]]
 
+    def liquid_changes(self) -> Changes | None:
+        """What the last block has changed so far, with its microblocks; ``None`` if it cannot grow.
+        Not to be written.
+        """
+        return self._liquid[-1].progress.overlay.changes if self._liquid else None
+
     def liquid_progress(self) -> BlockInProgress | None:
         """A copy of the last block's application, ``None`` if that takes no microblocks."""
         grows = self.rules.at(self.height - 1).ng and self.last_block.header.challenged is None
@@ -339,7 +348,7 @@ class ChainWriter(Blockchain):
         """The same chain without the blocks above a height, to put others on top: in memory, beside
         this one, which goes on being read meanwhile. Raises ``RollbackTooDeep``.
         """
-        made = ChainWriter(self.network, self._store.branch(height))
+        made = ChainWriter(self.network, self._store.branch(height), self.rules)
         made._metas.update((at, meta) for at, meta in self._metas.items() if at <= height)
         if height == self.height:
             made._smallest.learn(self._smallest)

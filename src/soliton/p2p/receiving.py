@@ -33,12 +33,14 @@ from soliton.crypto.curve25519 import SignedMessage
 from soliton.crypto.keys import KeyPair
 from soliton.errors import InputError
 from soliton.ledger import headers
+from soliton.ledger.apply import AppliedBlock
 from soliton.ledger.errors import (
     BlockFromFuture,
     BlockRejected,
     SnapshotRejected,
     WrongStateHash,
 )
+from soliton.ledger.state import Changes
 from soliton.node import miner
 from soliton.node.chain_writer import ChainWriter
 from soliton.node.challenger import CannotChallenge, challenging
@@ -333,17 +335,20 @@ class Receiver:
         signed = _Signed(self._beside.batch())
         refused: Outcome | None = None
         put: list[Block] = []
+        changes: Changes | None = None
         count = 0
         for place, came in enumerate(new):
             try:
-                block, unverified = yield from self._put(branch, came)
+                block, applied = yield from self._put(branch, came)
             except _Stop as stop:
                 refused = stop.outcome
                 break
             put.append(block)
+            # Of several blocks this is not worth the while: everything is checked again.
+            changes = None if place else applied.changes
             count += len(block.transactions)
             if place >= known:
-                signed.add(place, unverified)
+                signed.add(place, applied.unverified)
             yield None
             if most and (len(put) >= most or count >= ADOPTED_TRANSACTIONS):
                 break
@@ -365,15 +370,14 @@ class Receiver:
             raise _Stop(Outcome(Verdict.MOVED, "our chain has moved meanwhile"))
         with self._node.writing():
             removed = chain.adopt(branch, height)
-        self._follow(put, removed)
+        self._follow(put, removed, None if removed else changes)
         if refused is not None:
             raise _Stop(refused)
         return len(put)
 
-    def _put(
-        self, branch: ChainWriter, came: _Came
-    ) -> Work[tuple[Block, tuple[SignedMessage, ...]]]:
-        """Put a block on a branch, its header first: the block, and what is still to be verified.
+    def _put(self, branch: ChainWriter, came: _Came) -> Work[tuple[Block, AppliedBlock]]:
+        """Put a block on a branch, its header first: the block, and what it does, of which the
+        signatures are still to be verified.
 
         Raises ``_Stop`` with the reason for a block that is bad.
         """
@@ -399,19 +403,21 @@ class Receiver:
             # With other snapshots it may be good.
             bad_id = _id_of_whole(block) if came.snapshots is None else b""
             raise _Stop(_refusal(height, came.head, bad_id, error)) from error
-        return block, applied.unverified
+        return block, applied
 
     def _unread(self, data: bytes) -> Unread:
         return Unread(data, self._chain.network.chain_id)
 
-    def _follow(self, new: Sequence[Block], removed: Sequence[Block]) -> None:
-        """Let the node follow what the chain has done."""
+    def _follow(
+        self, new: Sequence[Block], removed: Sequence[Block], changes: Changes | None
+    ) -> None:
+        """Let the node follow what the chain has done; ``changes`` of the state, where known."""
         mined = tuple(each for block in new for each in block.transactions)
         ids = {each.id for each in mined} if removed else set()
         returned = [
             each for block in reversed(removed) for each in block.transactions if each.id not in ids
         ]
-        self._node.follow_chain(mined, returned=returned)
+        self._node.follow_chain(mined, returned=returned, changes=changes)
         self._node.settle_in_turns()
 
     # --- microblocks ------------------------------------------------------------------------------
@@ -452,7 +458,7 @@ class Receiver:
             return micro, Outcome(Verdict.WRONG_STATE_HASH, str(error), chain.height)
         except InputError as error:
             return micro, Outcome(Verdict.INVALID, str(error), chain.height, micro.total_block_id)
-        node.follow_chain(micro.transactions)
+        node.follow_chain(micro.transactions, changes=chain.liquid_changes())
         node.settle_in_turns()
         return micro, Outcome(Verdict.APPLIED, height=chain.height)
 
