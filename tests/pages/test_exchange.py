@@ -17,9 +17,9 @@ from tests.e2e.browser import Page
 from tests.e2e.programs import Program, call, devnet, eventually
 from tests.pages.crowd import LEVELS, crowd
 from tests.pages.pages import (
+    AUDITS,
     LOOKS,
     READY,
-    SCHEMES,
     SMALL_JUMP,
     axe_findings,
     dress,
@@ -53,6 +53,16 @@ window.fetch = (asked => async (path, ...more) => {
 })(window.fetch);
 """
 LOADING = "Loading\u2026"
+_CANDLES = """
+window.fetch = (asked => async (path, ...more) => /candles/.test(path)
+  ? new Response(JSON.stringify(Array.from({ length: 500 }, (_, at) =>
+      [1.7e12 + at * 60000, "1.5", "2", "0.5", "1", String(at), String(at), 1])))
+  : asked(path, ...more))(window.fetch);
+"""
+_NO_POLLING = """
+window.setInterval = (begin => (what, after, ...more) =>
+  begin(what, after < 5000 ? after : 2 ** 30, ...more))(window.setInterval);
+"""
 
 pytestmark = browser.MARKS
 
@@ -81,14 +91,23 @@ def sign_in(page: Page, seed: str) -> None:
     page.wait_for("document.getElementById('balances')?.innerText.includes('to trade')")
 
 
-def order(page: Page, side: str, price: str, amount: str, kind: str = "limit") -> str:
-    """Fill in the form and send it: what the page says."""
+def begin_order(page: Page, side: str, price: str, amount: str, kind: str = "limit") -> None:
+    """Fill in the form and press the button."""
     page.run("document.getElementById('outcome').replaceChildren()")
     for name, value in (("price", price), ("amount", amount), ("kind", kind)):
         page.run(f"document.getElementById('{name}').value = {json.dumps(value)}")
     page.run(f"document.querySelector('.sides .{side}').click()")
-    page.wait_for("document.getElementById('outcome').innerText !== ''")
+
+
+def end_order(page: Page) -> str:
+    """What the page says in the end."""
+    page.wait_for("!document.querySelector('.sides button').disabled")
     return text(page, "#outcome")
+
+
+def order(page: Page, side: str, price: str, amount: str, kind: str = "limit") -> str:
+    begin_order(page, side, price, amount, kind)
+    return end_order(page)
 
 
 def test_orders_are_signed_matched_and_on_the_chain(chain: Program, asset: str, page: Page) -> None:
@@ -164,9 +183,9 @@ def test_the_page_fits_into_the_window(
 
 
 @needs_axe
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_axe_finds_nothing(chain: Program, asset: str, page: Page, scheme: str) -> None:
-    dress(page, 1280, scheme)
+@pytest.mark.parametrize(("width", "scheme"), AUDITS)
+def test_axe_finds_nothing(chain: Program, asset: str, page: Page, width: int, scheme: str) -> None:
+    dress(page, width, scheme)
     go(page, chain.matcher_url, "", LIVE)
     assert axe_findings(page) == []
     sign_in(page, SELLER.seed)
@@ -237,6 +256,36 @@ def test_a_market_has_an_address_terms_and_charts(chain: Program, asset: str, pa
         "[...document.querySelectorAll('#chart .grid')].map(each => +each.getAttribute('y1'))"
     )
     assert all(one - other > 12 for one, other in pairwise(lines)), "prices stand on each other"
+
+
+def test_the_chart_has_a_crosshair_and_is_looked_at_from_near(
+    chain: Program, asset: str, page: Page
+) -> None:
+    with prepared(page, _CANDLES):
+        go(page, chain.matcher_url, f"#{asset}", LIVE)
+        page.wait_for("document.querySelector('#chart .body')")
+        assert "V 499" in text(page, "#under")
+        count = "Number(document.getElementById('chart').dataset.candles)"
+        before = page.run(count)
+        page.run("document.querySelector('#zoom button:last-child').click()")
+        page.wait_for(f"{count} < {before}")
+        page.run("document.querySelector('#zoom button').click()")
+        page.run("document.querySelector('#zoom button').click()")
+        page.wait_for(f"{count} > {before}")
+        left, top = page.run(
+            "(box => [box.left, box.top])(document.getElementById('chart').getBoundingClientRect())"
+        )
+        page.command("Input.dispatchMouseEvent", type="mouseMoved", x=left + 9, y=top + 40)
+        page.wait_for("document.querySelectorAll('#chart .cross').length === 2")
+        oldest = int(text(page, "#under").rpartition("V ")[2])
+        assert oldest < 490
+        page.command("Input.dispatchMouseEvent", type="mouseMoved", x=1, y=1)
+        page.wait_for("!document.querySelector('#chart .cross')")
+        page.run("document.getElementById('chart').focus()")
+        for _ in range(2):
+            page.command("Input.dispatchKeyEvent", type="rawKeyDown", key="ArrowLeft")
+        page.wait_for("document.getElementById('under').innerText.endsWith('V 498')")
+        nothing_ran(page)
 
 
 def test_own_orders_of_all_markets(chain: Program, asset: str, page: Page) -> None:
@@ -324,10 +373,12 @@ def test_orders_go_by_the_clock_of_the_matcher(
 
 
 def test_an_order_shows_in_both_tabs(chain: Program, asset: str, page: Page) -> None:
-    with second_tab(page) as other:
+    # By the account's stream, at once: neither tab asks from time to time.
+    with second_tab(page) as other, prepared(page, _NO_POLLING), prepared(other, _NO_POLLING):
         for tab in (page, other):
             go(tab, chain.matcher_url, f"#{asset}", LIVE)
             sign_in(tab, BUYER.seed)
+            tab.wait_for("document.querySelector('#orders [data-scope]')")
         told = order(page, "buy", "1.2", "1")
         assert told.startswith(TAKEN), told
         row = f"document.querySelector('[data-order=\"{told.removeprefix(TAKEN).strip()}\"]')"

@@ -1,5 +1,9 @@
 """The exchange page with keys that are elsewhere: a signing service, and an extension of the
 browser that is made up here, with the page's own cryptography.
+
+Its answers are those of the real one, Keeper-Wallet/Keeper-Wallet-Extension ``6ef57b32``:
+``src/background.ts`` (methods, permission, state), ``src/controllers/message.ts`` (what is signed,
+who is asked), ``src/lib/keeperError.ts`` (numbers and texts). An error of it is no ``Error``.
 """
 
 from __future__ import annotations
@@ -19,10 +23,10 @@ from tests.e2e import browser
 from tests.e2e.browser import Page
 from tests.e2e.programs import Program
 from tests.pages.pages import go, nothing_ran, save, text
-from tests.pages.test_exchange import LIVE, TAKEN, order
+from tests.pages.test_exchange import LIVE, TAKEN, begin_order, end_order, order
 from tests.signer.kept import KEYS, PASSWORD, Place
 
-SELLER, OWNER, WALLET = funded_accounts(ord("R"))[:3]
+SELLER, OWNER, WALLET, OTHER = funded_accounts(ord("R"))[:4]
 COIN: Final = 10**8
 RULES: Final = """
 [[rule]]
@@ -41,35 +45,66 @@ KEEPER: Final = """
   const { order, signerOf } = await import("/pages/orders.js");
   const { joined, long } = await import("/pages/crypto.js");
   const { base58 } = await import("/pages/format.js");
-  const own = signerOf(SEED, 82);
-  const { address, publicKey } = own;
-  const key = base58(publicKey);
+  const signers = Object.fromEntries(SEEDS.map(seed => [signerOf(seed, 82).address, seed]));
+  const error = (code, message, data = null) => ({ code: String(code), data, message });
+  const digits = DECIMALS;
+  const chainOf = address => base58(address)[1];
   window.asked = [];
-  window.KeeperWallet = {
-    publicState: async () => ({ account: { address, publicKey }, network: { code: "R" } }),
-    signRequest: async ({ type, data }) => {
-      asked.push(type);
-      return own.admit(0, joined(key, long(data.timestamp)));
-    },
-    signCancelOrder: async ({ type, data }) => {
-      asked.push(type);
-      return JSON.stringify({ signature: await own.cancel(data.id, joined(key, base58(data.id))) });
-    },
-    signOrder: async ({ type, data }) => {
-      asked.push(type);
-      const side = (each) => ({ id: data[each].assetId, decimals: 8 });
-      const market = { amount: side("amount"), price: side("price") };
-      const fee = { matcherFee: BigInt(data.matcherFee.coins), feeAssetId: null };
-      const [amount, price] = [BigInt(data.amount.coins), BigInt(data.price.coins)];
-      const made = await order(own, market, data.matcherPublicKey, data.orderType, amount, price,
-        fee, data.timestamp);
-      return JSON.stringify(made, (_, each) => typeof each === "bigint" ? Number(each) : each);
-    },
+  window.keeper = {
+    chosen: Object.keys(signers)[0], code: "R", locked: false, denied: false, answer: null,
+    change: made => made, go: [],
+    unlock() { this.locked = false; this.go.splice(0).forEach(each => each()); },
   };
-  return address;
+  const account = () => {
+    if (!keeper.chosen) throw error(14, "Add Keeper Wallet account");
+    const own = signerOf(signers[keeper.chosen], keeper.code.charCodeAt(0));
+    return { address: own.address, publicKey: own.publicKey, name: "mine", network: "custom",
+      networkCode: keeper.code, type: "seed", lastUsed: 0, balance: 0 };
+  };
+  // A question stands in the extension's window until somebody answers; before that, the extension
+  // has to be unlocked there.
+  const answer = async (type, then) => {
+    const from = account();
+    if (keeper.denied) throw error(12, "Api rejected by user");
+    asked.push(type);
+    if (keeper.locked) await new Promise(done => { keeper.go.push(done); });
+    if (keeper.answer === "rejected") throw error(10, "User denied message", "rejected");
+    if (keeper.answer) throw error(15, "Failed request", keeper.answer);
+    return then(signerOf(signers[from.address], chainOf(from.address)), from);
+  };
+  window.KeeperWallet = {
+    publicState: async () => {
+      const found = account();
+      if (keeper.denied) throw error(12, "Api rejected by user");
+      return { account: found, initialized: true, locked: keeper.locked, messages: [],
+        network: { code: keeper.code, matcher: "", server: "" }, txVersion: {}, version: "0.0.0" };
+    },
+    signRequest: ({ data }) => answer("request", own =>
+      own.admit(0, joined(base58(data.senderPublicKey), long(data.timestamp)))),
+    signCancelOrder: ({ data }) => answer("cancelOrder", async own => JSON.stringify({
+      orderId: data.id, sender: data.senderPublicKey,
+      signature: await own.cancel(data.id, joined(base58(data.senderPublicKey), base58(data.id))),
+    })),
+    signOrder: ({ data }) => answer("order", async (own, from) => {
+      const side = each => ({ id: data[each].assetId, decimals: digits[data[each].assetId] });
+      const market = { amount: side("amount"), price: side("price") };
+      // Whole coins of the price asset, then so many units of an order: what is finer is lost.
+      const price = BigInt(data.price.coins) * 10n ** 8n / 10n ** BigInt(market.amount.decimals);
+      const fee = { matcherFee: BigInt(data.matcherFee.coins), feeAssetId: null };
+      const made = await order({ ...own, publicKey: from.publicKey }, market,
+        data.matcherPublicKey, data.orderType, BigInt(data.amount.coins), price, fee,
+        data.timestamp);
+      const whole = keeper.change({ ...made, chainId: 82, expiration: data.expiration, id: "",
+        priceMode: "fixedDecimals", sender: from.address });
+      return JSON.stringify(whole, (_, each) => typeof each === "bigint" ? Number(each) : each);
+    }),
+  };
+  return keeper.chosen;
 })()
 """
-
+"""Who was ``asked``, and how ``keeper`` answers: which account is open, locked or not, who is
+refused.
+"""
 pytestmark = browser.MARKS
 
 
@@ -133,15 +168,137 @@ def test_a_signing_service_signs_orders(chain: Program, signer: str, page: Page)
     nothing_ran(page)
 
 
-def test_the_extension_signs_orders(chain: Program, page: Page) -> None:
+@pytest.fixture(scope="module")
+def silver(chain: Program) -> str:
+    """An asset whose prices have more decimals in orders than in the extension, offered at 2."""
+    with Node(chain.node_url) as node, Matcher(chain.matcher_url) as matcher:
+        seller = Account.from_seed(SELLER.seed, "R")
+        made: str = node.send(seller.issue("Silver", 100_000, decimals=2)).wait().asset_id
+        matcher.place(seller.sell(5_000, made, 2 * COIN, None, matcher=matcher.public_key()))
+    return made
+
+
+def open_keeper(page: Page, url: str, silver: str, fragment: str = "") -> None:
+    """The page with the extension in it."""
+    go(page, url, fragment, LIVE)
+    page.run("document.getElementById('with-keeper').closest('details').open = true")
+    seeds = json.dumps([WALLET.seed, OTHER.seed])
+    digits = f"new Proxy({{ WAVES: 8, '{silver}': 2 }}, {{ get: (all, id) => all[id] ?? 8 }})"
+    assert page.run(KEEPER.replace("SEEDS", seeds).replace("DECIMALS", digits)) == WALLET.address
+
+
+def ask_keeper(page: Page) -> None:
+    page.run("document.getElementById('with-keeper').requestSubmit()")
+
+
+def refused(page: Page) -> str:
+    """What the page says where the extension did not let it in."""
+    page.wait_for("document.querySelector('#with-keeper .bad')?.innerText")
+    return text(page, "#with-keeper .bad")
+
+
+def test_the_extension_signs_orders(chain: Program, silver: str, page: Page) -> None:
     go(page, chain.matcher_url, "", LIVE)
     page.run("document.getElementById('with-keeper').closest('details').open = true")
-    page.run("document.getElementById('with-keeper').requestSubmit()")
-    page.wait_for("document.querySelector('#with-keeper .bad')?.innerText.includes('no Keeper')")
-    assert page.run(KEEPER.replace("SEED", json.dumps(WALLET.seed))) == WALLET.address
-    page.run("document.getElementById('with-keeper').requestSubmit()")
+    ask_keeper(page)
+    assert "no Keeper" in refused(page)
+    open_keeper(page, chain.matcher_url, silver)
+    ask_keeper(page)
     trade(page, WALLET.address)
-    assert set(page.run("asked")) == {1001, 1002, 1003}
+    assert set(page.run("asked")) == {"request", "order", "cancelOrder"}
     # It was asked once who looks at the orders, not each time that they are drawn.
-    assert page.run("asked.filter(each => each === 1001).length") == 1
+    assert page.run("asked.filter(each => each === 'request').length") == 1
+    nothing_ran(page)
+
+
+def test_the_extension_signs_prices_of_any_market(chain: Program, silver: str, page: Page) -> None:
+    open_keeper(page, chain.matcher_url, silver, f"#{silver}")
+    ask_keeper(page)
+    page.wait_for("document.getElementById('balances')?.innerText.includes('Silver to trade')")
+    said = order(page, "buy", "2.00000001", "1.5")
+    assert said.startswith(TAKEN), said
+    name = said.removeprefix(TAKEN).strip()
+    page.wait_for(
+        f"document.querySelector('[data-order=\"{name}\"]')?.innerText.includes('Filled')"
+    )
+    assert (
+        order(page, "buy", "2.000000001", "1.5") == "Keeper takes prices with 8 decimals at most."
+    )
+    page.run("keeper.change = made => ({ ...made, amount: made.amount + 1n })")
+    begin_order(page, "buy", "1", "1.5")
+    assert end_order(page) == "Keeper has signed another amount."
+    nothing_ran(page)
+
+
+def test_what_the_extension_refuses_is_said(chain: Program, silver: str, page: Page) -> None:
+    open_keeper(page, chain.matcher_url, silver, f"#{silver}")
+    for state, words in (
+        ("chosen: ''", "no account"),
+        ("code: 'W'", "Keeper is on the network W; this matcher is on R"),
+        ("denied: true", "refused for good"),
+    ):
+        page.run("window.before = { ...keeper }")
+        page.run(f"Object.assign(keeper, {{ {state} }}), true")
+        ask_keeper(page)
+        assert words in refused(page)
+        page.run("Object.assign(keeper, before), true")
+    ask_keeper(page)
+    page.wait_for("document.querySelector('#orders [data-scope]')")
+    for answer, words in (
+        ("rejected", "It was refused in Keeper."),
+        ("no device", "Keeper says: Failed request: no device"),
+    ):
+        page.run(f"keeper.answer = {json.dumps(answer)}")
+        begin_order(page, "buy", "1", "1")
+        assert end_order(page) == words
+    page.run("keeper.answer = null")
+    page.run(f"keeper.chosen = '{OTHER.address}'")
+    begin_order(page, "buy", "1", "1")
+    said = end_order(page)
+    assert "another account open now" in said and OTHER.address[:7] in said
+    page.run(f"keeper.chosen = '{WALLET.address}'")
+    assert order(page, "buy", "1", "1").startswith(TAKEN)
+    nothing_ran(page)
+
+
+def test_a_locked_extension_is_waited_for(chain: Program, silver: str, page: Page) -> None:
+    open_keeper(page, chain.matcher_url, silver, f"#{silver}")
+    page.run("keeper.locked = true")
+    ask_keeper(page)
+    page.wait_for("document.getElementById('orders').innerText.includes('Keeper asks you')")
+    page.wait_for("document.getElementById('balances').innerText.includes('Silver to trade')")
+    # Whatever happens meanwhile, it is asked once.
+    for _ in range(3):
+        begin_order(page, "buy", "x", "1")
+        assert "is no price" in end_order(page)
+    begin_order(page, "buy", "1.5", "1")
+    page.wait_for("document.getElementById('outcome').innerText.includes('Keeper asks you')")
+    page.wait_for("asked.length > 1")
+    assert page.run("asked") == ["request", "order"]
+    page.run("keeper.unlock()")
+    assert end_order(page).startswith(TAKEN)
+    page.wait_for("document.querySelector('#orders tbody').innerText.includes('Accepted')")
+    page.run("document.querySelector('#orders .cancel').click()")
+    page.wait_for("document.querySelector('#orders tbody').innerText.includes('Cancelled')")
+    nothing_ran(page)
+
+
+def test_who_does_not_show_the_orders_is_not_asked_again(
+    chain: Program, silver: str, page: Page
+) -> None:
+    open_keeper(page, chain.matcher_url, silver, f"#{silver}")
+    page.run("keeper.answer = 'rejected'")
+    ask_keeper(page)
+    page.wait_for("document.getElementById('admit')")
+    assert "It was refused in Keeper." in text(page, "#orders")
+    for _ in range(3):
+        # An order makes the page ask for everything anew.
+        begin_order(page, "buy", "1", "1")
+        assert end_order(page) == "It was refused in Keeper."
+    page.wait_for("document.getElementById('balances').innerText.includes('Silver to trade')")
+    assert page.run("asked.filter(each => each === 'request').length") == 1
+    page.run("keeper.answer = null")
+    page.run("document.getElementById('admit').click()")
+    page.wait_for("document.querySelector('#orders [data-scope]')")
+    assert page.run("asked.filter(each => each === 'request').length") == 2
     nothing_ran(page)

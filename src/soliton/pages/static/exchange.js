@@ -7,8 +7,9 @@ import { candles } from "./candles.js";
 import { depth } from "./depth.js";
 import { pointed, widen } from "./digits.js";
 import { at, h, show } from "./dom.js";
-import { goBy, stranger, tick, time } from "./format.js";
-import { beginOwn, showAccount, takePrice } from "./own.js";
+import { stranger, tick, time } from "./format.js";
+import { beginOwn, refreshOwn, showAccount, takePrice } from "./own.js";
+import { connect, watchBook } from "./stream.js";
 import { loadTerms } from "./terms.js";
 import { ROOT, ask, markets, nameOf, onChange, pathOf, refresh, report, state } from "./venue.js";
 
@@ -16,20 +17,14 @@ import { ROOT, ask, markets, nameOf, onChange, pathOf, refresh, report, state } 
 
 /** @type {Record<string, number>} */
 const INTERVALS = { "1m": 60_000, "5m": 300_000, "1h": 3_600_000, "1d": 86_400_000 };
-const DEEPEST = 10_000;
 const TRADES = 50;
 const CANDLES = 500;
 const MARKETS = 200;
-const AGAIN_MS = 2_000;
 const REFRESH_MS = 10_000;
 
 /** @type {Json[]} */
 let tickers = [];
 let interval = "1m";
-/** @type {WebSocket | null} */
-let socket = null;
-/** @type {number | null} the last message about the book */
-let number = null;
 
 const chart = candles(/** @type {any} */ (at("chart")), (words) => { at("under").textContent = words; });
 const drawDepth = depth(/** @type {any} */ (at("depth-chart")), (words) => { at("depth-words").textContent = words; });
@@ -93,9 +88,7 @@ function marketRow(each) {
 /** @param {string} symbol */
 function choose(symbol) {
   if (symbol === state.symbol) return;
-  if (state.symbol !== null) send({ T: "u", S: state.symbol });
   state.symbol = symbol;
-  number = null;
   levels.anew();
   chart.show(null, INTERVALS[interval]);
   showTrades(null);
@@ -103,7 +96,7 @@ function choose(symbol) {
   at("pair").title = nameOf(symbol);
   history.replaceState(null, "", `#${symbol.replace("-", "/")}`);
   showMarkets();
-  subscribe();
+  watchBook(symbol);
   refresh();
   showAccount();
   loadTerms().catch(report);
@@ -131,40 +124,10 @@ async function loadTrades() {
 }
 
 /** @param {Json} message */
-function send(message) {
-  if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
-}
-
-function subscribe() {
-  if (state.symbol === null) return;
-  send({ T: "obs", S: state.symbol, d: DEEPEST, ...(number === null ? {} : { N: number }) });
-}
-
-/** @param {string} words what is said once, not with each message */
-function showClock(words) {
-  if (at("clock").textContent !== words) at("clock").textContent = words;
-}
-
-function connect() {
-  const made = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws/v0?a_client=page`);
-  const place = at("live");
-  socket = made;
-  made.onopen = () => { place.textContent = place.className = "live"; subscribe(); };
-  made.onclose = () => {
-    place.textContent = "no connection, trying again…";
-    place.className = "broken";
-    setTimeout(connect, AGAIN_MS);
-  };
-  made.onmessage = (event) => {
-    const message = JSON.parse(event.data);
-    if (message.T === "pp") made.send(event.data);
-    if (message.T === "pp" || message.T === "i") showClock(goBy(message._, "matcher"));
-    if (message.T !== "ob" || message.S !== state.symbol) return;
-    if (message.U === 0) levels.clear();
-    number = message.N;
-    levels.change(message.b, message.a);
-    if (message.t || message.U === 0) refresh();
-  };
+function showBook(message) {
+  if (message.U === 0) levels.clear();
+  levels.change(message.b, message.a);
+  if (message.t || message.U === 0) refresh();
 }
 
 function beginChart() {
@@ -191,7 +154,7 @@ function begin() {
   onChange(loadTrades);
   onChange(loadMarkets);
   beginOwn();
-  connect();
+  connect({ book: showBook, account: refreshOwn });
   loadMarkets().catch(report);
   setInterval(tick, 1_000);
   setInterval(refresh, REFRESH_MS);

@@ -10,14 +10,15 @@ import { base58, toBase58 } from "./format.js";
 /** @typedef {import("./json.js").Json} Json */
 /**
  * Who signs: an order (it is given with its bytes, and comes back with its proofs), the bytes that take an order back,
- * the bytes that let the account see its own.
- * @typedef {{address: string, publicKey: string, order: (order: Json, body: Uint8Array) => Promise<Json>,
+ * the bytes that let the account see its own. `asks` is what a person is told meanwhile who has to agree elsewhere.
+ * @typedef {{address: string, publicKey: string, asks?: string, order: (order: Json, body: Uint8Array, market: Market) => Promise<Json>,
  *   cancel: (orderId: string, body: Uint8Array) => Promise<string>, admit: (timestamp: number, body: Uint8Array) => Promise<string>}} Signer
  */
 
 const LIFETIME_MS = 29 * 86_400_000;
 const DECIMALS = 8;
-const ADMITTED_MS = 10 * 60_000;
+/** Matchers take such a signature for an hour, unless their operator sets another time. */
+const ADMITTED_MS = 50 * 60_000;
 
 /**
  * @param {string} seed
@@ -79,24 +80,37 @@ export async function order(signer, market, matcher, side, amount, price, fee, n
     assetPair: { amountAsset: assetJson(market.amount.id), priceAsset: assetJson(market.price.id) },
     orderType: side, amount, price, timestamp: now, expiration,
     matcherFee: fee.matcherFee, matcherFeeAssetId: assetJson(feeAsset),
-  }, body);
+  }, body, market);
 }
 
-/** @type {WeakMap<Signer, {at: number, headers: Record<string, string>}>} */
+/** @type {WeakMap<Signer, {at: number, headers: Promise<Record<string, string>>}>} */
 const admitted = new WeakMap();
 
 /**
- * What lets somebody see the account's own orders; a person is asked for it once in a while.
+ * What lets somebody see the account's own orders. A person is asked for it once in a while, and who has refused it is
+ * not asked again before `forgetAdmission`.
  * @param {Signer} signer
  * @param {number} now
+ * @param {() => void} [isAsked] called when the signer is asked
  */
-export async function admission(signer, now) {
+export function admission(signer, now, isAsked = () => undefined) {
   const before = admitted.get(signer);
   if (before && Math.abs(now - before.at) < ADMITTED_MS) return before.headers;
-  const signature = await signer.admit(now, joined(bytes(signer.publicKey), long(now)));
-  const headers = { Timestamp: String(now), Signature: signature };
+  isAsked();
+  const headers = admit(signer, now);
   admitted.set(signer, { at: now, headers });
   return headers;
+}
+
+/** @param {Signer} signer @param {number} now @returns {Promise<Record<string, string>>} */
+async function admit(signer, now) {
+  const signature = await signer.admit(now, joined(bytes(signer.publicKey), long(now)));
+  return { Timestamp: String(now), Signature: signature };
+}
+
+/** @param {Signer} signer who is asked again the next time */
+export function forgetAdmission(signer) {
+  admitted.delete(signer);
 }
 
 /**

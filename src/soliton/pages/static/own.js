@@ -3,8 +3,9 @@
 import { at, h, show } from "./dom.js";
 import { figure } from "./digits.js";
 import { clean, decimal, now, stranger, time, units } from "./format.js";
-import { admission, cancellation, order, priceDecimals } from "./orders.js";
-import { MATCHER, ROOT, ask, current, markets, nameOf, onChange, pathOf, post, refresh, report, state } from "./venue.js";
+import { admission, cancellation, forgetAdmission, order, priceDecimals } from "./orders.js";
+import { forgetAccount, watchAccount } from "./stream.js";
+import { MATCHER, ROOT, Refused, ask, current, gathered, markets, nameOf, onChange, pathOf, post, refresh, report, state } from "./venue.js";
 import { signIn } from "./wallets.js";
 
 /** @typedef {import("./json.js").Json} Json */
@@ -12,11 +13,15 @@ import { signIn } from "./wallets.js";
 /** @typedef {import("./orders.js").Signer} Signer */
 
 const SHOWN = 20;
+/** A signature that is wrong or too old. */
+const INVALID_SIGNATURE = 1051904;
 /** @type {Record<string, string>} */
 const SCOPES = { open: "Open", market: "This market", all: "All markets" };
 
 let scope = "market";
 let shown = SHOWN;
+/** @type {Signer | null} who may be taking a while to say that the orders may be seen */
+let asking = null;
 /** @type {Map<string, { filled: number | bigint, exchanges: Json[] }>} orders whose exchanges were asked for */
 const opened = new Map();
 
@@ -34,8 +39,9 @@ export function showAccount() {
   const leave = h("button", { type: "button", class: "copy", onclick: () => {
     state.signer = null;
     opened.clear();
+    forgetAccount();
     showAccount();
-    show(at("orders"), h("p", { class: "empty" }, "Give a seed phrase to see them."));
+    show(at("orders"), h("p", { class: "empty" }, "Open an account to see them."));
   } }, "Forget");
   return show(place, h("p", null, h("code", { id: "own-address" }, signer.address), " ", leave), h("div", { id: "balances" }), market ? orderForm(signer, market) : h("p", { class: "empty" }, "Choose a market to trade."));
 }
@@ -68,6 +74,7 @@ function orderForm(signer, market) {
   };
   buttons.forEach((button, number) => button.addEventListener("click", async () => {
     for (const each of buttons) each.disabled = true;
+    show(outcome, signer.asks && h("p", null, signer.asks));
     try {
       show(outcome, h("p", { class: "good" }, await place(number === 0 ? "buy" : "sell")));
     } catch (error) {
@@ -82,21 +89,59 @@ function orderForm(signer, market) {
 }
 
 async function loadOwn() {
-  const { signer, symbol } = state;
+  const { signer } = state;
   const market = current();
-  if (!signer || !market || symbol === null) return;
+  if (!signer || !market || state.symbol === null) return;
+  await Promise.all([loadBalances(signer, market, state.symbol), loadOrders(signer, state.symbol)]);
+}
+
+/** @param {Signer} signer @param {Market} market @param {string} symbol */
+async function loadBalances(signer, market, symbol) {
+  const balances = await ask(`matcher/orderbook/${pathOf(symbol)}/tradableBalance/${signer.address}`);
+  const holder = document.getElementById("balances");
+  if (!holder || signer !== state.signer || symbol !== state.symbol) return;
+  show(holder, [market.amount, market.price].map((each) => h("p", null, `${decimal(balances[each.id] ?? 0, each.decimals)} `, stranger(each.name, 30), " to trade")));
+}
+
+/** @param {Signer} signer @param {string} symbol */
+async function loadOrders(signer, symbol) {
   const wanted = scope;
-  const headers = await admission(signer, now());
-  const path = `matcher/orderbook/${pathOf(symbol)}`;
-  const [orders, balances] = await Promise.all([
-    ask(wanted === "market" ? `${path}/publicKey/${signer.publicKey}` : `matcher/orderbook/${signer.publicKey}?activeOnly=${wanted === "open"}`, { headers }),
-    ask(`${path}/tradableBalance/${signer.address}`)]);
+  const headers = await admitted(signer);
+  if (!headers || signer !== state.signer) return;
+  watchAccount(signer, headers);
+  const path = wanted === "market" ? `matcher/orderbook/${pathOf(symbol)}/publicKey/${signer.publicKey}` : `matcher/orderbook/${signer.publicKey}?activeOnly=${wanted === "open"}`;
+  const orders = await ask(path, { headers }).catch((error) => {
+    if (error instanceof Refused && error.code === INVALID_SIGNATURE) forgetAdmission(signer);
+    throw error;
+  });
   // What was opened stays open, and shows what an order has traded since.
   await Promise.all(orders.map((/** @type {Json} */ each) => opened.has(each.id) && open(each)));
-  if (signer !== state.signer || symbol !== state.symbol || wanted !== scope) return;
-  const holder = document.getElementById("balances");
-  if (holder) show(holder, [market.amount, market.price].map((each) => h("p", null, `${decimal(balances[each.id] ?? 0, each.decimals)} `, stranger(each.name, 30), " to trade")));
-  showOrders(orders, signer);
+  if (signer === state.signer && symbol === state.symbol && wanted === scope) showOrders(orders, signer);
+}
+
+/**
+ * What lets in who looks at the account's orders; nothing while that is asked for already, or where it was refused,
+ * which is said.
+ * @param {Signer} signer
+ */
+async function admitted(signer) {
+  if (asking === signer) return null;
+  asking = signer;
+  const place = at("orders");
+  try {
+    return await admission(signer, now(), () => signer.asks && show(place, h("p", { class: "empty" }, signer.asks)));
+  } catch (error) {
+    if (signer === state.signer && !document.getElementById("admit")) {
+      show(place, h("p", { class: "bad" }, error instanceof Error ? error.message : String(error)), h("button", { type: "button", id: "admit", onclick: () => {
+        forgetAdmission(signer);
+        show(place);
+        loadOwn().catch(report);
+      } }, "Show my orders"));
+    }
+    return null;
+  } finally {
+    if (asking === signer) asking = null;
+  }
 }
 
 /** @param {Json[]} orders @param {Signer} signer */
@@ -170,6 +215,9 @@ function exchangesOf(order) {
   }
   return place;
 }
+
+/** Something has changed in the account. */
+export const refreshOwn = gathered(loadOwn);
 
 /** Let the account be loaded with the rest of the page. */
 export function beginOwn() {

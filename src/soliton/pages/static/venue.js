@@ -21,6 +21,15 @@ export const state = {
   /** @type {Signer | null} */ signer: null,
 };
 
+/** What the matcher refused; `code` is its number of the error. */
+export class Refused extends Error {
+  /** @param {string} message @param {number | null} code */
+  constructor(message, code) {
+    super(message);
+    this.code = code;
+  }
+}
+
 /** @param {string} path @param {RequestInit} [options] @returns {Promise<Json>} */
 export async function ask(path, options = {}) {
   let response;
@@ -31,7 +40,7 @@ export async function ask(path, options = {}) {
   }
   const text = await response.text();
   const value = text ? parse(text) : null;
-  if (!response.ok) throw new Error(clean(value?.message ?? `The matcher answered with status ${response.status}.`, 400));
+  if (!response.ok) throw new Refused(clean(value?.message ?? `The matcher answered with status ${response.status}.`, 400), value?.error ?? null);
   return value;
 }
 
@@ -62,22 +71,32 @@ export function report(error) {
 
 /** @type {(() => Promise<void>)[]} */
 const loaders = [];
-let isDue = false;
 
 /** @param {() => Promise<void>} loader called after each change, and from time to time */
 export function onChange(loader) {
   loaders.push(loader);
 }
 
-/** Ask for what a trade has changed, but not for every one of a burst. */
-export function refresh() {
-  if (isDue) return;
-  isDue = true;
-  setTimeout(async () => {
-    isDue = false;
-    const outcomes = await Promise.allSettled(loaders.map((load) => load()));
-    const failed = outcomes.find((each) => each.status === "rejected");
-    if (failed) report(failed.reason);
-    else at("trouble").textContent = "";
-  }, GATHER_MS);
+/**
+ * What does some work for the first of a burst of calls, a moment later.
+ * @param {() => Promise<void>} work
+ */
+export function gathered(work) {
+  let isDue = false;
+  return () => {
+    if (isDue) return;
+    isDue = true;
+    setTimeout(() => {
+      isDue = false;
+      work().catch(report);
+    }, GATHER_MS);
+  };
 }
+
+/** Ask for what a trade has changed, but not for every one of a burst. */
+export const refresh = gathered(async () => {
+  const outcomes = await Promise.allSettled(loaders.map((load) => load()));
+  const failed = outcomes.find((each) => each.status === "rejected");
+  if (failed) report(failed.reason);
+  else at("trouble").textContent = "";
+});

@@ -1,22 +1,47 @@
 // Who signs the orders of the exchange page: a seed phrase in the page, the wallet that an extension of the browser
 // brings (Keeper), or a signing service that keeps the keys.
 
+import { addressOf } from "./crypto.js";
 import { h, show } from "./dom.js";
-import { clean, stranger } from "./format.js";
+import { base58, clean, short, stranger, toBase58 } from "./format.js";
 import { compact, parse } from "./json.js";
 import { signerOf } from "./orders.js";
 import { ProviderSoliton } from "./provider.js";
+import { ROOT } from "./venue.js";
 
 /** @typedef {import("./json.js").Json} Json */
+/** @typedef {import("./orders.js").Market} Market */
 /** @typedef {import("./orders.js").Signer} Signer */
 
 const SERVICE = "http://127.0.0.1:6888";
 /** The service that the address of the page names: the page may ask no other one. */
 const NAMED = new URLSearchParams(location.search).get("signer") ?? "";
+/** Older releases of the extension want them. */
 const [REQUEST, ORDER, CANCEL] = [1001, 1002, 1003];
+/** Of a price in an order. */
+const PRICE_DECIMALS = 8n;
+const ASKS = "Keeper asks you in a window of its own.";
+/** What the extension refuses with, by its numbers; it has texts of its own for the others. @type {Record<string, string>} */
+const KEEPER_SAYS = {
+  10: "It was refused in Keeper.",
+  12: "Keeper lets this page ask nothing any more: that was refused for good. Its settings have a list of such sites.",
+  13: "Keeper has no account yet.",
+  14: "Keeper has no account on the network that it is set to.",
+};
 
 /** The extension, which may come a moment after the page. @returns {Json} */
 const keeperOf = () => /** @type {any} */ (window).KeeperWallet ?? /** @type {any} */ (window).WavesKeeper;
+
+/** An answer of the extension; its errors are no errors of the language. @param {Promise<Json>} answer @returns {Promise<Json>} */
+async function answered(answer) {
+  try {
+    return await answer;
+  } catch (error) {
+    const { code, data, message } = /** @type {any} */ (error) ?? {};
+    const more = typeof data === "string" && !KEEPER_SAYS[code] ? `: ${data}` : "";
+    throw new Error(clean(KEEPER_SAYS[code] ?? `Keeper says: ${message ?? error}${more}`, 300), { cause: error });
+  }
+}
 
 /**
  * Forms to choose from.
@@ -81,21 +106,43 @@ function keyForm(chainId, chosen) {
 
 /** @param {number} chainId @param {(signer: Signer) => void} chosen */
 function keeperForm(chainId, chosen) {
-  return offered(h("form", { class: "order", id: "with-keeper" },
-    h("p", { class: "soft" }, "The extension of your browser asks you about each order.")), "Ask Keeper", async () => {
+  const form = h("form", { class: "order", id: "with-keeper" },
+    h("p", { class: "soft" }, "The extension of your browser keeps the keys, and asks you about each order."));
+  return offered(form, "Ask Keeper", async () => {
     const keeper = keeperOf();
     if (!keeper) throw new Error("There is no Keeper in this browser, or it does not work on this page.");
-    const { account, network } = await keeper.publicState();
-    if (!account) throw new Error("Keeper has no account.");
-    if (network?.code && network.code !== String.fromCharCode(chainId)) throw new Error(`Keeper is on the network ${clean(network.code, 10)}.`);
-    const { address, publicKey } = account;
+    const { address, publicKey } = await keeperAccount(keeper, chainId);
+    /** @param {string} method @param {Json} request */
+    const signed = async (method, request) => {
+      const now = await keeperAccount(keeper, chainId);
+      if (now.publicKey !== publicKey) throw new Error(`Keeper has another account open now, ${short(now.address)}: open ${short(address)} there, or forget it here.`);
+      return answered(keeper[method](request));
+    };
     chosen({
-      address, publicKey,
-      order: async (made) => ({ ...made, proofs: [proofOf(parse(await keeper.signOrder({ type: ORDER, data: moneyOf(made) })), made)] }),
-      cancel: async (id) => parse(await keeper.signCancelOrder({ type: CANCEL, data: { senderPublicKey: publicKey, id } })).signature,
-      admit: (timestamp) => keeper.signRequest({ type: REQUEST, data: { senderPublicKey: publicKey, timestamp } }),
+      address, publicKey, asks: ASKS,
+      order: async (made, _, market) => ({ ...made, proofs: [proofOf(parse(await signed("signOrder", { type: ORDER, data: moneyOf(made, market) })), made)] }),
+      cancel: async (id) => parse(await signed("signCancelOrder", { type: CANCEL, data: { senderPublicKey: publicKey, id } })).signature,
+      admit: (timestamp) => signed("signRequest", { type: REQUEST, data: { senderPublicKey: publicKey, timestamp } }),
     });
-  });
+  }, ASKS);
+}
+
+/**
+ * The account that is open in the extension, which has to be one of this network.
+ * @param {Json} keeper
+ * @param {number} chainId
+ * @returns {Promise<{address: string, publicKey: string}>}
+ */
+async function keeperAccount(keeper, chainId) {
+  const { account, network } = await answered(keeper.publicState());
+  if (!account) throw new Error(KEEPER_SAYS[14]);
+  const key = base58(account.publicKey);
+  if (!key || toBase58(addressOf(key, chainId)) !== account.address) {
+    const ours = String.fromCharCode(chainId);
+    const set = network?.code && network.code !== ours ? `Keeper is on the network ${clean(network.code, 10)}` : "The account in Keeper is of another network";
+    throw new Error(`${set}; this matcher is on ${ours}${ROOT.node ? `, with the node ${ROOT.node}` : ""}: its network “Custom” takes such a node.`);
+  }
+  return account;
 }
 
 /**
@@ -103,8 +150,9 @@ function keeperForm(chainId, chosen) {
  * @param {HTMLFormElement} form
  * @param {string} name
  * @param {(waits: (pending: Json) => void) => Promise<void>} work
+ * @param {string} [meanwhile]
  */
-function offered(form, name, work) {
+function offered(form, name, work, meanwhile = "…") {
   const said = h("p", { role: "status" });
   const button = h("button", { type: "submit" }, name);
   form.append(button, said);
@@ -116,12 +164,12 @@ function offered(form, name, work) {
     event.preventDefault();
     button.disabled = true;
     said.className = "";
-    said.textContent = "…";
+    said.textContent = meanwhile;
     try {
       await work(waits);
     } catch (error) {
       said.className = "bad";
-      said.textContent = clean(error instanceof Error ? error.message : String(/** @type {any} */ (error)?.message ?? error), 300);
+      said.textContent = clean(error instanceof Error ? error.message : String(error), 300);
     }
     button.disabled = false;
   });
@@ -133,19 +181,28 @@ function texts(value) {
   return JSON.parse(compact(value).replace(/("(?:amount|price|matcherFee)":)(\d+)/g, '$1"$2"'));
 }
 
-/** An order as Keeper takes it. @param {Json} made */
-function moneyOf(made) {
-  const { amountAsset, priceAsset } = made.assetPair;
+/**
+ * An order as Keeper takes it. It counts a price in units of the price asset for a whole one of the amount asset, and
+ * rounds what is finer.
+ * @param {Json} made
+ * @param {Market} market
+ */
+function moneyOf(made, market) {
   const money = (/** @type {Json} */ coins, /** @type {string | null} */ asset) => ({ coins: String(coins), assetId: asset ?? "WAVES" });
+  const { amountAsset, priceAsset } = made.assetPair;
+  const finer = made.price * 10n ** BigInt(market.amount.decimals);
+  const unit = 10n ** PRICE_DECIMALS;
+  if (finer % unit !== 0n) throw new Error(`Keeper takes prices with ${market.price.decimals} decimals at most.`);
   const { version, senderPublicKey, matcherPublicKey, orderType, timestamp, expiration } = made;
   return { version, senderPublicKey, matcherPublicKey, orderType, timestamp, expiration,
-    amount: money(made.amount, amountAsset), price: money(made.price, priceAsset), matcherFee: money(made.matcherFee, made.matcherFeeAssetId) };
+    amount: money(made.amount, amountAsset), price: money(finer / unit, priceAsset), matcherFee: money(made.matcherFee, made.matcherFeeAssetId) };
 }
 
 /** The proof, if it is of this order and no other. @param {Json} signed @param {Json} made */
 function proofOf(signed, made) {
-  for (const name of ["amount", "price", "matcherFee", "timestamp", "expiration"]) {
-    if (String(signed[name]) !== String(made[name])) throw new Error(`Keeper has signed another ${name}.`);
+  const [one, other] = [signed, made].map((each) => ({ ...each, ...each.assetPair }));
+  for (const name of ["version", "senderPublicKey", "matcherPublicKey", "amountAsset", "priceAsset", "orderType", "amount", "price", "matcherFee", "matcherFeeAssetId", "timestamp", "expiration"]) {
+    if (String(one[name]) !== String(other[name])) throw new Error(`Keeper has signed another ${name}.`);
   }
   return signed.proofs[0];
 }
