@@ -12,12 +12,13 @@ from tests.e2e import browser
 from tests.e2e.browser import Page
 from tests.e2e.programs import Program, balance, call, height
 from tests.pages.pages import (
+    AUDITS,
     LOOKS,
-    SCHEMES,
     axe_findings,
     clipped,
     dress,
     go,
+    looks,
     needs_axe,
     nothing_ran,
     save,
@@ -197,7 +198,7 @@ def test_a_script_is_written_deployed_and_called(chain: Program, page: Page) -> 
     press(page, "Send")
     page.wait_for("document.querySelector('.fault')?.innerText.includes('line ')")
     assert "throw(" in text(page, ".fault")
-    save(page, "explorer-fault.png")
+    looks(page, "explorer-fault")
     nothing_ran(page)
 
 
@@ -216,10 +217,10 @@ def test_the_controls_fit_into_the_window(
 
 
 @needs_axe
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_axe_finds_nothing(chain: Program, page: Page, scheme: str) -> None:
+@pytest.mark.parametrize(("width", "scheme"), AUDITS)
+def test_axe_finds_nothing(chain: Program, page: Page, width: int, scheme: str) -> None:
     call(f"{chain.node_url}/devnet/snapshots", "")
-    dress(page, 1280, scheme)
+    dress(page, width, scheme)
     for fragment in ("#devnet", "#deploy", f"#call/{FIRST}"):
         go(page, chain.node_url, fragment)
         assert axe_findings(page) == [], fragment

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.e2e import browser
 from tests.e2e.browser import Page
-from tests.e2e.programs import Program, call, devnet, eventually, height
+from tests.e2e.programs import API_KEY, Program, call, devnet, eventually, height, started
 from tests.pages.pages import (
     LOOKS,
+    NARROW,
     READY,
     SMALL_JUMP,
     axe_findings,
@@ -19,6 +21,7 @@ from tests.pages.pages import (
     dress,
     go,
     jumped,
+    looks,
     needs_axe,
     nothing_ran,
     patient,
@@ -34,11 +37,27 @@ from tests.pages.scenario import (
     SECOND,
     THIRD,
     Scenario,
+    compiled_script,
     played,
     send,
 )
 
 pytestmark = browser.MARKS
+CHANGES_ITS_MIND = """{-# STDLIB_VERSION 6 #-}
+{-# CONTENT_TYPE DAPP #-}
+{-# SCRIPT_TYPE ACCOUNT #-}
+
+@Callable(i)
+func keep() = [BooleanEntry("kept", true)]
+
+@Callable(i)
+func late() = if (CHECKS || !isDefined(getBoolean(this, "kept"))) then []
+  else throw("it is kept <b>")
+""".replace(
+    "CHECKS",
+    " || ".join(f"sigVerify(base58'{number}', base58'', base58'')" for number in range(1, 8)),
+)
+"""A function that costs enough to fail in a block, once the other one was called."""
 FILL = (
     "(document.getElementById('query').value = %r,"
     " document.querySelector('#search button').click())"
@@ -122,18 +141,19 @@ def test_nothing_jumps_while_a_view_comes(played_chain: Scenario, page: Page, wi
 def test_axe_finds_nothing(played_chain: Scenario, page: Page) -> None:
     each = ("home", "node", "block", "call", "data", "asset", "dapp", "account", "names")
     places = {name: views(played_chain)[name] for name in each} | {"search": "#search/nothing"}
-    assert found_in(page, played_chain.url, places, "light", "") == {}
+    places |= {name: views(played_chain)[name] for name in ("mass", "rich")}
+    for width in (1280, NARROW):
+        dress(page, width, "light")
+        assert found_in(page, played_chain.url, places, "") == {}, width
     # Of what axe-core looks at, only colours differ between the schemes.
     some = {name: places[name] for name in ("home", "node", "call", "dapp")}
-    assert found_in(page, played_chain.url, some, "dark", "color-contrast") == {}
+    dress(page, 1280, "dark")
+    assert found_in(page, played_chain.url, some, "color-contrast") == {}
     dress(page, 1280, "light")
 
 
-def found_in(
-    page: Page, url: str, places: dict[str, str], scheme: str, only: str
-) -> dict[str, list[str]]:
+def found_in(page: Page, url: str, places: dict[str, str], only: str) -> dict[str, list[str]]:
     """What axe-core has against views, by their names."""
-    dress(page, 1280, scheme)
     found = {}
     for name, fragment in places.items():
         go(page, url, fragment)
@@ -383,6 +403,73 @@ def test_the_node_page_tells_whose_turn_it_is(chain: Program, page: Page) -> Non
     assert "makes a block for each transaction" in shown
     page.wait_for(f"document.querySelector('[aria-label^=Turns] a[title=\"{RICH}\"]')")
     assert "100 %" in shown
+
+
+def test_the_node_page_tells_of_features_and_rewards(chain: Program, page: Page) -> None:
+    url = chain.node_url
+    go(page, url, "#node")
+    page.wait_for("document.querySelector('[aria-label=Features] tbody tr')")
+    told = call(f"{url}/activation/status").json()["features"]
+    rows = page.run(
+        "[...document.querySelectorAll('[aria-label=Features] tbody tr')].map("
+        "each => each.innerText)"
+    )
+    for row, each in zip(rows, told, strict=True):
+        assert each["description"] in row
+        assert ("active from the start" in row) == (each["blockchainStatus"] == "ACTIVATED")
+    answer = call(f"{url}/blockchain/rewards")
+    if answer.status == 200:
+        reward = answer.json()["currentReward"] // 10**8
+        assert f"{reward} WAVES for a block" in text(page)
+    else:
+        assert "no block reward" in text(page)
+
+
+def test_the_node_page_draws_its_peers(tmp_path: Path, page: Page) -> None:
+    ports = [f"--{name}=0" for name in ("port", "signer-port", "matcher-port")]
+    options = ["devnet", "--nodes=2", "--block-time=1", f"--data-dir={tmp_path / 'data'}", *ports]
+    with started(*options, until="Ready.") as network:
+        url = re.findall(r"^  node +(http://\S+)", network.output, re.MULTILINE)[0]
+        eventually(lambda: bool(call(f"{url}/peers/connected").json()["peers"]), "a peer")
+        go(page, url, "#node")
+        page.wait_for("document.querySelectorAll('.graph circle').length === 2")
+        (peer,) = call(f"{url}/peers/connected").json()["peers"]
+        assert peer["peerName"] in text(page, "[aria-label='Connected peers']")
+        assert "no peer is ahead" in text(page) or "behind the best peer" in text(page)
+        looks(page, "explorer-peers")
+        nothing_ran(page)
+        page.open("about:blank")
+    page.errors.clear()
+
+
+def test_a_call_that_failed_says_why(chain: Program, page: Page) -> None:
+    url = chain.node_url
+    compiled = compiled_script(url, CHANGES_ITS_MIND)
+    send(url, type=13, version=1, sender=THIRD, script=compiled, fee=2_000_000)
+    invoke = {"type": 16, "version": 1, "dApp": THIRD, "feeAssetId": None, "payment": []}
+    call(f"{url}/devnet/mining?mode=manual", "")
+    try:
+        names = []
+        # The one with the higher fee is before the other in the block.
+        for function, fee, sender in (("late", 900_000, RICH), ("keep", 9_000_000, SECOND)):
+            wanted = invoke | {
+                "sender": sender,
+                "fee": fee,
+                "call": {"function": function, "args": []},
+            }
+            signed = call(f"{url}/transactions/sign", wanted, key=API_KEY).json()
+            sent = call(f"{url}/transactions/broadcast", signed)
+            assert sent.status == 200, sent.body
+            names.append(sent.json()["id"])
+        call(f"{url}/devnet/mine", "")
+    finally:
+        call(f"{url}/devnet/mining?mode=instant", "")
+    go(page, url, f"#tx/{names[0]}")
+    assert text(page, ".trouble").startswith("The script failed: the fee was paid")
+    assert "it is kept <b>" in text(page, ".trouble pre")
+    assert "Failed." in text(page, ".facts")
+    looks(page, "explorer-failed")
+    nothing_ran(page)
 
 
 def test_an_asset_leads_to_its_order_books(played_chain: Scenario, page: Page) -> None:

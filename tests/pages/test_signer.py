@@ -19,11 +19,10 @@ from tests.e2e.browser import Page
 from tests.e2e.origins import origin_of
 from tests.e2e.programs import Program, call, eventually, is_mined
 from tests.pages.pages import (
-    LOOKS,
-    SCHEMES,
+    AUDITS,
     axe_findings,
-    clipped,
     dress,
+    looks,
     needs_axe,
     nothing_ran,
     save,
@@ -157,12 +156,7 @@ def test_words_of_strangers_stay_words(chain: Program, signer: str, page: Page) 
     page.wait_for(f"{LISTED} && {card(data)} && document.querySelectorAll('.waiting').length > 2")
     assert "<img src=x onerror=" in text(page, "#waiting")
     nothing_ran(page)
-    for width, scheme in LOOKS:
-        dress(page, width, scheme)
-        page.wait_for(f"document.documentElement.scrollWidth <= {width}")
-        assert clipped(page) == []
-        save(page, f"signer-queue-{width}-{scheme}.png")
-    dress(page, 1280, "light")
+    looks(page, "signer-queue")
     page.run(f"{card(data)}.querySelector('.refuse').click()")
     page.wait_for("document.activeElement.innerText === 'Refuse for good'")
     page.run("document.activeElement.click()")
@@ -194,14 +188,11 @@ def test_keys_rules_and_the_log(signer: str, page: Page) -> None:
     page.run("document.querySelector('#unlock button').click()")
     page.wait_for("document.querySelector('#keys').innerText.includes('unlocked for')")
     assert page.run("document.getElementById('password').value") == ""
-    save(page, "signer-keys.png")
-    for fragment in ("#keys", "#write"):
-        page.run(f"location.hash = '{fragment}'")
-        page.wait_for(f"document.querySelector('nav [href=\"{fragment}\"][aria-current]')")
+    for part in ("keys", "write"):
+        page.run(f"location.hash = '#{part}'")
+        page.wait_for(f"document.querySelector('nav [href=\"#{part}\"][aria-current]')")
         page.wait_for("!document.querySelector('[aria-busy]')")
-        dress(page, 360, "light")
-        assert clipped(page) == []
-    dress(page, 1280, "light")
+        looks(page, f"signer-{part}")
 
     page.run("location.hash = '#audit'")
     page.wait_for("document.querySelector('#lines td')")
@@ -210,22 +201,18 @@ def test_keys_rules_and_the_log(signer: str, page: Page) -> None:
     page.wait_for("document.querySelector('#verified').innerText.includes('as they were written')")
     listed = text(page, "#lines")
     assert all(word in listed for word in ("unlock", "lock", "ask", "approve", "sign", "start"))
-    for width, scheme in LOOKS:
-        dress(page, width, scheme)
-        page.wait_for(f"document.documentElement.scrollWidth <= {width}")
-        assert clipped(page) == []
-        save(page, f"signer-audit-{width}-{scheme}.png")
-    dress(page, 1280, "light")
+    looks(page, "signer-audit")
     page.run("document.querySelector('#lines a.rule').click()")
     page.wait_for("document.querySelector('.listing-lines .chosen')")
     assert "[[rule]]" in text(page, ".listing-lines .chosen")
-    save(page, "signer-rules.png")
+    looks(page, "signer-rules")
     for fragment in ("#queue", "#write", "#nothing"):
         page.run(f"location.hash = '{fragment}'")
         page.wait_for("!document.querySelector('[aria-busy]')")
     page.wait_for("document.getElementById('title').innerText === 'Nothing here'")
     page.run("document.getElementById('log-out').click()")
     page.wait_for("document.getElementById('log-in')")
+    looks(page, "signer-log-in")
     left = str(page.run("document.documentElement.outerHTML + document.cookie + location.href"))
     assert KEYS["bot"] not in left and PASSWORD not in left
     assert page.run("Object.keys(localStorage).length + Object.keys(sessionStorage).length") == 0
@@ -233,10 +220,10 @@ def test_keys_rules_and_the_log(signer: str, page: Page) -> None:
 
 
 @needs_axe
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_axe_finds_nothing(signer: str, page: Page, scheme: str) -> None:
+@pytest.mark.parametrize(("width", "scheme"), AUDITS)
+def test_axe_finds_nothing(signer: str, page: Page, width: int, scheme: str) -> None:
     transfer(signer, COIN)
-    dress(page, 1280, scheme)
+    dress(page, width, scheme)
     page.open("about:blank")
     page.open(f"{signer}/")
     page.wait_for("document.getElementById('log-in')")

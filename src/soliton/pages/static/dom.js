@@ -7,6 +7,12 @@
 /** @typedef {Record<string, unknown>} Attributes */
 
 const SVG = "http://www.w3.org/2000/svg";
+/**
+ * Of a table's parts. They follow from the tags, until a style sheet lays the parts out as blocks (in narrow
+ * windows): some browsers then forget that it is a table.
+ * @type {Record<string, string>}
+ */
+const ROLES = { table: "table", thead: "rowgroup", tbody: "rowgroup", tr: "row", th: "columnheader", td: "cell" };
 
 /**
  * An element with attributes, listeners (`onclick` and the like take functions) and content.
@@ -18,6 +24,7 @@ const SVG = "http://www.w3.org/2000/svg";
  */
 export function h(tag, attributes, ...children) {
   const element = document.createElement(tag);
+  if (ROLES[tag]) element.setAttribute("role", ROLES[tag]);
   dress(element, attributes ?? {});
   fill(element, children);
   return element;

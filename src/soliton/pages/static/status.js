@@ -131,15 +131,21 @@ async function features() {
   if (!found) return h("p", { class: "empty" }, "The node does not tell.");
   return [
     h("p", { class: "soft" }, `Votes are counted every ${grouped(found.votingInterval)} blocks, next at height ${grouped(found.nextCheck)}; ${grouped(found.votingThreshold)} of them decide.`),
-    table("Features", ["No.", "Feature", "On the chain", "#At height", "#Votes", "Of this node"],
-      found.features.map((/** @type {Json} */ each) => [
-        String(each.id), stranger(each.description, 80), words(each.blockchainStatus), each.activationHeight === undefined ? "–" : grouped(each.activationHeight),
-        each.supportingBlocks === undefined ? "–" : grouped(each.supportingBlocks), words(each.nodeStatus)])),
+    table("Features", ["No.", "Feature", "State"], found.features.map((/** @type {Json} */ each) => [
+      String(each.id), stranger(each.description, 80), [stateOf(each), " ", voteOf(each)]])),
   ];
 }
 
-/** @param {string} status */
-function words(status) {
-  return clean(status, 40).toLowerCase();
+/** @param {Json} feature how far it is on the chain */
+function stateOf({ blockchainStatus, activationHeight, supportingBlocks }) {
+  if (blockchainStatus === "ACTIVATED") return activationHeight > 1 ? `active since height ${grouped(activationHeight)}` : "active from the start";
+  if (blockchainStatus === "APPROVED") return `approved, active from height ${grouped(activationHeight)}`;
+  if (activationHeight !== undefined) return `active from height ${grouped(activationHeight)}`;
+  return counted(supportingBlocks ?? 0, "vote");
 }
 
+/** @param {Json} feature what this node has to do with it; nothing where that goes without saying */
+function voteOf({ nodeStatus }) {
+  if (nodeStatus === "NOT_IMPLEMENTED") return h("strong", { class: "bad" }, "unknown to this node");
+  return nodeStatus === "VOTED" && h("span", { class: "soft" }, "this node votes for it");
+}
