@@ -27,7 +27,7 @@ LINES: dict[str, int] = {
     "controls": 1_400,
     "crypto": 1_460,
     "data_service": 2_530,
-    "devnet": 4_370,
+    "devnet": 4_450,
     "export": 3_960,
     "grpc_api": 4_490,
     "keystore": 740,

@@ -173,7 +173,8 @@ def silver(chain: Program) -> str:
     """An asset whose prices have more decimals in orders than in the extension, offered at 2."""
     with Node(chain.node_url) as node, Matcher(chain.matcher_url) as matcher:
         seller = Account.from_seed(SELLER.seed, "R")
-        made: str = node.send(seller.issue("Silver", 100_000, decimals=2)).wait().asset_id
+        made = node.send(seller.issue("Silver", 100_000, decimals=2)).wait().asset_id
+        assert made is not None
         matcher.place(seller.sell(5_000, made, 2 * COIN, None, matcher=matcher.public_key()))
     return made
 
