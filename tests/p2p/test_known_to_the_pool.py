@@ -6,6 +6,7 @@ checked again by reason of a block that has nothing to do with it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from soliton.crypto import curve25519
 from soliton.crypto.keys import KeyPair
 from soliton.ledger.state import WAVES
 from soliton.ledger.transactions import apply_transaction
+from soliton.node import node as node_module
 from soliton.node import pool
 from soliton.p2p.jobs import own_microblock
 from soliton.p2p.receiving import Receiver, Verdict
@@ -65,7 +67,9 @@ APPLIED = Verdict.APPLIED
 
 
 @pytest.fixture
-def pair(tmp_path: Path) -> Iterator[Pair]:
+def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pair]:
+    # The pool follows at once, however slow the machine is: there is no event loop here.
+    monkeypatch.setattr(node_module, "SETTLING_SECONDS", math.inf)
     chain = network()
     found = make(tmp_path / "maker", 0, chain), make(tmp_path / "taker", 1, chain)
     yield Pair(*found)
