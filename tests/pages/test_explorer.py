@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from soliton.devnet.accounts import funded_accounts
 from tests.e2e import browser
 from tests.e2e.browser import Page
 from tests.e2e.programs import API_KEY, Program, call, devnet, eventually, height, started
@@ -42,6 +43,7 @@ from tests.pages.scenario import (
     send,
 )
 
+FOURTH = funded_accounts(ord("R"))[3].address
 pytestmark = browser.MARKS
 CHANGES_ITS_MIND = """{-# STDLIB_VERSION 6 #-}
 {-# CONTENT_TYPE DAPP #-}
@@ -445,8 +447,8 @@ def test_the_node_page_draws_its_peers(tmp_path: Path, page: Page) -> None:
 def test_a_call_that_failed_says_why(chain: Program, page: Page) -> None:
     url = chain.node_url
     compiled = compiled_script(url, CHANGES_ITS_MIND)
-    send(url, type=13, version=1, sender=THIRD, script=compiled, fee=2_000_000)
-    invoke = {"type": 16, "version": 1, "dApp": THIRD, "feeAssetId": None, "payment": []}
+    send(url, type=13, version=1, sender=FOURTH, script=compiled, fee=2_000_000)
+    invoke = {"type": 16, "version": 1, "dApp": FOURTH, "feeAssetId": None, "payment": []}
     call(f"{url}/devnet/mining?mode=manual", "")
     try:
         names = []

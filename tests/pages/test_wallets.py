@@ -175,7 +175,8 @@ def silver(chain: Program) -> str:
         seller = Account.from_seed(SELLER.seed, "R")
         made = node.send(seller.issue("Silver", 100_000, decimals=2)).wait().asset_id
         assert made is not None
-        matcher.place(seller.sell(5_000, made, 2 * COIN, None, matcher=matcher.public_key()))
+        price = 2 * COIN * 10**6  # Two decimals of the amount make up for six of the price.
+        matcher.place(seller.sell(5_000, made, price, None, matcher=matcher.public_key()))
     return made
 
 
