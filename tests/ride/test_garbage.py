@@ -43,9 +43,14 @@ def test_a_run_leaves_no_cycles(source: str, limit: int, ends: str) -> None:
     script, _ = compile_value(source)
     # The first run also makes what is kept of the script.
     assert ends in _run(script, limit)
+    # What others of this process leave meanwhile, they do not leave each time.
+    assert min(_left(script, limit) for _ in range(5)) == 0
+
+
+def _left(script: Script, limit: int) -> int:
     gc.collect()
     _run(script, limit)
-    assert gc.collect() == 0
+    return gc.collect()
 
 
 def _run(script: Script, limit: int) -> str:
