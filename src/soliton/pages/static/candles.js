@@ -37,15 +37,19 @@ export function candles(chart, tell) {
 
   const count = () => wanted || Math.max(FEWEST, Math.floor(room / COMFORT));
   const bound = (/** @type {number} */ value, /** @type {number} */ most) => Math.max(0, Math.min(most, value));
+  /** @returns {[number, number]} the first candle that is seen, and the one behind the last */
+  const seen = () => {
+    after = bound(after, all.length - Math.min(all.length, FEWEST));
+    const end = all.length - after;
+    return [Math.max(0, end - count()), end];
+  };
 
   const again = fitted(chart, (width, height) => {
     if (!all.length) return nothing(chart, none, width, height);
     const right = Math.max(...all.slice(-1).map((each) => figure(Number(each[2])).length), 6) * LETTER + 14;
     const [plot, floor] = [width - right, height - BOTTOM];
     room = plot;
-    after = bound(after, all.length - Math.min(all.length, FEWEST));
-    const end = all.length - after;
-    const shown = all.slice(Math.max(0, end - count()), end);
+    const shown = all.slice(...seen());
     const step = plot / Math.max(shown.length, Math.min(count(), 30));
     const [top, bottom] = [Math.max(...shown.map((each) => Number(each[2]))), Math.min(...shown.map((each) => Number(each[3])))];
     // One price alone stands in the middle.
@@ -85,19 +89,6 @@ export function candles(chart, tell) {
       level = event.clientY - box.top;
       again();
     };
-    chart.onkeydown = (event) => {
-      const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-      if (event.key === "+" || event.key === "-") zoom(event.key === "+");
-      else if (move !== undefined && event.shiftKey) after -= move * 5;
-      else if (move !== undefined) {
-        const to = number < 0 ? shown.length - 1 : number + move;
-        if (to < 0 || to >= shown.length) after -= move;
-        chosen = all[bound(all.indexOf(shown[0]) + to, all.length - 1)][0];
-        level = null;
-      } else return;
-      event.preventDefault();
-      again();
-    };
     return undefined;
   });
 
@@ -111,6 +102,22 @@ export function candles(chart, tell) {
   const zoom = (/** @type {boolean} */ isNearer) => {
     wanted = Math.round(bound(count() * (isNearer ? 1 / ZOOM : ZOOM), Math.max(FEWEST, all.length)));
     wanted = Math.max(FEWEST, wanted);
+    again();
+  };
+  chart.onkeydown = (event) => {
+    const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (event.key === "+" || event.key === "-") zoom(event.key === "+");
+    else if (move !== undefined && event.shiftKey) after -= move * 5;
+    else if (move !== undefined && all.length) {
+      // Keys may come faster than frames: what is drawn does not count.
+      const [first, end] = seen();
+      const now = all.findIndex((each) => each[0] === chosen);
+      const to = now < first || now >= end ? end - 1 : now + move;
+      if (to < first || to >= end) after -= move;
+      chosen = all[bound(to, all.length - 1)][0];
+      level = null;
+    } else return;
+    event.preventDefault();
     again();
   };
   chart.onpointerdown = (event) => {
