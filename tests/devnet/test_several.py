@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from soliton.devnet.accounts import funded_accounts
+from soliton.devnet.several import MAX_FAILED_STARTS
 from tests.e2e.programs import (
     Program,
     balance,
@@ -180,6 +181,17 @@ def test_a_node_that_is_killed_comes_back_and_all_end_equal(network: Program) ->
     some = ACCOUNTS[3].address
     at = all_agree(nodes, at)
     assert len({balance(each, some) for each in nodes}) == 1
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc to find processes in")
+def test_a_node_may_be_killed_as_often_as_one_likes(network: Program) -> None:
+    last = urls(network)[-1]
+    for _ in range(MAX_FAILED_STARTS + 1):
+        eventually(lambda: len(pids(network)) == NODES, "all processes")
+        process = pids(network)[-1]
+        os.kill(process, signal.SIGKILL)
+        eventually(lambda process=process: process not in pids(network), "its end")  # type: ignore[misc]
+    eventually(lambda: answers(last), "its answers")
 
 
 @pytest.mark.parametrize(

@@ -285,8 +285,10 @@ def test_the_chart_has_a_crosshair_and_is_looked_at_from_near(
         page.command("Input.dispatchKeyEvent", type="rawKeyDown", key="ArrowLeft")
         page.wait_for("document.querySelectorAll('#chart .cross').length === 2")
         # Keys may come faster than the page draws.
-        page.run("""for (const key of ["ArrowLeft", "ArrowLeft", "ArrowRight", "ArrowLeft"])
-            document.getElementById("chart").dispatchEvent(new KeyboardEvent("keydown", { key }))""")
+        page.run(
+            """for (const key of ["ArrowLeft", "ArrowLeft", "ArrowRight", "ArrowLeft"])
+            document.getElementById("chart").dispatchEvent(new KeyboardEvent("keydown", { key }))"""
+        )
         page.wait_for("document.getElementById('under').innerText.endsWith('V 497')")
         nothing_ran(page)
 

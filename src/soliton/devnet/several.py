@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import signal
 import sys
 import time
 import urllib.error
@@ -44,7 +45,7 @@ START_SECONDS: Final = 120.0
 AGAIN_SECONDS: Final = 0.5
 """After so long a node that has ended is started again."""
 MAX_FAILED_STARTS: Final = 5
-"""A node that ends so often before it was up for a while does not start any more."""
+"""A node that ends so often by itself before it was up for a while does not start any more."""
 UP_SECONDS: Final = 10.0
 STOP_SECONDS: Final = 30.0
 LOG: Final = "log.txt"
@@ -155,7 +156,9 @@ class _Network:
                 )
             self._processes[member.number] = process
             code = await process.wait()
-            failed = 0 if time.monotonic() - since > UP_SECONDS else failed + 1
+            # One may kill a node as often as one likes.
+            is_up = code == -signal.SIGKILL or time.monotonic() - since > UP_SECONDS
+            failed = 0 if is_up else failed + 1
             _log.warning(
                 "node %d (process %d) has ended with %d; it starts again",
                 member.number + 1, process.pid, code,
