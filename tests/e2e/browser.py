@@ -41,6 +41,12 @@ FLAGS = (
 ANSWER_SECONDS = 60.0
 _LEFT = ("navigated", "context")
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
+_CONNECTION: Final[dict[str, Any]] = {
+    "max_size": MAX_ANSWER_BYTES,
+    # A test that waits for something else reads no answers to pings meanwhile.
+    "ping_interval": None,
+    "proxy": None,
+}
 
 
 def program() -> str | None:
@@ -164,7 +170,7 @@ def page_of(devtools: str) -> Iterator[Page]:
     """The browser's first tab."""
     tabs = call(f"{devtools}/json/list").json()
     url = next(tab["webSocketDebuggerUrl"] for tab in tabs if tab["type"] == "page")
-    with connect(url, max_size=MAX_ANSWER_BYTES, proxy=None) as connection:
+    with connect(url, **_CONNECTION) as connection:
         yield Page(connection)
 
 
@@ -175,6 +181,6 @@ def beside(page: Page) -> Iterator[Page]:
     with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:
         made = json.loads(answer.read())
     url = made["webSocketDebuggerUrl"]
-    with connect(url, max_size=MAX_ANSWER_BYTES, proxy=None) as connection:
+    with connect(url, **_CONNECTION) as connection:
         yield Page(connection)
     call(f"{page.devtools}/json/close/{made['id']}")

@@ -53,11 +53,21 @@ window.fetch = (asked => async (path, ...more) => {
 })(window.fetch);
 """
 LOADING = "Loading\u2026"
-_CANDLES = """
+CANDLES = """
 window.fetch = (asked => async (path, ...more) => /candles/.test(path)
   ? new Response(JSON.stringify(Array.from({ length: 500 }, (_, at) =>
       [1.7e12 + at * 60000, "1.5", "2", "0.5", "1", String(at), String(at), 1])))
   : asked(path, ...more))(window.fetch);
+"""
+BEYOND = """
+[...document.querySelectorAll("main section")].flatMap(section => {
+  const edge = section.getBoundingClientRect().right;
+  return [...section.querySelectorAll("input, select, button, p")]
+    .filter(each => !each.closest(".levels, .list, .scroll, summary ~ *"))
+    .filter(each => each.getBoundingClientRect().right > edge
+      || each.tagName === "P" && each.scrollWidth > each.clientWidth)
+    .map(each => each.outerHTML.slice(0, 100));
+})
 """
 _NO_POLLING = """
 window.setInterval = (begin => (what, after, ...more) =>
@@ -177,8 +187,18 @@ def test_the_page_fits_into_the_window(
     go(page, chain.matcher_url, "", f"{LIVE} && document.getElementById('fee')")
     assert jumped(page) < SMALL_JUMP, page.run("jumps")
     sign_in(page, SELLER.seed)
+    # The id of an order is long.
+    told = order(page, "sell", "9", "1")
+    assert told.startswith(TAKEN), told
+    page.wait_for(f"document.getElementById('chart').textContent !== '{LOADING}'")
     assert page.run("document.documentElement.scrollWidth") <= width
+    assert page.run(BEYOND) == []
     save(page, f"exchange-{width}-{scheme}.png")
+    name = told.removeprefix(TAKEN).strip()
+    row = f"document.querySelector('[data-order=\"{name}\"]')"
+    page.wait_for(f"{row}?.querySelector('.cancel')")
+    page.run(f"{row}.querySelector('.cancel').click()")
+    page.wait_for(f"{row}?.innerText.includes('Cancelled')")
     dress(page, 1280, "light")
 
 
@@ -261,7 +281,7 @@ def test_a_market_has_an_address_terms_and_charts(chain: Program, asset: str, pa
 def test_the_chart_has_a_crosshair_and_is_looked_at_from_near(
     chain: Program, asset: str, page: Page
 ) -> None:
-    with prepared(page, _CANDLES):
+    with prepared(page, CANDLES):
         go(page, chain.matcher_url, f"#{asset}", LIVE)
         page.wait_for("document.querySelector('#chart .body')")
         assert "V 499" in text(page, "#under")

@@ -18,6 +18,7 @@ from tests.e2e import browser
 from tests.e2e.browser import Page
 from tests.e2e.origins import origin_of
 from tests.e2e.programs import Program, call, eventually, is_mined
+from tests.pages.held import a_moment
 from tests.pages.pages import (
     AUDITS,
     axe_findings,
@@ -219,6 +220,37 @@ def test_keys_rules_and_the_log(signer: str, page: Page) -> None:
     nothing_ran(page)
 
 
+def test_older_lines_of_the_log_come_once(signer: str, page: Page) -> None:
+    alias = {"type": 10, "version": 3, "alias": "no-rule-for-it", "fee": 100_000}
+    wanted = {"key": "owner", "transaction": alias}
+    for _ in range(60):
+        assert call(f"{signer}/sign", wanted, key=KEYS["bot"]).status == 403
+    log_in(page, signer, KEYS["bot"], "#audit")
+    rows = "[...document.querySelectorAll('#lines tbody tr')]"
+    page.wait_for(f"{rows}.length === 50")
+    older = "[...document.querySelectorAll('button')].find(e => e.innerText === 'Older lines')"
+    page.run(f"{older}.click(), {older}.click()")
+    page.wait_for(f"{rows}.length > 50")
+    a_moment(page)
+    shown = [int(each) for each in page.run(f"{rows}.map(each => each.cells[0].innerText)")]
+    told = call(f"{signer}/audit?limit=100", key=KEYS["bot"]).json()["lines"]
+    assert shown == [each["number"] for each in told][: len(shown)]
+    nothing_ran(page)
+
+
+def test_a_key_that_is_pressed_twice_refuses_nothing(signer: str, page: Page) -> None:
+    name = transfer(signer, COIN)["pending"]
+    log_in(page, signer, KEYS["alice"])
+    page.wait_for(f"{LISTED} && {card(name)}")
+    page.run(f"{card(name)}.querySelector('.refuse').focus()")
+    for _ in range(2):
+        page.command("Input.dispatchKeyEvent", type="char", text="\r")
+    page.wait_for("document.activeElement.innerText === 'Refuse for good'")
+    a_moment(page)
+    assert call(f"{signer}/pending/{name}", key=KEYS["alice"]).json()["state"] == "waiting"
+    nothing_ran(page)
+
+
 @needs_axe
 @pytest.mark.parametrize(("width", "scheme"), AUDITS)
 def test_axe_finds_nothing(signer: str, page: Page, width: int, scheme: str) -> None:
@@ -269,3 +301,26 @@ def test_a_page_of_a_listed_origin_signs(elsewhere: int, signer: str, page: Page
     assert told["localhost"]["user"]["address"] == OWNER.address
     assert told["localhost"]["auth"]["timestamp"] == 7
     assert "does it let this page ask" in told["127.0.0.1"]["refused"]
+
+
+LEAVE: Final = """
+(async () => {
+  const { ProviderSoliton } = await import(PLACE + "/pages/provider.js");
+  const provider = new ProviderSoliton(PLACE, { apiKey: () => SECRET });
+  await provider.connect({ NODE_URL: "", NETWORK_BYTE: 82 });
+  const heard = [];
+  provider.on("login", () => heard.push("login"));
+  const late = provider.login().then(() => "in", error => error.message);
+  await provider.logout();
+  return [await late, provider.user, heard];
+})()
+"""
+
+
+def test_who_logs_out_is_not_logged_in_by_a_late_answer(
+    elsewhere: int, signer: str, page: Page
+) -> None:
+    page.open(f"http://localhost:{elsewhere}/")
+    page.wait_for("document.title === 'A dApp'")
+    script = LEAVE.replace("PLACE", json.dumps(signer)).replace("SECRET", json.dumps(KEYS["bot"]))
+    assert page.run(script) == ["Somebody has logged in or out meanwhile.", None, []]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -21,9 +22,10 @@ from soliton.keystore.keys import NamedSecret, phrase
 from tests.clients.test_kept_signer import kept, unlock
 from tests.e2e import browser
 from tests.e2e.browser import Page
-from tests.e2e.programs import Program
+from tests.e2e.programs import Program, call
+from tests.pages.held import a_moment
 from tests.pages.pages import go, nothing_ran, save, text
-from tests.pages.test_exchange import LIVE, TAKEN, begin_order, end_order, order
+from tests.pages.test_exchange import LIVE, TAKEN, begin_order, end_order, order, sign_in
 from tests.signer.kept import KEYS, PASSWORD, Place
 
 SELLER, OWNER, WALLET, OTHER = funded_accounts(ord("R"))[:4]
@@ -40,6 +42,13 @@ pairs = "any"
 matchers = "any"
 unbound-chain = true
 """
+ASKS_OTHERS: Final = (
+    RULES.replace('["order.3", "cancelOrder", "wavesAuth"]', '["order.3"]')
+    + 'approvals = { of = ["alice"], needed = 1, within = "1h" }\n'
+    + RULES.replace(
+        '["order.3", "cancelOrder", "wavesAuth"]', '["cancelOrder", "wavesAuth"]'
+    ).replace('"trading"', '"rest"')
+)
 KEEPER: Final = """
 (async () => {
   const { order, signerOf } = await import("/pages/orders.js");
@@ -165,6 +174,31 @@ def test_a_signing_service_signs_orders(chain: Program, signer: str, page: Page)
     trade(page, OWNER.address)
     said = order(page, "buy", "2", "1000")
     assert "is more than 1000000000" in said
+    nothing_ran(page)
+
+
+def test_an_order_waits_for_the_approval_of_others(
+    chain: Program, tmp_path: Path, page: Page
+) -> None:
+    FileStore(tmp_path / "keys").add([NamedSecret("owner", phrase(OWNER.seed))], PASSWORD)
+    place = Place(tmp_path, ASKS_OTHERS)
+    with kept(place, chain.node_url, origins=(chain.matcher_url,)) as url:
+        unlock(url)
+        page.open("about:blank")
+        page.open(f"{chain.matcher_url}/?signer={url}")
+        page.wait_for(f"document.getElementById('with-service') && {LIVE}")
+        page.run(f"document.getElementById('service-key').value = {json.dumps(KEYS['bot'])}")
+        page.run("document.getElementById('with-service').requestSubmit()")
+        page.wait_for("document.querySelector('#orders [data-scope]')")
+        begin_order(page, "buy", "1.5", "2")
+        page.wait_for("document.getElementById('outcome').innerText.includes('waits for approval')")
+        (waits,) = call(f"{url}/pending", key=KEYS["alice"]).json()["pending"]
+        assert waits["told"][0][:60] in text(page, "#outcome")
+        approved = call(f"{url}/pending/{waits['pending']}/approve", {}, key=KEYS["alice"])
+        assert approved.status == 200, approved.body
+        said = end_order(page)
+        assert said.startswith(TAKEN), said
+        page.open("about:blank")
     nothing_ran(page)
 
 
@@ -303,4 +337,53 @@ def test_who_does_not_show_the_orders_is_not_asked_again(
     page.run("document.getElementById('admit').click()")
     page.wait_for("document.querySelector('#orders [data-scope]')")
     assert page.run("asked.filter(each => each === 'request').length") == 2
+    nothing_ran(page)
+
+
+def test_a_cancellation_that_is_refused_stays_said(chain: Program, silver: str, page: Page) -> None:
+    open_keeper(page, chain.matcher_url, silver, f"#{silver}")
+    ask_keeper(page)
+    page.wait_for("document.querySelector('#orders [data-scope]')")
+    said = order(page, "buy", "1.25", "1")
+    assert said.startswith(TAKEN), said
+    row = f"document.querySelector('[data-order=\"{said.removeprefix(TAKEN).strip()}\"]')"
+    page.wait_for(f"{row}?.querySelector('.cancel')")
+    page.run("keeper.answer = 'rejected'")
+    # Two clicks are one question.
+    page.run(f"{row}.querySelector('.cancel').click(), {row}.querySelector('.cancel').click()")
+    page.wait_for("document.getElementById('undone').innerText === 'It was refused in Keeper.'")
+    assert page.run("asked.filter(each => each === 'cancelOrder').length") == 1
+    for _ in range(4):
+        # The page has asked for all of it anew by then.
+        a_moment(page)
+    assert text(page, "#undone") == "It was refused in Keeper."
+    page.run("keeper.answer = null, keeper.locked = true")
+    page.run(f"{row}.querySelector('.cancel').click()")
+    page.wait_for("document.getElementById('undone').innerText.includes('Keeper asks you')")
+    assert text(page, f'[data-order="{said.removeprefix(TAKEN).strip()}"] .cancel') == "Cancelling…"
+    page.run("keeper.unlock()")
+    page.wait_for(f"{row}?.innerText.includes('Cancelled')")
+    assert text(page, "#undone") == ""
+    nothing_ran(page)
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+def test_a_wallet_that_is_late_does_not_take_over(
+    chain: Program, silver: str, page: Page, leaves: bool
+) -> None:
+    open_keeper(page, chain.matcher_url, silver, f"#{silver}")
+    page.run("""(state => { KeeperWallet.publicState = async () => {
+        await new Promise(done => { window.letIn = done; });
+        return state();
+    }; })(KeeperWallet.publicState), true""")
+    ask_keeper(page)
+    page.wait_for("window.letIn")
+    sign_in(page, OWNER.seed)
+    if leaves:
+        page.run("document.querySelector('#own-address + .copy').click()")
+        page.wait_for("document.getElementById('seed')")
+    page.run("letIn()")
+    a_moment(page)
+    open_now = page.run("document.getElementById('own-address')?.innerText")
+    assert open_now == (None if leaves else OWNER.address)
     nothing_ran(page)

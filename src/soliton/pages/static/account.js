@@ -30,21 +30,26 @@ export async function account(address) {
   let height = live.height;
   const changed = h("p", { class: "hint", role: "status" });
   let isAsking = false;
-  const stop = watch(() => {
+  const look = () => {
     if (live.height === height || isAsking) return;
     const before = height;
     height = live.height;
     // What was there when the stream began is in the history.
     if (before === 0) return;
     isAsking = true;
-    get(`/addresses/balance/details/${name}`).then(showBalances, () => undefined).finally(() => { isAsking = false; });
+    get(`/addresses/balance/details/${name}`).then(showBalances, () => undefined).finally(() => {
+      isAsking = false;
+      // What came while it was asked for is not in the answer.
+      look();
+    });
     if (live.transactions.some((each) => each.height >= before && mentions(each, address) && !history.knows(each.id))) {
       changed.replaceChildren("There is something new. ", h("button", { type: "button", onclick: () => {
         changed.replaceChildren();
         window.dispatchEvent(new HashChangeEvent("hashchange"));
       } }, "Show it"));
     }
-  });
+  };
+  const stop = watch(look);
   const node = h("article", null,
     h("h1", { tabindex: -1 }, "Account"),
     h("p", { class: "name" }, whole(address, "the address")),

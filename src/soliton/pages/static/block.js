@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { aligned, decimal, grouped, time } from "./format.js";
-import { live, watch } from "./live.js";
+import { live, watch, watchRollbacks } from "./live.js";
 import { COIN, FAMILY, get } from "./node.js";
 import { accountLink, facts, folded, idLink, place, section, table, whole } from "./parts.js";
 import { pretty } from "./json.js";
@@ -20,18 +20,32 @@ export async function block(name) {
   const id = found.id ?? found.signature;
   const shares = Object.entries(found.rewardShares ?? {});
   const gone = h("p", { class: "hint bad", role: "status" });
-  const stop = watch(() => {
-    if (live.height === 0 || gone.textContent !== "") return;
+  const above = h("a", { href: place("block", found.height + 1), rel: "next" }, "Above →");
+  const leave = () => {
+    if (gone.textContent === "") gone.textContent = "The chain went back: this block is no more part of it.";
+  };
+  const look = () => {
+    // Nothing is above the last one, yet.
+    above.hidden = live.height > 0 && live.height <= found.height;
     const known = live.blocks.find((each) => each.height === found.height);
     // The last block has another id for each microblock.
-    if (live.height < found.height || (known && known.timestamp !== found.timestamp)) gone.textContent = "The chain went back: this block is no more part of it.";
+    if (known && known.timestamp !== found.timestamp) leave();
+  };
+  look();
+  const unwatch = watch(look);
+  const unwatchRollbacks = watchRollbacks((height) => {
+    if (height < found.height) leave();
   });
+  const stop = () => {
+    unwatch();
+    unwatchRollbacks();
+  };
   const node = h("article", null,
     h("h1", { tabindex: -1 }, `Block ${found.height}`),
     gone,
     h("p", { class: "steps" },
       found.height > 1 && h("a", { href: place("block", found.height - 1), rel: "prev" }, "← Below"), " ",
-      h("a", { href: place("block", found.height + 1), rel: "next" }, "Above →")),
+      above),
     facts([
       ["Id", whole(id, "the id of the block")],
       ["Time", time(found.timestamp, true)],

@@ -66,13 +66,14 @@ function one(address, name, takes, known) {
     add.disabled = paid.length >= MAX_PAYMENTS;
   });
   const outcome = h("div", { role: "status" });
+  // All fields are read at once: somebody may write on while assets are asked for.
   const members = async () => ({
     type: 16, version: 2, dApp: address,
     call: { function: name, args: fields.map((each) => each.read()) },
     payment: await Promise.all(paid.filter((each) => each.amount.value.trim()).map(async (each) => {
-      const id = each.asset.value.trim() || null;
-      const amount = units(each.amount.value, (await asset(id)).decimals);
-      if (amount === null) throw new Unfit(`${clean(each.amount.value, 40)} is no amount.`);
+      const [text, id] = [each.amount.value, each.asset.value.trim() || null];
+      const amount = units(text, (await asset(id)).decimals);
+      if (amount === null) throw new Unfit(`${clean(text, 40)} is no amount.`);
       return { amount, assetId: id };
     })),
   });
@@ -91,7 +92,8 @@ function one(address, name, takes, known) {
   const buttons = OBEYS ? [attempt, call] : [attempt];
   const key = h("input", { value: "", autocomplete: "off", spellcheck: false, maxlength: 60, size: 46 });
   call.addEventListener("click", () => busy(async () => {
-    const id = await send(await members(), who.value.trim());
+    const caller = who.value.trim();
+    const id = await send(await members(), caller);
     const { stateChanges } = await getOr(`/transactions/info/${id}`, {});
     return h("div", null, h("p", { class: "good" }, "Sent: ", idLink("tx", id), "."), stateChanges && changesOf(stateChanges));
   }));
@@ -104,9 +106,10 @@ function one(address, name, takes, known) {
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     busy(async () => {
+      const [caller, publicKey] = [who.value.trim(), key.value.trim()];
       const made = await members();
-      const found = OBEYS ? await simulated(made, who.value.trim()) : await post("/transactions/simulate", { ...made, senderPublicKey: key.value.trim() });
-      const asked = { ...made, senderPublicKey: OBEYS ? await publicKeyOf(who.value.trim()) : key.value.trim() };
+      const found = OBEYS ? await simulated(made, caller) : await post("/transactions/simulate", { ...made, senderPublicKey: publicKey });
+      const asked = { ...made, senderPublicKey: OBEYS ? await publicKeyOf(caller) : publicKey };
       return h("div", null, outcomeOf(found), folded("Ask for it yourself", () => snippets("/transactions/simulate", asked)));
     });
   });

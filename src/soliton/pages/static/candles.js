@@ -43,6 +43,11 @@ export function candles(chart, tell) {
     const end = all.length - after;
     return [Math.max(0, end - count()), end];
   };
+  const older = (/** @type {number} */ by) => {
+    after += by;
+    // Bounded at once: several of them may come before a frame.
+    seen();
+  };
 
   const again = fitted(chart, (width, height) => {
     if (!all.length) return nothing(chart, none, width, height);
@@ -81,7 +86,7 @@ export function candles(chart, tell) {
       const box = chart.getBoundingClientRect();
       const place = event.clientX - box.left;
       if (grip) {
-        after = Math.round(grip.after + (place - grip.place) / step);
+        older(Math.round(grip.after + (place - grip.place) / step) - after);
         again();
         return;
       }
@@ -94,6 +99,8 @@ export function candles(chart, tell) {
 
   /** @type {{place: number, after: number} | null} what is held and drawn along */
   let grip = null;
+  /** What a wheel has been moved by, below a whole candle. */
+  let turned = 0;
   const leave = () => {
     chosen = null;
     grip = null;
@@ -107,7 +114,7 @@ export function candles(chart, tell) {
   chart.onkeydown = (event) => {
     const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (event.key === "+" || event.key === "-") zoom(event.key === "+");
-    else if (move !== undefined && event.shiftKey) after -= move * 5;
+    else if (move !== undefined && event.shiftKey) older(-5 * move);
     else if (move !== undefined && all.length) {
       // Keys may come faster than frames: what is drawn does not count.
       const [first, end] = seen();
@@ -132,7 +139,10 @@ export function candles(chart, tell) {
   chart.addEventListener("wheel", (event) => {
     if (event.ctrlKey || event.metaKey) zoom(event.deltaY < 0);
     else if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
-      after -= Math.round(event.deltaX / COMFORT);
+      turned -= event.deltaX / COMFORT;
+      const whole = Math.trunc(turned);
+      turned -= whole;
+      older(whole);
       again();
     } else return;
     event.preventDefault();
@@ -144,10 +154,13 @@ export function candles(chart, tell) {
     show(candles, milliseconds) {
       none = candles ? "No trades yet." : LOADING;
       const found = candles ?? [];
-      if (milliseconds !== length) [after, wanted, chosen] = [0, 0, null];
+      if (milliseconds !== length) wanted = 0;
+      if (!candles || milliseconds !== length) [after, chosen, grip] = [0, null, null];
       // Who looks at older ones goes on looking at them.
       const newest = all[all.length - 1]?.[0];
-      if (after) after += found.filter((each) => each[0] > newest).length;
+      const more = found.filter((each) => each[0] > newest).length;
+      if (grip) grip.after += more;
+      if (after) after += more;
       [all, length] = [found, milliseconds];
       if (!all.length) tell("");
       again();

@@ -77,6 +77,8 @@ export async function deploy(address) {
   area.addEventListener("input", () => {
     kept = area.value;
     compiled = null;
+    // What is being checked is not this text.
+    number += 1;
     put.disabled = true;
     paint();
     clearTimeout(timer);

@@ -15,11 +15,15 @@ const FARTHEST = 0.5;
 export function depth(chart, tell) {
   /** @type {[Levels, Levels] | null} */
   let sides = null;
+  /** @type {number | null} where the pointer is, which stays there when the book changes */
+  let pointer = null;
+  let mark = () => {};
   const again = fitted(chart, (width, height) => {
+    mark = () => tell("");
+    mark();
     if (!sides) return nothing(chart, LOADING, width, height);
     const [bids, asks] = sides;
     const best = [...bids.prices.slice(0, 1), ...asks.prices.slice(0, 1)];
-    chart.onpointermove = null;
     if (!best.length) return nothing(chart, "No orders.", width, height);
     const middle = best.reduce((sum, each) => sum + each, 0) / best.length;
     const reach = Math.max(middle - (bids.prices[bids.prices.length - 1] ?? middle), (asks.prices[asks.prices.length - 1] ?? middle) - middle);
@@ -31,32 +35,37 @@ export function depth(chart, tell) {
     const [plot, floor] = [width - right, height - BOTTOM];
     const x = (/** @type {number} */ price) => (plot * (price - middle + span)) / (2 * span);
     const y = (/** @type {number} */ sum) => floor - ((floor - TOP) * sum) / most;
-    const cross = svg("g", { visibility: "hidden" });
+    const cross = svg("g");
     chart.replaceChildren(
       ...sums.flatMap((each) => [svg("line", { class: "grid", x1: 0, x2: plot, y1: y(each), y2: y(each) }), svg("text", { x: plot + 6, y: y(each) + 4 }, figure(each, 5))]),
       ...ticks(middle - span, middle + span, Math.max(2, Math.floor(plot / 110))).filter((each) => x(each) > 24 && x(each) < plot - 24)
         .map((each) => svg("text", { x: x(each), y: height - 6, "text-anchor": "middle" }, figure(each, 6))),
       svg("path", { class: "down", d: steps(lower, x, y, 0) }), svg("path", { class: "up", d: steps(upper, x, y, plot) }),
       cross);
-    chart.onpointermove = (event) => {
-      const place = event.clientX - chart.getBoundingClientRect().left;
+    mark = () => {
+      const place = pointer ?? Infinity;
       const price = middle - span + (place / plot) * 2 * span;
       const isBid = price < middle;
       const sum = total(cut(isBid ? lower : upper, (each) => (isBid ? each >= price : each <= price)));
-      if (place > plot || !sum) return leave();
-      cross.setAttribute("visibility", "visible");
+      if (place > plot || !sum) {
+        cross.replaceChildren();
+        return tell("");
+      }
       const words = figure(price, 6);
       cross.replaceChildren(svg("line", { class: "cross", x1: place, x2: place, y1: 0, y2: floor }), svg("circle", { cx: place, cy: y(sum), r: 3 }),
         ...tag(Math.max(0, Math.min(plot - words.length * LETTER - 8, place - (words.length * LETTER) / 2)), height - 10, words));
       return tell(`${full(sum)} ${isBid ? "bid at" : "asked up to"} ${figure(price, 6)}${isBid ? " or more" : ""}`);
     };
-    const leave = () => {
-      cross.setAttribute("visibility", "hidden");
-      tell("");
-    };
-    chart.onpointerleave = leave;
-    return undefined;
+    return mark();
   });
+  chart.onpointermove = (event) => {
+    pointer = event.clientX - chart.getBoundingClientRect().left;
+    mark();
+  };
+  chart.onpointerleave = () => {
+    pointer = null;
+    mark();
+  };
   return (/** @type {[Levels, Levels] | null} */ found) => {
     sides = found;
     chart.setAttribute("aria-label", found ? words(...found) : "Depth");

@@ -1,12 +1,13 @@
 // The controls of a devnet: blocks, time, snapshots, money, whose proofs are asked for.
 
-import { h, show } from "./dom.js";
+import { h, redraw, show } from "./dom.js";
 import { clean, decimal, duration, now, time, units, utc } from "./format.js";
 import { live, watch } from "./live.js";
 import { COIN, ask, get, post } from "./node.js";
-import { accountLink, blockLink, section, table } from "./parts.js";
+import { accountLink, blockLink, pause, section, table } from "./parts.js";
 import { access, wallet } from "./send.js";
 import { counted } from "./sentence.js";
+import { turns } from "./turns.js";
 
 /** @typedef {import("./json.js").Json} Json */
 
@@ -32,22 +33,25 @@ export async function devnet() {
     log.length = Math.min(log.length, LOGGED);
     showLog();
   };
+  const turn = turns();
   const refresh = async () => {
+    const isNews = turn();
     const found = await get("/devnet");
+    if (!isNews()) return;
     show(state, Object.entries({
       Height: String(found.height),
       "Time on the chain": [utc(found.time), found.clock.frozen !== undefined && found.clock.frozen !== null && " (it stands still)"],
       Mining: miningWords(found.mining),
       "Changed by hand": found.changedByHand === null ? "never" : `from height ${found.changedByHand} on`,
     }).map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value))));
-    show(snapshots, table("Snapshots", ["Snapshot", "Height", "Time on the chain", "Actions"], found.snapshots.map((/** @type {Json} */ each) => [
+    redraw(snapshots, table("Snapshots", ["Snapshot", "Height", "Time on the chain", "Actions"], found.snapshots.map((/** @type {Json} */ each) => [
       each.id, blockLink(each.height), utc(each.time),
-      [button("Go back to it", () => act(`went to snapshot ${each.id}`, `/devnet/snapshots/${each.id}/revert`)), " ",
-        button("Let go", () => act(`let go of snapshot ${each.id}`, `/devnet/snapshots/${each.id}`, "DELETE"))],
+      [button("Go back to it", () => act(`went to snapshot ${each.id}`, `/devnet/snapshots/${each.id}/revert`), `revert ${each.id}`), " ",
+        button("Let go", () => act(`let go of snapshot ${each.id}`, `/devnet/snapshots/${each.id}`, "DELETE"), `drop ${each.id}`)],
     ]), "No snapshots yet."));
-    show(impersonated, found.impersonated.length
+    redraw(impersonated, found.impersonated.length
       ? h("ul", { class: "plain" }, found.impersonated.map((/** @type {string} */ each) => h("li", null, accountLink(each, true), " ",
-        button("Ask for proofs again", () => act(`asked for proofs of ${each} again`, `/devnet/impersonated/${each}`, "DELETE")))))
+        button("Ask for proofs again", () => act(`asked for proofs of ${each} again`, `/devnet/impersonated/${each}`, "DELETE"), each))))
       : h("p", { class: "empty" }, "Proofs are asked of everybody."));
   };
   const tried = async (/** @type {string} */ words, /** @type {() => Promise<unknown>} */ work) => {
@@ -83,10 +87,10 @@ export async function devnet() {
           const query = values.interval === "0" ? "" : `&interval=${values.interval}`;
           return act(`mined ${counted(Number(values.blocks), "block")}`, `/devnet/mine?blocks=${values.blocks}${query}`);
         }),
-        form("Change", [choice("mode", "When blocks come", { instant: "for each transaction", interval: "in a rhythm", manual: "when asked for" }), number("every", "Seconds between, or without a transaction", 10)],
+        form("Change", [choice("mode", "When blocks come", [["instant", "for each transaction"], ["interval", "in a rhythm"], ["manual", "when asked for"]]), number("every", "Seconds between, or without a transaction", 10)],
           (values) => act(`blocks come: ${values.mode}`, `/devnet/mining?mode=${values.mode}&every=${Math.round(Number(values.every) * MS)}`))),
       section("Time",
-        form("Travel", [number("much", "Forward by", 1), choice("unit", "Unit", { 3_600_000: "hours", 86_400_000: "days", 60_000: "minutes", 1_000: "seconds" })], (values) => {
+        form("Travel", [number("much", "Forward by", 1), choice("unit", "Unit", [[3_600_000, "hours"], [86_400_000, "days"], [60_000, "minutes"], [1_000, "seconds"]])], (values) => {
           const travel = Number(values.much) * Number(values.unit);
           return act(`travelled ${duration(travel)}`, `/devnet/clock?travel=${travel}`);
         }),
@@ -158,11 +162,11 @@ function number(name, label, value) {
 /**
  * @param {string} name
  * @param {string} label
- * @param {Record<string, string>} options
+ * @param {[string | number, string][]} options the first one is chosen
  * @returns {Field}
  */
 function choice(name, label, options) {
-  return { name, label, input: h("select", { name }, Object.entries(options).map(([value, words]) => h("option", { value }, words))) };
+  return { name, label, input: h("select", { name }, options.map(([value, words]) => h("option", { value }, words))) };
 }
 
 /**
@@ -186,9 +190,10 @@ export function accounts(addresses) {
 /**
  * @param {string} words
  * @param {() => unknown} work
+ * @param {string} [key] of a button that is drawn again
  */
-function button(words, work) {
-  const made = h("button", { type: "button" }, words);
+function button(words, work, key) {
+  const made = h("button", { type: "button", "data-key": key }, words);
   made.addEventListener("click", async () => {
     made.disabled = true;
     await work();
@@ -208,12 +213,13 @@ function twice(words, question, work) {
   made.addEventListener("click", async () => {
     if (made.textContent !== question) {
       made.textContent = question;
+      pause(made, () => { made.textContent = words; });
       return;
     }
     made.textContent = words;
     await work();
   });
-  made.addEventListener("blur", () => { made.textContent = words; });
+  made.addEventListener("blur", () => { if (!made.disabled) made.textContent = words; });
   return made;
 }
 

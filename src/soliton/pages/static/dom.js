@@ -54,6 +54,17 @@ export function show(element, ...children) {
 }
 
 /**
+ * The same for what is drawn again and again: who has the keyboard on something with a `data-key` keeps it there.
+ * @param {Element} element
+ * @param {Children[]} children
+ */
+export function redraw(element, ...children) {
+  const held = element.contains(document.activeElement) ? document.activeElement?.getAttribute("data-key") : null;
+  show(element, ...children);
+  if (held) /** @type {HTMLElement | undefined} */ ([...element.querySelectorAll("[data-key]")].find((each) => each.getAttribute("data-key") === held))?.focus({ preventScroll: true });
+}
+
+/**
  * @param {Element} element
  * @param {Attributes} attributes
  */

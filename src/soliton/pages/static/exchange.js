@@ -6,11 +6,12 @@ import { book } from "./book.js";
 import { candles } from "./candles.js";
 import { depth } from "./depth.js";
 import { pointed, widen } from "./digits.js";
-import { at, h, show } from "./dom.js";
+import { at, h, redraw, show } from "./dom.js";
 import { stranger, tick, time } from "./format.js";
 import { beginOwn, refreshOwn, showAccount, takePrice } from "./own.js";
 import { connect, watchBook } from "./stream.js";
-import { loadTerms } from "./terms.js";
+import { loadTerms, showTerms } from "./terms.js";
+import { turns } from "./turns.js";
 import { ROOT, ask, markets, nameOf, onChange, pathOf, refresh, report, state } from "./venue.js";
 
 /** @typedef {import("./json.js").Json} Json */
@@ -25,13 +26,16 @@ const REFRESH_MS = 10_000;
 /** @type {Json[]} */
 let tickers = [];
 let interval = "1m";
+const [marketTurn, tradeTurn] = [turns(), turns()];
 
 const chart = candles(/** @type {any} */ (at("chart")), (words) => { at("under").textContent = words; });
 const drawDepth = depth(/** @type {any} */ (at("depth-chart")), (words) => { at("depth-words").textContent = words; });
 const levels = book(takePrice, drawDepth);
 
 async function loadMarkets() {
+  const isNews = marketTurn();
   const [found, books] = await Promise.all([ask("api/v1/tickers"), ask("matcher/orderbook")]);
+  if (!isNews()) return;
   tickers = found;
   for (const each of books.markets) {
     markets.set(`${each.amountAsset}-${each.priceAsset}`, {
@@ -58,7 +62,7 @@ function nothingTraded() {
   if (state.symbol !== null) return;
   show(at("markets"), h("tr", null, h("td", { colspan: 2, class: "empty" }, "Nothing is traded yet: the first order opens a market.")));
   show(at("pair"), "No market");
-  show(at("terms"), h("p", { class: "empty" }, "There is no market."));
+  showTerms("There is no market.");
   chart.show([], INTERVALS[interval]);
   showTrades([]);
   levels.change([], []);
@@ -68,21 +72,18 @@ function showMarkets() {
   if (!tickers.length) return;
   const words = /** @type {HTMLInputElement} */ (at("find")).value.trim().toLowerCase();
   const found = tickers.filter((each) => `${nameOf(each.symbol)} ${each.symbol}`.toLowerCase().includes(words));
-  const held = at("markets").querySelector("button:focus")?.getAttribute("title");
-  show(at("markets"), found.length ? found.slice(0, MARKETS).map(marketRow) : h("tr", null, h("td", { colspan: 2, class: "empty" }, "No market is called that.")),
+  redraw(at("markets"), found.length ? found.slice(0, MARKETS).map(marketRow) : h("tr", null, h("td", { colspan: 2, class: "empty" }, "No market is called that.")),
     found.length > MARKETS && h("tr", null, h("td", { colspan: 2, class: "empty" }, `${found.length - MARKETS} more: search for them.`)));
-  // It was drawn anew below somebody's keyboard.
-  if (held) [...at("markets").querySelectorAll("button")].find((each) => each.title === held)?.focus();
 }
 
 /** @param {Json} each */
 function marketRow(each) {
   const change = each.open && each.last ? (Number(each.last) / Number(each.open) - 1) * 100 : null;
   return h("tr", { "data-symbol": each.symbol, class: each.symbol === state.symbol && "chosen", onclick: () => choose(each.symbol) },
-    h("td", null, h("button", { type: "button", title: each.symbol, "aria-current": each.symbol === state.symbol && "true" }, stranger(nameOf(each.symbol), 64)),
+    h("td", null, h("button", { type: "button", "data-key": each.symbol, title: each.symbol, "aria-current": each.symbol === state.symbol && "true" }, stranger(nameOf(each.symbol), 64)),
       h("div", { class: "soft" }, `24 h: ${each.volume ?? "–"}`)),
     h("td", { class: "numeric" }, each.last ?? "–",
-      h("div", { class: change === null ? "soft" : change < 0 ? "sell" : "buy" }, change === null ? "–" : `${change > 0 ? "+" : ""}${change.toFixed(2)} %`)));
+      h("div", { class: !change ? "soft" : change < 0 ? "sell" : "buy" }, change === null ? "–" : `${change > 0 ? "+" : ""}${change.toFixed(2)} %`)));
 }
 
 /** @param {string} symbol */
@@ -99,6 +100,7 @@ function choose(symbol) {
   watchBook(symbol);
   refresh();
   showAccount();
+  showTerms(LOADING);
   loadTerms().catch(report);
 }
 
@@ -115,10 +117,11 @@ async function loadTrades() {
   const { symbol } = state;
   if (symbol === null) return;
   const asked = interval;
+  const isNews = tradeTurn();
   const [trades, found] = await Promise.all([
     ask(`api/v1/trades/${pathOf(symbol)}?limit=${TRADES}`),
     ask(`api/v1/candles/${pathOf(symbol)}?interval=${asked}&limit=${CANDLES}`)]);
-  if (symbol !== state.symbol || asked !== interval) return;
+  if (symbol !== state.symbol || asked !== interval || !isNews()) return;
   showTrades(trades);
   chart.show(found, INTERVALS[asked]);
 }
@@ -153,6 +156,7 @@ function begin() {
   }
   onChange(loadTrades);
   onChange(loadMarkets);
+  onChange(loadTerms);
   beginOwn();
   connect({ book: showBook, account: refreshOwn });
   loadMarkets().catch(report);

@@ -16,7 +16,7 @@ import { results } from "./search.js";
 import { status } from "./status.js";
 import { transaction } from "./transaction.js";
 
-/** @typedef {{title: string, node: Node, stop?: () => void}} View */
+/** @typedef {{title: string, node: Node, stop?: () => void, instead?: string}} View `instead` is where it really is */
 
 /** @type {Record<string, (name: string) => View | Promise<View>>} */
 const VIEWS = {
@@ -32,8 +32,7 @@ let number = 0;
 /** @param {string} name */
 async function alias(name) {
   const { address } = await get(`/alias/by-alias/${encodeURIComponent(name)}`);
-  location.replace(place("account", address));
-  return account(address);
+  return { title: "Alias", node: h("article"), instead: place("account", address) };
 }
 
 /** @param {boolean} isFirst */
@@ -62,6 +61,11 @@ async function route(isFirst) {
   }
   if (mine !== number) {
     made.stop?.();
+    return;
+  }
+  if (made.instead) {
+    // Only here: who has gone on meanwhile is not brought back.
+    location.replace(made.instead);
     return;
   }
   stop = made.stop;

@@ -41,7 +41,8 @@ function rows(key, make) {
 export function home() {
   FRAME.hidden = false;
   const showBlocks = rows((each) => `${each.height} ${each.id} ${each.parts}`, blockRow);
-  const showTransactions = rows((each) => each.id, (each) => feedRow(each, true));
+  // A rollback may bring one again, elsewhere and with another outcome.
+  const showTransactions = rows((each) => `${each.id} ${each.height} ${each.applicationStatus}`, (each) => feedRow(each, true));
   const showPool = rows((each) => each.id, (each) => feedRow(each, false));
 
   const update = () => {

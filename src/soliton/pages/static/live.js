@@ -50,6 +50,20 @@ export function watch(watcher) {
   return () => { watchers.delete(watcher); };
 }
 
+/** @type {Set<(height: number) => void>} */
+const cut = new Set();
+
+/**
+ * Be told of each rollback, until what comes back is called. A frame may see none of it: the chain can be as high
+ * again by then.
+ * @param {(height: number) => void} watcher is given the height that is left, whose block may have lost transactions
+ * @returns {() => void}
+ */
+export function watchRollbacks(watcher) {
+  cut.add(watcher);
+  return () => { cut.delete(watcher); };
+}
+
 function changed() {
   if (isDue) return;
   isDue = true;
@@ -116,6 +130,7 @@ const HANDLERS = {
     live.notice = depth > 0
       ? `The chain went back by ${depth} block${depth === 1 ? "" : "s"}, to height ${data.height}.`
       : `Transactions were taken off the block at height ${data.height}.`;
+    for (const watcher of cut) watcher(data.height);
   },
   synced(data) {
     live.state = "live";
@@ -212,6 +227,8 @@ function listen(begin) {
 }
 
 async function anew() {
+  // Who has been away for a moment follows again already.
+  if (isPaused || source) return;
   try {
     await ask("/node/status");
     if (!(await hasStream())) {

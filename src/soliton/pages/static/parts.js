@@ -11,6 +11,8 @@ import { asset, knownAsset, NodeError } from "./node.js";
 
 const PATIENCE = 1_500;
 const NAMED_IN = 250;
+/** So long a question stands before it can be answered. */
+const READ_IN = 400;
 /** A table of more columns has one below the other in a narrow window, each with its head. */
 const FEW = 3;
 /** @type {Set<Promise<void>>} names of assets that were asked for */
@@ -37,7 +39,7 @@ export function place(kind, name) {
  */
 export function idLink(kind, name, full = false) {
   const text = String(name);
-  return h("a", { href: place(kind, text), class: "id", title: text }, full ? text : short(text));
+  return h("a", { href: place(kind, text), class: "id", "data-key": `${kind} ${text}`, title: text }, full ? text : short(text));
 }
 
 /**
@@ -114,7 +116,7 @@ export function column(units, id) {
  * @param {string} what
  */
 export function copy(text, what) {
-  const button = h("button", { type: "button", class: "copy", "aria-label": `Copy ${what}`, title: `Copy ${what}` }, "Copy");
+  const button = h("button", { type: "button", class: "copy", "data-key": `copy ${text}`, "aria-label": `Copy ${what}`, title: `Copy ${what}` }, "Copy");
   button.addEventListener("click", async () => {
     const done = await toClipboard(text);
     button.textContent = done ? "Copied" : "Not allowed";
@@ -137,6 +139,24 @@ async function toClipboard(text) {
     area.remove();
     return done;
   }
+}
+
+/**
+ * Let a button that answers a question be pressed a moment later: what follows the press that has led to it, a double
+ * click or a key that is held, is no answer.
+ * @param {HTMLButtonElement} button
+ * @param {() => void} [left] called where somebody has gone elsewhere meanwhile
+ */
+export function pause(button, left = () => undefined) {
+  const before = document.activeElement;
+  button.disabled = true;
+  setTimeout(() => {
+    button.disabled = false;
+    const on = document.activeElement;
+    // A press of a button that is disabled is one of what it stands in.
+    if (!on || on === before || on.contains(button)) button.focus();
+    else left();
+  }, READ_IN);
 }
 
 /**

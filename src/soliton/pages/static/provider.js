@@ -53,6 +53,8 @@ export class ProviderSoliton {
   #url;
   #options;
   #apiKey = "";
+  /** Counts logins and logouts: an answer to an older one changes nothing. */
+  #visits = 0;
   #node = { NODE_URL: "", NETWORK_BYTE: 0 };
   /** @type {Map<string, Set<{handler: (data: Json) => void, once: boolean}>>} */
   #handlers = new Map([["login", new Set()], ["logout", new Set()]]);
@@ -74,8 +76,12 @@ export class ProviderSoliton {
   /** @returns {Promise<User>} */
   async login() {
     const { apiKey, key } = this.#options;
-    this.#apiKey = typeof apiKey === "function" ? await apiKey() : apiKey;
+    const mine = (this.#visits += 1);
+    const given = typeof apiKey === "function" ? await apiKey() : apiKey;
+    this.#check(mine);
+    this.#apiKey = given;
     const { keys } = await this.#ask("GET", "/keys");
+    this.#check(mine);
     const found = keys.find((/** @type {Json} */ each) => (key ? [each.name, each.address, each.publicKey].includes(key) : !each.locked)) ?? (key ? undefined : keys[0]);
     if (!found) throw new SolitonSignerError(0, key ? "The signer has no such key." : "The signer has no keys.");
     const byte = bytesOf(found.address)[1];
@@ -87,7 +93,13 @@ export class ProviderSoliton {
     return this.user;
   }
 
+  /** @param {number} visit */
+  #check(visit) {
+    if (visit !== this.#visits) throw new SolitonSignerError(0, "Somebody has logged in or out meanwhile.");
+  }
+
   async logout() {
+    this.#visits += 1;
     this.user = null;
     this.#apiKey = "";
     this.#emit("logout", undefined);
@@ -96,8 +108,9 @@ export class ProviderSoliton {
   /** Transactions with proofs. @param {Json | Json[]} list @returns {Promise<Json>} */
   async sign(list) {
     const isOne = !Array.isArray(list);
-    const ready = await Promise.all((isOne ? [list] : list).map((each) => this.#filled(each)));
-    const signed = ready.length === 1 ? [await this.#signed({ transaction: ready[0] })] : await this.#signed({ package: ready.map((transaction) => ({ transaction })) });
+    const user = this.#user();
+    const ready = await Promise.all((isOne ? [list] : list).map((each) => this.#filled(each, user)));
+    const signed = ready.length === 1 ? [await this.#signed({ transaction: ready[0] }, user)] : await this.#signed({ package: ready.map((transaction) => ({ transaction })) }, user);
     return isOne ? signed[0] : signed;
   }
 
@@ -163,10 +176,10 @@ export class ProviderSoliton {
     }
   }
 
-  /** With all that the service does not fill in. @param {Json} given */
-  async #filled(given) {
+  /** With all that the service does not fill in. @param {Json} given @param {User} user */
+  async #filled(given, user) {
     const { id: _, ...own } = present(given);
-    const senderPublicKey = own.senderPublicKey ?? this.#user().publicKey;
+    const senderPublicKey = own.senderPublicKey ?? user.publicKey;
     const made = { ...DEFAULTS[own.type], version: VERSIONS[own.type], ...own, senderPublicKey };
     if (made.type === 12) made.data = made.data.map(typed);
     if (made.fee === undefined) made.fee = await this.#fee(made);
@@ -186,9 +199,9 @@ export class ProviderSoliton {
     return this.user;
   }
 
-  /** What the service signs, after the approval of others where that takes it. @param {Json} wanted */
-  async #signed(wanted) {
-    const told = await this.#ask("POST", "/sign", { key: this.#user().publicKey, ...wanted });
+  /** What the service signs, after the approval of others where that takes it. @param {Json} wanted @param {User} [user] who is there now */
+  async #signed(wanted, user = this.#user()) {
+    const told = await this.#ask("POST", "/sign", { key: user.publicKey, ...wanted });
     return told.pending ? this.#approved(told) : told.signed;
   }
 

@@ -80,7 +80,7 @@ async function alias(wanted) {
 
 /** @param {string} wanted */
 async function assets(wanted) {
-  names ??= readNames();
+  names ??= readNames().finally(() => { names = null; });
   await names;
   const words = wanted.toLowerCase();
   /** @type {Found[]} */
@@ -109,14 +109,12 @@ async function readNames() {
     source.addEventListener("synced", end);
     source.addEventListener("error", end);
   });
-  names = null;
 }
 
 /** @param {string} text */
 export async function results(text) {
   const shown = clean(text, LONGEST);
   const found = await find(text);
-  if (found.length === 1) location.replace(found[0].href);
   const node = h("article", null,
     h("h1", { tabindex: -1 }, "Search"),
     found.length
@@ -127,5 +125,5 @@ export async function results(text) {
         h("p", null, "Nothing here is called ", h("bdi", { class: "stranger" }, shown), "."),
         h("p", null, "Look for a height, an address, a public key, an alias, the id of a block, transaction or asset, or the name of an asset.",
           ` Names are found for assets issued in the last ${BLOCKS} blocks, and for those the page has met.`)));
-  return { title: "Search", node };
+  return { title: "Search", node, ...(found.length === 1 ? { instead: found[0].href } : {}) };
 }

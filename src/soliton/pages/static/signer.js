@@ -28,12 +28,15 @@ async function route(isFirst) {
   markPlace(name);
   at("write").hidden = name !== "write";
   if (name === "write") {
+    at("view").removeAttribute("aria-busy");
     show(at("view"));
     at("title").textContent = KEEPS ? "Write data" : "Signer";
     document.title = document.title.replace(/^.* · /, KEEPS ? "Write data · " : "Signer · ");
   } else {
+    at("view").setAttribute("aria-busy", "true");
     const made = await viewOf(name, rest.join("/"));
     if (mine !== number) return made.stop?.();
+    at("view").removeAttribute("aria-busy");
     stop = made.stop;
     show(at("view"), made.node);
     at("title").textContent = made.title;
@@ -48,8 +51,6 @@ async function viewOf(name, rest) {
   if (!who()) return { title: "Signer", node: logInForm() };
   const view = Object.hasOwn(VIEWS, name) ? VIEWS[name] : null;
   if (!view) return { title: "Nothing here", node: h("p", null, "The page has no such part.") };
-  const busy = at("view");
-  busy.setAttribute("aria-busy", "true");
   try {
     return await view(rest);
   } catch (error) {
@@ -57,8 +58,6 @@ async function viewOf(name, rest) {
     return { title, node: h("div", { class: "trouble", role: "alert" },
       h("p", null, clean(error instanceof Error ? error.message : String(error), 400)),
       h("p", null, h("button", { type: "button", onclick: () => route(false) }, "Try again"))) };
-  } finally {
-    busy.removeAttribute("aria-busy");
   }
 }
 

@@ -1,9 +1,10 @@
 // The queue of a signer: what waits for approval, what it comes to, and the decision.
 
-import { h, show, svg } from "./dom.js";
+import { h, redraw, show, svg } from "./dom.js";
 import { clean, now, stranger, time } from "./format.js";
-import { copy, later, table } from "./parts.js";
+import { copy, later, pause, table } from "./parts.js";
 import { SignerError, get, may, post, who } from "./signer_ask.js";
+import { turns } from "./turns.js";
 
 /** @typedef {import("./json.js").Json} Json */
 
@@ -24,8 +25,11 @@ export async function queue() {
   const trouble = h("p", { class: "bad", role: "status" });
   /** @type {Map<string, {mark: string, node: Node}>} */
   let cards = new Map();
+  const turn = turns();
   const refresh = async () => {
+    const isNews = turn();
     const { pending } = await get("pending");
+    if (!isNews()) return;
     const [open, closed] = [true, false].map((is) => pending.filter((/** @type {Json} */ each) => (each.state === "waiting") === is));
     /** @type {typeof cards} */
     const next = new Map();
@@ -40,7 +44,7 @@ export async function queue() {
     }
     cards = next;
     more.textContent = open.length > CARDS ? `${open.length - CARDS} more wait behind these.` : "";
-    show(decided, closed.length > 0 && h("section", null, h("h2", null, "Decided lately"), decidedTable(closed.reverse().slice(0, DECIDED))));
+    redraw(decided, closed.length > 0 && h("section", null, h("h2", null, "Decided lately"), decidedTable(closed.reverse().slice(0, DECIDED))));
     trouble.textContent = "";
   };
   await refresh();
@@ -72,7 +76,7 @@ function outcome(each) {
   return h("p", { class: "soft" },
     sent?.error !== undefined ? h("span", { class: "bad" }, `not broadcast: ${clean(sent.message, LONGEST)} `) : sent ? "broadcast " : "",
     each.ids.slice(0, TOLD).map((/** @type {string} */ id) => (NODE && sent
-      ? h("a", { class: "id", href: `${NODE}/#tx/${encodeURIComponent(id)}` }, `${id} `)
+      ? h("a", { class: "id", "data-key": id, href: `${NODE}/#tx/${encodeURIComponent(id)}` }, `${id} `)
       : h("code", null, `${id} `))));
 }
 
@@ -99,7 +103,7 @@ function card(summary, refresh) {
 function details(found) {
   return [
     h("h3", null, "Altogether"),
-    found.totals?.length ? table(`Sums of ${found.pending}`, ["Asset", "#Amount", "#Fee", "In words"], found.totals.map((/** @type {Json} */ each) => [
+    found.totals?.length ? table(`Sums of ${found.pending}`, ["Asset", "#Units", "#Units of fees", "In words"], found.totals.map((/** @type {Json} */ each) => [
       h("code", null, clean(each.asset ?? "", 60)), String(each.amount ?? ""), String(each.fee ?? ""), sentence(each.told)]))
       : h("p", { class: "empty" }, "It takes nothing away."),
     found.refusal
@@ -170,7 +174,7 @@ function decision(summary, said, refresh) {
   const sure = () => {
     const yes = h("button", { type: "button", class: "refuse", onclick: () => act("refuse") }, "Refuse for good");
     show(place, h("span", null, "A refusal is final."), yes, h("button", { type: "button", onclick: () => { offer(); refuse.focus(); } }, "Keep it waiting"));
-    yes.focus();
+    pause(yes);
   };
   offer();
   return place;

@@ -1,10 +1,11 @@
 // Views of a signer beside its queue: keys, rules with their lines, and the audit log.
 
-import { h, show } from "./dom.js";
+import { h, redraw, show } from "./dom.js";
 import { clean, duration, grouped, stranger, time, utc } from "./format.js";
 import { copy, facts, section, table, whole } from "./parts.js";
 import { get, may, post } from "./signer_ask.js";
 import { ruleLink } from "./signer_queue.js";
+import { turns } from "./turns.js";
 
 /** @typedef {import("./json.js").Json} Json */
 
@@ -22,11 +23,16 @@ export async function keys() {
   const list = h("div", { id: "keys" });
   const said = h("p", { class: "bad", role: "alert" });
   /** @param {Json[]} found */
-  const draw = (found) => show(list, table("Keys", ["Name", "State", "Address", "Public key", "Action"], found.slice(0, MAX_SHOWN).map((each) => [
+  const draw = (found) => redraw(list, table("Keys", ["Name", "State", "Address", "Public key", "Action"], found.slice(0, MAX_SHOWN).map((each) => [
     stranger(each.name, 64), stateOf(each), whole(each.address, "the address"), whole(each.publicKey, "the public key"),
-    may("unlock") && !each.locked && !each.stored && h("button", { type: "button", onclick: () => act("keys/lock", { keys: [each.name] }) }, "Lock")]), "There are no keys."),
+    may("unlock") && !each.locked && !each.stored && h("button", { type: "button", "data-key": `lock ${each.name}`, onclick: () => act("keys/lock", { keys: [each.name] }) }, "Lock")]), "There are no keys."),
   found.length > MAX_SHOWN && h("p", { class: "soft" }, `The first ${MAX_SHOWN} of ${grouped(found.length)}.`));
-  const refresh = async () => draw((await get("keys")).keys);
+  const turn = turns();
+  const refresh = async () => {
+    const isNews = turn();
+    const found = await get("keys");
+    if (isNews()) draw(found.keys);
+  };
   /** @param {string} path @param {Json} body */
   const act = async (path, body) => {
     said.textContent = "";
@@ -98,8 +104,12 @@ export async function audit() {
   const said = h("p", { class: "bad", role: "alert" });
   const older = h("button", { type: "button" }, "Older lines");
   const draw = () => show(list, table("Audit log", ["#Line", "When", "Event", "Caller", "Key", "What", "Decided by"], lines.map((each) => row(each, first.rulesSince))));
+  let isAsking = false;
   const more = (/** @type {Json[]} */ found) => { older.hidden = found.length < PAGE || lines.length >= MAX_SHOWN; };
   older.addEventListener("click", async () => {
+    if (isAsking) return;
+    isAsking = true;
+    said.textContent = "";
     try {
       const next = (await get(`audit?limit=${PAGE}&before=${lines[lines.length - 1].number}`)).lines;
       lines = [...lines, ...next];
@@ -108,6 +118,7 @@ export async function audit() {
     } catch (error) {
       said.textContent = words(error);
     }
+    isAsking = false;
   });
   const check = h("button", { type: "button", id: "verify" }, "Check the whole log");
   check.addEventListener("click", async () => {
@@ -135,8 +146,8 @@ export async function audit() {
 function verified(found) {
   if (!found) return h("p", { class: "empty" }, "Not checked as a whole since the start.");
   if (!found.sound) return h("p", { class: "trouble" }, "The log is not as it was written: ", h("strong", { class: "bad" }, clean(found.message, LONGEST)), " (checked ", time(found.at), ")");
-  return h("p", null, h("strong", { class: "good" }, `${grouped(found.lines)} lines are as they were written`),
-    found.first > 1 && `, from line ${grouped(found.first)} on: older files are not there`, `; ${grouped(found.signatures)} signatures; checked `, time(found.at),
+  return h("p", null, h("strong", { class: "good" }, found.lines === 1 ? "1 line is as it was written" : `${grouped(found.lines)} lines are as they were written`),
+    found.first > 1 && `, from line ${grouped(found.first)} on: older files are not there`, `; ${found.signatures === 1 ? "1 signature" : `${grouped(found.signatures)} signatures`}; checked `, time(found.at),
     "; the last of them has the hash ", h("code", { class: "stranger" }, found.head), " ", copy(found.head, "the hash"));
 }
 

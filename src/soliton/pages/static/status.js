@@ -1,92 +1,153 @@
 // The view of the node itself: where it stands, who mines, its peers, features and votes, the reward.
 
-import { h, svg } from "./dom.js";
+import { h, redraw, show, svg } from "./dom.js";
 import { aligned, clean, decimal, duration, grouped, stranger, time } from "./format.js";
 import { live, watch } from "./live.js";
 import { BASE, COIN, IS_FOREIGN, OBEYS, ask, get, getOr } from "./node.js";
 import { accountLink, facts, later, section, table, trouble } from "./parts.js";
 import { access } from "./send.js";
 import { counted } from "./sentence.js";
+import { turns } from "./turns.js";
 
 /** @typedef {import("./json.js").Json} Json */
 
 const MAX_DRAWN = 40;
 const LOOKED_AT = 100;
+/** Shorter times are told with a tenth of a second. */
+const PRECISELY = 10_000;
+const REFRESH_MS = 10_000;
 
 export async function status() {
-  const [state, version, ready] = await Promise.all([
-    get("/node/status"), get("/node/version"), getOr("/readyz", null)]);
-  const height = h("span", null, grouped(state.blockchainHeight));
+  const version = await get("/node/version");
+  const height = h("span");
   const waiting = h("span", null, "–");
+  const [beside, condition, last] = [h("span"), h("span"), h("span")];
+  const turn = turns();
+  const look = async () => {
+    const isNews = turn();
+    const [state, ready] = await Promise.all([get("/node/status"), getOr("/readyz", null)]);
+    if (!isNews()) return;
+    height.textContent = grouped(live.height || state.blockchainHeight);
+    show(last, time(state.updatedTimestamp, true));
+    if (!ready) return;
+    const behind = ready.lag ?? 0;
+    show(beside, behind > 0 ? `${counted(behind, "block")} behind the best peer` : "no peer is ahead");
+    show(condition, ready.status === "ready" ? h("strong", { class: "good" }, "ready") : h("strong", { class: "bad" }, clean(`${ready.status}: ${(ready.reasons ?? []).join(", ")}`, 200)));
+  };
+  await look();
   const update = () => {
     if (live.height) height.textContent = grouped(live.height);
     waiting.textContent = live.state === "live" || live.state === "polled"
       ? `${counted(live.pool.size, "transaction")}, fees ${decimal(live.fees, COIN.decimals)} ${COIN.name}` : "–";
   };
   update();
-  const behind = ready?.lag ?? 0;
+  const own = ownTurns();
+  const parts = [renewed(generators), renewed(peers)];
   const node = h("article", null,
     h("h1", { tabindex: -1 }, "Node"),
     facts([
       ["Address", h("code", null, clean(BASE, 200))],
       ["Version", clean(version.version, 80)],
       ["Height", height],
-      ready && ["Beside its peers", behind > 0 ? `${counted(behind, "block")} behind the best peer` : "no peer is ahead"],
-      ready && ["Condition", ready.status === "ready" ? h("strong", { class: "good" }, "ready") : h("strong", { class: "bad" }, clean(`${ready.status}: ${(ready.reasons ?? []).join(", ")}`, 200))],
-      ["Last block", time(state.updatedTimestamp, true)],
+      condition.firstChild && ["Beside its peers", beside],
+      condition.firstChild && ["Condition", condition],
+      ["Last block", last],
       ["Waiting", waiting],
     ]),
-    section("Mining", later(mining)),
-    section("Peers", later(peers)),
+    section("Mining",
+      h("p", { class: "soft" }, "Whose turn is next is known to each account alone, as it takes its private key. A node with the key tells when its own accounts may make the block above the last; ",
+        "of the others there is what they made of the last blocks."),
+      own.node, parts[0].node),
+    section("Peers", parts[1].node),
     section("Reward", later(reward)),
     section("Features", later(features)));
-  return { title: "Node", node, stop: watch(update) };
+  const timer = setInterval(() => {
+    for (const each of [{ look }, own, ...parts]) each.look().catch(() => undefined);
+  }, REFRESH_MS);
+  const unwatch = watch(update);
+  return { title: "Node", node, stop: () => { clearInterval(timer); unwatch(); } };
 }
 
-/** Who made the last blocks, and when this node's own accounts may make the next. */
-async function mining() {
+/**
+ * Content that is asked for again from time to time.
+ * @param {() => Promise<import("./dom.js").Children>} make
+ */
+function renewed(make) {
+  const turn = turns();
+  const node = h("div", { class: "later" }, later(make));
+  return { node, look: async () => {
+    const isNews = turn();
+    const content = await make();
+    if (isNews()) redraw(node, content);
+  } };
+}
+
+/** When this node's own accounts may make the next block, for who has the key. */
+function ownTurns() {
+  const node = h("div", { class: "later" });
+  let key = OBEYS ? access.key : "";
+  const turn = turns();
+  const look = async () => {
+    if (!key) return;
+    const isNews = turn();
+    const content = await turnsOf(key);
+    if (isNews()) redraw(node, content);
+  };
+  if (OBEYS) node.append(later(() => turnsOf(key)));
+  else if (!IS_FOREIGN) {
+    node.append(keyForm(async (given) => {
+      const content = await turnsOf(given);
+      key = given;
+      redraw(node, content);
+    }));
+  }
+  return { node, look };
+}
+
+/** Who made the last blocks. */
+async function generators() {
   const { height } = await get("/blocks/height");
-  const own = h("div");
   /** @type {Json[]} */
   const headers = await get(`/blocks/headers/seq/${Math.max(2, height - LOOKED_AT + 1)}/${Math.max(2, height)}`);
-  const words = headers.length > 1 ? duration((headers[headers.length - 1].timestamp - headers[0].timestamp) / (headers.length - 1)) : null;
+  const words = headers.length > 1 ? spaced((headers[headers.length - 1].timestamp - headers[0].timestamp) / (headers.length - 1)) : null;
   /** @type {Map<string, number>} */
   const made = new Map();
   for (const each of headers) made.set(each.generator, (made.get(each.generator) ?? 0) + 1);
   const often = [...made].sort(([, a], [, b]) => b - a);
-  if (OBEYS) await showTurns(own, access.key).catch((error) => own.replaceChildren(trouble(error)));
-  else if (!IS_FOREIGN) own.replaceChildren(keyForm(own));
   return [
-    h("p", { class: "soft" }, "Whose turn is next is known to each account alone, as it takes its private key. A node with the key tells when its own accounts may make the block above the last; ",
-      "of the others there is what they made of the last blocks."),
-    own,
     table("Who made the last blocks", ["Generator", "#Blocks", "#Share"], often.slice(0, 20).map(([address, count]) => [
       accountLink(address), String(count), `${Math.round((100 * count) / headers.length)} %`]), "No blocks yet."),
     words && h("p", { class: "soft" }, `Of the last ${counted(headers.length, "block")}; one in ${words} on average.`),
   ];
 }
 
-/** @param {HTMLElement} place @param {string} key */
-async function showTurns(place, key) {
+/** @param {number} milliseconds between blocks */
+function spaced(milliseconds) {
+  return milliseconds < PRECISELY ? `${(milliseconds / 1_000).toFixed(1)} s` : duration(milliseconds);
+}
+
+/** @param {string} key */
+async function turnsOf(key) {
   const { value } = await ask("/debug/minerInfo", { key });
   const mode = OBEYS ? (await getOr("/devnet", null))?.mining : null;
-  const turns = [...value].sort((a, b) => a.timestamp - b.timestamp);
-  place.replaceChildren(
+  const sorted = [...value].sort((a, b) => a.timestamp - b.timestamp);
+  return [
     ...(mode ? [h("p", null, mode.mode === "manual" ? "This devnet makes a block when it is told to."
       : mode.mode === "instant" ? `This devnet makes a block for each transaction${mode.seconds ? `, and one after ${mode.seconds} s without any` : ""}.`
         : `This devnet makes a block every ${mode.seconds} s.`)] : []),
-    table("Turns of this node's accounts", ["Account", "May mine", `#${COIN.name}`], turns.slice(0, 20).map((/** @type {Json} */ each) => [
-      accountLink(each.address), time(each.timestamp), aligned(each.miningBalance, COIN.decimals)]), "None of this node's accounts may make the next block."));
+    table("Turns of this node's accounts", ["Account", "May mine", `#${COIN.name}`], sorted.slice(0, 20).map((/** @type {Json} */ each) => [
+      accountLink(each.address), time(each.timestamp), aligned(each.miningBalance, COIN.decimals)]), "None of this node's accounts may make the next block."),
+  ];
 }
 
-/** @param {HTMLElement} place */
-function keyForm(place) {
+/** @param {(key: string) => Promise<void>} use */
+function keyForm(use) {
   const field = h("input", { type: "password", autocomplete: "off", maxlength: 200, required: true });
   const outcome = h("div");
   const form = h("form", { class: "row controls" }, h("label", null, h("span", null, "API key, to see when this node's accounts may mine"), field), h("button", { type: "submit" }, "Show"), outcome);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    showTurns(place, field.value).catch((error) => outcome.replaceChildren(trouble(error)));
+    use(field.value).catch((error) => show(outcome, trouble(error)));
   });
   return form;
 }
@@ -111,7 +172,7 @@ function graph(found) {
   return svg("svg", { viewBox: `0 0 ${width} ${2 * middle}`, class: "graph", role: "img", "aria-label": `The node and ${counted(found.length, "peer")}` },
     points.map(([x, y]) => svg("line", { x1: width / 2, y1: middle, x2: x, y2: y })),
     points.map(([x, y], at) => [svg("circle", { cx: x, cy: y, r: 6 }),
-      found.length <= 12 && svg("text", { x, y: y + 18, "text-anchor": "middle" }, clean(found[at].peerName, 16))]),
+      found.length <= 12 && svg("text", { x, y: y < middle ? y - 12 : y + 20, "text-anchor": "middle" }, clean(found[at].peerName, 16))]),
     svg("circle", { cx: width / 2, cy: middle, r: 10, class: "own" }));
 }
 

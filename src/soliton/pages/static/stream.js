@@ -79,6 +79,8 @@ export function connect(heard) {
     if (message.T === "pp" || message.T === "i") showClock(goBy(message._, "matcher"));
     if (message.T === "au" && message.S === asking?.S) heard.account();
     if (message.T !== "ob" || message.S !== watched) return;
+    // What came for a watch before this one: the whole book comes first.
+    if (number === null && message.U !== 0) return;
     number = message.N;
     heard.book(message);
   };

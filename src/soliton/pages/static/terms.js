@@ -13,16 +13,25 @@ const SHARES = { amount: "of the amount", price: "of the amount in the price ass
 
 /** @type {Promise<Json> | null} */
 let settings = null;
+/** @type {string | null} the market whose terms are shown */
+let shown = null;
 
-/** What holds for the chosen market. */
+/** @param {string} words what stands in place of terms */
+export function showTerms(words) {
+  shown = null;
+  show(at("terms"), h("p", { class: "empty" }, words));
+}
+
+/** What holds for the chosen market, once it is known. */
 export async function loadTerms() {
   const { symbol } = state;
   const market = current();
-  if (symbol === null || !market) return;
+  if (symbol === null || !market || symbol === shown) return;
   settings ??= ask("matcher/settings");
   settings.catch(() => { settings = null; });
   const [{ orderFee, rates }, { matchingRules, restrictions }] = await Promise.all([settings, ask(`matcher/orderbook/${pathOf(symbol)}/info`)]);
   if (symbol !== state.symbol) return;
+  shown = symbol;
   const [amount, price] = [clean(market.amount.name, 20), clean(market.price.name, 20)];
   /** @type {(readonly [string, Children] | false)[]} */
   const rows = [

@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { attachmentText, clean, decimal, grouped, stranger, time } from "./format.js";
 import { pretty } from "./json.js";
-import { live, watch } from "./live.js";
+import { live, watch, watchRollbacks } from "./live.js";
 import { NodeError, get, getOr } from "./node.js";
 import { accountLink, amount, assetLink, blockLink, column, facts, folded, idLink, later, section, table, whole } from "./parts.js";
 import { counted, kindOf, sentence } from "./sentence.js";
@@ -12,6 +12,9 @@ import { source } from "./source.js";
 
 /** @typedef {import("./json.js").Json} Json */
 /** @typedef {import("./dom.js").Children} Children */
+
+/** A chain that has gone back is asked when it has gone on. */
+const SETTLED_MS = 500;
 
 /** @param {string} id */
 export async function transaction(id) {
@@ -34,15 +37,32 @@ export async function transaction(id) {
   };
   showState();
   let stopped = false;
-  const stop = watch(() => {
+  const again = () => {
+    if (stopped) return;
+    stopped = true;
+    window.dispatchEvent(new HashChangeEvent("hashchange"));
+  };
+  let wasWaiting = live.pool.has(found.id);
+  const unwatch = watch(() => {
     showState();
-    const mined = waits && live.transactions.some((each) => each.id === found.id);
-    const lost = !waits && live.height > 0 && live.height < found.height;
-    if ((mined || lost) && !stopped) {
-      stopped = true;
-      window.dispatchEvent(new HashChangeEvent("hashchange"));
-    }
+    const isWaiting = live.pool.has(found.id);
+    // Of a burst only the newest are in the list: who has left the pool may be in a block, too.
+    const mined = waits && (live.transactions.some((each) => each.id === found.id) || (live.state === "live" && wasWaiting && !isWaiting));
+    wasWaiting = isWaiting;
+    if (mined) again();
   });
+  let timer = 0;
+  const unwatchRollbacks = watchRollbacks((height) => {
+    if (waits || height > found.height) return;
+    clearTimeout(timer);
+    timer = setTimeout(again, SETTLED_MS);
+  });
+  const stop = () => {
+    unwatch();
+    unwatchRollbacks();
+    clearTimeout(timer);
+    stopped = true;
+  };
   const path = waits ? `/transactions/unconfirmed/info/${name}` : `/transactions/info/${name}`;
   const node = h("article", null,
     h("h1", { tabindex: -1 }, kindOf(found)),

@@ -49,7 +49,7 @@ async function answered(answer) {
  * @param {(signer: Signer) => void} chosen
  */
 export function signIn(chainId, chosen) {
-  return h("div", null, seedForm(chainId, chosen),
+  return h("div", { id: "sign-in" }, seedForm(chainId, chosen),
     h("details", { open: NAMED !== "" }, h("summary", null, "With a signing service"), NAMED ? keyForm(chainId, chosen) : serviceForm()),
     h("details", null, h("summary", null, "With Keeper"), keeperForm(chainId, chosen)));
 }
