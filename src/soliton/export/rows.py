@@ -12,6 +12,7 @@ Source: wavesplatform/blockchain-postgres-sync ``src/lib/consumer/models/txs/con
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
@@ -34,6 +35,8 @@ _ORDER_MEMBERS: Final = (
     *("signature", "matcherFeeAssetId", "eip712Signature", "priceMode"),
 )
 _ETHEREUM_VERSION: Final = 1
+# A pair of backslashes comes first: what stands behind it is no escape.
+_ESCAPES: Final = re.compile(r"(\\\\)|\\u0000")
 
 COMMON: Final = (
     *("uid", "tx_type", "sender", "sender_public_key", "time_stamp", "height", "id", "signature"),
@@ -80,6 +83,11 @@ def moment(milliseconds: int) -> datetime:
 def text(value: str) -> str:
     """A text as PostgreSQL can hold it: it has no character 0."""
     return value.replace("\0", "\\0") if "\0" in value else value
+
+
+def _json(value: object) -> str:
+    """A value as JSON, with its texts as PostgreSQL can hold them."""
+    return _ESCAPES.sub(lambda found: found[1] or r"\\0", json.dumps(value))
 
 
 def common_row(members: Members, place: Place) -> Row:
@@ -232,7 +240,7 @@ def _ethereum(members: Members, _lookup: Lookup) -> Row:
 
 
 def _body(members: Members, _lookup: Lookup) -> Row:
-    return (json.dumps(members).replace("\\u0000", "\\\\0"),)
+    return (_json(members),)
 
 
 _TO: Final = ("recipient_address", "recipient_alias", "amount")
@@ -323,7 +331,7 @@ def _arguments(members: Members, _lookup: Lookup, place: Place) -> Iterable[Row]
     call, _ = _called(members)
     for position, argument in enumerate(call.get("args", ())):
         kind, value = argument["type"], argument.get("value")
-        listed = json.dumps(value).replace("\\u0000", "\\\\0") if kind == "list" else None
+        listed = _json(value) if kind == "list" else None
         yield kind, *_typed(kind, value), listed, position, place.uid, place.height
 
 
