@@ -14,6 +14,7 @@ from soliton.errors import InputError
 from tests.e2e.programs import Program
 
 KEY = "0x" + "05" * 32
+ASSET = "DG2xFkPdDwKUoBkzGAhQtLpSGzfXLiCYPEzeKH2Ad24p"
 COIN = 10**8
 FEE, CALL_FEE = 100_000, 500_000
 DAPP = """
@@ -124,6 +125,10 @@ def test_all_forms() -> None:
         (lambda it: it.transfer("alias:R:bobby", 1), "know no aliases"),
         (lambda it: it.transfer("3P274YB5qseSE9DTTL3bpSjosZrYBPDpJ8k", 1), "other network"),
         (lambda it: it.transfer(it, 0), "cancellation is not supported"),
+        (lambda it: it.transfer(it, -1), "negative"),
+        (lambda it: it.transfer(it, -1, ASSET), "negative"),
+        (lambda it: it.transfer(it, 1, fee=-1), "negative"),
+        (lambda it: it.invoke(it, timestamp=-1), "negative"),
         (lambda it: it.invoke(it, "f", []), "give types"),
         (lambda it: it.invoke(it, "f", 1, types=()), "0 types of 1"),
         (lambda it: it.invoke(it, "f", "a", types=("int64",)), "str is no int64"),

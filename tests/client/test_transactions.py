@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal, localcontext
 from typing import Any
 
 import pytest
 
 from soliton import Account, Asset, Order, Transaction
+from soliton.client.amounts import text
 from soliton.crypto import base58
 from soliton.errors import InputError
 from tests.client.rebuilding import TYPES, remade
@@ -146,6 +148,15 @@ def test_a_decimal_price_follows_the_decimals_of_both_assets() -> None:
     assert ALICE.sell(5, usd, 7, None, matcher=BOB.public_key).side == "sell"
 
 
+def test_amounts_have_all_their_digits_whatever_the_callers_context() -> None:
+    usd = Asset("DG2xFkPdDwKUoBkzGAhQtLpSGzfXLiCYPEzeKH2Ad24p", 6)
+    with localcontext(prec=4):
+        assert ALICE.transfer(BOB, "12345.6789").data.amount == 1_234_567_890_000
+        assert ALICE.transfer(BOB, Decimal("0.12345678")).data.amount == 12_345_678
+        assert ALICE.buy(1, None, "12345.678901", usd, matcher=BOB.public_key).price == 12345678901
+        assert text(1_234_567_890_001) == "12345.67890001"
+
+
 def test_several_sign() -> None:
     shared = Account.from_public_key(ALICE.public_key, "R")
     draft = shared.transfer(BOB, 5, fee=500_000)
@@ -171,6 +182,11 @@ def test_two_that_say_the_same_are_two() -> None:
         lambda: ALICE.transfer(BOB, "0.123456789"),
         lambda: ALICE.transfer(BOB, "1e400"),
         lambda: ALICE.transfer(BOB, "NaN"),
+        lambda: ALICE.transfer(BOB, "1.00000000000000000000000000000001"),
+        lambda: ALICE.transfer(BOB, "1e-2000000"),
+        lambda: ALICE.transfer(BOB, 1.5),  # type: ignore[arg-type]
+        lambda: ALICE.buy(1, None, "much", None, matcher=BOB.public_key),
+        lambda: ALICE.buy(1, None, 0.5, None, matcher=BOB.public_key),  # type: ignore[arg-type]
         lambda: ALICE.transfer(BOB, "1", "DG2xFkPdDwKUoBkzGAhQtLpSGzfXLiCYPEzeKH2Ad24p"),
         lambda: ALICE.transfer(BOB, 1, "not an id"),
         lambda: ALICE.transfer(BOB, 2**63),
@@ -181,6 +197,7 @@ def test_two_that_say_the_same_are_two() -> None:
         lambda: ALICE.invoke(BOB, "f", [[]] * 3, 1.5),  # type: ignore[arg-type]
         lambda: ALICE.transfer(BOB, 1, version=9, attachment=bytes(5_000)),
         lambda: ALICE.data({"": 1}),
+        lambda: ALICE.data({"a": 1.5}),  # type: ignore[dict-item]
         lambda: ALICE.order("hold", 1, None, 1, None, matcher=BOB.public_key),
         lambda: Account.from_private_key("abc", "R"),
         lambda: Account.from_public_key("abc", "R"),

@@ -6,7 +6,7 @@ says so).
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, Inexact, InvalidOperation
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
@@ -21,6 +21,8 @@ COIN_DECIMALS: Final = 8
 MAX_TEXT: Final = 64
 _ASSET_BYTES: Final = 32
 _COIN_NAMES: Final = frozenset(("", "WAVES"))
+# Of whoever calls, the context may be any: amounts have all their digits.
+_EXACT: Final = Context(prec=2 * MAX_TEXT, traps=[Inexact, InvalidOperation])
 
 Amount: TypeAlias = int | str | Decimal
 """``150`` is 150 of the smallest unit; ``"1.5"`` and ``Decimal("1.5")`` are one and a half."""
@@ -92,8 +94,6 @@ def units(amount: Amount, asset: AssetLike = None) -> int:
     """
     if isinstance(amount, int) and not isinstance(amount, bool):
         return _in_range(amount)
-    if not isinstance(amount, str | Decimal):
-        raise AmountError(f"an amount is an int, text or a Decimal, not {type(amount).__name__}")
     decimals = decimals_of(asset)
     if decimals is None:
         raise AmountError(
@@ -103,19 +103,22 @@ def units(amount: Amount, asset: AssetLike = None) -> int:
     return scaled(amount, decimals)
 
 
-def scaled(amount: str | Decimal, decimals: int) -> int:
+def scaled(amount: Amount, decimals: int) -> int:
     """A decimal number times ``10 ** decimals``; raises ``AmountError``."""
+    if not isinstance(amount, str | Decimal):
+        raise AmountError(f"an amount is an int, text or a Decimal, not {type(amount).__name__}")
     if len(str(amount)) > MAX_TEXT:
         raise AmountError(f"an amount of more than {MAX_TEXT} characters")
     try:
         number = Decimal(amount)
     except InvalidOperation:
         raise AmountError(f"{amount!r} is no number") from None
-    if not number.is_finite() or abs(number) > MAX_I64:
+    if not number.is_finite() or number.copy_abs() > MAX_I64:
         raise AmountError(f"{amount!r} is no amount")
-    whole = number.scaleb(decimals)
-    if whole != whole.to_integral_value():
-        raise AmountError(f"{amount} has more than {decimals} decimals")
+    try:
+        whole = number.scaleb(decimals, _EXACT).to_integral_exact(context=_EXACT)
+    except Inexact:
+        raise AmountError(f"{amount} has more than {decimals} decimals") from None
     return _in_range(int(whole))
 
 
@@ -125,8 +128,8 @@ def text(amount: int, decimals: int = COIN_DECIMALS) -> str:
     >>> text(150_000_000), text(7, 2)
     ('1.5', '0.07')
     """
-    number = Decimal(amount).scaleb(-decimals)
-    return f"{number.normalize():f}"
+    number = Decimal(amount).scaleb(-decimals, _EXACT)
+    return f"{number.normalize(_EXACT):f}"
 
 
 def _in_range(amount: int) -> int:

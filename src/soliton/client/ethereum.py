@@ -112,6 +112,8 @@ class EthereumAccount:
         Ethereum's form (``0x…``).
         """
         to, number = self._hash_of(recipient), units(amount, asset)
+        if number < 0:
+            raise FormatError(f"a negative amount: {amount}")
         name = asset_bytes(asset)
         price = self._fee(_TRANSFER, fee)
         if name is None:
@@ -156,10 +158,13 @@ class EthereumAccount:
     def _made(
         self, to: bytes, value: int, data: bytes, fee: tuple[int, bool], timestamp: int | None
     ) -> Transaction:
+        stamp = clock.next() if timestamp is None else timestamp
+        if min(stamp, fee[0]) < 0:
+            raise FormatError(f"a negative time or fee: {min(stamp, fee[0])}")
         made = ethereum.sign(
             self._key,
             chain_id=self._chain_id,
-            timestamp=clock.next() if timestamp is None else timestamp,
+            timestamp=stamp,
             fee=fee[0],
             to=to,
             value=value,

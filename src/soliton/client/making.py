@@ -217,6 +217,10 @@ class Making(OrderMaking):
         version: int = 2,
     ) -> Transaction:
         """Entries of the account's own data; ``None`` deletes one."""
+        for value in entries.values():
+            if not isinstance(value, int | str | bytes | None):
+                kind = type(value).__name__
+                raise FormatError(f"entries are int, str, bool, bytes or None, not {kind}")
         payload = Data(tuple(DataEntry(key, value) for key, value in entries.items()))
         return self._make(12, payload, version, timestamp, fee)
 

@@ -7,7 +7,6 @@ What lives here: ``Order``, and how an account makes one. What does not: the fie
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -316,7 +315,7 @@ def price_units(
             "a decimal price wants the decimals of both assets: give them as node.asset(id) tells "
             "them, or the price in units of orders"
         )
-    return scaled(Decimal(price), PRICE_DECIMALS + its - mine)
+    return scaled(price, PRICE_DECIMALS + its - mine)
 
 
 def pair_text(asset: AssetLike, price_asset: AssetLike) -> tuple[str, str]:
