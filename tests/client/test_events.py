@@ -59,6 +59,8 @@ def test_refusals() -> None:
     with pytest.raises(NotFound):
         stream.opened(Answer(404, b""))
     assert stream.opened(Answer(503, b"", {b"retry-after": b"2"})) == 2
+    for nonsense in (b"-5", b"nan", b"x"):
+        assert stream.opened(Answer(503, b"", {b"retry-after": nonsense})) == 0
     assert stream.opened(Answer(200, b"")) is None
     for bad in (b"event: x\ndata: [\n\n", b"event: x\ndata: 5\n\n"):
         with pytest.raises(NodeBroken):

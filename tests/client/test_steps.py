@@ -9,6 +9,7 @@ import pytest
 from soliton import (
     Account,
     ClientError,
+    EthereumAccount,
     NodeBroken,
     NodeRefused,
     NodeTimeout,
@@ -18,11 +19,12 @@ from soliton import (
     ScriptFailed,
     ScriptRefused,
     StillWaiting,
+    Transaction,
     TransactionLost,
 )
 from soliton.client import sending
 from soliton.client.records import ride_value
-from soliton.client.routes import accounts, blocks, scripts, transactions
+from soliton.client.routes import accounts, blocks, network, scripts, transactions
 from soliton.client.steps import Answer
 from tests.client.scripted import Scripted, told
 
@@ -99,6 +101,16 @@ def test_nobody_knows() -> None:
     assert run.paths == [BROADCAST, STATUS] * 4
 
 
+def test_an_answer_that_is_none_may_mean_that_it_has_arrived() -> None:
+    payment = EthereumAccount("0x" + "05" * 32, "R").transfer(BOB, 1)
+    for body in (b"<html>", b"[]", b""):
+        run = Scripted(Answer(200, body), status(payment.id, "unconfirmed"))
+        assert run.run(sending.broadcast, payment) == payment.id
+        assert run.paths == ["POST /eth", STATUS]
+    with pytest.raises(OutcomeUnknown):
+        Scripted(NodeTimeout("slow"), told([])).run(sending.send, ALICE.transfer(BOB, 1))
+
+
 def test_what_never_got_there_is_sent_again() -> None:
     payment = ALICE.transfer(BOB, 1)
     run = Scripted(NodeUnreachable("x"), told({}, 503), told(payment.to_json()))
@@ -144,6 +156,27 @@ def test_another_clock_is_followed() -> None:
         Scripted(refusal).run(sending.send, given)
 
 
+def test_equal_payments_stay_two_when_the_clock_is_corrected() -> None:
+    """Both are refused, and ask for the time, before either is sent again."""
+    core = Scripted().core
+    refusal = told({"error": 303, "message": "Transaction timestamp is in the past"}, 400)
+    now = ALICE.transfer(BOB, 1).timestamp + 10**9
+    steps = [sending.send(core, ALICE.transfer(BOB, 1)) for _ in range(3)]
+    for each in steps[:2]:
+        next(each)
+    for answer in (refusal, told({"NTP": now})):
+        for each in steps[:2]:
+            each.send(answer)
+    next(steps[2])
+    found: list[Transaction] = []
+    for each in steps:
+        with pytest.raises(StopIteration) as end:
+            each.send(told({}))
+        found.append(end.value.value)
+    assert len({each.id for each in found}) == 3
+    assert all(abs(each.timestamp - now) < 60_000 for each in found)
+
+
 def test_waiting_on_a_node_of_others() -> None:
     name = ALICE.transfer(BOB, 1).id
     waiting = status(name, "unconfirmed")
@@ -157,6 +190,19 @@ def test_waiting_on_a_node_of_others() -> None:
         Scripted(*[status(name, "not_found")] * 100).run(sending.wait, name, 60)
     with pytest.raises(TransactionLost, match="too late"):
         Scripted(status(name, "not_found", reason="too late")).run(sending.wait, name, 60)
+
+
+def test_the_last_second_of_waiting_is_not_spent_on_questions() -> None:
+    """On a node of ours, which is asked to wait for whole seconds."""
+    name = ALICE.transfer(BOB, 1).id
+    run = Scripted(*[status(name, "unconfirmed")] * 9)
+    run.core.is_soliton = True
+    with pytest.raises(StillWaiting):
+        run.run(sending.wait, name, 0.9)
+    run = Scripted(*[told({"error": 301, "message": "block does not exist"}, 404)] * 9)
+    run.core.is_soliton = True
+    with pytest.raises(StillWaiting):
+        run.run(blocks.wait_for_height, 7, 0.9)
 
 
 def test_the_oldest_nodes_have_no_status() -> None:
@@ -188,6 +234,15 @@ def test_answers_that_are_none() -> None:
             Scripted(Answer(200, body)).run(blocks.height)
     with pytest.raises(NotFound, match="no such page"):
         Scripted(Answer(404, b"no such page", {b"x-hint": b"look elsewhere"})).run(blocks.height)
+    for empty, steps, arguments in (
+        ({}, blocks.block_delay, ("x", 5)),
+        ({}, network.time, ()),
+        ([{}], accounts.balances, (["x"],)),
+        ([], transactions.status, ("x",)),
+        ([{"type": "integer"}], accounts.data, ("x",)),
+    ):
+        with pytest.raises(NodeBroken, match="no answer of a node"):
+            Scripted(told(empty)).run(steps, *arguments)
     # The oldest generation refuses with status 200.
     old = told({"status": "error", "details": "No block for this height"})
     with pytest.raises(NotFound, match="No block"):

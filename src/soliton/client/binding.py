@@ -12,7 +12,7 @@ from functools import update_wrapper
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, cast
 
-from soliton.client.errors import ClientError
+from soliton.client.errors import ClientError, NodeBroken
 from soliton.client.steps import Answer, Core, Pages, Pause, Request, Steps
 
 P = ParamSpec("P")
@@ -61,7 +61,7 @@ class Runner:
                 except ClientError as error:
                     asked = steps.throw(error)
                 else:
-                    asked = steps.send(answer)
+                    asked = _sent(steps, answer)
         except StopIteration as end:
             result: T = end.value
             return result
@@ -107,7 +107,7 @@ class AsyncRunner:
                 except ClientError as error:
                     asked = steps.throw(error)
                 else:
-                    asked = steps.send(answer)
+                    asked = _sent(steps, answer)
         except StopIteration as end:
             result: T = end.value
             return result
@@ -117,6 +117,14 @@ class AsyncRunner:
             return await self._exchange(asked)
         await self._pause(asked.seconds)
         return NOTHING
+
+
+def _sent(steps: Steps[Any], answer: Answer) -> Request | Pause:
+    """What steps ask next; raises ``NodeBroken`` for an answer that lacks what they look for."""
+    try:
+        return steps.send(answer)
+    except LookupError as error:
+        raise NodeBroken(f"no answer of a node: it lacks {error}") from error
 
 
 def blocking(

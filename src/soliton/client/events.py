@@ -15,7 +15,16 @@ import msgspec
 from soliton.client.errors import NodeBroken
 from soliton.client.making import Whom
 from soliton.client.records import BlockHeader, TransactionInfo, transaction_info
-from soliton.client.steps import BUSY, FIRST_PAUSE, MAX_PAUSE, Answer, Request, query, refused
+from soliton.client.steps import (
+    BUSY,
+    FIRST_PAUSE,
+    MAX_PAUSE,
+    Answer,
+    Request,
+    query,
+    refused,
+    retry_after,
+)
 
 MAX_LINE_BYTES: Final = 16 * 1024 * 1024
 SILENCE_SECONDS: Final = 60.0
@@ -94,11 +103,7 @@ class EventStream:
             return None
         if answer.status not in BUSY:
             raise refused(answer)
-        try:
-            wanted = float(answer.headers.get(b"retry-after", b"0"))
-        except ValueError:
-            wanted = 0.0
-        return min(wanted, MAX_PAUSE)
+        return min(retry_after(answer), MAX_PAUSE)
 
     def received(self, data: bytes) -> list[Event]:
         """The events in what came; raises ``NodeBroken`` for what is no stream of events."""

@@ -33,7 +33,7 @@ from soliton.client.records import Mined, Status
 from soliton.client.routes.network import is_soliton, time
 from soliton.client.routes.transactions import (
     least_fee,
-    statuses,
+    status,
     transaction,
     unconfirmed_transaction,
 )
@@ -46,6 +46,7 @@ from soliton.client.steps import (
     Steps,
     ask,
     call,
+    decoded,
     query,
     refused,
     segment,
@@ -91,7 +92,8 @@ def _prepared(core: Core, sent: Transaction) -> Steps[Transaction]:
     if not sent.can_be_renewed:
         return sent
     if core.clock_offset and "timestamp" in sent.chosen:
-        sent = sent.renewed(timestamp=sent.timestamp + core.clock_offset, is_choice=True)
+        stamp = core.clock.next(sent.timestamp + core.clock_offset)
+        sent = sent.renewed(timestamp=stamp, is_choice=True)
     if sent.fee_asset is not None and "fee" in sent.chosen:
         told = yield from least_fee(core, sent)
         sent = sent.renewed(fee=told.fee_amount, is_choice=True)
@@ -104,9 +106,8 @@ def _renewed(core: Core, sent: Transaction, error: NodeRefused) -> Steps[Transac
         return None
     if error.code == _MISTIMING and "timestamp" in sent.chosen:
         now = yield from time(core)
-        stamp = clock.next()
-        core.clock_offset = now - stamp
-        return sent.renewed(timestamp=now, is_choice=True)
+        core.clock_offset = now - clock.next()
+        return sent.renewed(timestamp=core.clock.next(now), is_choice=True)
     if "fee" in sent.chosen and _LEAST.search(error.message):
         fee = _named_fee(sent, error.message)
         if fee is None:
@@ -136,12 +137,12 @@ def broadcast(core: Core, sent: Transaction | Mapping[str, Any]) -> Steps[str]:
     for _ in range(core.retries + 1):
         try:
             answer = yield from call(core, request)
+            no = _refusal_in(answer, is_of_wallet=fields.get("type") == _ETHEREUM)
         except (NodeTimeout, NodeBroken) as error:
             trouble = error
         else:
-            no = _refusal_in(answer, is_of_wallet=fields.get("type") == _ETHEREUM)
             if no is None:
-                return name or _id_in(answer.body)
+                return name or _id_in(answer)
             if was_sent and _IS_THERE in no.message:
                 return name
             if answer.status < _SERVER_ERROR:
@@ -166,13 +167,12 @@ def _request_of(fields: Mapping[str, Any]) -> Request:
 
 
 def _refusal_in(answer: Answer, *, is_of_wallet: bool) -> NodeRefused | None:
-    """What the node has against a transaction; ``None`` where it took it."""
+    """What the node has against a transaction; ``None`` where it took it. Raises ``NodeBroken``."""
     if answer.status != HTTPStatus.OK:
         return refused(answer)
     if not is_of_wallet:
         return None
-    told = msgspec.json.decode(answer.body)
-    error = told.get("error") if isinstance(told, dict) else None
+    error = decoded(answer, dict[str, Any]).get("error")
     if not isinstance(error, dict):
         return None
     data, message = error.get("data"), str(error.get("message", ""))
@@ -181,29 +181,30 @@ def _refusal_in(answer: Answer, *, is_of_wallet: bool) -> NodeRefused | None:
     return refusal(400, {"error": error.get("code", 0), "message": message}, message)
 
 
-def _id_in(body: bytes) -> str:
-    told = msgspec.json.decode(body)
-    if not isinstance(told, dict):
-        return ""
-    if "result" in told:
+def _id_in(answer: Answer) -> str:
+    told = decoded(answer, dict[str, Any])
+    if "result" not in told:
+        return str(told["id"])
+    try:
         return base58.encode(bytes.fromhex(str(told["result"]).removeprefix("0x")))
-    return str(told.get("id"))
+    except ValueError as error:
+        raise NodeBroken(f"no answer of a node: {error}") from error
 
 
 def _has_arrived(core: Core, name: str, trouble: ClientError) -> Steps[bool]:
     if not name:
         raise OutcomeUnknown("a transaction without an id", str(trouble)) from trouble
     try:
-        status = yield from _status(core, name)
+        found = yield from _status(core, name)
     except ClientError:
         raise OutcomeUnknown(name, str(trouble)) from trouble
-    return status.status != "not_found"
+    return found.status != "not_found"
 
 
 def _status(core: Core, name: str) -> Steps[Status]:
     """Where a transaction is; nodes of the oldest generation are asked in another way."""
     try:
-        return (yield from statuses(core, [name]))[0]
+        return (yield from status(core, name))
     except NotFound:
         pass
     try:
@@ -249,7 +250,7 @@ def wait(
         left = ends - core.now()
         if left <= 0:
             raise StillWaiting(f"{transaction_id} is {found.status} after {timeout} s")
-        if not waits or found.status == "not_found":
+        if not waits or seconds < 1 or found.status == "not_found":
             yield Pause(min(pause, left))
             pause = min(2 * pause, LAST_POLL)
 

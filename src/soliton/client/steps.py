@@ -25,6 +25,7 @@ from soliton.client.errors import (
     NodeUnreachable,
     refusal,
 )
+from soliton.client.transaction import Clock
 
 T = TypeVar("T")
 
@@ -71,7 +72,7 @@ Pages = Callable[[Any], Steps[tuple[Sequence[T], Any]]]
 class Core:
     """What questions need to know about whom they go to."""
 
-    __slots__ = ("api_key", "chain_id", "clock_offset", "is_soliton", "now", "retries")
+    __slots__ = ("api_key", "chain_id", "clock", "clock_offset", "is_soliton", "now", "retries")
 
     def __init__(
         self, *, api_key: str | None = None, retries: int = 3, chain_id: int | None = None
@@ -81,6 +82,7 @@ class Core:
         self.chain_id = chain_id
         self.is_soliton: bool | None = None
         self.clock_offset = 0
+        self.clock = Clock()
         self.now: Callable[[], float] = time.monotonic
 
 
@@ -113,7 +115,7 @@ def call(core: Core, request: Request) -> Steps[Answer]:
         else:
             if answer.status not in BUSY or last:
                 return answer
-            wanted = _retry_after(answer)
+            wanted = retry_after(answer)
             if wanted > MAX_PAUSE:
                 return answer
             pause = max(pause, wanted)
@@ -122,7 +124,8 @@ def call(core: Core, request: Request) -> Steps[Answer]:
     raise AssertionError("the last attempt returns or raises")
 
 
-def _retry_after(answer: Answer) -> float:
+def retry_after(answer: Answer) -> float:
+    """For how many seconds a busy server wants to be left in peace, as far as it says so."""
     try:
         return max(0.0, float(answer.headers.get(b"retry-after", b"0")))
     except ValueError:

@@ -45,9 +45,9 @@ class Renewer(Protocol):
         """The same with another fee and time."""
 
 
-class _Clock:
-    """Milliseconds that never come twice in a process: two transactions that say the same would
-    have the same id, and count once.
+class Clock:
+    """Milliseconds that it never gives twice: two transactions that say the same would have the
+    same id, and count once.
     """
 
     __slots__ = ("_last", "_lock")
@@ -56,14 +56,16 @@ class _Clock:
         self._last = 0
         self._lock = threading.Lock()
 
-    def next(self) -> int:
-        now = time.time_ns() // 1_000_000
+    def next(self, now: int | None = None) -> int:
+        """The time (``now``, if it is that of another clock), or one soon after."""
+        now = time.time_ns() // 1_000_000 if now is None else now
         with self._lock:
             self._last = last = max(now, self._last + 1)
         return last
 
 
-clock: Final = _Clock()
+clock: Final = Clock()
+"""That of this process."""
 
 
 class Transaction:

@@ -134,7 +134,7 @@ def wait_for_height(core: Core, at: int, timeout: float = 60) -> Steps[BlockHead
         except NotFound:
             if core.now() >= ends:
                 raise StillWaiting(f"no block at height {at} in {timeout} s") from None
-        if not waits:
+        if not waits or left < 1:
             yield Pause(min(POLL_SECONDS, max(0.0, ends - core.now())))
 
 

@@ -55,6 +55,8 @@ def transactions(core: Core, ids: Iterable[str]) -> Steps[list[TransactionInfo]]
 def status(core: Core, transaction_id: str) -> Steps[Status]:
     """Where a transaction is."""
     found = yield from statuses(core, [transaction_id])
+    if not found:
+        raise NodeBroken("no answer of a node: it has no status")
     return found[0]
 
 
