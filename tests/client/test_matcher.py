@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
+import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,10 +23,12 @@ from soliton import (
     NodeBroken,
     NodeRefused,
     NodeTimeout,
+    NodeUnreachable,
     NotFound,
     OutcomeUnknown,
 )
 from soliton.client import matcher_routes
+from soliton.client.matcher import websocket_url
 from soliton.client.streams import (
     AccountUpdate,
     BookUpdate,
@@ -212,6 +216,43 @@ def test_an_order_that_did_not_arrive_is_placed_again() -> None:
     assert unknown.value.id == ORDER.id
 
 
+def _serve(server: socket.socket, answers: Sequence[bytes]) -> None:
+    for answer in answers:
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(4_096)
+            connection.sendall(answer)
+
+
+def _first(matcher: Matcher) -> object:
+    return next(iter(matcher.stream(rates=True)))
+
+
+def _first_awaited(matcher: AsyncMatcher) -> object:
+    async def first() -> object:
+        return await anext(aiter(matcher.stream(rates=True)))
+
+    return asyncio.run(first())
+
+
+@pytest.mark.parametrize(("kind", "first"), [(Matcher, _first), (AsyncMatcher, _first_awaited)])
+def test_a_stream_comes_again_to_one_that_is_busy(kind: Any, first: Any) -> None:
+    ends = b"Content-Length: 0\r\nConnection: close\r\n\r\n"
+    # One that ends meanwhile, one that is busy, and one that has no streams.
+    answers = [b"", b"HTTP/1.1 503 Busy\r\n" + ends, b"HTTP/1.1 404 Not Found\r\n" + ends]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=_serve, args=(server, answers))
+        thread.start()
+        with pytest.raises(NodeUnreachable, match="404"):
+            first(kind(f"http://127.0.0.1:{server.getsockname()[1]}"))
+        thread.join()
+
+
+def test_where_streams_are() -> None:
+    assert websocket_url("HTTP://a:1/b/") == "ws://a:1/b/ws/v0"
+    assert websocket_url("https://a") == "wss://a/ws/v0"
+
+
 def test_messages_of_streams() -> None:
     stream = MatcherStream([(GOLD, None)])
     assert stream.opening() == [f'{{"T":"obs","S":"{GOLD.asset_id}-WAVES","d":100}}']
@@ -234,6 +275,8 @@ def test_messages_of_streams() -> None:
         "[" * 100_000,
         '{"T":"ob","a":[["x","y"]]}',
         '{"T":"ob","a":[1]}',
+        '{"T":"ob","t":[]}',
+        '{"T":"ob","t":{}}',
         '{"T":"au"}',
     ):
         with pytest.raises(NodeBroken):

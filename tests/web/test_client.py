@@ -209,7 +209,9 @@ async def test_more_requests_wait_or_are_refused() -> None:
             client.close()
 
 
-@pytest.mark.parametrize("url", ["", "localhost:6869", "ftp://host", "http://"])
+@pytest.mark.parametrize(
+    "url", ["", "localhost:6869", "ftp://host", "http://", "http://h:x", "http://[h"]
+)
 def test_addresses_that_are_none(url: str) -> None:
     with pytest.raises(InputError, match="should look like"):
         HttpClient(url)

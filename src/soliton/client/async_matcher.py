@@ -15,7 +15,7 @@ from soliton.client.amounts import AssetLike
 from soliton.client.async_transport import AsyncTransport
 from soliton.client.binding import AsyncRunner, awaiting
 from soliton.client.errors import NodeBroken, NodeUnreachable
-from soliton.client.matcher import websocket_url
+from soliton.client.matcher import is_for_a_while, websocket_url
 from soliton.client.steps import Core
 from soliton.client.streams import (
     DEFAULT_DEPTH,
@@ -83,7 +83,8 @@ class AsyncMatcher(AsyncRunner):
                         if update is not None:
                             yield update
             except InvalidHandshake as error:
-                raise NodeUnreachable(f"{self.url}: {error}") from error
+                if not is_for_a_while(error):
+                    raise NodeUnreachable(f"{self.url}: {error}") from error
             except (OSError, TimeoutError, WebSocketException, NodeBroken):
                 pass
             await self._pause(stream.lost())

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final
 
 from soliton.client import matcher_routes as routes
 from soliton.client.account import Account
 from soliton.client.amounts import AssetLike
 from soliton.client.binding import Runner, blocking
 from soliton.client.errors import NodeBroken, NodeUnreachable
-from soliton.client.steps import Core
+from soliton.client.steps import BUSY, Core
 from soliton.client.streams import (
     DEFAULT_DEPTH,
     MAX_MESSAGE_BYTES,
@@ -23,7 +24,18 @@ from soliton.client.streams import (
     MatcherStream,
     Update,
 )
-from soliton.client.transport import ANSWER_SECONDS, CONNECT_SECONDS, USER_AGENT, Transport
+from soliton.client.transport import (
+    ANSWER_SECONDS,
+    CONNECT_SECONDS,
+    USER_AGENT,
+    Transport,
+    origin_of,
+)
+
+if TYPE_CHECKING:
+    from websockets.exceptions import InvalidHandshake
+
+_SCHEMES: Final = {"http": "ws", "https": "wss"}
 
 
 class Matcher(Runner):
@@ -84,7 +96,8 @@ class Matcher(Runner):
                         if update is not None:
                             yield update
             except InvalidHandshake as error:
-                raise NodeUnreachable(f"{self.url}: {error}") from error
+                if not is_for_a_while(error):
+                    raise NodeUnreachable(f"{self.url}: {error}") from error
             except (OSError, TimeoutError, WebSocketException, NodeBroken):
                 pass
             self._pause(stream.lost())
@@ -118,4 +131,11 @@ class Matcher(Runner):
 
 def websocket_url(url: str) -> str:
     """Where a matcher's streams are."""
-    return "ws" + url.removeprefix("http").rstrip("/") + PATH
+    origin = origin_of(url)
+    return f"{_SCHEMES[origin.scheme]}://{origin.name}{origin.prefix}{PATH}"
+
+
+def is_for_a_while(error: InvalidHandshake) -> bool:
+    """Whether a handshake that has failed may succeed later: the matcher hung up, or is busy."""
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    return status in BUSY or isinstance(error.__cause__, EOFError)

@@ -27,7 +27,7 @@ MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024
 PATH: Final = "/ws/v0"
 _UNREADABLE: Final = (
     *(msgspec.DecodeError, RecursionError, InvalidOperation),
-    *(IndexError, TypeError, ValueError),
+    *(LookupError, TypeError, ValueError),
 )
 _FOR_A_WHILE: Final = frozenset((13, 14, 109051922, 109077767, 109077772))
 """Errors that end a connection, after which another one is as good as new."""
@@ -178,13 +178,7 @@ class MatcherStream:
                 case "ru":
                     rates = msgspec.convert(told.get("r", {}), dict[str, float])
                     return RatesUpdate(rates, told.get("U") == 0), None
-        except (
-            msgspec.DecodeError,
-            RecursionError,
-            InvalidOperation,
-            ValueError,
-            TypeError,
-        ) as error:
+        except _UNREADABLE as error:
             raise NodeBroken(f"no message of a matcher: {error}") from error
         return None, None
 

@@ -8,7 +8,7 @@ the protocol (``soliton.web.client_http1``), and the same for those who await
 from __future__ import annotations
 
 import os
-import select
+import selectors
 import socket
 import time
 from collections.abc import Generator, Iterator
@@ -94,7 +94,9 @@ class _Connection:
 
     def is_silent(self) -> bool:
         """Whether the server neither closed it nor said anything while it was kept."""
-        return not select.select((self.socket,), (), (), 0)[0]
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.socket, selectors.EVENT_READ)
+            return not selector.select(0)
 
 
 class Transport:
@@ -192,7 +194,8 @@ class Transport:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if origin.scheme == "https":
                 sock = self._secured(sock)
-        except OSError as error:
+        except (OSError, UnicodeError) as error:
+            # Of the second kind are names that no host can have.
             raise NodeUnreachable(f"{origin.name} cannot be reached: {error}") from error
         return _Connection(sock)
 

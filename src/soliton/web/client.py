@@ -369,7 +369,8 @@ class HttpClient:
                 connection = await self._dial(_Connection)
         except TimeoutError:
             raise HttpUnreachable("the server cannot be reached in time") from None
-        except OSError as error:
+        except (OSError, UnicodeError) as error:
+            # Of the second kind are names that no host can have.
             raise HttpUnreachable(f"the server cannot be reached: {error}") from error
         self._open.add(connection)
         return connection
@@ -397,11 +398,15 @@ def _way_to(url: str, tls: ssl.SSLContext | None) -> tuple[_Dial, str, str]:
     """How to connect to a server, its name, and the path before all others."""
     if url.startswith(_UNIX):
         return partial(_dial_unix, url.removeprefix(_UNIX)), "localhost", ""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        port, parts = None, urlsplit("")
     if parts.scheme not in _PORTS or not parts.hostname:
         raise InputError(f"an address should look like http://host:port, not {url[:80]}")
     over = (tls or ssl.create_default_context()) if parts.scheme == "https" else None
-    dial = partial(_dial_tcp, parts.hostname, parts.port or _PORTS[parts.scheme], over)
+    dial = partial(_dial_tcp, parts.hostname, port or _PORTS[parts.scheme], over)
     return dial, parts.netloc.rpartition("@")[2], parts.path.rstrip("/")
 
 
