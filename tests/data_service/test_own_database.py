@@ -14,7 +14,16 @@ import pytest
 
 import soliton.cli.own_postgres
 from soliton.cli.own_postgres import NoPostgres, own_postgres
-from tests.e2e.programs import Program, call, devnet, eventually, is_mined, run, signed_transfer
+from tests.e2e.programs import (
+    Program,
+    call,
+    devnet,
+    eventually,
+    free_port,
+    is_mined,
+    run,
+    signed_transfer,
+)
 from tests.export.postgres import find_program
 
 pytestmark = pytest.mark.slow
@@ -72,6 +81,25 @@ def test_a_killed_service_takes_its_server_along(place: Path) -> None:
             eventually(lambda: not lives(server), "the end of PostgreSQL")
         finally:
             program.close()
+
+
+def test_a_service_that_cannot_follow_any_more_ends(place: Path) -> None:
+    """Another chain is at the address of the node."""
+    if find_program("initdb") is None or find_program("postgres") is None:
+        pytest.skip("no PostgreSQL server is installed")
+    port = free_port()
+    with devnet("--port", port) as node:
+        arguments = ("data-service", "--from-node", node.node_url, "--port", 0)
+        program = Program(arguments, {"TMPDIR": str(place)})
+        program.wait_for("data service on http://")
+    try:
+        with devnet("--port", port, "--seed", "of somebody else"):
+            assert program.wait() == 1, program.output
+            assert "the database holds another chain" in program.output
+            assert "Traceback" not in program.output
+    finally:
+        program.close()
+    assert not list(place.iterdir())
 
 
 def lives(process_id: int) -> bool:

@@ -186,6 +186,12 @@ def test_a_program_is_run_for_each_until_it_ends_well(file: Path, tmp_path: Path
     assert any("was not done in 3 s" in each for each in said)
 
 
+@pytest.mark.parametrize("url", ["http://h/\u043f", "http://h/a b", "http://h/\x7f", "http://[h"])
+def test_an_address_of_no_use(url: str) -> None:
+    with pytest.raises(InputError, match="URL"):
+        Webhook(url, [b"secret"], 5.0)
+
+
 def test_a_program_that_is_not_there(file: Path) -> None:
     with couriers(file, NotifyCommand(["/nowhere/program"], 3.0)) as (_, _, said):
         eventually(lambda: bool(said), "a word")

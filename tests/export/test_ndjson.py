@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +18,9 @@ from soliton.export.follower import Follower
 from soliton.export.ndjson import NdjsonFile
 from soliton.node.chain_writer import ChainWriter
 from tests.export.following import OwnChain, catch_up
-from tests.node.chains import mine, open_chain
+from tests.node.chains import DEVNET, mine, open_chain
 from tests.node.scenario import ALL_VERSIONS, Scenario
-from tests.node.test_own_chain import add_microblock
+from tests.node.test_own_chain import add_microblock, make_chain
 
 
 def read(path: Path) -> list[tuple[int, str, list[str]]]:
@@ -90,5 +93,36 @@ def test_who_writes_is_alone_and_strange_files_are_refused(tmp_path: Path) -> No
     path.write_text("something else\n")
     with pytest.raises(WrongChain, match=r"chain\.ndjson:1 is no line of an export"):
         NdjsonFile.open(path)
+    for text in ("a note without an end of line", '{"event"; ...'):
+        path.write_text(text)
+        with pytest.raises(WrongChain):
+            NdjsonFile.open(path)
+        assert path.read_text() == text
     with pytest.raises(DatabaseAway):
         NdjsonFile.open(tmp_path / "nowhere" / "chain.ndjson")
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """What writes more fails, as on a disk that is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("size", [100, 10_000])
+def test_a_disk_that_was_full(tmp_path: Path, size: int) -> None:
+    chain, path = make_chain(tmp_path / "chain", DEVNET, ALL_VERSIONS), tmp_path / "chain.ndjson"
+    file = NdjsonFile.open(path)
+    with files_of_at_most(size):
+        with pytest.raises(DatabaseAway, match="File too large"):
+            catch_up(Follower(OwnChain(chain), file))
+        file.close()
+    file = NdjsonFile.open(path)
+    catch_up(Follower(OwnChain(chain), file))
+    file.close()
+    assert read(path) == expected(chain)
+    chain.store.close()

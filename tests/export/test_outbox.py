@@ -19,7 +19,7 @@ from soliton.crypto import base58
 from soliton.crypto.keys import KeyPair
 from soliton.export import outbox
 from soliton.export.confirmed import Confirmed
-from soliton.export.errors import AnotherExport, DatabaseAway, WrongChain
+from soliton.export.errors import AnotherExport, DatabaseAway, SourceAway, WrongChain
 from soliton.export.follower import Follower
 from soliton.export.notices import Interests
 from soliton.export.outbox import Outbox, WaitingNotices
@@ -138,6 +138,26 @@ def test_it_begins_with_what_comes_next_and_waits_for_blocks_on_top(tmp_path: Pa
         drain(path, got)
     assert [row[3] for row in counted(got)] == [11, 13]
     assert {each.notice["event"] for each in got} == {"payment"}
+    chain.store.close()
+
+
+def test_it_waits_for_the_height_where_it_begins(tmp_path: Path) -> None:
+    chain, path = open_chain(tmp_path / "chain"), tmp_path / "cursor"
+    friend, begins = person("friend 0"), 4
+    got: list[Got] = []
+    while chain.height < begins:
+        mine(chain, [pay(chain, friend, chain.height + 1)])
+        if chain.height < begins - 1:
+            with (
+                pytest.raises(SourceAway, match=f"at height {chain.height}, not at 3 yet"),
+                followed(path, chain, begins, 0),
+            ):
+                pass
+        else:
+            with followed(path, chain, begins, 0) as follower:
+                catch_up(follower)
+            drain(path, got)
+    assert [row[3] for row in counted(got)] == [begins]
     chain.store.close()
 
 

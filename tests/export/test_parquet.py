@@ -16,7 +16,7 @@ from pyarrow import dataset  # noqa: E402
 from soliton.crypto import base58  # noqa: E402
 from soliton.export.errors import AnotherExport, DatabaseAway, WrongChain  # noqa: E402
 from soliton.export.follower import Follower  # noqa: E402
-from soliton.export.parquet import Files, ParquetFiles  # noqa: E402
+from soliton.export.parquet import KNOWN_RANGES, Files, ParquetFiles  # noqa: E402
 from soliton.node.chain_writer import ChainWriter  # noqa: E402
 from tests.export.following import OwnChain, catch_up  # noqa: E402
 from tests.node.chains import mine, open_chain  # noqa: E402
@@ -117,6 +117,26 @@ def test_only_what_is_asked_for_is_read(tmp_path: Path) -> None:
     catch_up(Follower(OwnChain(chain), sink))
     sink.close()
     assert (place / "blocks" / starts[1] / "part.parquet").stat().st_mtime_ns == full
+    chain.store.close()
+
+
+def test_only_the_last_blocks_stay_in_memory(tmp_path: Path) -> None:
+    chain = open_chain(tmp_path / "chain")
+    sink = ParquetFiles.open(Files(tmp_path / "lake", heights=2))
+    for _ in range(100):
+        mine(chain)
+    catch_up(Follower(OwnChain(chain), sink))
+    held = [row.height for row in sink.ids(chain.height, 1_000)]
+    # As much as a new start would know.
+    assert held == list(range(chain.height, chain.height - len(held), -1))
+    assert 2 * KNOWN_RANGES <= len(held) <= 2 * KNOWN_RANGES + 2
+    chain.rollback(chain.height - 10)
+    mine(chain)
+    catch_up(Follower(OwnChain(chain), sink))
+    sink.close()
+    assert [row["height"] for row in read(tmp_path / "lake", "blocks")] == [
+        *range(1, chain.height + 1)
+    ]
     chain.store.close()
 
 

@@ -13,9 +13,9 @@ from soliton.export.verify import verify
 from soliton.node.chain_writer import ChainWriter
 from tests.export.following import OwnChain, export_once
 from tests.export.postgres import Server
-from tests.node.chains import DEVNET
+from tests.node.chains import DEVNET, RICH, mine, open_chain, person, transfer
 from tests.node.scenario import ALL_VERSIONS
-from tests.node.test_own_chain import make_chain
+from tests.node.test_own_chain import add_microblock, make_chain
 
 DAMAGES = [
     ("UPDATE txs_4 SET amount = amount + 1 WHERE uid = 200001", "txs_4: .*: amount is "),
@@ -51,6 +51,43 @@ def test_what_is_equal(postgres: Server, dsn: str, chain: ChainWriter) -> None:
     found = verify(OwnChain(chain), dsn)
     count = sum(chain.meta(at).transaction_count for at in range(1, chain.height + 1))
     assert (found.blocks, found.transactions) == (chain.height, count)
+
+
+def test_an_export_that_was_ended_within_a_block(
+    postgres: Server, dsn: str, tmp_path: Path
+) -> None:
+    """What it has of its last block is not all that the chain has there now."""
+    chain = open_chain(tmp_path)
+    mine(chain)
+    mine(chain)
+    export_once(chain, dsn)
+    known = chain.height
+    add_microblock(chain, transfer(chain, RICH, person("friend"), 1))
+    mine(chain)
+    assert verify(OwnChain(chain), dsn).blocks == known - 1
+    chain.store.close()
+
+
+def test_an_export_that_goes_on_meanwhile(postgres: Server, dsn: str, tmp_path: Path) -> None:
+    chain = open_chain(tmp_path)
+    mine(chain)
+    export_once(chain, dsn)
+
+    class Going(OwnChain):
+        """A block comes, and is exported, when it is first looked at."""
+
+        is_first = True
+
+        def refresh(self) -> int:
+            before = super().refresh()
+            if self.is_first:
+                self.is_first = False
+                mine(chain)
+                export_once(chain, dsn)
+            return before
+
+    assert verify(Going(chain), dsn).blocks == chain.height - 1
+    chain.store.close()
 
 
 @pytest.mark.parametrize(("damage", "told"), DAMAGES)

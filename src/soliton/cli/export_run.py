@@ -90,7 +90,7 @@ def run_export_postgres(
 def export_beside(dsn: str, where: Where) -> Iterator[None]:
     """Follow the chain into a database in a thread, which is where the chain is at the beginning.
 
-    Raises what the export does until then.
+    Raises what the export does; one that fails later ends this process as a polite kill does.
     """
     from soliton.export.database import ChainFacts, Database
     from soliton.export.running import Export
@@ -98,18 +98,28 @@ def export_beside(dsn: str, where: Where) -> Iterator[None]:
     with opened(where) as source:
         facts = ChainFacts(source.network, source.chain_id, source.address_of)
 
-        def export(stopped: threading.Event, *, once: bool) -> None:
+        stopped, failures = threading.Event(), list[Exception]()
+
+        def export(*, once: bool) -> None:
             Export(source, lambda: Database.open(dsn, facts), stopped, once=once).run()
 
-        stopped = threading.Event()
-        export(stopped, once=True)
-        thread = threading.Thread(target=export, args=(stopped,), kwargs={"once": False})
+        def follow() -> None:
+            try:
+                export(once=False)
+            except Exception as error:  # noqa: BLE001 - whatever it is, nobody follows any more
+                failures.append(error)
+                os.kill(os.getpid(), signal.SIGTERM)
+
+        export(once=True)
+        thread = threading.Thread(target=follow)
         thread.start()
         try:
             yield
         finally:
             stopped.set()
             thread.join()
+            for each in failures:
+                raise each
 
 
 def run_export_ndjson(path: Path, where: Where, *, once: bool) -> None:

@@ -69,7 +69,12 @@ class Webhook:
         now: Callable[[], float] = time.time,
     ) -> None:
         """With several secrets each signs. Raises ``InputError`` for an address of no use."""
-        parts = urlsplit(url)
+        if not url.isascii() or not url.isprintable() or " " in url:
+            raise InputError("a URL has visible ASCII characters only, %xx in place of others")
+        try:
+            parts = urlsplit(url)
+        except ValueError as error:
+            raise InputError(f"no URL of a receiver: {error}") from error
         self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         limits = ClientLimits(
             connections=1,

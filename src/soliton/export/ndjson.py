@@ -10,10 +10,10 @@ What lives here: lines, and finding the position in them. What does not: which s
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -43,6 +43,8 @@ class _Line(msgspec.Struct):
 
 
 _decode: Final = msgspec.json.Decoder(_Line).decode
+_BEGINNING: Final = b'{"event":"'
+"""Of each line."""
 
 
 class NdjsonFile:
@@ -75,7 +77,9 @@ class NdjsonFile:
 
     def close(self) -> None:
         """Let go of the file."""
-        self._file.close()
+        # What a full disk has not taken is made again: the last step has failed.
+        with contextlib.suppress(OSError):
+            self._file.close()
 
     def idle(self) -> None:
         """There is nothing to be made anew."""
@@ -110,7 +114,8 @@ class NdjsonFile:
         self._file.seek(0)
         end = 0
         for number, line in enumerate(self._file, 1):
-            if not line.endswith(b"\n"):
+            begins = number > 1 or _BEGINNING.startswith(line[: len(_BEGINNING)])
+            if begins and not line.endswith(b"\n"):
                 break
             try:
                 self._take(_decode(line))
@@ -158,7 +163,7 @@ def _block_line(block: ChainBlock, first: int) -> dict[str, object]:
     }
 
 
-@contextmanager
+@contextlib.contextmanager
 def _away(path: Path) -> Iterator[None]:
     """Errors of the system as ours."""
     try:

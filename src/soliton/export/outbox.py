@@ -171,7 +171,9 @@ class Outbox:
         height = source.refresh()
         if not height:
             raise SourceAway("the chain has no block yet")
-        last = height if from_height is None else min(height, from_height - 1)
+        last = height if from_height is None else from_height - 1
+        if last > height:
+            raise SourceAway(f"the chain is at height {height}, not at {last} yet")
         self._database.execute("BEGIN IMMEDIATE")
         for each in range(max(1, last - KNOWN_BELOW), last):
             name = source.block_id(each)

@@ -117,14 +117,11 @@ class ParquetFiles:
         if not self._tail:
             return Position(self._below[-1:], [], None)
         row, transactions = self._tail[-1]
-        stored = _stored(len(self._below) + len(self._tail), row)
-        return Position([stored], [each["id"] for each in transactions], row["key"])
+        return Position([_stored(row)], [each["id"] for each in transactions], row["key"])
 
     def ids(self, top: int, count: int) -> list[Stored]:
         """The last rows up to a height, the highest first."""
-        tail = [
-            _stored(uid, block.row) for uid, block in enumerate(self._tail, len(self._below) + 1)
-        ]
+        tail = (_stored(block.row) for block in self._tail)
         found = [row for row in (*self._below, *tail) if row.height <= top]
         return found[: -count - 1 : -1]
 
@@ -158,10 +155,10 @@ class ParquetFiles:
         return height // self._files.heights * self._files.heights
 
     def _finish_range(self) -> None:
-        """The last range is full: it is written, and only its ids stay in memory."""
+        """The last range is full: it is written, and only its ids stay in memory for a while."""
         self._put()
-        uid = len(self._below)
-        self._below += [_stored(uid + n, each.row) for n, each in enumerate(self._tail, 1)]
+        self._below += [_stored(each.row) for each in self._tail]
+        del self._below[: -KNOWN_RANGES * self._files.heights]
         self._tail = []
 
     def _go_back(self, cut: Stored) -> None:
@@ -235,7 +232,6 @@ class ParquetFiles:
         """Find where the export is."""
         starts = self._starts()
         for start in starts[-KNOWN_RANGES - 1 :]:
-            uid = len(self._below)
             blocks = self._load(start)
             if blocks is None:
                 if start != starts[-1]:
@@ -244,7 +240,7 @@ class ParquetFiles:
             elif start == starts[-1]:
                 self._tail = blocks
             else:
-                self._below += [_stored(uid + n, each.row) for n, each in enumerate(blocks, 1)]
+                self._below += [_stored(each.row) for each in blocks]
 
     def _load(self, start: int) -> list[_Block] | None:
         """The blocks of a range; ``None`` where its two files do not belong together."""
@@ -330,8 +326,8 @@ def _transaction(members: Members, height: int, index: int) -> Members:
     }
 
 
-def _stored(uid: int, row: Members) -> Stored:
-    return Stored(uid, row["id"], row["height"], row["transaction_count"])
+def _stored(row: Members) -> Stored:
+    return Stored(row["height"], row["id"], row["height"], row["transaction_count"])
 
 
 @contextlib.contextmanager

@@ -101,19 +101,18 @@ class _Comparison:
 
     def _last_height(self) -> int:
         """Up to where the database can be compared. Raises ``Difference``."""
-        top = self._source.refresh()
         found = self._connection.execute(
             "SELECT height, id FROM blocks_microblocks ORDER BY uid DESC LIMIT 1"
         ).fetchone()
+        # The moment of the database is that of its first answer: the chain goes on behind it.
+        top = self._source.refresh()
         if found is None:
             raise Difference("the database is empty")
         height, name = found
         if height > top:
             raise Difference(f"the database has height {height}, the chain ends at {top}")
-        if height == top and self._source.block_id(height) != name:
-            # The last block grows: what it has here may not be all.
-            return int(height) - 1
-        return int(height)
+        # The last block grows: what it has here may not be all.
+        return int(height) - int(self._source.block_id(height) != name)
 
     def _beyond(self, height: int) -> None:
         """Nothing may be without a block."""
