@@ -314,6 +314,27 @@ async def test_candles_and_pairs_are_what_was_traded(
         assert body in many["data"]
 
 
+async def test_many_aliases_come_in_pages(
+    client: httpx.AsyncClient, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owners = {
+        row["body"]["address"]
+        for row in recorded.lines(folder / "state-aliases.jsonl.gz")
+        if row["path"].startswith("/alias/by-alias/") and row["status"] == 200
+    }
+    query: dict[str, Any] = {"addresses": sorted(owners)}
+    whole = (await client.get("/aliases", params=query)).json()
+    assert whole["isLastPage"] and len(whole["data"]) > 1
+    monkeypatch.setattr("soliton.data_service.assets.MAX_ALIASES", 1)
+    found, is_last = [], False
+    while not is_last:
+        body = (await client.get("/aliases", params=query)).json()
+        assert len(body["data"]) == 1
+        found += body["data"]
+        is_last, query["after"] = body["isLastPage"], body["lastCursor"]
+    assert found == whole["data"]
+
+
 async def test_assets_and_aliases(client: httpx.AsyncClient, folder: Path) -> None:
     for row in recorded.lines(folder / "state-assets.jsonl.gz"):
         if row["status"] != 200 or not row["path"].startswith("/assets/details/"):

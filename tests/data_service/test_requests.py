@@ -25,6 +25,10 @@ BAD = [
     ("/transactions/transfer?sort=up", "Invalid sort value"),
     ("/transactions/transfer?after=%21", "Cursor deserialization is failed"),
     ("/transactions/transfer?after=YWJj", "Cursor deserialization is failed"),
+    ("/transactions/transfer?after=LSs1Ojphc2M=", "Cursor deserialization is failed"),
+    ("/assets?search=x&after=AA==", "Cursor deserialization is failed"),
+    ("/transactions/transfer?timeStart=-%2B5", "Date is not valid"),
+    ("/candles/WAVES/x?timeStart=0001-01-01T00:00%2B14:00&interval=1d", "Date is not valid"),
     ("/transactions/transfer?timeStart=soon", "Date is not valid"),
     ("/transactions/data?type=integer&value=x", "Invalid data value"),
     ("/assets", "There is neither ticker nor search query"),
@@ -47,7 +51,17 @@ NOT_FOUND = (
     *("/transactions/transfer/x", "/assets/x", "/aliases/x", "/pairs/a/b", "/nothing"),
     *("/assets/a/b", "/transactions/nothing", "/candles/a/b?timeStart=1&timeEnd=2&interval=1m"),
 )  # fmt: skip
-HOSTILE = ("'", "'; DROP TABLE txs; --", "%s", "%(value)s", "\\", "$1", "\U0001f30a", "a" * 1_000)
+HOSTILE = (
+    "'",
+    "'; DROP TABLE txs; --",
+    "%s",
+    "%(value)s",
+    "\\",
+    "$1",
+    "\U0001f30a",
+    "a" * 1_000,
+    "\U00020000" * 600,
+)
 
 
 @pytest.mark.parametrize(("path", "message"), BAD)

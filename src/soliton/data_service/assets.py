@@ -20,6 +20,8 @@ MAX_KEPT: Final = 100_000
 MIN_ADDRESS: Final = 31
 """Shorter texts are aliases."""
 MAX_ALIASES: Final = 1_000
+_MAX_WORD: Final = 500
+"""Characters: PostgreSQL takes no word of more than 2,046 bytes."""
 
 _ASSETS: Final = "SELECT * FROM assets WHERE asset_id = ANY(%s)"
 _BY_TICKER: Final = """
@@ -50,7 +52,9 @@ ORDER BY number LIMIT %(limit)s
 """
 _ALIASES: Final = """
 SELECT alias, (array_agg(sender ORDER BY uid))[1] AS address, count(*) AS count, min(uid) AS uid
-FROM txs_10 WHERE {} GROUP BY alias ORDER BY min(uid) LIMIT %(limit)s
+FROM txs_10 WHERE {} GROUP BY alias
+HAVING min(uid) > coalesce((SELECT min(uid) FROM txs_10 WHERE alias = %(after)s), 0)
+ORDER BY min(uid) LIMIT %(limit)s
 """
 _OF_ADDRESSES: Final = "alias IN (SELECT alias FROM txs_10 WHERE sender = ANY(%(addresses)s))"
 _ALIAS_OWNERS: Final = "SELECT sender FROM txs_10 WHERE alias = %s ORDER BY uid LIMIT 1"
@@ -133,7 +137,8 @@ def like_prefix(text: str) -> str:
 
 def words_query(text: str) -> str:
     """The words of a text, the last of them a beginning, for a search in words."""
-    words = "".join(each if each.isalnum() else " " for each in text).split()
+    found = "".join(each if each.isalnum() else " " for each in text).split()
+    words = [each[:_MAX_WORD] for each in found]
     return " & ".join([*words[:-1], words[-1] + ":*"]) if words else ""
 
 
@@ -177,7 +182,9 @@ class Aliases:
 
     async def _by_names(self, names: Sequence[str]) -> dict[str, Row]:
         statement = _ALIASES.format("alias = ANY(%(names)s)")
-        rows = await self._pool.fetch(statement, {"names": list(names), "limit": len(names)})
+        rows = await self._pool.fetch(
+            statement, {"names": list(names), "limit": len(names), "after": None}
+        )
         return {row["alias"]: row for row in rows}
 
     async def many(self, query: Query, _shape: Format) -> object:
@@ -201,12 +208,17 @@ class Aliases:
         parameters = {
             "addresses": [each for each in asked if each not in names],
             "names": names,
-            "limit": MAX_ALIASES,
+            "limit": MAX_ALIASES + 1,
+            "after": query.after(),
         }
         statement = _ALIASES.format(f"({_OF_ADDRESSES} OR alias = ANY(%(names)s))")
         rows = await self._pool.fetch(statement, parameters)
-        shown = [row for row in rows if row["count"] == 1 or broken]
-        return listed([_alias(row) for row in shown], isLastPage=True)
+        chosen = rows[:MAX_ALIASES]
+        meta: Row = {"isLastPage": len(rows) <= MAX_ALIASES}
+        if chosen:
+            meta["lastCursor"] = cursor(chosen[-1]["alias"])
+        shown = [row for row in chosen if row["count"] == 1 or broken]
+        return listed([_alias(row) for row in shown], **meta)
 
 
 def _alias(row: Row) -> dict[str, object]:

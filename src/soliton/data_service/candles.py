@@ -109,7 +109,7 @@ class Candles:
 
 def _parameters(market: Market, wish: _Wish) -> Row:
     # The table's times have no zone.
-    start, end = (each.astimezone(UTC).replace(tzinfo=None) for each in (wish.start, wish.end))
+    start, end = (each.replace(tzinfo=None) for each in (wish.start, wish.end))
     return {**market._asdict(), "interval": wish.interval, "start": start, "end": end}
 
 
@@ -149,9 +149,8 @@ def _starts(wish: _Wish) -> Iterator[datetime]:
 
 
 def _months(wish: _Wish) -> Iterator[datetime]:
-    first = wish.start.astimezone(UTC)
-    start = first.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-    if start < first:
+    start = wish.start.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    if start < wish.start:
         start = _next_month(start)
     while start <= wish.end:
         yield start.replace(tzinfo=None)

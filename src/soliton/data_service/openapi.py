@@ -343,7 +343,7 @@ def document() -> Object:
         ("alias", "/aliases/{alias}", "An alias and whose it is", "AliasItem", (), False),
         (
             *("aliases", "/aliases", "Aliases by names, or of accounts", "AliasList"),
-            ("aliases", "address", "addresses", "queries", "showBroken"),
+            ("aliases", "address", "addresses", "queries", "showBroken", "after"),
             True,
         ),
     ]

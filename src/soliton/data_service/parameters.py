@@ -10,7 +10,7 @@ Source: wavesplatform/data-service ``src/http/_common/filters`` and
 from __future__ import annotations
 
 import base64
-import binascii
+import re
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Final, NamedTuple
@@ -29,6 +29,7 @@ MAX_SCRIPT: Final = 512 * 1_024
 _MAX_MILLISECONDS: Final = 8_640_000_000_000_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_UID: Final = 2**63 - 1
+_WHOLE: Final = re.compile(r"[+-]?[0-9]+")
 
 Values = dict[str, list[str]]
 
@@ -103,7 +104,7 @@ class Query:
         return [each == "true" for each in found]
 
     def moment(self, name: str) -> datetime | None:
-        """A time: milliseconds, or a text that JavaScript takes for a date."""
+        """A time, in UTC: milliseconds, or a text that JavaScript takes for a date."""
         value = self.text(name)
         if value is None:
             return None
@@ -138,14 +139,16 @@ class Query:
         if value is None:
             return None
         try:
-            return base64.b64decode(value.replace(" ", "+"), validate=True).decode()
-        except (binascii.Error, ValueError) as error:
-            raise BadRequest("Cursor deserialization is failed") from error
+            found = base64.b64decode(value.replace(" ", "+"), validate=True).decode()
+        except ValueError:
+            found = "\0"
+        if "\0" in found:
+            raise BadRequest("Cursor deserialization is failed")
+        return found
 
 
 def _is_whole(value: str) -> bool:
-    digits = value.removeprefix("-").removeprefix("+")
-    return digits.isascii() and digits.isdecimal()
+    return _WHOLE.fullmatch(value) is not None
 
 
 def _milliseconds(value: str) -> datetime | None:
@@ -161,9 +164,9 @@ def _date(value: str) -> datetime | None:
     for read in (datetime.fromisoformat, parsedate_to_datetime):
         try:
             found = read(value)
+            return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
         except (ValueError, TypeError, IndexError, OverflowError):
             continue
-        return found.replace(tzinfo=UTC) if found.tzinfo is None else found
     return None
 
 

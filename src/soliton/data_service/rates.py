@@ -13,7 +13,7 @@ from decimal import ROUND_FLOOR, Context, Decimal
 from typing import Final, NamedTuple
 
 from soliton.data_service.assets import Assets
-from soliton.data_service.errors import BadRequest, NotFound
+from soliton.data_service.errors import BadRequest
 from soliton.data_service.formats import Format, listed, one, scaled
 from soliton.data_service.pairs import read_pairs
 from soliton.data_service.parameters import Query
@@ -70,8 +70,6 @@ class Rates:
             raise BadRequest(
                 "Some of the assets of specified pairs do not exist in the blockchain", ids=missing
             )
-        if not pairs:
-            raise NotFound("no pairs")
         time = query.moment("timestamp") or datetime.now(UTC)
         table = await self._table(pairs, matcher, time)
         decimals = await self._assets.decimals(names)
@@ -96,7 +94,7 @@ class Rates:
                 "amounts": [pair[0] for pair in wanted],
                 "prices": [pair[1] for pair in wanted],
                 "matcher": matcher,
-                "time": time.astimezone(UTC).replace(tzinfo=None),
+                "time": time.replace(tzinfo=None),
             },
         )
         names = {name for pair in wanted for name in pair}
