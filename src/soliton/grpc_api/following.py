@@ -191,15 +191,16 @@ class Follower:
 
     async def _tell(self, view: View, places: list[Place]) -> None:
         async with self.turn:
-            if self.listened():
-                try:
+            try:
+                if self.listened():
                     for event in events(self.chain, self.place, view.chain, places):
                         await self._hear(event)
-                except SolitonError as error:
-                    _log.error("an update cannot be made: %s", error)
-                    self.begins_anew()
-            top = places[-1]
-            self._become(view, Place(top.height, top.forms, len(top.forms)))
+            except SolitonError as error:
+                _log.error("an update cannot be made: %s", error)
+                self.begins_anew()
+            finally:
+                top = places[-1]
+                self._become(view, Place(top.height, top.forms, len(top.forms)))
 
 
 def follow(place: Place, notes: list[Note]) -> list[Place]:

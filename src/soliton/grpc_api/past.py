@@ -40,12 +40,15 @@ MAX_KEPT: Final = 100_000
 
 
 class Kept:
-    """The last balances seen by whoever reads one block after the other."""
+    """The last balances seen by whoever reads one block after the other, and that block's id if the
+    reader has noted it.
+    """
 
-    __slots__ = ("balances", "height", "leases")
+    __slots__ = ("balances", "block_id", "height", "leases")
 
     def __init__(self) -> None:
         self.height = 0
+        self.block_id = b""
         self.balances: dict[object, int] = {}
         self.leases: dict[Address, LeaseBalance] = {}
 

@@ -167,25 +167,30 @@ class Updates:
         if last and first > last:
             raise invalid("requirement failed: fromHeight must not exceed toHeight")
         subscriber = Subscriber(_room(metadata))
-        start = first
+        start, kept = first, Kept()
         if CATCH_UP_HEADER in metadata:
             while True:
                 top = self.follower.place.height - 1
                 self._check_start(first)
                 if top < start + BATCH or (last and start > last):
                     break
-                async for each in self._history(start, min(top, last or top)):
+                async for each in self._history(start, min(top, last or top), kept):
                     yield each
                 start = min(top, last or top) + 1
         async with self.follower.turn:
             self._check_start(first)
             place = self.follower.place
             top = place.height - 1
+            end = min(top, last or top)
+            end_id = self.follower.chain.meta(end).id if end else b""
             liquid = self._liquid_events() if not last or last >= place.height else []
             self._subscribers.add(subscriber)
         try:
-            async for each in self._history(start, min(top, last or top)):
+            async for each in self._history(start, end, kept):
                 yield each
+            if kept.block_id not in (b"", end_id):
+                # What follows is behind another block than what was read.
+                raise _moved(end)
             if last and last <= top:
                 return
             for event in liquid:
@@ -223,18 +228,18 @@ class Updates:
         self._last = names, found
         return found
 
-    async def _history(self, first: int, last: int) -> AsyncIterator[bytes]:
-        """The stored blocks, in batches with others in between."""
-        kept, before = Kept(), b""
+    async def _history(self, first: int, last: int, kept: Kept) -> AsyncIterator[bytes]:
+        """The stored blocks, in batches with others in between; ``kept`` is of the one below."""
         for start in range(first, last + 1, BATCH):
             with self._views.open() as chain:
+                before = kept.block_id
                 if before and chain.height >= start and chain.meta(start - 1).id != before:
                     raise _moved(start)
                 for height in range(start, min(last, start + BATCH - 1) + 1):
                     if height > chain.height:
                         raise _moved(height)
                     yield block_update(chain, height, kept)
-                before = chain.meta(min(last, start + BATCH - 1)).id
+                kept.block_id = chain.meta(min(last, start + BATCH - 1)).id
 
 
 def _moved(height: int) -> Refused:
