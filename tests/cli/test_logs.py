@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import logging
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from soliton.cli import logs
 from soliton.node.settings import SettingsError, load_settings
 from tests.e2e.programs import Program, call, devnet, eventually, run, signed_transfer, started
 
@@ -20,6 +22,16 @@ UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 def objects(program: Program) -> list[dict[str, Any]]:
     """The lines of the log that are JSON."""
     return [json.loads(line) for line in program.output.splitlines() if line.startswith("{")]
+
+
+def test_a_message_is_one_line() -> None:
+    """A script, or a peer, may have chosen its words."""
+    words = "no\n2026-11-24T00:00:00.000Z ERROR soliton.cli.run: all is lost\x1b[2J"
+    record = logging.LogRecord("a", logging.INFO, "b", 1, "refused: %s", (words,), None)
+    (line,) = logs._TextLines().format(record).splitlines()
+    assert line.endswith(
+        " INFO a: refused: " + words.replace("\n", "\ufffd").replace("\x1b", "\ufffd")
+    )
 
 
 @pytest.mark.slow

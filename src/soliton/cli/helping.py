@@ -1,6 +1,6 @@
-"""``--help`` of all commands: ``-h`` as well, and summaries that are not cut.
+"""``--help`` of all commands: ``-h`` as well, and summaries that are not cut. What strangers wrote.
 
-What lives here: how click shows commands. What does not: the commands.
+What lives here: how things are shown. What does not: the commands.
 """
 
 from __future__ import annotations
@@ -12,6 +12,11 @@ import click
 
 CONTEXT: Final = {"help_option_names": ["-h", "--help"]}
 _WHOLE: Final = 10_000
+
+
+def shown(text: str) -> str:
+    """A text of strangers, as it does not command the terminal."""
+    return "".join(each if each.isprintable() else "\ufffd" for each in text)
 
 
 class Commands(click.Group):

@@ -18,6 +18,7 @@ from typing import Any, Final, TypeVar
 import click
 import msgspec
 
+from soliton.cli.helping import shown
 from soliton.node.log_settings import FORMATS, LEVELS, LogSettings
 
 # These libraries log every request and query at levels that only their authors need.
@@ -103,6 +104,13 @@ class _TextLines(logging.Formatter):
         """In UTC, whatever the machine's zone."""
         del datefmt
         return _utc(record)
+
+    def formatMessage(  # noqa: N802 - the library's name
+        self, record: logging.LogRecord
+    ) -> str:
+        """On one line: what peers and scripts have said is within."""
+        record.message = shown(record.message)
+        return super().formatMessage(record)
 
 
 class _JsonLines(logging.Formatter):

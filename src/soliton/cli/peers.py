@@ -13,7 +13,7 @@ from typing import Any, Final
 import click
 import msgspec
 
-from soliton.cli.helping import Commands
+from soliton.cli.helping import Commands, shown
 from soliton.errors import EnvironmentProblem, InputError
 from soliton.node.network_settings import parse_host_port
 from soliton.web.client import Answer, HttpClient
@@ -99,7 +99,10 @@ async def _ask(url: str, *paths: str) -> list[Any]:
         answers = [_checked(await client.request("GET", path), path) for path in paths]
     finally:
         client.close()
-    return [msgspec.json.decode(each.body) for each in answers]
+    try:
+        return [msgspec.json.decode(each.body) for each in answers]
+    except msgspec.DecodeError as error:
+        raise NodeRefused(f"{url} answers, but not as a node does") from error
 
 
 async def _tell(url: str, path: str, api_key: str, body: bytes) -> None:
@@ -129,5 +132,5 @@ def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> No
     lines = [head, *rows]
     widths = [max(len(str(line[at])) for line in lines) for at in range(len(head))]
     for line in lines:
-        cells = (str(cell).ljust(width) for cell, width in zip(line, widths, strict=True))
+        cells = (shown(str(cell)).ljust(width) for cell, width in zip(line, widths, strict=True))
         click.echo("  " + "  ".join(cells).rstrip())

@@ -18,6 +18,7 @@ from typing import Any, Final
 import click
 
 from soliton.chain import networks
+from soliton.cli.helping import shown
 from soliton.errors import EnvironmentProblem, InputError
 from soliton.node.settings import Settings
 from soliton.signer.journal import read_all
@@ -136,9 +137,7 @@ def _show_pending(each: Any) -> None:  # noqa: ANN401 - JSON
 
 def _lines(name: str, texts: list[str]) -> None:
     for text in texts:
-        # What strangers wrote does not command the terminal.
-        shown = "".join(each if each.isprintable() else "\ufffd" for each in text)
-        click.echo(f"  {name}{shown}")
+        click.echo(f"  {name}{shown(text)}")
 
 
 # --- the audit log --------------------------------------------------------------------------------
