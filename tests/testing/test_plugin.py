@@ -251,6 +251,34 @@ def test_modules_and_classes_are_undone(pytester: pytest.Pytester) -> None:
     run(pytester, "--strict-markers").assert_outcomes(passed=10)
 
 
+def test_times_have_all_their_milliseconds(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        from datetime import UTC, datetime, timedelta
+
+        def test_travel(chain):
+            before = chain.time
+            assert chain.travel(1.001) == before + 1_001
+            assert chain.travel(timedelta(seconds=1.001)) == before + 2_002
+            # A time that no float has.
+            moment = datetime(2038, 8, 19, 8, 59, 13, 719_000, tzinfo=UTC)
+            assert chain.set_time(moment) == 2_165_821_153_719
+    """)
+    run(pytester).assert_outcomes(passed=1)
+
+
+def test_a_height_that_does_not_come(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+        from soliton import StillWaiting
+
+        def test_height(chain, node):
+            assert node.wait_for_height(chain.height).height == chain.height
+            with pytest.raises(StillWaiting):
+                node.wait_for_height(chain.height + 1, timeout=300)
+    """)
+    pytester.runpytest_subprocess(*PLUGIN, timeout=240).assert_outcomes(passed=1)
+
+
 def test_in_coroutines(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("""
         import asyncio

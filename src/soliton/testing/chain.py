@@ -78,7 +78,7 @@ class Chain:
 
     def mine(self, blocks: int = 1, interval: float | timedelta | None = None) -> int:
         """Make blocks, ``interval`` seconds apart; the first takes what waits. The height then."""
-        apart = None if interval is None else int(_seconds(interval) * _MS)
+        apart = None if interval is None else _milliseconds(interval)
         told = self._tell("POST", "/devnet/mine" + query(blocks=blocks, interval=apart))
         return int(told["height"])
 
@@ -86,13 +86,13 @@ class Chain:
         """When blocks come: ``instant`` (as at the beginning), ``interval`` every so many seconds,
         or ``manual``. In this process no time passes by itself, so an interval is as manual.
         """
-        self._tell("POST", "/devnet/mining" + query(mode=mode, every=int(every * _MS) or None))
+        self._tell("POST", "/devnet/mining" + query(mode=mode, every=_milliseconds(every) or None))
 
     def travel(self, time: float | timedelta) -> int:
         """Let so many seconds pass at once, and make a block, so that scripts see it too: the time
         now.
         """
-        return self._moved(travel=int(_seconds(time) * _MS))
+        return self._moved(travel=_milliseconds(time))
 
     def set_time(self, time: Time) -> int:
         """Let it be this time, not before the last block's, and make a block: the time now."""
@@ -204,8 +204,8 @@ class Chain:
         return self.node._run(ask(self.node._core, request, Json))
 
 
-def _seconds(time: float | timedelta) -> float:
-    return time.total_seconds() if isinstance(time, timedelta) else time
+def _milliseconds(time: float | timedelta) -> int:
+    return round((time.total_seconds() if isinstance(time, timedelta) else time) * _MS)
 
 
 def _moment(time: Time) -> int:
@@ -213,7 +213,7 @@ def _moment(time: Time) -> int:
         return time
     if time.tzinfo is None:
         raise ValueError(f"{time} has no zone: datetime(…, tzinfo=UTC)")
-    return int(time.timestamp() * _MS)
+    return round(time.timestamp() * _MS)
 
 
 def _address(account: Whom) -> str:

@@ -46,7 +46,7 @@ T = TypeVar("T")
 START_MS: Final = 1_735_689_600_000
 """What time it is when a chain begins: 1 January 2025."""
 URL: Final = "http://soliton.in.this.process"
-_WAIT: Final = "/transactions/wait/"
+_WAITS: Final = ("/transactions/wait/", "/blocks/wait/")
 
 
 class Moment(NamedTuple):
@@ -189,7 +189,7 @@ class LocalNode(ClientNode):
         self._core.is_soliton = True
 
     def _ask(self, request: Request) -> Answer:
-        if request.path.startswith(_WAIT):
+        if request.path.startswith(_WAITS):
             # What there is to wait for has happened already, or does not happen by itself.
             path, _, query = request.path.partition("?")
             fields = [each for each in query.split("&") if each and not each.startswith("timeout=")]
