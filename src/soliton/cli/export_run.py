@@ -9,6 +9,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -98,28 +99,24 @@ def export_beside(dsn: str, where: Where) -> Iterator[None]:
     with opened(where) as source:
         facts = ChainFacts(source.network, source.chain_id, source.address_of)
 
-        stopped, failures = threading.Event(), list[Exception]()
+        stopped = threading.Event()
 
         def export(*, once: bool) -> None:
             Export(source, lambda: Database.open(dsn, facts), stopped, once=once).run()
 
-        def follow() -> None:
-            try:
-                export(once=False)
-            except Exception as error:  # noqa: BLE001 - whatever it is, nobody follows any more
-                failures.append(error)
+        def ended(_: object) -> None:
+            if not stopped.is_set():
                 os.kill(os.getpid(), signal.SIGTERM)
 
         export(once=True)
-        thread = threading.Thread(target=follow)
-        thread.start()
-        try:
-            yield
-        finally:
-            stopped.set()
-            thread.join()
-            for each in failures:
-                raise each
+        with ThreadPoolExecutor(1) as pool:
+            following = pool.submit(export, once=False)
+            following.add_done_callback(ended)
+            try:
+                yield
+            finally:
+                stopped.set()
+                following.result()
 
 
 def run_export_ndjson(path: Path, where: Where, *, once: bool) -> None:

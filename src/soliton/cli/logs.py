@@ -105,9 +105,7 @@ class _TextLines(logging.Formatter):
         del datefmt
         return _utc(record)
 
-    def formatMessage(  # noqa: N802 - the library's name
-        self, record: logging.LogRecord
-    ) -> str:
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the library's name
         """On one line: what peers and scripts have said is within."""
         record.message = shown(record.message)
         return super().formatMessage(record)
