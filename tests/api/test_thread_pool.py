@@ -19,6 +19,9 @@ from soliton.chain.transactions.set_script import SetScript
 from soliton.node.blockchain import Blockchain
 from soliton.ride.compiler import compile_source
 from soliton.ride.errors import Interrupted
+from soliton.storage import patience
+from soliton.storage.below import Items
+from soliton.storage.errors import BelowProblem
 from tests.api.chain import (
     AMOUNT,
     OTHER,
@@ -26,7 +29,9 @@ from tests.api.chain import (
     PrivateChain,
     address_of,
 )
+from tests.storage.test_patience import WHOM, Far
 
+MOST_TRIES = 1_000
 SOURCE = """{-# STDLIB_VERSION 6 #-}
 {-# CONTENT_TYPE DAPP #-}
 @Callable(i)
@@ -230,3 +235,77 @@ async def test_busy_threads_let_the_event_loop_pass(chain: PrivateChain) -> None
     over.set()
     await asyncio.gather(*tasks)
     assert others < own / 2, (own, others)
+
+
+# --- a chain that is read from afar ---------------------------------------------------------------
+
+
+class Nothing:
+    """Below a store: there is something, which has no records."""
+
+    def get(self, _key: bytes, /) -> bytes | None:
+        return None
+
+    def scan(self, _prefix: bytes, _start: bytes, /) -> Items:
+        return iter(())
+
+    def scan_back(self, _prefix: bytes, _before: bytes, /) -> Items:
+        return iter(())
+
+
+@pytest.fixture
+def far(chain: PrivateChain) -> Far:
+    chain.node.store.below = Nothing()
+    return Far()
+
+
+async def test_who_waits_for_what_is_below_holds_no_thread(chain: PrivateChain, far: Far) -> None:
+    workers = ThreadPool(threads=1, places=1, seconds=60)
+    tries: list[int] = []
+
+    def work(_chain: Blockchain, _watch: Watch) -> str:
+        tries.append(1)
+        return far.get("a") + far.get("b")
+
+    far.may_answer.clear()
+    waiting = asyncio.create_task(workers.ask(chain.node, work, free))
+    for _ in range(MOST_TRIES):
+        await asyncio.sleep(0.01)
+        if tries:
+            with contextlib.suppress(ApiError):
+                assert await workers.run(lambda _watch: 1) == 1
+                break
+    else:
+        raise AssertionError("its thread or its place is not free")
+    assert not waiting.done()
+    far.may_answer.set()
+    assert await waiting == "AB"
+    assert far.asked == ["a", "b"]
+
+
+async def test_it_waits_only_for_so_long(
+    chain: PrivateChain, far: Far, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "PATIENCE_SECONDS", 0.01)
+    far.may_answer.clear()
+    with pytest.raises(BelowProblem, match=WHOM):
+        await ThreadPool(seconds=60).ask(chain.node, lambda _chain, _watch: far.get("a"), free)
+    far.may_answer.set()
+
+
+async def test_within_work_that_begins_again_all_of_it_does(chain: PrivateChain, far: Far) -> None:
+    workers = ThreadPool(seconds=60)
+    begun: list[str] = []
+
+    async def handler() -> str:
+        begun.append(far.get("first"))
+        return await workers.ask(chain.node, lambda _chain, _watch: far.get("then"), free)
+
+    assert await patience.patiently(handler) == "THEN"
+    assert begun == ["FIRST"] * 2 and far.asked == ["first", "then"]
+
+
+async def test_a_fault_of_what_is_below_comes_back(chain: PrivateChain, far: Far) -> None:
+    far.faulty = "a"
+    with pytest.raises(BelowProblem, match="a fault"):
+        await ThreadPool(seconds=60).ask(chain.node, lambda _chain, _watch: far.get("a"), free)

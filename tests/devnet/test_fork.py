@@ -19,6 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 import pytest
 
 from soliton import Account, Node, Transaction
+from soliton.api.thread_pool import THREADS
 from soliton.client.errors import NodeRefused
 from soliton.crypto import base58
 from tests.blocks import blocks, typed
@@ -423,6 +424,8 @@ def lies_about(made: Made) -> list[tuple[str, str, Callable[[Any], Any], str]]:
         ("/by-alias/", "/alias/by-alias/bobby", lambda _: other, "no address of this chain"),
         ("/transactions/info/", f"/transactions/info/{made.called}", _too_much, "cannot be"),
         ("/leasing/", f"/leasing/info/{made.lease}", lambda _: b"<html>", "no answer of a node"),
+        ("/assets/nft/", f"/assets/nft/{alice}/limit/10", lambda it: it * 1_001, "at most 1000"),
+        ("/transactions/address/", LIST, lambda it: [it[0] * 101], "at most 100 are due"),
     ]
 
 
@@ -534,6 +537,30 @@ def test_other_doors_are_open_while_the_node_is_slow(made: Made, behind_proxy: B
     with slow(liar, other, lambda: call(f"{fork}/devnet/edits", edits)):
         goes_on(fork)
     assert told(fork, f"/addresses/balance/{other}")["balance"] == 5
+
+
+def test_evaluations_that_wait_for_the_node_hold_no_thread(behind_proxy: Behind) -> None:
+    fork, _, liar = behind_proxy
+    path = f"{fork}/utils/script/evaluate/{DAPP_ACCOUNT.address}"
+
+    def value(expression: str) -> object:
+        answer = call(path, {"expr": expression})
+        assert answer.status == 200, answer.body
+        return answer.json()["result"]["value"]
+
+    def ask(_: int) -> object:
+        return value('getIntegerValue(this, "count") + 1')
+
+    def ask_all() -> None:
+        with ThreadPoolExecutor(2 * THREADS) as clients:
+            assert set(clients.map(ask, range(2 * THREADS))) == {42}
+
+    # What compiles expressions takes its time to begin on a busy machine.
+    assert 200 in {call(path, {"expr": "1 + 1"}).status for _ in range(3)}
+    with slow(liar, "?key=count", ask_all):
+        for _ in range(MANY):
+            assert value("1 + 1") == 2
+        goes_on(fork)
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
 from functools import partial
+from typing import Final
 
 import msgspec
 
 from soliton.api.http import Request
 from soliton.api.routes import Handler
+from soliton.storage.errors import BelowProblem
 from soliton.storage.patience import NotReadYet, Patience, patiently
 from soliton.web.answers import Deferred, Stream
+
+MAX_BYTES: Final = 64 * 1024 * 1024
+"""Of an answer that is made piece by piece: it is sent when all of it is there."""
+_TOO_LONG: Final = f"a fork has to have all of an answer first: {MAX_BYTES} bytes at most"
 
 
 def answered(handler: Handler, request: Request) -> object:
@@ -59,9 +65,19 @@ async def _whole(given: object) -> object:
         given.ask(lambda found: None if outcome.done() else outcome.set_result(found))
         given = given.then(await outcome)
     if isinstance(given, Stream) and not given.endless:
-        chunks = [each async for each in given.chunks]
-        given = msgspec.structs.replace(given, chunks=_each(chunks))
+        given = msgspec.structs.replace(given, chunks=_each(await _gathered(given.chunks)))
     return given
+
+
+async def _gathered(chunks: AsyncIterator[bytes]) -> list[bytes]:
+    found: list[bytes] = []
+    size = 0
+    async for each in chunks:
+        found.append(each)
+        size += len(each)
+        if size > MAX_BYTES:
+            raise BelowProblem(_TOO_LONG)
+    return found
 
 
 async def _each(chunks: list[bytes]) -> AsyncIterator[bytes]:

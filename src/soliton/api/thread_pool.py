@@ -6,7 +6,8 @@ needs no chain (``texts``).
 
 The event loop stays the only one that writes. Work gets a snapshot of the chain, which nothing
 changes, and a ``Watch`` that it calls now and then; that raises once nobody waits for the answer
-any more: at the deadline, when the client has gone, when the node stops.
+any more: at the deadline, when the client has gone, when the node stops. Work on a chain that is
+read from afar gives its thread back while it waits for that, and begins again.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from soliton.api.errors import SERVER_REQUEST_TIMEOUT
 from soliton.node.blockchain import Blockchain
 from soliton.node.node import Node
 from soliton.ride.errors import Interrupted
+from soliton.storage.patience import NotReadYet, carried, patiently_within
 from soliton.storage.reader import StoreReader
 
 T = TypeVar("T")
@@ -142,7 +144,15 @@ class ThreadPool:
         has worked for it.
 
         Raises what the work raises, and ``ApiError`` 5031 when it takes too long or too many wait.
+        What is below the store is read while the thread does something else: then the work, which
+        changes nothing, begins again.
         """
+        asked = partial(self._ask, node, work, charge)
+        return await (asked() if node.store.below is None else patiently_within(asked))
+
+    async def _ask(
+        self, node: Node, work: Callable[[Blockchain, Watch], T], charge: Callable[[float], None]
+    ) -> T:
         self._take_place()
         try:
             store = node.store.snapshot()
@@ -162,7 +172,7 @@ class ThreadPool:
             finally:
                 self._places.release()
 
-        return await self._result(_Job(_charged(run, charge), free), watch)
+        return await self._result(_Job(_charged(carried(run), charge), free), watch)
 
     async def run(self, work: Callable[[Watch], T]) -> T:
         """What work without a chain comes to; raises as ``ask`` does."""
@@ -199,6 +209,9 @@ class ThreadPool:
     def _do(self, job: _Job[T], loop: asyncio.AbstractEventLoop, answer: asyncio.Future[T]) -> None:
         try:
             value = job.do()
+        except NotReadYet as missing:
+            # Nobody needs to know where it was broken off; those frames hold all that it read.
+            self._tell(loop, answer, answer.set_exception, missing.with_traceback(None))
         except Exception as error:  # noqa: BLE001 - it is raised where somebody waits
             self._tell(loop, answer, answer.set_exception, error)
         else:

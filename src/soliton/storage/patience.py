@@ -1,8 +1,9 @@
 """Who reads what a store stands on, on an event loop that must not stand still.
 
-What is below may be far away. A thread may wait for it. On the event loop whoever needs it is
-broken off (``NotReadYet``), the answer is awaited, and the work begins again, until all that it
-needs is there (``patiently``). Whoever cannot begin again waits a moment in its place.
+What is below may be far away. On the event loop whoever needs it is broken off (``NotReadYet``),
+the answer is awaited, and the work begins again, until all that it needs is there (``patiently``).
+So is work on a thread that others wait for (``carried``); any other thread may wait itself. Whoever
+cannot begin again waits a moment in its place.
 
 What lives here: breaking off, beginning again, how long. What does not: asking (``Below``).
 """
@@ -90,6 +91,8 @@ class Patience:
 
 
 _patience: ContextVar[Patience | None] = ContextVar("patience", default=None)
+_carried: ContextVar[Patience | None] = ContextVar("carried", default=None)
+"""The same on a thread that works for one who begins again."""
 
 
 def read_away(
@@ -103,11 +106,14 @@ def read_away(
     try:
         task = asyncio.current_task()
     except RuntimeError:
-        # Nobody else waits for this thread.
-        return read()
-    patience = _patience.get()
-    if patience is None or not patience.is_open or patience.task is not task:
-        return _in_place(partial(begin, read), whom)
+        patience = _carried.get()
+        if patience is None:
+            # Nobody else waits for this thread.
+            return read()
+    else:
+        patience = _patience.get()
+        if patience is None or not patience.is_open or patience.task is not task:
+            return _in_place(partial(begin, read), whom)
     found = patience.answers.get(name)
     if found is None:
         raise NotReadYet(name, partial(begin, read), whom)
@@ -139,6 +145,30 @@ async def patiently(
         except NotReadYet as missing:
             needed = missing
         await patience.read(needed)
+
+
+async def patiently_within(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """The same; within work that begins again anyway it does so as a part of that."""
+    patience = _patience.get()
+    if patience is not None and patience.is_open and patience.task is asyncio.current_task():
+        return await work()
+    return await patiently(work)
+
+
+def carried(work: Callable[[], T]) -> Callable[[], T]:
+    """Work for another thread that is broken off there as it would be here. Whoever awaits it has
+    to raise its ``NotReadYet`` again.
+    """
+    patience = _patience.get()
+
+    def carrying() -> T:
+        token = _carried.set(patience)
+        try:
+            return work()
+        finally:
+            _carried.reset(token)
+
+    return work if patience is None else carrying
 
 
 def once_from_here() -> None:

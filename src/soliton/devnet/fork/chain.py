@@ -53,7 +53,7 @@ class Fork:
         self._history = History(remote, network.chain_id)
         # What the node has changed is looked at by one thread at a time.
         self._lock = threading.Lock()
-        self._readers = Readers()
+        self._readers = Readers(remote.name)
         self.is_shared = False
         """Whether others wait for the event loop that asks: then it goes on while an answer takes
         its time.

@@ -177,8 +177,11 @@ class History:
         path = f"/transactions/address/{base58.encode(address)}/limit/{PAGE}"
         if after:
             path += f"?after={base58.encode(after)}"
-        pages = self._remote.ask(path, list[list[_Named]])
+        pages = self._remote.page(path, list[_Named], 1)
         rows = pages[0] if pages else []
+        if len(rows) > PAGE:
+            words = f"answers with {len(rows)} transactions where at most {PAGE} are due"
+            raise self._remote.trouble(path, words)
         return [self._remote.binary(path, each.id, 32, 64) for each in rows]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Full, Queue
 from typing import Final, TypeVar
 
 from soliton.storage.database import Database
@@ -21,6 +21,8 @@ T = TypeVar("T")
 
 THREADS: Final = 4
 """Questions that are under way at the same time."""
+MAX_WAITING: Final = 256
+"""Questions that wait for one of the threads; more are not asked."""
 _THERE: Final = b"\1"
 _ABSENT: Final = b"\0"
 
@@ -73,14 +75,22 @@ class Kept:
 class Readers:
     """A few threads, which begin when they are needed and do not keep the program from ending."""
 
-    def __init__(self) -> None:
-        self._questions: SimpleQueue[Callable[[], None]] = SimpleQueue()
+    def __init__(self, whom: str) -> None:
+        self._whom = whom
+        self._questions: Queue[Callable[[], None]] = Queue(MAX_WAITING)
         self._started = 0
 
     def begin(self, read: Callable[[], T]) -> Future[T]:
-        """Ask on another thread. One event loop may call this."""
+        """Ask on another thread. One event loop may call this. Raises ``BelowProblem`` where too
+        many wait.
+        """
         answer: Future[T] = Future()
-        self._questions.put(partial(_answer, answer, read))
+        try:
+            self._questions.put_nowait(partial(_answer, answer, read))
+        except Full:
+            raise BelowProblem(
+                f"{self._whom} has not answered yet: {MAX_WAITING} questions wait; try again"
+            ) from None
         if self._started < THREADS:
             name = f"fork-{self._started}"
             threading.Thread(target=self._serve, name=name, daemon=True).start()

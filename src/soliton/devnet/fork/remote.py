@@ -64,6 +64,13 @@ class Remote(Runner):
                 return None
             raise self.trouble(path, f"refuses: {error}") from error
 
+    def page(self, path: str, kind: type[T], most: int) -> list[T]:
+        """The rows that answer a question for at most so many."""
+        rows = self.ask(path, list[kind])  # type: ignore[valid-type]
+        if len(rows) > most:
+            raise self.trouble(path, f"answers with {len(rows)} rows where at most {most} are due")
+        return rows
+
     def several(self, path: str, ids: Sequence[str], kind: type[T]) -> list[T]:
         """The answers to the same question about several ids, in their order."""
         self.questions += 1

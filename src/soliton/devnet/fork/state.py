@@ -222,7 +222,7 @@ class RemoteState:
         start = f"/assets/nft/{base58.encode(address)}/limit/{NFT_PAGE}"
         path = start
         for _ in range(MAX_NFT_PAGES):
-            rows = self._remote.ask(path, list[_Asset])
+            rows = self._remote.page(path, _Asset, NFT_PAGE)
             for each in rows:
                 asset_id = self._remote.binary(path, each.asset_id, 32)
                 place = _PLACE.pack(each.issue_height, max(0, each.sequence_in_block))

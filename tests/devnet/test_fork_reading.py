@@ -1,0 +1,34 @@
+"""The threads that ask the node which a chain is forked from."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from soliton.devnet.fork.reading import MAX_WAITING, THREADS, Readers
+from soliton.storage.errors import BelowProblem
+
+WAIT_SECONDS = 30.0
+
+
+def test_questions_wait_in_a_queue_that_has_an_end() -> None:
+    readers = Readers("http://far")
+    under_way, may_answer = threading.Semaphore(0), threading.Event()
+
+    def read() -> int:
+        under_way.release()
+        assert may_answer.wait(WAIT_SECONDS)
+        return 1
+
+    asked = [readers.begin(read) for _ in range(THREADS)]
+    for _ in range(THREADS):
+        assert under_way.acquire(timeout=WAIT_SECONDS)
+    asked += [readers.begin(read) for _ in range(MAX_WAITING)]
+    with pytest.raises(BelowProblem, match=f"http://far has not answered yet: {MAX_WAITING} "):
+        readers.begin(read)
+    # Those that nobody waits for any more are not asked.
+    assert asked.pop().cancel()
+    may_answer.set()
+    assert {each.result(WAIT_SECONDS) for each in asked} == {1}
+    assert readers.begin(lambda: 2).result(WAIT_SECONDS) == 2
