@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,10 @@ from google.protobuf.message_factory import GetMessageClass
 from grpc import aio
 
 from soliton.chain.transactions import issue, lease
+from soliton.grpc_api import link
+from soliton.grpc_api.link import MAX_IDS, Answer, PoolHappened, Question, Unknown, Waiting
+from soliton.grpc_api.node_side import NodeSide
+from soliton.grpc_api.proto import transactions_api_pb2 as pb
 from tests.api.chain import RICH, PrivateChain
 from tests.grpc_api.serving import Client, served
 from tests.node.chains import address_of, person
@@ -24,6 +28,8 @@ from tests.node.chains import address_of, person
 ROUNDS = 2_000 if os.environ.get("SOLITON_TESTS") == "long" else 12
 SOCKETS = 500 if os.environ.get("SOLITON_TESTS") == "long" else 20
 HEIGHT = "/waves.node.grpc.BlocksApi/GetCurrentHeight"
+UNCONFIRMED = "/waves.node.grpc.TransactionsApi/GetUnconfirmed"
+ID_BYTES = 32
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 ALLOWED = {
     "OK",
@@ -162,6 +168,63 @@ async def test_made_up_requests(chain: PrivateChain, caplog: pytest.LogCaptureFi
     assert len(seen) == 40
     # The rest takes any message there is.
     assert sum(bool(codes - {"OK", "DEADLINE_EXCEEDED"}) for codes in seen.values()) > 20
+
+
+async def test_the_pool_is_asked_for_little_at_a_time(
+    chain: PrivateChain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One transaction may be asked for a hundred thousand times in a request; the node, which does
+    nothing else meanwhile, makes it once.
+    """
+    sizes: list[int] = []
+    respond = NodeSide.respond
+
+    def counted(side: NodeSide, question: Question) -> Answer | Coroutine[Any, Any, Answer]:
+        answer = respond(side, question)
+        if isinstance(answer, Waiting) and answer.found and len(answer.found[0]) > ID_BYTES:
+            sizes.append(len(answer.found))
+        return answer
+
+    monkeypatch.setattr(NodeSide, "respond", counted)
+    sent = [chain.send(chain.transfer(amount=each + 1)).id for each in range(MAX_IDS + 6)]
+    often = [*sent, bytes(ID_BYTES), *sent[:1] * 1_000]
+    async with served(chain.node) as client:
+        for request, expected in (
+            (pb.TransactionsRequest(transaction_ids=often), [*sent, *sent[:1] * 1_000]),
+            (pb.TransactionsRequest(sender=address_of(RICH)), sent),
+        ):
+            sizes.clear()
+            called = await client.call(UNCONFIRMED, request.SerializeToString(), stream=True)
+            found = [pb.TransactionResponse.FromString(each).id for each in called.responses]
+            assert sorted(found) == sorted(expected) and found[-1000:] == expected[-1000:]
+            assert max(sizes) == MAX_IDS
+            assert sum(sizes) < 2 * MAX_IDS + 1_000 // MAX_IDS
+
+
+class Silent:
+    """A node that does not answer."""
+
+    async def ask(self, question: Question) -> Answer:
+        del question
+        await asyncio.Event().wait()
+        raise AssertionError("nothing sets it")
+
+
+async def test_questions_that_the_node_does_not_answer_have_a_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(link, "MAX_WAITING", 2)
+    node = link.Limited(Silent())
+    waiting = [asyncio.create_task(node.ask(PoolHappened(1))) for _ in range(2)]
+    await asyncio.sleep(0)
+    assert await node.ask(PoolHappened(1)) == Unknown()
+    waiting[0].cancel()
+    await asyncio.gather(waiting[0], return_exceptions=True)
+    again = asyncio.create_task(node.ask(PoolHappened(1)))
+    await asyncio.sleep(0)
+    assert not again.done()
+    for each in (again, waiting[1]):
+        each.cancel()
 
 
 async def test_what_is_no_http(chain: PrivateChain) -> None:

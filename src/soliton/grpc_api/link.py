@@ -16,7 +16,9 @@ import msgspec
 from soliton.web.channel import ChannelSpec
 
 MAX_WAITING: Final = 4_096
-"""Questions of one process that the node has not answered; more are refused."""
+"""Questions of calls that the node has not answered to one service; more are refused."""
+MAX_IDS: Final = 64
+"""Transactions of the pool that the node is asked for at once: it does nothing else meanwhile."""
 MAX_GROUP: Final = 64
 MAX_GROUP_BYTES: Final = 512 * 1024
 
@@ -29,7 +31,9 @@ class Send(msgspec.Struct, frozen=True, gc=False, tag=1, array_like=True):
 
 
 class FindWaiting(msgspec.Struct, frozen=True, gc=False, tag=2, array_like=True):
-    """The transactions of the pool that an account has sent (its address), or with these ids."""
+    """The transactions of the pool with these ids, or the ids of those that an account has sent
+    (its address).
+    """
 
     sender: bytes
     ids: list[bytes]
@@ -171,3 +175,21 @@ class Asking(Protocol):
 
     async def ask(self, question: Question, /) -> Answer:
         """Its answer."""
+
+
+class Limited:
+    """The way to the node for calls of clients, of whom there may be any number."""
+
+    def __init__(self, node: Asking) -> None:
+        self._node = node
+        self._waiting = 0
+
+    async def ask(self, question: Question, /) -> Answer:
+        """Its answer; ``Unknown`` where too many wait."""
+        if self._waiting >= MAX_WAITING:
+            return Unknown()
+        self._waiting += 1
+        try:
+            return await self._node.ask(question)
+        finally:
+            self._waiting -= 1

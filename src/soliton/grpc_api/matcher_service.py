@@ -24,7 +24,7 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.values import AssetId
 from soliton.grpc_api import matcher_scripts
 from soliton.grpc_api.errors import Code, Refused, numbered, of_rest
-from soliton.grpc_api.link import Asking, FindWaiting, Send, Sent, Waiting
+from soliton.grpc_api.link import Asking, FindWaiting, Limited, Send, Sent, Waiting
 from soliton.grpc_api.messages import DIGEST_LENGTH
 from soliton.grpc_api.pool_events import PoolEvents
 from soliton.grpc_api.proto import waves_blockchain_api_pb2 as pb
@@ -72,7 +72,7 @@ class MatcherService:
         accounts: frozenset[bytes],
         allowed: frozenset[bytes],
     ) -> None:
-        self._node = node
+        self._node = Limited(node)
         self._pools = frozenset(from_public_key(key, chain_id) for key in accounts)
         seeing = {from_public_key(key, chain_id) for key in accounts | allowed}
         self._seeing = accounts | allowed

@@ -21,7 +21,6 @@ from soliton.api.translate import refusal
 from soliton.chain.addresses import from_public_key
 from soliton.chain.blocks import Block
 from soliton.chain.transactions import codec
-from soliton.chain.transactions.model import AnyTransaction
 from soliton.errors import SolitonError
 from soliton.grpc_api.link import (
     APPENDED,
@@ -111,18 +110,17 @@ class NodeSide:
 
     def _waiting(self, question: FindWaiting) -> Waiting:
         pool = self._node.pool
-        if question.only_ids:
-            return Waiting([name for name in question.ids if name in pool])
-        found: list[AnyTransaction] = []
         if question.sender:
             chain_id = self._node.network.chain_id
-            found = [
-                each
+            sent = (
+                each.id
                 for each in pool.transactions()
                 if from_public_key(each.sender_public_key, chain_id) == question.sender
-            ]
-        else:
-            found = [each for name in question.ids if (each := pool.get(name)) is not None]
+            )
+            return Waiting(list(sent))
+        if question.only_ids:
+            return Waiting([name for name in question.ids if name in pool])
+        found = (each for name in question.ids if (each := pool.get(name)) is not None)
         return Waiting([codec.encode_protobuf(each) for each in found])
 
     # --- the chain --------------------------------------------------------------------------------

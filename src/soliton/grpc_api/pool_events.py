@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Iterator
 from typing import Final
 
 from soliton.chain.addresses import Address
@@ -24,7 +24,15 @@ from soliton.chain.proto.transaction_pb2 import SignedTransaction
 from soliton.chain.protobuf import delimited, write_data_entry
 from soliton.chain.values import AssetId, DataEntry, DataValue, read_value
 from soliton.grpc_api.errors import Code, Refused
-from soliton.grpc_api.link import Asking, FindSteps, PoolHappened, PoolNotes, Step, Steps
+from soliton.grpc_api.link import (
+    MAX_IDS,
+    Asking,
+    FindSteps,
+    PoolHappened,
+    PoolNotes,
+    Step,
+    Steps,
+)
 from soliton.grpc_api.proto import waves_blockchain_api_pb2 as pb
 from soliton.grpc_api.sending import NOT_REACHABLE
 from soliton.ledger.state import ASSET_BALANCES, DATA, LEASES, WAVES, LeaseBalance, Overlay
@@ -32,9 +40,10 @@ from soliton.node.blockchain import Blockchain
 
 MAX_QUEUE: Final = 10_000
 """Events that may wait for a subscriber; then it is told the whole pool."""
+MAX_QUEUE_BYTES: Final = 64 * 1024 * 1024
+"""The same of their bytes; what waits for several is there once."""
 SWITCH_BYTES: Final = 3 * 1024 * 1024
 """So much of a pool is told in one message, the rest one by one: clients take 4 MiB by default."""
-MAX_IDS: Final = 64
 AGAIN_SECONDS: Final = 1.0
 _SWITCH: Final = 1
 _UPDATE: Final = 2
@@ -53,14 +62,22 @@ class _Subscriber:
         self.waiting: deque[bytes] = deque()
         self.more = asyncio.Event()
         self.is_behind = False
+        self.bytes = 0
 
     def push(self, event: bytes) -> None:
-        if len(self.waiting) >= MAX_QUEUE:
+        if len(self.waiting) >= MAX_QUEUE or self.bytes + len(event) > MAX_QUEUE_BYTES:
             self.is_behind = True
             self.waiting.clear()
+            self.bytes = 0
         if not self.is_behind:
             self.waiting.append(event)
+            self.bytes += len(event)
         self.more.set()
+
+    def pop(self) -> bytes:
+        event = self.waiting.popleft()
+        self.bytes -= len(event)
+        return event
 
 
 class PoolEvents:
@@ -108,7 +125,7 @@ class PoolEvents:
                 del pool
                 while not subscriber.is_behind:
                     if subscriber.waiting:
-                        yield subscriber.waiting.popleft()
+                        yield subscriber.pop()
                     elif self._is_over:
                         raise Refused(Code.UNAVAILABLE, "", (("desc", "Shutting down"),))
                     else:
@@ -213,13 +230,15 @@ def _shown(step: Step) -> bytes:
     return message.SerializeToString()
 
 
-def _switch(pool: list[bytes]) -> list[bytes]:
+def _switch(pool: list[bytes]) -> Iterator[bytes]:
     size, count = 0, 0
     while count < len(pool) and size + len(pool[count]) <= SWITCH_BYTES:
         size += len(pool[count])
         count += 1
-    first = b"".join(delimited(_TRANSACTIONS, each) for each in pool[:count])
-    return [delimited(_SWITCH, first), *map(_added, pool[count:])]
+    yield delimited(_SWITCH, b"".join(delimited(_TRANSACTIONS, each) for each in pool[:count]))
+    # One by one: the pool is there once, whoever reads it.
+    for shown in pool[count:]:
+        yield _added(shown)
 
 
 def _added(shown: bytes) -> bytes:

@@ -14,7 +14,7 @@ import inspect
 import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, aclosing, contextmanager
 from typing import Any, Final, NoReturn, Protocol
 
 import grpc
@@ -30,12 +30,17 @@ from soliton.grpc_api.views import Views
 from soliton.storage.errors import StorageProblem
 
 MAX_REQUEST_BYTES: Final = 4 * 1024 * 1024
+MAX_CONNECTIONS: Final = 4_096
+"""Of one port; more are closed at once."""
+IDLE_CONNECTION_MS: Final = 600_000
+HANDSHAKE_MS: Final = 20_000
 STEP_SECONDS: Final = 0.005
 """How long a stream is made before others get their turn."""
 
 Methods = Mapping[str, object]
 Metadata = Mapping[str, str]
 """What a client sends beside its request, by name."""
+_CHAIN: Final = "chain"
 _log = logging.getLogger(__name__)
 
 
@@ -66,6 +71,10 @@ OPTIONS: Final = (
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.keepalive_timeout_ms", 20_000),
     ("grpc.http2.max_pings_without_data", 0),
+    # One that asks for nothing is closed, also before it has said anything.
+    ("grpc.max_connection_idle_ms", IDLE_CONNECTION_MS),
+    ("grpc.server_handshake_timeout_ms", HANDSHAKE_MS),
+    ("grpc.max_allowed_incoming_connections", MAX_CONNECTIONS),
 )
 
 
@@ -86,57 +95,47 @@ def _handler(
     clients: Clients,
 ) -> Any:  # noqa: ANN401 - grpc has no types
     parse = GetMessageClass(method.input_type).FromString
-    if method.server_streaming:
-        return grpc.unary_stream_rpc_method_handler(_streaming(parse, function, views, clients))
-    return grpc.unary_unary_rpc_method_handler(_answering(parse, function, views, clients))
+    # One answer is a stream with one message: as long as it is not read, its call can be ended.
+    return grpc.unary_stream_rpc_method_handler(
+        _serving(parse, function, views, clients, streams=method.server_streaming)
+    )
 
 
-def _answering(
+def _serving(
     parse: Callable[[bytes], Message],
     function: Any,  # noqa: ANN401 - whatever the service has
     views: Views,
     clients: Clients,
-) -> Callable[[bytes, Context], Awaitable[bytes]]:
-    arguments = _arguments(function, views)
-
-    async def answer(data: bytes, context: Context) -> bytes:
-        try:
-            request = _parsed(parse, data)
-            with clients.call(context, stream=False), arguments(request, context) as given:
-                found = function(*given)
-                if inspect.isawaitable(found):
-                    found = await found
-            return found if isinstance(found, bytes) else found.SerializeToString()
-        except Exception as error:  # noqa: BLE001 - whatever it is, the client gets a status
-            await _refuse(context, error)
-
-    return answer
-
-
-def _streaming(
-    parse: Callable[[bytes], Message],
-    function: Any,  # noqa: ANN401 - whatever the service has
-    views: Views,
-    clients: Clients,
+    *,
+    streams: bool,
 ) -> Callable[[bytes, Context], Awaitable[None]]:
     arguments = _arguments(function, views)
+    holds_moment = _CHAIN in inspect.signature(function).parameters
 
-    async def stream(data: bytes, context: Context) -> None:
+    async def answer(request: Message, context: Context) -> Message | bytes:
+        with arguments(request, context) as given:
+            found = function(*given)
+            answer: Message | bytes = await found if inspect.isawaitable(found) else found
+            return answer
+
+    async def serve(data: bytes, context: Context) -> None:
         try:
             request = _parsed(parse, data)
-            with (
-                clients.call(context, stream=True) as call,
-                arguments(request, context) as given,
-            ):
+            call = clients.call(context, stream=streams)
+            if not streams:
+                await _write(await answer(request, context), context, call)
+                return
+            call.holds_moment = holds_moment
+            with arguments(request, context) as given:
                 found = function(*given)
                 if isinstance(found, Iterator):
                     await _write_all(found, context, call)
                 else:
                     await _write_coming(found, context, call)
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:  # noqa: BLE001 - whatever it is, the client gets a status
             await _refuse(context, error)
 
-    return stream
+    return serve
 
 
 def _arguments(
@@ -151,7 +150,7 @@ def _arguments(
     @contextmanager
     def given(request: Message, context: Context) -> Iterator[tuple[object, ...]]:
         beside = (dict(context.invocation_metadata()),) if "metadata" in names else ()
-        if "chain" in names:
+        if _CHAIN in names:
             with views.open() as chain:
                 yield chain, request, *beside
         else:
@@ -165,11 +164,16 @@ async def _write_all(found: Iterator[Message | bytes | None], context: Context, 
     for each in found:
         # Nothing, or no bytes, is a step without a message; a message may well be empty.
         if each or isinstance(each, Message):
-            with call.writing():
-                await context.write(each if isinstance(each, bytes) else each.SerializeToString())
+            await _write(each, context, call)
         if time.monotonic() - since > STEP_SECONDS:
             await asyncio.sleep(0)
             since = time.monotonic()
+
+
+async def _write(message: Message | bytes, context: Context, call: Call) -> None:
+    data = message if isinstance(message, bytes) else message.SerializeToString()
+    with call.writing(len(data)):
+        await context.write(data)
 
 
 async def _write_coming(
@@ -177,8 +181,7 @@ async def _write_coming(
 ) -> None:
     try:
         async for each in found:
-            with call.writing():
-                await context.write(each if isinstance(each, bytes) else each.SerializeToString())
+            await _write(each, context, call)
     finally:
         # What it holds is let go now, and not when somebody collects garbage.
         await found.aclose()
@@ -196,6 +199,9 @@ async def _refuse(context: Context, error: Exception) -> NoReturn:
         refused = error
     elif isinstance(error, aio.AbortError):
         raise error
+    elif isinstance(error, aio.InternalError):
+        # The client has gone, and nobody hears of it.
+        raise asyncio.CancelledError from error
     elif isinstance(error, StorageProblem):
         refused = Refused(Code.UNAVAILABLE, str(error))
     elif isinstance(error, SolitonError):
@@ -204,6 +210,89 @@ async def _refuse(context: Context, error: Exception) -> NoReturn:
         _log.error("a call failed", exc_info=error)
         refused = Refused(Code.INTERNAL, "")
     await context.abort(grpc.StatusCode[refused.code.value], refused.words, refused.trailers)
+
+
+class Known(grpc.GenericRpcHandler):
+    """Handlers whose calls are known before their requests are there."""
+
+    def __init__(self, handlers: Iterable[grpc.GenericRpcHandler], clients: Clients) -> None:
+        self._handlers = tuple(handlers)
+        self._clients = clients
+
+    def service(self, details: grpc.HandlerCallDetails) -> Any:  # noqa: ANN401 - as declared
+        """What answers a call."""
+        self._clients.arrived()
+        found = (each.service(details) for each in self._handlers)
+        return next((each for each in found if each is not None), None)
+
+
+class Beside(grpc.GenericRpcHandler):
+    """Services that the library answers itself, with calls that are counted like all others. It
+    stands in the place of a server while they are added.
+    """
+
+    def __init__(self, clients: Clients) -> None:
+        self._clients = clients
+        self._handlers: list[grpc.GenericRpcHandler] = []
+
+    def add_generic_rpc_handlers(self, handlers: Iterable[grpc.GenericRpcHandler]) -> None:
+        """As a server."""
+        self._handlers.extend(handlers)
+
+    def add_registered_method_handlers(self, *_: object) -> None:
+        """The same handlers once more, for libraries that look for methods by their name first."""
+
+    def service(self, details: grpc.HandlerCallDetails) -> Any:  # noqa: ANN401 - as declared
+        """What answers a call."""
+        found = (each.service(details) for each in self._handlers)
+        made = next((each for each in found if each is not None), None)
+        if made is None:
+            return None
+        forms = made.request_deserializer, made.response_serializer
+        if made.unary_unary is not None:
+            behaviour = self._counted(made.unary_unary, streams=False)
+            return grpc.unary_stream_rpc_method_handler(behaviour, *forms)
+        if made.unary_stream is not None:
+            behaviour = self._counted(made.unary_stream, streams=True)
+            return grpc.unary_stream_rpc_method_handler(behaviour, *forms)
+        behaviour = self._counted(made.stream_stream, streams=True)
+        return grpc.stream_stream_rpc_method_handler(behaviour, *forms)
+
+    def _counted(self, function: Any, *, streams: bool) -> Any:  # noqa: ANN401 - grpc has no types
+        async def answer(request: object, context: Any) -> None:  # noqa: ANN401 - as above
+            try:
+                call = self._clients.call(context, stream=streams)
+                counted = _Counted(context, call)
+                made = function(request, counted)
+                if inspect.isawaitable(made):
+                    made = _one(await made)
+                async with aclosing(made):
+                    async for each in made:
+                        await counted.write(each)
+            except Refused as error:
+                await _refuse(context, error)
+
+        return answer
+
+
+class _Counted:
+    """A call of the library's services, which write as messages what ours write as bytes."""
+
+    def __init__(self, context: Any, call: Call) -> None:  # noqa: ANN401 - grpc has no types
+        self._context = context
+        self._call = call
+        self.abort = context.abort
+
+    async def write(self, message: Message) -> None:
+        """Send one message, as soon as the client reads it."""
+        with self._call.writing(message.ByteSize()):
+            await self._context.write(message)
+
+
+async def _one(message: Message | None) -> AsyncGenerator[Message, None]:
+    """The only message of an answer; none of a call that has written itself."""
+    if message is not None:
+        yield message
 
 
 class Unserved(grpc.GenericRpcHandler):

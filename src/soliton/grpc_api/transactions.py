@@ -18,7 +18,7 @@ from soliton.chain.transactions.model import AnyTransaction
 from soliton.chain.transactions.table import type_by_id
 from soliton.grpc_api.errors import Code, Refused, numbered
 from soliton.grpc_api.invoke_results import invoke_result
-from soliton.grpc_api.link import Asking, FindWaiting, Waiting
+from soliton.grpc_api.link import MAX_IDS, Asking, FindWaiting, Waiting
 from soliton.grpc_api.messages import signed_transaction
 from soliton.grpc_api.proto import transactions_api_pb2 as pb
 from soliton.grpc_api.proto.invoke_script_result_pb2 import InvokeScriptResult
@@ -161,11 +161,18 @@ async def get_unconfirmed(
     sender = stream_address(request.sender, chain_id) if request.sender else b""
     if not sender and not ids:
         return
-    for data in await _waiting(node, FindWaiting(sender, [] if sender else ids)):
-        transaction = codec.decode_own(data, chain_id)
-        response = pb.TransactionResponse(id=transaction.id)
-        response.transaction.CopyFrom(SignedTransaction.FromString(data))
-        yield response
+    if sender:
+        ids = await _waiting(node, FindWaiting(sender, []))
+    for start in range(0, len(ids), MAX_IDS):
+        part = ids[start : start + MAX_IDS]
+        # One that is asked for twice is told twice, but not brought twice.
+        found = await _waiting(node, FindWaiting(b"", list(dict.fromkeys(part))))
+        told = {codec.decode_own(data, chain_id).id: data for data in found}
+        for name in part:
+            if name in told:
+                response = pb.TransactionResponse(id=name)
+                response.transaction.CopyFrom(SignedTransaction.FromString(told[name]))
+                yield response
 
 
 async def _waiting(node: Asking, question: FindWaiting) -> list[bytes]:

@@ -33,10 +33,14 @@ MAX_QUEUE: Final = 250
 """Events that may wait for a subscriber; then its stream ends, and it comes again."""
 MAX_LONG_QUEUE: Final = 20_000
 """The same of subscribers that ask for more room."""
+MAX_QUEUE_BYTES: Final = 64 * 1024 * 1024
+"""Of the events that wait for a subscriber; what waits for several is there once."""
 BATCH: Final = 20
 """Blocks of history that are made from one view before others get their turn."""
 MAX_RANGE_BYTES: Final = 256 * 1024 * 1024
 """Of all updates of a range together; a message has no more than 2 GiB."""
+MAX_RANGES_BYTES: Final = 512 * 1024 * 1024
+"""Of all ranges together that are gathered; where they have more, the one ends that began first."""
 
 QUEUE_HEADER: Final = "soliton-queue"
 """How many events may wait for this subscriber: up to ``MAX_LONG_QUEUE``."""
@@ -46,6 +50,7 @@ AT_ONCE_HEADER: Final = "soliton-at-once"
 """With any value: a range is answered with what there is."""
 
 _UPDATE_FIELD: Final = 1
+_NO_ROOM: Final = "ranges that began later need the room: ask again, or for fewer updates"
 
 
 class Ended(Exception):
@@ -58,6 +63,7 @@ class Subscriber:
     def __init__(self, most: int) -> None:
         self._most = most
         self._waiting: deque[Event] = deque()
+        self._bytes = 0
         self._more = asyncio.Event()
         self._over = False
 
@@ -67,10 +73,11 @@ class Subscriber:
             return
         last = self._waiting[-1] if self._waiting else None
         if last is not None and event.name == last.name and event.kind is _BACK.get(last.kind):
-            self._waiting.pop()
+            self._bytes -= len(self._waiting.pop().data)
             return
         self._waiting.append(event)
-        if len(self._waiting) > self._most:
+        self._bytes += len(event.data)
+        if len(self._waiting) > self._most or self._bytes > MAX_QUEUE_BYTES:
             self.end()
         self._more.set()
 
@@ -78,6 +85,7 @@ class Subscriber:
         """Send no more than nothing: the stream ends."""
         self._over = True
         self._waiting.clear()
+        self._bytes = 0
         self._more.set()
 
     async def next(self) -> Event:
@@ -87,7 +95,26 @@ class Subscriber:
                 raise Ended
             self._more.clear()
             await self._more.wait()
-        return self._waiting.popleft()
+        event = self._waiting.popleft()
+        self._bytes -= len(event.data)
+        return event
+
+
+class _Range:
+    """What is gathered for one answer."""
+
+    def __init__(self) -> None:
+        self.found: list[bytes] = []
+        self.size = 0
+        self.is_over = False
+        self.task = asyncio.current_task()
+
+    def end(self) -> None:
+        """Gather no more: others need the room."""
+        self.is_over = True
+        self.found.clear()
+        if self.task is not None:
+            self.task.cancel()
 
 
 _BACK: Final = {Kind.BLOCK: Kind.BLOCK_BACK, Kind.MICRO: Kind.MICRO_BACK}
@@ -99,6 +126,8 @@ class Updates:
     def __init__(self, views: Views, node: Asking) -> None:
         self._views = views
         self._subscribers: set[Subscriber] = set()
+        self._ranges: list[_Range] = []
+        self._gathered = 0
         self.follower = Follower(views, node, self._hear)
         self.follower.listened = lambda: bool(self._subscribers)
         self.follower.begins_anew = self._end_all
@@ -139,20 +168,41 @@ class Updates:
         first, last = request.from_height, request.to_height
         if AT_ONCE_HEADER in metadata:
             last = min(last or self.follower.place.height, self.follower.place.height)
-        found: list[bytes] = []
-        size = 0
+        gathered = _Range()
+        self._ranges.append(gathered)
         try:
             async for each in self._updates(first, last, metadata):
-                found.append(delimited(_UPDATE_FIELD, each))
-                size += len(each)
-                if size > MAX_RANGE_BYTES:
-                    words = f"the updates have more than {MAX_RANGE_BYTES} bytes: ask for fewer"
-                    raise Refused(Code.RESOURCE_EXHAUSTED, words)
+                self._gather(gathered, delimited(_UPDATE_FIELD, each))
+            return b"".join(gathered.found)
+        except asyncio.CancelledError:
+            if not gathered.is_over:
+                raise
+            raise Refused(Code.RESOURCE_EXHAUSTED, _NO_ROOM) from None
         except Refused as error:
             if error.code is Code.INVALID_ARGUMENT:
                 raise Refused(Code.UNKNOWN, "Application error processing RPC") from error
             raise
-        return b"".join(found)
+        finally:
+            self._leave(gathered)
+
+    def _gather(self, gathered: _Range, update: bytes) -> None:
+        gathered.found.append(update)
+        gathered.size += len(update)
+        self._gathered += len(update)
+        if gathered.size > MAX_RANGE_BYTES:
+            words = f"the updates have more than {MAX_RANGE_BYTES} bytes: ask for fewer"
+            raise Refused(Code.RESOURCE_EXHAUSTED, words)
+        while self._gathered > MAX_RANGES_BYTES:
+            first = self._ranges[0]
+            if first is gathered:
+                raise Refused(Code.RESOURCE_EXHAUSTED, _NO_ROOM)
+            self._leave(first)
+            first.end()
+
+    def _leave(self, gathered: _Range) -> None:
+        if gathered in self._ranges:
+            self._ranges.remove(gathered)
+            self._gathered -= gathered.size
 
     async def subscribe(
         self, request: pb.SubscribeRequest, metadata: Metadata

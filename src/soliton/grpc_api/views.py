@@ -1,30 +1,40 @@
 """The chain as calls read it: at one moment each, however long they take.
 
 A call holds a view of the store. As long as nothing is written all calls share one; the first call
-after a write takes a new one, and the old one is let go with the last call that reads it.
+after a write takes a new one, and the old one is let go with the last call that reads it. There is
+room for a few: where there is none, calls that wait for their clients let go of the oldest.
 
 What lives here: opening and closing views. What does not: the store (``soliton.storage``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from typing import Any, Final
 
 from soliton.chain.networks.model import Network
 from soliton.node.blockchain import Blockchain
+from soliton.storage.database import MAX_SNAPSHOTS
 from soliton.storage.reader import StoreReader
+
+MAX_MOMENTS: Final = MAX_SNAPSHOTS // 2
+"""Moments that are read at the same time before somebody has to let go of one."""
+Task = asyncio.Task[Any]
 
 
 class View:
     """The chain at a moment, and how many read it."""
 
-    __slots__ = ("chain", "moment", "users")
+    __slots__ = ("chain", "moment", "tasks", "users")
 
     def __init__(self, chain: Blockchain, moment: int) -> None:
         self.chain = chain
         self.moment = moment
         self.users = 0
+        self.tasks: list[Task] = []
+        """Who has taken it."""
 
 
 class Views:
@@ -36,6 +46,9 @@ class Views:
         self._store = store
         self._follows = follows
         self._current: View | None = None
+        self._open: list[View] = []
+        self.let_go: Callable[[Collection[Task]], bool] = lambda _: False
+        """Ends what these tasks do where it may: whether there was any."""
 
     @contextmanager
     def open(self) -> Iterator[Blockchain]:
@@ -52,25 +65,38 @@ class Views:
             self._store.follow()
         moment, current = self._store.database.moment, self._current
         if current is None or current.moment != moment:
+            if len(self._open) >= MAX_MOMENTS:
+                any(self.let_go(each.tasks) for each in self._open)
             made = View(Blockchain(self._network, self._store.snapshot()), moment)
+            self._open.append(made)
             self._current = made
             if current is not None and current.users == 0:
-                current.chain.store.close()
+                self._close(current)
             current = made
         current.users += 1
+        task = asyncio.current_task()
+        if task is not None:
+            current.tasks.append(task)
         return current
 
     def give_back(self, view: View) -> None:
         """Read it no more."""
         view.users -= 1
+        task = asyncio.current_task()
+        if task in view.tasks:
+            view.tasks.remove(task)
         if view.users == 0 and view is not self._current:
-            view.chain.store.close()
+            self._close(view)
+
+    def _close(self, view: View) -> None:
+        self._open.remove(view)
+        view.chain.store.close()
 
     def rest(self) -> None:
         """Let go of what nobody reads: the store cannot reuse it before."""
         current = self._current
         if current is not None and current.users == 0:
-            current.chain.store.close()
+            self._close(current)
             self._current = None
         if self._follows:
             self._store.follow()
