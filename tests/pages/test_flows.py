@@ -198,6 +198,20 @@ def test_balances_after_a_transaction_are_those_of_the_chain(
     ]
 
 
+def test_orders_of_an_exchange_have_the_price_of_one(
+    chain: Program, kinds: Kinds, page: Page
+) -> None:
+    name = kinds["exchange"][0]
+    go(page, chain.node_url, f"#tx/{name}")
+    told = call(f"{chain.node_url}/transactions/info/{name}").json()
+    both = (told["order1"], told["order2"])
+    # Of version 3: two coins for one of an asset with three decimals are so many units.
+    assert [(each["version"], each["price"]) for each in both] == [(3, 2 * COIN * 10**5)] * 2
+    assert rows(page, "[aria-label=Orders] tbody tr") == [
+        [each["orderType"], short(each["sender"]), "1.5", "2", each["id"]] for each in both
+    ]
+
+
 def test_a_block_is_told_as_it_is(chain: Program, kinds: Kinds, page: Page) -> None:
     name = kinds["mass"][0]
     place = call(f"{chain.node_url}/transactions/info/{name}").json()["height"]

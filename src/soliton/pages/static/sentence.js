@@ -101,20 +101,24 @@ function exchange(tx) {
   if (!buy || !sell) return ["An exchange"];
   const { amountAsset, priceAsset } = buy.assetPair;
   return [accountLink(buy.sender), " bought ", amount(tx.amount, amountAsset), " from ", accountLink(sell.sender),
-    " at ", price(tx, amountAsset, priceAsset), " ", assetLink(priceAsset)];
+    " at ", price(tx.price, buy.assetPair, tx.version >= 3), " ", assetLink(priceAsset)];
+}
+
+/** The price of an order, whose version and mode say how it is written. @param {Json} order */
+export function orderPrice(order) {
+  return price(order.price, order.assetPair, order.version >= 4 && order.priceMode !== "assetDecimals");
 }
 
 /**
- * The price of one of the asset. How it is written depends on the transaction's version.
- * @param {Json} tx
- * @param {string | null} amountAsset
- * @param {string | null} priceAsset
+ * The price of one of the asset.
+ * @param {number | bigint} written
+ * @param {{amountAsset: string | null, priceAsset: string | null}} pair
+ * @param {boolean} isFixed whether it has eight decimals whatever the assets have
  */
-function price(tx, amountAsset, priceAsset) {
+function price(written, { amountAsset, priceAsset }, isFixed) {
   const element = h("span", null, "…");
   Promise.all([asset(amountAsset), asset(priceAsset)]).then(([first, second]) => {
-    const places = tx.version >= 3 ? 8 : 8 + second.decimals - first.decimals;
-    element.textContent = decimal(tx.price, places);
-  }, () => { element.textContent = `${tx.price} (not scaled)`; });
+    element.textContent = decimal(written, isFixed ? 8 : 8 + second.decimals - first.decimals);
+  }, () => { element.textContent = `${written} (not scaled)`; });
   return element;
 }

@@ -6,7 +6,7 @@ import { pretty } from "./json.js";
 import { live, watch, watchRollbacks } from "./live.js";
 import { NodeError, get, getOr } from "./node.js";
 import { accountLink, amount, assetLink, blockLink, column, facts, folded, idLink, later, section, table, whole } from "./parts.js";
-import { counted, kindOf, sentence } from "./sentence.js";
+import { counted, kindOf, orderPrice, sentence } from "./sentence.js";
 import { snippets } from "./snippets.js";
 import { source } from "./source.js";
 
@@ -130,8 +130,8 @@ function extras(tx) {
     tx.data && section("Data", dataTable(tx.data)),
     call && section("Arguments", table("Arguments", ["Type", "Value"],
       (call.args ?? []).map((/** @type {Json} */ each) => [each.type, h("code", null, argument(each))]), "The function takes none.")),
-    tx.order1 && section("Orders", table("Orders", ["Side", "Account", "#Amount", "#Price as written", "Order"],
-      [tx.order1, tx.order2].map((each) => [each.orderType, accountLink(each.sender), column(each.amount, each.assetPair.amountAsset), grouped(each.price), h("code", null, clean(each.id, 50))]))),
+    tx.order1 && section("Orders", table("Orders", ["Side", "Account", "#Amount", "#Price", "Order"],
+      [tx.order1, tx.order2].map((each) => [each.orderType, accountLink(each.sender), column(each.amount, each.assetPair.amountAsset), orderPrice(each), h("code", null, clean(each.id, 50))]))),
     typeof tx.script === "string" && section("Script", later(() => source(tx.script))),
   ];
 }
