@@ -26,6 +26,7 @@ from soliton.grpc_api.proto import (
     transactions_api_pb2,
     waves_blockchain_api_pb2,
 )
+from soliton.grpc_api.services import MATCHER_KEEP_ALIVE_MS
 from soliton.node.grpc_settings import GrpcLimits, GrpcSettings
 from soliton.storage import environment
 from soliton.web.server import PortTaken
@@ -137,6 +138,51 @@ async def test_the_matcher_s_port_of_a_process(tmp_path: Path) -> None:
             info = await client.call(f"{MATCHER}/GetCurrentBlockInfo", b"", stream=False)
             assert info.responses[0].endswith(chain.node.chain.last_block.id)
             await client.close()
+    finally:
+        await service.stop()
+        chain.node.close()
+
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
+PING = bytes((0, 0, 8, 6, 0, 0, 0, 0, 0)) + b"soliton!"
+PING_KIND, GO_AWAY_KIND = 6, 7
+
+
+async def answers_to_pings(port: int, seconds: float) -> list[int]:
+    """What HTTP/2 answers to six pings so far apart with no call under way: kinds of frames."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(PREFACE)
+    found: list[int] = []
+    try:
+        for _ in range(6):
+            await asyncio.sleep(seconds)
+            writer.write(PING)
+            kind = 0
+            while kind not in (PING_KIND, GO_AWAY_KIND):
+                head = await reader.readexactly(9)
+                kind = head[3]
+                await reader.readexactly(int.from_bytes(head[:3], "big"))
+            found.append(kind)
+            if kind == GO_AWAY_KIND:
+                break
+    finally:
+        writer.close()
+    return found
+
+
+async def test_who_asks_often_whether_the_connection_lives(tmp_path: Path) -> None:
+    # The Scala matcher asks both ports every ten seconds, and is sent away by the server's default.
+    chain = a_chain(tmp_path, port=None, matcher_port=0, updates_port=0, keep_alive_ms=300)
+    service = GrpcService(chain.node)
+    await service.start()
+    try:
+        for port, least in (
+            (service.settings.matcher_port, MATCHER_KEEP_ALIVE_MS),
+            (service.settings.updates_port, 300),
+        ):
+            assert port is not None
+            assert await answers_to_pings(port, least / 1_000 + 0.1) == [PING_KIND] * 6
+            assert GO_AWAY_KIND in await answers_to_pings(port, 0.01)
     finally:
         await service.stop()
         chain.node.close()

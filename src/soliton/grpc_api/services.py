@@ -198,6 +198,6 @@ def _own(host: str) -> str:
 def _pings(least_ms: int) -> tuple[tuple[str, int], ...]:
     """Clients may ask so often whether the connection lives, also when no call is under way."""
     return (
-        ("grpc.http2.min_recv_ping_interval_without_data_ms", least_ms),
+        ("grpc.http2.min_ping_interval_without_data_ms", least_ms),
         ("grpc.keepalive_permit_without_calls", 1),
     )
