@@ -321,6 +321,8 @@ def test_own_orders_of_all_markets(chain: Program, asset: str, page: Page) -> No
         page.run(f"document.querySelector('[data-scope={scope}]').click()")
         page.wait_for(f"document.querySelector('[data-scope={scope}][aria-pressed=true]')")
         page.wait_for("document.querySelectorAll('#orders tbody tr').length >= 5")
+    # Of the three for sale at 2.5, two were taken.
+    assert "Partially filled" in text(page, "#orders")
 
 
 def test_names_of_strangers_are_texts(chain: Program, asset: str, page: Page) -> None:

@@ -231,6 +231,11 @@ def test_a_block_is_told_as_it_is(chain: Program, kinds: Kinds, page: Page) -> N
     assert row[3] == short(name)
     page.run("document.querySelector('.steps a').click()")
     page.wait_for(f"document.querySelector('h1').innerText === 'Block {place - 1}'")
+    # There is nothing below the first one, and nothing above the last one.
+    go(page, chain.node_url, "#block/1")
+    assert "Below it" not in facts(page) and "Below" not in text(page, ".steps")
+    go(page, chain.node_url, f"#block/{height(chain.node_url)}")
+    page.wait_for("!document.querySelector('.steps').innerText.includes('Above')")
 
 
 def test_an_account_is_told_as_it_is(chain: Program, kinds: Kinds, page: Page) -> None:

@@ -56,7 +56,7 @@ export async function block(name) {
         shares.length > 1 && h("ul", { class: "plain" }, shares.map(([who, share]) =>
           h("li", null, accountLink(who), ` ${decimal(/** @type {number} */ (share), COIN.decimals)}`)))]],
       ["Size", `${grouped(found.blocksize)} bytes`],
-      ["Below it", idLink("block", found.reference)],
+      found.height > 1 && ["Below it", idLink("block", found.reference)],
       ["Version", String(found.version)],
       found.features?.length && ["Votes for features", found.features.join(", ")],
       ["Base target", String(found["nxt-consensus"]?.["base-target"] ?? "–")],

@@ -243,10 +243,15 @@ function orderRow(each, signer) {
   const isActive = each.status === "Accepted" || each.status === "PartiallyFilled";
   const [price, places] = market ? [decimal(each.price, priceDecimals(market)), market.amount.decimals] : [String(each.price), 0];
   return h("tr", { "data-order": each.id },
-    h("td", null, h("span", { class: each.type }, each.type), " ", h("span", null, clean(each.status, 30)), scope !== "market" && h("div", { class: "soft" }, stranger(nameOf(symbol), 40))),
+    h("td", null, h("span", { class: each.type }, each.type), " ", h("span", null, stateOf(each.status)), scope !== "market" && h("div", { class: "soft" }, stranger(nameOf(symbol), 40))),
     h("td", { class: "numeric" }, price, h("div", { class: "soft" }, time(each.timestamp))),
     h("td", { class: "numeric" }, decimal(each.amount, places), h("div", { class: "soft" }, `${decimal(each.filled, places)} filled`)),
     h("td", { class: "numeric" }, isActive && cancelButton(signer, each.id, symbol), " ", exchangesOf(each)));
+}
+
+/** @param {string} status as the matcher names it, `PartiallyFilled` */
+function stateOf(status) {
+  return clean(status, 30).replace(/([a-z])([A-Z])/g, (_, one, other) => `${one} ${other.toLowerCase()}`);
 }
 
 /** @param {Signer} signer @param {string} id @param {string} symbol */
