@@ -17,6 +17,7 @@ from tests.vectors import load_vectors, report
 
 ALICE = Account.from_seed("soliton devnet account 1", "R")
 BOB = Account.from_seed("soliton devnet account 2", "R")
+USD = Asset("DG2xFkPdDwKUoBkzGAhQtLpSGzfXLiCYPEzeKH2Ad24p", 6)
 PAY_IN_ASSETS = (4, 16, 17)
 STAMP = 1_700_000_000_000
 
@@ -140,20 +141,18 @@ def test_orders_of_others_are_read_and_written() -> None:
 
 def test_a_decimal_price_follows_the_decimals_of_both_assets() -> None:
     """As the matcher's page has it: 10 to the power of 8 + price asset - amount asset."""
-    usd = Asset("DG2xFkPdDwKUoBkzGAhQtLpSGzfXLiCYPEzeKH2Ad24p", 6)
-    waves = ALICE.buy("1", None, "12.34", usd, matcher=BOB.public_key)
+    waves = ALICE.buy("1", None, "12.34", USD, matcher=BOB.public_key)
     assert waves.amount == 100_000_000 and waves.price == 12_340_000
-    fixed = ALICE.buy("1", None, "12.34", usd, matcher=BOB.public_key, version=4)
+    fixed = ALICE.buy("1", None, "12.34", USD, matcher=BOB.public_key, version=4)
     assert fixed.price == 1_234_000_000
-    assert ALICE.sell(5, usd, 7, None, matcher=BOB.public_key).side == "sell"
+    assert ALICE.sell(5, USD, 7, None, matcher=BOB.public_key).side == "sell"
 
 
 def test_amounts_have_all_their_digits_whatever_the_callers_context() -> None:
-    usd = Asset("DG2xFkPdDwKUoBkzGAhQtLpSGzfXLiCYPEzeKH2Ad24p", 6)
     with localcontext(prec=4):
         assert ALICE.transfer(BOB, "12345.6789").data.amount == 1_234_567_890_000
         assert ALICE.transfer(BOB, Decimal("0.12345678")).data.amount == 12_345_678
-        assert ALICE.buy(1, None, "12345.678901", usd, matcher=BOB.public_key).price == 12345678901
+        assert ALICE.buy(1, None, "12345.678901", USD, matcher=BOB.public_key).price == 12345678901
         assert text(1_234_567_890_001) == "12345.67890001"
 
 
@@ -185,8 +184,8 @@ def test_two_that_say_the_same_are_two() -> None:
         lambda: ALICE.transfer(BOB, "1.00000000000000000000000000000001"),
         lambda: ALICE.transfer(BOB, "1e-2000000"),
         lambda: ALICE.transfer(BOB, 1.5),  # type: ignore[arg-type]
-        lambda: ALICE.buy(1, None, "much", None, matcher=BOB.public_key),
-        lambda: ALICE.buy(1, None, 0.5, None, matcher=BOB.public_key),  # type: ignore[arg-type]
+        lambda: ALICE.buy(1, None, "much", USD, matcher=BOB.public_key),
+        lambda: ALICE.buy(1, None, 0.5, USD, matcher=BOB.public_key),  # type: ignore[arg-type]
         lambda: ALICE.transfer(BOB, "1", "DG2xFkPdDwKUoBkzGAhQtLpSGzfXLiCYPEzeKH2Ad24p"),
         lambda: ALICE.transfer(BOB, 1, "not an id"),
         lambda: ALICE.transfer(BOB, 2**63),
