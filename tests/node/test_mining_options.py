@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
+from soliton.chain.addresses import Alias
+from soliton.chain.transactions.create_alias import CreateAlias
 from soliton.crypto import base58
 from soliton.errors import InputError
+from soliton.ledger.state import WAVES
 from soliton.node.events import BlockAppended, NodeEvent, RolledBack
 from soliton.node.key_blocks import LATEST_TURN_MS, mine_key_block
 from soliton.node.mining import mine_by_schedule, mining_account, mining_accounts, next_turn
@@ -19,9 +22,10 @@ from soliton.node.settings import Settings, load_settings
 from soliton.node.wallet import Wallet
 from soliton.storage.errors import StorageProblem
 from tests.node import forging
-from tests.node.chains import RICH, person, transfer
+from tests.node.chains import DEVNET, RICH, address_of, person, signed, transfer
 
 ANN = person("ann")
+GONE = Alias(DEVNET.chain_id, "gone")
 
 
 def settings(directory: Path, **overrides: Any) -> Settings:
@@ -81,6 +85,29 @@ def test_a_key_block_stands_on_the_youngest_microblock_that_is_old_enough(
     assert [each.id for each in lost[expected:]] == [each.id for each in node.pool.transactions()]
     kinds = [type(each) for each in events if isinstance(each, BlockAppended | RolledBack)]
     assert kinds == ([RolledBack] if expected < 3 else []) + [BlockAppended]
+
+
+def test_what_is_cut_off_is_looked_at_again_without_what_it_did(node: Node, clock: Clock) -> None:
+    """As of now an alias of a microblock that is cut off is free, and what it paid is not paid."""
+    clock.time += 10_000
+    before = node.chain.store.get(WAVES, address_of(ANN))
+    node.broadcast(transfer(node.chain, RICH, ANN, 7))
+    name = signed(RICH, 10, CreateAlias(GONE), version=2, timestamp=clock.time)
+    node.broadcast(name)
+    # What the pool knows of the chain from now on is with the microblock.
+    assert forging.mine_micro(node, RICH) == 2
+    node.broadcast(transfer(node.chain, RICH, ANN, 11))
+    with pytest.raises(InputError, match="already"):
+        node.broadcast(signed(RICH, 10, CreateAlias(GONE), version=2, timestamp=clock.time + 1))
+    clock.time += 100
+    block = mine_key_block(node, RICH)
+    assert not block.transactions
+    node.pool.settle()
+    assert name.id in node.pool
+    assert len(node.pool) == 3
+    assert node.chain.store.get(WAVES, address_of(ANN)) == before
+    assert node.pool.state().get(WAVES, address_of(ANN)) == before + 18
+    assert len(node.mine(RICH).transactions) == 3
 
 
 def test_the_age_can_be_chosen(tmp_path: Path, clock: Clock) -> None:

@@ -16,6 +16,7 @@ from soliton.chain.blocks import Block
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.errors import SolitonError
 from soliton.ledger.apply import AppliedBlock
+from soliton.ledger.state import Changes
 from soliton.node import miner
 from soliton.node.chain_writer import ChainWriter
 from soliton.node.held_keys import AccountKey
@@ -23,6 +24,7 @@ from soliton.node.miner import Forged
 from soliton.node.node import Node
 from soliton.steps import to_the_end
 
+_ABSENT: Final = object()
 LATEST_TURN_MS: Final = 60_000
 """The block of a turn that is over bears the turn's time, as long as that is not longer ago."""
 
@@ -68,12 +70,34 @@ def _forged(node: Node, chain: ChainWriter, account: AccountKey) -> Forged:
 
 def _put(node: Node, form: bytes, put: Callable[[], tuple[Block, AppliedBlock]]) -> Block:
     taken: tuple[AnyTransaction, ...] = ()
+    longer = node.chain.liquid_changes() or {}
     try:
         with node.writing(), node.chain.shortened(form) as taken:
+            shorter = node.chain.liquid_changes() or {}
             block, applied = put()
             node.chain.flush()
     except SolitonError:
         node.return_to_pool(taken)
         raise
-    node.follow_chain((), None, taken, applied.changes)
+    changes = _with_what_was_cut_off(node.chain, longer, shorter, applied.changes)
+    node.follow_chain((), None, taken, changes)
     return block
+
+
+def _with_what_was_cut_off(
+    chain: ChainWriter, longer: Changes, shorter: Changes, applied: Changes
+) -> Changes:
+    """What the state is now of all that the block has changed (``applied``), or that only the
+    longer form of the one below had changed.
+    """
+    names = [
+        (table, key)
+        for table, written in longer.items()
+        for key, value in written.items()
+        if shorter.get(table, {}).get(key, _ABSENT) is not value
+    ]
+    names += [(table, key) for table, written in applied.items() for key in written]
+    found: Changes = {}
+    for table, key in names:
+        found.setdefault(table, {})[key] = chain.state.get(table, key)
+    return found
