@@ -34,7 +34,7 @@ LINES: dict[str, int] = {
     "ledger": 9_122,
     "matcher": 15_586,
     "matching": 3_874,
-    "node": 7_110,
+    "node": 7_130,
     "p2p": 2_520,
     "pages": 157,
     "parallel": 1_020,
