@@ -87,7 +87,8 @@ async def full_blocks(directory: Path) -> None:
         chain.node.broadcast(chain.sign(transfer.TYPE, payload, 3))
         if number % FULL_BLOCK == FULL_BLOCK - 1:
             chain.mine()
-    service, last = GrpcService(chain.node), chain.node.chain.height
+    # A stream that ends with the last block would wait for the next one.
+    service, last = GrpcService(chain.node), chain.node.chain.height - 1
     found = [len(chain.node.chain.block_at(height).transactions) for height in range(1, last + 1)]
     await service.start()
     channel = aio.insecure_channel(
