@@ -56,11 +56,20 @@ class DevClock:
 
     def set(self, time: int) -> None:
         """Let it be this time now; raises ``ControlRefused``."""
-        checked_time(time)
+        self._be(checked_time(time))
+
+    def _be(self, time: int) -> None:
         if self.state.frozen_at is not None:
             self.state = ClockState(frozen_at=time)
         else:
             self.state = ClockState(offset=time - self._wall())
+
+    def checked(self, state: ClockState) -> ClockState:
+        """How somebody else's clock went; raises ``ControlRefused`` if this one cannot go so."""
+        for time in (state.frozen_at, state.next_block, self._wall() + state.offset):
+            if time is not None:
+                checked_time(time)
+        return state
 
     def travel(self, milliseconds: int) -> None:
         """Let so much time pass at once; raises ``ControlRefused``."""
@@ -88,7 +97,8 @@ class DevClock:
             self.state = msgspec.structs.replace(state, next_block=None)
         elif self() >= time:
             return
-        self.set(time)
+        # Whoever hears of blocks refuses none, also not one that is later than clocks are set to.
+        self._be(time)
 
 
 def checked_time(time: int) -> int:

@@ -21,11 +21,11 @@ from typing import Final
 import msgspec
 
 from soliton.chain import blocks
-from soliton.chain.addresses import Address
+from soliton.chain.addresses import Address, check_address
 from soliton.chain.transactions import codec
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.controls.clock import YEARS_MS, ClockState
-from soliton.controls.control import Controls
+from soliton.controls.control import MAX_IMPERSONATED, Controls
 from soliton.controls.errors import ControlRefused, refused
 from soliton.controls.mining import MiningMode, checked_mode
 from soliton.controls.moving import append_recorded, become
@@ -39,6 +39,7 @@ FORMAT: Final = "soliton-devnet"
 VERSION: Final = 1
 MAX_BYTES: Final = 1 << 30
 """Of a file when it is not compressed."""
+_UNREADABLE: Final = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
 _LEVEL: Final = 6
 _BATCH: Final = 100
 
@@ -118,6 +119,8 @@ def load(controls: Controls, data: bytes) -> Head:
     try:
         head = _head(next(lines, b""), controls)
         mode = checked_mode(head.mining.mode, head.mining.seconds)
+        clock = controls.clock.checked(head.clock)
+        waived = _addresses(head.impersonated, chain.network.chain_id)
         with tempfile.TemporaryDirectory(prefix="soliton-state-") as directory:
             store = Store(Path(directory), chain.network.name, durable=False)
             try:
@@ -127,10 +130,16 @@ def load(controls: Controls, data: bytes) -> Head:
                     become(chain, store)
             finally:
                 store.close()
-    except (InputError, msgspec.MsgspecError) as error:
+    except (InputError, *_UNREADABLE) as error:
         raise refused(error, "the state cannot be loaded") from error
-    controls.loaded(head.clock, mode, frozenset(map(Address, head.impersonated)), waiting)
+    controls.loaded(clock, mode, waived, waiting)
     return head
+
+
+def _addresses(found: list[bytes], chain_id: int) -> frozenset[Address]:
+    if len(found) > MAX_IMPERSONATED:
+        raise ControlRefused(f"more than {MAX_IMPERSONATED} accounts at once are impersonated")
+    return frozenset(check_address(each, chain_id) for each in found)
 
 
 def _refuse_fork(controls: Controls) -> None:
@@ -156,7 +165,7 @@ def _lines(data: bytes) -> Iterator[bytes]:
 def _head(line: bytes, controls: Controls) -> Head:
     try:
         kind = _read_kind(line)
-    except msgspec.MsgspecError as error:
+    except _UNREADABLE as error:
         raise ControlRefused(f"the file is no state of a devnet: {error}") from error
     if (kind.format, kind.version) != (FORMAT, VERSION):
         raise ControlRefused(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +15,8 @@ import pytest
 from soliton.api.app import build_app
 from soliton.api.rest import devnet
 from soliton.chain.transactions import codec
-from soliton.controls.clock import DevClock
-from soliton.controls.control import MAX_PROVEN, Controls
+from soliton.controls.clock import MAX_TIME_MS, DevClock
+from soliton.controls.control import MAX_IMPERSONATED, MAX_PROVEN, Controls
 from soliton.controls.mining import MANUAL
 from soliton.controls.reorganizing import MAX_REORG
 from soliton.crypto import base58
@@ -446,6 +447,60 @@ async def test_a_chain_is_dumped_and_loaded(chain: Obedient, tmp_path: Path) -> 
         assert words in said["message"]
     assert other.records() == records
     other.node.close()
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ({"clock": {"offset": 2**63}}, "a time of"),
+        ({"clock": {"offset": -(10**18)}}, "a time of"),
+        ({"clock": {"frozenAt": MAX_TIME_MS + 1}}, "a time of"),
+        ({"clock": {"nextBlock": 2**62}}, "a time of"),
+        ({"clock": {"nextBlock": -1}}, "a time of"),
+        ({"impersonated": ["AA=="]}, "addressBytes length"),
+        ({"impersonated": [base64.b64encode(bytes(26)).decode()]}, "address version"),
+        ({"impersonated": ["AA=="] * (MAX_IMPERSONATED + 1)}, "accounts at once"),
+        ({"height": -1}, "the state has the hash"),
+        ({"version": 2}, "can be read"),
+    ],
+)
+async def test_what_no_chain_can_be_is_not_loaded(
+    chain: Obedient, told: dict[str, object], words: str
+) -> None:
+    first, _, rest = gzip.decompress((await chain.ask("GET /devnet/state")).body).partition(b"\n")
+    records, before = chain.records(), await chain.do("GET /devnet")
+    hostile = gzip.compress(
+        msgspec.json.encode({**msgspec.json.decode(first), **told}) + b"\n" + rest
+    )
+    answer = await call(chain.app, "POST /devnet/state", hostile)
+    said: Any = answer.json()
+    assert (answer.status, words in said["message"]) == (400, True), said
+    assert chain.records() == records
+    assert await chain.do("GET /devnet") == before
+
+
+@pytest.mark.parametrize("text", [b'{"more":' + b"[" * 100_000, b'{"format":"\xff"}'])
+async def test_a_file_that_cannot_be_read_is_refused(chain: Obedient, text: bytes) -> None:
+    answer = await call(chain.app, "POST /devnet/state", gzip.compress(text))
+    assert answer.status == 400, answer.body
+
+
+async def test_the_last_time_of_all_does_not_end_a_chain(chain: Obedient) -> None:
+    await chain.do(f"POST /devnet/clock?set={MAX_TIME_MS}")
+    tip = await chain.do("POST /devnet/mine?blocks=200&interval=1000")
+    assert tip["timestamp"] == MAX_TIME_MS + 199_000
+    assert (await chain.do("GET /devnet/clock"))["time"] >= tip["timestamp"]
+    assert (await chain.do("POST /devnet/reset"))["height"] == 2
+    assert (await chain.do("GET /devnet/clock"))["clock"] == {}
+
+
+async def test_an_interval_takes_no_time_back(chain: Obedient) -> None:
+    now = (await chain.do(f"POST /devnet/clock?travel={HOUR}"))["time"]
+    await chain.do("POST /devnet/mine?blocks=3&interval=1000")
+    last = (await chain.do("GET /devnet"))["height"]
+    times = [chain.node.chain.meta(height).timestamp for height in range(last - 2, last + 1)]
+    assert times == [now, now + 1_000, now + 2_000]
+    assert (await chain.do("GET /devnet/clock"))["time"] == times[-1]
 
 
 async def test_only_a_chain_that_obeys_has_these_routes(tmp_path: Path) -> None:
