@@ -148,10 +148,8 @@ class Controls:
         return self.mining.mode
 
     def mining_steps(self, count: int = 1, interval_ms: int = 0) -> Steps[None]:
-        """Make so many blocks, in steps; the first one takes what is in the pool.
-
-        With an interval each comes so much later than the one before, the first one not before what
-        the clock says. Raises ``ControlRefused``.
+        """Make so many blocks, in steps; the first takes the pool. With an interval each comes so
+        much later, the first one not in the past. Raises ``ControlRefused``.
         """
         if not 1 <= count <= MAX_BLOCKS:
             raise ControlRefused(f"{count} blocks: 1 to {MAX_BLOCKS} are allowed")
@@ -159,9 +157,8 @@ class Controls:
             raise ControlRefused(f"an interval of {interval_ms} ms: 0 to {MAX_INTERVAL_MS}")
         with self.mining.paused():
             proven = count if count <= MAX_PROVEN else 1
-            for number in range(proven):
-                # Time that has passed, or was made to pass, comes before the first block.
-                self._let_pass(interval_ms, at_least=0 if number else self.clock())
+            for least in [self.clock(), *[0] * (proven - 1)]:
+                self._let_pass(interval_ms, least)
                 self.node.mine(self.account)
                 yield
             yield from self._mine_unproven(count - proven, interval_ms)
@@ -173,10 +170,10 @@ class Controls:
         to_the_end(self.mining_steps(count, interval_ms))
         return self.chain.last_block
 
-    def _let_pass(self, interval_ms: int, at_least: int) -> None:
+    def _let_pass(self, interval_ms: int, least: int) -> None:
         if interval_ms and self.clock.state.next_block is None:
-            later = self.chain.last_block.header.timestamp + interval_ms
-            self.clock.set_next_block(max(later, at_least))
+            last = self.chain.last_block.header
+            self.clock.set_next_block(max(last.timestamp + interval_ms, least))
 
     def _mine_unproven(self, count: int, interval_ms: int) -> Steps[None]:
         node, chain = self.node, self.chain
