@@ -29,6 +29,7 @@ from soliton import (
 )
 from soliton.client import matcher_routes
 from soliton.client.matcher import websocket_url
+from soliton.client.steps import Answer
 from soliton.client.streams import (
     AccountUpdate,
     BookUpdate,
@@ -195,9 +196,14 @@ def test_both_have_the_same_methods() -> None:
 
 
 @pytest.mark.parametrize(
-    "trouble", [NodeTimeout("slow"), told({"error": 25612, "message": "who knows"}, 503)]
+    "trouble",
+    [
+        NodeTimeout("slow"),
+        told({"error": 25612, "message": "who knows"}, 503),
+        Answer(200, b"<html>"),
+    ],
 )
-def test_an_order_that_may_have_arrived_is_asked_for(trouble: NodeTimeout) -> None:
+def test_an_order_that_may_have_arrived_is_asked_for(trouble: Answer | NodeTimeout) -> None:
     run = Scripted(trouble, told({"status": "Accepted", "filledAmount": 0}), retries=0)
     assert run.run(matcher_routes.place, ORDER) == ORDER.id
     assert run.paths == [PLACE, STATUS]

@@ -30,6 +30,7 @@ from tests.client.scripted import Scripted, told
 
 ALICE = Account.from_seed("soliton devnet account 1", "R")
 BOB = Account.from_seed("soliton devnet account 2", "R")
+WALLET = EthereumAccount("0x" + "01" * 32, "R")
 BROADCAST = "POST /transactions/broadcast"
 STATUS = "POST /transactions/status"
 # As the Scala node words it.
@@ -66,7 +67,20 @@ def test_not_for_ever() -> None:
     assert refused.value.code == 4290 and run.time == 0
 
 
-@pytest.mark.parametrize("trouble", [NodeTimeout("slow"), NodeBroken("lost"), told({}, 502)])
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        NodeTimeout("slow"),
+        NodeBroken("lost"),
+        told({}, 502),
+        # Who answers so is no node, or one behind something that answers for it.
+        Answer(200, b"<html>Welcome</html>"),
+        Answer(200, b""),
+        Answer(200, b'{"id":"\xff"}'),
+        Answer(200, b"[" * 100_000),
+        told(None),
+    ],
+)
 def test_what_may_have_arrived_is_asked_for(trouble: Answer | NodeTimeout) -> None:
     payment = ALICE.transfer(BOB, 1)
     run = Scripted(trouble, status(payment.id, "unconfirmed"))
@@ -85,6 +99,19 @@ def test_what_may_have_arrived_is_asked_for(trouble: Answer | NodeTimeout) -> No
         told({"error": 112, "message": words}, 400),
     )
     assert run.run(sending.send, payment) == payment
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"\xff", b"[" * 100_000])
+def test_what_a_wallet_has_signed_is_asked_for_too(body: bytes) -> None:
+    payment = WALLET.transfer(BOB, 1)
+    run = Scripted(Answer(200, body), status(payment.id, "unconfirmed"))
+    assert run.run(sending.send, payment) == payment
+    assert run.paths == ["POST /eth", STATUS]
+
+
+def test_a_status_that_is_none() -> None:
+    with pytest.raises(NodeBroken, match="no status"):
+        Scripted(told([])).run(sending.wait, ALICE.transfer(BOB, 1).id)
 
 
 def test_nobody_knows() -> None:
@@ -229,9 +256,11 @@ def test_a_script_that_failed_in_its_block() -> None:
 
 
 def test_answers_that_are_none() -> None:
-    for body in (b"", b"<html>", b"[]", b'{"height":"x"}', b"[" * 100_000, b"\xff"):
+    for body in (b"", b"<html>", b"[]", b'{"height":"x"}', b"[" * 100_000, b"\xff", b'{"\xff":1}'):
         with pytest.raises(NodeBroken):
             Scripted(Answer(200, body)).run(blocks.height)
+    with pytest.raises(NodeRefused):
+        Scripted(Answer(400, b'{"message":"\xff"}')).run(blocks.height)
     with pytest.raises(NotFound, match="no such page"):
         Scripted(Answer(404, b"no such page", {b"x-hint": b"look elsewhere"})).run(blocks.height)
     for empty, steps, arguments in (

@@ -117,8 +117,8 @@ class Making(OrderMaking):
         decimal text. One of quantity 1, without decimals and not reissuable is an NFT.
         """
         payload = Issue(
-            name.encode(),
-            description.encode(),
+            _bytes(name),
+            _bytes(description),
             units(quantity, Asset("", decimals)),
             decimals,
             reissuable,
@@ -300,7 +300,7 @@ class Making(OrderMaking):
         version: int = 1,
     ) -> Transaction:
         """Another name and description for an asset of its own."""
-        payload = UpdateAssetInfo(_issued(asset), name.encode(), description.encode())
+        payload = UpdateAssetInfo(_issued(asset), _bytes(name), _bytes(description))
         return self._make(17, payload, version, timestamp, fee, fee_asset)
 
     def commit_to_generation(
@@ -334,27 +334,31 @@ class Making(OrderMaking):
     ) -> Transaction:
         kind, key, chain_id = type_by_id(type_id), self.public_key_bytes, self.chain_id
         stamp = self._stamp() if timestamp is None else timestamp
-        if fee is None:
-            amount = least_fee(chain_id, type_id, version, payload)
-        else:
-            amount = units(fee, fee_asset)
-        made = codec.build(
-            kind,
-            payload,
-            version=version,
-            chain_id=chain_id,
-            sender_public_key=key,
-            fee=amount,
-            fee_asset_id=asset_bytes(fee_asset),
-            timestamp=stamp,
-        )
-        codec.validate(made)
+        try:
+            if fee is None:
+                amount = least_fee(chain_id, type_id, version, payload)
+            else:
+                amount = units(fee, fee_asset)
+            made = codec.build(
+                kind,
+                payload,
+                version=version,
+                chain_id=chain_id,
+                sender_public_key=key,
+                fee=amount,
+                fee_asset_id=asset_bytes(fee_asset),
+                timestamp=stamp,
+            )
+            codec.validate(made)
+        except UnicodeEncodeError as error:
+            raise FormatError(_NO_TEXT) from error
         if self.can_sign:
             made = codec.with_proofs(made, (self.sign(made.body),))
         chosen = _BOTH if fee is None and timestamp is None else _chosen(fee, timestamp)
         return Transaction(made, signer=self, chosen=chosen)
 
 
+_NO_TEXT: Final = "half of a character is no text that UTF-8 can write"
 _BOTH: Final = frozenset(("fee", "timestamp"))
 
 
@@ -381,7 +385,10 @@ def _issued(asset: AssetLike) -> bytes:
 
 
 def _bytes(value: bytes | str) -> bytes:
-    return value.encode() if isinstance(value, str) else value
+    try:
+        return value.encode() if isinstance(value, str) else value
+    except UnicodeEncodeError as error:
+        raise FormatError(_NO_TEXT) from error
 
 
 def argument(value: Value, depth: int = 0) -> Argument:

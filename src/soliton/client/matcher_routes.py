@@ -272,6 +272,9 @@ def _attempted(
     """The answer, or none and why: a lost one, or a matcher that does not know what it did."""
     try:
         answer = yield from call(core, request)
+        if answer.status == 200:
+            # Who answers in another way may be no matcher, and has done nothing.
+            decoded(answer, dict[str, Any])
     except (NodeTimeout, NodeBroken) as error:
         return None, error
     if answer.status != 200:

@@ -171,6 +171,8 @@ def _refusal_in(answer: Answer, *, is_of_wallet: bool) -> NodeRefused | None:
     if answer.status != HTTPStatus.OK:
         return refused(answer)
     if not is_of_wallet:
+        # A page with status 200 comes from no node, which may not even have been asked.
+        decoded(answer, dict[str, Any])
         return None
     error = decoded(answer, dict[str, Any]).get("error")
     if not isinstance(error, dict):

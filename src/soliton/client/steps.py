@@ -31,6 +31,8 @@ T = TypeVar("T")
 
 BUSY: Final = frozenset((429, 503))
 """The server does not want the request now, and has not done it."""
+UNREADABLE: Final = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
+"""What reading JSON raises where the text is none, however it is broken."""
 MAX_PAUSE: Final = 10.0
 """A server that wants a longer pause is not waited for."""
 FIRST_PAUSE: Final = 0.1
@@ -159,7 +161,7 @@ def decoded(answer: Answer, kind: type[T]) -> T:
         if old is not None:
             raise old from None
         raise NodeBroken(f"no answer of a node: {error}") from error
-    except (msgspec.DecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise NodeBroken(f"no answer of a node: {error}") from error
     return value
 
@@ -168,7 +170,7 @@ def refused(answer: Answer) -> NodeRefused:
     """The error that an answer means."""
     try:
         value = msgspec.json.decode(answer.body)
-    except (msgspec.DecodeError, RecursionError):
+    except UNREADABLE:
         value = None
     hint = answer.headers.get(b"x-hint")
     text = answer.body.decode(errors="replace")
@@ -180,7 +182,7 @@ def _old_refusal(answer: Answer) -> NodeRefused | None:
     """The oldest generation of nodes refuses some questions with status 200."""
     try:
         value = msgspec.json.decode(answer.body)
-    except (msgspec.DecodeError, RecursionError):
+    except UNREADABLE:
         return None
     if isinstance(value, dict) and value.get("status") == "error":
         return refusal(404, None, str(value.get("details", "")))

@@ -335,7 +335,7 @@ def json_object(value: Mapping[str, Any] | str | bytes) -> Mapping[str, Any]:
         raise FormatError(f"{len(value)} characters are more than a transaction can have")
     try:
         found = msgspec.json.decode(value)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         raise FormatError(f"no JSON: {error}") from None
     if not isinstance(found, dict):
         raise FormatError("no JSON object")

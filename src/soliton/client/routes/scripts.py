@@ -12,7 +12,18 @@ from soliton.client.errors import NodeBroken, script_refusal
 from soliton.client.making import Value, Whom, argument
 from soliton.client.records import Compiled, Evaluated
 from soliton.client.routes.accounts import address_of
-from soliton.client.steps import TEXT, Core, Request, Steps, ask, call, post, query, refused
+from soliton.client.steps import (
+    TEXT,
+    UNREADABLE,
+    Core,
+    Request,
+    Steps,
+    ask,
+    call,
+    post,
+    query,
+    refused,
+)
 
 Json = dict[str, Any]
 
@@ -81,5 +92,5 @@ def _evaluate(core: Core, dapp: Whom, body: Json, trace: bool) -> Steps[Evaluate
             code, message = told["error"], str(told.get("message", ""))
             raise script_refusal(code, message, status=200, details=told)
         return msgspec.convert(told, Evaluated)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise NodeBroken(f"no answer of a node: {error}") from error
