@@ -258,6 +258,7 @@ async def test_moments_of_those_who_do_not_read_make_room(
             lambda known=before: any(calls[each].size for each in calls.keys() - known)  # type: ignore[misc]
         )
         chain.mine()
+        stalled.clock.now += 1
         await stalled.is_served()
     assert len(stalled.services._views._open) <= views.MAX_MOMENTS + 1
     # As many as there is room for go on.

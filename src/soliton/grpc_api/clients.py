@@ -31,6 +31,8 @@ MAX_COMING: Final = 4_096
 """Calls of a process whose requests are still to come."""
 MAX_UNREAD_BYTES: Final = 512 * 1024 * 1024
 """Of all messages of a process together that wait for their clients."""
+PRESSED_SECONDS: Final = 1.0
+"""Who has waited for less is no hindrance to others."""
 PACE_BYTES: Final = 64 * 1024
 """So much has to be read of a stream that holds a moment of the store, in the time in which others
 have to be read at all.
@@ -198,9 +200,11 @@ class Clients:
                     return
 
     def let_go(self, tasks: Collection[Task]) -> bool:
-        """End those calls of these that wait for their clients: whether there are any."""
+        """End those calls of these that wait for their clients, and not only for a moment: whether
+        there are any.
+        """
         calls = [self._calls[task] for task in tasks if task in self._calls]
-        waiting = [call for call in calls if call.waits_since is not None]
+        waiting = [call for call in calls if call.seconds() >= PRESSED_SECONDS]
         for call in waiting:
             call.reset()
         return bool(waiting)
