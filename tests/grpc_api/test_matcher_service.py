@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from google.protobuf.message import Message
 
 from soliton.chain.features import Feature
@@ -11,6 +12,8 @@ from soliton.chain.orders import Order, Side
 from soliton.chain.proto.transaction_pb2 import SignedTransaction
 from soliton.chain.transactions import codec, lease
 from soliton.chain.transactions.model import AnyTransaction
+from soliton.crypto import base58
+from soliton.grpc_api.link import Answer, Question, Send, Sent
 from soliton.grpc_api.proto import waves_blockchain_api_pb2 as pb
 from soliton.grpc_api.proto.transactions_api_pb2 import TransactionsByIdRequest, TransactionStatus
 from soliton.ledger.state import WAVES
@@ -29,7 +32,7 @@ from tests.grpc_api.market import (
     market_on,
     sent,
 )
-from tests.grpc_api.serving import eventually
+from tests.grpc_api.serving import Direct, eventually
 from tests.node.chains import address_of, person
 
 __all__ = ["chain"]
@@ -193,6 +196,27 @@ async def test_an_order_is_matched_and_settled(chain: PrivateChain) -> None:
         assert done.WhichOneof("result") == "confirmed"
         height = chain.node.chain.height
         assert await status(market, trade.id) == [(TransactionStatus.CONFIRMED, height)]
+
+
+async def test_it_is_confirmed_where_the_node_is_a_block_ahead(
+    chain: PrivateChain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with market_on(chain) as market:
+        trade = market.trade(market.order(ALICE, Side.BUY), market.order(BOB, Side.SELL))
+        request = pb.CheckedBroadcastRequest(transaction=sent(trade))
+        ask = Direct.ask
+
+        async def ahead(link: Direct, question: Question) -> Answer:
+            if not isinstance(question, Send):
+                return await ask(link, question)
+            # As the reference's node says it.
+            name = base58.encode(trade.id)
+            words = f"Transaction {name} is already in the state on a height of 18"
+            return Sent(112, f"State check failed. Reason: {words}")
+
+        monkeypatch.setattr(Direct, "ask", ahead)
+        done = await market.ask("CheckedBroadcast", request, pb.CheckedBroadcastResponse)
+        assert done.WhichOneof("result") == "confirmed", done
 
 
 async def status(market: Market, *ids: bytes) -> list[tuple[int, int]]:

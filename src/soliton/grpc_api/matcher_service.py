@@ -49,6 +49,7 @@ DESCRIPTION: Final = "desc"
 """The trailer with the words of a refusal that has none in its status."""
 
 _NO_TRANSACTION: Final = "The signed transaction must be specified"
+_IN_A_BLOCK: Final = "is already in the state on a height of"
 _PASSING: Final = (
     "pool bytes size limit is reached",
     "pool size limit is reached",
@@ -143,7 +144,10 @@ class MatcherService:
             return response
         waits = bool(await self._waiting([transaction.id]))
         sent = await self._send(transaction)
-        if sent.error and not waits:
+        if _IN_A_BLOCK in sent.words:
+            # In one that the node has made since this process looked.
+            response.confirmed.SetInParent()
+        elif sent.error and not waits:
             response.failed.message = _words(sent)
             response.failed.can_retry = self._passes(sent, transaction)
         else:
