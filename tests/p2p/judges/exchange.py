@@ -199,6 +199,8 @@ def trading(directory: Path) -> Iterator[tuple[Serving, ScalaMatcher]]:
         matcher.start()
         yield node, matcher
     finally:
+        matcher.client.close()
+        node.client.close()
         matcher.stop()
         node.stop()
 
