@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from soliton import Account, AsyncNode, Event, Node, NodeBroken, NotFound
+from soliton import Account, AsyncNode, Event, Node, NodeBroken, NodeRefused, NotFound
 from soliton.client.events import EventStream
 from soliton.client.steps import Answer
 from tests.client.breaking import BreakingProxy
@@ -72,6 +72,15 @@ def breaking(program: Program) -> Iterator[BreakingProxy]:
     """Between client and node, with connections that break when a test says so."""
     with BreakingProxy(program.node_url) as proxy:
         yield proxy
+
+
+async def test_a_stream_that_is_refused_says_why(program: Program) -> None:
+    words = "no such event: rollback"
+    with pytest.raises(NodeRefused, match=words):
+        next(iter(Node(program.node_url).events("rollback")))
+    async with AsyncNode(program.node_url) as node:
+        with pytest.raises(NodeRefused, match=words):
+            await anext(aiter(node.events("rollback")))
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from soliton.ride.compiler import CompileError, compile_source
 from soliton.ride.formatter import format_source
 from tests.amounts import some, times
+from tests.growth import MAX_GROWTH, growth
 from tests.ride.differential.programs import programs
 from tests.vectors import load_vectors, report
 
@@ -245,3 +246,10 @@ def test_any_program(seed: int) -> None:
             assert format_source(formatted) == formatted
             assert formatted.count("#") == source.count("#")
             assert script_of(formatted) == script_of(source)
+
+
+def test_a_long_comment_takes_no_longer_than_its_length() -> None:
+    def source(lines: int) -> str:
+        return "{-# STDLIB_VERSION 6 #-}\n" + "# word\n" * lines + "true\n"
+
+    assert growth(format_source, source, 5_000) <= MAX_GROWTH

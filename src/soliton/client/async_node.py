@@ -118,8 +118,8 @@ class AsyncNode(AsyncRunner):
         since: int | None = None,
         after: str | None = None,
     ) -> AsyncIterator[Event]:
-        """What happens, as it happens, without an end: blocks, microblocks, transactions and
-        rollbacks, or those ``kinds`` alone (``unconfirmed`` and ``left`` are of the pool).
+        """What happens, as it happens, without an end: blocks, microblocks and transactions, or
+        those ``kinds`` alone (``unconfirmed`` is of the pool, with ``left``), and rollbacks always.
 
         It goes on by itself where it was when a connection is lost, and nothing of the chain is
         missed; an event's ``id`` as ``after`` goes on behind it another time. ``since`` is a height

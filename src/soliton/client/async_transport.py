@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from http import HTTPStatus
 from typing import Final
+
+import msgspec
 
 from soliton.client.errors import NodeBroken, NodeTimeout, NodeUnreachable
 from soliton.client.steps import Answer, Request
@@ -16,6 +19,7 @@ from soliton.client.transport import (
     ANSWER_SECONDS,
     CONNECT_SECONDS,
     MAX_ANSWER_BYTES,
+    READ_BYTES,
     common_headers,
     encoded,
     origin_of,
@@ -74,15 +78,22 @@ class AsyncTransport:
         try:
             async with asyncio.timeout(silence):
                 response = await client.send(data)
-            yield Answer(response.status, b"", dict(response.headers))
+            answer, body = Answer(response.status, b"", dict(response.headers)), b""
+            if is_stream := answer.status == HTTPStatus.OK:
+                yield answer
             chunks = response.chunks()
             try:
                 while True:
                     async with asyncio.timeout(silence):
                         chunk = await anext(chunks, None)
-                    if chunk is None:
-                        return
-                    yield chunk
+                    if is_stream and chunk is not None:
+                        yield chunk
+                        continue
+                    body += chunk or b""
+                    if chunk is None or len(body) >= READ_BYTES:
+                        break
+                if not is_stream:
+                    yield msgspec.structs.replace(answer, body=body)
             finally:
                 response.drop()
         except TimeoutError:

@@ -12,6 +12,7 @@ import selectors
 import socket
 import time
 from collections.abc import Generator, Iterator
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -150,8 +151,9 @@ class Transport:
             return answer
 
     def stream(self, request: Request) -> Generator[Answer | bytes, None, None]:
-        """An answer without its body, then the body as it comes; ``request.seconds`` is how long
-        nothing may come. Raises as ``exchange``.
+        """An answer without its body, then the body as it comes; one that is no stream, with status
+        other than 200, is whole. ``request.seconds`` is how long nothing may come. Raises as
+        ``exchange``.
         """
         connection = self._connect()
         silence = request.seconds or self.timeout
@@ -238,11 +240,25 @@ def _streamed(connection: _Connection, data: bytes, silence: float) -> Iterator[
     reader.expect()
     sock.settimeout(silence)
     sock.sendall(data)
+    answer = Answer(0, b"")
+    for event in _parts(sock, reader):
+        if isinstance(event, Head):
+            answer = Answer(event.status, b"", dict(event.headers))
+            if answer.status == HTTPStatus.OK:
+                yield answer
+        elif answer.status == HTTPStatus.OK:
+            yield event.data
+        elif len(answer.body) < READ_BYTES:
+            answer = msgspec.structs.replace(answer, body=answer.body + event.data)
+        else:
+            break
+    if answer.status not in (0, HTTPStatus.OK):
+        yield answer
+
+
+def _parts(sock: socket.socket, reader: ResponseReader) -> Iterator[Head | Data]:
     while piece := sock.recv(READ_BYTES):
         for event in reader.receive(piece):
-            if isinstance(event, Data):
-                yield event.data
-            elif isinstance(event, Head):
-                yield Answer(event.status, b"", dict(event.headers))
-            else:
+            if not isinstance(event, Head | Data):
                 return
+            yield event

@@ -123,6 +123,7 @@ class _Token(msgspec.Struct, frozen=True):
 
 def _tokens(text: str) -> list[_Token]:
     found: list[_Token] = []
+    before: _Token | None = None
     place = line = 0
     while True:
         blank = _BLANK.match(text, place)
@@ -137,17 +138,11 @@ def _tokens(text: str) -> list[_Token]:
         line += lines
         kind, word = matched.lastgroup, matched.group()
         gap = bool(blank.group())
-        before = _last_word(found)
         alone = word in ("+", "-") and _has_one_operand(text, place, before, lines)
         found.append(_Token(kind, word, place, line, lines, gap, alone))
+        if kind != "comment":
+            before = found[-1]
         place = matched.end()
-
-
-def _last_word(tokens: list[_Token]) -> _Token | None:
-    for token in reversed(tokens):
-        if token.kind != "comment":
-            return token
-    return None
 
 
 def _ends_operand(token: _Token) -> bool:
