@@ -20,8 +20,6 @@ MAX_KEPT: Final = 100_000
 MIN_ADDRESS: Final = 31
 """Shorter texts are aliases."""
 MAX_ALIASES: Final = 1_000
-_MAX_WORD: Final = 500
-"""Characters: PostgreSQL takes no word of more than 2,046 bytes."""
 
 _ASSETS: Final = "SELECT * FROM assets WHERE asset_id = ANY(%s)"
 _BY_TICKER: Final = """
@@ -137,8 +135,7 @@ def like_prefix(text: str) -> str:
 
 def words_query(text: str) -> str:
     """The words of a text, the last of them a beginning, for a search in words."""
-    found = "".join(each if each.isalnum() else " " for each in text).split()
-    words = [each[:_MAX_WORD] for each in found]
+    words = "".join(each if each.isalnum() else " " for each in text).split()
     return " & ".join([*words[:-1], words[-1] + ":*"]) if words else ""
 
 
