@@ -52,6 +52,8 @@ PATTERNS: dict[str, tuple[Text, ...] | str] = {
     "cli/quantities.py:_TIME": OWN,
     "client/sending.py:_LEAST": runs("minimal value of ", "minimal value of 1", "1"),
     "client/sending.py:_OR": runs(" or ", " or 1", "1"),
+    "data_service/parameters.py:_WHOLE": runs("1", "+", "+1", "-1"),
+    "export/rows.py:_ESCAPES": runs("\\", "\\\\", "\\u", "\\u0000", "\\\\u0000"),
     "matcher/ccxt/steps.py:_PLAIN_CODE": OWN,
     "matcher/rest/pages.py:_BESIDE": OWN,
     "node/signer_settings.py:_ORIGIN": OWN,
