@@ -24,7 +24,7 @@ LINES: dict[str, int] = {
     "cli": 5_890,
     "client": 6_230,
     "consensus": 437,
-    "controls": 1_400,
+    "controls": 1_410,
     "crypto": 1_460,
     "data_service": 2_530,
     "devnet": 4_500,

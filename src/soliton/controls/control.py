@@ -323,9 +323,13 @@ class Controls:
         self.log(f"{address_text(address)} is impersonated")
 
     def stop_impersonating(self, address: Address) -> bool:
-        """Ask for its proofs again: whether they were not asked for."""
+        """Ask for its proofs again, of what waits too: whether they were not asked for."""
         known = address in self.chain.waived
         self.chain.waived = self.chain.waived - {address}
+        if known:
+            waiting = self.node.pool.transactions()
+            self.drop()
+            _broadcast_again(self, waiting)
         return known
 
     def drop(self, ids: Collection[bytes] | None = None) -> list[bytes]:
@@ -352,12 +356,7 @@ class Controls:
         self.clock.state = clock
         self._allow_clients()
         self.mining.change(mode)
-        for each in waiting:
-            try:
-                node.broadcast(each)
-            except InputError as error:
-                self.log(f"not in the pool any more: {base58.encode(each.id)}: {error}")
-        node.pool.settle()
+        _broadcast_again(self, waiting)
         self.snapshots.leave()
         self.log(f"a state was loaded, height {self.chain.height}")
 
@@ -381,3 +380,12 @@ class Controls:
             self.node.mine(self.account)
             if len(self.node.pool) >= before:
                 raise ControlRefused("the transactions in the pool do not go into a block")
+
+
+def _broadcast_again(controls: Controls, waiting: Iterable[AnyTransaction]) -> None:
+    for each in waiting:
+        try:
+            controls.node.broadcast(each)
+        except InputError as error:
+            controls.log(f"not in the pool any more: {base58.encode(each.id)}: {error}")
+    controls.node.pool.settle()

@@ -283,6 +283,22 @@ async def test_who_is_impersonated_needs_no_proof(chain: Obedient) -> None:
     assert "address" in await chain.refusal("POST /devnet/impersonated/3")
 
 
+async def test_what_waits_unproven_goes_when_its_sender_is_impersonated_no_more(
+    chain: Obedient,
+) -> None:
+    edit = {"kind": "balance", "address": OTHER_ADDRESS, "amount": 10 * AMOUNT}
+    await chain.do("POST /devnet/edits", {"edits": [edit]})
+    await chain.do(f"POST /devnet/impersonated/{OTHER_ADDRESS}")
+    proven = codec.to_json(chain.transfer(keys=OTHER, to=RICH_ADDRESS))
+    unproven = codec.to_json(chain.transfer(keys=OTHER, to=RICH_ADDRESS)) | {"proofs": []}
+    for each in (unproven, proven):
+        answer = await chain.post("/transactions/broadcast", each)
+        assert answer.status == 200, answer.body
+    await chain.do(f"DELETE /devnet/impersonated/{OTHER_ADDRESS}")
+    waiting = await chain.do("GET /transactions/unconfirmed")
+    assert [each["id"] for each in waiting] == [proven["id"]]
+
+
 def script(source: str) -> str:
     return "base64:" + base64.b64encode(compile_source(source).script.source).decode()
 
