@@ -79,7 +79,9 @@ def _put(node: Node, form: bytes, put: Callable[[], tuple[Block, AppliedBlock]])
     except SolitonError:
         node.return_to_pool(taken)
         raise
-    changes = _with_what_was_cut_off(node.chain, longer, shorter, applied.changes)
+    changes = applied.changes
+    if taken:
+        changes = _with_what_was_cut_off(node.chain, longer, shorter, changes)
     node.follow_chain((), None, taken, changes)
     return block
 
@@ -87,17 +89,13 @@ def _put(node: Node, form: bytes, put: Callable[[], tuple[Block, AppliedBlock]])
 def _with_what_was_cut_off(
     chain: ChainWriter, longer: Changes, shorter: Changes, applied: Changes
 ) -> Changes:
-    """What the state is now of all that the block has changed (``applied``), or that only the
+    """What the block has changed (``applied``), and what the state is now of all that only the
     longer form of the one below had changed.
     """
-    names = [
-        (table, key)
-        for table, written in longer.items()
-        for key, value in written.items()
-        if shorter.get(table, {}).get(key, _ABSENT) is not value
-    ]
-    names += [(table, key) for table, written in applied.items() for key in written]
-    found: Changes = {}
-    for table, key in names:
-        found.setdefault(table, {})[key] = chain.state.get(table, key)
+    found = {table: dict(written) for table, written in applied.items()}
+    for table, written in longer.items():
+        before = shorter.get(table, {})
+        for key, value in written.items():
+            if before.get(key, _ABSENT) is not value:
+                found.setdefault(table, {})[key] = chain.state.get(table, key)
     return found
