@@ -8,7 +8,7 @@ the protocol (``soliton.web.client_http1``), and the same for those who await
 from __future__ import annotations
 
 import os
-import selectors
+import select
 import socket
 import time
 from collections.abc import Generator, Iterator
@@ -95,9 +95,10 @@ class _Connection:
 
     def is_silent(self) -> bool:
         """Whether the server neither closed it nor said anything while it was kept."""
-        with selectors.DefaultSelector() as selector:
-            selector.register(self.socket, selectors.EVENT_READ)
-            return not selector.select(0)
+        # Any descriptor will do, and none is taken for it.
+        looking = select.poll()
+        looking.register(self.socket, select.POLLIN)
+        return not looking.poll(0)
 
 
 class Transport:
