@@ -9,9 +9,6 @@ import base64
 import contextlib
 import json
 import os
-import subprocess
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,7 +22,7 @@ from soliton.node.rest_settings import api_key_hash_text
 from tests.p2p.judges.chain import CHAIN_ID, PrivateChain, account
 from tests.p2p.judges.programs import (
     API_KEY,
-    HTTP_SECONDS,
+    Judged,
     NotYet,
     Ours,
     free_port,
@@ -81,18 +78,16 @@ class Serving(Ours):
         self.ask("/debug/rollback", {"rollbackTo": height, "returnTransactionsToUtx": keeps})
 
 
-class ScalaMatcher:
+class ScalaMatcher(Judged):
     """The Scala matcher (``SOLITON_JUDGE_MATCHER`` is a text file with its class path)."""
 
+    kind = "Scala matcher"
+
     def __init__(self, node: Serving, directory: Path) -> None:
-        directory.mkdir(parents=True, exist_ok=True)
-        self.node, self.directory = node, directory
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
+        super().__init__(directory)
+        self.node = node
         self.client = Matcher(self.url)
         self.account = Account.from_account_seed(SEED, CHAIN_ID)
-        self.log = directory / "log.txt"
-        self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         assert MATCHER is not None
@@ -120,38 +115,8 @@ class ScalaMatcher:
         memory = ["-Xmx700m", "-Xss4m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
         opened = ["--add-opens=java.base/java.lang=ALL-UNNAMED"]
         command = ["java", *memory, *opened, "-cp", Path(MATCHER).read_text().strip()]
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [*command, "com.wavesplatform.dex.Application", str(path)],
-                cwd=self.directory,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
+        self.begin([*command, "com.wavesplatform.dex.Application", str(path)])
         until(self.works, f"a matcher that works: {self.log}")
-
-    def stop(self) -> None:
-        if self.process is not None:
-            self.process.terminate()
-            try:
-                self.process.wait(HTTP_SECONDS)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
-            self.process = None
-
-    def ask(self, path: str) -> Any:
-        """The answer to ``GET``; raises ``NotYet``."""
-        request = urllib.request.Request(self.url + path, headers={"X-API-Key": API_KEY})
-        if self.process is not None and self.process.poll() is not None:
-            raise AssertionError(f"the matcher has ended: {self.log}")
-        try:
-            with urllib.request.urlopen(request, timeout=HTTP_SECONDS) as answer:
-                return json.load(answer)
-        except urllib.error.HTTPError as error:
-            raise NotYet(f"{path}: {error.read()[:500]!r}") from error
-        except (OSError, ValueError) as error:
-            raise NotYet(f"{path}: {error}") from error
 
     def works(self) -> bool:
         """Whether it has caught up with its queue, and follows the node."""

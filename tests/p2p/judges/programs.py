@@ -57,10 +57,56 @@ def free_port() -> int:
         return port
 
 
-class NodeProcess(ABC):
-    """A node that runs; ``number`` says which account it mines with, if it mines."""
+class Judged:
+    """A program that runs, and answers by HTTP."""
 
     kind: str
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self.directory = directory
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.process: subprocess.Popen[bytes] | None = None
+        self.log = directory / "log.txt"
+
+    def begin(self, command: list[str]) -> None:
+        """Start it."""
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                command, cwd=self.directory, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+
+    def stop(self, *, kill: bool = False) -> None:
+        if self.process is not None:
+            (self.process.kill if kill else self.process.terminate)()
+            try:
+                self.process.wait(HTTP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+            self.process = None
+
+    def ask(self, path: str, body: object = None) -> Any:
+        """The answer to ``GET``, or to ``POST`` with a body; raises ``NotYet``."""
+        request = urllib.request.Request(
+            self.url + path,
+            None if body is None else json.dumps(body).encode(),
+            {"Content-Type": "application/json", "X-API-Key": API_KEY},
+        )
+        if self.process is not None and self.process.poll() is not None:
+            raise AssertionError(f"the {self.kind} has ended: {self.log}")
+        try:
+            with urllib.request.urlopen(request, timeout=HTTP_SECONDS) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            raise NotYet(f"{path}: {error.read()[:500]!r}") from error
+        except (OSError, ValueError) as error:
+            raise NotYet(f"{path}: {error}") from error
+
+
+class NodeProcess(Judged, ABC):
+    """A node that runs; ``number`` says which account it mines with, if it mines."""
 
     def __init__(
         self,
@@ -76,15 +122,12 @@ class NodeProcess(ABC):
         """``more`` accounts mine here as well, at a node of ours. It is only ours, too, that can be
         ``hidden``: it tells nobody where it can be dialled.
         """
-        self.chain, self.directory, self.number = chain, directory, number
+        super().__init__(directory)
+        self.chain, self.number = chain, number
         self.accounts = (number, *more)
         self.mines, self.light, self.hidden = mines, light, hidden
         self.host = f"127.0.{10 + number}.1"
-        self.peer_port, self.rest_port = free_port(), free_port()
-        self.url = f"http://127.0.0.1:{self.rest_port}"
-        self.process: subprocess.Popen[bytes] | None = None
-        self.log = directory / "log.txt"
-        directory.mkdir(parents=True, exist_ok=True)
+        self.peer_port = free_port()
 
     @abstractmethod
     def command(self, peers: tuple[str, ...]) -> list[str]:
@@ -96,41 +139,10 @@ class NodeProcess(ABC):
 
     def start(self, *peers: str) -> None:
         """Start it, and wait until it answers."""
-        command = self.command(peers)
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                command, cwd=self.directory, stdin=subprocess.DEVNULL, stdout=log, stderr=log
-            )
-        until(lambda: self.height() > 0, f"{self.kind} node: {self.log}")
-
-    def stop(self, *, kill: bool = False) -> None:
-        if self.process is not None:
-            (self.process.kill if kill else self.process.terminate)()
-            try:
-                self.process.wait(HTTP_SECONDS)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
-            self.process = None
+        self.begin(self.command(peers))
+        until(lambda: self.height() > 0, f"{self.kind}: {self.log}")
 
     # --- what it says -----------------------------------------------------------------------------
-
-    def ask(self, path: str, body: object = None) -> Any:
-        """The answer to ``GET``, or to ``POST`` with a body; raises ``NotYet``."""
-        request = urllib.request.Request(
-            self.url + path,
-            None if body is None else json.dumps(body).encode(),
-            {"Content-Type": "application/json", "X-API-Key": API_KEY},
-        )
-        if self.process is not None and self.process.poll() is not None:
-            raise AssertionError(f"the {self.kind} node has ended: {self.log}")
-        try:
-            with urllib.request.urlopen(request, timeout=HTTP_SECONDS) as answer:
-                return json.load(answer)
-        except urllib.error.HTTPError as error:
-            raise NotYet(f"{path}: {error.read()[:500]!r}") from error
-        except (OSError, ValueError) as error:
-            raise NotYet(f"{path}: {error}") from error
 
     def height(self) -> int:
         return int(self.ask("/blocks/height")["height"])
@@ -170,7 +182,7 @@ class NodeProcess(ABC):
 
 
 class Ours(NodeProcess):
-    kind = "our"
+    kind = "node of ours"
 
     def command(self, peers: tuple[str, ...]) -> list[str]:
         settings = {
@@ -189,7 +201,7 @@ class Ours(NodeProcess):
             "network.known-peers": list(peers),
             "network.suspension-residence-time": "1s",
             "network.black-list-residence-time": "5s",
-            "rest-api.port": self.rest_port,
+            "rest-api.port": self.port,
             "rest-api.api-key-hash": api_key_hash_text(API_KEY),
             "rest-api.minimum-peers": 0,
             "db.store-state-hashes": True,
@@ -209,7 +221,7 @@ class Ours(NodeProcess):
 
 
 class Go(NodeProcess):
-    kind = "Go"
+    kind = "Go node"
 
     def command(self, peers: tuple[str, ...]) -> list[str]:
         assert GO is not None
@@ -225,7 +237,7 @@ class Go(NodeProcess):
             *("-wallet-password", API_KEY),
             *("-declared-address", self.where),
             *("-bind-address", self.where),
-            *("-api-address", f"127.0.0.1:{self.rest_port}"),
+            *("-api-address", f"127.0.0.1:{self.port}"),
             *("-api-key", API_KEY),
             *("-peers", ",".join(peers)),
             *("-blacklist-residence-time", "0"),
@@ -247,7 +259,7 @@ class Go(NodeProcess):
 
 
 class Scala(NodeProcess):
-    kind = "Scala"
+    kind = "Scala node"
 
     def command(self, peers: tuple[str, ...]) -> list[str]:
         assert SCALA is not None
@@ -276,7 +288,7 @@ class Scala(NodeProcess):
             "network.upnp.enable": False,
             "rest-api.enable": True,
             "rest-api.bind-address": "127.0.0.1",
-            "rest-api.port": self.rest_port,
+            "rest-api.port": self.port,
             "rest-api.api-key-hash": api_key_hash_text(API_KEY),
             "rest-api.minimum-peers": 0,
             "db.store-state-hashes": True,
