@@ -11,7 +11,7 @@ from hypothesis.strategies import SearchStrategy
 
 from soliton.chain import protobuf, snapshots
 from soliton.chain.errors import AddressError, FormatError
-from soliton.chain.proto import transaction_state_snapshot_pb2
+from soliton.chain.proto import block_pb2, transaction_state_snapshot_pb2
 from soliton.chain.snapshots import BlockSnapshot, Snapshot, Status
 from soliton.errors import SolitonError
 from tests.chain.strategies import addresses_of, data_entries, digests, longs, unicode_texts
@@ -167,3 +167,11 @@ def test_members_that_are_unknown_are_passed_over() -> None:
 def test_bombs_are_refused_before_they_are_read(behind: bytes, reason: str) -> None:
     with pytest.raises(FormatError, match=reason):
         snapshots.Unread(protobuf.delimited(1, bytes(32)) + behind, T)
+
+
+@pytest.mark.parametrize("length", [0, 127, 128, 16_383, 16_384, 2_097_152])
+def test_a_field_with_bytes_is_that_of_the_library(length: int) -> None:
+    data = bytes(length)
+    known = block_pb2.Block(signature=data).SerializeToString()
+    # The library leaves out what is empty.
+    assert protobuf.delimited(2, data) == (known or b"\x12\0")

@@ -126,6 +126,8 @@ def _reward_members(chain: Blockchain, height: int, meta: BlockMeta) -> Members:
 
 def reward_shares(chain: Blockchain, height: int, meta: BlockMeta) -> list[tuple[bytes, int]]:
     """Who got which part of the reward of a block, by address; those who got nothing left out."""
+    if meta.reward == 0:
+        return []
     settings, chain_id = chain.network.functionality, chain.network.chain_id
     parts = rewards.shares(height, meta.reward, chain.rules.activations(), settings)
     shares = [(bytes(from_public_key(meta.generator, chain_id)), parts.miner)]

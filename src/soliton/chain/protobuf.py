@@ -63,6 +63,8 @@ def delimited(field: int, data: bytes) -> bytes:
     length = len(data)
     if length <= 0x7F:
         return bytes((field << 3 | _LENGTH_DELIMITED, length)) + data
+    if length <= 0x3FFF:
+        return bytes((field << 3 | _LENGTH_DELIMITED, length & 0x7F | 0x80, length >> 7)) + data
     size = bytearray()
     while length > 0x7F:
         size.append(length & 0x7F | 0x80)

@@ -25,6 +25,7 @@ from soliton.grpc_api.reading import (
     read_address,
     stream_address,
 )
+from soliton.ledger import headers
 from soliton.ledger.state import (
     ACCOUNT_SCRIPTS,
     ASSET_BALANCES,
@@ -42,7 +43,9 @@ from soliton.storage import indexes
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["AccountsApi"]
 
 
-def get_balances(chain: Blockchain, request: pb.BalancesRequest) -> Iterator[pb.BalanceResponse]:
+def get_balances(
+    chain: Blockchain, request: pb.BalancesRequest
+) -> Iterator[pb.BalanceResponse | None]:
     """The wanted balances in their order, or the coin's and then all of assets but NFTs."""
     if not request.address:
         return
@@ -52,27 +55,20 @@ def get_balances(chain: Blockchain, request: pb.BalancesRequest) -> Iterator[pb.
             yield _asset(chain, address, asset_id) if asset_id else _waves(chain, address)
         return
     yield _waves(chain, address)
-    for name, balance in fungible_balances(chain, address):
-        response = pb.BalanceResponse()
-        response.asset.asset_id, response.asset.amount = name, balance
-        yield response
+    for found in fungible_balances(chain, address):
+        yield None if found is None else _shown(*found)
 
 
 def _waves(chain: Blockchain, address: Address) -> pb.BalanceResponse:
     store, height = chain.store, chain.height
     regular, leases = store.get(WAVES, address), store.get(LEASES, address)
-    # While it is banned an account has nothing to mine with.
-    banned = chain.generating_balance(address) == 0
     response = pb.BalanceResponse()
     shown = response.waves
     shown.regular, shown.available = regular, regular - leases.lease_out
-    shown.generating = (
-        0
-        if banned
-        else indexes.minimum_effective_balance(
-            store, address, max(1, height - _GENERATING_BLOCKS + 1), height
-        )
-    )
+    # While it is banned an account has nothing to mine with.
+    if not headers.is_banned(chain, address, height):
+        bottom = max(1, height - _GENERATING_BLOCKS + 1)
+        shown.generating = chain.smallest_effective_balance(address, bottom, height)
     shown.effective = effective_balance(regular, leases)
     shown.lease_in, shown.lease_out = leases.lease_in, leases.lease_out
     return response
@@ -82,11 +78,15 @@ _GENERATING_BLOCKS: Final = 1_000
 
 
 def _asset(chain: Blockchain, address: Address, asset_id: bytes) -> pb.BalanceResponse:
+    # No asset has an id of another length, and the store could not look for it.
+    if len(asset_id) != DIGEST_LENGTH:
+        return _shown(asset_id, 0)
+    return _shown(asset_id, chain.store.get(ASSET_BALANCES, (address, AssetId(asset_id))))
+
+
+def _shown(asset_id: bytes, amount: int) -> pb.BalanceResponse:
     response = pb.BalanceResponse()
-    response.asset.asset_id = asset_id
-    if len(asset_id) == DIGEST_LENGTH:
-        amount = chain.store.get(ASSET_BALANCES, (address, AssetId(asset_id)))
-        response.asset.amount = amount
+    response.asset.asset_id, response.asset.amount = asset_id, amount
     return response
 
 

@@ -318,9 +318,9 @@ def get_address_full_regular_balance(
     response = pb.GetAddressFullRegularBalanceResponse()
     if b"" not in excluded:
         response.balances.add(balance=chain.store.get(WAVES, address))
-    for asset_id, balance in fungible_balances(chain, address):
-        if asset_id not in excluded:
-            response.balances.add(asset_id=asset_id, balance=balance)
+    for found in fungible_balances(chain, address):
+        if found is not None and found[0] not in excluded:
+            response.balances.add(asset_id=found[0], balance=found[1])
     return response
 
 

@@ -91,13 +91,15 @@ def address_of_alias(name: str, chain: Blockchain) -> Address | None:
     return chain.store.get(ALIASES, name)
 
 
-def fungible_balances(chain: Blockchain, address: Address) -> Iterator[tuple[AssetId, int]]:
-    """The assets that an account has, without NFTs once these are told apart."""
+def fungible_balances(chain: Blockchain, address: Address) -> Iterator[tuple[AssetId, int] | None]:
+    """The assets that an account has, without NFTs once these are told apart; ``None`` for each
+    that is left out, so that others get their turn meanwhile.
+    """
     hides_nfts = chain.rules.at(chain.height).has(Feature.REDUCED_NFT_FEE)
     for name, balance in indexes.asset_balances(chain.store, address):
-        info = chain.store.get(ASSETS, name)
-        if balance > 0 and (info is None or not (info.nft and hides_nfts)):
-            yield name, balance
+        info = chain.store.get(ASSETS, name) if balance > 0 else None
+        hidden = balance <= 0 or (info is not None and info.nft and hides_nfts)
+        yield None if hidden else (name, balance)
 
 
 def signed_height(unsigned: int) -> int:

@@ -100,12 +100,20 @@ def generating_balance(
 
     It is 0 while a block that challenged the account's own one is within reach.
     """
-    rules = chain.rules.at(height)
-    bottom = max(1, height - rules.generating_balance_depth + 1)
-    if rules.state_hash_required and any(
-        bottom <= banned <= height for banned in chain.state.get(BANS, address)
-    ):
+    if is_banned(chain, address, height):
         return 0
+    bottom = max(1, height - chain.rules.at(height).generating_balance_depth + 1)
     return chain.smallest_effective_balance(
         address, bottom, height if top is None else max(bottom, top)
+    )
+
+
+def is_banned(chain: Ancestors, address: Address, height: int) -> bool:
+    """Whether a block that challenged one of the account's is within reach of the one at
+    ``height``.
+    """
+    rules = chain.rules.at(height)
+    bottom = max(1, height - rules.generating_balance_depth + 1)
+    return rules.state_hash_required and any(
+        bottom <= banned <= height for banned in chain.state.get(BANS, address)
     )

@@ -95,12 +95,7 @@ class StoreReader:
 
     def _decoded(self, key: bytes, decode: Callable[[bytes], V]) -> V | None:
         raw = self._raw(key)
-        if raw is None:
-            return None
-        try:
-            return decode(raw)
-        except UNREADABLE as error:
-            raise unreadable(key, error) from error
+        return None if raw is None else _decoded(key, raw, decode)
 
     def _needed(self, prefix: bytes, height: int) -> bytes | None:
         """A record that there has to be at each height of the chain; ``None`` beyond it."""
@@ -155,9 +150,10 @@ class StoreReader:
 
     def meta(self, height: int) -> BlockMeta | None:
         """What is known about the block at a height."""
-        if self._needed(layout.META, height) is None:
+        raw = self._needed(layout.META, height)
+        if raw is None:
             return None
-        return self._decoded(height_key(layout.META, height), layout.decode_meta)
+        return _decoded(height_key(layout.META, height), raw, layout.decode_meta)
 
     def height_of(self, block_id: bytes) -> int | None:
         """The height of the block with this id."""
@@ -258,6 +254,13 @@ class StoreReader:
         return any(
             self._pending.get(key, value) is not None for key, value in self.scan(prefix, prefix)
         )
+
+
+def _decoded(key: bytes, raw: bytes, decode: Callable[[bytes], V]) -> V:
+    try:
+        return decode(raw)
+    except UNREADABLE as error:
+        raise unreadable(key, error) from error
 
 
 def _history_value(raw: bytes) -> tuple[int, int]:
