@@ -14,6 +14,7 @@ import pytest
 from soliton import Account, Asset, Matcher, Node
 from soliton.client.order import Order
 from soliton.client.streams import BookUpdate
+from soliton.matcher.renewal import FINAL_DEPTH
 from soliton.testing.chain import Chain
 from tests.e2e.programs import Program, call, devnet, eventually
 
@@ -24,6 +25,7 @@ class Market:
     """A devnet with a token that two trade."""
 
     def __init__(self, program: Program) -> None:
+        self.program = program
         self.node = Node(program.node_url)
         self.matcher = Matcher(program.matcher_url)
         self.chain = Chain(self.node)
@@ -40,11 +42,12 @@ class Market:
         self.matcher.place(order)
         return order
 
-    def bid(self, amount: str = "0.4") -> Order:
+    def bid(self, amount: str = "0.4", *, waits: bool = False) -> Order:
         order = self.bob.buy(amount, self.gold, "0.6", matcher=self.key)
         self.matcher.place(order)
         for exchange in self.matcher.order_transactions(order.id):
-            self.node.wait(exchange.id)
+            if not waits:
+                self.node.wait(exchange.id)
         return order
 
     def reset(self) -> None:
@@ -100,6 +103,74 @@ def test_nothing_is_left_of_it_when_the_chain_begins_anew(market: Market) -> Non
     assert market.held() == [40] and market.asks() == []
 
 
+def _nothing_is_wrong(market: Market) -> None:
+    assert "no fork reaches" not in market.program.output
+    assert "ERROR" not in market.program.output
+
+
+def test_a_chain_goes_further_back_than_forks_do(market: Market) -> None:
+    ask = market.ask()
+    before = market.chain.snapshot()
+    for _ in range(2):
+        market.chain.mine(FINAL_DEPTH + 50)
+        market.chain.revert(before)
+        assert (market.asks(), market.held()) == ([100], [])
+        assert market.matcher.order_status(ask).status == "Accepted"
+    bid = market.bid()
+    market.chain.mine(FINAL_DEPTH + 50)
+    market.chain.revert(before)
+    assert market.matcher.order_status(bid).status == "NotFound"
+    market.chain.mine(FINAL_DEPTH + 50)
+    market.reset()
+    assert market.matcher.order_status(ask).status == "NotFound"
+    market.chain.mine(2)
+    _nothing_is_wrong(market)
+
+
+def test_it_goes_so_far_back_in_pieces(market: Market) -> None:
+    ask = market.ask()
+    marks = []
+    for _ in range(3):
+        marks.append(market.chain.snapshot())
+        market.chain.mine(FINAL_DEPTH - 20)
+    for mark in reversed(marks):
+        market.chain.revert(mark)
+        # It is told of the chain before it answers.
+        market.chain.mine()
+        assert market.matcher.order_status(ask).status == "Accepted"
+    _nothing_is_wrong(market)
+
+
+def test_an_exchange_that_waited_then_is_made_once_more(market: Market) -> None:
+    market.ask()
+    market.chain.mining("manual")
+    order = market.bid(waits=True)
+    eventually(lambda: len(market.node.unconfirmed()) > 0, "an exchange waits")
+    before = market.chain.snapshot()
+    market.chain.mine(FINAL_DEPTH + 50)
+    assert market.held() == [40]
+    market.chain.revert(before)
+    market.chain.drop()
+    assert market.matcher.order_status(order).status == "Filled"
+
+    def again() -> bool:
+        market.chain.mine()
+        return market.held() == [40]
+
+    eventually(again, "the exchange is on the chain again")
+    _nothing_is_wrong(market)
+
+
+def test_what_another_history_leaves_out_is_brought_back(market: Market) -> None:
+    market.ask()
+    order = market.bid()
+    market.chain.mine(FINAL_DEPTH + 50)
+    market.chain.reorganize(FINAL_DEPTH + 51, keep=False)
+    assert market.matcher.order_status(order).status == "Filled"
+    eventually(lambda: market.held() == [40], "the exchange is on the chain again")
+    _nothing_is_wrong(market)
+
+
 def test_many_at_once_end_where_the_last_one_led(market: Market) -> None:
     """Before a matcher has begun anew, it is told to be another one."""
     marks = [market.chain.snapshot()]
@@ -143,6 +214,21 @@ def test_a_disk_keeps_where_it_went(tmp_path: Path) -> None:
         again = Matcher(program.matcher_url)
         assert again.order_status(ask).status == "Accepted"
         assert [each.amount for each in again.book(market.gold, None).asks] == [100]
+
+
+@pytest.mark.parametrize("left", ["some of the old one", "none of the old one"])
+def test_who_was_killed_while_it_went_back_has_lost_nothing(left: str, tmp_path: Path) -> None:
+    with devnet("--data-dir", tmp_path) as program:
+        market = Market(program)
+        ask = market.ask()
+    # Its new directory is whole, and the old one about to be removed.
+    (place,) = tmp_path.rglob("matcher")
+    place.rename(place.with_name("matcher.next"))
+    if left == "some of the old one":
+        place.mkdir()
+        (place / "journal").mkdir()
+    with devnet("--data-dir", tmp_path) as program:
+        assert Matcher(program.matcher_url).order_status(ask).status == "Accepted"
 
 
 def test_the_market_of_a_scenario_is_there_again() -> None:

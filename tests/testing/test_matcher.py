@@ -54,6 +54,7 @@ def test_refusals(matcher, bob, gold, ask):
 """
 CHAIN = """
 from datetime import timedelta
+import pytest
 
 def test_orders_follow_the_chain(matcher, alice, carol, node, gold, ask, chain):
     kept = chain.snapshot()
@@ -73,14 +74,21 @@ def test_orders_expire(matcher, bob, gold, ask, chain):
         assert matcher.order_status(ask).status == "Cancelled"
     assert matcher.order_status(ask).status == "Accepted"
 
-def test_a_block_that_goes_takes_nothing_back(matcher, bob, node, gold, ask, chain):
+@pytest.mark.parametrize("above", [0, 150])
+def test_a_block_that_goes_takes_nothing_back(
+    above, matcher, bob, node, gold, ask, chain, caplog
+):
     matcher.place(bob.buy("1", gold, "0.5", matcher=matcher.public_key()))
     assert matcher.order_status(ask).status == "Filled"
-    chain.reorganize(1, keep=False)
+    if above:
+        chain.mine(above)
+        assert matcher.order_status(ask).status == "Filled"
+    chain.reorganize(1 + above, keep=False)
     assert node.asset_balances(bob) == []
     # What was settled in it is settled again.
     assert matcher.order_status(ask).status == "Filled"
     assert [each.balance for each in node.asset_balances(bob)] == [100]
+    assert "no fork reaches" not in caplog.text
 
 def test_blocks_by_hand(matcher, bob, node, gold, ask, chain):
     chain.mining("manual")
@@ -134,7 +142,7 @@ def test_streams_tell_what_changes(matcher, alice, bob, gold, ask, chain):
 def test_orders_need_no_port_and_no_process(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_market=TRADING + CHAIN)
     pytester.makeconftest(NO_OTHERS)
-    run(pytester).assert_outcomes(passed=12)
+    run(pytester).assert_outcomes(passed=13)
 
 
 def test_without_a_matcher_such_tests_are_skipped(pytester: pytest.Pytester) -> None:

@@ -1,7 +1,9 @@
 """The matcher of a private chain: on the node of the same process, with which it goes back.
 
-Going back means: another one is begun, on the same port, from the commands up to then. Who asks it
-something meanwhile waits; WebSockets are ended, and begin again.
+Going back means: another one is begun, on the same port, from the commands up to then. So it is
+when more blocks are gone than a fork takes off, whatever it has been told since: it knows nothing
+any more that would be on the chain for certain. Who asks it something meanwhile waits; WebSockets
+are ended, and begin again.
 
 What lives here: choosing an account, putting the two together, the lives of a matcher. What does
 not: the matcher, when chains go back (``soliton.controls``).
@@ -12,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import TypeAlias
 
 import msgspec
@@ -30,6 +33,7 @@ from soliton.matcher.stores import open_journal, open_snapshots
 from soliton.matcher.trading_settings import TradingSettings
 from soliton.matching.pairs import Asset
 from soliton.matching.placement import PlacementSettings
+from soliton.storage.files import sync_directory
 from soliton.web.answers import Answer, Awaited, Stream, Unread, Upgrade, Whole
 from soliton.web.request import Request
 from soliton.web.server import serve
@@ -40,7 +44,6 @@ _Later: TypeAlias = Whole | Stream | Upgrade
 class _Life(msgspec.Struct, frozen=True):
     """One matcher, from its beginning to its end."""
 
-    local: LocalNode
     journal: MemoryJournal
     matcher: Matcher
     interface: Application
@@ -89,13 +92,14 @@ class DevnetMatcher:
         self._settings = settings
         self._durable = settings.queue.sync != NOT_DURABLE
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._next = AT_THE_BEGINNING
+        self._next, self._again = AT_THE_BEGINNING, False
         self._turning: asyncio.Task[None] | None = None
         self.refill: Callable[[], Awaitable[object]] | None = None
         """Is called when the chain has begun anew, and the books with it."""
 
     async def begin(self, local: LocalNode) -> None:
         """Live for the first time, from what the directory holds."""
+        _take_over(self._settings.directory)
         below = open_journal(self._settings) if self._durable else None
         kept = []
         if below is not None:
@@ -105,6 +109,7 @@ class DevnetMatcher:
         self._door = _Door(self._life.interface)
         self._server = await serve(self._door, where.address, where.port, SERVER_LIMITS)
         self.host, self.port = self._server.host, self._server.port
+        self._watch()
 
     @property
     def matcher(self) -> Matcher:
@@ -118,7 +123,7 @@ class DevnetMatcher:
         below: Journal | None,
         rates: Mapping[Asset, float],
     ) -> _Life:
-        settings = self._settings
+        settings, self._local = self._settings, local
         journal = MemoryJournal(settings.clock, kept, below)
         try:
             matcher = Matcher(
@@ -127,7 +132,7 @@ class DevnetMatcher:
         except BaseException:
             await journal.close()
             raise
-        life = _Life(local, journal, matcher, build_app(matcher))
+        life = _Life(journal, matcher, build_app(matcher))
         await matcher.start()
         try:
             await matcher.working()
@@ -153,24 +158,32 @@ class DevnetMatcher:
     def leave(self, mark: object) -> None:
         """As ``Companion``; a matcher that has been told nothing since goes on."""
         then = mark if isinstance(mark, Mark) else AT_THE_BEGINNING
-        if mark is not None and then.is_like(self.mark()):
-            return
-        self._life.local.leave()
-        self._next = then
+        if mark is None or not then.is_like(self.mark()):
+            self._begin_again(then)
+
+    def _begin_again(self, then: Mark) -> None:
+        self._local.leave()
+        self._next, self._again = then, True
         if self._turning is None:
             self._door.opens = asyncio.get_running_loop().create_future()
             self._turning = asyncio.create_task(self._turn())
+
+    def _watch(self) -> None:
+        self._local.lost = lambda: self._begin_again(self.mark())
+        if self._local.is_lost:
+            self._local.lost()
 
     async def _turn(self) -> None:
         then = self._next
         try:
             await self._life.end()
             while True:
-                then = self._next
+                then, self._again = self._next, False
                 self._life = await self._another(then)
-                if then is self._next:
+                if not self._again and not self._local.is_lost:
                     break
                 await self._life.end()
+            self._watch()
             self._door.interface = self._life.interface
         except Exception as error:  # noqa: BLE001 - the devnet ends with it
             self._fail(error)
@@ -186,16 +199,15 @@ class DevnetMatcher:
         below = None
         place = settings.directory
         if self._durable:
-            # Whoever is ended in the middle of it has the one or the other.
-            made = place.with_name(f"{place.name}.next")
+            made = place.with_name(f"{place.name}.new")
             shutil.rmtree(made, ignore_errors=True)
             await _write(msgspec.structs.replace(settings, directory=made), records)
-            shutil.rmtree(place)
-            made.rename(place)
+            made.rename(_whole(place))
+            _take_over(place)
             below = open_journal(settings)
         else:
             shutil.rmtree(place)
-        return await self._live(self._life.local.again(), records, below, then.rates)
+        return await self._live(self._local.again(), records, below, then.rates)
 
     # --- its end ----------------------------------------------------------------------------------
 
@@ -226,6 +238,21 @@ class DevnetMatcher:
         self._life.interface.close()
         await self._server.stop()
         await self._life.matcher.stop()
+
+
+def _whole(place: Path) -> Path:
+    """Where a directory that takes the place of another one stands when all of it is written."""
+    return place.with_name(f"{place.name}.next")
+
+
+def _take_over(place: Path) -> None:
+    """Put it there. Who is ended in the middle of that finds it when he begins again."""
+    whole = _whole(place)
+    if whole.exists():
+        sync_directory(place.parent)
+        shutil.rmtree(place, ignore_errors=True)
+        whole.rename(place)
+        sync_directory(place.parent)
 
 
 async def _write(settings: MatcherSettings, records: list[Record]) -> None:

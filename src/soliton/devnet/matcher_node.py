@@ -50,7 +50,7 @@ from soliton.matcher.node_client import (
     NodeUpdate,
     ScriptAnswer,
 )
-from soliton.matcher.renewal import order_ids
+from soliton.matcher.renewal import FINAL_DEPTH, order_ids
 from soliton.matcher.update_accumulator import UpdateAccumulator
 from soliton.matching.account_checks import ScriptFault
 from soliton.node.events import (
@@ -104,12 +104,23 @@ class LocalNode:
         self._store = node.store
         self._signatures = signatures
         self._has_left = False
+        self.is_lost = False
+        """Whether more blocks are gone than a fork takes off. What the matcher believes to be on
+        the chain for ever may be gone with them: it is told nothing more.
+        """
+        self.lost: Callable[[], None] = lambda: None
+        """Is called then."""
         first = genesis_block(node.network)
         self._identity = ChainIdentity(node.network.chain_id, base58.encode(first.signature))
 
     def leave(self) -> None:
         """Take no more transactions: the chain is no longer the one that they were made for."""
         self._has_left = True
+
+    def _lose(self) -> None:
+        self.is_lost = True
+        self.leave()
+        self.lost()
 
     def again(self) -> LocalNode:
         """The same node, for another matcher."""
@@ -253,7 +264,7 @@ class LocalNode:
 
     async def updates(self) -> AsyncIterator[NodeUpdate]:
         """As ``NodeClient.updates``; what happens in one turn of the event loop is one update."""
-        gathered = _Listening()
+        gathered = _Listening(self.node.chain.height, self._lose)
         self.node.events.subscribe(gathered.note)
         try:
             yield NodeUpdate(
@@ -274,21 +285,29 @@ class LocalNode:
 class _Listening(UpdateAccumulator):
     """A listener of the node."""
 
-    def __init__(self) -> None:
+    def __init__(self, height: int, lost: Callable[[], None]) -> None:
+        """The chain has this height now; ``lost`` is called when too much of it has gone."""
         super().__init__()
         self.ended = False
+        self._highest, self._lost, self._is_lost = height, lost, False
         # Mined transactions of which nobody has told yet whose balances they changed.
         self._unexplained: set[bytes] = set()
 
     def note(self, event: NodeEvent) -> None:
         """What the node tells."""
+        if self._is_lost:
+            return
         match event:
             case BlockAppended(height=height, block=block, edited=edited):
+                self._highest = max(self._highest, height)
                 generator = from_public_key(block.header.generator, block.header.chain_id)
                 self.changed((generator, *edited))
                 self._mined(block.transactions, height)
             case BlockExtended(height=height, block=block, added=added):
                 self._mined(block.transactions[len(block.transactions) - added :], height)
+            case RolledBack(height=height) if height < self._highest - FINAL_DEPTH:
+                self._is_lost = True
+                self._lost()
             case RolledBack(height=height):
                 self.rolled_back(height)
             case PoolAccepted(transaction=transaction):

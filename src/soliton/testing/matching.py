@@ -78,9 +78,10 @@ class Running:
     async def _begin(self, local: LocalChain, settings: MatcherSettings, mark: Mark) -> None:
         signatures = _Signatures()
         journal = MemoryJournal(local.node.clock, mark.kept)
+        self.local = LocalNode(local.node, signatures)
         self.matcher = Matcher(
             settings,
-            LocalNode(local.node, signatures),
+            self.local,
             journal,
             open_snapshots(settings),
             durable=False,
@@ -161,6 +162,8 @@ class Matching:
             self._local.controls.mine_if_instant()
 
     def _need(self) -> Running:
+        if self._running is not None and self._running.local.is_lost:
+            self.rest()
         if self._running is None:
             self._lives += 1
             self._running = Running(self._local, self._settings(), self._mark)
