@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import gc
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from soliton.export.errors import SourceAway
+from soliton.export.errors import SourceAway, WrongChain
 from soliton.export.node_source import NodeSource
 from tests.clients.scripts import NODE
 from tests.e2e.programs import devnet, free_port, run
@@ -43,3 +47,58 @@ def test_a_node_that_is_not_there() -> None:
     with pytest.raises(SourceAway):
         NodeSource(f"http://127.0.0.1:{free_port()}")
     gc.collect()  # What it had left open would be told now.
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (b"[]", SourceAway),
+        (b"{}", SourceAway),
+        (b"7", SourceAway),
+        (b'{"generator": null}', SourceAway),
+        (b"[" * 100_000, SourceAway),
+        (b'{"generator": ""}', WrongChain),
+        (b'{"generator": "0OIl"}', WrongChain),
+        (b'{"generator": "3"}', WrongChain),
+    ],
+)
+def test_who_answers_is_no_node(answer: bytes, error: type[Exception]) -> None:
+    with answering(answer) as url, pytest.raises(error):
+        NodeSource(url)
+    gc.collect()
+
+
+@pytest.mark.parametrize("answer", [b'{"height": "9", "id": "A"}', b'{"height": 9}', b"null"])
+def test_a_node_that_answers_something_else_later(answer: bytes) -> None:
+    generator = b'{"generator": "3PAWwWa6GbwcJaFzwqXQN5KQm7H96Y7SHTQ"}'
+    with answering(generator, answer) as url:
+        source = NodeSource(url)
+        with pytest.raises(SourceAway):
+            source.refresh()
+        source.close()
+
+
+@contextmanager
+def answering(*answers: bytes) -> Iterator[str]:
+    """A web server that gives these in turn, and the last one from then on."""
+    left = list(answers)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = left.pop(0) if len(left) > 1 else left[0]
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_args: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()

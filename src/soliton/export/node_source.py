@@ -16,7 +16,9 @@ from http import HTTPStatus
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
+from soliton.chain.addresses import ADDRESS_LENGTH
 from soliton.crypto import base58
+from soliton.crypto.errors import Base58Error
 from soliton.export.errors import SourceAway, WrongChain
 from soliton.export.sources import ASSET_MEMBERS, ChainBlock, ChainTransaction, Members, key_of
 from soliton.web.client import ClientLimits, HttpClient, HttpTrouble
@@ -30,6 +32,7 @@ MAX_TRANSACTIONS: Final = 2_000
 ANSWER_BYTES: Final = 256 * 1024 * 1024
 POLL_SECONDS: Final = 1.0
 """So often a node is asked that has no stream of events."""
+_LAST: Final = "/blocks/headers/last"
 _EVENTS: Final = "/events?events=block,microblock"
 _WITHOUT_ASSETS: Final = frozenset((1, 2, 4, 7, 8, 9, 10, 11, 13))
 """Types that write nothing about assets, nor data, by the numbers that the network gives them."""
@@ -60,16 +63,18 @@ class NodeSource:
             raise
 
     def _first_answer(self, url: str) -> int:
-        generator = self._ask(self._get("/blocks/headers/last")).get("generator")
-        if not isinstance(generator, str):
+        try:
+            generator = base58.decode(self._ask(self._member(_LAST, "generator", str)))
+        except Base58Error:
+            generator = b""
+        if len(generator) != ADDRESS_LENGTH:
             raise WrongChain(f"{url} is no node of this family")
-        return base58.decode(generator)[1]
+        return generator[1]
 
     def refresh(self) -> int:
         """See what is new."""
-        header = self._ask(self._get("/blocks/headers/last"))
-        self._height = header["height"]
-        self._ids = {self._height: header["id"]}
+        self._height, name = self._ask(self._last())
+        self._ids = {self._height: name}
         return self._height
 
     def block_id(self, height: int) -> str | None:
@@ -78,7 +83,8 @@ class NodeSource:
             return None
         found = self._ids.get(height)
         if found is None:
-            found = self._ids[height] = self._ask(self._get(f"/blocks/headers/at/{height}"))["id"]
+            question = self._member(f"/blocks/headers/at/{height}", "id", str)
+            found = self._ids[height] = self._ask(question)
         return found
 
     def blocks(self, first: int, last: int) -> Iterator[ChainBlock]:
@@ -89,8 +95,8 @@ class NodeSource:
         """The account that an alias stands for; it never changes."""
         found = self._aliases.get(alias)
         if found is None:
-            answer = self._ask(self._get(f"/alias/by-alias/{quote(alias, safe='')}"))
-            found = self._aliases[alias] = answer["address"]
+            question = self._member(f"/alias/by-alias/{quote(alias, safe='')}", "address", str)
+            found = self._aliases[alias] = self._ask(question)
         return found
 
     def wait(self, seconds: float) -> None:
@@ -116,7 +122,7 @@ class NodeSource:
             return self._runner.run(question)
         except HttpTrouble as error:
             raise SourceAway(f"the node: {error}") from error
-        except (KeyError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise SourceAway(f"the node answers something else than expected: {error!r}") from error
 
     async def _get(self, path: str, body: object = None) -> Any:  # noqa: ANN401 - any JSON value
@@ -126,6 +132,14 @@ class NodeSource:
         if answer.status != HTTPStatus.OK:
             raise SourceAway(f"the node answers {answer.status} to {path}")
         return json.loads(answer.body)
+
+    async def _member(self, path: str, name: str, kind: type[T]) -> T:
+        """One member of an answer, which is of a kind; raises ``TypeError``."""
+        return _of_kind((await self._get(path))[name], kind)
+
+    async def _last(self) -> tuple[int, str]:
+        header = await self._get(_LAST)
+        return _of_kind(header["height"], int), _of_kind(header["id"], str)
 
     async def _blocks(self, first: int, last: int) -> Sequence[ChainBlock]:
         headers = await self._get(f"/blocks/headers/seq/{first}/{last}")
@@ -218,6 +232,12 @@ class NodeSource:
         except HttpTrouble:
             # The next question finds out what there is to be said.
             return
+
+
+def _of_kind(value: object, kind: type[T]) -> T:
+    if not isinstance(value, kind):
+        raise TypeError(f"{value!r:.100} where {kind.__name__} was expected")
+    return value
 
 
 def _assets(written: Members | None) -> tuple[Members, Sequence[Members]]:
