@@ -11,9 +11,12 @@ from typing import Any
 import httpx
 import pytest
 
+from soliton.data_service import transactions
 from soliton.data_service.app import DataService, DataServiceSettings
 from soliton.data_service.formats import Format
+from soliton.data_service.parameters import MAX_LIMIT
 from soliton.data_service.pool import Pool
+from soliton.data_service.transactions import Transactions
 from soliton.web.server import serve
 from tests.export.postgres import Server
 
@@ -194,3 +197,44 @@ async def test_a_question_that_takes_too_long(recorded_dsn: str) -> None:
         await pool.fetch("SELECT pg_sleep(60)")
     assert await pool.fetch("SELECT 1 AS one") == [{"one": 1}]
     await pool.close()
+
+
+async def test_one_answer_has_a_length_that_it_may_have(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (await client.get("/transactions/all?limit=100")).json()["data"]
+    ids = [each["data"]["id"] for each in page]
+    each_once = await client.post("/transactions/all", json={"ids": ids})
+    assert each_once.json()["data"] == page
+    size = len(each_once.content)
+    # As much as that, but not once more.
+    monkeypatch.setattr(transactions, "MAX_ANSWER_BYTES", size)
+    assert (await client.post("/transactions/all", json={"ids": ids})).status_code == 200
+    for many in (ids * 2, ids[:1] * 5_000):
+        refused = await client.post("/transactions/all", json={"ids": many})
+        assert refused.status_code == 400
+        [meta] = refused.json()["meta"]
+        assert meta["message"] == "Answer is too long, ask for fewer ids"
+
+
+async def test_no_more_than_a_page_is_in_memory(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # 5,000 data transactions at their largest were gigabytes.
+    page = (await client.get("/transactions/all?limit=100")).json()["data"]
+    older = await client.get(
+        "/transactions/all", params={"limit": 100, "timeEnd": page[-1]["data"]["timestamp"]}
+    )
+    ids = list(dict.fromkeys(each["data"]["id"] for each in (*page, *older.json()["data"])))
+    assert len(ids) > MAX_LIMIT
+    shown = Transactions._shown
+    lengths = []
+
+    async def counted(self: Transactions, rows: Any, shape: Format) -> Any:
+        lengths.append(len(rows))
+        return await shown(self, rows, shape)
+
+    monkeypatch.setattr(Transactions, "_shown", counted)
+    answer = await client.post("/transactions/all", json={"ids": ids})
+    assert [each["data"]["id"] for each in answer.json()["data"]] == ids
+    assert sum(lengths) == len(ids) and max(lengths) == MAX_LIMIT

@@ -94,16 +94,24 @@ def data_service(
     from soliton.data_service.rates import RateSettings
 
     use(in_force())
-    try:
-        threshold = Decimal(rate_threshold)
-    except InvalidOperation as error:
-        raise WrongNumber(f"--rate-threshold: {rate_threshold!r} is no number") from error
-    rates = RateSettings(rate_base, rate_threshold_asset, threshold)
+    rates = RateSettings(rate_base, rate_threshold_asset, _amount(rate_threshold))
     settings = DataServiceSettings(matcher, rates)
     if (dsn is None) == (from_node is None):
         raise UsageProblem("one of --dsn and --from-node is needed")
     with _database(dsn, from_node) as found:
         run_program(lambda: _serve(found, (host, port), settings, pool, statement_timeout))
+
+
+def _amount(text: str) -> Decimal:
+    """The amount of ``--rate-threshold``."""
+    try:
+        amount = Decimal(text)
+    except InvalidOperation:
+        amount = Decimal("NaN")
+    # What is no number is neither more nor less than any volume.
+    if not amount.is_finite() or amount < 0:
+        raise WrongNumber(f"--rate-threshold: {text!r} is no amount")
+    return amount
 
 
 @contextmanager

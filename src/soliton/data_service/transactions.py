@@ -8,13 +8,16 @@ What lives here: statements, pages, envelopes. What does not: the kinds (``kinds
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+import msgspec
+
 from soliton.data_service.assets import Aliases, Assets
 from soliton.data_service.errors import BadRequest, NotFound
-from soliton.data_service.formats import Format, listed, one
+from soliton.data_service.formats import Format, encode_json, listed, one
 from soliton.data_service.kinds import (
     BY_TYPE,
     DATA_VALUES,
@@ -26,6 +29,7 @@ from soliton.data_service.kinds import (
     other_json,
 )
 from soliton.data_service.parameters import (
+    MAX_LIMIT,
     MAX_SCRIPT,
     Page,
     Query,
@@ -34,6 +38,10 @@ from soliton.data_service.parameters import (
 )
 from soliton.data_service.pool import Pool, Row
 
+MAX_ANSWER_BYTES: Final = 32 * 1024 * 1024
+"""Of what is asked for by ids: ten times what as many transfers take as one request may name, or
+two hundred data transactions at their largest.
+"""
 _TYPE: Final = "transaction"
 _MAX_I64: Final = 2**63
 _PLACES: Final = 100_000
@@ -81,17 +89,16 @@ class Transactions:
 
     async def one(self, kind: Kind | None, name: str, shape: Format) -> object:
         """A transaction by its id, of a kind or of any."""
-        found = await self._by_ids(kind, [name], shape)
-        if name not in found:
+        [found] = await self._by_ids(kind, [name], shape)
+        if found is None:
             raise NotFound(name)
-        return one(_TYPE, found[name])
+        return one(_TYPE, found)
 
     async def many(self, kind: Kind | None, query: Query, shape: Format) -> object:
         """Transactions by their ids, or a page of those that fit."""
         ids = query.listed("ids")
         if ids is not None:
-            found = await self._by_ids(kind, ids, shape)
-            return listed([one(_TYPE, found.get(each)) for each in ids])
+            return listed([one(_TYPE, each) for each in await self._by_ids(kind, ids, shape)])
         page = read_page(query)
         where = _Where()
         if not await self._restrict(where, kind, query):
@@ -109,16 +116,31 @@ class Transactions:
             meta["lastCursor"] = cursor(f"{rows[: page.limit][-1]['uid']}::{order}")
         return listed([one(_TYPE, each) for each in shown], **meta)
 
-    async def _by_ids(self, kind: Kind | None, ids: Sequence[str], shape: Format) -> Row:
+    async def _by_ids(
+        self, kind: Kind | None, ids: Sequence[str], shape: Format
+    ) -> list[msgspec.Raw | None]:
+        """Of each id the transaction, as JSON. No more than a page of them is ever in memory as
+        anything longer. Raises ``BadRequest`` where all are too long.
+        """
         if not ids:
-            return {}
+            return []
         table = "txs" if kind is None else kind.table
         rows = await self._pool.fetch(
             f"SELECT t.tx_type, t.uid, t.id FROM {table} t WHERE t.id = ANY(%s) ORDER BY t.uid",  # noqa: S608 - the name is ours
             (list(dict.fromkeys(ids)),),
         )
-        shown = await self._shown(rows, shape)
-        return {each["id"]: each for each in reversed(shown)}
+        wanted, size = Counter(ids), 0
+        found: dict[str, msgspec.Raw] = {}
+        for start in range(0, len(rows), MAX_LIMIT):
+            for each in await self._shown(rows[start : start + MAX_LIMIT], shape):
+                if each["id"] in found:
+                    continue
+                made = encode_json(each)
+                found[each["id"]] = msgspec.Raw(made)
+                size += len(made) * wanted[each["id"]]
+                if size > MAX_ANSWER_BYTES:
+                    raise BadRequest("Answer is too long, ask for fewer ids")
+        return [found.get(each) for each in ids]
 
     async def _restrict(self, where: _Where, kind: Kind | None, query: Query) -> bool:
         """Add what a request asks for; whether anything can fit."""

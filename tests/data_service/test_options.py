@@ -1,0 +1,15 @@
+"""Options of ``soliton data-service`` that are refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.programs import run
+
+
+@pytest.mark.parametrize("value", ["NaN", "sNaN", "Infinity", "-1", "much"])
+def test_an_amount_is_a_number_that_can_be(value: str) -> None:
+    # Each volume compares with NaN as if it were enough, or none is.
+    ended = run("data-service", "--rate-threshold", value)
+    assert ended.returncode != 0
+    assert f"--rate-threshold: '{value}' is no amount" in ended.stderr
