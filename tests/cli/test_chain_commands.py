@@ -18,6 +18,7 @@ from soliton.cli import chain_commands, progress
 from soliton.node.chain_writer import ChainWriter
 from soliton.node.settings import load_settings
 from tests.e2e.programs import PROGRAM, run
+from tests.export.durable import Disk
 from tests.node.chains import DEVNET, RICH, mine, open_chain, person, record, transfer
 
 HEIGHT = 12
@@ -121,6 +122,16 @@ def test_export_writes_what_import_reads(blocks_file: Path, place: Path) -> None
     assert tip(do_import(copy, place.with_name("other"))) == before
     assert run("export", copy, "--data-dir", place.with_name("nothing")).returncode == 1
     assert copy.read_bytes() == blocks_file.read_bytes()
+
+
+def test_an_export_is_on_the_disk_before_it_has_its_name(
+    blocks_file: Path, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    do_import(blocks_file, place)
+    disk, path = Disk(monkeypatch), tmp_path / "file"
+    chain_commands.run_export(path, None, "devnet", place, None)
+    assert path.read_bytes() == blocks_file.read_bytes()
+    disk.check(path, tmp_path / "file.new")
 
 
 def test_interrupted_import_tells_what_was_stored(

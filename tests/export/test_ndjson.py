@@ -17,6 +17,7 @@ from soliton.export.errors import AnotherExport, DatabaseAway, WrongChain
 from soliton.export.follower import Follower
 from soliton.export.ndjson import NdjsonFile
 from soliton.node.chain_writer import ChainWriter
+from tests.export.durable import Disk
 from tests.export.following import OwnChain, catch_up
 from tests.node.chains import DEVNET, mine, open_chain
 from tests.node.scenario import ALL_VERSIONS, Scenario
@@ -126,3 +127,11 @@ def test_a_disk_that_was_full(tmp_path: Path, size: int) -> None:
     file.close()
     assert read(path) == expected(chain)
     chain.store.close()
+
+
+def test_a_new_file_has_its_name_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = Disk(monkeypatch)
+    NdjsonFile.open(tmp_path / "chain.ndjson").close()
+    assert ("kept", tmp_path) in disk.told

@@ -18,6 +18,7 @@ from soliton.export.errors import AnotherExport, DatabaseAway, WrongChain  # noq
 from soliton.export.follower import Follower  # noqa: E402
 from soliton.export.parquet import KNOWN_RANGES, Files, ParquetFiles  # noqa: E402
 from soliton.node.chain_writer import ChainWriter  # noqa: E402
+from tests.export.durable import Disk  # noqa: E402
 from tests.export.following import OwnChain, catch_up  # noqa: E402
 from tests.node.chains import mine, open_chain  # noqa: E402
 from tests.node.scenario import ALL_VERSIONS, Scenario  # noqa: E402
@@ -155,4 +156,33 @@ def test_who_writes_is_alone_and_strange_files_are_refused(tmp_path: Path) -> No
     (tmp_path / "file").touch()
     with pytest.raises(DatabaseAway):
         ParquetFiles.open(Files(tmp_path / "file" / "lake"))
+    chain.store.close()
+
+
+def test_files_are_on_the_disk_before_they_have_their_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chain, place = open_chain(tmp_path / "chain"), tmp_path / "lake"
+    for _ in range(5):
+        mine(chain)
+    disk = Disk(monkeypatch)
+    sink = ParquetFiles.open(Files(place, heights=2))
+    follower = Follower(OwnChain(chain), sink)
+    catch_up(follower)
+    sink.flush()
+    disk.check(place / ".heights", place / ".heights.new")
+    for table in ("blocks", "transactions"):
+        for start in (0, 2, 4):
+            made = place / table / f"range={start}"
+            disk.check(made / "part.parquet", made / ".part.parquet")
+            # The directory is new as well.
+            assert ("kept", place / table) in disk.told and ("kept", place) in disk.told
+    disk.told.clear()
+    chain.rollback(3)
+    mine(chain)
+    catch_up(follower)
+    # What is taken away has gone before anything else is put in place.
+    first = next(at for at, (what, _) in enumerate(disk.told) if what == "replaced")
+    assert {("kept", place / "blocks"), ("kept", place / "transactions")} <= {*disk.told[:first]}
+    sink.close()
     chain.store.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -25,6 +25,7 @@ from soliton.node.settings import Settings, load_settings
 from soliton.node.state_hash_json import state_hash_json
 from soliton.storage.directories import stored_network
 from soliton.storage.errors import StoreFull
+from soliton.storage.files import replace_file
 from soliton.storage.store import UNDO_DEPTH, Store
 
 
@@ -102,16 +103,10 @@ def run_export(
                 f"the chain was changed by hand from height {first} on: no node would accept its "
                 f"blocks. --to-height {first - 1} leaves them out, --changed-by-hand writes them"
             )
-        unfinished = path.with_name(path.name + ".part")
+        blocks = (chain.block_at(height).data for height in range(2, last + 1))
         try:
-            with unfinished.open("wb") as file:
-                for height in range(2, last + 1):
-                    data = chain.block_at(height).data
-                    file.write(len(data).to_bytes(4, "big") + data)
-            unfinished.replace(path)
+            replace_file(path, (len(data).to_bytes(4, "big") + data for data in blocks))
         except OSError as error:
-            with suppress(OSError):
-                unfinished.unlink(missing_ok=True)
             raise FileProblem(f"{path} cannot be written: {error.strerror}") from error
     click.echo(f"{last - 1} blocks, heights 2 to {last}, in {path}")
 

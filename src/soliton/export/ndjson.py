@@ -23,6 +23,7 @@ from soliton.export.errors import AnotherExport, DatabaseAway, WrongChain
 from soliton.export.sources import ChainBlock
 from soliton.export.steps import Position, Step, Stored
 from soliton.export.trail import Trail
+from soliton.storage.files import sync_directory
 
 encode_json = msgspec.json.Encoder().encode
 
@@ -70,6 +71,7 @@ class NdjsonFile:
             made = cls(file, path)
             with _away(path):
                 made._read()
+                sync_directory(path.parent)
         except BaseException:
             file.close()
             raise

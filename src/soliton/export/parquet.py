@@ -30,6 +30,7 @@ import msgspec
 from soliton.export.errors import AnotherExport, DatabaseAway, WrongChain
 from soliton.export.sources import ChainBlock, Members
 from soliton.export.steps import Position, Step, Stored
+from soliton.storage.files import replace_file, sync_directory
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -188,7 +189,9 @@ class ParquetFiles:
 
     def _remove(self, start: int) -> None:
         for table in _TABLES:
-            shutil.rmtree(self._place(table, start).parent, ignore_errors=True)
+            place = self._place(table, start).parent
+            shutil.rmtree(place, ignore_errors=True)
+            self._make_durable(place.parent)
 
     def _place(self, table: str, start: int) -> Path:
         return self._files.directory / table / f"range={start}" / _FILE
@@ -217,14 +220,22 @@ class ParquetFiles:
                 file.flush()
                 os.fsync(file.fileno())
             beside.replace(place)
+            self._make_durable(place.parent)
         self._is_changed = False
         self._written_at = time.monotonic()
+
+    def _make_durable(self, place: Path) -> None:
+        """A crash of the machine leaves the names in a directory as they are now, and its own."""
+        while place != self._files.directory.parent:
+            if place.exists():
+                sync_directory(place)
+            place = place.parent
 
     def _check_heights(self) -> None:
         """Files of one directory have the same number of heights."""
         place = self._files.directory / ".heights"
         if not place.exists():
-            place.write_text(f"{self._files.heights}\n", encoding="ascii")
+            replace_file(place, (f"{self._files.heights}\n".encode("ascii"),))
         if place.read_text(encoding="ascii").strip() != str(self._files.heights):
             raise WrongChain(f"the files in {self._files.directory} have other --heights: {place}")
 
