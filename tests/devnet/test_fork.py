@@ -277,6 +277,14 @@ def test_what_the_node_has_changed_since_is_named(tmp_path: Path) -> None:
             assert told(newer.node_url, f"{path}/n")["value"] == 6
             newer.wait_for(words)
 
+            # A call that would read it is not said to be wrong.
+            made.node.send(DAPP_ACCOUNT.data({"count": 7})).wait()
+            counting = BOB.invoke(DAPP_ACCOUNT.address, "count", [1]).to_json()
+            for tried in ("/transactions/simulate", "/debug/validate", "/transactions/broadcast"):
+                refused = call(f"{fork.node_url}{tried}", counting)
+                assert (refused.status, refused.json()["error"]) == (404, 4101), tried
+                assert ") was changed in block" in refused.json()["message"]
+
             # Who comes later begins where it is told to, or on the last block.
             with devnet(*options[:2], "--height", made.height) as earlier:
                 assert told(earlier.node_url, "/devnet")["fork"]["height"] == made.height

@@ -29,6 +29,7 @@ from soliton.ledger.scripts import (
     ScriptExecutionError,
 )
 from soliton.node.pool import PoolFull
+from soliton.storage.errors import NotBelow
 
 OLDEST: Final = "zbs"
 """The network family whose interface is the oldest generation."""
@@ -138,6 +139,7 @@ _TABLE: Final[Mapping[type[SolitonError], Translation]] = {
     ),
     ledger_errors.AliasDoesNotExist: _as(errors.ALIAS_DOES_NOT_EXIST, "alias"),
     ledger_errors.BalanceErrors: _as(errors.ACCOUNT_BALANCE_ERRORS, "details"),
+    NotBelow: _with_message(errors.NOT_IN_FORK),
     InputError: _generic,
 }
 
@@ -169,11 +171,11 @@ def refusal(error: SolitonError, family: str) -> errors.ApiError:
 def state_refusal(error: SolitonError, transaction: AnyTransaction, family: str) -> errors.ApiError:
     """The API's form of what the pool or the ledger has against a transaction.
 
-    Times, limits of the pool and what scripts say stand for themselves; everything else comes
-    inside of error 112 with the transaction.
+    Times, limits of the pool, what scripts say and what a fork cannot know stand for themselves;
+    everything else comes inside of error 112 with the transaction.
     """
     inner = refusal(error, family)
-    if isinstance(error, ledger_errors.Mistiming | PoolFull):
+    if isinstance(error, ledger_errors.Mistiming | PoolFull | NotBelow):
         return inner
     shown = to_json(transaction)
     if isinstance(error, ScriptExecutionError | InvocationRejected | NotAllowedByScript):

@@ -51,6 +51,7 @@ from soliton.node.state_hash_json import state_hash_json
 from soliton.ride.errors import Interrupted
 from soliton.ride.observation import RunFault
 from soliton.storage import indexes
+from soliton.storage.errors import NotBelow
 from soliton.web.answers import Stream
 
 GUARDED: Final = ("/debug",)
@@ -148,7 +149,8 @@ def _validated(transaction: AnyTransaction, chain: Blockchain, context: Context)
     try:
         applied = apply_transaction(transaction, chain.store, context)
         refuse_failure(applied)
-    except Interrupted:
+    except (Interrupted, NotBelow):
+        # Nothing is known about the transaction.
         raise
     except SolitonError as problem:
         changes = changes_with_leases(chain.store, chain_id)

@@ -32,6 +32,7 @@ from soliton.ride.observation import Observer
 from soliton.ride.recording import Recording, recording
 from soliton.ride.script import parse_script_text
 from soliton.ride.source_map import map_known_source
+from soliton.storage.errors import NotBelow
 
 
 def record(request: Request, controls: Controls) -> Recording:
@@ -83,6 +84,8 @@ def _observe(node: Node, transaction: AnyTransaction, observer: Observer, *, sig
             transaction, node.pool.state(), context, verify_signature=signed
         )
         refuse_failure(applied)
+    except NotBelow:
+        raise
     except SolitonError as problem:
         return state_refusal(problem, transaction, node.network.family).message
     return ""

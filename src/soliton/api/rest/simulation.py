@@ -57,6 +57,7 @@ from soliton.ledger.transactions import (
 from soliton.node.blockchain import Blockchain
 from soliton.node.node import Node
 from soliton.ride.errors import Interrupted
+from soliton.storage.errors import NotBelow
 from soliton.web.openapi import ref
 
 _NO_PROOF: Final = bytes(64)
@@ -109,7 +110,8 @@ def _tried(
         applied = apply_transaction(transaction, state, context, verify_signature=signed)
         _check_others(transaction, context)
         refuse_failure(applied)
-    except Interrupted:
+    except (Interrupted, NotBelow):
+        # Nothing is known about the transaction.
         raise
     except SolitonError as problem:
         error = state_refusal(problem, transaction, chain.network.family)
