@@ -11,9 +11,12 @@ import msgspec
 import pytest
 from grpc import aio
 
+from soliton.chain.addresses import from_public_key
 from soliton.chain.transactions import data
 from soliton.chain.values import DataEntry
 from soliton.grpc_api.clients import address_of
+from soliton.grpc_api.link import FindWaiting, Waiting
+from soliton.grpc_api.node_side import NodeSide
 from soliton.grpc_api.proto.accounts_api_pb2 import DataRequest
 from soliton.grpc_api.proto.blockchain_updates_pb2 import (
     GetBlockUpdatesRangeRequest,
@@ -154,3 +157,16 @@ async def test_who_reads_slowly_is_not(chain: PrivateChain) -> None:
 )
 def test_addresses_of_peers(peer: str, address: str) -> None:
     assert address_of(peer) == address
+
+
+async def test_the_transactions_of_an_account_are_found_without_looking_at_all(
+    chain: PrivateChain,
+) -> None:
+    # A pool holds 100,000, and the node does nothing else meanwhile.
+    sent = [chain.send(chain.data(number=number)) for number in range(3)]
+    side, question = NodeSide(chain.node), FindWaiting(bytes(chains.address_of(RICH)), [])
+    from_public_key.cache_clear()
+    answer = side.respond(question)
+    side.close()
+    assert answer == Waiting([each.id for each in sent])
+    assert from_public_key.cache_info().currsize == 0, "nobody's address was made"

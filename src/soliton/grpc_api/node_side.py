@@ -18,7 +18,7 @@ from typing import Any, Final
 from soliton.api.errors import UNKNOWN, ApiError
 from soliton.api.rest import broadcasting
 from soliton.api.translate import refusal
-from soliton.chain.addresses import from_public_key
+from soliton.chain.addresses import Address
 from soliton.chain.blocks import Block
 from soliton.chain.transactions import codec
 from soliton.errors import SolitonError
@@ -111,13 +111,7 @@ class NodeSide:
     def _waiting(self, question: FindWaiting) -> Waiting:
         pool = self._node.pool
         if question.sender:
-            chain_id = self._node.network.chain_id
-            sent = (
-                each.id
-                for each in pool.transactions()
-                if from_public_key(each.sender_public_key, chain_id) == question.sender
-            )
-            return Waiting(list(sent))
+            return Waiting(pool.sent_by(Address(question.sender)))
         if question.only_ids:
             return Waiting([name for name in question.ids if name in pool])
         found = (each for name in question.ids if (each := pool.get(name)) is not None)

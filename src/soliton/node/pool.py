@@ -27,6 +27,7 @@ from typing import Any, Final
 
 import msgspec
 
+from soliton.chain.addresses import Address, from_public_key
 from soliton.chain.blocks import Block
 from soliton.chain.features import Feature
 from soliton.chain.transactions.model import AnyTransaction
@@ -152,7 +153,7 @@ class UtxPool:
         self._tell = tell
         self._transactions: dict[bytes, Waiting] = {}
         self._by_place: dict[int, Waiting] = {}
-        self._by_sender: dict[bytes, dict[int, Waiting]] = {}
+        self._by_sender: dict[Address, dict[int, Waiting]] = {}
         self._scripted: set[bytes] = set()
         self._unproven: set[bytes] = set()
         self._bytes = 0
@@ -191,6 +192,10 @@ class UtxPool:
     def transactions(self) -> list[AnyTransaction]:
         """All transactions, the oldest first."""
         return [each.transaction for each in self._transactions.values()]
+
+    def sent_by(self, sender: Address) -> list[bytes]:
+        """The ids of what an account has sent, the oldest first."""
+        return [each.transaction.id for each in self._by_sender.get(sender, {}).values()]
 
     @property
     def unproven(self) -> Collection[bytes]:
@@ -341,7 +346,7 @@ class UtxPool:
         transaction, place = waiting.transaction, waiting.place
         self._transactions[transaction.id] = waiting
         self._by_place[place] = waiting
-        self._by_sender.setdefault(transaction.sender_public_key, {})[place] = waiting
+        self._by_sender.setdefault(_sender(transaction), {})[place] = waiting
         self._bytes += len(transaction.body)
         self._state.latest.transaction_ids[transaction.id] = self._chain.height + 1
         self._times.add(waiting)
@@ -477,7 +482,7 @@ class UtxPool:
 
     def _forget(self, waiting: Waiting) -> None:
         transaction, place = waiting.transaction, waiting.place
-        name, sender = transaction.id, transaction.sender_public_key
+        name, sender = transaction.id, _sender(transaction)
         del self._transactions[name], self._by_place[place]
         sent = self._by_sender[sender]
         del sent[place]
@@ -548,8 +553,7 @@ class UtxPool:
         self._transactions = {each.transaction.id: each for each in in_order}
         self._by_sender = {}
         for each in in_order:
-            sent = self._by_sender.setdefault(each.transaction.sender_public_key, {})
-            sent[each.place] = each
+            self._by_sender.setdefault(_sender(each.transaction), {})[each.place] = each
 
     def _apply_again(self, waiting: Waiting) -> None:
         """Apply what was accepted before; what depends on the state may be otherwise now."""
@@ -589,3 +593,7 @@ class UtxPool:
             return
         _log.info("dropped %s from the pool: %s", transaction.id.hex(), error)
         self._tell(PoolDropped(transaction, waiting.moved, Departure.INVALID, str(error)))
+
+
+def _sender(transaction: AnyTransaction) -> Address:
+    return from_public_key(transaction.sender_public_key, transaction.chain_id)
