@@ -70,6 +70,11 @@ READY = (
     " && document.getElementById('live').className === 'live'"
 )
 
+LISTED = (
+    """[...document.querySelectorAll("#transactions a[href^='#tx/']")].map(each => each.hash)"""
+)
+"""Where the transactions of the home view lead to."""
+
 
 @contextlib.contextmanager
 def visitor(profile: Path) -> Iterator[Page]:

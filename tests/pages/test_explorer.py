@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
+from io import BufferedIOBase
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from tests.e2e import browser
 from tests.e2e.browser import Page
 from tests.e2e.programs import API_KEY, Program, call, devnet, eventually, height, started
 from tests.pages.pages import (
+    LISTED,
     LOOKS,
     NARROW,
     READY,
@@ -395,6 +398,47 @@ def test_a_node_without_a_stream_is_asked_again_and_again(chain: Program, page: 
         go(page, chain.node_url, f"?node={url}")
         assert text(page, "#live") == "every 5 s"
         page.wait_for(f"document.querySelector('.figures dd').innerText === '{before}'")
+        page.open("about:blank")
+    page.errors.clear()
+
+
+def test_a_block_of_such_a_node_that_is_cut_at_the_same_height_is_told(
+    chain: Program, page: Page
+) -> None:
+    url = chain.node_url
+    block = call(f"{url}/blocks/last").json()
+    height = block["height"]
+    sample = call(f"{url}/blocks/at/1").json()["transactions"][0]
+    first = max(1, height - 11)
+    headers = call(f"{url}/blocks/headers/seq/{first}/{height}").json()
+    one, two, three = ({**sample, "id": digit * 44} for digit in "345")
+    # The same key block with what follows it: two transactions, one less, another one in its place.
+    now = {"id": block["id"], "transactions": [one, two]}
+
+    def last_headers(out: BufferedIOBase) -> None:
+        last = {**headers[-1], "id": now["id"], "transactionCount": len(now["transactions"])}
+        out.write(json.dumps([*headers[:-1], last]).encode())
+
+    def last_block(out: BufferedIOBase) -> None:
+        out.write(json.dumps({**block, **now}).encode())
+
+    made_up = {
+        "/events": None,
+        f"/blocks/headers/seq/{first}/{height}": last_headers,
+        f"/blocks/at/{height}": last_block,
+    }
+    with proxy(url, made_up) as address:
+        go(page, address)
+        page.wait_for(f"{LISTED}.includes('#tx/{two['id']}')")
+        now.update(id="6" * 44, transactions=[one])
+        page.wait_for(f"!{LISTED}.includes('#tx/{two['id']}')")
+        assert f"#tx/{one['id']}" in page.run(LISTED)
+        words = f"Transactions were taken off the block at height {height}."
+        assert words in text(page, "#notice")
+        now.update(id="7" * 44, transactions=[three])
+        page.wait_for(f"{LISTED}.includes('#tx/{three['id']}')")
+        assert f"#tx/{one['id']}" not in page.run(LISTED)
+        assert page.run("document.querySelector('#blocks tr').cells[3].innerText") == "1"
         page.open("about:blank")
     page.errors.clear()
 

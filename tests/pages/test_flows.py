@@ -19,7 +19,7 @@ from soliton.devnet.accounts import RICH_SEED, funded_accounts
 from tests.e2e import browser
 from tests.e2e.browser import Page
 from tests.e2e.programs import API_KEY, Program, balance, call, eventually, height, signed_transfer
-from tests.pages.pages import READY, go, nothing_ran, text
+from tests.pages.pages import LISTED, READY, go, nothing_ran, text
 from tests.pages.proxy import proxy
 from tests.pages.scenario import DAPP, RICH, compiled_script
 from tests.pages.test_devnet_controls import HELPERS, press, said, write
@@ -325,6 +325,43 @@ def test_microblocks_grow_the_last_block(chain: Program, page: Page) -> None:
         row = rows(page, "#blocks tr")[0]
         assert (row[0].split()[0], row[3]) == (str(last["height"]), "7")
         assert page.run("document.querySelector('#blocks tr').title") == "grew 2 times"
+        page.open("about:blank")
+        over.set()
+    page.errors.clear()
+
+
+def test_transactions_that_are_taken_off_the_last_block_are_listed_no_more(
+    chain: Program, page: Page
+) -> None:
+    url = chain.node_url
+    last = call(f"{url}/blocks/headers/last").json()
+    place = {"height": last["height"], "id": last["id"]}
+    sample = call(f"{url}/blocks/at/1").json()["transactions"][0]
+    ids = ["3" * 44, "4" * 44]
+    told = [
+        ("block", {**last, "transactionCount": 2}),
+        *(
+            ("transaction", {**place, "index": at, "transaction": {**sample, "id": each}})
+            for at, each in enumerate(ids)
+        ),
+        ("synced", {**place, "transactionCount": 2}),
+    ]
+
+    def stream(out: BufferedIOBase) -> None:
+        out.write(events(*told))
+        seen.wait(SECONDS)
+        out.write(events(("rollback", {**place, "transactionCount": 1})))
+        over.wait(SECONDS)
+
+    seen, over = threading.Event(), threading.Event()
+    with proxy(url, {"/events": stream}) as address:
+        go(page, address)
+        page.wait_for(f"{LISTED}.includes('#tx/{ids[1]}')")
+        seen.set()
+        page.wait_for(f"!{LISTED}.includes('#tx/{ids[1]}')")
+        assert f"#tx/{ids[0]}" in page.run(LISTED)
+        words = f"Transactions were taken off the block at height {last['height']}."
+        assert words in text(page, "#notice")
         page.open("about:blank")
         over.set()
     page.errors.clear()

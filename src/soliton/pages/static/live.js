@@ -105,7 +105,7 @@ const HANDLERS = {
     // A rollback may bring one again.
     const at = live.transactions.findIndex((each) => each.id === found.id);
     if (at >= 0) live.transactions.splice(at, 1);
-    live.transactions.unshift({ ...found, height: data.height });
+    live.transactions.unshift({ ...found, height: data.height, index: data.index });
     live.transactions.length = Math.min(live.transactions.length, MAX_TRANSACTIONS);
     drop(found.id);
   },
@@ -120,7 +120,7 @@ const HANDLERS = {
   },
   rollback(data) {
     const depth = live.height - data.height;
-    takeOff(data.height);
+    takeOff(data.height, data.transactionCount);
     const last = live.blocks[0];
     if (last && last.height === data.height) {
       live.blocks[0] = { ...last, id: data.id, transactionCount: data.transactionCount };
@@ -166,10 +166,13 @@ function drop(id) {
   if (!found.feeAssetId) live.fees -= BigInt(found.fee ?? 0);
 }
 
-/** @param {number} height what is above is no more */
-function takeOff(height) {
+/**
+ * @param {number} height what is above is no more
+ * @param {number} [count] so many transactions are left of the block at the height
+ */
+function takeOff(height, count = Infinity) {
   live.blocks = live.blocks.filter((each) => each.height <= height);
-  live.transactions = live.transactions.filter((each) => each.height <= height);
+  live.transactions = live.transactions.filter((each) => each.height < height || (each.height === height && each.index < count));
 }
 
 /** @type {EventSource | null} */

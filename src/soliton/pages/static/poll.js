@@ -38,7 +38,7 @@ export async function older(below, wanted) {
 /** @param {number} height the newest first @returns {Promise<Json[]>} */
 async function transactionsOf(height) {
   const { transactions } = await get(`/blocks/at/${height}`);
-  return transactions.slice(-MAX_OF_BLOCK).reverse().map((/** @type {Json} */ each) => ({ ...each, height }));
+  return transactions.map((/** @type {Json} */ each, /** @type {number} */ index) => ({ ...each, height, index })).slice(-MAX_OF_BLOCK).reverse();
 }
 
 /**
@@ -53,16 +53,40 @@ export async function look(live, tell) {
   const kept = headers.filter((each) => live.blocks.some((old) => old.height === each.height && isSame(old, each)));
   const common = kept[kept.length - 1];
   if (live.height > (common?.height ?? 0) && live.height >= headers[0].height) {
-    tell.rollback(common ?? { height: headers[0].height - 1 });
+    // What the block that is left has lost or gained itself is seen below.
+    tell.rollback(common ? blockAt(live, common.height) : { height: headers[0].height - 1 });
   }
   for (const header of headers) {
-    const old = live.blocks.find((each) => each.height === header.height);
+    const old = blockAt(live, header.height);
     if (old && old.id === header.id) continue;
-    if (old) Object.assign(old, { id: header.id, transactionCount: header.transactionCount, totalFee: header.totalFee });
-    else tell.block(header);
-    if (header.transactionCount > 0) for (const each of (await transactionsOf(header.height)).reverse()) tell.transaction({ height: header.height, transaction: each });
+    const found = header.transactionCount > 0 ? await transactionsOf(header.height) : [];
+    if (old) {
+      const left = leftOf(live, old, header, found);
+      if (left !== null) tell.rollback({ height: header.height, id: header.id, transactionCount: left });
+      Object.assign(blockAt(live, header.height), { id: header.id, transactionCount: header.transactionCount, totalFee: header.totalFee });
+    } else tell.block(header);
+    for (const each of found.reverse()) tell.transaction({ height: header.height, index: each.index, transaction: each });
   }
   await pool(live, tell);
+}
+
+/** @param {Live} live @param {number} height @returns {Json} */
+function blockAt(live, height) {
+  return live.blocks.find((each) => each.height === height);
+}
+
+/**
+ * How many transactions of a block are left of those that it had, or nothing where it has only grown.
+ * @param {Live} live
+ * @param {Json} old
+ * @param {Json} header
+ * @param {Json[]} found its last transactions now
+ */
+function leftOf(live, old, header, found) {
+  const ids = new Map(found.map((each) => [each.index, each.id]));
+  const other = live.transactions.filter((each) => each.height === header.height && ids.has(each.index) && ids.get(each.index) !== each.id);
+  const left = Math.min(header.transactionCount, ...other.map((each) => each.index));
+  return left < old.transactionCount ? left : null;
 }
 
 /** Whether both are one block: it has another id for each microblock that is added. @param {Json} one @param {Json} other */
