@@ -36,7 +36,7 @@ LINES: dict[str, int] = {
     "matching": 3_874,
     "node": 7_190,
     "p2p": 2_520,
-    "pages": 157,
+    "pages": 175,
     "parallel": 1_020,
     "ride": 17_595,
     "signer": 7_250,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
+import hashlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +12,15 @@ from pathlib import Path
 import pytest
 
 from soliton.api.explorer import reads_html
-from soliton.pages.files import file_answer, modules_of, shipped, takes_gzip, version
+from soliton.pages.files import (
+    file_answer,
+    modules_of,
+    page,
+    page_answer,
+    shipped,
+    takes_gzip,
+    version,
+)
 from tests.api.chain import PrivateChain
 from tests.api.client import call
 from tests.vectors import REPOSITORY
@@ -76,11 +86,35 @@ def test_nothing_else_is_a_file(name: str) -> None:
     assert file_answer(name, {}) is None
 
 
-@pytest.mark.parametrize("page", ["explorer", "exchange"])
-def test_all_that_a_page_loads_is_small(page: str) -> None:
-    names = {f"{page}.js", "style.css", "exchange.css", *modules_of(f"{page}.js")}
+@pytest.mark.parametrize("name", ["explorer", "exchange", "signer"])
+def test_all_that_a_page_loads_is_small(name: str) -> None:
+    names = {f"{name}.js", "style.css", f"{name}.css", *modules_of(f"{name}.js")} - {"explorer.css"}
     assert names <= shipped().keys()
     assert sum(len(shipped()[name].packed) for name in names) < BAR
+
+
+def painted_at_once(text: str, policy: str) -> str:
+    """The style that stands in a page, and which its policy names and no other: what stands above
+    the first script can be painted when the page is there.
+    """
+    (style,) = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
+    named = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert f"style-src 'sha256-{named}';" in policy
+    assert 'rel="stylesheet"' not in text and " style=" not in text
+    (script,) = re.finditer("<script", text)
+    assert text.index("</header>") < script.start()
+    return str(style)
+
+
+@pytest.mark.parametrize("name", ["exchange", "signer"])
+def test_a_page_is_painted_with_its_own_style_too(name: str) -> None:
+    made = page(name, f"{name}.js", {})
+    answer = page_answer(made, {})
+    policy = dict(answer.headers)[b"content-security-policy"].decode()
+    both = (STATIC / "style.css", STATIC / f"{name}.css")
+    assert painted_at_once(answer.body.decode(), policy) == "".join(
+        each.read_text("utf-8") for each in both
+    )
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: str(path.name))
@@ -102,6 +136,9 @@ async def test_root_answers_by_what_the_client_reads(chain: PrivateChain) -> Non
     assert answer.status == 200 and b"<main" in answer.body
     assert "script-src 'self';" in policy and "unsafe" not in policy
     assert b"onclick" not in answer.body and b"{{" not in answer.body
+    assert painted_at_once(answer.body.decode(), policy) == (STATIC / "style.css").read_text(
+        "utf-8"
+    )
     addresses = re.findall(r'(?:src|href)="(pages/[^"]+)"', answer.body.decode())
     assert addresses and all(each.startswith(f"pages/{version()}/") for each in addresses)
     for each in addresses:

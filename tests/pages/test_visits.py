@@ -38,7 +38,7 @@ MINUTE = 60_000
 TOLD, DEEPER = "1" * 32, "2" * 32
 DEEP = "[" * 1_000 + "]" * 1_000
 LARGE = '{"a":' * 5_400 + "0" + "}" * 5_400
-_MODULE = "import(document.querySelector('link[rel=stylesheet]').href.replace('style.css', '%s'))"
+_MODULE = "import(document.querySelector('link[rel=modulepreload]').href.replace(/[^/]*$/, '%s'))"
 TEXTS = _MODULE % "snippets.js" + ".then(found => found.texts('/echo', %s))"
 SKEW = _MODULE % "format.js" + ".then(found => found.now() - Date.now())"
 

@@ -282,7 +282,7 @@ async def test_the_page_needs_nothing_from_elsewhere() -> None:
         parts = [await client.get(f"/{path}") for path in sorted(paths)]
         missing = await client.get("/pages/../app.py"), await client.get("/pages/nothing.js")
     names = {path.rpartition("/")[2] for path in paths}
-    assert names == {"style.css", "signer.css", "begin.js"}
+    assert names == {"begin.js"}
     assert [each.status_code for each in missing] == [404, 404]
     assert page.headers["content-type"] == "text/html; charset=UTF-8"
     assert "default-src 'none'" in page.headers["content-security-policy"]

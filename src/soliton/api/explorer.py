@@ -45,13 +45,13 @@ def explorer_routes(context: ApiContext, interactive: Whole) -> tuple[Route, ...
         "family": node.network.family,
         "obeys": "yes" if context.obeys else "no",
     }
-    file = page("explorer.html", "explorer.js", values)
+    made = page("explorer", "explorer.js", values)
 
     def root(request: Request) -> Whole:
         if not reads_html(request.headers.get(b"accept")):
             return other
         (also, *_) = request.query.get("node", [""])
-        return page_answer(file, request.headers, also[:MAX_NODE_CHARACTERS], _VARY)
+        return page_answer(made, request.headers, also[:MAX_NODE_CHARACTERS], _VARY)
 
     return (
         _route("/", root),

@@ -1,13 +1,14 @@
 """The files of the pages for people: markup, style and scripts, as answers.
 
 What lives here: the files of ``static`` with their types, compressed once; the version that their
-addresses name, so that a browser asks for each once; the policy that lets a page run nothing but
-these. What does not: which service has which page (their routes), what the
-pages do (the files themselves, plain modules without a build).
+addresses name, so that a browser asks for each once; pages with their style in them; the policy
+that lets a page run nothing but these. What does not: which service has which page (their routes),
+what the pages do (the files themselves, plain modules without a build).
 """
 
 from __future__ import annotations
 
+import base64
 import gzip
 import hashlib
 import html
@@ -23,13 +24,14 @@ from soliton.web.answers import Whole
 from soliton.web.types import Headers
 
 FOLDER: Final = "static"
+_STYLE: Final = "style.css"
 HTML: Final = b"text/html; charset=UTF-8"
 _TYPES: Final = {
     ".js": b"text/javascript; charset=UTF-8",
     ".css": b"text/css; charset=UTF-8",
 }
 _POLICY: Final = (
-    "default-src 'none'; img-src 'self' data:; style-src 'self'; script-src 'self'; "
+    "default-src 'none'; img-src 'self' data:; style-src 'sha256-{style}'; script-src 'self'; "
     "connect-src 'self'{others}; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 )
 _ORIGIN: Final = re.compile(r"https?://[A-Za-z0-9.-]{1,253}(?::[0-9]{1,5})?(?=/|$)")
@@ -46,6 +48,14 @@ class File(msgspec.Struct, frozen=True):
     packed: bytes
     content_type: bytes
     tag: bytes
+
+
+class Page(msgspec.Struct, frozen=True):
+    """A page as it is sent, and packed; ``style`` is the SHA-256 of the style in it, in base64."""
+
+    body: bytes
+    packed: bytes
+    style: str
 
 
 @cache
@@ -112,20 +122,27 @@ def _sent(
 
 def page(
     name: str, entry: str, values: Mapping[str, str], markup: Mapping[str, str] | None = None
-) -> File:
-    """A page with its values filled in; the modules that ``entry`` leads to are named, so that all
-    are fetched at once, behind the first paint. ``markup`` is of our own making, and stands as it
-    is.
+) -> Page:
+    """A page with its values filled in. Its style stands in it, so that it can be painted as soon
+    as it is there; the modules that ``entry`` leads to are named, so that all are fetched at once,
+    behind the first paint. ``markup`` is of our own making, and stands as it is.
     """
-    text = files("soliton.pages").joinpath(FOLDER, name).read_text(encoding="utf-8")
+    text = files("soliton.pages").joinpath(FOLDER, f"{name}.html").read_text(encoding="utf-8")
     modules = " ".join(sorted({entry, *modules_of(entry)}))
+    style = "".join(shipped()[each].body.decode("utf-8") for each in styles_of(name))
     values = {"version": version(), "entry": entry, "modules": modules, **values}
     for key, value in values.items():
         text = text.replace("{{" + key + "}}", html.escape(value))
-    for key, value in (markup or {}).items():
+    for key, value in {"style": style, **(markup or {})}.items():
         text = text.replace("{{" + key + "}}", value)
     body = text.encode("utf-8")
-    return File(body, _packed(body), HTML, b"")
+    hashed = base64.b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode("ascii")
+    return Page(body, _packed(body), hashed)
+
+
+def styles_of(name: str) -> tuple[str, ...]:
+    """The styles of a page: that of all pages, and its own where it has one."""
+    return tuple(each for each in (_STYLE, f"{name}.css") if each in shipped())
 
 
 def modules_of(entry: str) -> set[str]:
@@ -141,16 +158,17 @@ def modules_of(entry: str) -> set[str]:
 
 
 def page_answer(
-    file: File, headers: Mapping[bytes, bytes], also: str = "", more: Headers = ()
+    made: Page, headers: Mapping[bytes, bytes], also: str = "", more: Headers = ()
 ) -> Whole:
     """A page under its policy; ``also`` is another server that it may ask."""
     origin = _ORIGIN.match(also)
     others = f" {origin[0]}" if origin else ""
+    policy = _POLICY.format(style=made.style, others=others)
     told: Headers = (
-        (b"content-security-policy", _POLICY.format(others=others).encode("ascii")),
+        (b"content-security-policy", policy.encode("ascii")),
         (b"referrer-policy", b"no-referrer"),
         (b"x-content-type-options", b"nosniff"),
         (b"cache-control", b"no-cache"),
         *more,
     )
-    return _sent(file.body, file.packed, file.content_type, told, headers)
+    return _sent(made.body, made.packed, HTML, told, headers)

@@ -13,7 +13,7 @@ import re
 from typing import Final
 
 from soliton.chain.transactions.data import MAX_ENTRIES, MAX_KEY_BYTES, MAX_VALUE_BYTES, TYPE
-from soliton.pages.files import File, page
+from soliton.pages.files import Page, page
 from soliton.signer.errors import FAULTS
 from soliton.signer.openapi import EXAMPLE, WARNING
 from soliton.signer.settings import SignerSettings
@@ -21,13 +21,16 @@ from soliton.signer.settings import SignerSettings
 _BESIDE: Final = re.compile(r"https?://(?:127\.0\.0\.1|localhost)(?::[0-9]{1,5})?")
 
 
-def signer_page(settings: SignerSettings) -> File:
+def signer_page(settings: SignerSettings) -> Page:
     """The page."""
     limits, network = settings.limits, settings.network
     values = {
         "network": network.name,
         "coin": network.coin,
         "keeps": "no" if settings.keys is None else "yes",
+        # Which parts of the page its first paint shows.
+        "parts": "hidden" if settings.keys is None else "",
+        "write": "" if settings.keys is None else "hidden",
         # An address that says nothing about a network of machines.
         "node": settings.node_url if _BESIDE.fullmatch(settings.node_url) else "",
         "warning": WARNING,
@@ -43,7 +46,7 @@ def signer_page(settings: SignerSettings) -> File:
         "node-seconds": f"{limits.node_seconds:g}",
         "requests": str(limits.requests_at_once),
     }
-    return page("signer.html", "signer.js", values, {"errors": _error_rows()})
+    return page("signer", "signer.js", values, {"errors": _error_rows()})
 
 
 def _error_rows() -> str:

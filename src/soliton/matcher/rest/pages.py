@@ -14,7 +14,8 @@ from soliton.matcher.rest.answers import Answer, Rejected, encode_json
 from soliton.matcher.rest.openapi import document
 from soliton.matcher.rest.requests import Request
 from soliton.matcher.rest.routes import Route, row, table
-from soliton.pages.files import file_answer, page, page_answer
+from soliton.matcher.service import Matcher
+from soliton.pages.files import Page, file_answer, page, page_answer
 from soliton.web.answers import Whole
 from soliton.web.swagger import ASSETS, PAGE_HEADERS, START_SCRIPT, assets_folder, page_for
 from soliton.web.types import Headers
@@ -28,19 +29,16 @@ _BESIDE: Final = re.compile(r"https?://(?:127\.0\.0\.1|localhost)(?::[0-9]{1,5})
 _CACHED: Final[Headers] = ((b"cache-control", b"public, max-age=3600"),)
 
 
-async def market_page(request: Request) -> Answer:
+def _market_page(core: Matcher) -> Page:
     """What is traded here, live, and orders."""
-    settings = request.core.settings
+    settings = core.settings
     values = {
         "network": settings.network.name,
-        "public-key": base58.encode(request.core.public_key),
+        "public-key": base58.encode(core.public_key),
         "chain-id": str(settings.network.chain_id),
         "node": _node_beside(settings.node.url),
     }
-    # The page may ask the signing service that its address names.
-    signer = request.query().get("signer", "")
-    made = page("exchange.html", "exchange.js", values)
-    return _answer(page_answer(made, request.headers, signer[:MAX_ADDRESS_CHARACTERS]))
+    return page("exchange", "exchange.js", values)
 
 
 def _node_beside(url: str) -> str:
@@ -92,6 +90,16 @@ async def asset_file(request: Request) -> Answer:
 def page_routes(documented: tuple[Route, ...]) -> tuple[Route, ...]:
     """The pages; none of them is in the OpenAPI document, which is about the given routes."""
     made: bytes | None = None
+    market: Page | None = None
+
+    async def market_page(request: Request) -> Answer:
+        """The market page; it never changes, and is made when first asked for."""
+        nonlocal market
+        if market is None:
+            market = _market_page(request.core)
+        # The page may ask the signing service that its address names.
+        signer = request.query().get("signer", "")
+        return _answer(page_answer(market, request.headers, signer[:MAX_ADDRESS_CHARACTERS]))
 
     async def openapi(request: Request) -> Answer:
         """The OpenAPI document; it never changes, and is made when first asked for."""

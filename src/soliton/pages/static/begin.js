@@ -1,9 +1,12 @@
 // Lets a browser paint the frame of a page, which its markup has, before it fetches and runs the modules
-// that fill it.
+// that fill it. It is no module: where it stands in the markup a browser waits for it, and paints what is above.
 
 /** A browser that says nothing of its paints is waited for so many milliseconds. */
 const LATEST = 400;
-const { entry, modules = "" } = document.documentElement.dataset;
+const ROOT = document.documentElement;
+const { entry = "", modules = "" } = ROOT.dataset;
+const SCRIPT = /** @type {HTMLScriptElement} */ (document.currentScript);
+const FROM = SCRIPT.src;
 let hasBegun = false;
 
 function begin() {
@@ -12,14 +15,14 @@ function begin() {
   for (const each of modules.split(" ")) {
     const link = document.createElement("link");
     link.rel = "modulepreload";
-    link.href = new URL(each, import.meta.url).href;
+    link.href = new URL(each, FROM).href;
     document.head.append(link);
   }
-  import(`./${entry}`);
+  import(new URL(entry, FROM).href);
 }
 
-// A place in the page that has no frame there shows none.
-const home = document.getElementById("home");
-if (home && location.hash.length > 1) home.hidden = true;
+SCRIPT.remove();
+// Where a place is named, the frame of the home view is not shown.
+if (location.hash.length > 1) ROOT.dataset.elsewhere = "";
 new PerformanceObserver(begin).observe({ type: "paint", buffered: true });
 setTimeout(begin, document.visibilityState === "hidden" ? 0 : LATEST);

@@ -39,7 +39,7 @@ function rows(key, make) {
 }
 
 export function home() {
-  FRAME.hidden = false;
+  delete document.documentElement.dataset.elsewhere;
   const showBlocks = rows((each) => `${each.height} ${each.id} ${each.parts}`, blockRow);
   // A rollback may bring one again, elsewhere and with another outcome.
   const showTransactions = rows((each) => `${each.id} ${each.height} ${each.applicationStatus}`, (each) => feedRow(each, true));
