@@ -157,7 +157,7 @@ async def _serve(
         await asyncio.wait(ends, timeout=TICK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
         # Where nobody asks, the store can reuse what it has replaced.
         views.rest()
-        await services.give_up()
+        services.give_up()
     for end in ends:
         end.cancel()
     await services.stop(STOP_SECONDS)

@@ -34,8 +34,10 @@ _ABSENT: Final = frozenset(
 class Code(Enum):
     """The statuses of gRPC that are given here, by their names there."""
 
+    CANCELLED = "CANCELLED"
     UNKNOWN = "UNKNOWN"
     INVALID_ARGUMENT = "INVALID_ARGUMENT"
+    DEADLINE_EXCEEDED = "DEADLINE_EXCEEDED"
     NOT_FOUND = "NOT_FOUND"
     ALREADY_EXISTS = "ALREADY_EXISTS"
     RESOURCE_EXHAUSTED = "RESOURCE_EXHAUSTED"

@@ -59,30 +59,38 @@ class Views:
         finally:
             self.give_back(view)
 
-    def take(self) -> View:
-        """The same, to be given back."""
+    def now(self) -> View:
+        """The same, for what is done at once: it may be closed with the next one that is taken."""
         if self._follows:
             self._store.follow()
         moment, current = self._store.database.moment, self._current
-        if current is None or current.moment != moment:
-            if len(self._open) >= MAX_MOMENTS:
-                any(self.let_go(each.tasks) for each in self._open)
-            made = View(Blockchain(self._network, self._store.snapshot()), moment)
-            self._open.append(made)
-            self._current = made
-            if current is not None and current.users == 0:
-                self._close(current)
-            current = made
-        current.users += 1
-        task = asyncio.current_task()
-        if task is not None:
-            current.tasks.append(task)
-        return current
+        if current is not None and current.moment == moment:
+            return current
+        if len(self._open) >= MAX_MOMENTS:
+            any(self.let_go(each.tasks) for each in self._open)
+        made = View(Blockchain(self._network, self._store.snapshot()), moment)
+        self._open.append(made)
+        self._current = made
+        if current is not None and current.users == 0:
+            self._close(current)
+        return made
 
-    def give_back(self, view: View) -> None:
-        """Read it no more."""
+    def take(self) -> View:
+        """The same, to be given back."""
+        view = self.now()
+        self.hold(view, asyncio.current_task())
+        return view
+
+    def hold(self, view: View, task: Task | None) -> None:
+        """A task reads it, until it is given back."""
+        view.users += 1
+        if task is not None:
+            view.tasks.append(task)
+
+    def give_back(self, view: View, task: Task | None = None) -> None:
+        """Read it no more; without a task the one in hand does."""
         view.users -= 1
-        task = asyncio.current_task()
+        task = task or asyncio.current_task()
         if task in view.tasks:
             view.tasks.remove(task)
         if view.users == 0 and view is not self._current:

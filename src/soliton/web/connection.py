@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 from collections import deque
 from collections.abc import Coroutine
 from email.utils import formatdate
@@ -32,7 +31,7 @@ from soliton.web.answers import (
 from soliton.web.clients import LOCAL, client_key
 from soliton.web.in_order import InOrder, Place
 from soliton.web.limits import RETRY_AFTER_SECONDS, ServerLimits
-from soliton.web.peers import peer_of
+from soliton.web.peers import host_of, peer_of
 from soliton.web.request import Request
 from soliton.web.rounds import SLICE_SECONDS, SMALL_PIECE_BYTES, Rounds, Slice
 from soliton.web.shared_counters import CONNECTIONS, SharedCounters
@@ -159,7 +158,7 @@ class HttpConnection(asyncio.Protocol, Generic[R]):
         """Take a connection."""
         # That of uvloop has all of the methods, but not the class.
         self._transport = cast("asyncio.Transport", transport)
-        host = _host_of(self._transport)
+        host = host_of(self._transport)
         if host is None:
             # Its client has reset it by now: the system says no more whose it was, and it may not
             # pass for one of this machine.
@@ -544,16 +543,6 @@ def _made(request: Request, answer: Deferred, outcome: object) -> Any:  # noqa: 
     except Exception:
         logger.exception("%s %s failed", request.method, request.path)
         return _FAULT
-
-
-def _host_of(transport: asyncio.Transport) -> str | None:
-    """The address of a client, ``None`` for one that has gone; empty where there are none."""
-    plug = cast("socket.socket | None", transport.get_extra_info("socket"))
-    try:
-        peer = transport.get_extra_info("peername") if plug is None else plug.getpeername()
-    except OSError:
-        return None
-    return peer[0] if isinstance(peer, tuple) else ""
 
 
 async def _run(connection: WebSocket, answer: Upgrade, request: Request) -> None:

@@ -1,7 +1,7 @@
-"""Who a client is by what the system or TLS says: a user of this machine, or a certificate.
+"""Who a client is by what the system or TLS says: an address, a local user, or a certificate.
 
-What lives here: the two names that ``Request.peer`` may have. What does not: addresses
-(``clients``), and what anybody may do (the applications).
+What lives here: asking for them, and the two names that ``Request.peer`` may have. What does not:
+telling addresses apart (``clients``), and what anybody may do (the applications).
 """
 
 from __future__ import annotations
@@ -41,3 +41,13 @@ def peer_of(transport: asyncio.BaseTransport) -> str:
     except OSError:
         return ""
     return user(_UCRED.unpack(told)[1])
+
+
+def host_of(transport: asyncio.BaseTransport) -> str | None:
+    """The address of a client, ``None`` for one that has gone; empty where there are none."""
+    plug = cast("socket.socket | None", transport.get_extra_info("socket"))
+    try:
+        peer = transport.get_extra_info("peername") if plug is None else plug.getpeername()
+    except OSError:
+        return None
+    return peer[0] if isinstance(peer, tuple) else ""

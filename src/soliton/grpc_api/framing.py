@@ -1,0 +1,132 @@
+"""What gRPC puts into HTTP/2: messages with a length, and statuses as headers.
+
+What lives here: bytes of messages, statuses, times. What does not: frames (``soliton.web.http2``),
+and who calls (``calls``).
+
+Source: grpc/grpc ``doc/PROTOCOL-HTTP2.md``.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Final
+
+from soliton.grpc_api.errors import Code, Refused
+from soliton.web.http2.hpack import encode
+
+MAX_REQUEST_BYTES: Final = 4 * 1024 * 1024
+PREFIX_BYTES: Final = 5
+ENCODINGS: Final = b"identity,gzip"
+"""How requests may be packed."""
+MAX_WORDS: Final = 8_192
+"""Letters of a status that are sent."""
+_GZIP: Final = 31
+_MOST_DIGITS: Final = 8
+_STATUSES_KEPT: Final = 256
+
+_NUMBERS: Final = {
+    Code.CANCELLED: 1,
+    Code.UNKNOWN: 2,
+    Code.INVALID_ARGUMENT: 3,
+    Code.DEADLINE_EXCEEDED: 4,
+    Code.NOT_FOUND: 5,
+    Code.ALREADY_EXISTS: 6,
+    Code.RESOURCE_EXHAUSTED: 8,
+    Code.FAILED_PRECONDITION: 9,
+    Code.UNIMPLEMENTED: 12,
+    Code.INTERNAL: 13,
+    Code.UNAVAILABLE: 14,
+}
+_UNITS: Final = {b"H": 3_600.0, b"M": 60.0, b"S": 1.0, b"m": 1e-3, b"u": 1e-6, b"n": 1e-9}
+_FIRST: Final = ((b":status", b"200"), (b"content-type", b"application/grpc"))
+HEAD: Final = encode(_FIRST)
+"""The header block that begins every answer."""
+OK: Final = encode(((b"grpc-status", b"0"),))
+"""The one that ends those where all is well."""
+
+Trailers = tuple[tuple[str, str], ...]
+
+
+def number_of(code: Code) -> int:
+    """The number of a status."""
+    return _NUMBERS[code]
+
+
+def message(data: bytes) -> bytes:
+    """A message with its length, never packed."""
+    return b"\0" + len(data).to_bytes(4, "big") + data
+
+
+def length_of(data: bytes | bytearray, most: int = MAX_REQUEST_BYTES) -> int | None:
+    """How many bytes a message that begins so has behind its prefix, ``None`` as long as nobody
+    knows; raises ``Refused`` for one that is too long.
+    """
+    if len(data) < PREFIX_BYTES:
+        return None
+    length = int.from_bytes(data[1:PREFIX_BYTES], "big")
+    if length > most:
+        words = f"Received message larger than max ({length} vs. {most})"
+        raise Refused(Code.RESOURCE_EXHAUSTED, words)
+    return length
+
+
+def unpacked(flag: int, data: bytes, *, is_gzip: bool) -> bytes:
+    """A message as it was before it was packed, if it was; raises ``Refused``."""
+    if flag == 0:
+        return data
+    if flag != 1 or not is_gzip:
+        raise Refused(Code.INTERNAL, "a message is packed in no way that was named")
+    reader = zlib.decompressobj(_GZIP)
+    try:
+        found = reader.decompress(data, MAX_REQUEST_BYTES + 1)
+    except zlib.error as error:
+        raise Refused(Code.INTERNAL, "a message cannot be unpacked") from error
+    if len(found) > MAX_REQUEST_BYTES:
+        words = f"Received message larger than max (unpacked, vs. {MAX_REQUEST_BYTES})"
+        raise Refused(Code.RESOURCE_EXHAUSTED, words)
+    if not reader.eof or reader.unused_data:
+        raise Refused(Code.INTERNAL, "a message cannot be unpacked")
+    return found
+
+
+def seconds_of(timeout: bytes) -> float:
+    """How long a client waits for the end of a call; raises ``Refused``."""
+    number, unit = timeout[:-1], _UNITS.get(timeout[-1:])
+    if unit is None or not number.isdigit() or len(number) > _MOST_DIGITS:
+        raise Refused(Code.INTERNAL, "grpc-timeout is no time")
+    return int(number) * unit
+
+
+@lru_cache(_STATUSES_KEPT)
+def status(code: Code, words: str, trailers: Trailers, *, is_all: bool) -> bytes:
+    """The header block of a refusal; ``is_all`` of the answer, or ends one that has begun."""
+    made = [(b"grpc-status", b"%d" % number_of(code))]
+    if words:
+        made.append((b"grpc-message", escaped(words[:MAX_WORDS])))
+    made += [(name.encode("ascii"), _plain(value)) for name, value in trailers]
+    return encode((*_FIRST, *made) if is_all else made)
+
+
+def http_status(number: int, fields: Iterable[tuple[bytes, bytes]] = ()) -> bytes:
+    """The header block of an answer to what is no call."""
+    return encode(((b":status", b"%d" % number), *fields))
+
+
+def escaped(words: str) -> bytes:
+    """Words for a header: what it does not take is written as ``%`` and two digits."""
+    data = words.encode("utf-8", "replace")
+    return b"".join(_ESCAPED[each] for each in data)
+
+
+_ESCAPED: Final = tuple(
+    bytes((each,)) if 0x20 <= each <= 0x7E and each != 0x25 else b"%%%02X" % each
+    for each in range(256)
+)
+
+
+def _plain(value: str) -> bytes:
+    """A value for a header, with question marks for what it does not take."""
+    data = value[:MAX_WORDS].encode("ascii", "replace").strip()
+    return bytes(each if 0x20 <= each <= 0x7E else 0x3F for each in data)

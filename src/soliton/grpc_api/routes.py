@@ -1,0 +1,142 @@
+"""Which call a request is: read from its headers, once for all requests that are alike.
+
+What lives here: methods, and reading the head of a request. What does not: its messages
+(``calls``), and what the functions do.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any, Final
+
+from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
+from google.protobuf.message import DecodeError, Message
+from google.protobuf.message_factory import GetMessageClass
+
+from soliton.grpc_api.errors import NOT_A_MESSAGE, Code, Refused
+from soliton.grpc_api.framing import ENCODINGS, http_status, seconds_of, status
+from soliton.web.http2.requests import Head
+
+Methods = Mapping[str, object]
+Metadata = Mapping[str, str]
+"""What a client sends beside its request, by name."""
+Part = tuple[ServiceDescriptor, Methods]
+
+_NOT_POST: Final = http_status(405, ((b"allow", b"POST"),))
+_NO_GRPC: Final = http_status(415)
+_CONTENT: Final = b"application/grpc"
+_TOO_LONG: Final = "the headers are longer than this server takes"
+_CHAIN, _BESIDE = "chain", "metadata"
+
+
+class Method:
+    """A call that may be made: its function, and how that is called."""
+
+    __slots__ = (
+        "_beside",
+        "_parse",
+        "converses",
+        "function",
+        "holds_moment",
+        "path",
+        "streams",
+    )
+
+    def __init__(self, method: MethodDescriptor, function: Any) -> None:  # noqa: ANN401 - any kind
+        self.path = f"/{method.containing_service.full_name}/{method.name}"
+        self.function = function
+        self._parse = GetMessageClass(method.input_type).FromString
+        names = inspect.signature(function).parameters
+        self.streams: bool = method.server_streaming
+        """Whether it is answered with any number of messages."""
+        self.converses: bool = method.client_streaming
+        """Whether it asks with any number of messages, each of which has an answer."""
+        self.holds_moment = _CHAIN in names
+        """Whether its function gets the chain at a moment."""
+        self._beside = _BESIDE in names
+
+    def parsed(self, data: bytes) -> Message:
+        """A request; raises ``Refused``."""
+        try:
+            return self._parse(data)
+        except (DecodeError, RecursionError, ValueError) as error:
+            raise Refused(Code.UNKNOWN, NOT_A_MESSAGE) from error
+
+    def bound(self, chain: object, request: Message, metadata: Metadata) -> object:
+        """What the function gives for a request, ``chain`` being there if it asks for it."""
+        given = (chain, request) if self.holds_moment else (request,)
+        return self.function(*given, metadata) if self._beside else self.function(*given)
+
+
+class Route:
+    """What the head of a request asks for; ``refusal`` is the answer where that is all."""
+
+    __slots__ = ("is_gzip", "metadata", "method", "refusal", "seconds")
+
+    def __init__(self) -> None:
+        self.method: Method | None = None
+        self.refusal: bytes | None = None
+        self.seconds: float | None = None
+        """How long its client waits."""
+        self.is_gzip = False
+        """Whether its messages may be packed."""
+        self.metadata: Metadata = {}
+
+
+class Routes:
+    """The calls of one port."""
+
+    def __init__(self, parts: Iterable[Part]) -> None:
+        """A function for each of the calls of each service."""
+        made = [
+            Method(each, given[each.name]) for service, given in parts for each in service.methods
+        ]
+        self._methods = {each.path.encode(): each for each in made}
+
+    def route(self, head: Head) -> Route:
+        """What a head asks for; heads that are alike share it."""
+        made = head.made
+        if not isinstance(made, Route):
+            made = head.made = self._read(head)
+        return made
+
+    def _read(self, head: Head) -> Route:
+        made = Route()
+        fields = dict(head.fields)
+        refused = partial(status, trailers=(), is_all=True)
+        content = fields.get(b"content-type", b"")
+        if head.is_too_large:
+            made.refusal = refused(Code.RESOURCE_EXHAUSTED, _TOO_LONG)
+        elif head.method != b"POST":
+            made.refusal = _NOT_POST
+        elif content[: len(_CONTENT)] != _CONTENT or content[len(_CONTENT) :][:1] not in _BEHIND:
+            made.refusal = _NO_GRPC
+        elif (method := self._methods.get(head.path)) is None:
+            name = head.path.decode("utf-8", "replace").lstrip("/")
+            made.refusal = refused(Code.UNIMPLEMENTED, f"Method not found: {name}")
+        else:
+            made.method = method
+            made.metadata = {
+                name.decode("ascii"): value.decode("utf-8", "replace")
+                for name, value in head.fields
+            }
+            try:
+                self._read_rest(made, fields)
+            except Refused as error:
+                made.refusal = refused(error.code, error.words, trailers=error.trailers)
+        return made
+
+    def _read_rest(self, made: Route, fields: Mapping[bytes, bytes]) -> None:
+        timeout = fields.get(b"grpc-timeout")
+        made.seconds = None if timeout is None else seconds_of(timeout)
+        encoding = fields.get(b"grpc-encoding", b"identity")
+        made.is_gzip = encoding == b"gzip"
+        if encoding not in (b"identity", b"gzip"):
+            words = "requests may be packed with gzip, or not at all"
+            accepted = (("grpc-accept-encoding", ENCODINGS.decode()),)
+            raise Refused(Code.UNIMPLEMENTED, words, accepted)
+
+
+_BEHIND: Final = (b"", b"+", b";")

@@ -1,0 +1,232 @@
+"""One connection of HTTP/2 on a transport: bytes between the two, and limits of time.
+
+What lives here: the transport's life, writing once in each turn of the loop, patience. What does
+not: frames (``machine``), requests (the applications), the listening (``server``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from time import perf_counter
+from typing import Final, cast
+
+from soliton.web.clients import LOCAL, client_key
+from soliton.web.http2 import frames
+from soliton.web.http2.limits import MAX_UNREAD_BYTES, Http2Limits
+from soliton.web.http2.machine import Handler, Machine
+from soliton.web.peers import host_of
+from soliton.web.rounds import Rounds
+from soliton.web.shared_counters import CONNECTIONS, SharedCounters
+
+TURN_SECONDS: Final = 0.005
+"""How long what has come in one go is answered before others get their turn."""
+CLOSE_SECONDS: Final = 5.0
+"""How long a connection that ends may take to take what was sent."""
+_LEAST_LOOK_SECONDS: Final = 0.01
+
+
+class Shared:
+    """What all connections of one port share."""
+
+    def __init__(
+        self,
+        make: Callable[[Http2Connection], Handler],
+        limits: Http2Limits,
+        counters: SharedCounters,
+    ) -> None:
+        """``make`` gives each connection what answers its requests."""
+        self.make = make
+        self.limits = limits
+        self.rounds = Rounds()
+        self.connections: set[Http2Connection] = set()
+        self.all_left = asyncio.Event()
+        self._open = counters.counts(CONNECTIONS)
+
+    def opens(self, connection: Http2Connection) -> bool:
+        """Count a connection; whether its client has more than it may have."""
+        self.connections.add(connection)
+        client, limit = self._client(connection), self.limits.connections_per_client
+        self._open.add(client)
+        return limit is not None and client is not None and self._open.of(client) > limit
+
+    def closes(self, connection: Http2Connection) -> None:
+        """Count the end of one."""
+        self.connections.discard(connection)
+        self._open.add(self._client(connection), -1)
+        if not self.connections:
+            self.all_left.set()
+
+    def _client(self, connection: Http2Connection) -> str | None:
+        is_counted = connection.client != LOCAL or self.limits.counts_local_clients
+        return connection.client if is_counted else None
+
+
+class Http2Connection(asyncio.Protocol):
+    """One connection."""
+
+    def __init__(self, shared: Shared) -> None:
+        self.shared = shared
+        self.client = LOCAL
+        """Who is at the other end, as far as limits go."""
+        self._limits = shared.limits
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport
+        self._handler = shared.make(self)
+        self.machine = Machine(self._handler, shared.limits, self._wake)
+        self.ends_at = 0.0
+        """Until when what has come may be answered before others have their turn."""
+        self._is_due = False
+        self._is_ending = False
+        self._heard = self._made = self._loop.time()
+        self._paused = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    # --- for the application ----------------------------------------------------------------------
+
+    def hold(self) -> None:
+        """Read no more: enough waits to be answered."""
+        if not self._is_ending:
+            self._transport.pause_reading()
+
+    def go_on(self) -> None:
+        """Read again."""
+        if not self._is_ending:
+            self._transport.resume_reading()
+
+    # --- for the server ---------------------------------------------------------------------------
+
+    def shut_down(self) -> None:
+        """Take no more; close when all that is under way has ended."""
+        self.machine.leave()
+
+    def abort(self) -> None:
+        """Go without a word."""
+        self._is_ending = True
+        self._transport.abort()
+
+    # --- for the event loop -----------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take a connection."""
+        # That of uvloop has all of the methods, but not the class.
+        self._transport = cast("asyncio.Transport", transport)
+        host = host_of(self._transport)
+        self.client = client_key(host or "")
+        has_too_many = self.shared.opens(self)
+        if host is None or len(self.shared.connections) > self._limits.connections:
+            # Of who has gone by now the system says no more who it was.
+            self.abort()
+            return
+        self.machine.start(self._made)
+        if has_too_many:
+            words = b"too many connections of one address"
+            self.machine.leave(frames.ENHANCE_YOUR_CALM, words)
+            self.machine.is_over = True
+        self._flush()
+        if not self._is_ending:
+            self._look_in(self._limits.handshake_seconds)
+
+    def data_received(self, data: bytes) -> None:
+        """Frames, or parts of them."""
+        self._is_due = True
+        self._heard = now = self._loop.time()
+        self.ends_at = perf_counter() + TURN_SECONDS
+        self.machine.receive(data, now)
+        self._flush()
+
+    def eof_received(self) -> None:
+        """The client says no more; the transport closes."""
+
+    def pause_writing(self) -> None:
+        """The client is slower than what comes for it."""
+        self.machine.out.is_paused = True
+        self._paused = self._loop.time()
+
+    def resume_writing(self) -> None:
+        """It has caught up."""
+        self.machine.out.is_paused = False
+        self._wake()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The end: nobody waits for what is under way."""
+        del exc
+        self._is_ending = True
+        self.machine.is_over = True
+        if self._timer is not None:
+            self._timer.cancel()
+        self.shared.closes(self)
+        self.machine.drop_all()
+
+    # --- what goes --------------------------------------------------------------------------------
+
+    def _wake(self) -> None:
+        """Write in this turn of the loop, when all others have said what they have to say."""
+        if not self._is_due:
+            self._is_due = True
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._is_due = False
+        if self._is_ending:
+            return
+        out = self.machine.out
+        if out.size:
+            self._transport.write(out.take())
+            if out.is_paused and self._transport.get_write_buffer_size() > MAX_UNREAD_BYTES:
+                self.abort()
+                return
+        if self.machine.is_over or (self.machine.is_leaving and not self.machine.streams):
+            self._close()
+        elif out.waits and not out.is_paused:
+            self._is_due = True
+            self._loop.call_soon(self._go_on)
+
+    def _close(self) -> None:
+        """Close when all has been sent, or soon."""
+        self._is_ending = True
+        self._transport.close()
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_later(CLOSE_SECONDS, self._transport.abort)
+
+    def _go_on(self) -> None:
+        """Send more of what waited for its turn."""
+        self.machine.out.pump()
+        self._flush()
+
+    # --- patience ---------------------------------------------------------------------------------
+
+    def _look_in(self, seconds: float) -> None:
+        self._timer = self._loop.call_later(max(seconds, _LEAST_LOOK_SECONDS), self._look)
+
+    def _look(self) -> None:
+        """See whether the client has been silent for too long, or is to be asked if it lives."""
+        limits, machine, now = self._limits, self.machine, self._loop.time()
+        if not machine.has_begun:
+            self.abort()
+            return
+        if machine.out.is_paused and now - self._paused >= limits.write_seconds:
+            self.abort()
+            return
+        if not machine.streams and now - machine.idle_since >= limits.idle_seconds:
+            machine.leave()
+            return
+        silent = now - self._heard
+        if silent < limits.silent_seconds:
+            machine.is_asked = False
+            self._look_in(self._next_look(now))
+        elif not machine.is_asked:
+            machine.ask()
+            self._look_in(limits.answer_seconds)
+        else:
+            self.abort()
+
+    def _next_look(self, now: float) -> float:
+        limits = self._limits
+        ends = [self._heard + limits.silent_seconds]
+        if not self.machine.streams:
+            ends.append(self.machine.idle_since + limits.idle_seconds)
+        if self.machine.out.is_paused:
+            ends.append(self._paused + limits.write_seconds)
+        return min(ends) - now

@@ -1,0 +1,459 @@
+"""The server's side of one connection as a machine: bytes in, calls out, bytes to be written.
+
+It is told the time with what it is fed, and holds no socket. What it is called with by the
+application it does at once; what it sends is in ``out``. Frames that break the rules of a stream
+end the stream, those that break the rules of the connection end that.
+
+What lives here: frames in, the lives of streams. What does not: windows of what is sent
+(``sending``), header blocks (``blocks``), limits of time (``connection``).
+
+Source: RFC 9113.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from soliton.web.http2 import frames
+from soliton.web.http2.blocks import Blocks
+from soliton.web.http2.floods import Fault, Floods
+from soliton.web.http2.frames import (
+    ACK,
+    DATA,
+    END_HEADERS,
+    END_STREAM,
+    FRAME_BYTES,
+    HEAD,
+    HEAD_BYTES,
+    HEADERS,
+    LONG,
+    PADDED,
+    PREFACE,
+    PROTOCOL_ERROR,
+    SETTING,
+    STREAM_MASK,
+    USUAL_WINDOW,
+    WITH_PRIORITY,
+    frame,
+)
+from soliton.web.http2.limits import (
+    CLOSED_KEPT,
+    CONNECTION_WINDOW,
+    HEADER_LIST_BYTES,
+    STREAM_WINDOW,
+    Http2Limits,
+)
+from soliton.web.http2.requests import Head
+from soliton.web.http2.sending import Outgoing
+from soliton.web.http2.streams import Stream
+
+_OURS, _CLIENTS, _WHOLE = "reset by the server", "reset by the client", "whole"
+_PRIORITY_BYTES: Final = 5
+
+
+class Handler(Protocol):
+    """What answers the requests of a connection."""
+
+    def on_request(self, stream: Stream, head: Head, *, ended: bool) -> None:
+        """A request has begun; ``ended`` where it has no data."""
+
+    def on_data(self, stream: Stream, data: bytes, *, ended: bool) -> None:
+        """Data of a request."""
+
+    def on_closed(self, stream: Stream) -> None:
+        """A stream has ended, whoever has ended it."""
+
+    def on_sent(self, stream: Stream) -> None:
+        """All that waited in a stream has gone."""
+
+
+class Machine:
+    """One connection."""
+
+    def __init__(self, handler: Handler, limits: Http2Limits, wake: Callable[[], None]) -> None:
+        """``wake`` is called whenever there is something to be written again."""
+        self._handler = handler
+        self._most_streams = limits.streams
+        self.out = Outgoing(wake, handler.on_sent, self._finished)
+        self.streams: dict[int, Stream] = {}
+        """Those that are open."""
+        self.is_over = False
+        """Whether nothing that comes means anything any more."""
+        self.is_leaving = False
+        """Whether new streams are refused."""
+        self.has_begun = False
+        """Whether the client has said what it wants."""
+        self.is_asked = False
+        """Whether the client has not answered yet if it lives."""
+        self.idle_since = 0.0
+        """When the last stream ended, while there is none."""
+        self._floods = Floods(limits.ping_seconds)
+        self._blocks = Blocks()
+        self._last = 0
+        self._closed: dict[int, str] = {}
+        self._room = CONNECTION_WINDOW
+        self._rest = bytearray()
+        self._needed = 0
+        self._preface = PREFACE
+
+    def start(self, now: float) -> None:
+        """Say what the server wants."""
+        self._floods.tick(now, 0)
+        self.idle_since = now
+        wanted = (
+            (frames.MAX_CONCURRENT_STREAMS, self._most_streams),
+            (frames.INITIAL_WINDOW_SIZE, STREAM_WINDOW),
+            (frames.MAX_HEADER_LIST_SIZE, HEADER_LIST_BYTES),
+        )
+        widened = frames.window_update(0, CONNECTION_WINDOW - USUAL_WINDOW)
+        self.out.put(frames.settings(wanted) + widened)
+
+    # --- for the application ----------------------------------------------------------------------
+
+    def reset(self, stream: Stream, code: int) -> None:
+        """End a stream, whatever waits in it."""
+        if not stream.is_closed:
+            self.out.put(frames.reset(stream.number, code))
+            self._close(stream, _OURS)
+
+    def take_more(self, stream: Stream) -> None:
+        """The application has taken what came on a stream that was held."""
+        stream.is_held = False
+        if not stream.is_closed:
+            self._widen(stream)
+
+    def leave(self, code: int = frames.NO_ERROR, words: bytes = b"") -> None:
+        """Take no more streams; those that are open go on."""
+        if not self.is_leaving:
+            self.is_leaving = True
+            self.out.put(frames.go_away(self._last, code, words))
+
+    def ask(self) -> None:
+        """Ask the client whether it lives."""
+        self.is_asked = True
+        self.out.put(frame(frames.PING, 0, 0, bytes(8)))
+
+    def drop_all(self) -> None:
+        """The client has gone."""
+        self.is_over = True
+        for stream in list(self.streams.values()):
+            if not stream.is_closed:
+                self._close(stream, _CLIENTS)
+
+    # --- what comes -------------------------------------------------------------------------------
+
+    def receive(self, data: bytes, now: float) -> None:
+        """Bytes of the client, at a time in seconds."""
+        if self.is_over:
+            return
+        self._floods.tick(now, self.out.total)
+        if self._rest:
+            self._rest += data
+            if len(self._rest) < self._needed:
+                return
+            data = bytes(self._rest)
+            self._rest.clear()
+        try:
+            at = self._take_preface(data) if self._preface else 0
+            if not self._preface:
+                at = self._take_frames(data, at)
+        except Fault as fault:
+            self.is_over = True
+            self.is_leaving = False
+            self.leave(fault.code, fault.words)
+            return
+        if at < len(data):
+            self._rest += data[at:]
+
+    def _take_preface(self, data: bytes) -> int:
+        part = data[: len(self._preface)]
+        if not self._preface.startswith(part):
+            raise Fault(PROTOCOL_ERROR, b"no preface of HTTP/2")
+        self._preface = self._preface[len(part) :]
+        return len(part)
+
+    def _take_frames(self, data: bytes, at: int) -> int:
+        """All frames that are whole; where the next one begins."""
+        end, unpack = len(data), HEAD.unpack_from
+        while end - at >= HEAD_BYTES:
+            high, low, kind, flags, number = unpack(data, at)
+            start = at + HEAD_BYTES
+            stop = start + (high << 8 | low)
+            if stop - start > FRAME_BYTES:
+                raise Fault(frames.FRAME_SIZE_ERROR, b"a frame is too long")
+            if stop > end:
+                self._needed = stop - at
+                return at
+            at = stop
+            number &= STREAM_MASK
+            if not self.has_begun or self._blocks.is_open:
+                self._take_in_order(kind, flags, number, data[start:stop])
+            elif kind == DATA:
+                self._data(flags, number, data[start:stop])
+            elif kind == HEADERS:
+                self._headers(flags, number, data[start:stop])
+            else:
+                self._other(kind, flags, number, data[start:stop])
+            if self.is_over:
+                return end
+        self._needed = HEAD_BYTES
+        return at
+
+    def _take_in_order(self, kind: int, flags: int, number: int, body: bytes) -> None:
+        """A frame where only one kind may be."""
+        if not self.has_begun:
+            if kind != frames.SETTINGS or flags & ACK:
+                raise Fault(PROTOCOL_ERROR, b"settings come first")
+            self.has_begun = True
+            self._settings(flags, number, body)
+            return
+        if kind != frames.CONTINUATION or number != self._blocks.number:
+            raise Fault(PROTOCOL_ERROR, b"a header block goes on")
+        if self._blocks.add(body, is_last=bool(flags & END_HEADERS)):
+            self._head(self._blocks.flags, number, self._blocks.take())
+
+    def _headers(self, flags: int, number: int, body: bytes) -> None:
+        if not number & 1:
+            raise Fault(PROTOCOL_ERROR, b"no stream of clients has this number")
+        if flags & (PADDED | WITH_PRIORITY):
+            skipped = _PRIORITY_BYTES if flags & WITH_PRIORITY else 0
+            body = _without_padding(flags, body, skipped)
+        if flags & END_HEADERS:
+            self._head(flags, number, body)
+        else:
+            self._blocks.begin(flags, number, body)
+
+    def _head(self, flags: int, number: int, block: bytes) -> None:
+        head = self._blocks.read(block)
+        stream = self.streams.get(number)
+        if stream is not None or number <= self._last:
+            self._late_head(stream, flags, number, head)
+            return
+        self._last = number
+        if self.is_leaving or len(self.streams) >= self._most_streams or head.is_bad:
+            code = PROTOCOL_ERROR if head.is_bad else frames.REFUSED_STREAM
+            if self.is_leaving:
+                self._note_closed(number, _OURS)
+                return
+            self._refuse(number, code)
+            return
+        stream = Stream(number, self.out.initial_window, STREAM_WINDOW)
+        self.streams[number] = stream
+        stream.left = head.length
+        ended = bool(flags & END_STREAM)
+        if ended and not self._ends(stream):
+            return
+        self._handler.on_request(stream, head, ended=ended)
+
+    def _late_head(self, stream: Stream | None, flags: int, number: int, head: Head) -> None:
+        """A header block on a stream that has one."""
+        if stream is None:
+            how = self._closed.get(number)
+            if how is None:
+                raise Fault(PROTOCOL_ERROR, b"streams come in their order")
+            self._late(number, how)
+            return
+        if stream.client_is_done:
+            self._break(stream, frames.STREAM_CLOSED)
+        elif not flags & END_STREAM or head.method or head.path:
+            self._break(stream, PROTOCOL_ERROR)
+        elif self._ends(stream):
+            self._handler.on_data(stream, b"", ended=True)
+
+    def _data(self, flags: int, number: int, body: bytes) -> None:
+        length = len(body)
+        self._room -= length
+        if self._room < CONNECTION_WINDOW // 2:
+            if self._room < 0:
+                raise Fault(frames.FLOW_CONTROL_ERROR, b"more than the connection's window")
+            self.out.put(frames.window_update(0, CONNECTION_WINDOW - self._room))
+            self._room = CONNECTION_WINDOW
+        if flags & PADDED:
+            body = _without_padding(flags, body, 0)
+        if not body and not flags & END_STREAM:
+            self._floods.empty()
+        stream = self.streams.get(number)
+        if stream is None:
+            self._late_data(number)
+            return
+        if stream.client_is_done:
+            self._break(stream, frames.STREAM_CLOSED)
+            return
+        stream.room -= length
+        if stream.room < 0:
+            self._break(stream, frames.FLOW_CONTROL_ERROR)
+            return
+        if stream.left is not None:
+            stream.left -= len(body)
+        if flags & END_STREAM:
+            if self._ends(stream):
+                self._handler.on_data(stream, body, ended=True)
+            return
+        self._handler.on_data(stream, body, ended=False)
+        if not stream.is_held and not stream.is_closed:
+            self._widen(stream)
+
+    def _late_data(self, number: int) -> None:
+        """Data on a stream that is not open."""
+        if number == 0 or number > self._last:
+            raise Fault(PROTOCOL_ERROR, b"data without a request")
+        self._late(number, self._closed.get(number, _WHOLE))
+
+    def _late(self, number: int, how: str) -> None:
+        """A frame on a stream that has ended."""
+        if how is _WHOLE:
+            raise Fault(frames.STREAM_CLOSED, b"the stream has ended")
+        if how is _CLIENTS:
+            self._refuse(number, frames.STREAM_CLOSED)
+
+    def _other(self, kind: int, flags: int, number: int, body: bytes) -> None:
+        match kind:
+            case frames.WINDOW_UPDATE:
+                self._window_update(number, body)
+            case frames.RST_STREAM:
+                self._rst_stream(number, body)
+            case frames.SETTINGS:
+                self._settings(flags, number, body)
+            case frames.PING:
+                self._ping(flags, number, body)
+            case frames.PRIORITY:
+                self._floods.empty()
+                _check(number != 0)
+                _check(len(body) == _PRIORITY_BYTES, frames.FRAME_SIZE_ERROR)
+            case frames.GOAWAY:
+                # Its streams go on; it opens no more, and closes the connection when it likes.
+                self._floods.empty()
+                _check(number == 0)
+                _check(len(body) >= 2 * LONG.size, frames.FRAME_SIZE_ERROR)
+            case frames.PUSH_PROMISE | frames.CONTINUATION:
+                raise Fault(PROTOCOL_ERROR, b"a frame that may not be here")
+            case _:
+                self._floods.empty()
+
+    def _window_update(self, number: int, body: bytes) -> None:
+        _check(len(body) == LONG.size, frames.FRAME_SIZE_ERROR)
+        self._floods.update(self.out.total)
+        count = LONG.unpack(body)[0] & STREAM_MASK
+        if number == 0:
+            _check(count > 0)
+            _check(self.out.widen_all(count), frames.FLOW_CONTROL_ERROR)
+            return
+        stream = self.streams.get(number)
+        if stream is None:
+            _check(number <= self._last)
+        elif count == 0:
+            self._break(stream, PROTOCOL_ERROR)
+        elif not self.out.widen(stream, count):
+            self._break(stream, frames.FLOW_CONTROL_ERROR)
+
+    def _rst_stream(self, number: int, body: bytes) -> None:
+        _check(len(body) == LONG.size, frames.FRAME_SIZE_ERROR)
+        _check(0 < number <= self._last)
+        self._floods.reset()
+        stream = self.streams.get(number)
+        if stream is not None:
+            self._close(stream, _CLIENTS)
+
+    def _settings(self, flags: int, number: int, body: bytes) -> None:
+        _check(number == 0)
+        self._floods.settings()
+        if flags & ACK:
+            _check(not body, frames.FRAME_SIZE_ERROR)
+            return
+        _check(len(body) % SETTING.size == 0, frames.FRAME_SIZE_ERROR)
+        window = self.out.initial_window
+        for name, value in SETTING.iter_unpack(body):
+            if name == frames.INITIAL_WINDOW_SIZE:
+                _check(value <= frames.MAX_WINDOW, frames.FLOW_CONTROL_ERROR)
+                window = value
+            elif name == frames.ENABLE_PUSH:
+                _check(value <= 1)
+            elif name == frames.MAX_FRAME_SIZE:
+                _check(FRAME_BYTES <= value <= frames.LARGEST_FRAME_BYTES)
+        self.out.put(_SETTINGS_ACK)
+        more = window - self.out.initial_window
+        self.out.initial_window = window
+        if more:
+            for stream in list(self.streams.values()):
+                _check(self.out.widen(stream, more), frames.FLOW_CONTROL_ERROR)
+
+    def _ping(self, flags: int, number: int, body: bytes) -> None:
+        _check(number == 0)
+        _check(len(body) == 8, frames.FRAME_SIZE_ERROR)
+        if flags & ACK:
+            self._floods.empty()
+            self.is_asked = False
+            return
+        forgives, self.out.has_sent = self.out.has_sent, False
+        self._floods.ping(forgives=forgives)
+        self.out.put(frame(frames.PING, ACK, 0, body))
+
+    # --- the lives of streams ---------------------------------------------------------------------
+
+    def _ends(self, stream: Stream) -> bool:
+        """The client has said all: whether it is what it has announced."""
+        stream.client_is_done = True
+        if stream.left:
+            self._break(stream, PROTOCOL_ERROR)
+            return False
+        return True
+
+    def _finished(self, stream: Stream) -> None:
+        """An answer has gone; what the request still has does not matter."""
+        if not stream.client_is_done:
+            self.out.put(frames.reset(stream.number, frames.NO_ERROR))
+        self._close(stream, _WHOLE if stream.client_is_done else _OURS)
+
+    def _break(self, stream: Stream, code: int) -> None:
+        """A stream of a client that breaks the rules."""
+        self._floods.reset()
+        self.reset(stream, code)
+
+    def _refuse(self, number: int, code: int) -> None:
+        """No stream at all."""
+        self._floods.reset()
+        self.out.put(frames.reset(number, code))
+        self._note_closed(number, _OURS)
+
+    def _close(self, stream: Stream, how: str) -> None:
+        stream.is_closed = True
+        stream.waiting, stream.size = None, 0
+        del self.streams[stream.number]
+        self._note_closed(stream.number, how)
+        if not self.streams:
+            self.idle_since = self._floods.now
+        self._handler.on_closed(stream)
+
+    def _note_closed(self, number: int, how: str) -> None:
+        closed = self._closed
+        closed[number] = how
+        if len(closed) > CLOSED_KEPT:
+            del closed[next(iter(closed))]
+
+    def _widen(self, stream: Stream) -> None:
+        """Let more come when half of a stream's room is taken."""
+        if stream.room < STREAM_WINDOW // 2 and not stream.client_is_done:
+            self.out.put(frames.window_update(stream.number, STREAM_WINDOW - stream.room))
+            stream.room = STREAM_WINDOW
+
+
+_SETTINGS_ACK: Final = frame(frames.SETTINGS, ACK, 0)
+
+
+def _check(holds: bool, code: int = PROTOCOL_ERROR) -> None:
+    if not holds:
+        raise Fault(code)
+
+
+def _without_padding(flags: int, body: bytes, skipped: int) -> bytes:
+    """A body without its padding, and without what stands before the rest."""
+    padding = 0
+    if flags & PADDED:
+        _check(bool(body), frames.FRAME_SIZE_ERROR)
+        padding = body[0]
+        skipped += 1
+    if skipped > len(body):
+        raise Fault(frames.FRAME_SIZE_ERROR)
+    _check(padding <= len(body) - skipped)
+    return body[skipped : len(body) - padding]

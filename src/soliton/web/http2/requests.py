@@ -1,0 +1,80 @@
+"""The head of a request: what its headers say, and whether they keep the rules.
+
+What lives here: reading and checking headers. What does not: their bytes (``hpack``), and what is
+asked for (the applications).
+
+Source: RFC 9113, section 8.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from soliton.web.http2.hpack import Header
+from soliton.web.http2.limits import HEADER_LIST_BYTES
+
+_PSEUDO: Final = frozenset((b":method", b":scheme", b":path", b":authority"))
+_NEEDED: Final = frozenset((b":method", b":scheme", b":path"))
+_OF_CONNECTIONS: Final = frozenset(
+    (b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade")
+)
+_NAME_BYTES: Final = frozenset(b"!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz")
+_NO_VALUE_BYTES: Final = (b"\0", b"\r", b"\n")
+_MOST_DIGITS: Final = 18
+
+
+class Head:
+    """What a header block says. The same block may be of many requests."""
+
+    __slots__ = ("fields", "is_bad", "is_too_large", "length", "made", "method", "path")
+
+    def __init__(self, headers: list[Header], size: int) -> None:
+        """``size`` is that of all headers, also of those that are left out."""
+        pseudo = {name: value for name, value in headers if name.startswith(b":")}
+        self.fields = [each for each in headers if not each[0].startswith(b":")]
+        """The headers but those that begin with a colon, in their order."""
+        self.method = pseudo.get(b":method", b"")
+        self.path = pseudo.get(b":path", b"")
+        self.is_too_large = size > HEADER_LIST_BYTES
+        self.length: int | None = None
+        """How many bytes are announced."""
+        self.is_bad = not self.is_too_large and not self._keeps_rules(headers, pseudo)
+        self.made: object = None
+        """What the application has made of it."""
+
+    def _keeps_rules(self, headers: list[Header], pseudo: dict[bytes, bytes]) -> bool:
+        first = [name for name, _ in headers[: len(pseudo)]]
+        count = len(headers) - len(self.fields)
+        if count != len(pseudo) or set(first) != pseudo.keys() or not pseudo.keys() <= _PSEUDO:
+            return False
+        if not pseudo.keys() >= _NEEDED or not self.path or not self.method:
+            return False
+        return all(map(_is_value, pseudo.values())) and self._has_good_fields()
+
+    def _has_good_fields(self) -> bool:
+        for name, value in self.fields:
+            if not is_field(name, value) or (name == b"te" and value != b"trailers"):
+                return False
+            if name == b"content-length":
+                if not value.isdigit() or len(value) > _MOST_DIGITS:
+                    return False
+                if self.length not in (None, int(value)):
+                    return False
+                self.length = int(value)
+        return True
+
+
+def is_field(name: bytes, value: bytes) -> bool:
+    """Whether a header may be in a request, or behind one."""
+    return (
+        bool(name)
+        and name not in _OF_CONNECTIONS
+        and _NAME_BYTES.issuperset(name)
+        and _is_value(value)
+    )
+
+
+def _is_value(value: bytes) -> bool:
+    if value[:1] in (b" ", b"\t") or value[-1:] in (b" ", b"\t"):
+        return False
+    return not any(each in value for each in _NO_VALUE_BYTES)
