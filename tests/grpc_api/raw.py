@@ -25,7 +25,11 @@ class Raw:
         self.ended: set[int] = set()
         """Streams that ended with a status."""
         self.reset: set[int] = set()
-        """Streams that ended without."""
+        """Streams that the server wants to hear of no more."""
+        self.codes: dict[int, int] = {}
+        """Why."""
+        self.heads: dict[int, bytes] = {}
+        """The last header block of each stream."""
         self._reader, self._writer = reader, writer
         self._last = -1
         settings = _INITIAL_WINDOW.to_bytes(2, "big") + window.to_bytes(4, "big")
@@ -65,6 +69,9 @@ class Raw:
                 self.data[stream] += len(body)
             elif kind == _RESET:
                 self.reset.add(stream)
+                self.codes[stream] = int.from_bytes(body, "big")
+            elif kind == _HEADERS:
+                self.heads[stream] = body
             elif kind in (_SETTINGS, _PING) and not flags & _ACK:
                 answer = body if kind == _PING else b""
                 self._writer.write(_frame(kind, _ACK, 0, answer))

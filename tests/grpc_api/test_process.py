@@ -14,15 +14,16 @@ from pathlib import Path
 import msgspec
 import pytest
 from grpc import aio
-from grpc_health.v1 import health_pb2
-from grpc_reflection.v1alpha import reflection_pb2
 
 from soliton.chain.transactions import codec, data
 from soliton.chain.values import DataEntry
-from soliton.cli.grpc_server import GrpcMissing, GrpcService
+from soliton.cli.grpc_server import GrpcService
 from soliton.grpc_api.proto import (
     blockchain_updates_pb2,
     blocks_api_pb2,
+    health_pb2,
+    reflection_alpha_pb2,
+    reflection_pb2,
     transactions_api_pb2,
     waves_blockchain_api_pb2,
 )
@@ -252,16 +253,16 @@ async def test_reflection_health_and_what_is_not_there(tmp_path: Path) -> None:
         )
         answer = health_pb2.HealthCheckResponse.FromString(found.responses[0])
         assert answer.status == health_pb2.HealthCheckResponse.SERVING
-        path = "/grpc.reflection.{}.ServerReflection/ServerReflectionInfo"
-        asked = client.channel.stream_stream(path.format("v1alpha"))(
-            iter([reflection_pb2.ServerReflectionRequest(list_services="").SerializeToString()])
-        )
-        answers = [each async for each in asked]
-        listed = reflection_pb2.ServerReflectionResponse.FromString(answers[0])
-        names = {each.name for each in listed.list_services_response.service}
-        assert "waves.node.grpc.BlocksApi" in names
+        for version, messages in (("v1alpha", reflection_alpha_pb2), ("v1", reflection_pb2)):
+            path = f"/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo"
+            question = messages.ServerReflectionRequest(list_services="").SerializeToString()
+            asked = client.channel.stream_stream(path)(iter([question]))
+            answers = [each async for each in asked]
+            listed = messages.ServerReflectionResponse.FromString(answers[0])
+            names = {each.name for each in listed.list_services_response.service}
+            assert "waves.node.grpc.BlocksApi" in names
         # Without a request: it could come too late for a call that has ended.
-        asked = client.channel.stream_stream(path.format("v1"))()
+        asked = client.channel.stream_stream("/grpc.reflection.v2.ServerReflection/Info")()
         with pytest.raises(aio.AioRpcError, match="UNIMPLEMENTED"):
             await asked.read()
         found = await client.call("/waves.node.grpc.BlocksApi/GetNothing", b"", stream=False)
@@ -293,17 +294,10 @@ def test_a_node_without_grpc_imports_none_of_it(tmp_path: Path) -> None:
         "import sys; import soliton.cli.run, soliton.devnet.main, soliton.cli.main\n"
         "from soliton.node.settings import load_settings\n"
         "load_settings(network='devnet')\n"
-        "sys.exit(any(name.split('.')[0] in ('grpc', 'grpc_health') for name in sys.modules))"
+        "beside = ('soliton.grpc_api', 'soliton.web.http2')\n"
+        "sys.exit(any(name.startswith(beside) for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", program], timeout=120, check=False).returncode == 0
-
-
-def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    chain = a_chain(tmp_path)
-    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
-    with pytest.raises(GrpcMissing, match=r"soliton\[grpc\]"):
-        GrpcService(chain.node)
-    chain.node.close()
 
 
 async def test_processes_count_a_clients_streams_together(tmp_path: Path) -> None:

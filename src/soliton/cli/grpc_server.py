@@ -7,7 +7,6 @@ What lives here: the node's side of them, and the program that they run. What do
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import logging
 import socket
 from functools import partial
@@ -18,7 +17,6 @@ import msgspec
 
 from soliton.cli.logs import in_force, use
 from soliton.cli.process import run_program
-from soliton.errors import EnvironmentProblem
 from soliton.node.node import Node
 from soliton.node.settings import Settings, WalletSettings
 from soliton.storage.store import Store
@@ -41,17 +39,11 @@ STOP_SECONDS: Final = 1.0
 _log = logging.getLogger(__name__)
 
 
-class GrpcMissing(EnvironmentProblem):
-    """The settings ask for gRPC, and what serves it is not installed."""
-
-
 class GrpcService:
     """The processes of one node; ``stop`` ends them."""
 
     def __init__(self, node: Node) -> None:
         """Takes the ports; raises ``EnvironmentProblem``."""
-        if any(importlib.util.find_spec(each) is None for each in ("grpc", "grpc_health")):
-            raise GrpcMissing("gRPC needs a package more: pip install 'soliton[grpc]'")
         from soliton.grpc_api.node_side import NodeSide
 
         wanted = node.settings.grpc
