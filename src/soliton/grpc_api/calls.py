@@ -164,7 +164,7 @@ class Call(Held):
             return
         if stream.size and stream.size != self._last:
             calm = code is Code.RESOURCE_EXHAUSTED
-            self._machine.reset(stream, ENHANCE_YOUR_CALM if calm else CANCEL)
+            self._machine.lives.reset(stream, ENHANCE_YOUR_CALM if calm else CANCEL)
             return
         out.drop(stream)
         out.finish(stream, status(code, words, trailers, is_all=not stream.has_begun))

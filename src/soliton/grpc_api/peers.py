@@ -159,7 +159,7 @@ class Peer:
         ends_at = self._connection.ends_at
         for each in found:
             # Nothing, or no bytes, is a step without a message; a message may well be empty.
-            if (each or isinstance(each, Message)) and not call.send(each):  # type: ignore[arg-type]
+            if (each or isinstance(each, Message)) and not call.send(each):
                 return False
             if perf_counter() > ends_at:
                 return False
@@ -226,7 +226,7 @@ async def _write_all(call: Call, found: Messages) -> None:
         since = time.monotonic()
         for each in found:
             if each or isinstance(each, Message):
-                await call.write(each)  # type: ignore[arg-type]
+                await call.write(each)
             if time.monotonic() - since > STEP_SECONDS:
                 await asyncio.sleep(0)
                 since = time.monotonic()

@@ -65,7 +65,7 @@ class Reflection:
             case "file_containing_extension":
                 asked = request.file_containing_extension
                 extended = _POOL.FindMessageTypeByName(asked.containing_type)
-                found = _POOL.FindExtensionByNumber(extended, asked.extension_number)
+                found: Any = _POOL.FindExtensionByNumber(extended, asked.extension_number)
                 _show(answer, found.file.name)
             case "all_extension_numbers_of_type":
                 extended = _POOL.FindMessageTypeByName(request.all_extension_numbers_of_type)

@@ -209,7 +209,7 @@ class Http2Connection(asyncio.Protocol):
         if machine.out.is_paused and now - self._paused >= limits.write_seconds:
             self.abort()
             return
-        if not machine.streams and now - machine.idle_since >= limits.idle_seconds:
+        if not machine.streams and now - machine.lives.idle_since >= limits.idle_seconds:
             machine.leave()
             return
         silent = now - self._heard
@@ -217,7 +217,8 @@ class Http2Connection(asyncio.Protocol):
             machine.is_asked = False
             self._look_in(self._next_look(now))
         elif not machine.is_asked:
-            machine.ask()
+            machine.is_asked = True
+            machine.out.put(frames.frame(frames.PING, 0, 0, bytes(8)))
             self._look_in(limits.answer_seconds)
         else:
             self.abort()
@@ -226,7 +227,7 @@ class Http2Connection(asyncio.Protocol):
         limits = self._limits
         ends = [self._heard + limits.silent_seconds]
         if not self.machine.streams:
-            ends.append(self.machine.idle_since + limits.idle_seconds)
+            ends.append(self.machine.lives.idle_since + limits.idle_seconds)
         if self.machine.out.is_paused:
             ends.append(self._paused + limits.write_seconds)
         return min(ends) - now

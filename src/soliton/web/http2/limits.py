@@ -28,6 +28,9 @@ KEPT_BLOCK_BYTES: Final = 1_024
 CLOSED_KEPT: Final = 512
 """Streams of which is known how they ended, for what a client had sent before it heard."""
 
+WHOLE_KEPT: Final = 64
+"""The same of those of which nothing more may come."""
+
 WINDOW_SECONDS: Final = 10.0
 """The limits below hold for so long, then they begin anew."""
 MAX_RESETS: Final = 1_000

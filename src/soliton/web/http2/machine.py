@@ -4,7 +4,7 @@ It is told the time with what it is fed, and holds no socket. What it is called 
 application it does at once; what it sends is in ``out``. Frames that break the rules of a stream
 end the stream, those that break the rules of the connection end that.
 
-What lives here: frames in, the lives of streams. What does not: windows of what is sent
+What lives here: frames in. What does not: how streams end (``lives``), windows of what is sent
 (``sending``), header blocks (``blocks``), limits of time (``connection``).
 
 Source: RFC 9113.
@@ -38,17 +38,16 @@ from soliton.web.http2.frames import (
     frame,
 )
 from soliton.web.http2.limits import (
-    CLOSED_KEPT,
     CONNECTION_WINDOW,
     HEADER_LIST_BYTES,
     STREAM_WINDOW,
     Http2Limits,
 )
+from soliton.web.http2.lives import Lives
 from soliton.web.http2.requests import Head
 from soliton.web.http2.sending import Outgoing
 from soliton.web.http2.streams import Stream
 
-_OURS, _CLIENTS, _WHOLE = "reset by the server", "reset by the client", "whole"
 _PRIORITY_BYTES: Final = 5
 
 
@@ -75,9 +74,10 @@ class Machine:
         """``wake`` is called whenever there is something to be written again."""
         self._handler = handler
         self._most_streams = limits.streams
-        self.out = Outgoing(wake, handler.on_sent, self._finished)
-        self.streams: dict[int, Stream] = {}
-        """Those that are open."""
+        self._floods = Floods(limits.ping_seconds)
+        self.lives = Lives(handler.on_closed, self._floods)
+        self.out = self.lives.out = Outgoing(wake, handler.on_sent, self.lives.finished)
+        self.streams = self.lives.open
         self.is_over = False
         """Whether nothing that comes means anything any more."""
         self.is_leaving = False
@@ -86,12 +86,8 @@ class Machine:
         """Whether the client has said what it wants."""
         self.is_asked = False
         """Whether the client has not answered yet if it lives."""
-        self.idle_since = 0.0
-        """When the last stream ended, while there is none."""
-        self._floods = Floods(limits.ping_seconds)
         self._blocks = Blocks()
         self._last = 0
-        self._closed: dict[int, str] = {}
         self._room = CONNECTION_WINDOW
         self._rest = bytearray()
         self._needed = 0
@@ -100,7 +96,7 @@ class Machine:
     def start(self, now: float) -> None:
         """Say what the server wants."""
         self._floods.tick(now, 0)
-        self.idle_since = now
+        self.lives.idle_since = now
         wanted = (
             (frames.MAX_CONCURRENT_STREAMS, self._most_streams),
             (frames.INITIAL_WINDOW_SIZE, STREAM_WINDOW),
@@ -111,17 +107,11 @@ class Machine:
 
     # --- for the application ----------------------------------------------------------------------
 
-    def reset(self, stream: Stream, code: int) -> None:
-        """End a stream, whatever waits in it."""
-        if not stream.is_closed:
-            self.out.put(frames.reset(stream.number, code))
-            self._close(stream, _OURS)
-
     def take_more(self, stream: Stream) -> None:
         """The application has taken what came on a stream that was held."""
         stream.is_held = False
         if not stream.is_closed:
-            self._widen(stream)
+            self._let_more_come(stream)
 
     def leave(self, code: int = frames.NO_ERROR, words: bytes = b"") -> None:
         """Take no more streams; those that are open go on."""
@@ -129,17 +119,10 @@ class Machine:
             self.is_leaving = True
             self.out.put(frames.go_away(self._last, code, words))
 
-    def ask(self) -> None:
-        """Ask the client whether it lives."""
-        self.is_asked = True
-        self.out.put(frame(frames.PING, 0, 0, bytes(8)))
-
     def drop_all(self) -> None:
         """The client has gone."""
         self.is_over = True
-        for stream in list(self.streams.values()):
-            if not stream.is_closed:
-                self._close(stream, _CLIENTS)
+        self.lives.drop_all()
 
     # --- what comes -------------------------------------------------------------------------------
 
@@ -231,12 +214,12 @@ class Machine:
             self._late_head(stream, flags, number, head)
             return
         self._last = number
-        if self.is_leaving or len(self.streams) >= self._most_streams or head.is_bad:
+        if self.is_leaving:
+            self.lives.ignore(number)
+            return
+        if head.is_bad or len(self.streams) >= self._most_streams:
             code = PROTOCOL_ERROR if head.is_bad else frames.REFUSED_STREAM
-            if self.is_leaving:
-                self._note_closed(number, _OURS)
-                return
-            self._refuse(number, code)
+            self.lives.refuse(number, code)
             return
         stream = Stream(number, self.out.initial_window, STREAM_WINDOW)
         self.streams[number] = stream
@@ -249,15 +232,12 @@ class Machine:
     def _late_head(self, stream: Stream | None, flags: int, number: int, head: Head) -> None:
         """A header block on a stream that has one."""
         if stream is None:
-            how = self._closed.get(number)
-            if how is None:
-                raise Fault(PROTOCOL_ERROR, b"streams come in their order")
-            self._late(number, how)
+            self.lives.late(number, is_new=True)
             return
         if stream.client_is_done:
-            self._break(stream, frames.STREAM_CLOSED)
+            self.lives.end_faulty(stream, frames.STREAM_CLOSED)
         elif not flags & END_STREAM or head.method or head.path:
-            self._break(stream, PROTOCOL_ERROR)
+            self.lives.end_faulty(stream, PROTOCOL_ERROR)
         elif self._ends(stream):
             self._handler.on_data(stream, b"", ended=True)
 
@@ -278,11 +258,11 @@ class Machine:
             self._late_data(number)
             return
         if stream.client_is_done:
-            self._break(stream, frames.STREAM_CLOSED)
+            self.lives.end_faulty(stream, frames.STREAM_CLOSED)
             return
         stream.room -= length
         if stream.room < 0:
-            self._break(stream, frames.FLOW_CONTROL_ERROR)
+            self.lives.end_faulty(stream, frames.FLOW_CONTROL_ERROR)
             return
         if stream.left is not None:
             stream.left -= len(body)
@@ -292,20 +272,13 @@ class Machine:
             return
         self._handler.on_data(stream, body, ended=False)
         if not stream.is_held and not stream.is_closed:
-            self._widen(stream)
+            self._let_more_come(stream)
 
     def _late_data(self, number: int) -> None:
         """Data on a stream that is not open."""
         if number == 0 or number > self._last:
             raise Fault(PROTOCOL_ERROR, b"data without a request")
-        self._late(number, self._closed.get(number, _WHOLE))
-
-    def _late(self, number: int, how: str) -> None:
-        """A frame on a stream that has ended."""
-        if how is _WHOLE:
-            raise Fault(frames.STREAM_CLOSED, b"the stream has ended")
-        if how is _CLIENTS:
-            self._refuse(number, frames.STREAM_CLOSED)
+        self.lives.late(number, is_new=False)
 
     def _other(self, kind: int, flags: int, number: int, body: bytes) -> None:
         match kind:
@@ -343,9 +316,9 @@ class Machine:
         if stream is None:
             _check(number <= self._last)
         elif count == 0:
-            self._break(stream, PROTOCOL_ERROR)
+            self.lives.end_faulty(stream, PROTOCOL_ERROR)
         elif not self.out.widen(stream, count):
-            self._break(stream, frames.FLOW_CONTROL_ERROR)
+            self.lives.end_faulty(stream, frames.FLOW_CONTROL_ERROR)
 
     def _rst_stream(self, number: int, body: bytes) -> None:
         _check(len(body) == LONG.size, frames.FRAME_SIZE_ERROR)
@@ -353,7 +326,7 @@ class Machine:
         self._floods.reset()
         stream = self.streams.get(number)
         if stream is not None:
-            self._close(stream, _CLIENTS)
+            self.lives.leave(stream)
 
     def _settings(self, flags: int, number: int, body: bytes) -> None:
         _check(number == 0)
@@ -361,16 +334,7 @@ class Machine:
         if flags & ACK:
             _check(not body, frames.FRAME_SIZE_ERROR)
             return
-        _check(len(body) % SETTING.size == 0, frames.FRAME_SIZE_ERROR)
-        window = self.out.initial_window
-        for name, value in SETTING.iter_unpack(body):
-            if name == frames.INITIAL_WINDOW_SIZE:
-                _check(value <= frames.MAX_WINDOW, frames.FLOW_CONTROL_ERROR)
-                window = value
-            elif name == frames.ENABLE_PUSH:
-                _check(value <= 1)
-            elif name == frames.MAX_FRAME_SIZE:
-                _check(FRAME_BYTES <= value <= frames.LARGEST_FRAME_BYTES)
+        window = _window_wanted(body, self.out.initial_window)
         self.out.put(_SETTINGS_ACK)
         more = window - self.out.initial_window
         self.out.initial_window = window
@@ -389,53 +353,33 @@ class Machine:
         self._floods.ping(forgives=forgives)
         self.out.put(frame(frames.PING, ACK, 0, body))
 
-    # --- the lives of streams ---------------------------------------------------------------------
+    def _let_more_come(self, stream: Stream) -> None:
+        """When half of a stream's room is taken."""
+        if stream.room < STREAM_WINDOW // 2 and not stream.client_is_done:
+            self.out.put(frames.window_update(stream.number, STREAM_WINDOW - stream.room))
+            stream.room = STREAM_WINDOW
 
     def _ends(self, stream: Stream) -> bool:
         """The client has said all: whether it is what it has announced."""
         stream.client_is_done = True
         if stream.left:
-            self._break(stream, PROTOCOL_ERROR)
+            self.lives.end_faulty(stream, PROTOCOL_ERROR)
             return False
         return True
 
-    def _finished(self, stream: Stream) -> None:
-        """An answer has gone; what the request still has does not matter."""
-        if not stream.client_is_done:
-            self.out.put(frames.reset(stream.number, frames.NO_ERROR))
-        self._close(stream, _WHOLE if stream.client_is_done else _OURS)
 
-    def _break(self, stream: Stream, code: int) -> None:
-        """A stream of a client that breaks the rules."""
-        self._floods.reset()
-        self.reset(stream, code)
-
-    def _refuse(self, number: int, code: int) -> None:
-        """No stream at all."""
-        self._floods.reset()
-        self.out.put(frames.reset(number, code))
-        self._note_closed(number, _OURS)
-
-    def _close(self, stream: Stream, how: str) -> None:
-        stream.is_closed = True
-        stream.waiting, stream.size = None, 0
-        del self.streams[stream.number]
-        self._note_closed(stream.number, how)
-        if not self.streams:
-            self.idle_since = self._floods.now
-        self._handler.on_closed(stream)
-
-    def _note_closed(self, number: int, how: str) -> None:
-        closed = self._closed
-        closed[number] = how
-        if len(closed) > CLOSED_KEPT:
-            del closed[next(iter(closed))]
-
-    def _widen(self, stream: Stream) -> None:
-        """Let more come when half of a stream's room is taken."""
-        if stream.room < STREAM_WINDOW // 2 and not stream.client_is_done:
-            self.out.put(frames.window_update(stream.number, STREAM_WINDOW - stream.room))
-            stream.room = STREAM_WINDOW
+def _window_wanted(body: bytes, window: int) -> int:
+    """The window of streams that settings ask for; raises ``Fault`` for some that cannot be."""
+    _check(len(body) % SETTING.size == 0, frames.FRAME_SIZE_ERROR)
+    for name, value in SETTING.iter_unpack(body):
+        if name == frames.INITIAL_WINDOW_SIZE:
+            _check(value <= frames.MAX_WINDOW, frames.FLOW_CONTROL_ERROR)
+            window = value
+        elif name == frames.ENABLE_PUSH:
+            _check(value <= 1)
+        elif name == frames.MAX_FRAME_SIZE:
+            _check(FRAME_BYTES <= value <= frames.LARGEST_FRAME_BYTES)
+    return window
 
 
 _SETTINGS_ACK: Final = frame(frames.SETTINGS, ACK, 0)
