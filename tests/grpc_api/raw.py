@@ -36,13 +36,15 @@ class Raw:
         writer.write(_PREFACE + _frame(_SETTINGS, 0, 0, settings))
         self._task = asyncio.create_task(self._read())
 
-    def call(self, path: str, request: bytes | None) -> int:
+    def call(self, path: str, request: bytes | None, timeout: str = "") -> int:
         """Call; without a request it is still to come. The stream's number."""
         self._last += 2
         head = b"\x83\x86" + _literal(b"\x04", path) + _literal(b"\x01", "here")
         head += _literal(b"\0", "content-type", "application/grpc") + _literal(
             b"\0", "te", "trailers"
         )
+        if timeout:
+            head += _literal(b"\0", "grpc-timeout", timeout)
         self._writer.write(_frame(_HEADERS, _END_HEADERS, self._last, head))
         if request is not None:
             message = b"\0" + len(request).to_bytes(4, "big") + request

@@ -38,6 +38,7 @@ from soliton.web.http2.streams import Stream
 MAX_QUESTION_BYTES: Final = 64 * 1024
 """Of each message of a client that sends several."""
 LATE: Final = "Deadline Exceeded"
+_NOT_ONE: Final = "the request is not one message"
 _log = logging.getLogger(__name__)
 
 
@@ -68,7 +69,13 @@ class Call(Held):
             self._data = bytearray()
         self._data += data
         self.clients.comes(len(data), self)
-        length_of(self._data)
+
+    def check(self) -> None:
+        """Whether what is there of a request may become one message; raises ``Refused``."""
+        data = self._data
+        length = None if data is None else length_of(data)
+        if data is not None and length is not None and len(data) > PREFIX_BYTES + length:
+            raise Refused(Code.UNIMPLEMENTED, _NOT_ONE)
 
     def only(self, data: bytes) -> bytes:
         """The only message of a request of which this is the last part; raises ``Refused``."""
@@ -77,7 +84,7 @@ class Call(Held):
             self._data = None
         length = length_of(data)
         if length is None or len(data) != PREFIX_BYTES + length:
-            raise Refused(Code.UNIMPLEMENTED, "the request is not one message")
+            raise Refused(Code.UNIMPLEMENTED, _NOT_ONE)
         return unpacked(data[0], data[PREFIX_BYTES:], is_gzip=self.route.is_gzip)
 
     def next(self) -> bytes | None:

@@ -20,8 +20,8 @@ MAX_REQUEST_BYTES: Final = 4 * 1024 * 1024
 PREFIX_BYTES: Final = 5
 ENCODINGS: Final = b"identity,gzip"
 """How requests may be packed."""
-MAX_WORDS: Final = 8_192
-"""Letters of a status that are sent."""
+MAX_WORDS_BYTES: Final = 4_096
+"""Of the words of a status, and of each trailer: all of it fits into a frame."""
 _GZIP: Final = 31
 _MOST_DIGITS: Final = 8
 _STATUSES_KEPT: Final = 256
@@ -104,7 +104,7 @@ def status(code: Code, words: str, trailers: Trailers, *, is_all: bool) -> bytes
     """The header block of a refusal; ``is_all`` of the answer, or ends one that has begun."""
     made = [(b"grpc-status", b"%d" % number_of(code))]
     if words:
-        made.append((b"grpc-message", escaped(words[:MAX_WORDS])))
+        made.append((b"grpc-message", escaped(words)))
     made += [(name.encode("ascii"), _plain(value)) for name, value in trailers]
     return encode((*_FIRST, *made) if is_all else made)
 
@@ -116,8 +116,10 @@ def http_status(number: int, fields: Iterable[tuple[bytes, bytes]] = ()) -> byte
 
 def escaped(words: str) -> bytes:
     """Words for a header: what it does not take is written as ``%`` and two digits."""
-    data = words.encode("utf-8", "replace")
-    return b"".join(_ESCAPED[each] for each in data)
+    data = words[:MAX_WORDS_BYTES].encode("utf-8", "replace")
+    found = b"".join(_ESCAPED[each] for each in data)[:MAX_WORDS_BYTES]
+    # None of them is cut in its middle.
+    return found[: found.rindex(b"%")] if b"%" in found[-2:] else found
 
 
 _ESCAPED: Final = tuple(
@@ -128,5 +130,5 @@ _ESCAPED: Final = tuple(
 
 def _plain(value: str) -> bytes:
     """A value for a header, with question marks for what it does not take."""
-    data = value[:MAX_WORDS].encode("ascii", "replace").strip()
+    data = value[:MAX_WORDS_BYTES].encode("ascii", "replace").strip()
     return bytes(each if 0x20 <= each <= 0x7E else 0x3F for each in data)

@@ -70,18 +70,18 @@ class Peer:
         call: Call = stream.owner
         if stream.is_closed:
             return
-        if method_of(call).converses or not ended:
-            try:
-                call.add(data)
-            except Refused as error:
-                call.fail(error)
-                return
-            if not method_of(call).converses:
-                return
+        if method_of(call).converses:
+            call.add(data)
             stream.is_held = True
             self._take(call, None)
-        else:
+        elif ended:
             self._take(call, data)
+        else:
+            call.add(data)
+            try:
+                call.check()
+            except Refused as error:
+                call.fail(error)
 
     def on_sent(self, stream: Stream) -> None:
         """What waited for the client has gone."""

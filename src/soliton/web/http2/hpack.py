@@ -21,6 +21,8 @@ from soliton.web.http2.huffman import NoHuffman, decode
 
 TABLE_BYTES: Final = 4_096
 """Of the dynamic table of a connection; nobody is allowed more."""
+NO_TABLE: Final = b"\x20"
+"""What a block begins with that makes the table empty for good."""
 ENTRY_BYTES: Final = 32
 """What each entry counts beside its name and value."""
 _MOST_INTEGER_BYTES: Final = 5

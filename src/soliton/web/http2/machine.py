@@ -37,6 +37,7 @@ from soliton.web.http2.frames import (
     WITH_PRIORITY,
     frame,
 )
+from soliton.web.http2.hpack import TABLE_BYTES
 from soliton.web.http2.limits import (
     CONNECTION_WINDOW,
     HEADER_LIST_BYTES,
@@ -236,7 +237,7 @@ class Machine:
             return
         if stream.client_is_done:
             self.lives.end_faulty(stream, frames.STREAM_CLOSED)
-        elif not flags & END_STREAM or head.method or head.path:
+        elif not flags & END_STREAM or head.is_bad_behind:
             self.lives.end_faulty(stream, PROTOCOL_ERROR)
         elif self._ends(stream):
             self._handler.on_data(stream, b"", ended=True)
@@ -276,7 +277,7 @@ class Machine:
 
     def _late_data(self, number: int) -> None:
         """Data on a stream that is not open."""
-        if number == 0 or number > self._last:
+        if not number & 1 or number > self._last:
             raise Fault(PROTOCOL_ERROR, b"data without a request")
         self.lives.late(number, is_new=False)
 
@@ -314,7 +315,7 @@ class Machine:
             return
         stream = self.streams.get(number)
         if stream is None:
-            _check(number <= self._last)
+            _check(bool(number & 1) and number <= self._last)
         elif count == 0:
             self.lives.end_faulty(stream, PROTOCOL_ERROR)
         elif not self.out.widen(stream, count):
@@ -322,7 +323,7 @@ class Machine:
 
     def _rst_stream(self, number: int, body: bytes) -> None:
         _check(len(body) == LONG.size, frames.FRAME_SIZE_ERROR)
-        _check(0 < number <= self._last)
+        _check(bool(number & 1) and number <= self._last)
         self._floods.reset()
         stream = self.streams.get(number)
         if stream is not None:
@@ -334,7 +335,9 @@ class Machine:
         if flags & ACK:
             _check(not body, frames.FRAME_SIZE_ERROR)
             return
-        window = _window_wanted(body, self.out.initial_window)
+        window, table = _wanted(body, self.out.initial_window)
+        if table < TABLE_BYTES:
+            self.out.shrink_table()
         self.out.put(_SETTINGS_ACK)
         more = window - self.out.initial_window
         self.out.initial_window = window
@@ -368,18 +371,23 @@ class Machine:
         return True
 
 
-def _window_wanted(body: bytes, window: int) -> int:
-    """The window of streams that settings ask for; raises ``Fault`` for some that cannot be."""
+def _wanted(body: bytes, window: int) -> tuple[int, int]:
+    """The window of streams that settings ask for, and the least size of the table of headers;
+    raises ``Fault`` for some that cannot be.
+    """
     _check(len(body) % SETTING.size == 0, frames.FRAME_SIZE_ERROR)
+    table = TABLE_BYTES
     for name, value in SETTING.iter_unpack(body):
         if name == frames.INITIAL_WINDOW_SIZE:
             _check(value <= frames.MAX_WINDOW, frames.FLOW_CONTROL_ERROR)
             window = value
+        elif name == frames.HEADER_TABLE_SIZE:
+            table = min(table, value)
         elif name == frames.ENABLE_PUSH:
             _check(value <= 1)
         elif name == frames.MAX_FRAME_SIZE:
             _check(FRAME_BYTES <= value <= frames.LARGEST_FRAME_BYTES)
-    return window
+    return window, table
 
 
 _SETTINGS_ACK: Final = frame(frames.SETTINGS, ACK, 0)

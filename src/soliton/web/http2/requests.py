@@ -26,7 +26,16 @@ _MOST_DIGITS: Final = 18
 class Head:
     """What a header block says. The same block may be of many requests."""
 
-    __slots__ = ("fields", "is_bad", "is_too_large", "length", "made", "method", "path")
+    __slots__ = (
+        "fields",
+        "is_bad",
+        "is_bad_behind",
+        "is_too_large",
+        "length",
+        "made",
+        "method",
+        "path",
+    )
 
     def __init__(self, headers: list[Header], size: int) -> None:
         """``size`` is that of all headers, also of those that are left out."""
@@ -38,7 +47,12 @@ class Head:
         self.is_too_large = size > HEADER_LIST_BYTES
         self.length: int | None = None
         """How many bytes are announced."""
-        self.is_bad = not self.is_too_large and not self._keeps_rules(headers, pseudo)
+        has_good_fields = self._has_good_fields()
+        self.is_bad = not self.is_too_large and not (
+            has_good_fields and self._keeps_rules(headers, pseudo)
+        )
+        self.is_bad_behind = not has_good_fields or len(self.fields) != len(headers)
+        """Whether it may not stand behind a request."""
         self.made: object = None
         """What the application has made of it."""
 
@@ -49,7 +63,7 @@ class Head:
             return False
         if not pseudo.keys() >= _NEEDED or not self.path or not self.method:
             return False
-        return all(map(_is_value, pseudo.values())) and self._has_good_fields()
+        return all(map(_is_value, pseudo.values()))
 
     def _has_good_fields(self) -> bool:
         for name, value in self.fields:

@@ -25,6 +25,7 @@ from soliton.web.http2.frames import (
     USUAL_WINDOW,
     frame,
 )
+from soliton.web.http2.hpack import NO_TABLE
 from soliton.web.http2.limits import BLOCK_WORTH, OUTPUT_BYTES
 from soliton.web.http2.streams import Stream
 
@@ -38,7 +39,9 @@ class Outgoing:
 
     __slots__ = (
         "_ended",
+        "_has_no_table",
         "_line",
+        "_opening",
         "_parts",
         "_sent",
         "_wake",
@@ -66,6 +69,9 @@ class Outgoing:
         self.has_sent = False
         """Whether any answer was sent since somebody looked."""
         self._line: deque[Stream] = deque()
+        self._opening = b""
+        """What the next header block begins with."""
+        self._has_no_table = False
 
     def put(self, data: bytes | memoryview) -> None:
         """Send these bytes, whatever windows there are."""
@@ -96,7 +102,13 @@ class Outgoing:
     def answer(self, stream: Stream, head: bytes, data: bytes, trailers: bytes) -> bool:
         """A whole answer: header blocks around some data. Whether all of it has gone."""
         count = len(data)
-        if count > FRAME_BYTES or count > stream.window or count > self.window or self.is_full():
+        if (
+            count > FRAME_BYTES
+            or count > stream.window
+            or count > self.window
+            or self.is_full()
+            or self._opening
+        ):
             self.begin(stream, head)
             self.send(stream, data)
             return self.finish(stream, trailers)
@@ -124,7 +136,7 @@ class Outgoing:
         """The headers of an answer."""
         stream.has_begun = self.has_sent = True
         self.total += BLOCK_WORTH
-        self.put(frame(HEADERS, END_HEADERS, stream.number, block))
+        self.put(frame(HEADERS, END_HEADERS, stream.number, self._opened(block)))
 
     def send(self, stream: Stream, data: bytes) -> bool:
         """Data of an answer: whether all of it has gone."""
@@ -158,9 +170,22 @@ class Outgoing:
             return False
         stream.has_begun = self.has_sent = True
         self.total += BLOCK_WORTH
-        self.put(frame(HEADERS, END_HEADERS | END_STREAM, stream.number, block))
+        flags = END_HEADERS | END_STREAM
+        self.put(frame(HEADERS, flags, stream.number, self._opened(block)))
         self._ended(stream)
         return True
+
+    def shrink_table(self) -> None:
+        """The client's table becomes smaller: it wants to hear that this end knows. Nothing of ours
+        is ever in it, so it may be empty from then on.
+        """
+        if not self._has_no_table:
+            self._has_no_table = True
+            self._opening = NO_TABLE
+
+    def _opened(self, block: bytes) -> bytes:
+        opening, self._opening = self._opening, b""
+        return opening + block
 
     def drop(self, stream: Stream) -> None:
         """Send nothing of what waits in a stream."""
