@@ -250,8 +250,7 @@ class Machine:
                 raise Fault(frames.FLOW_CONTROL_ERROR, b"more than the connection's window")
             self.out.put(frames.window_update(0, CONNECTION_WINDOW - self._room))
             self._room = CONNECTION_WINDOW
-        if flags & PADDED:
-            body = _without_padding(flags, body, 0)
+        body = _without_padding(flags, body, 0) if flags & PADDED else body
         if not body and not flags & END_STREAM:
             self._floods.empty()
         stream = self.streams.get(number)
