@@ -248,7 +248,7 @@ class Picky:
         """A call on a stream that has not been used is answered."""
         self.send(whole(stream))
         answer = self.answer(stream)
-        assert (answer.data, answer.status, answer.reset) == (HEIGHT_BYTES, "0", None)
+        assert (bytes(answer.data), answer.status, answer.reset) == (HEIGHT_BYTES, "0", None)
 
     def end(self) -> int | None:
         """Wait for the end of the connection; the error that the server named."""

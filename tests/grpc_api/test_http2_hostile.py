@@ -13,6 +13,7 @@ import socket
 import struct
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,7 @@ from tests.grpc_api.picky import (
     SETTINGS,
     USUAL_FRAME,
     USUAL_WINDOW,
+    Answer,
     Picky,
     frame,
     head,
@@ -191,7 +193,7 @@ def test_who_reads_nothing(strict: Door) -> None:
         for client in silent:
             client.widens = False
             answers = [client.on(stream) for stream in STREAMS[:100]]
-            assert client.read(lambda each=answers: all(one.is_over for one in each))
+            assert client.read(partial(_are_over, answers))
             given_up = [each for each in answers if each.status == "8" or each.reset == CALM]
             # What the systems on both sides hold has come, and nothing else.
             assert len(given_up) > 50
@@ -199,6 +201,10 @@ def test_who_reads_nothing(strict: Door) -> None:
     # 500 answers of 120,000 bytes were made; each is there once, or twice for a moment.
     assert strict.most_memory() - before < 192 * MIB
     assert beside.slowest < SLOWEST_SECONDS
+
+
+def _are_over(answers: list[Answer]) -> bool:
+    return all(each.is_over for each in answers)
 
 
 def test_a_crowd_of_one_address(strict: Door) -> None:
