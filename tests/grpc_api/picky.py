@@ -201,6 +201,10 @@ class Picky:
             self._window += count
         self.send(update(stream, count))
 
+    def leave(self, stream: int) -> None:
+        """Want no more of a stream; what is on its way still comes."""
+        self.send(frame(RESET, 0, stream, struct.pack(">I", CANCEL)))
+
     def close(self) -> None:
         """Hang up."""
         self.plug.close()
@@ -309,8 +313,8 @@ class Picky:
 
     def _take_data(self, flags: int, stream: int, body: bytes) -> None:
         answer = self.on(stream)
-        assert stream & 1 and answer.headers and not answer.is_over
         self._window -= len(body)
+        assert stream & 1 and answer.headers and not answer.is_over
         self._windows[stream] = self._windows.get(stream, self._initial) - len(body)
         assert self._window >= 0, "more than the connection's window"
         if body:

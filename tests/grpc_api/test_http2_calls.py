@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import os
+import random
 import struct
 
 import pytest
@@ -51,6 +53,8 @@ from tests.grpc_api.picky import (
 )
 
 LAST = 2**31 - 1
+SEEDS = 500 if os.environ.get("SOLITON_TESTS") == "long" else 15
+WINDOWS = (0, 1, 9, 1_000, USUAL_FRAME, 65_535, 1_000_000)
 RESERVED = 1 << 31
 OPEN = opened(1)
 FIVE = bytes(4) + b"\x10"
@@ -380,3 +384,43 @@ def test_streams_have_turns(door: Door) -> None:
         client.widen(0, 10 * LONG_BYTES * (LONG_ENTRIES + 1))
         for stream in range(1, 21, 2):
             check_long(client, stream)
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_windows_at_random(door: Door, seed: int) -> None:
+    """Long and short answers, windows of all kinds, and streams that are left: no window is ever
+    overrun, and whatever is still wanted comes.
+    """
+    chance = random.Random(seed)
+    wide = chance.choice(WINDOWS)
+    with Picky(door.port, (INITIAL_WINDOW, wide)) as client:
+        client.widens = False
+        calls: dict[int, bool] = {}
+        for step in range(60):
+            stream = chance.choice(list(calls) or [0])
+            match chance.randrange(6):
+                case 0 | 1:
+                    is_long = chance.random() < 0.5
+                    calls[2 * step + 1] = is_long
+                    client.send(whole(2 * step + 1, *((BLOCK, LONG) if is_long else ())))
+                case 2 if stream and chance.random() < 0.3:
+                    del calls[stream]
+                    client.leave(stream)
+                case 3:
+                    client.want((INITIAL_WINDOW, chance.choice(WINDOWS)))
+                case 4 if stream:
+                    client.widen(stream, chance.choice((1, 100, 20_000)))
+                case _:
+                    client.widen(0, chance.choice((1, 1_000, 70_000)))
+            client.read(lambda: client.is_closed, chance.choice((0, 0.001, 0.01)))
+        client.settle()
+        client.widen(0, LARGEST_WINDOW // 4)
+        for stream in calls:
+            if not client.on(stream).is_over:
+                client.widen(stream, LARGEST_WINDOW // 4)
+        for stream, is_long in calls.items():
+            if is_long:
+                check_long(client, stream)
+            else:
+                assert client.answer(stream).data == HEIGHT_BYTES
+        assert client.gone is None
