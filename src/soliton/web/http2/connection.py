@@ -224,10 +224,12 @@ class Http2Connection(asyncio.Protocol):
             self.abort()
 
     def _next_look(self, now: float) -> float:
-        limits = self._limits
-        ends = [self._heard + limits.silent_seconds]
-        if not self.machine.streams:
-            ends.append(self.machine.lives.idle_since + limits.idle_seconds)
-        if self.machine.out.is_paused:
-            ends.append(self._paused + limits.write_seconds)
+        limits, machine = self._limits, self.machine
+        idle_since = now if machine.streams else machine.lives.idle_since
+        paused = self._paused if machine.out.is_paused else now
+        ends = (
+            self._heard + limits.silent_seconds,
+            idle_since + limits.idle_seconds,
+            paused + limits.write_seconds,
+        )
         return min(ends) - now
