@@ -155,7 +155,7 @@ async def test_answers_that_nobody_reads_fill_no_memory(monkeypatch: pytest.Monk
     async with serving(ping_seconds=0) as (server, connect):
         client = await connect()
         await client.next(4)
-        client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        client.writer.transport.pause_reading()
         pings = frame(PING, 0, 0, bytes(8)) * 5_000
         async with asyncio.timeout(SOON):
             while server.shared.connections:
