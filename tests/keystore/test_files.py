@@ -61,7 +61,7 @@ def test_keys_are_those_of_the_secrets(directory: Path) -> None:
     assert {name: keys.public_key for name, keys in opened.items()} == {
         name: store.public_key(name) for name in store.names()
     }
-    assert store.secret("by-phrase", PASSWORD).shown() == WORDS
+    assert store.secret("by-phrase", PASSWORD).plain_text() == WORDS
 
 
 def test_nothing_secret_is_in_the_files_or_in_what_is_printed(directory: Path) -> None:

@@ -158,7 +158,7 @@ def show(name: str, with_secret: bool, store: Path, password_file: Path | None) 
     public_key = opened.public_key(name)
     if with_secret:
         secret = opened.secret(name, read_password(opened.directory, password_file))
-        click.echo(f"{secret.kind.value}: {secret.shown()}")
+        click.echo(f"{secret.kind.value}: {secret.plain_text()}")
         if secret.nonce:
             click.echo(f"nonce: {secret.nonce}")
         click.echo(f"private key: {base58.encode(secret.keys().private_key)}")
@@ -245,7 +245,7 @@ def _as_phrase(secret: Secret) -> str:
         raise KeysUsage(
             "this key was not made of a phrase alone, and the form has room for nothing else"
         )
-    return secret.shown()
+    return secret.plain_text()
 
 
 def _check_public_key(found: list[NamedSecret], wanted: bytes) -> None:

@@ -1,1 +1,1 @@
-"""Who may make a block, when, and for which reward: plain functions on numbers and headers."""
+"""Proof of stake, header checks and block rewards: pure functions on numbers and headers."""

@@ -1,9 +1,9 @@
-"""Whether a block header may follow its parent: version, base target, generation signature,
-balance, delay.
+"""The consensus checks of a block header against its parent: version, base target, generation
+signature, balance, delay.
 
-What lives here: one function that checks and gives the block's hit source. What does not: the
-signature and the transactions (``soliton.ledger``), how the numbers of the parent are found (the
-chain).
+What lives here: one function that checks a header and returns the block's hit source. What does
+not: the block's signature and transactions, and looking up the parent's numbers
+(``soliton.ledger``).
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/state/appender/package.scala``
 and ``consensus/PoSSelector.scala``.
@@ -38,25 +38,24 @@ EARLY_BLOCKS: Final[dict[int, bytes]] = {
         "5uZoDnRKeWZV9Thu2nvJVZ5dBvPB7k2gvpzFD618FMXCbBVBMN2rRyvKBZBhAGnGdgeh2LXEeSr9bJqruJxngsE7"
     ),
 }
-"""Two blocks of Waves mainnet that came too early and were accepted, by the height of their parent.
-"""
+"""Two blocks of Waves mainnet that were accepted before their time, by their parent's height."""
 
 
 class ConsensusError(InputError):
-    """A block that breaks a rule of consensus; the message says which, with both numbers."""
+    """A block violates a consensus rule. The message has the actual and the expected value."""
 
 
 class FromFuture(ConsensusError):
-    """A block whose time has not come; nothing else was looked at."""
+    """The block's timestamp is in the future. Later checks have not run."""
 
 
 class Parent(msgspec.Struct, frozen=True):
-    """What the check needs to know about the chain below the block.
+    """The parent of a block, and the other values of the chain that its check needs.
 
-    ``hit_source`` is that of the block 100 below (the parent's where there is none or the rule does
-    not yet apply); ``generation_signature`` the parent's own. ``generating_balance`` is the
-    generator's, in wavelets; ``challenged_balance`` that of the generator whom it challenges, with
-    which it mines as well, though its own must suffice for mining.
+    ``hit_source`` is that of the block 100 heights below the new one, or the parent's where there
+    is no such block or the rule is not active. ``generating_balance`` is the generator's, in
+    wavelets. ``challenged_balance`` is that of the challenged generator: it is added for the delay,
+    but does not count towards the minimum.
     """
 
     height: int
@@ -68,9 +67,9 @@ class Parent(msgspec.Struct, frozen=True):
 
 
 class HeaderRules(msgspec.Struct, frozen=True):
-    """The rules of consensus in force for the block.
+    """The consensus rules in force for a block.
 
-    ``too_early_tolerated`` is a relic of one network's beginning.
+    ``too_early_tolerated`` skips the delay check, as early history of one network requires.
     """
 
     version: int
@@ -87,10 +86,10 @@ class HeaderRules(msgspec.Struct, frozen=True):
 def check_header(
     header: BlockHeader, block_id: bytes, parent: Parent, rules: HeaderRules, now: int | None
 ) -> bytes:
-    """Check a header against its parent and give the hit source of the new block.
+    """Check a header against its parent and return the hit source of the new block.
 
-    ``now`` (ms) bounds how far in the future a block may be; ``None`` when history is imported.
-    Raises ``ConsensusError``.
+    ``now`` (ms) limits how far in the future a block may be; ``None``, for imported history, means
+    no limit. Raises ``ConsensusError``.
     """
     _check_form(header, rules)
     if now is not None and header.timestamp - now > MAX_TIME_DRIFT_MS:
@@ -157,7 +156,7 @@ def _check_form(header: BlockHeader, rules: HeaderRules) -> None:
 def _generation_signature(
     header: BlockHeader, parent: Parent, rules: HeaderRules
 ) -> tuple[bytes, bytes]:
-    """The bytes whose hit counts, and the hit source of this block."""
+    """Return the bytes that determine the hit, and the hit source of this block."""
     if rules.uses_vrf:
         if rules.refuse_weak_keys and curve25519.is_weak(header.generator):
             raise ConsensusError("the generator's public key is weak")
@@ -170,5 +169,5 @@ def _generation_signature(
         raise ConsensusError(
             f"generation signature {header.generation_signature.hex()} is not {expected.hex()}"
         )
-    counted = pos.generation_signature(parent.hit_source, header.generator)
-    return counted, header.generation_signature
+    hit_bytes = pos.generation_signature(parent.hit_source, header.generator)
+    return hit_bytes, header.generation_signature

@@ -1,11 +1,10 @@
-"""Proof of stake: who may make a block, and when.
+"""Proof of stake: who may generate a block, and when.
 
 What lives here: hits, delays and base targets of the three algorithms (Nxt, Fair PoS 1 and 2) as
-plain functions on numbers. What does not: where the numbers come from (``header_check`` and the
-chain), balances, blocks' bytes.
+pure functions on numbers. What does not: the source of the numbers (``header_check`` and the
+ledger), balances, the serialized block.
 
-The delay of Fair PoS and the base target of Nxt are defined on IEEE doubles; only there floats are
-used.
+The Fair PoS delay and the Nxt base target are defined on IEEE doubles. Floats are used only there.
 
 Sources: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/consensus/PoSCalculator.scala``; the paper "Fair Proof of
@@ -39,16 +38,14 @@ _NORMAL_DELAY_SECONDS: Final = 60.0
 
 
 class Algorithm(Enum):
-    """The family of formulas in force."""
+    """The two families of formulas."""
 
     NXT = "nxt"
     FAIR = "fair"
 
 
 class PoS(msgspec.Struct, frozen=True):
-    """The formulas in force with their parameters: minimal delay in ms, narrowing of the delay
-    corridor in seconds.
-    """
+    """An algorithm and its parameters. ``delay_delta`` narrows the delay corridor, in seconds."""
 
     algorithm: Algorithm
     min_block_time_ms: int = 0
@@ -60,29 +57,25 @@ FAIR_1: Final = PoS(Algorithm.FAIR, 5_000, 0)
 
 
 def generation_signature(previous: bytes, generator: bytes) -> bytes:
-    """The generation signature that follows ``previous`` (its first 32 bytes) for a generator's
-    public key.
-    """
+    """Return a generator's signature after ``previous``, of which the first 32 bytes count."""
     return blake2b256(previous[:32] + generator)
 
 
 def hit(signature: bytes) -> int:
-    """A generator's number for a block: the first 8 bytes of its generation signature or VRF
-    output, reversed.
-    """
+    """Return the first 8 bytes of a generation signature or VRF output as a little-endian int."""
     return int.from_bytes(signature[:HIT_BYTES], "little")
 
 
 def delay_ms(pos: PoS, hit_value: int, base_target: int, balance: int) -> int:
-    """How long after its parent a generator may make the block, in ms.
+    """Return the minimum time in ms between the parent and a block of this generator.
 
-    ``balance`` is the generating balance in wavelets, above zero; ``base_target`` the parent's.
+    ``balance`` is the generating balance in wavelets, above zero. ``base_target`` is the parent's.
     """
     if pos.algorithm is Algorithm.NXT:
         return math.ceil(hit_value / (base_target * balance)) * 1000
     share = hit_value / MAX_HIT
     if share == 0.0:
-        # The formula's logarithm has no value; the limit is an endless delay.
+        # log(0) is undefined; its limit is an infinite delay.
         return MAX_I64
     stretched = math.log(1 - _FAIR_C2 * math.log(share) / base_target / balance)
     return int(pos.min_block_time_ms + _FAIR_C1 * stretched)
@@ -97,7 +90,7 @@ def next_base_target(
     great_grandparent_timestamp: int | None,
     timestamp: int,
 ) -> int:
-    """The base target of a block with this timestamp (all times in ms)."""
+    """Return the base target of a block with this timestamp (timestamps in ms)."""
     if pos.algorithm is Algorithm.NXT:
         return _nxt_base_target(
             target_delay_seconds,
@@ -148,10 +141,10 @@ def _normalize(seconds: int, target_delay_seconds: int) -> float:
 
 
 def _div(value: int, divisor: int) -> int:
-    """Division that truncates towards zero, as on the JVM."""
+    """Divide, truncating towards zero as the JVM does."""
     return -(-value // divisor) if value < 0 else value // divisor
 
 
 def block_score(base_target: int) -> int:
-    """What a block adds to the score by which chains are compared."""
+    """Return what a block adds to the chain score. The chain with the highest score wins."""
     return 2**64 // base_target

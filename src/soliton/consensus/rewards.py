@@ -1,4 +1,4 @@
-"""Block rewards: how much a block mints, how votes change it, and who gets it.
+"""Block rewards: how much a block mints, how votes change it, and who receives it.
 
 Sources: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/state/BlockRewardCalculator.scala`` and
@@ -30,7 +30,7 @@ class Shares(msgspec.Struct, frozen=True):
 
 
 def term_at(height: int, activations: Mapping[int, int], rewards: Rewards) -> int:
-    """The length in blocks of the voting term that a height belongs to."""
+    """Return the length, in blocks, of the voting term at ``height``."""
     capped = activations.get(Feature.CAPPED_REWARDS)
     if capped is not None and height >= capped:
         return rewards.term_after_capped_reward
@@ -40,8 +40,8 @@ def term_at(height: int, activations: Mapping[int, int], rewards: Rewards) -> in
 def voting_heights(
     parent_height: int, activations: Mapping[int, int], rewards: Rewards
 ) -> range | None:
-    """The heights whose votes decide the reward of the next block, ``None`` when it does not change
-    there.
+    """Return the heights whose votes decide the reward of the next block, or ``None`` when no term
+    ends at ``parent_height``.
     """
     start = activations.get(Feature.BLOCK_REWARD)
     if start is None:
@@ -53,7 +53,7 @@ def voting_heights(
 
 
 def next_reward(current: int, votes: Iterable[int], rewards: Rewards) -> int:
-    """The reward after a vote; negative votes do not count."""
+    """Return the reward after a vote. Negative votes are ignored."""
     threshold = rewards.voting_interval // 2 + 1
     below = above = 0
     for vote in votes:
@@ -69,7 +69,7 @@ def next_reward(current: int, votes: Iterable[int], rewards: Rewards) -> int:
 
 
 def reward_multiplier(height: int, activations: Mapping[int, int], settings: Functionality) -> int:
-    """10 while the reward is boosted, 1 otherwise."""
+    """Return 10 while the reward is boosted, 1 otherwise."""
     start = activations.get(Feature.BOOST_BLOCK_REWARD)
     if start is not None and start <= height < start + settings.block_reward_boost_period:
         return BOOST
@@ -79,7 +79,7 @@ def reward_multiplier(height: int, activations: Mapping[int, int], settings: Fun
 def shares(
     height: int, reward: int, activations: Mapping[int, int], settings: Functionality
 ) -> Shares:
-    """Who gets the reward of the block at a height, boost included."""
+    """Split the reward of the block at ``height``, including the boost."""
     factor = reward_multiplier(height, activations, settings)
 
     def active(feature: Feature) -> bool:

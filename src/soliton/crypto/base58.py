@@ -1,12 +1,10 @@
-"""Base58 with the Bitcoin alphabet: how ids, keys, addresses and signatures are written as text.
+"""Base58 with the Bitcoin alphabet: the text form of ids, keys, addresses and signatures.
 
-What lives here: bytes to text and back, exact and fast. What does not: which text is an address or
-an id.
+What lives here: bytes to text and back. What does not: the meaning of the bytes.
 
 Rules: wavesplatform/Waves ``common/utils/Base58.scala``. Each leading zero byte is a leading ``1``;
-the empty text is the empty bytes. White space and signs are wrong characters like any other,
-although GMP, which does the arithmetic, would skip some of them: every byte outside of the alphabet
-is mapped to something that GMP refuses.
+the empty string decodes to no bytes. GMP does the arithmetic. It would skip white space and accept
+signs, so every byte outside the alphabet is mapped to one that GMP rejects.
 """
 
 from __future__ import annotations
@@ -19,25 +17,18 @@ ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 BASE = 58
 
 MAX_TEXT_CHARS = 16_384
-"""Longest text that is decoded by default. The work grows faster than the length, and what the
-protocol itself writes in Base58 (keys, signatures, attachments, proofs, seeds) is a few hundred
-characters at most."""
+"""The default limit for decoding, whose cost grows faster than linearly. The protocol's own Base58
+strings (keys, signatures, attachments, proofs, seeds) have a few hundred characters at most."""
 
 _GMP_DIGITS = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"[:BASE]
-_NO_DIGIT = b"*"
-_TO_GMP = bytes.maketrans(
-    bytes(range(256)),
-    bytes(
-        _GMP_DIGITS[ALPHABET.index(chr(byte))] if chr(byte) in ALPHABET else _NO_DIGIT[0]
-        for byte in range(256)
-    ),
-)
+_OUTSIDE = bytes(set(range(256)) - set(ALPHABET.encode()))
+_TO_GMP = bytes.maketrans(ALPHABET.encode() + _OUTSIDE, _GMP_DIGITS + b"*" * len(_OUTSIDE))
 _FROM_GMP = bytes.maketrans(_GMP_DIGITS, ALPHABET.encode())
 _ZERO_DIGIT = ALPHABET[0]
 
 
 def encode(data: bytes) -> str:
-    """Write ``data`` in Base58."""
+    """Encode ``data`` in Base58."""
     significant = data.lstrip(b"\0")
     zeros = _ZERO_DIGIT * (len(data) - len(significant))
     if not significant:
@@ -47,8 +38,8 @@ def encode(data: bytes) -> str:
 
 
 def decode(text: str, max_chars: int = MAX_TEXT_CHARS) -> bytes:
-    """Read Base58; raise `Base58Error` for a wrong character or more than ``max_chars``
-    characters.
+    """Decode a Base58 string. Raise ``Base58Error`` for a character outside the alphabet, or more
+    than ``max_chars`` characters.
     """
     if len(text) > max_chars:
         raise Base58Error(f"Base58 string of {len(text)} characters is longer than {max_chars}")

@@ -1,18 +1,17 @@
 """Signatures of the protocol: Ed25519 signatures under Curve25519 (X25519) public keys.
 
-What lives here: public keys, sign, verify, the list of weak keys. What does not: what is signed,
-from which height weak keys are refused, and checking many at once (``parallel.threads``).
+What lives here: public keys, sign, verify, the list of weak keys. What does not: the signed
+messages, the height from which weak keys are refused, and batch checks (``parallel.threads``).
 
 Rules: the XEdDSA-like scheme of the public curve25519-java library, as wavesplatform/Waves
 ``crypto/package.scala`` and wavesplatform/gowaves ``pkg/crypto/crypto.go`` use it. The public key
-is the Montgomery u coordinate; the sign of the Edwards x coordinate travels in the top bit of the
-signature.
+is the Montgomery u coordinate. The top bit of the signature holds the sign of the Edwards x
+coordinate.
 
-Whether a signature is valid is consensus, so `verify` has to accept exactly what the reference
-accepts: also a second half that is not reduced, and points of small order. libsodium is the fastest
-but refuses those; what it accepts is valid, and what it refuses is judged again by OpenSSL, which
-does what the reference does once the second half is reduced. A batch equation would accept more
-than the reference.
+Signature validity is part of consensus, so ``verify`` accepts exactly what the reference accepts,
+including an unreduced second half and points of small order. libsodium is fastest but rejects
+those. OpenSSL checks again what libsodium rejects: it behaves like the reference once the second
+half is reduced. A batch equation would accept more than the reference.
 """
 
 from __future__ import annotations
@@ -36,8 +35,7 @@ SIGNATURE_BYTES = 64
 SIGN_RANDOM_BYTES = 64
 
 MAX_CACHED_KEYS = 16_384
-"""Public keys whose Edwards form is kept (about 8 MB): block generators and busy senders come again
-and again."""
+"""Public keys whose Edwards form is cached (about 8 MB)."""
 
 _SIGN_BIT = 0x80
 _UNUSED_BITS = 0x60
@@ -63,36 +61,34 @@ SignedMessage: TypeAlias = tuple[bytes, bytes, bytes]
 
 
 def clamp(key: bytes) -> bytes:
-    """Force the bits that every Curve25519 private key has to have."""
+    """Set and clear the bits that are fixed in every Curve25519 private key."""
     if len(key) != KEY_BYTES:
         raise CryptoError(f"A private key has {KEY_BYTES} bytes, not {len(key)}")
     return bytes((key[0] & 248,)) + key[1:31] + bytes((key[31] & 127 | 64,))
 
 
 def public_key(private_key: bytes) -> bytes:
-    """The public key of a private key. Any 32 bytes are a private key: the forced bits are forced
-    here.
-    """
+    """Return the public key of a private key: any 32 bytes, which are clamped here."""
     return sodium.crypto_scalarmult_base(clamp(private_key))
 
 
 def is_weak(public_key: bytes) -> bool:
-    """Whether this is a key of small order: anybody can sign for it. Refused from some height
-    on.
-    """
+    """Whether the key is of small order, so that anyone can sign for it."""
     return public_key in _WEAK_KEYS
 
 
 def signing_point(private_key: bytes) -> bytes:
-    """The Ed25519 form of the public key, which every signature of this key needs."""
+    """Return the Ed25519 form of the public key, which every signature by this key needs."""
     return sodium.crypto_scalarmult_ed25519_base_noclamp(clamp(private_key))
 
 
 def sign(
     private_key: bytes, message: bytes, random: bytes | None = None, point: bytes | None = None
 ) -> bytes:
-    """Sign; ``random`` are 64 secret bytes never used before (taken from the system when not
-    given). ``point`` is ``signing_point``, for those who sign often.
+    """Sign a message.
+
+    ``random`` is 64 secret bytes, never used before; by default the system's. ``point`` is the
+    result of ``signing_point``, which a caller that signs often keeps.
     """
     scalar = clamp(private_key)
     if random is None:
@@ -100,9 +96,9 @@ def sign(
     elif len(random) != SIGN_RANDOM_BYTES:
         raise CryptoError(f"Signing takes {SIGN_RANDOM_BYTES} random bytes, not {len(random)}")
     key = sodium.crypto_scalarmult_ed25519_base_noclamp(scalar) if point is None else point
-    nonce = _hash_to_scalar(_NONCE_PREFIX + scalar + message + random)
+    nonce = hash_to_scalar(_NONCE_PREFIX + scalar + message + random)
     commitment = sodium.crypto_scalarmult_ed25519_base_noclamp(nonce)
-    challenge = _hash_to_scalar(commitment + key + message)
+    challenge = hash_to_scalar(commitment + key + message)
     response = sodium.crypto_core_ed25519_scalar_add(
         sodium.crypto_core_ed25519_scalar_mul(challenge, scalar), nonce
     )
@@ -110,9 +106,7 @@ def sign(
 
 
 def verify(public_key: bytes, message: bytes, signature: bytes) -> bool:
-    """Whether the protocol accepts this signature; a key or signature of a wrong length is not
-    accepted.
-    """
+    """Whether the signature is valid. A key or signature of the wrong length is not."""
     if len(public_key) != KEY_BYTES or len(signature) != SIGNATURE_BYTES:
         return False
     top = signature[63]
@@ -130,8 +124,9 @@ def verify(public_key: bytes, message: bytes, signature: bytes) -> bool:
 
 @lru_cache(maxsize=MAX_CACHED_KEYS)
 def edwards_keys(public_key: bytes) -> tuple[bytes, bytes]:
-    """The Ed25519 form of a key, without and with the sign of x: y = (u - 1) / (u + 1), and 0 for u
-    = -1.
+    """Return the Ed25519 form of a key, without and with the sign of x.
+
+    y = (u - 1) / (u + 1), and 0 for u = -1.
     """
     u = gmpy2.mpz.from_bytes(public_key, "little") % (1 << 255)
     denominator = (u + 1) % FIELD_PRIME
@@ -158,7 +153,8 @@ def _openssl_accepts(key: bytes, message: bytes, signature: bytes) -> bool:
     return True
 
 
-def _hash_to_scalar(data: bytes) -> bytes:
+def hash_to_scalar(data: bytes) -> bytes:
+    """Return SHA-512 of ``data``, reduced modulo the group order."""
     return sodium.crypto_core_ed25519_scalar_reduce(hashlib.sha512(data).digest())
 
 
@@ -170,8 +166,8 @@ _COFACTOR_ONLY = (
         "f7cf3587927a193f60387ef01b90ffedad91fcb2e9d6cb4494e20c8cb8d2e20e"
     ),
 )
-"""Key, message and signature that satisfy Ed25519's equation only after multiplying it by eight."""
+"""Key, message and signature that satisfy Ed25519's equation only when multiplied by eight."""
 
 _SODIUM_IS_EXACT = not _sodium_accepts(*_COFACTOR_ONLY)
-"""A libsodium that multiplied by the cofactor would accept more than the reference: then it is not
-asked at all."""
+"""A libsodium that multiplies by the cofactor would accept more than the reference, so it is not
+used."""

@@ -1,12 +1,12 @@
-"""Keys of Ed25519 stores as keys of the protocol: any of them can own an account.
+"""Conversion of Ed25519 public keys and signatures to the protocol's form.
 
-A store that signs by RFC 8032 (a hardware module, a vault) keeps the secret; its public key and its
-signatures have another form here, which everybody can compute.
+A key store that signs by RFC 8032 (a hardware module, a vault) can thus own an account. The
+conversion needs no secret.
 
-What lives here: the two conversions. What does not: stores, and the protocol's own signatures
+What lives here: the two conversions. What does not: key stores, and the protocol's own signatures
 (``curve25519``).
 
-Rules: RFC 7748 (u = (1 + y) / (1 - y)); the sign of x travels in the top bit of a signature, as in
+Rules: RFC 7748 (u = (1 + y) / (1 - y)); the top bit of a signature holds the sign of x, as in
 the curve25519-java library that wavesplatform/Waves uses.
 """
 
@@ -20,7 +20,7 @@ _SIGN_BIT = 0x80
 
 
 def protocol_key(ed25519_key: bytes) -> bytes:
-    """The public key of the protocol that belongs to one of Ed25519; raises ``CryptoError``."""
+    """Convert an Ed25519 public key; raise ``CryptoError`` if it cannot sign."""
     if len(ed25519_key) != KEY_BYTES:
         raise CryptoError(f"an Ed25519 key has {KEY_BYTES} bytes, not {len(ed25519_key)}")
     y = int.from_bytes(ed25519_key, "little") & ((1 << 255) - 1)
@@ -31,7 +31,7 @@ def protocol_key(ed25519_key: bytes) -> bytes:
 
 
 def protocol_signature(ed25519_key: bytes, signature: bytes) -> bytes:
-    """The signature of the protocol that belongs to one of Ed25519; raises ``CryptoError``."""
+    """Convert an Ed25519 signature by ``ed25519_key``; raise ``CryptoError`` if it is none."""
     if len(signature) != SIGNATURE_BYTES or signature[-1] & _SIGN_BIT:
         raise CryptoError("this is no Ed25519 signature")
     return signature[:-1] + bytes((signature[-1] | ed25519_key[-1] & _SIGN_BIT,))

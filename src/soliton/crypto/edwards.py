@@ -1,9 +1,9 @@
-"""Points of the Edwards curve of Ed25519, in plain integers: exact for every point, and slow.
+"""The Edwards curve of Ed25519 in Python integers: exact for every point, but slow.
 
 What lives here: decoding, encoding, adding and multiplying points of any order. What does not:
-anything secret (the time that it takes depends on the values) and anything frequent (libsodium is a
-hundred times faster, but refuses points outside of the subgroup of prime order, which a hostile
-peer may send and the reference accepts).
+secrets (the running time depends on the values) and frequent operations. libsodium is a hundred
+times faster, but rejects points outside the subgroup of prime order, which a hostile peer may send
+and the reference accepts.
 
 Rules: the Ed25519 paper (Bernstein et al., 2011) with the decoding of its reference implementation.
 """
@@ -15,7 +15,7 @@ from typing import TypeAlias
 POINT_BYTES = 32
 FIELD_PRIME = 2**255 - 19
 GROUP_ORDER = 2**252 + 27742317777372353535851937790883648493
-"""Order of the base point and of its subgroup; the whole curve has eight times as many points."""
+"""The order of the base point. The whole curve has eight times as many points."""
 
 _P = FIELD_PRIME
 _D = -121665 * pow(121666, -1, _P) % _P
@@ -30,7 +30,7 @@ NEUTRAL: Point = (0, 1, 1, 0)
 
 
 def decode(data: bytes) -> Point | None:
-    """The point of a 32-byte encoding, or `None` where the curve has no such point."""
+    """Decode 32 bytes; return ``None`` if they encode no point of the curve."""
     number = int.from_bytes(data, "little")
     y = number % _SIGN_BIT % _P
     numerator = (y * y - 1) % _P
@@ -48,14 +48,14 @@ def decode(data: bytes) -> Point | None:
 
 
 def encode(point: Point) -> bytes:
-    """The 32 bytes of a point: y, and the lowest bit of x as the top bit."""
+    """Encode a point in 32 bytes: y, with the lowest bit of x as the top bit."""
     x, y, z, _ = point
     inverse = pow(z, -1, _P)
     return (y * inverse % _P | (x * inverse % _P & 1) << 255).to_bytes(POINT_BYTES, "little")
 
 
 def add(first: Point, second: Point) -> Point:
-    """The sum of two points, which may be equal."""
+    """Return the sum of two points, which may be equal."""
     x1, y1, z1, t1 = first
     x2, y2, z2, t2 = second
     a = (y1 - x1) * (y2 - x2) % _P
@@ -67,7 +67,7 @@ def add(first: Point, second: Point) -> Point:
 
 
 def double(point: Point) -> Point:
-    """Twice a point."""
+    """Return ``2 * point``."""
     x, y, z, _ = point
     a = x * x % _P
     b = y * y % _P
@@ -79,13 +79,13 @@ def double(point: Point) -> Point:
 
 
 def negate(point: Point) -> Point:
-    """The point that together with this one is neutral."""
+    """Return the inverse of a point."""
     x, y, z, t = point
     return -x % _P, y, z, -t % _P
 
 
 def multiply_add(first: int, point: Point, second: int, other: Point) -> Point:
-    """``first * point + second * other`` for scalars that are not negative."""
+    """Return ``first * point + second * other``, for non-negative scalars."""
     both = add(point, other)
     result = NEUTRAL
     for bit in range(max(first.bit_length(), second.bit_length()) - 1, -1, -1):
@@ -101,11 +101,11 @@ def multiply_add(first: int, point: Point, second: int, other: Point) -> Point:
 
 
 def clear_cofactor(point: Point) -> Point:
-    """Eight times a point: neutral when the point is of small order."""
+    """Return ``8 * point``, which is neutral for a point of small order."""
     return double(double(double(point)))
 
 
 def is_neutral(point: Point) -> bool:
-    """Whether adding this point changes nothing."""
+    """Whether this is the neutral element."""
     x, y, z, _ = point
     return x == 0 and y == z

@@ -1,9 +1,9 @@
-"""Texts under a password, as the ecosystem's wallets keep and export seeds.
+"""Password-encrypted texts, the form in which the ecosystem's wallets store and export seeds.
 
-The password is hashed some thousand times, OpenSSL's old derivation makes a key of it, AES-256-CBC
-encrypts. Nothing says whether a password was right but the padding and what comes out.
+The password is hashed some thousand times with SHA-256, OpenSSL's EVP_BytesToKey derives the key,
+and AES-256-CBC encrypts. There is no authentication: only the padding shows a wrong password.
 
-What lives here: encryption and decryption. What does not: what the text means
+What lives here: encryption and decryption. What does not: the meaning of the text
 (``soliton.keystore.imports``).
 
 Source: wavesplatform/ts-lib-crypto ``src/crypto/seed-ecryption.ts``.
@@ -24,7 +24,7 @@ from soliton.crypto.errors import CryptoError
 
 DEFAULT_ROUNDS: Final = 5_000
 MAX_ROUNDS: Final = 1_000_000
-"""What a file may ask for: about a second."""
+"""The most that a file may request: about a second of work."""
 SALT_BYTES: Final = 8
 _MARK: Final = b"Salted__"
 _KEY_BYTES: Final = 32
@@ -34,8 +34,9 @@ _BLOCK_BITS: Final = 128
 def encrypt_text(
     text: str, password: str, rounds: int = DEFAULT_ROUNDS, salt: bytes | None = None
 ) -> str:
-    """``text`` under a password, in base64; ``salt`` are 8 random bytes (taken from the system when
-    not given). Raises ``CryptoError`` for a number of rounds beyond the limit.
+    """Encrypt ``text`` and return base64. ``salt`` is 8 random bytes, by default the system's.
+
+    Raises ``CryptoError`` if ``rounds`` is out of range.
     """
     salt = os.urandom(SALT_BYTES) if salt is None else salt
     padder = padding.PKCS7(_BLOCK_BITS).padder()
@@ -46,8 +47,8 @@ def encrypt_text(
 
 
 def decrypt_text(secret: str, password: str, rounds: int = DEFAULT_ROUNDS) -> str:
-    """The inverse of ``encrypt_text``. Raises ``CryptoError`` for what this password does not open;
-    about one wrong password of 256 opens nonsense.
+    """Reverse ``encrypt_text``. Raises ``CryptoError`` for damaged text or a wrong password; about
+    one wrong password in 256 is not detected, and returns nonsense if that is valid UTF-8.
     """
     try:
         data = base64.b64decode(secret, validate=True)
@@ -62,7 +63,7 @@ def decrypt_text(secret: str, password: str, rounds: int = DEFAULT_ROUNDS) -> st
         plain = unpadder.update(decryptor.update(encrypted) + decryptor.finalize())
         return (plain + unpadder.finalize()).decode()
     except ValueError:
-        # Without the cause, which may quote what was decrypted.
+        # No cause: it may quote the decrypted text.
         raise CryptoError("a wrong password, or damaged bytes") from None
 
 
@@ -72,7 +73,7 @@ def _cipher(password: str, rounds: int, salt: bytes) -> Cipher[modes.CBC]:
     text = password.encode("utf-8", "surrogatepass")
     for _ in range(rounds):
         text = hashlib.sha256(text).hexdigest().encode()
-    # OpenSSL's EVP_BytesToKey with MD5: three blocks.
+    # EVP_BytesToKey with MD5: three blocks.
     blocks, block = b"", b""
     for _ in range(3):
         block = hashlib.md5(block + text + salt, usedforsecurity=False).digest()

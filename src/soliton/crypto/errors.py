@@ -1,7 +1,6 @@
 """The errors of this package.
 
-What lives here: what a caller may want to tell apart. What does not: a signature or a proof that
-does not verify, which is an answer (``False`` or ``None``), not an error.
+A signature or proof that does not verify is no error: the functions return ``False`` or ``None``.
 """
 
 from __future__ import annotations
@@ -10,10 +9,8 @@ from soliton.errors import InputError
 
 
 class CryptoError(InputError):
-    """Bytes that cannot be what they are said to be: a key of a wrong length, an index outside of a
-    tree.
-    """
+    """An argument is malformed, such as a key of the wrong length."""
 
 
 class Base58Error(CryptoError):
-    """A text that is not Base58, or too long to be looked at."""
+    """A string is not Base58, or exceeds the limit of length."""

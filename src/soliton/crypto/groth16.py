@@ -1,16 +1,16 @@
 """Groth16 proofs over the curves BN254 (also known as BN256) and BLS12-381.
 
-What lives here: verification of a proof, with keys, proofs and inputs in the compressed form that
-the bellman library writes. What does not: which sizes a script may use, and making proofs.
+What lives here: verification of a proof. Keys, proofs and inputs have the compressed form of the
+bellman library. What does not: the sizes that a script may use, and proving.
 
-The arithmetic comes from arkworks, wrapped by the package zksnake; only its algebra is used. Points
-go in as bytes, never as coordinates: those it does not check with an error that can be caught.
+The arithmetic is that of arkworks, through the package zksnake, of which only the algebra is used.
+Points are passed as bytes, never as coordinates: invalid coordinates raise no catchable error.
 
 Key: alpha (G1), beta, gamma, delta (G2), then one G1 point more than there are inputs. Proof: A
 (G1), B (G2), C (G1). Numbers are big-endian, inputs 32 bytes each and below the order. The point at
-infinity is refused everywhere. One known difference to wavesplatform/zwaves: for BN254 that takes
-points of a key that are on the curve but outside of the subgroup; here, as in
-wavesplatform/gowaves, such a key verifies nothing.
+infinity is rejected everywhere. One known difference to wavesplatform/zwaves: for BN254, it accepts
+key points that are on the curve but outside the subgroup. Here, as in wavesplatform/gowaves, no
+proof verifies with such a key.
 
 Sources: wavesplatform/zwaves ``zwaves_jni/src/{bls12,bn256}`` and
 ``zwaves_primitives/src/verifier.rs``; Groth, "On the Size of Pairing-based Non-interactive
@@ -24,11 +24,11 @@ from typing import Final, NamedTuple, Protocol
 
 INPUT_LENGTH: Final = 32
 _FIXED_LENGTH_UNITS: Final = 8
-"""Size of a key and of a proof without inputs, in G1 points: a G2 point counts two."""
+"""The size of a key without inputs, in G1 points; a G2 point counts as two."""
 
 
 class _Point(Protocol):
-    """A point of either group, as the library has it."""
+    """The library's point, of either group."""
 
     def __add__(self, other: _Point, /) -> _Point: ...
 
@@ -40,21 +40,21 @@ class _Point(Protocol):
 
 
 class Curve(NamedTuple):
-    """What differs between the two curves."""
+    """The parameters of a curve."""
 
     name: str
     point_length: int
     order: int
     little_endian: bool
-    """The library's form is the one of bellman, read from the other end."""
+    """The library's encoding is that of bellman with the bytes reversed."""
 
     def key_length(self, inputs: int) -> int:
-        """Bytes of a key for that many inputs."""
+        """Return the size in bytes of a key for ``inputs`` inputs."""
         return self.point_length * (_FIXED_LENGTH_UNITS + inputs)
 
     @property
     def proof_length(self) -> int:
-        """Bytes of a proof."""
+        """The size of a proof in bytes."""
         return self.point_length * 4
 
 
@@ -73,7 +73,7 @@ BN254: Final = Curve(
 
 
 def verify(curve: Curve, key: bytes, proof: bytes, inputs: bytes) -> bool:
-    """Whether a proof holds; false for anything that is none."""
+    """Whether a proof is valid. False for malformed arguments."""
     count = len(inputs) // INPUT_LENGTH
     if (
         len(inputs) % INPUT_LENGTH
@@ -82,8 +82,8 @@ def verify(curve: Curve, key: bytes, proof: bytes, inputs: bytes) -> bool:
     ):
         return False
     numbers = [
-        int.from_bytes(inputs[place : place + INPUT_LENGTH], "big")
-        for place in range(0, len(inputs), INPUT_LENGTH)
+        int.from_bytes(inputs[start : start + INPUT_LENGTH], "big")
+        for start in range(0, len(inputs), INPUT_LENGTH)
     ]
     if any(number >= curve.order for number in numbers):
         return False
@@ -103,7 +103,7 @@ def verify(curve: Curve, key: bytes, proof: bytes, inputs: bytes) -> bool:
 
 
 def _algebra(curve: Curve) -> ModuleType:
-    # Imported when first used: hardly any run needs it, and every start would pay.
+    # Imported on first use: few programs need it, and it slows their start.
     from zksnake import _algebra
 
     module: ModuleType = getattr(_algebra, curve.name)

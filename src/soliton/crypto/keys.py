@@ -1,7 +1,7 @@
-"""From a seed to an account's keys.
+"""Derivation of an account's keys from a seed.
 
-What lives here: seed → account seed → private key → public key. What does not: addresses (the
-chain's business), and storage of secrets.
+What lives here: seed → account seed → private key → public key. What does not: addresses
+(``soliton.chain.addresses``), and storage of secrets.
 
 Rules: wavesplatform/Waves ``wallet/Wallet.scala`` (account seed),
 ``lang/jvm/.../crypto/Curve25519.scala`` (private key); worked example:
@@ -23,34 +23,30 @@ NONCE_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class KeyPair:
-    """The two keys of one account. The private one is not shown when the pair is printed or
-    logged.
-    """
+    """The two keys of an account. The ``repr`` omits the private one."""
 
     private_key: bytes = field(repr=False)
     public_key: bytes
 
 
 def account_seed(seed: bytes, nonce: int = 0) -> bytes:
-    """The seed of account number ``nonce`` of the wallet that has this ``seed``."""
+    """Return the seed of account number ``nonce`` of the wallet with this ``seed``."""
     if not MIN_NONCE <= nonce <= MAX_NONCE:
         raise CryptoError(f"Account nonce {nonce} is not in {MIN_NONCE}..{MAX_NONCE}")
     return secure_hash(nonce.to_bytes(NONCE_BYTES, "big", signed=True) + seed)
 
 
 def key_pair_from_account_seed(account_seed: bytes) -> KeyPair:
-    """The keys of the account that has this account seed."""
+    """Return the keys of the account with this account seed."""
     private_key = curve25519.clamp(sha256(account_seed))
     return KeyPair(private_key, curve25519.public_key(private_key))
 
 
 def key_pair(seed: bytes | str, nonce: int = 0) -> KeyPair:
-    """The keys of account number ``nonce`` of a wallet; a seed phrase stands for its UTF-8
-    bytes.
-    """
+    """Return the keys of account number ``nonce`` of a wallet. A string is encoded as UTF-8."""
     if isinstance(seed, str):
         try:
             seed = seed.encode()
         except UnicodeEncodeError:
-            raise CryptoError("The seed phrase is not text that UTF-8 can write") from None
+            raise CryptoError("The seed phrase cannot be encoded as UTF-8") from None
     return key_pair_from_account_seed(account_seed(seed, nonce))

@@ -1,12 +1,11 @@
 """Merkle trees over the transactions of a block.
 
-What lives here: the root, the proof of one leaf, the root that a proof implies. What does not:
-which bytes of a transaction are a leaf, and the older tree with prefixes that only one RIDE
-function knows.
+What lives here: the root, the proof of a leaf, the root that a proof implies. What does not: the
+bytes of a leaf, and the older tree with prefixes (``scrypto_merkle``).
 
 Rules: wavesplatform/Waves ``common/merkle/Merkle.scala``. Leaves and nodes are hashed without
-prefixes; a node that has no neighbour, also a single leaf, is hashed together with `EMPTY_HASH`. No
-leaves at all have `EMPTY_HASH` as root. Proofs go from the root to the leaf.
+prefixes. A node without a sibling, even a single leaf, is hashed together with ``EMPTY_HASH``. The
+root of an empty tree is ``EMPTY_HASH``. Proofs list the siblings from the root to the leaf.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from soliton.crypto.hashes import HASH_BYTES, blake2b256
 EMPTY_HASH = blake2b256(b"\x00")
 
 MAX_PROOF_HASHES = 64
-"""Deepest tree that a proof may speak of: far more leaves than any block has."""
+"""The longest proof that is checked: a tree with far more leaves than a block can have."""
 
 
 def root(leaves: Sequence[bytes]) -> bytes:
-    """The root over these leaves, given as they are: they are hashed here."""
+    """Return the root of the tree over these leaves, which are not yet hashed."""
     if not leaves:
         return EMPTY_HASH
     level = _parents([blake2b256(leaf) for leaf in leaves])
@@ -33,36 +32,34 @@ def root(leaves: Sequence[bytes]) -> bytes:
 
 
 def proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
-    """The neighbours on the way from the root to the leaf at ``index``."""
+    """Return the proof of the leaf at ``index``: siblings from the root to the leaf."""
     if not 0 <= index < len(leaves):
         raise CryptoError(f"There is no leaf {index} in a tree of {len(leaves)} leaves")
     level = [blake2b256(leaf) for leaf in leaves]
-    neighbours = []
+    siblings = []
     while True:
-        neighbour = index ^ 1
-        neighbours.append(level[neighbour] if neighbour < len(level) else EMPTY_HASH)
+        sibling = index ^ 1
+        siblings.append(level[sibling] if sibling < len(level) else EMPTY_HASH)
         level = _parents(level)
         index >>= 1
         if len(level) == 1:
-            return neighbours[::-1]
+            return siblings[::-1]
 
 
 def rebuild(leaf_hash: bytes, index: int, proof: Sequence[bytes]) -> bytes:
-    """The root of a tree that has the leaf with this hash at ``index``, given its proof."""
+    """Return the root that the proof of a leaf implies."""
     node = leaf_hash
-    for neighbour in reversed(proof):
-        node = blake2b256(neighbour + node if index & 1 else node + neighbour)
+    for sibling in reversed(proof):
+        node = blake2b256(sibling + node if index & 1 else node + sibling)
         index >>= 1
     return node
 
 
 def verify(leaf: bytes, index: int, proof: Sequence[bytes], root: bytes) -> bool:
-    """Whether ``leaf`` is at ``index`` of the tree with this root, by a proof of anybody's
-    making.
-    """
+    """Whether an untrusted proof shows that ``leaf`` is at ``index`` of the tree."""
     if not 1 <= len(proof) <= MAX_PROOF_HASHES or not 0 <= index < 1 << len(proof):
         return False
-    if any(len(neighbour) != HASH_BYTES for neighbour in proof):
+    if any(len(sibling) != HASH_BYTES for sibling in proof):
         return False
     return rebuild(blake2b256(leaf), index, proof) == root
 

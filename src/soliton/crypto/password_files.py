@@ -1,9 +1,9 @@
-"""Secrets under a password, as the ecosystem's programs keep them in files.
+"""Password encryption as the ecosystem's programs use it for files.
 
-AES-128/ECB/PKCS5 with a key that PBKDF2-HMAC-SHA512 makes from the password. Its salt is the same
-for everybody and ECB shows equal blocks, so a good password matters more than usual.
+AES-128/ECB/PKCS5 with a key derived by PBKDF2-HMAC-SHA512. The salt is a public constant and ECB
+reveals equal blocks, so a good password matters more than usual.
 
-What lives here: the key, encryption, decryption. What does not: what a file holds and where it is
+What lives here: key derivation, encryption, decryption. What does not: the files
 (``soliton.node.wallet``, ``soliton.matcher.account_file``).
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/utils/JsonFileStorage.scala``,
@@ -27,14 +27,14 @@ BLOCK_BITS: Final = 128
 
 
 def file_key(password: str) -> bytes:
-    """The key of a password; takes most of a second, on purpose."""
-    # The Java function behind the format takes the UTF-8 bytes of the password, too.
+    """Derive the key from a password; deliberately slow, most of a second."""
+    # The format's Java implementation uses the UTF-8 bytes of the password, too.
     derivation = PBKDF2HMAC(hashes.SHA512(), KEY_BYTES, KEY_SALT, KEY_ROUNDS)
     return derivation.derive(password.encode("utf-8", "surrogatepass"))
 
 
 def encrypt(key: bytes, plain: bytes) -> bytes:
-    """What a file keeps of ``plain``."""
+    """Encrypt the content of a file."""
     padder = padding.PKCS7(BLOCK_BITS).padder()
     encryptor = _cipher(key).encryptor()
     padded = padder.update(plain) + padder.finalize()
@@ -42,8 +42,8 @@ def encrypt(key: bytes, plain: bytes) -> bytes:
 
 
 def decrypt(key: bytes, secret: bytes) -> bytes:
-    """The inverse of ``encrypt``; raises ``CryptoError`` for what this key does not open. About one
-    wrong key of 256 opens nonsense.
+    """Reverse ``encrypt``. Raises ``CryptoError`` for a wrong key, except that about one wrong key
+    in 256 is not detected and returns nonsense.
     """
     decryptor = _cipher(key).decryptor()
     unpadder = padding.PKCS7(BLOCK_BITS).unpadder()
@@ -51,7 +51,7 @@ def decrypt(key: bytes, secret: bytes) -> bytes:
         plain = unpadder.update(decryptor.update(secret) + decryptor.finalize())
         return plain + unpadder.finalize()
     except ValueError:
-        # Without the cause, which may quote what was decrypted.
+        # No cause: it may quote the decrypted bytes.
         raise CryptoError("a wrong password, or damaged bytes") from None
 
 

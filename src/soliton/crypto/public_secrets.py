@@ -1,7 +1,7 @@
-"""API keys and seeds that everybody can read: they stand in documents, samples and images.
+"""API keys and seeds that are published in documentation, samples and images.
 
-Whoever runs a service with one of them, where others can reach it, has given it away. What lives
-here: the lists, and asking them. What does not: the warning (the settings of each service).
+A service that uses one of them is open to everyone who can reach it. What lives here: the lists and
+their lookups. What does not: the warning (the settings of each service).
 
 Sources: wavesplatform/Waves ``docker/private/waves.custom.conf``, ``node/src/main/resources/
 network-defaults.conf``, ``node-it/src/test/resources/template.conf``, the documents of its REST
@@ -22,7 +22,7 @@ _API_KEYS: Final = (
     "", "api-key", "api_key", "apikey", "integration-test-rest-api", "my api key", "myapikey",
     "password", "ridethewaves!", "secret", "test", "waves", "waves-private-node",
 )  # fmt: skip
-# Keys that were published as their hashes alone.
+# Keys of which only the hashes are published.
 _API_KEY_HASHES: Final = (
     "7B74gZMpdzQSB45A7KRwKW6mDUYaWhFY8kWh5qiLRRoA",
     "Fo8fR7J1gB3k2WoaE6gYKMwgWfoh9EtZtXAMBxYYCJWG",
@@ -37,17 +37,17 @@ _ACCOUNT_SEEDS: Final = (base58.decode("AWiNZQLw5ZU1LD7xK6HnkLbmhCwECR5YLuJAb3Uu
 
 
 def is_public_api_key(key_hash: bytes) -> bool:
-    """Whether everybody knows the API key that has this hash."""
+    """Whether the API key with this hash is published."""
     return key_hash in _hashes()
 
 
 def is_public_seed(seed: bytes) -> bool:
-    """Whether everybody knows this seed."""
+    """Whether this seed is published."""
     return seed in _SEEDS
 
 
 def is_public_account(public_key: bytes) -> bool:
-    """Whether everybody knows the private key behind this public one."""
+    """Whether the private key of this public key is published."""
     return public_key in _accounts()
 
 

@@ -1,11 +1,11 @@
 """RSA signatures (PKCS #1 version 1.5), verified as Bouncy Castle does it.
 
-What lives here: keys as bytes (X.509 SubjectPublicKeyInfo) and verification. What does not: making
-keys and signatures, which the protocol never does.
+What lives here: parsing of keys (X.509 SubjectPublicKeyInfo) and verification. What does not:
+generating keys and signing, which the protocol never does.
 
-A library's verification would be faster by a little, but the reference accepts a few things that
-OpenSSL does not: signatures with leading zeros left out, digests whose algorithm comes without its
-empty parameters, and no digest at all. All of that is public data, so plain numbers do.
+OpenSSL would be slightly faster, but the reference accepts more: signatures without their leading
+zeros, digests whose algorithm lacks the NULL parameters, and no digest at all. All data is public,
+so Python integers are safe.
 
 Sources: RFC 8017, sections 8.2.2 and 9.2; wavesplatform/Waves ``lang/shared/src/main/scala/com/
 wavesplatform/lang/v1/evaluator/ctx/impl/crypto/RSA.scala``; limits on keys: OpenJDK
@@ -24,9 +24,9 @@ from soliton.crypto.errors import CryptoError
 MIN_MODULUS_BITS: Final = 512
 MAX_MODULUS_BITS: Final = 16_384
 MAX_FREE_EXPONENT_MODULUS_BITS: Final = 3_072
-"""Up to this modulus the exponent may be of any size."""
+"""Up to this size of the modulus, the exponent has no limit of its own."""
 MAX_EXPONENT_BITS: Final = 64
-"""Beyond it, the exponent may be this long."""
+"""The limit of the exponent for larger moduli."""
 MIN_EXPONENT: Final = 3
 
 NO_DIGEST: Final = "none"
@@ -43,7 +43,7 @@ DIGESTS: Final = {
     "sha3_384": bytes.fromhex("608648016503040209"),
     "sha3_512": bytes.fromhex("60864801650304020a"),
 }
-"""By the names that Python has for them."""
+"""By ``hashlib`` name."""
 
 _RSA_ENCRYPTION: Final = bytes.fromhex("2a864886f70d010101")
 _INTEGER: Final = 0x02
@@ -58,14 +58,14 @@ _MIN_PADDING: Final = 8
 
 
 class PublicKey(NamedTuple):
-    """A modulus and an exponent that are within the limits."""
+    """A modulus and an exponent, both within the limits."""
 
     modulus: int
     exponent: int
 
 
 def parse_public_key(data: bytes) -> PublicKey:
-    """The key that bytes stand for; raises ``CryptoError``."""
+    """Parse a key; raise ``CryptoError`` if it is malformed or out of the limits."""
     outer = _Reader(_Reader(data).only(_SEQUENCE))
     algorithm = _Reader(outer.next(_SEQUENCE))
     if algorithm.next(_OBJECT_IDENTIFIER) != _RSA_ENCRYPTION:
@@ -85,10 +85,10 @@ def parse_public_key(data: bytes) -> PublicKey:
 
 
 def verify(digest: str, message: bytes, signature: bytes, key: PublicKey) -> bool:
-    """Whether the holder of the key signed the message.
+    """Whether the signature of the message is valid.
 
-    ``digest`` is one of ``DIGESTS``, or ``NO_DIGEST`` for a message that is signed as it is.
-    Raises ``CryptoError`` for one case where the reference fails instead of saying no.
+    ``digest`` is one of ``DIGESTS``, or ``NO_DIGEST`` for a message that is signed unhashed.
+    Raises ``CryptoError`` in one case where the reference fails.
     """
     if digest == NO_DIGEST:
         return verify_hashed(digest, message, signature, key)
@@ -97,7 +97,7 @@ def verify(digest: str, message: bytes, signature: bytes, key: PublicKey) -> boo
 
 
 def verify_hashed(digest: str, hashed: bytes, signature: bytes, key: PublicKey) -> bool:
-    """The same, given the hash of the message."""
+    """Like ``verify``, for a message that is already hashed."""
     length = (key.modulus.bit_length() + 7) // 8
     number = int.from_bytes(signature, "big")
     if len(signature) > length or number >= key.modulus:
@@ -148,9 +148,9 @@ def _short(tag: int, content: bytes) -> bytes:
 
 
 def _equal_without_null(found: bytes, expected: bytes) -> bool:
-    """Whether this is the expected digest info but for the empty parameters.
+    """Whether ``found`` is the expected digest info without the NULL parameters.
 
-    Without a digest the message is taken apart as if it were one, as the reference does.
+    As in the reference, an unhashed message is parsed as if it were a digest info.
     """
     if len(expected) < 4:
         raise CryptoError("index out of bounds")
@@ -163,13 +163,13 @@ def _equal_without_null(found: bytes, expected: bytes) -> bool:
 
 
 class _Reader:
-    """Elements of DER one after the other."""
+    """Reads DER elements in sequence."""
 
     def __init__(self, data: bytes) -> None:
         self.rest = data
 
     def next(self, tag: int) -> bytes:
-        """The content of the next element, which must have this tag."""
+        """Return the content of the next element, which must have this tag."""
         if len(self.rest) < 2 or self.rest[0] != tag:
             raise CryptoError("not the element that a key has here")
         length, start = self.rest[1], 2
@@ -186,7 +186,7 @@ class _Reader:
         return content
 
     def only(self, tag: int) -> bytes:
-        """The content of the one element that there is."""
+        """Return the content of the only element."""
         content = self.next(tag)
         if self.rest:
             raise CryptoError("excess key data")

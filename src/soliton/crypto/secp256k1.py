@@ -1,7 +1,7 @@
-"""secp256k1: the curve of Ethereum's keys; signatures from which the signer's key is recovered.
+"""secp256k1, the curve of Ethereum keys: signatures from which the signer's key is recovered.
 
-Keys are 64 bytes: both coordinates, big-endian. What lives here: recovery, signing, key derivation
-on 32-byte hashes. What does not: what is hashed (``soliton.chain.orders``,
+Public keys are 64 bytes: both coordinates, big-endian. What lives here: recovery and signing of
+32-byte hashes, public keys. What does not: the hashed data (``soliton.chain.orders``,
 ``soliton.chain.transactions.ethereum``).
 
 Sources: SEC 1 version 2, section 4.1.6; wavesplatform/Waves
@@ -27,7 +27,7 @@ _OVERFLOW_BIT: Final = 2
 
 
 class RecoverableSignature(NamedTuple):
-    """``recovery_id`` (0 to 3) tells which of the possible keys it was."""
+    """``recovery_id`` (0 to 3) selects one of the possible keys."""
 
     r: int
     s: int
@@ -35,10 +35,10 @@ class RecoverableSignature(NamedTuple):
 
 
 def recover(digest: bytes, r: int, s: int, recovery_id: int) -> bytes | None:
-    """The public key that signed ``digest``, or ``None`` when there is none.
+    """Return the public key that signed ``digest``, or ``None`` if there is none.
 
-    Numbers beyond the order of the curve are taken as the reference node takes them: ``s`` modulo
-    the order, ``r`` as the coordinate that it is.
+    Like the reference node, this reduces ``s`` modulo the order, and accepts an ``r`` above the
+    order as a coordinate.
     """
     if not 0 <= recovery_id <= 3 or len(digest) != DIGEST_LENGTH:
         return None
@@ -58,8 +58,8 @@ def recover(digest: bytes, r: int, s: int, recovery_id: int) -> bytes | None:
 
 
 def _key_without_s(digest: bytes, r: int, recovery_id: int) -> bytes | None:
-    """What the formula of recovery comes to for ``s`` of zero, which no signer makes: the point
-    that ``r`` stands for has to exist, but plays no part.
+    """Recover the key for ``s == 0``, which no signer produces. The formula then ignores the point
+    of ``r``, but that has to exist.
     """
     x = r + ORDER if recovery_id >= _OVERFLOW_BIT else r
     if x >= FIELD:
@@ -73,12 +73,12 @@ def _key_without_s(digest: bytes, r: int, recovery_id: int) -> bytes | None:
 
 
 def public_key(private_key: bytes) -> bytes:
-    """The public key of a private key; raises ``CryptoError`` for bytes that are none."""
+    """Return the public key of a private key; raise ``CryptoError`` if that is invalid."""
     return _private(private_key).public_key.format(compressed=False)[1:]
 
 
 def sign(private_key: bytes, digest: bytes) -> RecoverableSignature:
-    """A deterministic signature (RFC 6979) of a hash; raises ``CryptoError``."""
+    """Sign a hash deterministically (RFC 6979); raise ``CryptoError`` for invalid arguments."""
     if len(digest) != DIGEST_LENGTH:
         raise CryptoError(f"a hash of {len(digest)} bytes")
     data = _private(private_key).sign_recoverable(digest, hasher=None)

@@ -1,18 +1,17 @@
-"""The verifiable random function that picks block generators: VXEdDSA on Curve25519 with Elligator
-2.
+"""The verifiable random function that selects block generators: VXEdDSA on Curve25519 with
+Elligator 2.
 
-What lives here: `prove` and `verify`. What does not: which message a block proves, and what its
-output decides.
+What lives here: ``prove`` and ``verify``. What does not: the message, and the use of the output
+(``soliton.consensus``).
 
 Rules: Signal's public "XEdDSA and VXEdDSA" specification as wavesplatform/curve25519-java
 implements it (``gen_x.java``, ``veddsa.java``). wavesplatform/gowaves ``pkg/crypto/vxeddsa.go``
-differs: it accepts an encoding of the point V and a response that are not reduced, which the Java
-library refuses; this follows the Java library.
+differs: it accepts an unreduced encoding of the point V and an unreduced response. This module
+follows the Java library, which rejects both.
 
-A proof is the point V, the challenge and the response, 32 bytes each. The arithmetic is
-libsodium's. It refuses points outside of the subgroup of prime order; no honest proof has any, and
-for those the plain integers of `soliton.crypto.edwards` give the reference's answer in a few
-milliseconds.
+A proof is the point V, the challenge and the response, 32 bytes each. libsodium does the
+arithmetic. It rejects points outside the subgroup of prime order, which no honest proof has. For
+those, the integers of ``soliton.crypto.edwards`` give the reference's result in a few milliseconds.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from nacl import bindings as sodium
 from nacl.exceptions import RuntimeError as SodiumRefused
 
 from soliton.crypto import edwards
-from soliton.crypto.curve25519 import KEY_BYTES, clamp, edwards_keys
+from soliton.crypto.curve25519 import KEY_BYTES, clamp, edwards_keys, hash_to_scalar
 from soliton.crypto.edwards import FIELD_PRIME, GROUP_ORDER
 from soliton.crypto.errors import CryptoError
 
@@ -32,7 +31,7 @@ PROOF_BYTES = 96
 OUTPUT_BYTES = 32
 RANDOM_BYTES = 32
 MAX_MESSAGE_BYTES = 1_048_576
-"""The reference's own limit. The messages of the protocol are 32 bytes."""
+"""The reference's limit. The protocol's messages have 32 bytes."""
 
 _BASE_POINT = b"\x58" + b"\x66" * 31
 _NEUTRAL_POINT = b"\x01" + bytes(31)
@@ -42,7 +41,7 @@ _PROTOCOL = b"VEdDSA_25519_SHA512_Elligator2"
 
 
 def _labels(name: bytes) -> bytes:
-    """Three labels, each after its length: the protocol, no customisation, and what is hashed."""
+    """Join three length-prefixed labels: the protocol, no customisation, and ``name``."""
     return b"".join((b"\x03", bytes((len(_PROTOCOL),)), _PROTOCOL, b"\x00", b"\x01", name))
 
 
@@ -53,7 +52,7 @@ _OUTPUT_LABELS = _labels(b"4")
 
 
 def prove(private_key: bytes, message: bytes, random: bytes | None = None) -> bytes:
-    """A proof; ``random`` are 32 secret bytes (taken from the system when not given)."""
+    """Return a proof. ``random`` is 32 secret bytes, by default the system's."""
     if len(message) > MAX_MESSAGE_BYTES:
         raise CryptoError(f"A VRF message of {len(message)} bytes is over {MAX_MESSAGE_BYTES}")
     if random is None:
@@ -78,7 +77,7 @@ def prove(private_key: bytes, message: bytes, random: bytes | None = None) -> by
 
 
 def verify(public_key: bytes, message: bytes, proof: bytes) -> bytes | None:
-    """The 32 bytes of output that a valid proof stands for, or `None` for any other proof."""
+    """Return the 32-byte output of a valid proof, or ``None`` for an invalid one."""
     if len(public_key) != KEY_BYTES or len(proof) != PROOF_BYTES:
         return None
     if len(message) > MAX_MESSAGE_BYTES:
@@ -112,10 +111,11 @@ def verify(public_key: bytes, message: bytes, proof: bytes) -> bytes | None:
 def _solve(
     key: bytes, point: bytes, value: bytes, challenge: bytes, response: bytes
 ) -> tuple[bytes, bytes, bytes]:
-    """The two commitments that a proof implies (response * base - challenge * key), and 8 * value.
+    """Return the two commitments that a proof implies (response * base - challenge * key), and
+    8 * value.
 
-    Raises `SodiumRefused` for points that are not on the curve or not of prime order, and for
-    results that are neutral.
+    Raises ``SodiumRefused`` for points that are not on the curve or not of prime order, and for
+    neutral results.
     """
     commitment = sodium.crypto_core_ed25519_sub(
         sodium.crypto_scalarmult_ed25519_base_noclamp(response),
@@ -134,7 +134,9 @@ def _solve(
 def _solve_exactly(
     key: bytes, point: bytes, value: bytes, challenge: bytes, response: bytes
 ) -> tuple[bytes, bytes, bytes] | None:
-    """As `_solve`, for any points of the curve; `None` for others and for those of small order."""
+    """Like ``_solve``, for all points of the curve. Return ``None`` for any other, and for a key or
+    value of small order.
+    """
     base_point, message_point = edwards.decode(_BASE_POINT), edwards.decode(point)
     key_point, value_point = edwards.decode(key), edwards.decode(value)
     if base_point is None or message_point is None or key_point is None or value_point is None:
@@ -160,10 +162,10 @@ def _message_point(key: bytes, message: bytes) -> bytes:
 def _nonce(
     scalar: bytes, key: bytes, point: bytes, value: bytes, message: bytes, random: bytes
 ) -> bytes:
-    """The secret number of one proof. The private key starts a block of the hash function."""
+    """Return the secret nonce of a proof. The private key starts a block of the hash function."""
     start = _to_hash_block(_BASE_POINT + _NONCE_LABELS + random)
     secret = _to_hash_block(scalar)
-    return _hash_to_scalar(start + secret + _NONCE_LABELS + key + point + value + message)
+    return hash_to_scalar(start + secret + _NONCE_LABELS + key + point + value + message)
 
 
 def _challenge(
@@ -175,17 +177,13 @@ def _challenge(
     message: bytes,
 ) -> bytes:
     committed = _BASE_POINT + _CHALLENGE_LABELS + commitment
-    return _hash_to_scalar(
+    return hash_to_scalar(
         committed + _CHALLENGE_LABELS + key + point + value + value_commitment + message
     )
 
 
 def _to_hash_block(data: bytes) -> bytes:
     return data + bytes(-len(data) % _HASH_BLOCK_BYTES)
-
-
-def _hash_to_scalar(data: bytes) -> bytes:
-    return sodium.crypto_core_ed25519_scalar_reduce(hashlib.sha512(data).digest())
 
 
 def _number(data: bytes) -> int:

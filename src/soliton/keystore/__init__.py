@@ -1,5 +1,5 @@
-"""Keys that stay put: where they are kept, how they are opened, and bringing others in.
+"""A store of encrypted keys.
 
-``keys`` is what a key is, ``files`` the store of encrypted files, ``imports`` reads the files of
-other programs. Nothing here signs on request: that is ``soliton.signer``.
+``keys`` has the key records, ``files`` the store, ``imports`` and ``exports`` read and write the
+files of other programs. The signing service is ``soliton.signer``.
 """

@@ -1,6 +1,6 @@
-"""Keys in the form that other programs read.
+"""Export of keys for other programs.
 
-What lives here: Keeper's export file. What does not: an encrypted seed alone
+What lives here: Keeper's export file. What does not: a single encrypted seed
 (``crypto.encrypted_seeds``).
 
 Source: Keeper-Wallet/Keeper-Wallet-Extension
@@ -21,9 +21,7 @@ _NETWORKS = {"mainnet": "W", "testnet": "T", "stagenet": "S"}
 
 
 def keeper_export(name: str, secret: Secret, password: str) -> str:
-    """The text of a ``keystore-accounts-keeper`` file with one account, on every network that
-    Keeper knows.
-    """
+    """Return a ``keystore-accounts-keeper`` file with one account, on every network of Keeper."""
     keys = secret.keys()
     profiles: dict[str, dict[str, list[dict[str, str]]]] = {"custom": {"accounts": []}}
     for network, code in _NETWORKS.items():
@@ -34,7 +32,7 @@ def keeper_export(name: str, secret: Secret, password: str) -> str:
             "networkCode": code,
         }
         if secret.kind is SecretKind.PHRASE and not secret.nonce:
-            account |= {"type": "seed", "seed": secret.shown()}
+            account |= {"type": "seed", "seed": secret.plain_text()}
         else:
             account |= {"type": "privateKey", "privateKey": base58.encode(keys.private_key)}
         profiles[network] = {"accounts": [account]}

@@ -1,11 +1,11 @@
-"""A directory of encrypted keys: one file for each, readable by its owner only.
+"""A directory of encrypted keys: one file per key, readable by its owner only.
 
-A file is JSON and says all that is needed to open it with the password, in any language
-(docs/reference/key-files.md): Argon2id makes a key of the password and AES-256-GCM encrypts the
-secret, with the name, the public key and the kind as what is authenticated beside. Files that share
-password and salt share the derived key, so that a store of ten thousand opens at once.
+A file is JSON with everything but the password that is needed to open it
+(docs/reference/key-files.md). Argon2id derives a key from the password, and AES-256-GCM encrypts
+the secret, with name, public key and kind as associated data. Files with the same salt share the
+derived key, so a store of ten thousand opens with one derivation.
 
-What lives here: reading, writing and opening. What does not: what a secret is (``keys``).
+What lives here: reading, writing and opening. What does not: secrets (``keys``).
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ LANES: Final = 4
 MAX_ITERATIONS: Final = 64
 MAX_MEMORY_KIB: Final = 1024 * 1024
 MAX_LANES: Final = 64
-"""What a file may ask for: a stranger's file must not take the machine."""
+"""The most that a file may request, so that an untrusted file cannot exhaust the machine."""
 
 
 class KeyFileProblem(KeyProblem):
-    """A file of the store is damaged, or open to others."""
+    """A key file is damaged, or other users can access it."""
 
 
 class WrongPassword(KeyProblem):
-    """The password opens nothing here."""
+    """The password does not decrypt the key."""
 
 
 class StoreUnavailable(EnvironmentProblem):
@@ -63,9 +63,7 @@ class StoreUnavailable(EnvironmentProblem):
 
 
 class Derivation(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """How the password becomes a key: Argon2id with these numbers; ``salt`` are the file's own
-    bytes, which keys of one store share.
-    """
+    """The parameters of Argon2id. All keys that one store writes have the same salt."""
 
     salt: bytes
     iterations: int = ITERATIONS
@@ -73,18 +71,18 @@ class Derivation(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fie
     lanes: int = LANES
 
     def check(self) -> None:
-        """Raise ``KeyFileProblem`` for more work than a file may ask for."""
-        fine = (
+        """Raise ``KeyFileProblem`` if a parameter is out of range."""
+        valid = (
             len(self.salt) >= SALT_BYTES // 2
             and 1 <= self.iterations <= MAX_ITERATIONS
             and 1 <= self.lanes <= MAX_LANES
             and 8 * self.lanes <= self.memory_kib <= MAX_MEMORY_KIB
         )
-        if not fine:
-            raise KeyFileProblem("its derivation asks for impossible numbers")
+        if not valid:
+            raise KeyFileProblem("a parameter of its key derivation is out of range")
 
     def derive(self, password: str) -> bytes:
-        """The key that a password is here; takes a good part of a second, on purpose."""
+        """Derive the key from a password; deliberately slow, a good part of a second."""
         return Argon2id(
             salt=self.salt,
             length=DERIVED_BYTES,
@@ -95,7 +93,7 @@ class Derivation(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fie
 
 
 class KeyFile(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """What a file holds. ``nonce`` and ``secret`` are of the encryption."""
+    """The content of a file. ``nonce`` is that of AES-GCM, ``secret`` the encrypted secret."""
 
     version: int
     name: str
@@ -107,40 +105,38 @@ class KeyFile(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields
     secret: bytes
 
     @property
-    def beside(self) -> bytes:
-        """What is authenticated and not encrypted: who exchanges files is found out."""
+    def associated_data(self) -> bytes:
+        """The authenticated plain text, which binds the secret to this file."""
         return f"{self.version}|{self.name}|{self.public_key}|{self.kind.value}".encode() + (
             f"|{self.account_nonce}".encode()
         )
 
     def key(self) -> bytes:
-        """The public key's bytes."""
+        """Return the public key."""
         return base58.decode(self.public_key)
 
 
 class FileStore:
-    """The keys of one directory. Their names and public keys are known; secrets are not, until they
-    are opened with the password.
-    """
+    """The keys of a directory. Names and public keys are readable without the password."""
 
     def __init__(self, directory: Path) -> None:
-        """Read the names. Raises ``KeyFileProblem`` with the place of what is wrong, and
+        """Read all files. Raises ``KeyFileProblem`` with the path of a bad file, and
         ``StoreUnavailable``.
         """
         self.directory = directory
         self._files = {each.name: each for each in _read_all(directory)}
 
     def names(self) -> list[str]:
-        """All names, in alphabetical order."""
+        """Return all names in alphabetical order."""
         return sorted(self._files)
 
     def public_key(self, name: str) -> bytes:
-        """The public key of a name; raises ``KeyProblem``."""
+        """Return the public key of a name; raise ``KeyProblem`` for an unknown one."""
         return self._file(name).key()
 
     def open(self, password: str) -> dict[str, KeyPair]:
-        """The keys of all files that this password opens, by name. Raises ``WrongPassword`` where
-        it opens none, ``KeyFileProblem`` for a file whose secret is not that of its public key.
+        """Return the keys that the password opens, by name. Raises ``WrongPassword`` if it opens
+        none, ``KeyFileProblem`` for a secret that does not match its public key.
         """
         derived: dict[Derivation, bytes] = {}
         opened = {}
@@ -154,15 +150,16 @@ class FileStore:
         return opened
 
     def secret(self, name: str, password: str) -> Secret:
-        """A secret, to be shown or carried elsewhere; raises ``WrongPassword``, ``KeyProblem``."""
+        """Decrypt the secret of a name; raise ``WrongPassword`` or ``KeyProblem``."""
         file = self._file(name)
-        found = _decrypt(file, file.argon2id.derive(password))
-        _keys(file, found)
-        return found
+        secret = _decrypt(file, file.argon2id.derive(password))
+        _keys(file, secret)
+        return secret
 
     def add(self, entries: list[NamedSecret], password: str) -> None:
-        """Write keys. Raises ``KeyProblem`` when a name or a key is there already, or when the
-        password is not that of the store's other keys: one password opens all.
+        """Write keys. All keys of a store have the same password.
+
+        Raises ``KeyProblem`` for a duplicate name or key, ``WrongPassword`` for another password.
         """
         if not password:
             raise KeyProblem("an empty password protects nothing")
@@ -186,7 +183,7 @@ class FileStore:
         self._files |= {each.name: each for each in written}
 
     def rename(self, name: str, new: str, password: str) -> None:
-        """Give a key another name; the password is needed, since the name is authenticated."""
+        """Rename a key. This needs the password, since the name is authenticated."""
         file = self._file(name)
         if check_name(new) in self._files:
             raise KeyProblem(f"there is a key named {new} already")
@@ -204,7 +201,7 @@ class FileStore:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold the directory against other writers; raises ``StoreUnavailable``."""
+        """Lock the directory against other writers; raise ``StoreUnavailable`` if it is locked."""
         try:
             self.directory.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
             descriptor = os.open(
@@ -222,17 +219,17 @@ class FileStore:
             os.close(descriptor)
 
     def _derivation(self, password: str) -> Derivation:
-        """That of the keys which are there, if the password is theirs."""
+        """Return the derivation of the existing keys, after checking the password on one."""
         for file in self._files.values():
             _decrypt(file, file.argon2id.derive(password))
             return file.argon2id
         return Derivation(os.urandom(SALT_BYTES))
 
     def _file(self, name: str) -> KeyFile:
-        found = self._files.get(name)
-        if found is None:
+        file = self._files.get(name)
+        if file is None:
             raise KeyProblem(f"there is no key named {check_name(name)} in {self.directory}")
-        return found
+        return file
 
 
 def _sealed(entry: NamedSecret, derivation: Derivation, derived: bytes) -> KeyFile:
@@ -247,13 +244,13 @@ def _sealed(entry: NamedSecret, derivation: Derivation, derived: bytes) -> KeyFi
         os.urandom(NONCE_BYTES),
         b"",
     )
-    encrypted = AESGCM(derived).encrypt(draft.nonce, secret.value, draft.beside)
+    encrypted = AESGCM(derived).encrypt(draft.nonce, secret.value, draft.associated_data)
     return msgspec.structs.replace(draft, secret=encrypted)
 
 
 def _decrypt(file: KeyFile, derived: bytes) -> Secret:
     try:
-        value = AESGCM(derived).decrypt(file.nonce, file.secret, file.beside)
+        value = AESGCM(derived).decrypt(file.nonce, file.secret, file.associated_data)
     except InvalidTag:
         raise WrongPassword(
             f"the key {file.name} does not open: a wrong password, or a damaged file"
@@ -294,7 +291,7 @@ def _read_all(directory: Path) -> list[KeyFile]:
 
 
 def _read(path: Path) -> KeyFile:
-    """One file; raises ``KeyFileProblem`` with its path."""
+    """Read a file; raise ``KeyFileProblem`` with its path."""
     try:
         with path.open("rb") as file:
             mode = os.fstat(file.fileno()).st_mode
@@ -304,17 +301,19 @@ def _read(path: Path) -> KeyFile:
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise KeyFileProblem(f"{path} is open to others: chmod 600 {path}")
     try:
-        found = _DECODER.decode(text[: MAX_FILE_BYTES + 1])
-        found.argon2id.check()
-        if found.version != VERSION:
-            raise KeyFileProblem(f"version {found.version} is not known here")
-        if f"{check_name(found.name)}{SUFFIX}" != path.name:
+        if len(text) > MAX_FILE_BYTES:
+            raise KeyFileProblem(f"it is larger than {MAX_FILE_BYTES} bytes")
+        key_file = _DECODER.decode(text)
+        key_file.argon2id.check()
+        if key_file.version != VERSION:
+            raise KeyFileProblem(f"version {key_file.version} is not supported")
+        if f"{check_name(key_file.name)}{SUFFIX}" != path.name:
             raise KeyFileProblem("its name is not that of the file")
-        if len(found.key()) != KEY_BYTES or len(found.nonce) != NONCE_BYTES:
-            raise KeyFileProblem("its public key or its nonce has another length")
+        if len(key_file.key()) != KEY_BYTES or len(key_file.nonce) != NONCE_BYTES:
+            raise KeyFileProblem("its public key or its nonce has the wrong length")
     except (msgspec.DecodeError, UnicodeDecodeError, KeyProblem, CryptoError) as error:
         raise KeyFileProblem(f"{path} is no key file: {error}") from None
-    return found
+    return key_file
 
 
 _DECODER: Final = msgspec.json.Decoder(KeyFile)

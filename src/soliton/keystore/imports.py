@@ -1,7 +1,7 @@
-"""Keys out of the files of other programs.
+"""Import of keys from the files of other programs.
 
-What lives here: one reader for each kind of file, and telling the kinds apart. What does not: our
-own files (``files``), and the node's wallet as it is used by a node (``node.wallet``).
+What lives here: a reader per format, and detection of the format. What does not: Soliton's own
+files (``files``), and a running node's wallet (``node.wallet``).
 
 Sources: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/wallet/Wallet.scala`` and
 ``utils/JsonFileStorage.scala``; wavesplatform/gowaves ``pkg/wallet``;
@@ -48,12 +48,13 @@ _GO_VERSION: Final = (1).to_bytes(4, "big")
 _GO_SALT: Final = b"E84265D411C08F99E092AE237F4EC250B2F20B2EAB7CFB2FCB0857880983DF44"
 _GO_IV_BYTES: Final = 16
 _NETWORKS: Final = ("mainnet", "testnet", "stagenet", "custom")
-_NO_NAME_CHARACTERS: Final = re.compile(r"[^A-Za-z0-9._@-]+")
+_INVALID_NAME_CHARACTERS: Final = re.compile(r"[^A-Za-z0-9._@-]+")
 
 
 def read_file(path: Path, password: str) -> list[NamedSecret]:
-    """The keys of a node's ``wallet.dat``, a Go node's wallet, Keeper's export, an exchange's
-    backup, or a text that ``encryptSeed`` has made. Raises ``KeyProblem`` and ``WrongPassword``.
+    """Return the keys of a node's ``wallet.dat``, a Go node's wallet, Keeper's export, an
+    exchange's backup, or the output of ``encryptSeed``. Raises ``KeyProblem`` and
+    ``WrongPassword``.
     """
     try:
         with path.open("rb") as file:
@@ -70,11 +71,11 @@ def read_file(path: Path, password: str) -> list[NamedSecret]:
         raise KeyProblem(f"{path} holds no keys that could be imported")
     if len(found) > MAX_ENTRIES:
         raise KeyProblem(f"{path} holds more than {MAX_ENTRIES} keys")
-    return list(_with_names_of_their_own(found))
+    return list(_with_unique_names(found))
 
 
 def _reader(data: bytes) -> Callable[[bytes, str, str], list[NamedSecret]]:
-    """What reads a file that begins so."""
+    """Choose the reader of a file by its first bytes."""
     if data[:4] == _GO_VERSION:
         return _go_wallet
     text = data.strip()
@@ -89,7 +90,7 @@ def _node_wallet(data: bytes, password: str, stem: str) -> list[NamedSecret]:
     try:
         secret = base64.b64decode(data.strip(), validate=True)
     except binascii.Error:
-        raise KeyProblem("this is no file of keys that is known here") from None
+        raise KeyProblem("the file has no known format") from None
     wallet = _object(_json(decrypt(file_key(password), secret)))
     seeds = wallet.get("accountSeeds")
     if not isinstance(seeds, list):
@@ -136,7 +137,7 @@ def _json_file(data: bytes, password: str, _stem: str) -> list[NamedSecret]:
         return _keeper_export(outer["profiles"], password)
     if isinstance(outer.get("data"), str):
         return _exchange_backup(outer["data"], password)
-    raise KeyProblem("the file is JSON, but of no kind that is known here")
+    raise KeyProblem("the file is JSON, but of no known format")
 
 
 def _keeper_export(profiles: str, password: str) -> list[NamedSecret]:
@@ -164,7 +165,7 @@ def _exchange_backup(data: str, password: str) -> list[NamedSecret]:
 
 
 def _wallet_account(account: dict[str, Any]) -> NamedSecret | None:
-    """The key of an account, if the file has it: those of Ledger devices it has not."""
+    """Return an account's key, or ``None`` if the file has none, as for a Ledger device."""
     name = _text(account.get("name") or account.get("address") or "key")
     for member in ("seed", "encodedSeed"):
         if isinstance(account.get(member), str):
@@ -174,8 +175,8 @@ def _wallet_account(account: dict[str, Any]) -> NamedSecret | None:
     return None
 
 
-def _with_names_of_their_own(found: list[NamedSecret]) -> Iterator[NamedSecret]:
-    """The same, each key once, with names that can be those of files, none of them twice."""
+def _with_unique_names(found: list[NamedSecret]) -> Iterator[NamedSecret]:
+    """Drop duplicate keys, and turn the names into valid file names without duplicates."""
     names: set[str] = set()
     keys: set[bytes] = set()
     for entry in found:
@@ -183,7 +184,9 @@ def _with_names_of_their_own(found: list[NamedSecret]) -> Iterator[NamedSecret]:
         if public_key in keys:
             continue
         keys.add(public_key)
-        base = _NO_NAME_CHARACTERS.sub("-", entry.name).strip("-._@")[: MAX_NAME_CHARACTERS - 6]
+        base = _INVALID_NAME_CHARACTERS.sub("-", entry.name).strip("-._@")[
+            : MAX_NAME_CHARACTERS - 6
+        ]
         name, number = base or "key", 2
         while name in names:
             name, number = f"{base or 'key'}-{number}", number + 1
@@ -202,7 +205,7 @@ def _json(text: bytes) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        # Without the cause, which may quote what was decrypted.
+        # No cause: it may quote the decrypted text.
         raise WrongPassword("a wrong password, or damaged bytes") from None
 
 

@@ -1,14 +1,15 @@
-"""What a key is: a name, a public key, and the secret that it was made of.
+"""Secrets, and the keys that follow from them.
 
-What lives here: the records, new phrases, and from secrets to keys. What does not: files
-(``files``) and what other programs write (``imports``).
+What lives here: the records, new phrases, parsing of secrets. What does not: files (``files``) and
+the formats of other programs (``imports``).
 
 Source of the phrases: wavesplatform/ts-lib-crypto ``src/crypto/random-seed.ts`` (fifteen words of
-the list of BIP-39, drawn one by one; there is no check word).
+the BIP-39 list, drawn independently, without a checksum).
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 import secrets
 from enum import Enum
@@ -27,16 +28,16 @@ MAX_PHRASE_CHARACTERS: Final = 2_048
 MAX_ACCOUNT_SEED_BYTES: Final = 1_024
 MAX_NAME_CHARACTERS: Final = 64
 BASE58_PREFIX: Final = "base58:"
-"""Wallets mark a phrase that is no text with this: the base58 of its bytes follows."""
+"""Wallets write a phrase that is not text as this prefix and the Base58 of its bytes."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]*")
 
 
 class KeyProblem(InputError):
-    """A key, a name or a secret is not as it has to be. Messages never quote a secret."""
+    """A key, name or secret is invalid. Messages never quote a secret."""
 
 
 class SecretKind(Enum):
-    """What a secret is; the account's keys follow from each."""
+    """The kinds of secret from which an account's keys are derived."""
 
     PHRASE = "phrase"
     ACCOUNT_SEED = "account-seed"
@@ -44,9 +45,7 @@ class SecretKind(Enum):
 
 
 class Secret(msgspec.Struct, frozen=True):
-    """What has to stay secret: the bytes of a phrase (with the account's nonce), of an account
-    seed, or of a private key.
-    """
+    """The bytes of a phrase (with the account's nonce), an account seed or a private key."""
 
     kind: SecretKind
     value: bytes
@@ -56,7 +55,7 @@ class Secret(msgspec.Struct, frozen=True):
         return f"Secret({self.kind.value})"
 
     def keys(self) -> KeyPair:
-        """The two keys; raises ``KeyProblem``."""
+        """Return the account's keys; raise ``KeyProblem`` if the secret is invalid."""
         try:
             match self.kind:
                 case SecretKind.PHRASE:
@@ -69,33 +68,34 @@ class Secret(msgspec.Struct, frozen=True):
         except CryptoError as error:
             raise KeyProblem(str(error)) from None
 
-    def shown(self) -> str:
-        """As people and wallets write it; to be shown to the owner alone."""
+    def plain_text(self) -> str:
+        """Return the secret as wallets write it, to be shown to the owner only."""
         if self.kind is not SecretKind.PHRASE:
             return base58.encode(self.value)
-        try:
+        with contextlib.suppress(UnicodeDecodeError):
             text = self.value.decode()
-        except UnicodeDecodeError:
-            return BASE58_PREFIX + base58.encode(self.value)
-        return text if text.isprintable() else BASE58_PREFIX + base58.encode(self.value)
+            if text.isprintable():
+                return text
+        return BASE58_PREFIX + base58.encode(self.value)
 
 
 class NamedSecret(msgspec.Struct, frozen=True):
-    """A secret with the name that its owner, or another program, has given it."""
+    """A secret and its name."""
 
     name: str
     secret: Secret
 
 
 def new_phrase() -> str:
-    """Fifteen words, drawn by chance: 165 bits."""
+    """Return fifteen random words (165 bits)."""
     words = _words()
     return " ".join(secrets.choice(words) for _ in range(PHRASE_WORDS))
 
 
 def phrase(text: str, nonce: int = 0) -> Secret:
-    """The secret of a seed phrase; raises ``KeyProblem``. Any text is one: its words are not
-    looked at, as nobody else looks at them.
+    """Return the secret of a seed phrase; raise ``KeyProblem`` if it is empty or too long.
+
+    As everywhere in the ecosystem, any text is a valid phrase.
     """
     if not text:
         raise KeyProblem("the phrase is empty")
@@ -106,11 +106,11 @@ def phrase(text: str, nonce: int = 0) -> Secret:
     try:
         return Secret(SecretKind.PHRASE, text.encode(), nonce)
     except UnicodeEncodeError:
-        raise KeyProblem("the phrase holds half a character") from None
+        raise KeyProblem("the phrase cannot be encoded as UTF-8") from None
 
 
 def account_seed(text: str) -> Secret:
-    """The secret of an account seed in base58; raises ``KeyProblem``."""
+    """Parse an account seed in Base58; raise ``KeyProblem`` if it is invalid."""
     value = _base58(text)
     if not 0 < len(value) <= MAX_ACCOUNT_SEED_BYTES:
         raise KeyProblem(f"an account seed has 1 to {MAX_ACCOUNT_SEED_BYTES} bytes")
@@ -118,7 +118,7 @@ def account_seed(text: str) -> Secret:
 
 
 def private_key(text: str) -> Secret:
-    """The secret of a private key in base58; raises ``KeyProblem``."""
+    """Parse a private key in Base58; raise ``KeyProblem`` if it is invalid."""
     value = _base58(text)
     if len(value) != KEY_BYTES:
         raise KeyProblem(f"a private key has {KEY_BYTES} bytes, not {len(value)}")
@@ -126,7 +126,7 @@ def private_key(text: str) -> Secret:
 
 
 def check_name(name: str) -> str:
-    """A name that can be that of a file everywhere; raises ``KeyProblem``."""
+    """Return ``name`` if it is a file name on every system; raise ``KeyProblem`` if not."""
     if len(name) > MAX_NAME_CHARACTERS or _NAME.fullmatch(name) is None:
         raise KeyProblem(
             f"a key's name has 1 to {MAX_NAME_CHARACTERS} letters, digits, dots, dashes, "
@@ -139,7 +139,7 @@ def _base58(text: str) -> bytes:
     try:
         return base58.decode(text, MAX_PHRASE_CHARACTERS)
     except CryptoError:
-        # Without its cause, which quotes what may be a secret.
+        # No cause: it quotes what may be a secret.
         raise KeyProblem("the secret is not base58") from None
 
 

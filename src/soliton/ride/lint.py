@@ -278,7 +278,7 @@ def _unused(checked: Checked, names: Names) -> list[Finding]:
     called = set()
     if isinstance(checked.tree, ContractNode):
         called = {id(each.function) for each in checked.tree.functions}
-    is_library = checked.said.content == "LIBRARY"
+    is_library = checked.directives.content == "LIBRARY"
     found = []
     for each in names.declared:
         if each.uses or each.kind == "annotation" or id(each.node) in called:
@@ -345,7 +345,7 @@ def _complexity(checked: Checked, compiled: Compiled) -> list[Finding]:
     numbers, parts = compiled.estimate, compiled.parts
     if numbers is None or not isinstance(checked.tree, ContractNode):
         return []
-    limit = LIMITS.get(checked.said.version, LIMIT_LATER)
+    limit = LIMITS.get(checked.directives.version, LIMIT_LATER)
     functions = {} if parts is None else parts.functions
     found = []
     for annotated in checked.tree.functions:

@@ -117,10 +117,10 @@ class SourceMap:
         return self.bodies.get(number)
 
     def _position(self, offset: int) -> tuple[str, int, int]:
-        inside = self._source.library_place(offset)
+        inside = self._source.library_position(offset)
         if inside is not None:
             return inside
-        line, column, _ = self._source.place(offset)
+        line, column, _ = self._source.position(offset)
         return "", line, column
 
 
@@ -176,9 +176,9 @@ def map_source(
         checkers.append(NotedChecker(source, library))
         return checkers[-1]
 
-    said = read_directives(text)
-    source = linked(text, said, libraries or {}, watch)
-    content = compile_content(source, said, checker=make, remove_unused=remove_unused)
+    directives = read_directives(text)
+    source = linked(text, directives, libraries or {}, watch)
+    content = compile_content(source, directives, checker=make, remove_unused=remove_unused)
     numbering = numbered(content)
     spans = _spans(numbering, checkers[-1].spans, len(source.text))
     return SourceMap(source, numbering, spans)

@@ -133,7 +133,7 @@ class Analysis:
         for begin, end, name in self.checked.source.libraries:
             if begin <= named.start < end:
                 text = self._libraries.get(name, "")
-                line, column = self.checked.source.library_place(named.start)[1:]  # type: ignore[index]
+                line, column = self.checked.source.library_position(named.start)[1:]  # type: ignore[index]
                 lines = text.split("\n")
                 return name, sum(len(each) + 1 for each in lines[: line - 1]) + column - 1
         return None
@@ -227,7 +227,7 @@ class Analysis:
         if name in known.functions:
             shapes = [_library_signature(name, each) for each in known.functions[name]]
             keys = {each.key for each in known.functions[name]}
-            version = self.checked.said.version
+            version = self.checked.directives.version
             costs = sorted({each.costs[version] for each in functions(version) if each.key in keys})
             told = ", ".join(map(str, costs))
             return "```ride\n" + "\n".join(shapes) + f"\n```\ncomplexity {told}"

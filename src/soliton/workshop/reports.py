@@ -38,7 +38,7 @@ def lint_lines(path: str, text: str, libraries: Mapping[str, str]) -> list[str]:
             # It fits together, and is too complex or too long.
             found.append(f"{path}: {fault}")
     for warning in warnings(checked, compiled):
-        line, column, _ = checked.source.place(warning.start)
+        line, column, _ = checked.source.position(warning.start)
         found.append(f"{path}:{line}:{column}: {warning.words} [{warning.kind}]")
         found += excerpt(text, line, column)
     return found

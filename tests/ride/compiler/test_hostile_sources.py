@@ -13,7 +13,7 @@ import pytest
 
 from soliton.ride.compiler import CompileError, compile_source
 from soliton.ride.compiler.checker import MAX_UNROLLED_STEPS
-from soliton.ride.compiler.errors import MAX_WORDS
+from soliton.ride.compiler.errors import MAX_MESSAGE_CHARS
 from soliton.ride.errors import RideError
 from soliton.ride.formatter import format_source
 from tests.growth import MAX_GROWTH, growth
@@ -69,7 +69,7 @@ def compiled(text: str) -> None:
     try:
         compile_source(text, libraries={"a": text})
     except RideError as error:
-        assert len(str(error)) < 3 * MAX_WORDS  # noqa: PT017 - many of them compile
+        assert len(str(error)) < 3 * MAX_MESSAGE_CHARS  # noqa: PT017 - many of them compile
 
 
 def formatted(text: str) -> None:

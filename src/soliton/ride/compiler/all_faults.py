@@ -1,11 +1,10 @@
-"""All that is wrong with a source, at once, and what its expressions are.
+"""All faults of a source, and the types of its expressions, for editors.
 
-What lives here: a checker that goes on after a fault, and reading a source of which parts cannot be
-read. What does not: the checks (``checker``, ``contract``); what a compiler stops at is the first
-of these.
+What lives here: a checker that continues after a fault, and error recovery in the parser. What does
+not: the checks (``checker``, ``contract``).
 
-A part with a fault is taken for something that fits everywhere, so that one fault is told once. A
-declaration that cannot be read is left out, and what it would have declared counts as unknown.
+A faulty expression gets a type that fits everywhere, so that each fault is reported once. A
+declaration with a syntax error is skipped, and its name counts as unknown.
 """
 
 from __future__ import annotations
@@ -34,48 +33,48 @@ from soliton.ride.expressions import Func, GetField, Let, Ref
 from soliton.ride.types import NOTHING, Type
 
 MAX_FAULTS: Final = 100
-"""More are not looked for."""
+"""The check stops after this many."""
 MAX_UNREADABLE: Final = 20
-"""Declarations that cannot be read; each means that the source is read once more."""
+"""The limit of declarations with a syntax error; for each, the source is parsed again."""
 _TOP: Final = re.compile(r"^(?:func|let|strict|@)(?=[ \t(A-Za-z])", re.MULTILINE)
 _DECLARED: Final = re.compile(r"^(?:func|let|strict)[ \t]+([A-Za-z_][A-Za-z0-9_]*)", re.MULTILINE)
 _UNKNOWN: Final = Ref("unit")
 
 
 class TooMany(CompileError):
-    """There are more faults than anybody wants to see."""
+    """There are more than ``MAX_FAULTS`` faults."""
 
 
 class Checked:
-    """What is known of a source: its faults in order, its tree as far as it could be read, types
-    and compiled expressions of parts by their places.
+    """The result of a check: the faults in order, the tree as far as it could be parsed, and the
+    types of its expressions.
     """
 
-    def __init__(self, source: Source, said: Directives) -> None:
+    def __init__(self, source: Source, directives: Directives) -> None:
         self.source: Final = source
-        self.said: Final = said
+        self.directives: Final = directives
         self.faults: list[CompileError] = []
         self.tree: ContractNode | Node | None = None
         self.types: dict[tuple[int, int], Type] = {}
-        """What expressions are, by begin and end in the linked text."""
+        """The type of each expression, by its start and end in the linked text."""
         self.functions: dict[str, tuple[tuple[Type, ...], Type]] = {}
-        """Types of parameters and result of the source's own functions; of a name the last one."""
+        """Parameter types and result type of the source's functions; the last one of each name."""
         self.unknown: set[str] = set()
-        """Names whose declarations could not be read."""
+        """Names whose declarations have syntax errors."""
 
     def add(self, fault: CompileError) -> None:
-        """Note a fault; raises ``TooMany``."""
+        """Add a fault; raise ``TooMany`` beyond the limit."""
         if len(self.faults) >= MAX_FAULTS:
             raise TooMany("and more")
         words = {word.strip(":;,") for word in fault.problem.split()}
         if self.faults and NOTHING.name in words:
-            return  # it follows from one that was told
+            return  # A consequence of a reported fault.
         self.faults.append(fault)
 
     @property
     def library(self) -> Library:
-        """What the source can use."""
-        return library(self.said.version, kind_of(self.said))
+        """The library of the source."""
+        return library(self.directives.version, kind_of(self.directives))
 
 
 def check_source(
@@ -83,82 +82,83 @@ def check_source(
     libraries: Mapping[str, str] | None = None,
     watch: Callable[[], None] | None = None,
 ) -> Checked:
-    """All faults of a source; nothing is raised but what ``watch`` raises."""
+    """Find all faults of a source. Only exceptions of ``watch`` propagate."""
     if len(text) > MAX_SOURCE_CHARS:
-        words = f"a source has at most {MAX_SOURCE_CHARS} characters"
-        return _refused("", CompileError(words))
+        return _refused("", CompileError(f"a source has at most {MAX_SOURCE_CHARS} characters"))
     try:
-        said = read_directives(text)
-        source = linked(text, said, libraries or {}, watch)
+        directives = read_directives(text)
+        source = linked(text, directives, libraries or {}, watch)
     except CompileError as fault:
         return _refused(text, fault)
-    found = Checked(source, said)
+    checked = Checked(source, directives)
     try:
         with bounded():
-            if said.content == heads.DAPP:
-                _check_dapp(found)
+            if directives.content == heads.DAPP:
+                _check_dapp(checked)
             else:
-                _check_expression(found)
+                _check_expression(checked)
     except TooMany:
         pass
     except CompileError as fault:
-        found.faults.append(fault)
-    found.faults.sort(key=lambda fault: fault.offset)
-    return found
+        checked.faults.append(fault)
+    checked.faults.sort(key=lambda fault: fault.offset)
+    return checked
 
 
 def _refused(text: str, fault: CompileError) -> Checked:
-    found = Checked(Source(text), Directives())
-    found.faults.append(fault)
-    return found
+    checked = Checked(Source(text), Directives())
+    checked.faults.append(fault)
+    return checked
 
 
-def _check_dapp(found: Checked) -> None:
-    tree = _read_contract(found)
+def _check_dapp(checked: Checked) -> None:
+    tree = _read_contract(checked)
     if tree is None:
         return
-    found.tree = tree
-    compile_contract(_CollectingChecker(found, found.source, found.library), tree, found.add)
+    checked.tree = tree
+    compile_contract(
+        _CollectingChecker(checked, checked.source, checked.library), tree, checked.add
+    )
 
 
-def _check_expression(found: Checked) -> None:
+def _check_expression(checked: Checked) -> None:
     def make(source: Source, known: Library) -> Checker:
-        return _CollectingChecker(found, source, known)
+        return _CollectingChecker(checked, source, known)
 
     try:
-        found.tree = parse_expression(found.source, found.said.version)
+        checked.tree = parse_expression(checked.source, checked.directives.version)
     except CompileError:
-        if found.said.content != heads.LIBRARY:
+        if checked.directives.content != heads.LIBRARY:
             raise
-    compile_content(found.source, found.said, checker=make)
+    compile_content(checked.source, checked.directives, checker=make)
 
 
-def _read_contract(found: Checked) -> ContractNode | None:
-    """The tree of a dApp without the declarations that cannot be read."""
-    source, version = found.source, found.said.version
+def _read_contract(checked: Checked) -> ContractNode | None:
+    """Parse a dApp without the declarations that have syntax errors."""
+    source, version = checked.source, checked.directives.version
     text = source.text
     for _ in range(MAX_UNREADABLE):
         readable = Source(text, source.imported, source.watch, source.libraries)
         try:
             return parse_contract(readable, version)
         except CompileError as fault:
-            found.add(fault)
+            checked.add(fault)
             begin, end = _declaration_at(text, fault.offset)
-            left_out = text[begin:end]
-            if not left_out.strip():
+            skipped = text[begin:end]
+            if not skipped.strip():
                 return None
-            found.unknown.update(_DECLARED.findall(left_out))
-            blank = "".join(char if char == "\n" else " " for char in left_out)
+            checked.unknown.update(_DECLARED.findall(skipped))
+            blank = "".join(char if char == "\n" else " " for char in skipped)
             text = text[:begin] + blank + text[end:]
     return None
 
 
 def _declaration_at(text: str, offset: int) -> tuple[int, int]:
-    """The declaration of the top level that a fault is in: what ends too early is noticed at the
-    begin of the next one.
+    """Return the span of the top-level declaration with the fault. An incomplete declaration causes
+    a fault at the start of the next one.
     """
     starts = [match.start() for match in _TOP.finditer(text)]
-    # An annotation and its function are one.
+    # An annotation and its function are one declaration.
     starts = [
         start
         for number, start in enumerate(starts)
@@ -172,29 +172,29 @@ def _declaration_at(text: str, offset: int) -> tuple[int, int]:
 
 
 class _CollectingChecker(Checker):
-    """Notes faults and goes on; notes the types of expressions."""
+    """Collects faults instead of raising them, and the types of expressions."""
 
-    def __init__(self, found: Checked, source: Source, known: Library) -> None:
+    def __init__(self, checked: Checked, source: Source, known: Library) -> None:
         super().__init__(source, known)
-        self._found = found
-        self._handlers = {kind: self._going_on(handle) for kind, handle in self._handlers.items()}
+        self._checked = checked
+        self._handlers = {kind: self._collecting(handle) for kind, handle in self._handlers.items()}
 
-    def _going_on(self, handle: Callable[..., Typed]) -> Callable[..., Typed]:
-        def checked(node: Node) -> Typed:
+    def _collecting(self, handle: Callable[..., Typed]) -> Callable[..., Typed]:
+        def collecting_handler(node: Node) -> Typed:
             try:
                 result = handle(node)
             except TooMany:
                 raise
             except CompileError as fault:
-                self._found.add(fault)
+                self._checked.add(fault)
                 return Typed(_UNKNOWN, NOTHING)
-            self._found.types.setdefault((node.start, node.end), result.type)
+            self._checked.types.setdefault((node.start, node.end), result.type)
             return result
 
-        return checked
+        return collecting_handler
 
     def _name(self, node: Name) -> Typed:
-        if node.name in self._found.unknown and node.name not in self.variables:
+        if node.name in self._checked.unknown and node.name not in self.variables:
             return Typed(_UNKNOWN, NOTHING)
         return super()._name(node)
 
@@ -205,8 +205,8 @@ class _CollectingChecker(Checker):
         return super()._field(node)
 
     def call(self, node: Node, name: str, arguments: list[Typed]) -> Typed:
-        """The call; of what is not known, or with what is not known, it may be anything."""
-        if name in self._found.unknown and name not in self.functions:
+        """Check a call; with an unknown function or argument, the result fits everywhere."""
+        if name in self._checked.unknown and name not in self.functions:
             return Typed(_UNKNOWN, NOTHING)
         try:
             result = super().call(node, name, arguments)
@@ -215,30 +215,30 @@ class _CollectingChecker(Checker):
             if known and any(argument.type is NOTHING for argument in arguments):
                 return Typed(_UNKNOWN, NOTHING)
             raise
-        self._found.types[(node.start, node.end)] = result.type
+        self._checked.types[(node.start, node.end)] = result.type
         return result
 
     def let(self, node: LetNode) -> tuple[Let, Type]:
-        """The value; one with a fault may be anything."""
+        """Check a value; a faulty one fits everywhere."""
         try:
             return super().let(node)
         except TooMany:
             raise
         except CompileError as fault:
-            self._found.add(fault)
+            self._checked.add(fault)
             return Let(node.name, _UNKNOWN), NOTHING
 
     def function(
         self, node: FunctionNode, allowed: frozenset[str] = frozenset()
     ) -> tuple[Func, tuple[Type, ...], Type]:
-        """The function; one with a fault takes and gives anything."""
+        """Check a function; a faulty one takes and returns anything."""
         try:
-            made = super().function(node, allowed)
+            result = super().function(node, allowed)
         except TooMany:
             raise
         except CompileError as fault:
-            self._found.add(fault)
+            self._checked.add(fault)
             names = tuple(name for name, _, _ in node.parameters)
-            made = Func(node.name, names, _UNKNOWN), (NOTHING,) * len(names), NOTHING
-        self._found.functions[node.name] = made[1], made[2]
-        return made
+            result = Func(node.name, names, _UNKNOWN), (NOTHING,) * len(names), NOTHING
+        self._checked.functions[node.name] = result[1], result[2]
+        return result

@@ -1,6 +1,6 @@
-"""The cases of a ``match``, found again in the choices that it was compiled to.
+"""Reconstruction of the cases of a ``match`` from compiled choices.
 
-What lives here: the shapes that ``matching`` makes, read backwards. What does not: text.
+What lives here: the reverse of ``matching``. What does not: writing source text (``decompiler``).
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from soliton.ride.types import Record, members
 _EQUAL, _IS_INSTANCE, _THROW, _TUPLE_SIZE = 0, 1, 2, 1350
 _MATCH_ERROR: Final = Call(_THROW, (StringConst("Match error"),))
 _MAX_PATH: Final = 32
-"""Patterns inside of each other; those in sources have a few."""
+"""The limit of nested patterns; those in sources have a few levels."""
 
 
 class Bound(msgspec.Struct, frozen=True):
-    """``name: A|B``, with or without either."""
+    """``name: A|B``; both are optional."""
 
     name: str | None
     types: tuple[str, ...] = ()
 
 
 class Parts(msgspec.Struct, frozen=True):
-    """A tuple pattern, or with a type an object pattern: fields and their patterns."""
+    """A tuple pattern, or, with a type, an object pattern: fields and their patterns."""
 
     type: str | None
     parts: tuple[tuple[str, Pattern], ...]
 
 
 class FoundCase(msgspec.Struct, frozen=True):
-    """A pattern and what follows it."""
+    """A pattern and the body of its case."""
 
     pattern: Pattern
     body: Expression
@@ -59,7 +59,7 @@ _Path = tuple[str, ...]
 
 
 def find_cases(name: str, body: Expression, library: Library) -> list[FoundCase] | None:
-    """The cases of the match on a hidden name; nothing when the choices have another shape."""
+    """Return the cases of the match on a hidden name, or ``None`` for choices of another shape."""
     cases = []
     node = body
     while isinstance(node, If):
@@ -77,7 +77,7 @@ def find_cases(name: str, body: Expression, library: Library) -> list[FoundCase]
 
 def _case(name: str, node: If, library: Library) -> FoundCase | None:
     condition = node.condition
-    types = _asked_types(name, (), condition)
+    types = _tested_types(name, (), condition)
     if types is not None:
         bound, body = _binding(name, node.then)
         return FoundCase(Bound(bound, tuple(reversed(types))), body)
@@ -88,13 +88,13 @@ def _case(name: str, node: If, library: Library) -> FoundCase | None:
         case If(first, Block(Let(again, Ref(same)), inner), otherwise) if (
             again == same == name and otherwise == FALSE
         ):
-            asked = _asked_types(name, (), first)
-            if asked is None or len(asked) != 1:
+            types = _tested_types(name, (), first)
+            if types is None or len(types) != 1:
                 return None
             body = node.then
             if not (isinstance(body, Block) and body.declaration == Let(name, Ref(name))):
                 return None
-            return _object_case(name, asked[0], inner, body.body, library)
+            return _object_case(name, types[0], inner, body.body, library)
         case If(parts, check, otherwise) if otherwise == FALSE and _is_tuple_check(name, check):
             return _tuple_case(name, parts, node.then, library)
         case _:
@@ -110,7 +110,7 @@ def _binding(name: str, body: Expression) -> tuple[str | None, Expression]:
 
 
 def _chain(node: Expression) -> list[Expression]:
-    """The sides of ``a || b || c``."""
+    """Return the operands of ``a || b || c``."""
     found = []
     while isinstance(node, If) and node.then == TRUE:
         found.append(node.condition)
@@ -118,12 +118,12 @@ def _chain(node: Expression) -> list[Expression]:
     return [*found, node]
 
 
-def _asked_types(name: str, path: _Path, condition: Expression) -> list[str] | None:
+def _tested_types(name: str, path: _Path, condition: Expression) -> list[str] | None:
     types = []
     for each in _chain(condition):
         match each:
-            case Call(function, (asked, StringConst(type_))) if (
-                function == _IS_INSTANCE and _path(name, asked) == path
+            case Call(function, (subject, StringConst(type_))) if (
+                function == _IS_INSTANCE and _path(name, subject) == path
             ):
                 types.append(type_)
             case _:
@@ -135,8 +135,8 @@ def _constants(name: str, path: _Path, condition: Expression) -> list[Expression
     constants = []
     for each in _chain(condition):
         match each:
-            case Call(function, (constant, asked)) if (
-                function == _EQUAL and _path(name, asked) == path
+            case Call(function, (constant, subject)) if (
+                function == _EQUAL and _path(name, subject) == path
             ):
                 constants.append(constant)
             case _:
@@ -145,7 +145,7 @@ def _constants(name: str, path: _Path, condition: Expression) -> list[Expression
 
 
 def _is_tuple_check(name: str, check: Expression) -> bool:
-    types = _asked_types(name, (), check)
+    types = _tested_types(name, (), check)
     if types is not None:
         return all(type_.startswith("(") for type_ in types)
     match check:
@@ -163,7 +163,7 @@ class _Leaf(msgspec.Struct):
 
 
 def _leaves(name: str, condition: Expression) -> list[_Leaf] | None:
-    """The parts of a pattern, of which those without a condition do not tell where they are."""
+    """Return the parts of a pattern. The path of a part without a condition is unknown."""
     leaves = []
     node = condition
     while isinstance(node, If) and node.otherwise == FALSE:
@@ -180,7 +180,7 @@ def _leaf(name: str, condition: Expression) -> _Leaf | None:
     match _chain(condition)[0]:
         case Call(function, (subject, StringConst())) if function == _IS_INSTANCE:
             path = _path(name, subject)
-            types = _asked_types(name, path, condition) if path else None
+            types = _tested_types(name, path, condition) if path else None
             return None if types is None else _Leaf(path, tuple(types))
         case Call(function, (_, subject)) if function == _EQUAL:
             path = _path(name, subject)
@@ -191,7 +191,7 @@ def _leaf(name: str, condition: Expression) -> _Leaf | None:
 
 
 def _path(name: str, node: Expression) -> _Path | None:
-    """The way to a part, from outside to inside; empty for the subject itself."""
+    """Return the path to a part, outermost field first; empty for the subject itself."""
     fields: list[str] = []
     while isinstance(node, GetField) and len(fields) < _MAX_PATH:
         fields.append(node.field)
@@ -217,13 +217,13 @@ def _tuple_case(
     bound, body = _bound_parts(name, then)
     if leaves is None:
         return None
-    _place(leaves, bound)
+    _assign_names(leaves, bound)
     flat = all(len(path) == 1 for path, _ in bound) and all(
         leaf.path is None or len(leaf.path) == 1 for leaf in leaves
     )
     if flat:
-        for place, leaf in enumerate(leaves, 1):
-            leaf.path = (f"_{place}",)
+        for number, leaf in enumerate(leaves, 1):
+            leaf.path = (f"_{number}",)
         names = dict(bound)
         for leaf in leaves:
             assert leaf.path is not None
@@ -243,7 +243,7 @@ def _object_case(
     leaves = _leaves(name, condition)
     if leaves is None:
         return None
-    _place(leaves, bound)
+    _assign_names(leaves, bound)
     record = library.types.get(type_)
     fields = [field for field, _ in record.fields] if isinstance(record, Record) else []
     taken = {leaf.path[0] for leaf in leaves if leaf.path}
@@ -260,12 +260,14 @@ def _object_case(
     return FoundCase(pattern, body) if hash_map_order(order) == order else None
 
 
-def _place(leaves: list[_Leaf], bound: list[tuple[_Path, str]]) -> None:
-    """Names go to the parts that tell where they are, the others in order to those that do not."""
-    where = {leaf.path: leaf for leaf in leaves if leaf.path is not None}
+def _assign_names(leaves: list[_Leaf], bound: list[tuple[_Path, str]]) -> None:
+    """Assign names to the leaves of the same path, and the others to leaves of unknown path, in
+    order.
+    """
+    by_path = {leaf.path: leaf for leaf in leaves if leaf.path is not None}
     position = 0
     for path, name in bound:
-        leaf = where.get(path)
+        leaf = by_path.get(path)
         if leaf is None:
             while position < len(leaves) and leaves[position].path is not None:
                 position += 1
@@ -278,14 +280,14 @@ def _place(leaves: list[_Leaf], bound: list[tuple[_Path, str]]) -> None:
 
 
 def _tree(type_: str | None, leaves: list[_Leaf], depth: int, library: Library) -> Pattern | None:
-    """A pattern of parts, from paths that are grouped by their begins."""
+    """Build a pattern of parts by grouping paths by prefix."""
     groups: dict[str, list[_Leaf]] = {}
     for leaf in leaves:
         assert leaf.path is not None
         groups.setdefault(leaf.path[depth], []).append(leaf)
     parts: list[tuple[str, Pattern]] = []
-    for place, (field, inner) in enumerate(groups.items(), 1):
-        if type_ is None and field != f"_{place}":
+    for number, (field, inner) in enumerate(groups.items(), 1):
+        if type_ is None and field != f"_{number}":
             return None
         path = inner[0].path
         assert path is not None
@@ -306,14 +308,14 @@ def _tree(type_: str | None, leaves: list[_Leaf], depth: int, library: Library) 
 def _type_of_field(
     owner: str | None, field: str, leaves: list[_Leaf], depth: int, library: Library
 ) -> str | None:
-    """The object type that a pattern inside of another has to name; nothing for tuples."""
-    wanted = {leaf.path[depth] for leaf in leaves if leaf.path and len(leaf.path) > depth}
-    if wanted <= {f"_{place}" for place in range(1, len(wanted) + 1)}:
+    """Return the object type of a nested pattern; ``None`` for a tuple."""
+    names = {leaf.path[depth] for leaf in leaves if leaf.path and len(leaf.path) > depth}
+    if names <= {f"_{number}" for number in range(1, len(names) + 1)}:
         return None
     record = library.types.get(owner or "")
-    held = dict(record.fields).get(field) if isinstance(record, Record) else None
-    possible = members(held) if held is not None else tuple(library.types.values())
+    declared = dict(record.fields).get(field) if isinstance(record, Record) else None
+    possible = members(declared) if declared is not None else tuple(library.types.values())
     for each in possible:
-        if isinstance(each, Record) and wanted <= {name for name, _ in each.fields}:
+        if isinstance(each, Record) and names <= {name for name, _ in each.fields}:
             return each.name
     return None

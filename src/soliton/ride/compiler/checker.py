@@ -1,11 +1,12 @@
-"""From a syntax tree to a compiled expression: names, types, overloads, and what is written short.
+"""The type checker: from syntax tree to compiled expression.
 
-What lives here: expressions and declarations. What does not: ``match`` (``matching`` writes it as
-choices first), dApps (``contract``), the algebra of types (``soliton.ride.types``).
+What lives here: expressions and declarations: names, types, overloads, casts, folds. What does not:
+``match`` (which ``matching`` lowers to choices), dApps (``contract``), the algebra of types
+(``soliton.ride.types``).
 
-The trees that come out equal those of the reference to the byte. Where that has no reason of its
-own: the numbers in ``$match0`` and ``$f0_1`` count as the reference's state does, which forgets
-folds inside of branches, function bodies and matches.
+Compiled trees equal the reference's byte for byte. Therefore the numbers in ``$match0`` and
+``$f0_1`` count as the reference's state does, which forgets folds inside branches, function bodies
+and matches.
 
 Source: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/compiler/``
 ``{ExpressionCompiler,CompilerMacro,TypeCast}.scala``.
@@ -87,7 +88,7 @@ from soliton.ride.types import (
 
 MAX_NAME_BYTES: Final = 255
 MAX_UNROLLED_STEPS: Final = 50_000
-"""Of all folds of a source: seven times as many as the bytes of the largest script can hold."""
+"""The total over all folds of a source: seven times what fits into the largest script."""
 IS_INSTANCE_OF: Final = f"{UTILITY_PREFIX}isInstanceOf"
 
 _CONSTANT_TYPES: Final = {LongConst: INT, StringConst: STRING}
@@ -106,7 +107,7 @@ class Typed(NamedTuple):
 
 
 class Checker:
-    """Compiles one source; what is declared is added and taken away as scopes open and close."""
+    """Compiles a source. ``variables`` and ``functions`` are the names in the current scope."""
 
     def __init__(self, source: Source, library: Library) -> None:
         self.source: Final = source
@@ -133,15 +134,15 @@ class Checker:
     def error(
         self, node: Node | FunctionNode | LetNode, problem: str, advice: str = ""
     ) -> CompileError:
-        """The error at the begin of a node."""
+        """Return an error at the start of a node."""
         return self.source.error(node.start, problem, advice)
 
     def expression(self, node: Node) -> Typed:
-        """The compiled form of any expression."""
+        """Compile an expression."""
         return self._handlers[type(node)](node)
 
     def local(self, node: Node) -> Typed:
-        """The same where folds inside do not count for what follows."""
+        """Compile an expression whose folds do not count for those that follow."""
         folds = self._folds
         result = self._handlers[type(node)](node)
         self._folds = folds
@@ -180,7 +181,7 @@ class Checker:
     # --- calls ---
 
     def _apply(self, node: Apply) -> Typed:
-        """A call; long chains of first arguments (``a + b + c``) are walked in a loop."""
+        """Compile a call; long chains of first arguments (``a + b + c``) do not recurse."""
         chain = [node]
         while chain[-1].arguments and type(chain[-1].arguments[0]) is Apply:
             chain.append(chain[-1].arguments[0])
@@ -202,7 +203,7 @@ class Checker:
         return result
 
     def call(self, node: Node, name: str, arguments: list[Typed]) -> Typed:
-        """The call of whatever the name means for arguments of these types."""
+        """Compile a call, choosing the overload by the types of the arguments."""
         self.source.watch()
         signatures: tuple[Signature, ...] | None = self.functions.get(name)
         if signatures is None:
@@ -268,7 +269,7 @@ class Checker:
         return result
 
     def _match(self, node: Match) -> Typed:
-        """A match: its subject gets a name, its cases become choices."""
+        """Compile a match: a hidden variable for its subject, and choices for its cases."""
         folds, number = self._folds, self._matches
         name = f"$match{number}"
         self._matches = number + 1
@@ -283,7 +284,7 @@ class Checker:
     # --- declarations ---
 
     def _declared(self, node: Declared) -> Typed:
-        """A block; its declarations, which may be many, are walked in a loop."""
+        """Compile a block; many declarations in sequence do not recurse."""
         opened: list[tuple[Let, Type | None] | tuple[Func, tuple[Signature, ...] | None]] = []
         folds: int | None = None
         rest: Node = node
@@ -317,7 +318,7 @@ class Checker:
         return Typed(expression, result.type)
 
     def let(self, node: LetNode) -> tuple[Let, Type]:
-        """A compiled value and its type; the name is not yet in scope."""
+        """Compile a value; return it with its type. This does not bring the name into scope."""
         self.source.watch()
         self.check_name(node, may_shadow=node.may_shadow)
         value = self.expression(node.value)
@@ -326,8 +327,8 @@ class Checker:
     def function(
         self, node: FunctionNode, allowed: frozenset[str] = frozenset()
     ) -> tuple[Func, tuple[Type, ...], Type]:
-        """A compiled function, the types of its parameters and of its result; the name is not yet
-        in scope.
+        """Compile a function; return it with the types of its parameters and its result. This does
+        not bring the name into scope.
         """
         self.source.watch()
         self.check_name(node, may_shadow=node.name in allowed)
@@ -343,7 +344,7 @@ class Checker:
         return Func(node.name, tuple(names), body.expression), tuple(types.values()), body.type
 
     def check_name(self, node: LetNode | FunctionNode, *, may_shadow: bool) -> None:
-        """Refuse a name that is taken or too long."""
+        """Raise ``CompileError`` for a name that is taken or too long."""
         name = node.name
         size = len(name.encode())
         if size > MAX_NAME_BYTES:
@@ -356,7 +357,7 @@ class Checker:
     # --- types ---
 
     def type_of(self, node: TypeNode, variable: str | None = None) -> Type:
-        """The type that a source means."""
+        """Resolve a type of the source."""
         if isinstance(node, AnyType):
             return ANY
         if isinstance(node, UnionType):
@@ -382,7 +383,7 @@ class Checker:
         return found
 
     def record_named(self, start: int, name: str) -> Record | None:
-        """The object type of a name, if it is one."""
+        """Return the object type of a name, or ``None`` if the type has no fields."""
         found = self.type_of(NamedType(start, start, name))
         return found if isinstance(found, Record) else None
 
@@ -404,10 +405,10 @@ class Checker:
         return Typed(block, type_)
 
     def _cast_message(self, given: Type, target: Type) -> Expression:
-        if not self.library.tells_types_at_run_time:
+        if not self.library.has_type_names_at_run_time:
             return StringConst(f"Couldn't cast {given.name} to {target.name}")
-        said = StringConst(f" couldn't be cast to {target.name}")
-        return Call(_JOIN, (Call(_GET_TYPE, (Ref(_CAST_NAME),)), said))
+        suffix = StringConst(f" couldn't be cast to {target.name}")
+        return Call(_JOIN, (Call(_GET_TYPE, (Ref(_CAST_NAME),)), suffix))
 
     def _fold(self, node: Fold) -> Typed:
         items = self.expression(node.items)
@@ -452,11 +453,11 @@ class Checker:
 def unrolled_fold(
     number: int, limit: int, items: Expression, first: Expression, function: int | str
 ) -> Expression:
-    """A fold as the calls that it stands for."""
+    """Return a fold as nested calls."""
     step, last = f"$f{number}_1", f"$f{number}_2"
-    gathered, place = Ref("$a"), Ref("$i")
-    beyond = Call(_AT_LEAST, (place, Ref("$s")))
-    element = Call(_ELEMENT, (Ref("$l"), place))
+    accumulated, position = Ref("$a"), Ref("$i")
+    at_end = Call(_AT_LEAST, (position, Ref("$s")))
+    element = Call(_ELEMENT, (Ref("$l"), position))
     too_long = Call(_THROW, (StringConst(f"List size exceeds {limit}"),))
     parameters = ("$a", "$i")
     result: Expression = Ref("$acc0")
@@ -464,8 +465,8 @@ def unrolled_fold(
         result = Call(step, (result, LongConst(index)))
     result = Call(last, (result, LongConst(limit)))
     for declaration in (
-        Func(last, parameters, If(beyond, gathered, too_long)),
-        Func(step, parameters, If(beyond, gathered, Call(function, (gathered, element)))),
+        Func(last, parameters, If(at_end, accumulated, too_long)),
+        Func(step, parameters, If(at_end, accumulated, Call(function, (accumulated, element)))),
         Let("$acc0", first),
         Let("$s", Call(_LIST_SIZE, (Ref("$l"),))),
         Let("$l", items),
@@ -475,16 +476,16 @@ def unrolled_fold(
 
 
 def _called(signature: Signature, arguments: list[Typed]) -> Typed:
-    wanted = signature.arguments
-    if len(wanted) != len(arguments):
-        raise RideTypeError(f"it takes {len(wanted)} arguments, not {len(arguments)}")
-    found = infer([(given.type, want) for given, want in zip(arguments, wanted, strict=True)])
-    result = with_parameters(signature.result, found)
+    expected = signature.arguments
+    if len(expected) != len(arguments):
+        raise RideTypeError(f"it takes {len(expected)} arguments, not {len(arguments)}")
+    types = [argument.type for argument in arguments]
+    result = with_parameters(signature.result, infer(list(zip(types, expected, strict=True))))
     return Typed(Call(signature.key, tuple(each.expression for each in arguments)), result)
 
 
 def _accepts(pattern: Pattern, given: Type) -> bool:
-    """Whether a parameter without type parameters takes a type."""
+    """Whether a parameter without type variables accepts a type."""
     return isinstance(pattern, Plain | ListOf | TupleOf | UnionOf | Record) and covers(
         pattern, given
     )
@@ -499,5 +500,5 @@ def _restore(names: dict[str, _Value], name: str, before: _Value | None) -> None
 
 
 def _shown(name: str) -> str:
-    """A name without the prefix of hidden functions."""
+    """Return a name without the prefix of hidden functions."""
     return name.removeprefix(UTILITY_PREFIX)

@@ -1,10 +1,11 @@
-"""Smaller dApps: without declarations that nothing uses, and with short names.
+"""Compaction of dApps: removal of unused declarations, and short names.
 
-What lives here: both, and the way back. What does not: when to do it; authors ask for it.
+What lives here: both, and restoring the original names. What does not: the decision to compact
+(``compile``).
 
-Short names are given in the order in which the tree is walked, so that the same source gives the
-same bytes as the reference's compiler. Trees may be nested without a bound (a fold is, and so are
-scripts from outside): the walk is made of generators that a loop drives, not of calls.
+Short names are assigned in the order of the reference's traversal, so that both compilers produce
+the same bytes. Trees may be nested to any depth, since folds and foreign scripts are, so the
+traversal is made of tasks, not of recursive calls.
 
 Source: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/compiler/``
 ``ContractScriptCompactor.scala``.
@@ -40,21 +41,20 @@ _LETTERS: Final = ascii_lowercase + ascii_uppercase
 
 
 def without_unused(dapp: DApp) -> DApp:
-    """The dApp without declarations that no function needs."""
+    """Return the dApp without unused declarations."""
     values = {
         each.name: each.value if isinstance(each, Let) else each.body for each in dapp.declarations
     }
-    functions = [each.function.body for each in dapp.callables]
+    pending = [each.function.body for each in dapp.callables]
     if dapp.verifier is not None:
-        functions.append(dapp.verifier.function.body)
+        pending.append(dapp.verifier.function.body)
     used: set[str] = set()
-    waiting = functions
-    while waiting:
-        for name in _names(waiting.pop()):
+    while pending:
+        for name in _names(pending.pop()):
             if name not in used:
                 used.add(name)
                 if name in values:
-                    waiting.append(values[name])
+                    pending.append(values[name])
     kept = tuple(each for each in dapp.declarations if each.name in used)
     return msgspec.structs.replace(dapp, declarations=kept)
 
@@ -68,26 +68,26 @@ def _names(expression: Expression) -> Iterator[str]:
 
 
 def compacted(dapp: DApp) -> DApp:
-    """The dApp with short names; its description keeps the original ones."""
+    """Return the dApp with short names; its metadata has the original ones."""
     taken = {each.function.name for each in dapp.callables} | RESERVED_VARIABLES
     renamer = _Renamer(taken)
     short = renamer.dapp(dapp)
-    places = {_place_of(name): original for original, name in renamer.names.items()}
-    originals = tuple(places.get(place, "") for place in range(max(places, default=-1) + 1))
+    by_index = {_index_of(name): original for original, name in renamer.names.items()}
+    originals = tuple(by_index.get(index, "") for index in range(max(by_index, default=-1) + 1))
     meta = msgspec.structs.replace(read_meta(dapp.meta), original_names=originals)
     return msgspec.structs.replace(short, meta=write_meta(meta))
 
 
 def original_names(dapp: DApp) -> dict[str, str]:
-    """What the names of a dApp were, as far as its description keeps them."""
+    """Return the original names in a dApp's metadata, by short name."""
     meta = read_meta(dapp.meta)
     if meta.original_names:
-        return {_name_at(place): name for place, name in enumerate(meta.original_names) if name}
+        return {_name_at(index): name for index, name in enumerate(meta.original_names) if name}
     return dict(meta.name_pairs)
 
 
 def with_original_names(dapp: DApp) -> DApp:
-    """The dApp with the names that its description keeps."""
+    """Return the dApp with the original names of its metadata."""
     meta = read_meta(dapp.meta)
     names = original_names(dapp)
     if meta.original_names:
@@ -101,8 +101,8 @@ def with_original_names(dapp: DApp) -> DApp:
 
 
 class _Renamer:
-    """Walks a dApp in the reference's order. ``_known`` are the names in scope that may change:
-    others are the library's. A name that is declared in several places keeps one short name.
+    """Renames in the reference's order. ``_known`` is the names in scope that the dApp declares;
+    others are the library's. A name that is declared several times has one short name.
     """
 
     def __init__(self, taken: set[str] | None, names: dict[str, str] | None = None) -> None:
@@ -123,7 +123,7 @@ class _Renamer:
         return name
 
     def dapp(self, dapp: DApp) -> DApp:
-        """All parts of a dApp; the names of callable functions stay."""
+        """Rename everything in a dApp but its callable functions."""
         declarations = tuple(run(self._declaration(each)) for each in dapp.declarations)
         outer = self._known
         callables = []
@@ -174,34 +174,35 @@ class _Renamer:
             case Call(function, arguments):
                 if isinstance(function, str) and function in self._known:
                     function = self.names.get(function, function)
-                given = []
+                renamed_arguments = []
                 for argument in arguments:
-                    given.append((yield self._expression(argument)))  # noqa: PERF401 - it yields
-                return Call(function, tuple(given))
+                    inner = yield self._expression(argument)
+                    renamed_arguments.append(inner)
+                return Call(function, tuple(renamed_arguments))
             case Ref(name):
                 return Ref(self.names.get(name, name)) if name in self._known else expression
             case GetField(subject, field):
                 return GetField((yield self._expression(subject)), field)
             case If(condition, then, otherwise):
-                asked = yield self._expression(condition)
-                chosen = yield self._expression(then)
-                return If(asked, chosen, (yield self._expression(otherwise)))
+                new_condition = yield self._expression(condition)
+                new_then = yield self._expression(then)
+                return If(new_condition, new_then, (yield self._expression(otherwise)))
             case _:
                 return expression
 
 
-def _name_at(place: int) -> str:
-    """The short name of a place: ``a`` to ``Z``, then ``aa`` and on."""
+def _name_at(index: int) -> str:
+    """Return the short name of an index: ``a`` to ``Z``, then ``aa`` and so on."""
     name = ""
-    while place >= 0:
-        place, letter = divmod(place, len(_LETTERS))
+    while index >= 0:
+        index, letter = divmod(index, len(_LETTERS))
         name = _LETTERS[letter] + name
-        place -= 1
+        index -= 1
     return name
 
 
-def _place_of(name: str) -> int:
-    place = 0
+def _index_of(name: str) -> int:
+    index = 0
     for letter in name:
-        place = place * len(_LETTERS) + _LETTERS.index(letter) + 1
-    return place - 1
+        index = index * len(_LETTERS) + _LETTERS.index(letter) + 1
+    return index - 1

@@ -1,7 +1,7 @@
-"""From a source to a script.
+"""Compilation of a source to a script.
 
-What lives here: the one function that everybody calls, and the limits of size. What does not: how
-complexity is found (``soliton.ride.estimators``).
+What lives here: the compiler's entry points, and limits of size. What does not: the calculation of
+complexity (``soliton.ride.estimators``).
 
 Source: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang/API.scala`` and
 ``v1/BaseGlobal.scala``.
@@ -53,7 +53,7 @@ MAX_CALL_BYTES: Final = 32_768
 MAX_DAPP_BYTES: Final = 163_840
 LATEST_ESTIMATOR: Final = estimator(4, let_fixes=True)
 FREE_CALL_INVOCATION: Final = "i"
-"""The name that an expression that is called has for its invocation."""
+"""The name of the invocation in a called expression."""
 FIRST_VERSION_WITH_FUNCTIONS: Final = 3
 
 MakeChecker = Callable[[Source, Library], Checker]
@@ -65,8 +65,8 @@ _KINDS: Final = {
 
 
 class Compiled(msgspec.Struct, frozen=True):
-    """A script, what its source said that it is, and its complexity if that was asked for, with
-    that of every declaration of a dApp in ``parts``.
+    """A script, the directives of its source, and its complexity if that was checked. ``parts`` has
+    the complexity of every declaration of a dApp.
     """
 
     script: Script
@@ -87,53 +87,54 @@ def compile_source(
     content_type: str | None = None,
     watch: Callable[[], None] | None = None,
 ) -> Compiled:
-    """The script of a source; raises ``CompileError``.
+    """Compile a source; raise ``CompileError`` if it has a fault.
 
-    ``libraries`` are the texts of what the source imports, by the names it gives them. ``compact``
-    and ``remove_unused`` make dApps smaller and do nothing to expressions. ``check_complexity``
-    refuses what no chain with all features would take, by its estimator. ``script_type`` and
-    ``content_type`` hold in place of what the source says about that. ``watch`` is called again and
-    again while this goes on, and raises to stop it.
+    ``libraries`` has the texts of the imported libraries, by the names in the source. ``compact``
+    and ``remove_unused`` apply to dApps only. ``check_complexity`` enforces the limits of a chain
+    with all features active, with its estimator. ``script_type`` and ``content_type`` override the
+    directives of the source. ``watch`` is called repeatedly, and may raise to cancel.
     """
     if len(text) > MAX_SOURCE_CHARS:
         raise CompileError(f"the source has more than {MAX_SOURCE_CHARS} characters")
-    said = read_directives(text, default_version)
+    directives = read_directives(text, default_version)
     if script_type is not None:
-        said = msgspec.structs.replace(said, script=script_type)
+        directives = msgspec.structs.replace(directives, script=script_type)
     if content_type is not None:
-        said = msgspec.structs.replace(said, content=content_type)
-    source = linked(text, said, libraries or {}, watch)
+        directives = msgspec.structs.replace(directives, content=content_type)
+    source = linked(text, directives, libraries or {}, watch)
     content: Expression | DApp
-    # As in ``compile_content``, without a frame of the stack more.
+    # Not ``compile_content``: its stack frame would count towards the recursion limit.
     with bounded():
-        if said.content == heads.DAPP:
-            content = _dapp(source, said, Checker, compact=compact, remove_unused=remove_unused)
+        if directives.content == heads.DAPP:
+            content = _dapp(
+                source, directives, Checker, compact=compact, remove_unused=remove_unused
+            )
         else:
-            content = _expression(source, said, Checker)
-    script = make_script(said.version, content)
-    _check_size(script, said)
+            content = _expression(source, directives, Checker)
+    script = make_script(directives.version, content)
+    _check_size(script, directives)
     if not check_complexity:
-        return Compiled(script, said)
+        return Compiled(script, directives)
     try:
-        numbers, parts = estimate_source(script, said, LATEST_ESTIMATOR, watch)
+        numbers, parts = estimate_source(script, directives, LATEST_ESTIMATOR, watch)
     except RideError as error:
         raise CompileError(str(error), "split it into several functions or calls") from None
-    return Compiled(script, said, numbers, parts)
+    return Compiled(script, directives, numbers, parts)
 
 
-def kind_of(said: Directives) -> ScriptKind:
-    """What a script is for, by its directives."""
-    return ScriptKind.DAPP if said.content == heads.DAPP else _KINDS[said.script]
+def kind_of(directives: Directives) -> ScriptKind:
+    """Return the kind of a script by its directives."""
+    return ScriptKind.DAPP if directives.content == heads.DAPP else _KINDS[directives.script]
 
 
 def linked(
     text: str,
-    said: Directives,
+    directives: Directives,
     libraries: Mapping[str, str],
     watch: Callable[[], None] | None = None,
 ) -> Source:
-    """The source with what it imports; raises ``CompileError``."""
-    source = link(text, said, libraries, watch)
+    """Return the source with its imported libraries; raise ``CompileError`` if one is missing."""
+    source = link(text, directives, libraries, watch)
     if len(source.text) > MAX_SOURCE_CHARS:
         raise CompileError(f"source and libraries have more than {MAX_SOURCE_CHARS} characters")
     return source
@@ -141,37 +142,37 @@ def linked(
 
 def compile_content(
     source: Source,
-    said: Directives,
+    directives: Directives,
     *,
     checker: MakeChecker,
     remove_unused: bool = False,
 ) -> Expression | DApp:
-    """The tree of a source by a ``checker`` that notes more than it has to; raises
-    ``CompileError``.
-    """
+    """Compile a source with a custom ``checker``; raise ``CompileError`` for a fault."""
     with bounded():
-        if said.content == heads.DAPP:
-            return _dapp(source, said, checker, compact=False, remove_unused=remove_unused)
-        return _expression(source, said, checker)
+        if directives.content == heads.DAPP:
+            return _dapp(source, directives, checker, compact=False, remove_unused=remove_unused)
+        return _expression(source, directives, checker)
 
 
 def estimate_source(
     script: Script,
-    said: Directives,
+    directives: Directives,
     by: Estimator,
     watch: Callable[[], None] | None = None,
     *,
     reduced_verifier_limit: bool = True,
 ) -> tuple[Estimate, FullEstimate | None]:
-    """The complexity of what was compiled, as the reference's compiler tells it; raises
-    ``EstimationError`` beyond the limits.
+    """Return the complexity that the reference's compiler reports; raise ``EstimationError`` beyond
+    the limits.
 
-    ``reduced_verifier_limit`` gives verifiers of accounts the limit of their own.
+    ``reduced_verifier_limit`` applies the lower limit of account verifiers.
     """
-    place = Place.FREE_CALL if said.script == heads.CALL else Place.EXPRESSION
+    place = Place.FREE_CALL if directives.script == heads.CALL else Place.EXPRESSION
     numbers, parts = estimate_compiled(by, script, place, watch)
-    check_limits(script, numbers, reduced_verifier_limit and said.script != heads.ASSET, place)
-    if said.content == heads.LIBRARY:
+    check_limits(
+        script, numbers, reduced_verifier_limit and directives.script != heads.ASSET, place
+    )
+    if directives.content == heads.LIBRARY:
         numbers = Estimate(numbers.max, 0, {})
     return numbers, parts
 
@@ -179,9 +180,9 @@ def estimate_source(
 def compile_value(
     text: str, version: int = heads.LAST_VERSION, *, kind: ScriptKind = ScriptKind.ACCOUNT
 ) -> tuple[Script, Type]:
-    """The script of an expression of any type, without directives, and that type.
+    """Compile an expression of any type, without directives; return the script and the type.
 
-    Such a script can be run and is no use on a chain. Raises ``CompileError``.
+    The script can be evaluated but is not valid on a chain. Raises ``CompileError``.
     """
     if len(text) > MAX_SOURCE_CHARS:
         raise CompileError(f"the source has more than {MAX_SOURCE_CHARS} characters")
@@ -194,46 +195,47 @@ def compile_value(
 
 
 def _dapp(
-    source: Source, said: Directives, make: MakeChecker, *, compact: bool, remove_unused: bool
+    source: Source, directives: Directives, make: MakeChecker, *, compact: bool, remove_unused: bool
 ) -> DApp:
-    checker = make(source, library(said.version, ScriptKind.DAPP))
-    dapp = compile_contract(checker, parse_contract(source, said.version))
+    checker = make(source, library(directives.version, ScriptKind.DAPP))
+    dapp = compile_contract(checker, parse_contract(source, directives.version))
     if remove_unused:
         dapp = without_unused(dapp)
     return compacted(dapp) if compact else dapp
 
 
-def _expression(source: Source, said: Directives, make: MakeChecker) -> Expression:
-    checker = make(source, library(said.version, _KINDS[said.script]))
-    if said.script == heads.CALL:
-        return _called_expression(checker, source, said)
-    if said.content == heads.LIBRARY:
+def _expression(source: Source, directives: Directives, make: MakeChecker) -> Expression:
+    checker = make(source, library(directives.version, _KINDS[directives.script]))
+    if directives.script == heads.CALL:
+        return _called_expression(checker, source, directives)
+    if directives.content == heads.LIBRARY:
         text = source.text + "\nunit"
         source = Source(text, source.imported, source.watch, source.libraries)
         checker = make(source, _without_transaction(checker.library))
-        return checker.expression(parse_expression(source, said.version)).expression
-    result = checker.expression(parse_expression(source, said.version))
+        return checker.expression(parse_expression(source, directives.version)).expression
+    result = checker.expression(parse_expression(source, directives.version))
     if result.type is not BOOLEAN:
         raise CompileError(
             f"the script gives {result.type.name}, it has to give Boolean",
             "end it with a condition, or begin it with {-# CONTENT_TYPE DAPP #-}",
         )
-    if said.version < FIRST_VERSION_WITH_FUNCTIONS and _has_functions(result.expression):
+    if directives.version < FIRST_VERSION_WITH_FUNCTIONS and _has_functions(result.expression):
         raise CompileError(
-            f"version {said.version} has no functions", "write {-# STDLIB_VERSION 3 #-} or later"
+            f"version {directives.version} has no functions",
+            "write {-# STDLIB_VERSION 3 #-} or later",
         )
     return result.expression
 
 
 def _without_transaction(known: Library) -> Library:
-    """Declarations that others import do not see the transaction."""
+    """Return the library without ``tx``, which imported declarations cannot use."""
     variables = {name: of for name, of in known.variables.items() if name != "tx"}
     return msgspec.structs.replace(known, variables=variables)
 
 
-def _called_expression(checker: Checker, source: Source, said: Directives) -> Expression:
-    """An expression that gives what a callable function gives."""
-    node = parse_expression(source, said.version)
+def _called_expression(checker: Checker, source: Source, directives: Directives) -> Expression:
+    """Compile an expression as the body of a callable function."""
+    node = parse_expression(source, directives.version)
     function = FunctionNode(node.start, node.end, DEFAULT_FUNCTION, (), node)
     binding = ((FREE_CALL_INVOCATION, node.start),)
     annotation = Annotation(node.start, node.end, "Callable", binding)
@@ -242,34 +244,34 @@ def _called_expression(checker: Checker, source: Source, said: Directives) -> Ex
 
 
 def _has_functions(expression: Expression) -> bool:
-    """Whether a block of the later form comes before the first leaf, level by level: the reference
-    looks no further.
+    """Whether a block of the later form comes before the first leaf, breadth first. Like the
+    reference, this stops at the first leaf.
     """
-    waiting = deque([expression])
-    while waiting:
-        node = waiting.popleft()
+    pending = deque([expression])
+    while pending:
+        node = pending.popleft()
         match node:
             case Block(declaration, body, True):
                 assert isinstance(declaration, Let)
-                waiting.extend((declaration.value, body))
+                pending.extend((declaration.value, body))
             case Block():
                 return True
             case GetField(subject):
-                waiting.append(subject)
+                pending.append(subject)
             case If(condition, then, otherwise):
-                waiting.extend((condition, then, otherwise))
+                pending.extend((condition, then, otherwise))
             case Call(_, arguments):
-                waiting.extend(arguments)
+                pending.extend(arguments)
             case _:
                 return False
     return False
 
 
-def _check_size(script: Script, said: Directives) -> None:
+def _check_size(script: Script, directives: Directives) -> None:
     limit = MAX_EXPRESSION_BYTES
-    if said.content == heads.DAPP:
+    if directives.content == heads.DAPP:
         limit = MAX_DAPP_BYTES
-    elif said.script == heads.CALL:
+    elif directives.script == heads.CALL:
         limit = MAX_CALL_BYTES
     if len(script.source) > limit:
         raise CompileError(

@@ -1,7 +1,7 @@
-"""dApps: declarations, callable functions, the verifier, and the description in the script.
+"""Compilation of dApps: declarations, callable functions, the verifier, and the metadata.
 
-What lives here: the checks that only dApps have. What does not: shortening names and dropping
-what is unused (``compaction``).
+What lives here: the checks that only dApps have. What does not: short names and removal of unused
+declarations (``compaction``).
 
 Source: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/compiler/``
 ``ContractCompiler.scala``, and ``lang/contract/meta/*.scala``.
@@ -45,25 +45,25 @@ def _refuse(fault: CompileError) -> None:
 def compile_contract(
     checker: Checker, node: ContractNode, refuse: Callable[[CompileError], None] = _refuse
 ) -> DApp:
-    """The dApp of a source. Raises the first fault; with another ``refuse`` that is told all of
-    them, and the dApp is nothing to be used.
+    """Compile a dApp. Faults are passed to ``refuse``, which by default raises the first. If it
+    does not raise, the result is not valid.
     """
     declarations = [_declaration(checker, each) for each in node.declarations]
-    with _telling(refuse):
+    with _catching(refuse):
         _check_bindings(checker, node)
     for each in node.functions:
-        with _telling(refuse):
+        with _catching(refuse):
             _check_parameter_types(checker, each)
     callables: list[AnnotatedFunction] = []
     signatures: list[bytes] = []
     verifier: AnnotatedFunction | None = None
     names: set[str] = set()
     for each in node.functions:
-        with _telling(refuse):
+        with _catching(refuse):
             kind, function, types = _annotated(checker, each)
             if function.function.name in names:
-                words = f"two functions are called {each.function.name!r}"
-                raise checker.error(each.function, words)
+                problem = f"two functions are called {each.function.name!r}"
+                raise checker.error(each.function, problem)
             names.add(function.function.name)
             if kind == _CALLABLE:
                 callables.append(function)
@@ -78,7 +78,7 @@ def compile_contract(
 
 
 @contextmanager
-def _telling(refuse: Callable[[CompileError], None]) -> Iterator[None]:
+def _catching(refuse: Callable[[CompileError], None]) -> Iterator[None]:
     try:
         yield
     except CompileError as fault:
@@ -98,32 +98,32 @@ def _declaration(checker: Checker, node: DeclarationNode) -> Let | Func:
 def _check_bindings(checker: Checker, node: ContractNode) -> None:
     for each in node.functions:
         for annotation in each.annotations:
-            for name, place in annotation.parameters:
+            for name, offset in annotation.parameters:
                 if name in checker.variables:
                     raise checker.source.error(
-                        place, f"{name!r} is already a value here", "name the parameter otherwise"
+                        offset, f"{name!r} is already a value here", "name the parameter otherwise"
                     )
-    # The reference looks at the first function only: scripts on chains rely on that.
+    # The reference checks only the first function, and scripts on chains rely on that.
     for each in node.functions[:1]:
         bound = {name for annotation in each.annotations for name, _ in annotation.parameters}
-        for name, place, _ in each.function.parameters:
+        for name, offset, _ in each.function.parameters:
             if name in bound:
                 raise checker.source.error(
-                    place, f"{name!r} is the annotation's parameter", "name one of them otherwise"
+                    offset, f"{name!r} is the annotation's parameter", "name one of them otherwise"
                 )
 
 
 def _check_parameter_types(checker: Checker, node: AnnotatedNode) -> None:
-    for name, place, type_ in node.function.parameters:
-        if not _may_be_given(type_):
+    for name, offset, type_ in node.function.parameters:
+        if not _can_be_argument(type_):
             raise checker.source.error(
-                place,
+                offset,
                 f"{name!r} has a type that no transaction can carry",
                 "use Int, ByteVector, Boolean, String, or a List of those",
             )
 
 
-def _may_be_given(type_: TypeNode) -> bool:
+def _can_be_argument(type_: TypeNode) -> bool:
     match type_:
         case NamedType(name=name, parameter=None):
             return name in _PRIMITIVES
@@ -136,7 +136,7 @@ def _may_be_given(type_: TypeNode) -> bool:
                 for each in inner
             )
         case UnionType(members=parts):
-            return all(_may_be_given(part) for part in parts)
+            return all(_can_be_argument(part) for part in parts)
         case TupleType():
             return False
         case AnyType():
@@ -163,10 +163,10 @@ def _annotated(
     binding = annotation.parameters[0][0]
     is_callable = annotation.name == _CALLABLE
     if is_callable and checker.library.version >= _NO_UNIONS_SINCE:
-        for name, place, type_ in function.parameters:
+        for name, offset, type_ in function.parameters:
             if _has_union(type_):
                 raise checker.source.error(
-                    place, f"{name!r} has a union type", "callable functions take none since V6"
+                    offset, f"{name!r} has a union type", "callable functions take none since V6"
                 )
     bound = checker.library.invocation if is_callable else checker.library.verifier_input
     checker.variables[binding] = bound
@@ -198,12 +198,12 @@ def _check_signature(
         if not covers(BOOLEAN, result):
             raise checker.error(function, f"a verifier is Boolean, this one is {result.name}")
         return
-    wanted = checker.library.callable_result
-    if wanted is None:
+    expected = checker.library.callable_result
+    if expected is None:
         raise checker.error(function, "there are no dApps before version 3")
-    if not covers(wanted, result):
+    if not covers(expected, result):
         raise checker.error(
-            function, f"{function.name} gives {result.name}", f"it has to give {wanted.name}"
+            function, f"{function.name} gives {result.name}", f"it has to give {expected.name}"
         )
 
 

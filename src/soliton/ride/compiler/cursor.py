@@ -1,6 +1,6 @@
-"""Where a parser is in a source: spaces, words, signs and names at that place.
+"""The scanner below the parser: spaces, keywords, signs and names at the current offset.
 
-What lives here: the smallest steps. What does not: what they are steps of (``parser``).
+What lives here: the smallest steps. What does not: the grammar (``parser``).
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from soliton.ride.compiler.errors import CompileError, Source
 from soliton.ride.compiler.literals import BLANK, GAP, KEYWORDS, KEYWORDS_SINCE_V8, NAME
 
 MAX_OPERANDS: Final = 200_000
-"""Constants, names, fields and calls in a source: nearly twice as many as the bytes of the largest
-script can hold. The trees of a megabyte of them took hundreds of megabytes.
+"""The limit of constants, names, fields and calls in a source: nearly twice what fits into the
+largest script. The tree of a megabyte of them would take hundreds of megabytes.
 """
 MAX_NESTING: Final = 100
-"""Brackets, branches and blocks inside of each other; each takes a few frames of the stack."""
+"""The limit of nested brackets, branches and blocks; each takes a few stack frames."""
 
 QUOTES: Final = 'texts stand in double quotes: "text"'
 HIDDEN: Final = (
@@ -28,7 +28,7 @@ _DIRECTIVES: Final = re.compile(r"(?:[ \t\r\n]+|#[^\n]*|\{-#[^#]*#-\})*+")
 
 
 class Cursor:
-    """A place in a source, ``_place``, and how it moves on."""
+    """A source and the current offset in it."""
 
     def __init__(self, source: Source, version: int) -> None:
         self._source = source
@@ -38,7 +38,7 @@ class Cursor:
         self._size = len(source.text)
         self._version = version
         self._keywords = KEYWORDS_SINCE_V8 if version >= 8 else KEYWORDS
-        self._place = 0
+        self._offset = 0
         self._depth = 0
 
     def _deeper(self, advice: str) -> None:
@@ -47,7 +47,7 @@ class Cursor:
             raise self._error(f"nested more than {MAX_NESTING} levels deep", advice)
 
     def _next_operand(self) -> None:
-        """Here begins a constant, a name or a call, or a field or call of what stands before."""
+        """Count a constant, name, field or call against the limit."""
         self._watch()
         self._operands += 1
         if self._operands > MAX_OPERANDS:
@@ -59,52 +59,52 @@ class Cursor:
     # --- words and signs ---
 
     def _skip_directives(self) -> None:
-        found = _DIRECTIVES.match(self._text, self._place)
+        found = _DIRECTIVES.match(self._text, self._offset)
         assert found is not None
-        self._place = found.end()
+        self._offset = found.end()
 
     def _gap(self) -> None:
-        found = GAP.match(self._text, self._place)
+        found = GAP.match(self._text, self._offset)
         assert found is not None
-        self._place = found.end()
+        self._offset = found.end()
 
     def _blank(self) -> None:
-        """Pass spaces and line ends, where the reference does not expect a comment."""
-        found = BLANK.match(self._text, self._place)
+        """Skip spaces and line ends, where the reference allows no comment."""
+        found = BLANK.match(self._text, self._offset)
         assert found is not None
-        self._place = found.end()
+        self._offset = found.end()
 
     def _commented_gap(self) -> bool:
-        """Whether there are comments in a gap, which is passed."""
-        start = self._place
+        """Skip a gap; return whether it has comments."""
+        start = self._offset
         self._gap()
-        return "#" in self._text[start : self._place]
+        return "#" in self._text[start : self._offset]
 
     def _next_is(self, sign: str) -> bool:
-        return self._text.startswith(sign, self._place)
+        return self._text.startswith(sign, self._offset)
 
     def _ahead(self, sign: str) -> bool:
         self._gap()
         return self._next_is(sign)
 
     def _accept(self, sign: str, *, comments: bool = True) -> bool:
-        """Pass a sign if it comes next; ``comments`` may stand before it."""
+        """Consume a sign if it is next, after a gap; ``comments`` allows comments in the gap."""
         if comments:
             self._gap()
         else:
             self._blank()
         if self._next_is(sign):
-            self._place += len(sign)
+            self._offset += len(sign)
             return True
         return False
 
     def _accept_comma(self) -> bool:
-        """Pass a comma with comments around it; stay where there is none."""
-        before = self._place
+        """Consume a comma with comments around it, or nothing."""
+        before = self._offset
         if self._accept(","):
             self._gap()
             return True
-        self._place = before
+        self._offset = before
         return False
 
     def _expect(self, sign: str, *, comments: bool = True) -> None:
@@ -112,32 +112,34 @@ class Cursor:
             raise self._unexpected(f"expected {sign}")
 
     def _word_ahead(self, word: str, border: str = " \t\n\r") -> bool:
-        if not self._text.startswith(word, self._place):
+        if not self._text.startswith(word, self._offset):
             return False
-        after = self._text[self._place + len(word) : self._place + len(word) + 1]
+        after = self._text[self._offset + len(word) : self._offset + len(word) + 1]
         return after != "" and after in border
 
     def _expect_word(self, word: str) -> None:
         self._gap()
         if not self._next_is(word):
             raise self._unexpected(f"expected {word}", "write if ... then ... else ...")
-        self._place += len(word)
+        self._offset += len(word)
 
     def _positioned_name(self, what: str) -> tuple[str, int]:
         self._blank()
-        start = self._place
+        start = self._offset
         return self._name(what), start
 
     def _declared_name(self, what: str) -> str:
-        """The name of something new: the reference takes a sign right behind it for part of it."""
+        """Read the name of a declaration. The reference takes a ``#`` right after it for part of
+        the name.
+        """
         name = self._name(what)
-        if self._next_is("#") and self._text[self._place + 1 : self._place + 2].isalnum():
+        if self._next_is("#") and self._text[self._offset + 1 : self._offset + 2].isalnum():
             raise self._error(*HIDDEN)
         return name
 
     def _name(self, what: str) -> str:
         self._blank()
-        found = NAME.match(self._text, self._place)
+        found = NAME.match(self._text, self._offset)
         if found is None:
             raise self._unexpected(f"expected {what}")
         name = found.group()
@@ -150,19 +152,19 @@ class Cursor:
             )
         if name in self._keywords:
             raise self._error(f"{name!r} is a word of the language", "choose another name")
-        self._place = found.end()
+        self._offset = found.end()
         return name
 
     def _error(self, problem: str, advice: str = "") -> CompileError:
-        return self._source.error(self._place, problem, advice)
+        return self._source.error(self._offset, problem, advice)
 
     def _unexpected(self, expected: str, advice: str = "") -> CompileError:
         self._blank()
         if self._next_is("#"):
             return self._error(*HIDDEN)
-        if self._place >= self._size:
+        if self._offset >= self._size:
             return self._error(f"{expected}, found the end of the source", advice)
         if self._next_is("'"):
             advice = advice or QUOTES
-        line = self._text[self._place : self._place + 100].split("\n", 1)[0].strip()
+        line = self._text[self._offset : self._offset + 100].split("\n", 1)[0].strip()
         return self._error(f"{expected}, found {line[:20]!r}", advice)

@@ -1,7 +1,7 @@
-"""Directives at the head of a source, and the libraries that it imports.
+"""The directives of a source, such as ``{-# STDLIB_VERSION 6 #-}``, and its imported libraries.
 
-What lives here: ``{-# STDLIB_VERSION 6 #-}`` and its like, and how imported declarations come into
-the text. What does not: where the text of a library comes from; callers hand it in.
+What lives here: parsing of directives, and linking of libraries into the text. What does not:
+finding the text of a library, which callers pass in.
 
 Sources: wavesplatform/Waves
 ``lang/shared/src/main/scala/com/wavesplatform/lang/directives/{DirectiveParser,DirectiveSet}.scala``
@@ -46,7 +46,7 @@ _VALUES: Final = {
 
 
 class Directives(msgspec.Struct, frozen=True):
-    """What a source says about itself."""
+    """The directives of a source, or their defaults."""
 
     version: int = DEFAULT_VERSION
     content: str = EXPRESSION
@@ -55,7 +55,7 @@ class Directives(msgspec.Struct, frozen=True):
 
 
 def read_directives(text: str, default_version: int = DEFAULT_VERSION) -> Directives:
-    """The directives of a source; raises ``CompileError``."""
+    """Read the directives of a source; raise ``CompileError`` if one is invalid."""
     found: dict[str, str] = {}
     for number, line in enumerate(text.split("\n"), 1):
         stripped = line.strip(_SPACES)
@@ -89,21 +89,21 @@ def _is_directive(text: str) -> bool:
 
 
 def _key_and_value(text: str) -> tuple[str, str] | None:
-    """What stands in a directive, read from left to right: no character is looked at again, so that
-    a line takes as long as it is, whatever it holds.
-    """
+    """Return the key and the value of a directive, in time linear in the length of the line."""
     if not _is_directive(text):
         return None
     inner = text[len(_OPEN) : -len(_CLOSE)].strip(_BLANKS)
-    end = next((place for place, char in enumerate(inner) if char not in _KEY), len(inner))
+    end = next((index for index, char in enumerate(inner) if char not in _KEY), len(inner))
     key, value = inner[:end], inner[end:].lstrip(_BLANKS)
     if not key or not value or not _VALUE.issuperset(value):
         return None
     return key, value.replace(" ", "")
 
 
-def _places(text: str) -> Iterator[tuple[int, int]]:
-    """Begin and end of what stands between the first ``{-#`` of a line and its last ``#-}``."""
+def _directive_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the start and end of each directive, from the first ``{-#`` to the last ``#-}`` of a
+    line.
+    """
     begin = text.find(_OPEN)
     while begin >= 0:
         line_end = text.find("\n", begin)
@@ -118,14 +118,14 @@ def _places(text: str) -> Iterator[tuple[int, int]]:
 
 def _without_directives(text: str) -> str:
     parts, rest = [], 0
-    for begin, end in _places(text):
+    for begin, end in _directive_spans(text):
         parts.append(text[rest:begin])
         rest = end
     return "".join((*parts, text[rest:]))
 
 
-def _import_place(text: str) -> tuple[int, int] | None:
-    """Begin and end of the first directive that imports, up to the last ``#-}`` of its line."""
+def _import_span(text: str) -> tuple[int, int] | None:
+    """Return the start and end of the first import directive, to the last ``#-}`` of its line."""
     word = text.find(_IMPORT)
     while word >= 0:
         before = word
@@ -161,7 +161,7 @@ def link(
     libraries: Mapping[str, str],
     watch: Callable[[], None] | None = None,
 ) -> Source:
-    """The source with the declarations of its imports in place of the directive."""
+    """Return the source with the import directive replaced by the imported declarations."""
     missing = [name for name in directives.imports if name not in libraries]
     if missing:
         raise CompileError(f"cannot find the imported {', '.join(missing)}")
@@ -173,13 +173,13 @@ def link(
             )
         parts.append(_without_directives(libraries[name]))
     declarations = "\n".join(parts)
-    found = _import_place(text) if directives.imports else None
-    if found is None:
+    span = _import_span(text) if directives.imports else None
+    if span is None:
         return Source(text, watch=watch)
-    begin, end = found
+    begin, end = span
     linked = text[:begin] + declarations + text[end:]
-    places, start = [], begin
+    imported, start = [], begin
     for name, part in zip(dict.fromkeys(directives.imports), parts, strict=True):
-        places.append((start, start + len(part), name))
+        imported.append((start, start + len(part), name))
         start += len(part) + 1
-    return Source(linked, (begin, end, len(declarations) - (end - begin)), watch, tuple(places))
+    return Source(linked, (begin, end, len(declarations) - (end - begin)), watch, tuple(imported))

@@ -1,7 +1,6 @@
-"""What is wrong with a source, where, and what to do about it.
+"""Compile errors, and the source text that maps offsets to lines and columns.
 
-What lives here: the error, and the source text that knows lines and columns. What does not: the
-checks (``parser``, ``checker``, ``contract``).
+What does not live here: the checks (``parser``, ``checker``, ``contract``).
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from typing import Final
 from soliton.ride.errors import RideError
 from soliton.ride.types import RideTypeError
 
-MAX_WORDS: Final = 500
-"""Characters of a problem, and of an advice: both may quote the source."""
+MAX_MESSAGE_CHARS: Final = 500
+"""The limit of a problem and of an advice, both of which may quote the source."""
 
 
 class CompileError(RideError):
-    """A source that cannot be compiled; ``line`` and ``column`` count from 1, 0 means nowhere in
-    particular. ``advice`` is a way out where there is one. ``library`` is the name of the imported
-    text that the fault is in, with line and column there.
+    """A fault of a source. ``line`` and ``column`` count from 1; 0 means no position. ``advice``
+    may suggest a fix. ``library`` is the imported library with the fault, and the line and column
+    there.
     """
 
     def __init__(
@@ -33,29 +32,31 @@ class CompileError(RideError):
         library: tuple[str, int, int] | None = None,
     ) -> None:
         problem, advice = _shortened(problem), _shortened(advice)
-        place = f"line {line}, column {column}: " if line else ""
-        way_out = f" ({advice})" if advice else ""
-        super().__init__(f"{place}{problem}{way_out}")
+        position = f"line {line}, column {column}: " if line else ""
+        suffix = f" ({advice})" if advice else ""
+        super().__init__(f"{position}{problem}{suffix}")
         self.problem = problem
         self.advice = advice
         self.line = line
         self.column = column
         self.library = library
         self.offset = 0
-        """Where it is in the linked text; 0 also where it is nowhere in particular."""
+        """The offset in the linked text; 0 also without a position."""
 
 
-def _shortened(words: str) -> str:
-    return words if len(words) <= MAX_WORDS else f"{words[: MAX_WORDS - 3]}..."
+def _shortened(text: str) -> str:
+    if len(text) <= MAX_MESSAGE_CHARS:
+        return text
+    return f"{text[: MAX_MESSAGE_CHARS - 3]}..."
 
 
 def _unwatched() -> None:
-    """Nobody stops the compiler."""
+    """The default of ``watch``: never cancel."""
 
 
 @contextmanager
 def bounded() -> Iterator[None]:
-    """Turns what goes beyond the limits of depth and of types into ``CompileError``."""
+    """Raise ``CompileError`` where the limits of depth and of types are exceeded."""
     try:
         yield
     except RecursionError:
@@ -67,11 +68,11 @@ def bounded() -> Iterator[None]:
 
 
 class Source:
-    """A source text with the libraries that it imports already in it.
+    """A source text with its imported libraries linked in.
 
-    Offsets are those of the linked text. ``place`` counts in the text that the author wrote.
-    ``watch`` is called at each operand, call and declaration, when that is read and when it is
-    checked; it raises to stop the compiler.
+    Offsets are those of the linked text; ``position`` is that in the author's text. ``watch`` is
+    called for each operand, call and declaration, both in the parser and in the checker. It may
+    raise to cancel.
     """
 
     __slots__ = ("_astral", "imported", "libraries", "text", "watch")
@@ -84,33 +85,33 @@ class Source:
         libraries: tuple[tuple[int, int, str], ...] = (),
     ) -> None:
         self.libraries: Final = libraries
-        """Begin and end of each imported text in this one, and its name."""
+        """The start, end and name of each imported library in the text."""
         self.watch: Final = watch or _unwatched
         self.text: Final = text
         self.imported: Final = imported
-        """Begin and end of the import directive in the author's text, and by how much the
-        imported declarations are longer than it."""
-        self._astral: Final = [place for place, char in enumerate(text) if char > "\uffff"]
+        """The start and end of the import directive in the author's text, and how much longer the
+        imported declarations are."""
+        self._astral: Final = [offset for offset, char in enumerate(text) if char > "\uffff"]
 
     def error(self, offset: int, problem: str, advice: str = "") -> CompileError:
-        """The error at an offset."""
-        line, column, inside = self.place(offset)
-        where = " in an imported library" if inside else ""
-        library = self.library_place(offset)
-        error = CompileError(problem + where, advice, line, column, library)
+        """Return an error at an offset."""
+        line, column, inside = self.position(offset)
+        suffix = " in an imported library" if inside else ""
+        library = self.library_position(offset)
+        error = CompileError(problem + suffix, advice, line, column, library)
         error.offset = offset
         return error
 
-    def library_place(self, offset: int) -> tuple[str, int, int] | None:
-        """The imported text that an offset is in, with line and column there."""
+    def library_position(self, offset: int) -> tuple[str, int, int] | None:
+        """Return the library that contains an offset, and the line and column there."""
         for begin, end, name in self.libraries:
             if begin <= offset < end:
                 before = self.text[begin:offset]
                 return name, before.count("\n") + 1, len(before) - before.rfind("\n")
         return None
 
-    def place(self, offset: int) -> tuple[int, int, bool]:
-        """Line and column of an offset, and whether it is inside of a library."""
+    def position(self, offset: int) -> tuple[int, int, bool]:
+        """Return the line and column of an offset, and whether it is inside a library."""
         inside = False
         before = self.text[:offset]
         if self.imported is not None:
@@ -123,9 +124,9 @@ class Source:
         return before.count("\n") + 1, len(before) - before.rfind("\n"), inside
 
     def reference_span(self, start: int, end: int) -> tuple[int, int]:
-        """The two offsets as the reference counts them: in UTF-16 units of the author's text.
+        """Convert two offsets to UTF-16 units of the author's text, as the reference counts.
 
-        They end up in compiled scripts, in the names of hidden variables.
+        The names of hidden variables contain them.
         """
         first, last = self._units(start), self._units(end)
         if self.imported is None:

@@ -1,6 +1,6 @@
-"""Expressions that are asked of a dApp: a source that uses what the dApp declares.
+"""Compilation of expressions that use the declarations of a compiled dApp.
 
-What lives here: their compilation. What does not: running them (``soliton.ledger.dry_run``).
+What does not live here: evaluating them (``soliton.ledger.dry_run``).
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/api/http/utils/UtilsEvaluator.scala`` (``compile``).
@@ -25,10 +25,10 @@ from soliton.ride.types import ANY, NOTHING
 def compile_fragment(
     text: str, version: int, dapp: DApp, watch: Callable[[], None] | None = None
 ) -> Expression:
-    """The expression of a source; raises ``CompileError``.
+    """Compile an expression; raise ``CompileError`` for a fault. ``watch`` may raise to cancel.
 
-    A compiled dApp does not tell types: its names fit everywhere. Whether there is a name at all
-    shows when it is evaluated, as in the reference. ``watch`` raises to stop this.
+    A compiled dApp has no types, so its names fit everywhere. As in the reference, an unknown name
+    is an error only in the evaluation.
     """
     if len(text) > MAX_SOURCE_CHARS:
         raise CompileError(f"the source has more than {MAX_SOURCE_CHARS} characters")
@@ -49,7 +49,7 @@ def compile_fragment(
 
 
 class _OpenChecker(Checker):
-    """Takes unknown names for those of values and functions that are declared elsewhere."""
+    """Accepts unknown names as values and functions of any type."""
 
     def _name(self, node: Name) -> Typed:
         if node.name not in self.variables:
@@ -57,7 +57,7 @@ class _OpenChecker(Checker):
         return super()._name(node)
 
     def call(self, node: Node, name: str, arguments: list[Typed]) -> Typed:
-        """The call of whatever the name means, or of a function that nobody knows yet."""
+        """Compile a call of a known or unknown function."""
         known = name in self.functions or name in self.library.constructors
         if known or name.startswith(UTILITY_PREFIX):
             return super().call(node, name, arguments)

@@ -1,11 +1,11 @@
-"""The types of functions' parameters, which compiled scripts no longer tell.
+"""Guesses of the parameter types of functions, which compiled scripts do not contain.
 
-What lives here: guesses, good enough for most scripts to be compiled again. What does not: writing
-the source (``soliton.ride.decompiler``).
+What lives here: guesses that let most decompiled scripts compile again. What does not: writing the
+source (``soliton.ride.decompiler``).
 
-A parameter gets the type that functions of the library demand of it, else the types that the script
-asks for in cases, else those that it is called with. What calls give and what functions return
-depends on each other, so everything is looked at in a few rounds. Trees of any depth are walked.
+A parameter gets the type that library functions require of it, else the types that cases test, else
+the types of the arguments. Arguments and results depend on one another, so the tree is traversed in
+several rounds. Trees may have any depth.
 """
 
 from __future__ import annotations
@@ -70,14 +70,14 @@ _ROUNDS: Final = 8
 _CAST_NAME: Final = "@"
 _CAST: Final = re.compile(r"Couldn't cast (.+) to .+", re.DOTALL)
 _MAX_CONDITION: Final = 100
-"""Nodes of a condition that are looked at."""
+"""The number of nodes of a condition that are searched."""
 _EQUAL, _IS_INSTANCE = 0, 1
 _EMPTY_LIST: Final = list_of(NOTHING)
 _PLAIN: Final = (Plain, ListOf, TupleOf, UnionOf, Record)
 
 
 class Seen(msgspec.Struct):
-    """What is known of a parameter. ``listed`` says that it is handed on as some list."""
+    """What is known of a parameter. ``listed``: it is passed on as a list."""
 
     described: Type | None = None
     demanded: Type | None = None
@@ -98,7 +98,7 @@ _Names = Mapping[str, "Seen | Type"]
 
 
 class Guesses:
-    """Parameter types of all functions of a script, by the function itself."""
+    """The guessed parameter types of all functions of a script."""
 
     def __init__(self, content: Expression | DApp, version: int, kind: ScriptKind) -> None:
         self.library: Final[Library] = library(version, kind)
@@ -107,7 +107,7 @@ class Guesses:
         self._names: dict[str, Seen | Type] = dict(self.library.variables)
         self._in_scope: dict[str, _Function] = {}
         self.result: Type = ANY
-        """What an expression gives."""
+        """The type of a script that is an expression."""
         if isinstance(content, DApp):
             self._note_described(content)
         self._changed = True
@@ -122,7 +122,7 @@ class Guesses:
                 break
 
     def parameter_types(self, function: Func) -> tuple[Type, ...]:
-        """The guess for each parameter."""
+        """Return the guess for each parameter of a function."""
         known = self._functions.get(id(function))
         if known is None:
             return (ANY,) * len(function.parameters)
@@ -132,7 +132,7 @@ class Guesses:
         )
 
     def _note_described(self, dapp: DApp) -> None:
-        """The types of callable functions, which the script's description tells."""
+        """Take the parameter types of callable functions from the metadata."""
         types = argument_types(read_meta(dapp.meta)) or ()
         for each, described in zip(dapp.callables, types, strict=False):
             known = self._known(each.function)
@@ -159,7 +159,7 @@ class Guesses:
         self._unbind(before)
 
     def _bind(self, names: Mapping[str, Seen | Type]) -> dict[str, Seen | Type | None]:
-        """Open the scope of some names; what they meant before is given back."""
+        """Bring names into scope; return their previous types."""
         before = {name: self._names.get(name) for name in names}
         self._names.update(names)
         return before
@@ -186,7 +186,7 @@ class Guesses:
         return known.result
 
     def _visit(self, node: Expression, expected: Type | None) -> Task[Type, Type]:
-        """The type of an expression; what is expected of it is noted at its names."""
+        """Return the type of an expression, and record the expected type at its names."""
         match node:
             case LongConst():
                 return INT
@@ -205,7 +205,7 @@ class Guesses:
                         seen.fields.add(field)
                 owner = yield self._visit(subject, None)
                 if owner is NOTHING:
-                    # Nothing is known yet: a later round may.
+                    # Not known yet; a later round may find it.
                     return NOTHING
                 found = field_type(owner, field)
                 return ANY if found is None or found is NOTHING else found
@@ -246,10 +246,10 @@ class Guesses:
         return result
 
     def _note_cast(self, seen: Seen, body: Expression) -> None:
-        """What an exact cast says when it fails names the type of what it is applied to."""
+        """Take the type of a cast's subject from the cast's error message."""
         match body:
-            case If(_, _, Call(_, (StringConst(words),))):
-                found = _CAST.fullmatch(words)
+            case If(_, _, Call(_, (StringConst(message),))):
+                found = _CAST.fullmatch(message)
                 if found is not None and seen.described is None:
                     seen.described = _type_named(found.group(1), self.library)
 
@@ -263,10 +263,10 @@ class Guesses:
         signature = self._signatures.get(node.function)
         if signature is not None:
             self._note_lists(node.arguments, signature)
-        wanted = _expectations(signature, len(node.arguments), expected)
+        parameters = _expectations(signature, len(node.arguments), expected)
         types = []
-        for argument, want in zip(node.arguments, wanted, strict=True):
-            types.append((yield self._visit(argument, want)))
+        for argument, parameter in zip(node.arguments, parameters, strict=True):
+            types.append((yield self._visit(argument, parameter)))
         if node.function in (_EQUAL, "!="):
             _compare(node.arguments, types, self._names)
         if node.function == _IS_INSTANCE and len(node.arguments) == 2:
@@ -274,17 +274,17 @@ class Guesses:
         return _result(signature, types)
 
     def _note_lists(self, arguments: tuple[Expression, ...], signature: Signature) -> None:
-        for argument, wanted in zip(arguments, signature.arguments, strict=False):
-            if isinstance(argument, Ref) and isinstance(wanted, GenericList):
+        for argument, parameter in zip(arguments, signature.arguments, strict=False):
+            if isinstance(argument, Ref) and isinstance(parameter, GenericList):
                 seen = self._names.get(argument.name)
                 if isinstance(seen, Seen):
                     seen.listed = True
 
-    def _note_test(self, subject: Expression, asked: Expression) -> None:
-        if isinstance(subject, Ref) and isinstance(asked, StringConst):
+    def _note_test(self, subject: Expression, type_name: Expression) -> None:
+        if isinstance(subject, Ref) and isinstance(type_name, StringConst):
             seen = self._names.get(subject.name)
             if isinstance(seen, Seen):
-                seen.tested[asked.value] = _type_named(asked.value, self.library)
+                seen.tested[type_name.value] = _type_named(type_name.value, self.library)
 
     # --- deciding ---
 
@@ -317,14 +317,14 @@ class Guesses:
 
 
 def _with_fields(type_: Type, seen: Seen) -> Type:
-    """The type, unless a pattern looks for fields that not all of a union have."""
+    """Return the type, or ``Any`` if a field is accessed that not all members of a union have."""
     if isinstance(type_, UnionOf) and any(field_type(type_, each) is None for each in seen.fields):
         return ANY
     return type_
 
 
 def _merged(type_: Type) -> Type:
-    """One tuple for several where something is not known of each, else the type as it is."""
+    """Merge a union of tuples that differ only in unknown items; return other types unchanged."""
     if not isinstance(type_, UnionOf):
         return type_
     tuples = [each for each in type_.members if isinstance(each, TupleOf)]
@@ -352,8 +352,9 @@ def _named(names: _Names, name: str, expected: Type | None) -> Type:
     found = names.get(name, ANY)
     if not isinstance(found, Seen):
         return found
-    wanted = expected is not None and expected is not ANY
-    if wanted and (found.demanded is None or covers(found.demanded, expected or ANY)):
+    if expected is None or expected is ANY:
+        return found.described or found.demanded or found.type
+    if found.demanded is None or covers(found.demanded, expected):
         found.demanded = expected
     return found.described or found.demanded or found.type
 
@@ -367,21 +368,21 @@ def _compare(arguments: tuple[Expression, ...], types: list[Type], names: _Names
 
 
 def _narrowed(condition: Expression, known: Library) -> dict[str, Type]:
-    """The types that names have after a condition that asked for them."""
-    asked: dict[str, list[Type]] = {}
-    waiting = [condition]
+    """Return the types of names after the type tests of a condition."""
+    tested: dict[str, list[Type]] = {}
+    pending = [condition]
     for _ in range(_MAX_CONDITION):
-        if not waiting:
+        if not pending:
             break
-        node = waiting.pop()
+        node = pending.pop()
         match node:
             case Call(function, (Ref(name), StringConst(text))) if function == _IS_INSTANCE:
-                asked.setdefault(name, []).append(_type_named(text, known))
+                tested.setdefault(name, []).append(_type_named(text, known))
             case If(first, second, third):
-                waiting += [first, second, third]
+                pending += [first, second, third]
             case _:
                 pass
-    return {name: _simple(union_of(types)) for name, types in asked.items()}
+    return {name: _simple(union_of(types)) for name, types in tested.items()}
 
 
 def _simple(type_: Type) -> Type:
@@ -399,7 +400,7 @@ def _type_named(text: str, known: Library) -> Type:
 def _expectations(
     signature: Signature | None, count: int, expected: Type | None
 ) -> list[Type | None]:
-    """What a call wants of its arguments, as far as that is known."""
+    """Return the expected type of each argument, ``None`` where it is not known."""
     if signature is None or len(signature.arguments) != count:
         return [None] * count
     found: dict[str, Type] = {}
@@ -431,11 +432,10 @@ def _result(signature: Signature | None, types: list[Type]) -> Type:
     unknown = list_of(NOTHING)
     try:
         pairs = [
-            (unknown if given is NOTHING and isinstance(wanted, GenericList) else given, wanted)
-            for given, wanted in zip(types, signature.arguments, strict=True)
+            (unknown if given is NOTHING and isinstance(expected, GenericList) else given, expected)
+            for given, expected in zip(types, signature.arguments, strict=True)
         ]
-        found = infer(pairs)
-        return with_parameters(signature.result, found)
+        return with_parameters(signature.result, infer(pairs))
     except (RideTypeError, ValueError):
         return _anything(signature.result)
 
@@ -453,7 +453,7 @@ def _anything(pattern: Pattern) -> Type:
 
 
 def type_text(type_: Type, known: Library) -> str:
-    """A type as sources write it; ``Any`` for those that sources cannot name."""
+    """Return a type in the syntax of sources; ``Any`` for types that have no name there."""
     match type_:
         case ListOf(inner):
             return f"List[{type_text(inner, known)}]"
@@ -467,6 +467,6 @@ def type_text(type_: Type, known: Library) -> str:
 
 
 def callable_type(described: ArgumentType) -> str:
-    """The type of a callable function's argument, as its script describes it."""
+    """Return the type of a callable function's argument, from the script's metadata."""
     text = "|".join(described.types)
     return f"List[{text}]" if described.is_list else text

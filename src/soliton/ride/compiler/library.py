@@ -1,9 +1,8 @@
-"""What a source may use without declaring it: types, variables and functions, per kind of script.
+"""The standard library that sources are compiled against: types, variables and functions.
 
-What lives here: the object types and variables of every version, and ``library``, which puts them
-together with the functions of ``soliton.ride.functions.catalogue``. What does not: which fields a
-transaction has (its own module in ``soliton.chain.transactions``), and the names that a source
-declares itself.
+What lives here: the object types and variables of every version, and ``library``, which combines
+them with the functions of ``soliton.ride.functions.catalogue``. What does not: the fields of a
+transaction (its module in ``soliton.chain.transactions``), and a source's own declarations.
 
 Sources: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/evaluator/``
 ``ctx/impl/{PureContext,CryptoContext,Rounding}.scala`` and
@@ -21,7 +20,7 @@ import msgspec
 
 from soliton.chain.transactions.model import RideForm
 from soliton.chain.transactions.table import registered
-from soliton.ride.compiler.type_text import parse_type
+from soliton.ride.compiler.type_text import parse_type, split_outside_brackets
 from soliton.ride.functions.catalogue import IN_ACCOUNTS, IN_DAPPS, Function, functions
 from soliton.ride.types import (
     ANY,
@@ -43,13 +42,13 @@ from soliton.ride.types import (
 )
 
 _HIDDEN_SINCE: Final = 6
-"""Since this version sources cannot make transactions."""
+"""Since this version, sources cannot construct transactions."""
 UTILITY_PREFIX: Final = "$"
-"""Begins the names of functions that sources cannot name."""
+"""The prefix of functions that only the compiler can call."""
 
 
 class ScriptKind(Enum):
-    """What a script is for; it decides what the script may use."""
+    """The kinds of script, which differ in their library."""
 
     ACCOUNT = "account"
     ASSET = "asset"
@@ -58,7 +57,7 @@ class ScriptKind(Enum):
 
 
 class Signature(msgspec.Struct, frozen=True):
-    """One way to call a function: its name or number in the compiled script, and its types."""
+    """An overload of a function: its name or number in the compiled script, and its types."""
 
     key: int | str
     arguments: tuple[Pattern, ...]
@@ -66,7 +65,7 @@ class Signature(msgspec.Struct, frozen=True):
 
 
 class Library(msgspec.Struct, frozen=True):
-    """All that is there before a source begins. Not to be changed."""
+    """The predefined names of a version and kind of script. Shared; do not modify."""
 
     version: int
     types: dict[str, Type]
@@ -78,8 +77,8 @@ class Library(msgspec.Struct, frozen=True):
     callable_result: Type | None
 
     @property
-    def tells_types_at_run_time(self) -> bool:
-        """Whether a script can ask for the type of a value (since version 6)."""
+    def has_type_names_at_run_time(self) -> bool:
+        """Whether a script can get the type name of a value (since version 6)."""
         return f"{UTILITY_PREFIX}getType" in self.functions
 
 
@@ -93,7 +92,7 @@ _EXPRESSIONS: Final = (
     6,
     "expression: ByteVector, feeAssetId: ByteVector|Unit",
 )
-"""A type of the language that no network has."""
+"""A type of the language that no network supports."""
 _LISTED: Final = tuple(
     f"{name}Transaction"
     for name in (
@@ -102,7 +101,7 @@ _LISTED: Final = tuple(
         *("CreateAlias", "SetScript", "SponsorFee", "Data"),
     )
 )
-"""The order in which messages list what a transaction can be; others follow."""
+"""The order of transaction types in error messages; others follow."""
 
 _ORDER: Final = (
     "id: ByteVector, matcherPublicKey: ByteVector, assetPair: AssetPair, orderType: Buy|Sell,"
@@ -169,7 +168,7 @@ RESERVED_VARIABLES: Final = frozenset(
         *(name.upper() for name in (*_ROUNDING_SINCE_V5, *DIGESTS)),
     }
 )
-"""Names that shortened names keep clear of."""
+"""Names that compaction does not use."""
 
 
 def _rows(table: str, version: int) -> list[tuple[str, str]]:
@@ -185,21 +184,10 @@ def _rows(table: str, version: int) -> list[tuple[str, str]]:
 
 def _record(name: str, fields: str, names: dict[str, Type], *, hidden: bool = False) -> Record:
     parts = []
-    for field in _split(fields):
+    for field in split_outside_brackets(fields, ","):
         label, _, text = field.partition(": ")
         parts.append((label, _plain(parse_type(text, names))))
     return record(name, parts, hidden)
-
-
-def _split(fields: str) -> list[str]:
-    """Split at the commas that are outside of brackets."""
-    parts, depth, begin = [], 0, 0
-    for place, char in enumerate(fields):
-        depth += (char in "[(") - (char in "])")
-        if char == "," and not depth:
-            parts.append(fields[begin:place].strip())
-            begin = place + 1
-    return [*parts, fields[begin:].strip()]
 
 
 def _plain(pattern: Pattern) -> Type:
@@ -233,7 +221,7 @@ def _transactions(version: int, names: dict[str, Type], *, proofs: bool) -> _Tra
     title, since, text = _EXPRESSIONS
     if version >= since:
         rows[title] = add(title, f"{text}, {_HEADER}{proven}{last}"), None
-    for title in sorted(rows, key=lambda name: _place(name)):
+    for title in sorted(rows, key=_rank):
         each, form = rows[title]
         (found.obsolete if form is not None and form.obsolete else found.active).append(each)
         if form is None or form.for_assets:
@@ -241,12 +229,12 @@ def _transactions(version: int, names: dict[str, Type], *, proofs: bool) -> _Tra
     return found
 
 
-def _place(title: str) -> int:
+def _rank(title: str) -> int:
     return _LISTED.index(title) if title in _LISTED else len(_LISTED)
 
 
 def _typed(form: RideForm, names: Iterable[str], version: int) -> str:
-    """Fields with their types, those that a version has."""
+    """Return the fields of a version with their types."""
     types = ((name, form.extra[name].type_in(version)) for name in names)
     return ", ".join(f"{name}: {of}" for name, of in types if of)
 
@@ -254,7 +242,7 @@ def _typed(form: RideForm, names: Iterable[str], version: int) -> str:
 class _Types(msgspec.Struct):
     names: dict[str, Type]
     hidden_names: dict[str, Type]
-    """Names that only the table of functions may use."""
+    """Names for the tables of this module and the catalogue of functions."""
     asset_transactions: list[Record]
     transactions: list[Record]
 
@@ -322,7 +310,7 @@ def _with_transactions(
 
 
 def _callable_result(version: int, names: dict[str, Type]) -> Type | None:
-    """What a callable function may give back."""
+    """Return the type that callable functions must return, or ``None`` before version 3."""
     if version < 3:
         return None
     if version == 3:
@@ -359,7 +347,7 @@ def _variables(version: int, kind: ScriptKind, types: _Types) -> dict[str, Type]
 
 
 _LISTS_OF_UNIONS: Final = frozenset({405, 406, 407, 408, 409, 425})
-"""These take a union of lists apart, other functions of lists do not."""
+"""Functions that also accept a union of lists."""
 
 
 def _signature(function: Function, names: dict[str, Type]) -> Signature:
@@ -391,7 +379,7 @@ def _functions(
 
 @cache
 def library(version: int, kind: ScriptKind) -> Library:
-    """Everything that sources of a version and kind may use."""
+    """Return the library of a version and kind of script."""
     types = _build_types(version, proofs=kind is not ScriptKind.ASSET)
     constructors = {
         name: Signature(name, tuple(of for _, of in each.fields), each)

@@ -1,6 +1,6 @@
-"""Names, numbers, texts and bytes in sources.
+"""Lexical rules of names, numbers, strings and byte literals.
 
-What lives here: how they are written. What does not: where they may stand (``parser``).
+What lives here: the patterns, and parsing of literals. What does not: the grammar (``parser``).
 
 Source: wavesplatform/Waves
 ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/parser/Parser.scala``.
@@ -20,9 +20,9 @@ from soliton.ride.compiler.syntax import Literal
 from soliton.ride.expressions import BytesConst, LongConst, StringConst
 
 MAX_CONSTANT_BYTES: Final = 32_767
-"""A text or bytes, as compiled scripts may hold them."""
+"""The largest string or byte constant of a compiled script."""
 MAX_ENCODED_CHARS: Final = 12 * 1024
-"""Of a literal in base 58 or 64."""
+"""The limit of a literal in base 58 or 64."""
 
 BLANK: Final = re.compile(r"[ \t\r\n]*")
 GAP: Final = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*+")
@@ -52,12 +52,12 @@ _MAX_DIGITS: Final = 19
 
 
 def read_number(source: Source, start: int) -> Literal:
-    """The number at an offset where there is one."""
+    """Read the number at an offset; one must be there."""
     found = NUMBER.match(source.text, start)
     assert found is not None
     digits = found.group().replace("_", "")
     sign = -1 if digits.startswith("-") else 1
-    # Python reads short numbers only, and zeros may stand before any.
+    # Python limits the digits that int() takes, and leading zeros are allowed.
     digits = digits.lstrip("+-").lstrip("0") or "0"
     value = sign * int(digits) if len(digits) <= _MAX_DIGITS else None
     if value is None or not _MIN_INT <= value <= _MAX_INT:
@@ -68,7 +68,7 @@ def read_number(source: Source, start: int) -> Literal:
 
 
 def read_text(source: Source, start: int) -> Literal:
-    """The text at an offset where a quotation mark stands."""
+    """Read the string literal whose opening quotation mark is at an offset."""
     found = _TEXT.match(source.text, start)
     if found is None or not found.group(2):
         raise source.error(start, "the text has no end", 'close it with "')
@@ -97,12 +97,12 @@ def _escaped(source: Source, start: int, escape: re.Match[str]) -> str:
 
 
 def bytes_start(text: str, start: int) -> bool:
-    """Whether bytes begin at an offset."""
+    """Whether a byte literal begins at an offset."""
     return _BYTES.match(text, start) is not None
 
 
 def read_bytes(source: Source, start: int) -> Literal:
-    """The bytes at an offset where ``base58'``, ``base64'`` or ``base16'`` stands."""
+    """Read the byte literal at an offset: ``base58'...'``, ``base64'...'`` or ``base16'...'``."""
     found = _BYTES.match(source.text, start)
     assert found is not None
     base, content, closed = found.groups()

@@ -1,11 +1,11 @@
-"""``match`` written as nested choices, before types are looked at again.
+"""Lowering of ``match`` to nested choices, before these are type-checked.
 
-What lives here: the cases, their conditions, the names that they bind, and whether they cover
-everything. What does not: compiling the choices (``checker``).
+What lives here: the cases, their conditions, the names that they bind, and the check that they are
+exhaustive. What does not: compiling the choices (``checker``).
 
-The shape of the choices is the reference's, with its turns: alternatives of a type are asked for
-from the last to the first, a tuple pattern compares types of tuples when all its parts have one
-and the size otherwise, an object pattern narrows the subject by declaring it again.
+The choices have exactly the reference's form. The alternatives of a type are tested from the last
+to the first. A tuple pattern tests the tuple's type if all its parts have one, and its size
+otherwise. An object pattern narrows the subject by declaring it again.
 
 Source: wavesplatform/Waves
 ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/compiler/ExpressionCompiler.scala``
@@ -70,22 +70,22 @@ _STRICT_CONSTANTS_SINCE: Final = 8
 
 
 class _Part(msgspec.Struct, frozen=True):
-    """A pattern without parts, and the way to it: the innermost field first."""
+    """A pattern without parts, and its path: the innermost field first."""
 
     pattern: Binding | Constants
     path: tuple[tuple[str, str | None], ...]
-    """Names of fields, each with the object type that its pattern asked for."""
+    """Field names, each with the object type of its pattern."""
 
 
 class _Subject(msgspec.Struct, frozen=True):
     name: str
     type: Type
     shadowable: str | None
-    """The name that the subject has in the source: cases may bind it anew."""
+    """The subject's name in the source, which cases may bind again."""
 
 
 def lower_match(checker: Checker, node: Match, name: str, typed: Typed) -> Node:
-    """The choices for a match, whose subject has been given a name."""
+    """Return the choices of a match. ``name`` is the hidden variable of its subject."""
     shadowable = typed.expression.name if isinstance(typed.expression, Ref) else None
     subject = _Subject(name, typed.type, shadowable)
     _check_names(checker, node)
@@ -94,9 +94,9 @@ def lower_match(checker: Checker, node: Match, name: str, typed: Typed) -> Node:
     start, end = node.cases[0].start, node.cases[0].end
     message = Literal(start, end, StringConst("Match error"))
     result: Node = Apply(start, end, "throw", (message,))
-    left_over = _left_over(subject.type, types)
+    remaining = _remaining(subject.type, types)
     for case, type_ in zip(reversed(node.cases), reversed(types), strict=True):
-        body = _body(checker, case, type_, subject, left_over)
+        body = _body(checker, case, type_, subject, remaining)
         result = _guarded(checker, case, type_, subject, body, result)
     return result
 
@@ -105,7 +105,7 @@ def lower_match(checker: Checker, node: Match, name: str, typed: Typed) -> Node:
 
 
 def _check_names(checker: Checker, node: Match) -> None:
-    rest_cases = 0
+    defaults = 0
     for case in node.cases:
         pattern = case.pattern
         _check_generics(checker, pattern)
@@ -116,13 +116,13 @@ def _check_names(checker: Checker, node: Match) -> None:
                     f"a case binds the name {pattern.name!r}, which is a type",
                     f"write `case _: {pattern.name} => ...`",
                 )
-            rest_cases += pattern.type is None
-    if rest_cases > 1:
-        raise checker.source.error(node.start, f"{rest_cases} default cases", "keep the last one")
+            defaults += pattern.type is None
+    if defaults > 1:
+        raise checker.source.error(node.start, f"{defaults} default cases", "keep the last one")
 
 
 def _check_generics(checker: Checker, pattern: PatternNode) -> None:
-    """Scripts cannot see what a list holds: patterns may ask for ``List[Any]`` only."""
+    """Reject list types other than ``List[Any]``: elements are not tested at run time."""
     if isinstance(pattern, Binding) and pattern.type is not None:
         _check_generic_type(checker, pattern.type)
     elif isinstance(pattern, TuplePattern):
@@ -170,18 +170,18 @@ def _check_exhaustive(checker: Checker, node: Match, subject: _Subject, types: l
         possible = union_of([each for each in alternatives if not isinstance(each, ListOf)])
     united = union_of(matched)
     last = node.cases[-1].pattern
-    rest = isinstance(last, Binding) and (last.type is None or isinstance(last.type, AnyType))
-    if not ((rest and covers(possible, united)) or equivalent(possible, united)):
-        asked = ", ".join(each.name for each in types if each.name) or "no type"
+    default = isinstance(last, Binding) and (last.type is None or isinstance(last.type, AnyType))
+    if not ((default and covers(possible, united)) or equivalent(possible, united)):
+        tested = ", ".join(each.name for each in types if each.name) or "no type"
         raise checker.source.error(
             node.start,
-            f"the cases do not fit {subject.type.name or 'the value'}: they ask for {asked}",
+            f"the cases do not fit {subject.type.name or 'the value'}: they ask for {tested}",
             "add the types that are missing, or `case _ => ...`, and drop those that cannot be",
         )
 
 
-def _left_over(possible: Type, types: list[Type]) -> Type:
-    """What a case without a type gets."""
+def _remaining(possible: Type, types: list[Type]) -> Type:
+    """Return the type of the subject in a case without a type."""
     if possible is ANY:
         return ANY
     if isinstance(possible, UnionOf):
@@ -193,7 +193,7 @@ def _left_over(possible: Type, types: list[Type]) -> Type:
 # --- bodies: the names that a case binds ----------------------------------------------------------
 
 
-def _body(checker: Checker, case: Case, type_: Type, subject: _Subject, left_over: Type) -> Node:
+def _body(checker: Checker, case: Case, type_: Type, subject: _Subject, remaining: Type) -> Node:
     pattern = case.pattern
     if isinstance(pattern, Constants):
         return case.body
@@ -201,8 +201,8 @@ def _body(checker: Checker, case: Case, type_: Type, subject: _Subject, left_ove
         if pattern.name is None:
             return case.body
         if isinstance(type_, UnionOf) and not type_.members:
-            alone = isinstance(left_over, UnionOf) and len(left_over.members) == 1
-            type_ = members(left_over)[0] if alone else left_over
+            single = isinstance(remaining, UnionOf) and len(remaining.members) == 1
+            type_ = members(remaining)[0] if single else remaining
         value = Name(case.start, case.end, subject.name)
         may_shadow = pattern.name == subject.shadowable
         let = LetNode(case.start, case.end, pattern.name, value, type_, may_shadow)
@@ -221,17 +221,12 @@ def _part_let(checker: Checker, part: _Part, name: str, subject: _Subject) -> Le
     pattern = part.pattern
     assert isinstance(pattern, Binding)
     start, end = pattern.start, pattern.end
-    asked = union_of([]) if pattern.type is None else checker.type_of(pattern.type, name)
+    type_ = union_of([]) if pattern.type is None else checker.type_of(pattern.type, name)
     field, owner = part.path[0]
-    of_field = None
-    if owner is not None:
-        known = checker.record_named(start, owner)
-        of_field = (
-            next((of for label, of in fields_of(known) if label == field), None)
-            if (known is not None)
-            else None
-        )
-    type_ = asked if of_field is None else simplified(union_of([of_field, asked]))
+    record = None if owner is None else checker.record_named(start, owner)
+    declared = None if record is None else dict(fields_of(record)).get(field)
+    if declared is not None:
+        type_ = simplified(union_of([declared, type_]))
     value = _get(part.path, Name(start, end, subject.name), start, end)
     return LetNode(start, end, name, value, type_, name == subject.shadowable)
 
@@ -256,7 +251,7 @@ def _parts(pattern: PatternNode) -> list[_Part]:
 def _fields(pattern: TuplePattern | ObjectPattern) -> list[tuple[str, PatternNode]]:
     if isinstance(pattern, ObjectPattern):
         return [*pattern.fields]
-    return [(f"_{place}", item) for place, item in enumerate(pattern.items, 1)]
+    return [(f"_{number}", item) for number, item in enumerate(pattern.items, 1)]
 
 
 def _get(path: tuple[tuple[str, str | None], ...], value: Node, start: int, end: int) -> Node:
@@ -271,7 +266,7 @@ def _get(path: tuple[tuple[str, str | None], ...], value: Node, start: int, end:
 def _guarded(
     checker: Checker, case: Case, type_: Type, subject: _Subject, body: Node, further: Node
 ) -> Node:
-    """The choice between a case and those after it."""
+    """Return the choice between a case and those after it."""
     start, end = case.start, case.end
     pattern = case.pattern
     value = Name(start, end, subject.name)
@@ -279,9 +274,9 @@ def _guarded(
         whole = unfolded(type_)
         if whole is ANY or (isinstance(whole, UnionOf) and not whole.members):
             return body
-        asked = [each.name for each in (members(whole) or (whole,))]
-        condition = _is_instance(value, asked[0], start, end)
-        for name in asked[1:]:
+        names = [each.name for each in (members(whole) or (whole,))]
+        condition = _is_instance(value, names[0], start, end)
+        for name in names[1:]:
             condition = _either(_is_instance(value, name, start, end), condition)
         return Choice(start, end, condition, body, further)
     if isinstance(pattern, Constants):
@@ -307,15 +302,11 @@ def _composite_condition(
     if isinstance(pattern, ObjectPattern):
         check = _is_instance(value, pattern.type, start, end)
         return _both(check, _narrowed(pattern, type_, subject, condition))
-    groups = _typed_groups(pattern)
-    if len(groups) != len(pattern.items):
+    if len(_typed_groups(pattern)) != len(pattern.items):
         size = Literal(start, end, LongConst(len(pattern.items)))
-        given = Apply(start, end, "size", (value,))
-        return _both(condition, Apply(start, end, "==", (given, size)))
-    names = dict.fromkeys(
-        way[0] if len(way) == 1 else f"({', '.join(way)})" for way in regrouped(groups)
-    )
-    checks: list[Node] = [_is_instance(value, name, start, end) for name in names]
+        actual = Apply(start, end, "size", (value,))
+        return _both(condition, Apply(start, end, "==", (actual, size)))
+    checks = [_is_instance(value, name, start, end) for name in _tuple_type_names(pattern)]
     return _both(condition, reduce(_either, checks))
 
 
@@ -330,10 +321,10 @@ def _part_condition(checker: Checker, part: _Part, value: Node) -> Node:
                 _check_constant(checker, constant)
             compared.append(Apply(start, end, "==", (constant, value)))
         return _joined(compared)
-    asked = _plain_names(pattern.type)
-    if not asked:
+    names = _plain_names(pattern.type)
+    if not names:
         return Truth(start, end, True)
-    return _joined([_is_instance(value, name, start, end) for name in asked])
+    return _joined([_is_instance(value, name, start, end) for name in names])
 
 
 def _check_constant(checker: Checker, node: Node) -> None:
@@ -347,7 +338,7 @@ def _check_constant(checker: Checker, node: Node) -> None:
 
 
 def _plain_names(type_: TypeNode | None) -> list[str]:
-    """The names in a type, as scripts ask for them; none for tuples and ``Any``."""
+    """Return the names in a type by which values are tested; none for tuples and ``Any``."""
     if type_ is None:
         return []
     parts = type_.members if isinstance(type_, UnionType) else (type_,)
@@ -359,7 +350,7 @@ def _plain_names(type_: TypeNode | None) -> list[str]:
 
 
 def _typed_groups(pattern: TuplePattern | ObjectPattern) -> list[list[str]]:
-    """The alternatives of each part that says what it is."""
+    """Return the possible types of each part that has one."""
     groups: list[list[str]] = []
     for _, part in _fields(pattern):
         if isinstance(part, Binding):
@@ -376,8 +367,10 @@ def _typed_groups(pattern: TuplePattern | ObjectPattern) -> list[list[str]]:
 
 
 def _tuple_type_names(pattern: TuplePattern) -> list[str]:
-    ways = regrouped(_typed_groups(pattern))
-    return [*dict.fromkeys(way[0] if len(way) == 1 else f"({', '.join(way)})" for way in ways)]
+    groups = regrouped(_typed_groups(pattern))
+    return [
+        *dict.fromkeys(each[0] if len(each) == 1 else f"({', '.join(each)})" for each in groups)
+    ]
 
 
 def _constant_type(node: Node) -> str:

@@ -1,6 +1,6 @@
-"""Operators and ``strict`` as the calls and choices that they stand for.
+"""Translation of operators and ``strict`` to calls and choices.
 
-What lives here: precedence, lowest first, and meaning. What does not: reading them (``parser``).
+What lives here: precedence, lowest first, and translation. What does not: parsing (``parser``).
 
 Source: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/parser/``
 ``{BinaryOperation,Macro}.scala``.
@@ -41,7 +41,7 @@ NOT_ITSELF: Final = "Strict value is not equal to itself."
 
 
 def reduce_operands(operands: list[Node], sign: str) -> None:
-    """Put what a sign means in place of the last two operands."""
+    """Replace the last two operands with the application of an operator."""
     right = operands.pop()
     left = operands.pop()
     start, end = left.start, right.end
@@ -63,7 +63,7 @@ def reduce_operands(operands: list[Node], sign: str) -> None:
 
 
 def strict_block(start: int, end: int, declared: list[LetNode | FunctionNode], body: Node) -> Node:
-    """A value that is asked for at once: it is compared with itself."""
+    """Return a block that evaluates its value first, by comparing it with itself."""
     first = declared[0]
     for other in declared[1:]:
         body = Declared(other.start, other.end, other, body)

@@ -1,16 +1,14 @@
-"""From the text of a source to its syntax tree.
+"""The parser: from source text to syntax tree.
 
-What lives here: expressions, declarations, patterns and dApps. What does not: the notation of
-types (``type_syntax``), of constants (``literals``), of directives (``directives``); and any
-meaning.
+What lives here: expressions, declarations, patterns and dApps. What does not: types
+(``type_syntax``), literals (``literals``), directives (``directives``), semantics (``checker``).
 
-The reference reads with a grammar that looks at characters, not at words, and line ends mean
-something in a few places: a bracket that opens a call or an index stands directly after the name,
-a declaration ends at a line end or at a semicolon, and a number with a sign at the begin of a line
-is a new expression. Where it ends, to the character, is seen in compiled scripts: names of hidden
-variables contain offsets.
+The reference has no tokenizer, and line ends are significant in a few places. The bracket of a call
+or an index directly follows the name, a declaration ends at a line end or semicolon, and a signed
+number at the beginning of a line is a new expression. The exact offsets matter, since compiled
+scripts contain them in the names of hidden variables.
 
-Nesting is bounded; long chains (``else if``, declarations, operators) are read in loops.
+Nesting is limited. Long chains (``else if``, declarations, operators) are parsed in loops.
 
 Source: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/parser/``
 ``{Parser,BinaryOperation,UnaryOperation,Macro}.scala``.
@@ -88,33 +86,33 @@ _Pending = tuple[str, int, list[LetNode | FunctionNode]]
 
 
 def parse_expression(source: Source, version: int) -> Node:
-    """The tree of a source that is one expression."""
+    """Parse a source that is one expression."""
     return Parser(source, version).whole_expression()
 
 
 def parse_contract(source: Source, version: int) -> ContractNode:
-    """The tree of a source that is a dApp."""
+    """Parse a source that is a dApp."""
     return Parser(source, version).contract()
 
 
 class Parser(Cursor):
-    """Reads one source from begin to end."""
+    """A recursive descent parser of one source."""
 
     # --- wholes ---
 
     def whole_expression(self) -> Node:
-        """The expression that the whole source is."""
+        """Parse the whole source as an expression."""
         self._skip_directives()
-        if self._place >= self._size:
+        if self._offset >= self._size:
             raise self._error("the source is empty", "it needs an expression as its result")
         result = self._expression()
         self._gap()
-        if self._place < self._size:
+        if self._offset < self._size:
             raise self._unexpected("the expression has ended here")
         return result
 
     def contract(self) -> ContractNode:
-        """The dApp that the whole source is."""
+        """Parse the whole source as a dApp."""
         self._skip_directives()
         declarations = self._declarations(required=False)
         functions = []
@@ -126,15 +124,15 @@ class Parser(Cursor):
             raise self._error(
                 "a declaration after a callable function", "declare it before the first @Callable"
             )
-        if self._place < self._size:
+        if self._offset < self._size:
             raise self._unexpected("expected a declaration or a function with annotation")
         return ContractNode(tuple(declarations), tuple(functions), self._size)
 
     def _annotated(self) -> AnnotatedNode:
         annotations = []
         while self._next_is("@"):
-            start = self._place
-            self._place += 1
+            start = self._offset
+            self._offset += 1
             name = self._name("the name of an annotation")
             self._expect("(")
             names = []
@@ -143,7 +141,7 @@ class Parser(Cursor):
                 while self._accept(",", comments=False):
                     names.append(self._positioned_name("a parameter"))
             self._expect(")")
-            annotations.append(Annotation(start, self._place, name, tuple(names)))
+            annotations.append(Annotation(start, self._offset, name, tuple(names)))
             self._blank()
         self._gap()
         if self._declaration_word() != "func":
@@ -153,17 +151,17 @@ class Parser(Cursor):
     # --- expressions ---
 
     def _expression(self, *, blocks: bool = True) -> Node:
-        """An expression; with ``blocks`` it may begin with declarations.
+        """Parse an expression; with ``blocks`` it may begin with declarations.
 
-        Comments before it that the reference does not expect there (those before whom this is
-        called pass the others) hide signs and ``strict`` from it.
+        Callers skip comments where the reference allows them. Any others at the start hide unary
+        operators and ``strict`` from the reference.
         """
         self._deeper("give a name to a part with let")
         pending: list[_Pending] = []
         commented = False
         while blocks:
             commented = self._commented_gap()
-            start = self._place
+            start = self._offset
             if self._word_ahead("strict"):
                 if commented:
                     raise self._error(*HIDDEN)
@@ -174,7 +172,7 @@ class Parser(Cursor):
                 break
             self._end_of_declaration()
         result = self._operators(blocks=blocks, commented=commented)
-        end = self._place
+        end = self._offset
         for word, start, declarations in reversed(pending):
             if word == "strict":
                 result = strict_block(start, end, declarations, result)
@@ -185,27 +183,27 @@ class Parser(Cursor):
         return result
 
     def _end_of_declaration(self) -> None:
-        found = _DECLARATION_END.match(self._text, self._place)
+        found = _DECLARATION_END.match(self._text, self._offset)
         if found is None:
             self._gap()
-            if self._place >= self._size or self._text[self._place] in "})]":
+            if self._offset >= self._size or self._text[self._offset] in "})]":
                 raise self._error("the block has no result", "end it with an expression")
             raise self._unexpected("the declaration has ended here", "begin a new line, or use ;")
-        self._place = found.end()
+        self._offset = found.end()
 
     def _operators(self, *, blocks: bool, commented: bool) -> Node:
         operands = [self._operand(blocks=blocks, commented=commented)]
         signs: list[tuple[int, str]] = []
         text = self._text
         while True:
-            blank = BLANK.match(text, self._place)
+            blank = BLANK.match(text, self._offset)
             assert blank is not None
             found = _OPERATOR.match(text, blank.end())
             if found is None:
                 break
             sign = found.group()
             level = LEVEL_OF[sign]
-            if _NUMBER_ON_NEW_LINE.match(text, self._place):
+            if _NUMBER_ON_NEW_LINE.match(text, self._offset):
                 nearest = next((known for known, _ in reversed(signs) if known <= level), None)
                 if level == SUM_LEVEL and nearest != level:
                     break
@@ -214,7 +212,7 @@ class Parser(Cursor):
             ):
                 reduce_operands(operands, signs.pop()[1])
             signs.append((level, sign))
-            self._place = found.end()
+            self._offset = found.end()
             operands.append(self._operand(blocks=blocks))
         while signs:
             reduce_operands(operands, signs.pop()[1])
@@ -226,39 +224,39 @@ class Parser(Cursor):
         while True:
             commented = self._commented_gap() or commented
             if self._next_is("!"):
-                prefixes.append((self._place, "!"))
-            elif self._next_is("-") and _UNARY_MINUS.match(self._text, self._place):
-                prefixes.append((self._place, "-"))
+                prefixes.append((self._offset, "!"))
+            elif self._next_is("-") and _UNARY_MINUS.match(self._text, self._offset):
+                prefixes.append((self._offset, "-"))
             else:
                 break
             if commented:
                 raise self._error(*HIDDEN)
             self._next_operand()
-            self._place += 1
+            self._offset += 1
         result = self._atom(blocks=blocks)
-        self._place = self._after_comments()
+        self._offset = self._after_comments()
         for start, sign in reversed(prefixes):
-            result = Apply(start, self._place, sign, (result,))
+            result = Apply(start, self._offset, sign, (result,))
         return result
 
     def _after_comments(self) -> int:
-        """Where the reference thinks that an operand ends: after comments that follow, and at the
-        end of the source when nothing else follows.
+        """Return the end of an operand as the reference counts it: after the comments that follow,
+        or at the end of the source if nothing else follows.
         """
-        blank = BLANK.match(self._text, self._place)
+        blank = BLANK.match(self._text, self._offset)
         assert blank is not None
-        place, end = blank.end(), self._place
-        if self._text.startswith("#", place):
-            comments = _COMMENTS.match(self._text, place)
+        offset, end = blank.end(), self._offset
+        if self._text.startswith("#", offset):
+            comments = _COMMENTS.match(self._text, offset)
             assert comments is not None
             end = comments.end()
             blank = BLANK.match(self._text, end)
             assert blank is not None
-            place = blank.end()
-        return place if place >= self._size else end
+            offset = blank.end()
+        return offset if offset >= self._size else end
 
     def _atom(self, *, blocks: bool) -> Node:
-        start = self._place
+        start = self._offset
         if start >= self._size:
             raise self._error("the source ends where an expression is expected")
         char = self._text[start]
@@ -270,7 +268,7 @@ class Parser(Cursor):
         return self._accessors(start, self._sign_atom(start, char))
 
     def _keyword_atom(self, start: int, *, blocks: bool) -> Node | None:
-        """What begins with a word of the language and has no accessors."""
+        """Parse an expression that begins with a keyword and takes no accessors."""
         if self._word_ahead("if", _BORDER):
             return self._choice()
         if self._word_ahead("match", _BORDER):
@@ -284,13 +282,13 @@ class Parser(Cursor):
 
     def _sign_atom(self, start: int, char: str) -> Node:
         if char == "{":
-            self._place += 1
+            self._offset += 1
             self._gap()
             inner = self._expression()
             self._expect("}")
             return inner
         if char == "(":
-            self._place += 1
+            self._offset += 1
             items = self._list_until(")")
             if len(items) == 1:
                 return items[0]
@@ -298,13 +296,13 @@ class Parser(Cursor):
                 raise self._source.error(
                     start, f"a tuple has at most {MAX_TUPLE_SIZE} elements", "use a list"
                 )
-            return Apply(start, self._place, f"$Tuple{len(items)}", tuple(items))
+            return Apply(start, self._offset, f"$Tuple{len(items)}", tuple(items))
         if char == "[":
-            self._place += 1
+            self._offset += 1
             items = self._list_until("]")
             if not items:
-                return Name(start, self._place, "nil")
-            return ListLiteral(start, self._place, tuple(items))
+                return Name(start, self._offset, "nil")
+            return ListLiteral(start, self._offset, tuple(items))
         if char == '"':
             return self._literal(read_text(self._source, start))
         if NUMBER.match(self._text, start):
@@ -318,17 +316,17 @@ class Parser(Cursor):
             if self._text.startswith(word, start):
                 after = self._text[start + len(word) : start + len(word) + 1]
                 if not after.isalnum():
-                    self._place = start + len(word)
-                    return Truth(start, self._place, value)
+                    self._offset = start + len(word)
+                    return Truth(start, self._offset, value)
         name = self._name("an expression")
         if not self._next_is("("):
-            return Name(start, self._place, name)
-        self._place += 1
+            return Name(start, self._offset, name)
+        self._offset += 1
         arguments = self._list_until(")")
-        return Apply(start, self._place, name, tuple(arguments))
+        return Apply(start, self._offset, name, tuple(arguments))
 
     def _literal(self, literal: Literal) -> Literal:
-        self._place = literal.end
+        self._offset = literal.end
         return literal
 
     def _list_until(self, closing: str) -> list[Node]:
@@ -341,63 +339,63 @@ class Parser(Cursor):
         return items
 
     def _accessors(self, start: int, subject: Node) -> Node:
-        """Fields, indexes, casts and calls with a dot, after what they apply to."""
+        """Parse the fields, indexes, casts and method calls that follow an expression."""
         while True:
             if self._next_is("["):
-                self._place += 1
+                self._offset += 1
                 index = self._expression()
                 self._expect("]")
-                subject = Apply(start, self._place, "getElement", (subject, index))
+                subject = Apply(start, self._offset, "getElement", (subject, index))
                 continue
-            gap = GAP.match(self._text, self._place)
+            gap = GAP.match(self._text, self._offset)
             assert gap is not None
             if not self._text.startswith(".", gap.end()):
                 return subject
             self._next_operand()
-            self._place = gap.end() + 1
+            self._offset = gap.end() + 1
             subject = self._member(start, subject)
 
     def _member(self, start: int, subject: Node) -> Node:
         self._gap()
-        found = MEMBER.match(self._text, self._place)
+        found = MEMBER.match(self._text, self._offset)
         if found is None:
             raise self._unexpected("expected the name of a field or function")
         name = found.group()
         if name in self._keywords:
             raise self._error(f"{name!r} is a word of the language")
-        self._place = found.end()
+        self._offset = found.end()
         if name in ("as", "exactAs"):
             if not self._next_is("["):
                 raise self._unexpected("expected a type", f"write .{name}[Type]")
-            self._place += 1
+            self._offset += 1
             type_ = self._type()
             self._expect("]", comments=False)
-            return Cast(start, self._place, subject, name == "exactAs", type_)
+            return Cast(start, self._offset, subject, name == "exactAs", type_)
         if not self._next_is("("):
-            return Field(start, self._place, subject, name)
-        self._place += 1
+            return Field(start, self._offset, subject, name)
+        self._offset += 1
         arguments = self._list_until(")")
-        return Apply(start, self._place, name, (subject, *arguments))
+        return Apply(start, self._offset, name, (subject, *arguments))
 
     def _choice(self) -> Node:
-        """``if`` with all the ``else if`` that follow."""
+        """Parse ``if`` with all following ``else if``."""
         branches = []
         while True:
-            begin = self._place
-            self._place += len("if")
+            begin = self._offset
+            self._offset += len("if")
             condition = self._expression()
             self._expect_word("then")
             then = self._expression()
             self._expect_word("else")
             branches.append((begin, condition, then))
-            behind = self._place
+            after_else = self._offset
             self._gap()
             if not self._word_ahead("if", _BORDER):
-                self._place = behind
+                self._offset = after_else
                 break
         result = self._expression()
         for begin, condition, then in reversed(branches):
-            result = Choice(begin, self._place, condition, then, result)
+            result = Choice(begin, self._offset, condition, then, result)
         return result
 
     def _fold(self, start: int, found: re.Match[str]) -> Node:
@@ -405,19 +403,19 @@ class Parser(Cursor):
         limit = int(digits) if len(digits) < 10 else MAX_FOLD_LIMIT + 1
         if not 1 <= limit <= MAX_FOLD_LIMIT:
             raise self._error(f"a FOLD takes 1 to {MAX_FOLD_LIMIT} steps, not {digits}")
-        self._place = found.end()
+        self._offset = found.end()
         items = self._expression()
         self._expect(",")
         first = self._expression()
         self._expect(",")
         function = self._name("the name of a function")
         self._expect(")", comments=False)
-        return Fold(start, self._place, limit, items, first, function)
+        return Fold(start, self._offset, limit, items, first, function)
 
     # --- match ---
 
     def _match(self, start: int) -> Node:
-        self._place += len("match")
+        self._offset += len("match")
         subject = self._expression()
         self._expect("{")
         cases = []
@@ -428,31 +426,31 @@ class Parser(Cursor):
         self._expect("}")
         if not cases:
             raise self._source.error(start, "match without a case", "add `case _ => ...`")
-        return Match(start, self._place, subject, tuple(cases))
+        return Match(start, self._offset, subject, tuple(cases))
 
     def _case(self) -> Case:
-        start = self._place
-        self._place += len("case")
+        start = self._offset
+        self._offset += len("case")
         self._gap()
         pattern = self._pattern()
         self._gap()
-        if not self._text.startswith("=>", self._place):
+        if not self._text.startswith("=>", self._offset):
             raise self._unexpected("expected =>", "write `case name: Type => ...`")
-        self._place += 2
+        self._offset += 2
         body = self._expression()
-        return Case(start, self._place, pattern, body)
+        return Case(start, self._offset, pattern, body)
 
     def _pattern(self) -> PatternNode:
-        """A pattern; behind a comment the reference sees a value to compare with."""
+        """Parse a pattern; after a comment, the reference takes any pattern for a constant."""
         self._blank()
-        start = self._place
+        start = self._offset
         found = NAME.match(self._text, start)
         if found is not None and self._text[found.end() : found.end() + 1] not in ("'", "("):
             name = self._name("a name")
-            return Binding(start, self._place, name, self._pattern_type())
+            return Binding(start, self._offset, name, self._pattern_type())
         if found is None and self._next_is("_"):
-            self._place += 1
-            return Binding(start, self._place, None, self._pattern_type())
+            self._offset += 1
+            return Binding(start, self._offset, None, self._pattern_type())
         if found is not None and self._is_object_pattern(found.end()):
             return self._object_pattern(start)
         if self._next_is("("):
@@ -465,13 +463,13 @@ class Parser(Cursor):
         self._gap()
         return self._type()
 
-    def _is_object_pattern(self, place: int) -> bool:
-        found = _OBJECT_PATTERN.match(self._text, place)
+    def _is_object_pattern(self, offset: int) -> bool:
+        found = _OBJECT_PATTERN.match(self._text, offset)
         return found is not None and (self._version < 8 or not found.group().endswith(")"))
 
     def _tuple_pattern(self, start: int) -> PatternNode:
         self._deeper("use a second match")
-        self._place += 1
+        self._offset += 1
         try:
             items = [self._pattern()]
             while self._accept(",", comments=False):
@@ -481,8 +479,8 @@ class Parser(Cursor):
             items = []
         self._depth -= 1
         if len(items) > 1:
-            return TuplePattern(start, self._place, tuple(items))
-        self._place = start
+            return TuplePattern(start, self._offset, tuple(items))
+        self._offset = start
         return self._constants(start)
 
     def _object_pattern(self, start: int) -> PatternNode:
@@ -501,17 +499,17 @@ class Parser(Cursor):
         self._expect(")", comments=False)
         self._depth -= 1
         ordered = tuple((field, fields[field]) for field in hash_map_order(list(fields)))
-        return ObjectPattern(start, self._place, name, ordered)
+        return ObjectPattern(start, self._offset, name, ordered)
 
     def _constants(self, start: int) -> PatternNode:
         values = [self._expression()]
         while True:
-            end = self._place
+            end = self._offset
             self._gap()
             if not self._next_is("|"):
-                self._place = end
+                self._offset = end
                 return Constants(start, end, tuple(values))
-            self._place += 1
+            self._offset += 1
             values.append(self._expression())
 
     # --- declarations ---
@@ -519,12 +517,12 @@ class Parser(Cursor):
     def _declarations(self, *, required: bool) -> list[LetNode | FunctionNode]:
         found: list[LetNode | FunctionNode] = []
         while True:
-            end = self._place
+            end = self._offset
             self._gap()
             word = self._declaration_word()
             if word is None:
                 if found or not required:
-                    self._place = end if found else self._place
+                    self._offset = end if found else self._offset
                 return found
             if word == "func":
                 found.append(self._function())
@@ -537,9 +535,9 @@ class Parser(Cursor):
         return "func" if self._word_ahead("func") else None
 
     def _definition(self, word: str) -> list[LetNode]:
-        """One ``let``, or several that take a tuple apart."""
-        start = self._place
-        self._place += len(word)
+        """Parse a ``let``; one that unpacks a tuple becomes several."""
+        start = self._offset
+        self._offset += len(word)
         self._gap()
         names = []
         if self._accept("("):
@@ -553,7 +551,7 @@ class Parser(Cursor):
             names.append(self._declared_name("a name"))
         self._expect("=")
         value = self._expression()
-        end = self._place
+        end = self._offset
         if len(names) == 1:
             return [LetNode(start, end, names[0], value)]
         first, last = self._source.reference_span(start, end)
@@ -561,31 +559,31 @@ class Parser(Cursor):
         return [
             LetNode(start, end, whole, value),
             *(
-                LetNode(start, end, name, Field(start, end, Name(start, end, whole), f"_{place}"))
-                for place, name in enumerate(names, 1)
+                LetNode(start, end, name, Field(start, end, Name(start, end, whole), f"_{number}"))
+                for number, name in enumerate(names, 1)
             ),
         ]
 
     def _function(self) -> FunctionNode:
-        start = self._place
-        self._place += len("func")
+        start = self._offset
+        self._offset += len("func")
         name = self._declared_name("the name of the function")
         self._expect("(")
         parameters: list[tuple[str, int, TypeNode]] = []
         if not self._ahead(")"):
             while True:
-                place = self._place
+                offset = self._offset
                 parameter = self._declared_name("a parameter")
                 if not self._accept(":", comments=False):
                     raise self._unexpected("expected :", f"write {parameter}: Type")
-                parameters.append((parameter, place, self._type()))
+                parameters.append((parameter, offset, self._type()))
                 if not self._accept_comma():
                     break
         self._expect(")")
         self._expect("=")
         body = self._expression(blocks=False)
-        return FunctionNode(start, self._place, name, tuple(parameters), body)
+        return FunctionNode(start, self._offset, name, tuple(parameters), body)
 
     def _type(self) -> TypeNode:
-        type_, self._place = parse_type_node(self._source, self._place, self._keywords)
+        type_, self._offset = parse_type_node(self._source, self._offset, self._keywords)
         return type_

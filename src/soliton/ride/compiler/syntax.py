@@ -1,14 +1,14 @@
-"""The syntax tree of sources, before types: what the parser makes and the checker reads.
+"""The untyped syntax tree of sources, from the parser to the checker.
 
 What lives here: the nodes. What does not: the tree of compiled scripts
 (``soliton.ride.expressions``).
 
-``start`` and ``end`` are offsets in the source text. Operators are calls already, ``&&`` and
-``||`` are choices.
+``start`` and ``end`` are offsets in the source text. Operators are calls; ``&&`` and ``||`` are
+choices.
 
-Nodes that hold nodes are under the eyes of the garbage collector although they make no cycles: a
-chain of a hundred thousand operators or declarations is as deep a tree, and only such objects are
-freed without going as deep on the stack.
+Nodes with child nodes are tracked by the garbage collector although they form no cycles. A chain
+of a hundred thousand operators or declarations is a tree of that depth, and only tracked objects
+are freed without recursion to that depth.
 
 Source: wavesplatform/Waves
 ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/parser/Expressions.scala``.
@@ -25,7 +25,7 @@ from soliton.ride.types import Type
 
 
 class Literal(msgspec.Struct, frozen=True, gc=False):
-    """A number, a text or bytes."""
+    """A number, string or byte literal."""
 
     start: int
     end: int
@@ -41,7 +41,7 @@ class Truth(msgspec.Struct, frozen=True, gc=False):
 
 
 class Name(msgspec.Struct, frozen=True, gc=False):
-    """The value of a name."""
+    """A reference to a value."""
 
     start: int
     end: int
@@ -49,7 +49,7 @@ class Name(msgspec.Struct, frozen=True, gc=False):
 
 
 class Field(msgspec.Struct, frozen=True):
-    """A field of an object; the compiler's own ones need not be known to exist."""
+    """A field access; a generated one is allowed on a value of unknown type."""
 
     start: int
     end: int
@@ -59,7 +59,7 @@ class Field(msgspec.Struct, frozen=True):
 
 
 class Apply(msgspec.Struct, frozen=True):
-    """A call."""
+    """A function call."""
 
     start: int
     end: int
@@ -86,7 +86,7 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 class LetNode(msgspec.Struct, frozen=True):
-    """``let name = value``; the compiler's own ones have a type and may shadow a name."""
+    """``let name = value``; generated ones have a type and may shadow a name."""
 
     start: int
     end: int
@@ -103,12 +103,12 @@ class FunctionNode(msgspec.Struct, frozen=True):
     end: int
     name: str
     parameters: tuple[tuple[str, int, TypeNode], ...]
-    """Name, offset and type of each."""
+    """The name, offset and type of each."""
     body: Node
 
 
 class Declared(msgspec.Struct, frozen=True):
-    """A declaration and what may use it."""
+    """A declaration and the expression in its scope."""
 
     start: int
     end: int
@@ -184,7 +184,7 @@ class TuplePattern(msgspec.Struct, frozen=True, gc=False):
 
 
 class ObjectPattern(msgspec.Struct, frozen=True, gc=False):
-    """``Type(field = pattern)``; the fields in the order in which the reference checks them."""
+    """``Type(field = pattern)``; the fields are in the order in which the reference tests them."""
 
     start: int
     end: int

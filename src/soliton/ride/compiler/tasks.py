@@ -1,7 +1,6 @@
-"""Recursion without the stack: generators that hand the parts they need to a loop.
+"""A trampoline: recursion of unlimited depth with generators.
 
-What lives here: the loop. A generator yields another generator where a function would call one, and
-gets its result back.
+A generator yields another generator where a function would call one, and receives its result.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ _Part = TypeVar("_Part")
 _Result = TypeVar("_Result")
 
 Task = Generator["Task[_Part, _Part]", _Part, _Result]
-"""Asks for parts by yielding their tasks, and gives a result."""
+"""A generator that yields subtasks, receives their results, and returns a result."""
 
 
 def run(task: Task[_Part, _Result]) -> _Result:
-    """The result of a task, however deeply its parts are nested."""
+    """Run a task with all its subtasks, and return its result."""
     parts: list[Task[_Part, _Part]] = []
     result: _Part | None = None
     while True:

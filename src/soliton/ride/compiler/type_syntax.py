@@ -1,6 +1,6 @@
-"""Types as sources write them: ``Int``, ``List[Int|String]``, ``(Int, String)``, ``Any``.
+"""The syntax of types in sources: ``Int``, ``List[Int|String]``, ``(Int, String)``, ``Any``.
 
-What lives here: the notation. What does not: which types there are (``checker``).
+What lives here: the parser of types. What does not: their resolution (``checker``).
 
 Source: wavesplatform/Waves
 ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/parser/Parser.scala``.
@@ -20,25 +20,25 @@ _MAX_TUPLE_SIZE: Final = 22
 
 
 def parse_type_node(
-    source: Source, place: int, keywords: AbstractSet[str], depth: int = 0
+    source: Source, offset: int, keywords: AbstractSet[str], depth: int = 0
 ) -> tuple[TypeNode, int]:
-    """The type at an offset or the spaces there, and the offset after it."""
+    """Parse the type at an offset, after spaces; return it and the offset after it."""
     if depth > MAX_TYPE_NESTING:
-        raise source.error(place, f"a type nested more than {MAX_TYPE_NESTING} levels deep")
-    blank = BLANK.match(source.text, place)
+        raise source.error(offset, f"a type nested more than {MAX_TYPE_NESTING} levels deep")
+    blank = BLANK.match(source.text, offset)
     assert blank is not None
-    place = blank.end()
-    start = place
-    if source.text.startswith("Any", place):
-        return AnyType(start, place + 3), place + 3
+    offset = blank.end()
+    start = offset
+    if source.text.startswith("Any", offset):
+        return AnyType(start, offset + 3), offset + 3
     parts: list[TypeNode] = []
     while True:
-        part, end = _single(source, place, keywords, depth)
+        part, end = _single(source, offset, keywords, depth)
         parts.append(part)
-        place = _after_gap(source, end)
-        if not source.text.startswith("|", place):
+        offset = _after_gap(source, end)
+        if not source.text.startswith("|", offset):
             return (parts[0] if len(parts) == 1 else UnionType(start, end, tuple(parts))), end
-        place = _after_gap(source, place + 1)
+        offset = _after_gap(source, offset + 1)
 
 
 def _single(
@@ -63,24 +63,24 @@ def _tuple(
     source: Source, start: int, keywords: AbstractSet[str], depth: int
 ) -> tuple[TypeNode, int]:
     items = []
-    place = start + 1
+    offset = start + 1
     while True:
-        item, place = parse_type_node(source, _after_gap(source, place), keywords, depth + 1)
+        item, offset = parse_type_node(source, _after_gap(source, offset), keywords, depth + 1)
         items.append(item)
-        place = _after_gap(source, place)
-        if not source.text.startswith(",", place):
+        offset = _after_gap(source, offset)
+        if not source.text.startswith(",", offset):
             break
-        place += 1
-    if not source.text.startswith(")", place):
-        raise source.error(place, "expected )")
+        offset += 1
+    if not source.text.startswith(")", offset):
+        raise source.error(offset, "expected )")
     if not 2 <= len(items) <= _MAX_TUPLE_SIZE:
         raise source.error(
             start, f"a tuple has 2 to {_MAX_TUPLE_SIZE} elements, this one has {len(items)}"
         )
-    return TupleType(start, place + 1, tuple(items)), place + 1
+    return TupleType(start, offset + 1, tuple(items)), offset + 1
 
 
-def _after_gap(source: Source, place: int) -> int:
-    found = GAP.match(source.text, place)
+def _after_gap(source: Source, offset: int) -> int:
+    found = GAP.match(source.text, offset)
     assert found is not None
     return found.end()

@@ -1,7 +1,7 @@
-"""Types of the library as its tables write them: ``List[A|B]``, ``(A, B)``, ``Int|Unit``.
+"""The notation of types in the library's tables: ``List[A|B]``, ``(A, B)``, ``Int|Unit``.
 
-What lives here: the reader of that notation. What does not: the types that sources write, which
-have positions and errors of their own (``parser``).
+What lives here: its parser. What does not: types in sources, which have positions and errors
+(``type_syntax``).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _GENERIC: Final = (Parameter, GenericList, GenericTuple, GenericUnion)
 
 
 def parse_type(text: str, names: Mapping[str, Type]) -> Pattern:
-    """The type that a text of a table means; ``names`` are the types it may use."""
-    parts = [_single(part, names) for part in _outside_brackets(text, "|")]
+    """Parse a type; ``names`` are the types that it may use."""
+    parts = [_single(part, names) for part in split_outside_brackets(text, "|")]
     if len(parts) == 1:
         return parts[0]
     if any(isinstance(part, _GENERIC) for part in parts):
@@ -42,9 +42,9 @@ def _single(text: str, names: Mapping[str, Type]) -> Pattern:
             return GenericList(inner, text)
         return list_of(inner)
     if text.startswith("("):
-        return _tuple([parse_type(part, names) for part in _outside_brackets(text[1:-1], ",")])
+        return _tuple([parse_type(part, names) for part in split_outside_brackets(text[1:-1], ",")])
     if text == "Tuple":
-        letters = [Parameter(chr(ord("A") + place)) for place in range(_MAX_TUPLE)]
+        letters = [Parameter(chr(ord("A") + index)) for index in range(_MAX_TUPLE)]
         sizes = range(2, _MAX_TUPLE + 1)
         return GenericUnion(tuple(_tuple(letters[:size]) for size in sizes), "tuple")
     if len(text) == 1:
@@ -60,11 +60,12 @@ def _tuple(items: list[Parameter] | list[Pattern]) -> Pattern:
     return GenericTuple(tuple(items), name)
 
 
-def _outside_brackets(text: str, separator: str) -> list[str]:
-    parts, depth, begin = [], 0, 0
-    for place, char in enumerate(text):
+def split_outside_brackets(text: str, separator: str) -> list[str]:
+    """Split at the separators that are outside of brackets, and strip the parts."""
+    parts, depth, start = [], 0, 0
+    for offset, char in enumerate(text):
         depth += (char in "[(") - (char in "])")
         if char == separator and not depth:
-            parts.append(text[begin:place].strip())
-            begin = place + 1
-    return [*parts, text[begin:].strip()]
+            parts.append(text[start:offset].strip())
+            start = offset + 1
+    return [*parts, text[start:].strip()]
