@@ -1,7 +1,7 @@
-"""A script as everybody outside of this package holds it: parsed once, known by its bytes.
+"""Parsed scripts, the form in which other packages hold them.
 
-What lives here: the record, parsing with a cache, and questions about the whole tree. What does
-not: the format (``serialization``) and running (``evaluator``).
+What lives here: the record, cached parsing, and traversal of the whole tree. What does not: the
+format (``serialization``) and evaluation (``evaluator``).
 
 Source: wavesplatform/Waves
 ``lang/shared/src/main/scala/com/wavesplatform/lang/script/Script.scala``.
@@ -31,17 +31,17 @@ from soliton.ride.expressions import (
 from soliton.ride.serialization import read_script, write_script
 
 MAX_KEPT_BYTES: Final = 128 * 1024**2
-"""What parsed scripts that are kept take; the busy dApps of a chain come again in every block."""
+"""The size of the cache of parsed scripts."""
 TREE_FACTOR: Final = 26
-"""The tree of a script takes so many times its bytes, at most."""
+"""The largest size of a tree in memory, per byte of its script."""
 TREE_OVERHEAD: Final = 1_024
-"""And so much however short it is."""
+"""The size of a tree that does not depend on the length of its script."""
 BASE64_PREFIX: Final = "base64:"
 
 
 class Script(msgspec.Struct, frozen=True):
-    """A script: language version, content, and the bytes that it was read from; one that was made
-    for a single run has none.
+    """A script: language version, content, and its bytes, which are empty for one that was made for
+    a single run.
     """
 
     version: int
@@ -50,7 +50,7 @@ class Script(msgspec.Struct, frozen=True):
 
     @property
     def is_dapp(self) -> bool:
-        """Whether it is a dApp and no plain expression."""
+        """Whether the script is a dApp, not an expression."""
         return isinstance(self.content, DApp)
 
 
@@ -60,13 +60,15 @@ def _weight(source: bytes) -> int:
 
 @kept(MAX_KEPT_BYTES, _weight)
 def parse_script(source: bytes) -> Script:
-    """The script that bytes stand for; raises ``ScriptFormatError``."""
+    """Parse a script; raise ``ScriptFormatError`` if it is malformed."""
     version, content = read_script(source)
     return Script(version, content, source)
 
 
 def parse_script_text(text: str) -> Script:
-    """The script in base64 with or without the prefix ``base64:``; raises ``ScriptFormatError``."""
+    """Parse a script in base64, with or without the prefix ``base64:``; raise ``ScriptFormatError``
+    if it is malformed.
+    """
     try:
         source = base64.b64decode(text.removeprefix(BASE64_PREFIX), validate=True)
     except (binascii.Error, ValueError) as error:
@@ -75,30 +77,23 @@ def parse_script_text(text: str) -> Script:
 
 
 def make_script(version: int, content: Expression | DApp) -> Script:
-    """The script with a content; raises ``ScriptFormatError`` for what cannot be written."""
+    """Serialize a content; raise ``ScriptFormatError`` if the format cannot represent it."""
     return Script(version, content, write_script(version, content))
 
 
 def expressions(content: Expression | DApp) -> tuple[Expression, ...]:
-    """The expressions that a content consists of: itself, or the bodies of all declarations."""
+    """Return the content itself, or the bodies of all declarations and functions of a dApp."""
     if not isinstance(content, DApp):
         return (content,)
-    annotated = (
-        content.callables
-        if content.verifier is None
-        else (
-            *content.callables,
-            content.verifier,
-        )
-    )
+    verifier = () if content.verifier is None else (content.verifier,)
     return (
         *(each.value if isinstance(each, Let) else each.body for each in content.declarations),
-        *(each.function.body for each in annotated),
+        *(each.function.body for each in (*content.callables, *verifier)),
     )
 
 
 def nodes(content: Expression | DApp) -> Iterator[Expression]:
-    """Every expression of a content, each before what is in it."""
+    """Yield every expression of a content in preorder."""
     stack = list(reversed(expressions(content)))
     while stack:
         node = stack.pop()
@@ -120,12 +115,12 @@ def nodes(content: Expression | DApp) -> Iterator[Expression]:
 
 
 def has_lists(content: Expression | DApp) -> bool:
-    """Whether a list is written down in it, which older rules refuse."""
+    """Whether the content has a list constant, which older rules reject."""
     return any(isinstance(node, ListConst) for node in nodes(content))
 
 
 def has_later_blocks(content: Expression | DApp) -> bool:
-    """Whether it uses the form of blocks that came with functions; every dApp counts as such."""
+    """Whether the content has blocks of the form that came with functions, as every dApp does."""
     return isinstance(content, DApp) or any(
         isinstance(node, Block) and not node.old for node in nodes(content)
     )

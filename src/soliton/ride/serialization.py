@@ -1,12 +1,12 @@
-"""Scripts as bytes, both ways: the envelope, expressions and dApps in both encodings.
+"""The binary format of scripts: the envelope, expressions and dApps in both encodings.
 
-What lives here: reading and writing. What does not: the nodes (``expressions``), the description of
-a dApp (``meta``), and the record with its checks and its cache (``script``).
+What lives here: reading and writing. What does not: the nodes (``expressions``), the metadata of a
+dApp (``meta``), and the cache (``script``).
 
 The *fixed* encoding (language versions 1 to 5) writes numbers in 2, 4 or 8 bytes, the *varint*
-encoding (from version 6 on) as protobuf does. Reading and writing keep their own stack: the depth
-of nesting is bounded by the number of bytes alone. Where the reference accepts odd bytes - a count
-of more than 127 in one signed byte means none, malformed text is repaired - so does this.
+encoding (from version 6 on) as protobuf does. Reading and writing do not recurse, since only the
+number of bytes limits the depth. Like the reference, the reader accepts some malformed input: a
+count above 127 in a signed byte means zero, and invalid UTF-8 is replaced.
 
 Sources: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang``:
 ``script/ScriptReader.scala``, ``v1/serialization/{SerdeV1,SerdeV2}.scala``,
@@ -61,9 +61,9 @@ FIRST_VERSION: Final = 1
 LAST_VERSION: Final = 8
 EXPRESSION, DAPP, LIBRARY = 1, 2, 3
 MAX_NAME_BYTES: Final = 255
-"""For the names of callable functions."""
+"""The limit for names of callable functions."""
 MAX_SCRIPT_BYTES: Final = 163_840
-"""The largest dApp that can be read; which size may be set depends on version and height."""
+"""The largest dApp that can be read. The limit for setting one depends on version and height."""
 
 _LONG, _BYTES, _STRING, _IF, _LET_BLOCK, _REF, _TRUE, _FALSE = range(8)
 _GETTER, _CALL, _BLOCK, _LIST = 8, 9, 10, 11
@@ -79,7 +79,7 @@ _CHILDREN: Final = {_IF: 3, _LET_BLOCK: 2, _GETTER: 1, _BLOCK: 2}
 
 
 def read_script(data: bytes) -> tuple[int, Expression | DApp]:
-    """Language version and content of a script; raises ``ScriptFormatError``."""
+    """Return the language version and the content; raise ``ScriptFormatError`` if malformed."""
     if not data:
         raise ScriptFormatError("Can't parse empty script bytes")
     version, kind, start = _read_header(data)
@@ -96,7 +96,7 @@ def read_script(data: bytes) -> tuple[int, Expression | DApp]:
 
 
 def _read_header(data: bytes) -> tuple[int, int, int]:
-    """Version, kind of content and length of the header."""
+    """Return the version, the content type and the length of the header."""
     first = data[0]
     if FIRST_VERSION <= first < FIRST_VARINT_VERSION:
         return first, EXPRESSION, 1
@@ -115,7 +115,7 @@ def _read_header(data: bytes) -> tuple[int, int, int]:
 
 
 def write_script(version: int, content: Expression | DApp) -> bytes:
-    """A whole script; the inverse of ``read_script`` but for odd forms that mean the same."""
+    """Serialize a script. Reverses ``read_script`` except for non-canonical input."""
     if isinstance(content, DApp):
         body = write_dapp(content, version)
         head = bytes((0, DAPP, version) if version < FIRST_VARINT_VERSION else (version, DAPP))
@@ -132,9 +132,9 @@ def write_script(version: int, content: Expression | DApp) -> bytes:
 def read_expression(
     data: bytes, version: int, watch: Callable[[], None] | None = None
 ) -> Expression:
-    """An expression without envelope, in the encoding of a version; nothing may follow it.
+    """Read an expression without envelope, in the encoding of a version; it must end the data.
 
-    ``watch`` is called now and then, and may raise to stop it. Raises ``ScriptFormatError``.
+    ``watch`` is called for each node, and may raise to cancel. Raises ``ScriptFormatError``.
     """
     reader = make_reader(data, version)
     expression = _read(reader, watch)
@@ -144,7 +144,7 @@ def read_expression(
 
 
 def read_dapp(data: bytes, version: int) -> DApp:
-    """The content of a dApp without envelope; raises ``ScriptFormatError``."""
+    """Read a dApp without envelope; raise ``ScriptFormatError`` if malformed."""
     reader = make_reader(data, version)
     reader.start_of_dapp()
     meta = reader.sized()
@@ -188,25 +188,25 @@ def _read_declaration_head(reader: Reader, kind: int) -> tuple[str, tuple[str, .
 
 
 class _Pending:
-    """A node whose children are still being read."""
+    """A node whose children are being read; it has ``count`` of them."""
 
-    __slots__ = ("children", "head", "tag", "wanted", "weight")
+    __slots__ = ("children", "count", "head", "tag", "weight")
 
     def __init__(
         self,
         tag: int,
-        wanted: int,
+        count: int,
         head: int | str | tuple[str, tuple[str, ...] | None] = 0,
     ) -> None:
         self.tag = tag
-        self.wanted = wanted
+        self.count = count
         self.head = head
         self.children: list[Expression] = []
         self.weight = EMPTY_LIST_WEIGHT
 
 
 def _read(reader: Reader, watch: Callable[[], None] | None = None) -> Expression:
-    """One expression with all that is in it."""
+    """Read an expression with its children."""
     pending: list[_Pending] = []
     while True:
         if watch is not None:
@@ -215,23 +215,23 @@ def _read(reader: Reader, watch: Callable[[], None] | None = None) -> Expression
         node = _read_leaf(reader, tag)
         if node is None:
             opened = _open(reader, tag)
-            if opened.wanted:
+            if opened.count:
                 pending.append(opened)
                 continue
             node = _close(reader, opened)
         weight = _leaf_weight(node)
         while pending:
-            above = pending[-1]
-            if above.tag == _LIST:
+            parent = pending[-1]
+            if parent.tag == _LIST:
                 if not isinstance(node, CONSTANTS):
                     raise ScriptFormatError("Unsupported array element")
-                above.weight += ELEMENT_WEIGHT + weight
-            above.children.append(node)
-            if len(above.children) < above.wanted:
+                parent.weight += ELEMENT_WEIGHT + weight
+            parent.children.append(node)
+            if len(parent.children) < parent.count:
                 break
             pending.pop()
-            weight = above.weight
-            node = _close(reader, above)
+            weight = parent.weight
+            node = _close(reader, parent)
         else:
             return node
 
@@ -275,7 +275,7 @@ def _leaf_weight(node: Expression) -> int:
 
 
 def _open(reader: Reader, tag: int) -> _Pending:
-    """The beginning of a node with children."""
+    """Read the beginning of a node with children."""
     if tag == _CALL:
         function = reader.function()
         return _Pending(tag, reader.argument_count(), function)
@@ -291,7 +291,7 @@ def _open(reader: Reader, tag: int) -> _Pending:
 
 
 def _close(reader: Reader, pending: _Pending) -> Expression:
-    """The node whose children have all been read."""
+    """Return a node whose children have all been read."""
     tag, head, children = pending.tag, pending.head, pending.children
     if tag == _CALL:
         assert not isinstance(head, tuple)
@@ -317,9 +317,9 @@ def _close(reader: Reader, pending: _Pending) -> Expression:
 
 
 def write_expression(expression: Expression, version: int) -> bytes:
-    """The bytes of an expression, without envelope, in the encoding of a version.
+    """Serialize an expression without envelope, in the encoding of a version.
 
-    Raises ``ScriptFormatError`` for what that encoding cannot hold.
+    Raises ``ScriptFormatError`` if that encoding cannot represent it.
     """
     out = bytearray()
     _write(out, expression, _form(version))
@@ -327,7 +327,7 @@ def write_expression(expression: Expression, version: int) -> bytes:
 
 
 def write_dapp(dapp: DApp, version: int) -> bytes:
-    """The bytes of a dApp's content, without envelope."""
+    """Serialize a dApp without envelope."""
     form = _form(version)
     out = bytearray(form.dapp_start)
     out += form.sized(dapp.meta)
@@ -364,7 +364,7 @@ def _declaration_head(declaration: Declaration, form: _Form) -> bytes:
 
 
 def _write(out: bytearray, expression: Expression, form: _Form) -> None:
-    """Append an expression; what is still to be written waits on a stack, as nodes and bytes."""
+    """Append an expression. The stack has nodes and serialized bytes that follow."""
     stack: list[Expression | bytes] = [expression]
     while stack:
         node = stack.pop()
@@ -417,7 +417,7 @@ def _leaf_bytes(node: Constant | Ref | GetField | If | Call | Block, form: _Form
 
 
 class _Form(msgspec.Struct, frozen=True):
-    """How an encoding writes numbers."""
+    """One of the two encodings of numbers."""
 
     varint: bool
 

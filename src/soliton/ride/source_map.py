@@ -1,9 +1,8 @@
-"""Where the expressions of a script are in a text.
+"""Source maps: the positions of a script's expressions in its source.
 
-What lives here: the map from numbers of expressions (``numbering``) to places, made while a source
-is compiled. A script of which nobody has the source is decompiled first: the text compiles to the
-same tree, so its places are those of the script. What does not: what a run has to tell of such
-places (``faults``).
+What lives here: the map from numbers of expressions (``numbering``) to positions, recorded by the
+compiler. A script without a known source is decompiled first; that text compiles to the same tree.
+What does not: reports of failed runs (``faults``).
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ from soliton.ride.script import Script, parse_script
 MAX_KEPT_BYTES: Final = 64 * 1024**2
 MAX_EXCERPT_CHARS: Final = 200
 _MAP_FACTOR: Final = 400
-"""What a map takes for each byte of its script, at most."""
+"""The largest size of a map in memory, per byte of its script."""
 _Span = tuple[int, int]
 
 
 class Place(msgspec.Struct, frozen=True):
-    """A part of a text: lines and columns count from 1, the end is the place behind it. ``file`` is
-    the name of an imported library, empty for the text itself.
+    """A range of a text. Lines and columns count from 1, and the end is exclusive. ``file`` is the
+    name of an imported library, empty for the text itself.
     """
 
     line: int
@@ -48,37 +47,37 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class NotedChecker(Checker):
-    """Notes where each expression comes from. What it notes it keeps, so that no identity is given
-    twice.
+    """Records the span of each expression by its ``id``. The expressions are kept alive, so that no
+    ``id`` is reused.
     """
 
     def __init__(self, source: Source, library: Library) -> None:
         super().__init__(source, library)
         self.spans: dict[int, tuple[Expression, _Span]] = {}
-        self._handlers = {kind: self._noting(handle) for kind, handle in self._handlers.items()}
+        self._handlers = {kind: self._recording(handle) for kind, handle in self._handlers.items()}
 
-    def _noting(self, handle: Callable[..., Typed]) -> Callable[..., Typed]:
-        def noted(node: Node) -> Typed:
+    def _recording(self, handle: Callable[..., Typed]) -> Callable[..., Typed]:
+        def recording_handler(node: Node) -> Typed:
             result = handle(node)
-            self._note(node, result)
+            self._record(node, result)
             return result
 
-        return noted
+        return recording_handler
 
     def call(self, node: Node, name: str, arguments: list[Typed]) -> Typed:
-        """The call, with its place."""
+        """Compile a call, and record its span."""
         result = super().call(node, name, arguments)
-        self._note(node, result)
+        self._record(node, result)
         return result
 
-    def _note(self, node: Node, result: Typed) -> None:
+    def _record(self, node: Node, result: Typed) -> None:
         expression = result.expression
         if expression is not TRUE and expression is not FALSE:
             self.spans.setdefault(id(expression), (expression, (node.start, node.end)))
 
 
 class SourceMap:
-    """A text with the places of a script's expressions in it."""
+    """A source text with the positions of a script's expressions."""
 
     def __init__(self, source: Source, numbering: Numbering, spans: list[_Span]) -> None:
         self._source = source
@@ -89,20 +88,20 @@ class SourceMap:
 
     @property
     def text(self) -> str:
-        """The text, with what it imports."""
+        """The text with its imported libraries."""
         return self._source.text
 
     def fits(self, script: Script) -> bool:
-        """Whether a script is what the text compiles to, but for names."""
+        """Whether the text compiles to this script, apart from names."""
         found = numbered(script.content).expressions
         return len(found) == len(self._spans) and hash(shape(found)) == self.shape
 
     def span(self, number: int) -> tuple[int, int]:
-        """Begin and end of an expression in the text."""
+        """Return the start and end of an expression in the text."""
         return self._spans[number]
 
     def place(self, number: int) -> Place:
-        """Where an expression is."""
+        """Return the position of an expression."""
         start, end = self._spans[number]
         text = self._source.text
         end = max(start, end)
@@ -113,19 +112,19 @@ class SourceMap:
         return Place(line, column, end_line, end_column, shortened(text[start:end]), file)
 
     def body(self, number: int) -> Body | None:
-        """What an expression is the body of."""
+        """Return the declaration of which an expression is the body."""
         return self.bodies.get(number)
 
     def _position(self, offset: int) -> tuple[str, int, int]:
-        inside = self._source.library_position(offset)
-        if inside is not None:
-            return inside
+        in_library = self._source.library_position(offset)
+        if in_library is not None:
+            return in_library
         line, column, _ = self._source.position(offset)
         return "", line, column
 
 
 def _balanced(text: str, start: int, end: int) -> _Span:
-    """The span with the brackets that belong to it: those around operands are not in their own."""
+    """Extend a span to balanced brackets; a span lacks the brackets around its outer operands."""
     excerpt = text[start:end]
     if '"' in excerpt or "'" in excerpt:
         return start, end
@@ -144,7 +143,7 @@ _MIRRORED: Final = str.maketrans("()", ")(")
 
 
 def _unopened(text: str) -> int:
-    """How many closing brackets have no opening one."""
+    """Return the number of closing brackets without an opening one."""
     missing = depth = 0
     for char in text:
         if char == "(":
@@ -157,7 +156,7 @@ def _unopened(text: str) -> int:
 
 
 def shortened(text: str) -> str:
-    """A text on one line, of bounded length."""
+    """Return a text on one line, cut to ``MAX_EXCERPT_CHARS``."""
     line = " ".join(text.split())
     return line if len(line) <= MAX_EXCERPT_CHARS else f"{line[: MAX_EXCERPT_CHARS - 3]}..."
 
@@ -169,7 +168,7 @@ def map_source(
     remove_unused: bool = False,
     watch: Callable[[], None] | None = None,
 ) -> SourceMap:
-    """The map of a source; raises ``CompileError``."""
+    """Compile a source and return its map; raise ``CompileError`` for a fault."""
     checkers: list[NotedChecker] = []
 
     def make(source: Source, library: Library) -> Checker:
@@ -185,7 +184,7 @@ def map_source(
 
 
 def map_value(text: str, version: int, kind: ScriptKind = ScriptKind.ACCOUNT) -> SourceMap:
-    """The map of an expression of any type, as ``compile_value`` takes it."""
+    """Return the map of an expression of any type, as in ``compile_value``."""
     source = Source(text)
     checker = NotedChecker(source, library(version, kind))
     with bounded():
@@ -195,13 +194,13 @@ def map_value(text: str, version: int, kind: ScriptKind = ScriptKind.ACCOUNT) ->
 
 
 def _spans(
-    numbering: Numbering, noted: dict[int, tuple[Expression, _Span]], size: int
+    numbering: Numbering, recorded: dict[int, tuple[Expression, _Span]], size: int
 ) -> list[_Span]:
-    """The places of all expressions; what the compiler made is where it made it for."""
+    """Return the spans of all expressions; a generated one has that of its parent."""
     spans: list[_Span] = [(-1, -1)] * len(numbering.expressions)
     for number, node in enumerate(numbering.expressions):
-        found = noted.get(id(node))
-        span = found[1] if found is not None else spans[number]
+        recorded_span = recorded.get(id(node))
+        span = recorded_span[1] if recorded_span is not None else spans[number]
         if span[0] < 0:
             span = (0, size)
         spans[number] = span
@@ -231,7 +230,7 @@ def _parts(node: Expression) -> tuple[Expression, ...]:
 def map_known_source(
     script: Script, text: str, libraries: Mapping[str, str] | None = None
 ) -> SourceMap | None:
-    """The map of a script whose source is said to be known; nothing if it is another one's."""
+    """Return the map of a script in its supposed source, or ``None`` if that does not match."""
     for remove_unused in (False, True):
         try:
             found = map_source(text, libraries, remove_unused=remove_unused)
@@ -248,7 +247,7 @@ def _map_weight(script: bytes) -> int:
 
 @kept(MAX_KEPT_BYTES, _map_weight)
 def map_decompiled(script: bytes) -> SourceMap | None:
-    """The map of a script in the text that it is decompiled to; nothing if no source means it.
+    """Return the map of a script in its decompiled text; ``None`` if that compiles to another one.
 
     Raises ``ScriptFormatError``.
     """

@@ -1,7 +1,7 @@
-"""What a run did, step by step, for those who ask.
+"""Traces: the steps of an evaluation.
 
-What lives here: the record of steps and the names of the special ones. What does not: who collects
-them (the evaluator's machine), and how they look in JSON (the shell).
+What lives here: the record of steps and the names of the special ones. What does not: collecting
+them (``evaluator_machine``), and their JSON (the shell).
 
 Source: wavesplatform/Waves
 ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/evaluator/EvaluatorV2.scala`` (``LogKeys``)
@@ -25,13 +25,13 @@ STATE_CHANGES: Final = "@stateChanges"
 UNTOLD: Final = "@untold"
 
 MAX_WEIGHT: Final = 4_000_000
-"""Of all values in a trace. A script can hand a heavy value on ten thousands of times."""
+"""The total weight of a trace. A script can pass on a heavy value tens of thousands of times."""
 STEP_WEIGHT: Final = 40
-"""What a step counts besides its value."""
+"""The weight of a step without its value."""
 
 
 class Step(msgspec.Struct, frozen=True):
-    """A name got a value (a ``let``, or one of the special names), or failed to."""
+    """The value of a ``let`` or a special name, or the error in its evaluation."""
 
     name: str
     value: Value | None
@@ -39,7 +39,7 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Trace:
-    """The steps of one run, in the order in which they were finished."""
+    """The steps of a run in the order of completion."""
 
     __slots__ = ("_errors", "_left", "steps")
 
@@ -49,7 +49,7 @@ class Trace:
         self._left = MAX_WEIGHT
 
     def note(self, name: str, value: Value) -> None:
-        """A name got a value; once there are too many, what follows is left out."""
+        """Record a value; drop it once the trace is full."""
         if self._left < 0:
             return
         self._left -= STEP_WEIGHT + weight(value)
@@ -59,7 +59,7 @@ class Trace:
             self.steps.append(Step(name, value))
 
     def note_error(self, name: str, message: str) -> None:
-        """A name failed to get one; an error shows at the innermost name only."""
+        """Record an error; only the innermost name has it."""
         if message not in self._errors:
             self._errors.add(message)
             self.steps.append(Step(name, None, message))
@@ -67,13 +67,13 @@ class Trace:
     def note_call(
         self, name: str, arguments: tuple[Value, ...], cost: int | None, remaining: int
     ) -> None:
-        """A function is about to be called; ``cost`` is ``None`` for one of the script itself."""
+        """Record the start of a call; ``cost`` is ``None`` for a function of the script."""
         total = sum(map(weight, arguments))
         self.note(f"{name}.{ARGUMENTS}", RideList(arguments, total))
         if cost is not None:
             self.note_cost(name, cost, remaining - cost)
 
     def note_cost(self, name: str, cost: int, remaining: int) -> None:
-        """What a call cost, and what is left."""
+        """Record the complexity of a call and the complexity left."""
         self.note(f"{name}.{COMPLEXITY}", cost)
         self.note(COMPLEXITY_LIMIT, remaining)

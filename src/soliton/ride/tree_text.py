@@ -1,7 +1,7 @@
-"""Expressions as the reference prints its trees: ``scriptText`` in REST answers.
+"""The text form of expression trees, as the reference prints it: ``scriptText`` in REST responses.
 
 What lives here: that notation. What does not: source text (``decompiler``), values (``printing``).
-Of dApps the reference prints addresses of its own memory as well, which nobody can tell.
+For dApps, the reference's text contains memory addresses, so it cannot be reproduced.
 
 Source: wavesplatform/Waves
 ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/compiler/Terms.scala``.
@@ -27,25 +27,25 @@ from soliton.ride.functions.printing import plain_text
 from soliton.ride.script import Script
 
 MAX_TREE_CHARS: Final = 1_000_000
-"""Scripts of accounts and assets have a tenth of it at most."""
+"""The limit. Scripts of accounts and assets have a tenth of it at most."""
 
 
 def tree_text(script: Script) -> str:
-    """The tree of an expression; nothing for dApps and for what is longer than the limit."""
+    """Return the tree of an expression; an empty string for a dApp, or beyond the limit."""
     if isinstance(script.content, DApp):
         return ""
     parts: list[str] = []
     length = 0
-    waiting: list[Expression | str] = [script.content]
-    while waiting:
-        node = waiting.pop()
+    pending: list[Expression | str] = [script.content]
+    while pending:
+        node = pending.pop()
         if isinstance(node, str):
             parts.append(node)
             length += len(node)
             if length > MAX_TREE_CHARS:
                 return ""
         else:
-            waiting.extend(reversed(_parts(node)))
+            pending.extend(reversed(_parts(node)))
     return "".join(parts)
 
 
@@ -60,13 +60,13 @@ def _parts(node: Expression) -> list[Expression | str]:
         case Call(function, arguments):
             header = f"User({function})" if isinstance(function, str) else f"Native({function})"
             parts: list[Expression | str] = [f"FUNCTION_CALL({header},List("]
-            for place, argument in enumerate(arguments):
-                parts += [", ", argument] if place else [argument]
+            for index, argument in enumerate(arguments):
+                parts += [", ", argument] if index else [argument]
             return [*parts, "))"]
         case Block(Let(name, value), body, old):
             return ["LET_BLOCK(" if old else "BLOCK(", f"LET({name},", value, "),", body, ")"]
         case Block(Func(name, parameters, value), body):
-            given = ", ".join(parameters)
-            return [f"BLOCK(FUNC({name},List({given}),", value, "),", body, ")"]
+            names = ", ".join(parameters)
+            return [f"BLOCK(FUNC({name},List({names}),", value, "),", body, ")"]
         case _:
             return [plain_text(constant_value(node))]

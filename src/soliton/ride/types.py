@@ -1,11 +1,11 @@
-"""The types of the source language and what may be said about them: union, covering, inference.
+"""The types of the source language and their algebra: union, subtyping, inference.
 
-What lives here: the values and the algebra. What does not: which types there are
-(``compiler.library``) and how sources name them (``compiler.type_text``).
+What lives here: the types and their operations. What does not: the types of the library
+(``compiler.library``) and the syntax of types (``compiler.type_syntax``, ``compiler.type_text``).
 
-Two types are the same when their ``key`` is; ``name`` is what a person and a compiled script read,
-and may be a label. Several rules look odd (an empty union, a tuple with ``Any`` inside): they are
-those of the reference, since compiled bytes depend on them.
+Two types are equal if their ``key`` is. ``name`` is for messages and compiled scripts, and may be a
+label. Several rules look odd (an empty union, a tuple that contains ``Any``). They are the
+reference's, and compiled bytes depend on them.
 
 Source: wavesplatform/Waves ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/compiler/``
 ``{Types,TypeInferrer}.scala``.
@@ -23,7 +23,7 @@ from soliton.ride.errors import RideError
 
 
 class RideTypeError(RideError):
-    """Types that do not go together; the message is one half of a sentence for a person."""
+    """A type mismatch. The message is a clause that callers complete."""
 
 
 class Plain(msgspec.Struct, frozen=True, eq=False):
@@ -50,7 +50,7 @@ class TupleOf(msgspec.Struct, frozen=True, eq=False):
 
 
 class UnionOf(msgspec.Struct, frozen=True, eq=False):
-    """One of several types; with one member it is not the same as that member."""
+    """A union. One with a single member differs from that member."""
 
     members: tuple[Type, ...]
     name: str
@@ -58,7 +58,7 @@ class UnionOf(msgspec.Struct, frozen=True, eq=False):
 
 
 class Record(msgspec.Struct, frozen=True, eq=False):
-    """An object type; ``hidden`` ones cannot be made with a call of their name."""
+    """An object type. A ``hidden`` one has no constructor."""
 
     name: str
     fields: tuple[tuple[str, Type], ...]
@@ -67,27 +67,27 @@ class Record(msgspec.Struct, frozen=True, eq=False):
 
 
 class Parameter(msgspec.Struct, frozen=True):
-    """Whatever is given, in the types of library functions."""
+    """A type variable of a library function."""
 
     name: str
 
 
 class GenericList(msgspec.Struct, frozen=True, eq=False):
-    """A list with a parameter inside."""
+    """A list type that contains type variables."""
 
     inner: Pattern
     name: str
 
 
 class GenericTuple(msgspec.Struct, frozen=True, eq=False):
-    """A tuple with parameters inside."""
+    """A tuple type that contains type variables."""
 
     items: tuple[Pattern, ...]
     name: str
 
 
 class GenericUnion(msgspec.Struct, frozen=True, eq=False):
-    """A union with parameters inside."""
+    """A union type that contains type variables."""
 
     members: tuple[Pattern, ...]
     name: str
@@ -100,10 +100,9 @@ _Item = TypeVar("_Item")
 _SMALL_SET: Final = 4
 
 MAX_TYPE_CHARS: Final = 4_096
-"""What a type takes to be written out: one that is made of itself twice, again and again, doubles
-each time."""
+"""The limit of a type's text, which can double with each declaration."""
 MAX_ALTERNATIVES: Final = 4_096
-"""Tuples that a tuple of unions stands for; their number multiplies with each item."""
+"""The limit of alternatives of a tuple of unions, whose number multiplies with each item."""
 
 ANY: Final = Plain("Any", "Any")
 NOTHING: Final = Plain("Nothing", "Nothing")
@@ -115,12 +114,12 @@ STRING: Final = Plain("String", "String")
 
 
 def list_of(inner: Type) -> ListOf:
-    """The type of lists of ``inner``; raises ``RideTypeError`` for one that is too large."""
+    """Return the list type; raise ``RideTypeError`` if it is too large."""
     return ListOf(inner, f"List[{inner.name}]", _bounded(f"List[{inner.key}]"))
 
 
 def tuple_of(items: Iterable[Type]) -> TupleOf:
-    """The type of tuples; raises ``RideTypeError`` for one that is too large."""
+    """Return the tuple type; raise ``RideTypeError`` if it is too large."""
     parts = tuple(items)
     names = ", ".join(item.name for item in parts)
     key = _bounded(f"({', '.join(item.key for item in parts)})")
@@ -134,7 +133,7 @@ def _bounded(key: str) -> str:
 
 
 def record(name: str, fields: Iterable[tuple[str, Type]] = (), hidden: bool = False) -> Record:
-    """An object type."""
+    """Return an object type."""
     return Record(name, tuple(fields), hidden, name)
 
 
@@ -142,7 +141,7 @@ UNIT: Final = record("Unit")
 
 
 def union_of(types: Iterable[Type], label: str | None = None) -> Type:
-    """A union, flattened by one level; ``Any`` swallows everything."""
+    """Return a union, flattened by one level; ``Any`` if a member is ``Any``."""
     flat: list[Type] = []
     for each in types:
         if each is ANY:
@@ -159,15 +158,15 @@ def _distinct_union(types: Iterable[Type], label: str | None = None) -> UnionOf:
     for member in types:
         seen.setdefault(_identity(member), member)
     kept = tuple(seen.values())
-    # By name, as the reference compares them: types of one name stay in their order.
+    # By name, as in the reference; types of the same name keep their order.
     ordered = sorted(kept, key=lambda member: member.name)
     name = label if label is not None else "|".join(member.name for member in ordered)
     return UnionOf(kept, name, _bounded("{" + "|".join(member.key for member in ordered) + "}"))
 
 
 def _identity(type_: Type) -> str:
-    """What the reference's sets tell types apart by: there the order of a union counts, and its
-    label, though types that differ in these alone are the same.
+    """Return the identity of a type in the reference's sets. It includes the order and the label of
+    a union, although types that differ only in these are equal.
     """
     match type_:
         case ListOf(inner):
@@ -180,7 +179,7 @@ def _identity(type_: Type) -> str:
 
 
 def _joined(types: Iterable[Type]) -> list[Type]:
-    """Types without repetitions. The reference's sets compare as long as they are small."""
+    """Remove duplicates: by equality in a small set, by identity in a larger one."""
     found: list[Type] = []
     for each in types:
         if len(found) <= _SMALL_SET:
@@ -193,7 +192,7 @@ def _joined(types: Iterable[Type]) -> list[Type]:
 
 
 def simplified(union: Type) -> Type:
-    """A union of one is that one."""
+    """Replace a union of one member with that member; raise ``RideTypeError`` for an empty one."""
     if isinstance(union, UnionOf):
         if not union.members:
             raise RideTypeError("the union is empty")
@@ -203,23 +202,25 @@ def simplified(union: Type) -> Type:
 
 
 def members(type_: Type) -> tuple[Type, ...]:
-    """The alternatives of a type; ``Any`` and ``Nothing`` have none."""
+    """Return the alternatives of a type; ``Any`` and ``Nothing`` have none."""
     if isinstance(type_, UnionOf):
         return type_.members
     return () if type_ is ANY or type_ is NOTHING else (type_,)
 
 
 def fields_of(type_: Type) -> tuple[tuple[str, Type], ...]:
-    """The fields of one alternative."""
+    """Return the fields of a type that is not a union."""
     if isinstance(type_, Record):
         return type_.fields
     if isinstance(type_, TupleOf):
-        return tuple((f"_{place}", item) for place, item in enumerate(type_.items, 1))
+        return tuple((f"_{number}", item) for number, item in enumerate(type_.items, 1))
     return ()
 
 
 def field_type(type_: Type, field: str) -> Type | None:
-    """The type of a field, that all alternatives must have; ``Nothing`` without alternatives."""
+    """Return the type of a field, or ``None`` unless all alternatives have it; ``Nothing`` if there
+    are no alternatives.
+    """
     found = []
     for alternative in members(type_):
         for name, of in fields_of(alternative):
@@ -232,25 +233,26 @@ def field_type(type_: Type, field: str) -> Type | None:
 
 
 def regrouped(groups: Sequence[Sequence[_Item]]) -> list[tuple[_Item, ...]]:
-    """All ways to take one of each group, the first group varying slowest; an empty group starts
-    anew, as it does in the reference. Raises ``RideTypeError`` for too many.
+    """Return the Cartesian product of the groups; as in the reference, an empty group resets it.
+
+    Raises ``RideTypeError`` for more than ``MAX_ALTERNATIVES``.
     """
-    ways: list[tuple[_Item, ...]] = []
+    product: list[tuple[_Item, ...]] = []
     for group in groups:
-        if len(ways) * len(group) > MAX_ALTERNATIVES:
+        if len(product) * len(group) > MAX_ALTERNATIVES:
             raise RideTypeError(f"the type stands for more than {MAX_ALTERNATIVES} others")
-        if ways:
-            ways = [(*way, item) for way in ways for item in group]
+        if product:
+            product = [(*items, item) for items in product for item in group]
         else:
-            ways = [(item,) for item in group]
-    return ways
+            product = [(item,) for item in group]
+    return product
 
 
 def unfolded(type_: Type) -> Type:
-    """Tuples of unions as unions of tuples."""
+    """Convert tuples of unions to unions of tuples."""
     if isinstance(type_, TupleOf):
-        ways = regrouped([members(item) for item in type_.items])
-        return simplified(union_of([tuple_of(way) for way in ways]))
+        product = regrouped([members(item) for item in type_.items])
+        return simplified(union_of(map(tuple_of, product)))
     if isinstance(type_, UnionOf):
         parts: list[Type] = []
         for member in type_.members:
@@ -287,7 +289,7 @@ def _sorted(type_: Type) -> list[Type]:
 
 
 def covers(wide: Type, narrow: Type) -> bool:
-    """Whether a value of ``narrow`` may stand where one of ``wide`` is expected."""
+    """Whether ``narrow`` is a subtype of ``wide``."""
     if wide is ANY or wide is narrow:
         return True
     if isinstance(narrow, UnionOf):
@@ -308,7 +310,7 @@ def covers(wide: Type, narrow: Type) -> bool:
 
 
 def common(one: Type, other: Type, *, merge_tuples: bool = True) -> Type:
-    """The type of a value that comes from one of two places."""
+    """Return the common type of two branches."""
     if one is ANY or other is ANY:
         return ANY
     if other is NOTHING or one.key == other.key:
@@ -335,19 +337,21 @@ def common(one: Type, other: Type, *, merge_tuples: bool = True) -> Type:
 
 
 def common_of_all(types: Sequence[Type]) -> Type:
-    """The same for several places."""
+    """Return the common type of several branches."""
     if not types:
         return NOTHING
     return reduce(lambda found, each: common(each, found), reversed(types[:-1]), types[-1])
 
 
-# --- what a call's arguments say about the parameters of a library function -----------------------
+# --- inference of the type variables of a library function ----------------------------------------
 
 _Found = tuple[str, Type]
 
 
 def infer(pairs: Sequence[tuple[Type, Pattern]]) -> dict[str, Type]:
-    """The parameters' types from pairs of given and expected types; raises ``RideTypeError``."""
+    """Infer type variables from pairs of given and expected types; raise ``RideTypeError`` if they
+    do not match.
+    """
     found: dict[str, list[Type]] = {}
     for given, expected in pairs:
         match_ = _match(given, expected, given.name, expected.name)
@@ -376,12 +380,12 @@ def _resolved(name: str, types: list[Type]) -> Type:
 
 
 def _tuples_merge(tuples: list[TupleOf], merged: TupleOf) -> bool:
-    for place, item in enumerate(merged.items):
-        there = [each.items[place] for each in tuples]
+    for index, item in enumerate(merged.items):
+        sources = [each.items[index] for each in tuples]
         if isinstance(item, TupleOf):
-            if not _tuples_merge([each for each in there if isinstance(each, TupleOf)], item):
+            if not _tuples_merge([each for each in sources if isinstance(each, TupleOf)], item):
                 return False
-        elif len(members(item)) >= sum(len(members(each)) for each in there):
+        elif len(members(item)) >= sum(len(members(each)) for each in sources):
             return False
     return True
 
@@ -439,7 +443,7 @@ def _match_tuples(
 def _match_union(
     given: Type, expected: GenericUnion, given_name: str, wanted: str
 ) -> _Found | None:
-    """The one parameter that takes what the plain alternatives of a union leave over."""
+    """Match what the plain alternatives of a union do not cover with its one type variable."""
     generic = (Parameter, GenericList, GenericTuple, GenericUnion)
     plain = union_of([each for each in expected.members if not isinstance(each, generic)])
     if covers(plain, union_of(members(given))):
@@ -448,20 +452,20 @@ def _match_union(
     if isinstance(given, UnionOf):
         known = {each.key for each in members(plain)}
         rest = union_of([each for each in given.members if each.key not in known])
-    ways: list[_Found | None] = []
+    matches: list[_Found | None] = []
     for pattern in expected.members:
         if isinstance(pattern, generic):
             try:
-                ways.append(_match(rest, pattern, given_name, wanted))
+                matches.append(_match(rest, pattern, given_name, wanted))
             except RideTypeError:
                 continue
-    if len(ways) % 2 != 1:
+    if len(matches) % 2 != 1:
         raise RideTypeError(f"expected {expected.name}, found {given.name}")
-    return ways[-1]
+    return matches[-1]
 
 
 def with_parameters(pattern: Pattern, found: Mapping[str, Type]) -> Type:
-    """A result type with its parameters filled in."""
+    """Substitute the type variables of a result type."""
     match pattern:
         case Parameter(name):
             if name not in found:

@@ -1,20 +1,20 @@
-"""The values that running scripts handle, their weights and their equality.
+"""The run-time values of scripts, their weights and their equality.
 
 ==============  ===================================================================================
 Int             ``int`` (64 bits, signed; functions check the range of their results)
 BigInt          ``BigInt``
-Boolean         ``bool`` - it is an ``int`` to Python, so ask ``type(value) is int``
+Boolean         ``bool``, a subclass of ``int``: test for integers with ``type(value) is int``
 ByteVector      ``bytes``
-String          ``str``; lone surrogates can occur (text is UTF-16 in the reference), so never call
-                ``.encode()``: ``utf8(text)`` is what the reference would write
-List            ``RideList``, made by ``ride_list`` (checks weight, optionally length)
-Unit            ``UNIT``, an object without fields; there is one only, so ``value is UNIT``
+String          ``str``, which may contain lone surrogates (the reference's strings are UTF-16):
+                encode with ``utf8(text)``, never with ``.encode()``
+List            ``RideList``, created by ``ride_list`` (checks weight, optionally length)
+Unit            ``UNIT``, a singleton without fields: test with ``value is UNIT``
 tuples          ``CaseObject`` of type ``Tuple`` with the fields ``_1``, ``_2``...; ``ride_tuple``
-all the others  ``CaseObject``, made by ``case_object`` (checks weight)
+all others      ``CaseObject``, created by ``case_object`` (checks weight)
 ==============  ===================================================================================
 
-Values are frozen and know their weight. They can be nested thousands of levels deep (a list in a
-list in a list): ``equal`` and everything else that goes down must not recurse.
+Values are immutable and store their weight. Lists can be nested thousands of levels deep, so
+``equal`` and other traversals must not recurse.
 
 Source: wavesplatform/Waves
 ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/compiler/Terms.scala`` and
@@ -36,9 +36,9 @@ MAX_DATA_TRANSACTION_BYTES: Final = 153_600
 MAX_DATA_TRANSACTION_PROTOBUF_BYTES: Final = 165_947
 MAX_LIST_LENGTH: Final = 1_000
 MAX_WEIGHT: Final = 344_764
-"""No list and no object is heavier."""
+"""The limit of a list or object."""
 MAX_COMPARED_WEIGHT: Final = 13_000
-"""Two values that are both heavier cannot be compared."""
+"""Two values that are both heavier than this cannot be compared."""
 OBJECT_WEIGHT: Final = 40
 FIELD_WEIGHT: Final = 30
 EMPTY_LIST_WEIGHT: Final = 20
@@ -62,7 +62,7 @@ class RideList(msgspec.Struct, frozen=True, gc=False):
 
 
 class CaseObject(msgspec.Struct, frozen=True, gc=False):
-    """An object: the name of its type, its fields by name (not to be changed), its weight."""
+    """An object: the name of its type, its fields (do not modify), its weight."""
 
     type_name: str
     fields: dict[str, Value]
@@ -76,7 +76,7 @@ NIL: Final = RideList((), EMPTY_LIST_WEIGHT)
 
 
 def utf8(text: str) -> bytes:
-    """The bytes of a text; half of a surrogate pair becomes a question mark, as on the JVM."""
+    """Encode a string; as on the JVM, a lone surrogate becomes a question mark."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -84,12 +84,12 @@ def utf8(text: str) -> bytes:
 
 
 def joined(text: str) -> str:
-    """The same text with neighbouring surrogates joined into the characters that they stand for."""
+    """Combine the surrogate pairs of a string into characters."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 def weight(value: Value) -> int:
-    """How much memory a value stands for, as the limits count it."""
+    """Return the weight of a value, by which the limits measure its size."""
     kind = type(value)
     if kind is str:
         return len(value) if value.isascii() else len(utf8(value))  # type: ignore[union-attr, arg-type]
@@ -105,10 +105,7 @@ def weight(value: Value) -> int:
 
 
 def ride_list(items: Iterable[Value], limited: bool = False) -> RideList:
-    """A list; ``limited`` asks for the limit on its length as well.
-
-    Raises ``EvaluationError``.
-    """
+    """Create a list; raise ``EvaluationError`` if it is too heavy or, if ``limited``, too long."""
     elements = tuple(items)
     if limited and len(elements) > MAX_LIST_LENGTH:
         raise EvaluationError(f"List size should not exceed {MAX_LIST_LENGTH}")
@@ -119,20 +116,16 @@ def ride_list(items: Iterable[Value], limited: bool = False) -> RideList:
 
 
 def weighed_list(elements: tuple[Value, ...], total: int) -> RideList:
-    """A list whose weight is known already (one element more than another list, say).
-
-    Raises ``EvaluationError``.
-    """
+    """Create a list whose weight is known; raise ``EvaluationError`` if it is too heavy."""
     if total > MAX_WEIGHT:
         raise EvaluationError(f"The list is too heavy. Actual weight: {total}, limit: {MAX_WEIGHT}")
     return RideList(elements, total)
 
 
 def case_object(type_name: str, fields: dict[str, Value]) -> CaseObject:
-    """An object; raises ``EvaluationEscaped`` when it is too heavy.
+    """Create an object; raise ``EvaluationEscaped`` if it is too heavy.
 
-    Library functions that make objects out of what a script gives them turn that error into
-    ``NativeCrash``; the evaluator does so for them.
+    The evaluator converts that error to ``NativeCrash`` when a library function raises it.
     """
     total = OBJECT_WEIGHT + FIELD_WEIGHT * len(fields)
     for value in fields.values():
@@ -145,14 +138,12 @@ def case_object(type_name: str, fields: dict[str, Value]) -> CaseObject:
 
 
 def ride_tuple(*items: Value) -> CaseObject:
-    """A tuple of two values or more."""
-    return case_object(TUPLE, {f"_{place}": item for place, item in enumerate(items, 1)})
+    """Create a tuple of two or more values."""
+    return case_object(TUPLE, {f"_{number}": item for number, item in enumerate(items, 1)})
 
 
 def type_name(value: Value) -> str:
-    """The name of a value's type as scripts see it; for lists and tuples only what they are, not of
-    what.
-    """
+    """Return the name of a value's type; for lists and tuples without the types of elements."""
     kind = type(value)
     if kind is CaseObject:
         return value.type_name  # type: ignore[union-attr]
@@ -170,7 +161,7 @@ _TYPE_NAMES: Final[dict[type, str]] = {
 
 
 def equal(left: Value, right: Value) -> bool:
-    """Whether two values are the same: type by type, field by field, without any limit."""
+    """Whether two values are equal in type and content; there is no limit on weight."""
     stack: list[tuple[Value, Value]] = [(left, right)]
     while stack:
         one, other = stack.pop()

@@ -352,9 +352,11 @@ def _named(names: _Names, name: str, expected: Type | None) -> Type:
     found = names.get(name, ANY)
     if not isinstance(found, Seen):
         return found
-    if expected is None or expected is ANY:
-        return found.described or found.demanded or found.type
-    if found.demanded is None or covers(found.demanded, expected):
+    if (
+        expected is not None
+        and expected is not ANY
+        and (found.demanded is None or covers(found.demanded, expected))
+    ):
         found.demanded = expected
     return found.described or found.demanded or found.type
 

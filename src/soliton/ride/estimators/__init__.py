@@ -1,7 +1,7 @@
-"""Estimators: how complex a script can get, before it is ever run.
+"""Estimators: the maximal complexity of a script, calculated without running it.
 
-``estimate`` is the way in; ``choice`` has the rules of the chain: which estimator holds when, and
-which limits.
+``estimate`` is the entry point. ``choice`` has the rules of the chain: the estimator at each
+height, and the limits.
 """
 
 from soliton.ride.estimators.library import Place

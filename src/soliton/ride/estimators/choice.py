@@ -1,8 +1,7 @@
-"""Which estimator holds on the chain, and how complex scripts may be.
+"""The chain's rules of estimation: the estimator at each height, and the limits of complexity.
 
-What lives here: the rules of estimation at a height, the estimation of scripts that transactions
-set, by these rules, and the limits. What does not: estimators, and how the ledger keeps their
-numbers.
+What lives here: these rules, and the estimation of scripts that transactions set. What does not:
+the estimators, and storage of their results (the ledger).
 
 Sources: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/features/EstimatorProvider.scala``,
@@ -34,7 +33,7 @@ from soliton.ride.expressions import DApp
 from soliton.ride.script import Script
 
 MAX_VERIFIER_COMPLEXITY: Final = 2_000
-"""For verifiers of accounts since the feature of blocks of version 5."""
+"""The limit for verifiers of accounts since feature 15 (blocks of version 5)."""
 _MAX_EXPRESSION: Final = {1: 2_000, 2: 2_000}
 _MAX_EXPRESSION_LATER: Final = 4_000
 _MAX_CALLABLE: Final = {1: 4_000, 2: 4_000, 3: 4_000, 4: 4_000, 5: 10_000}
@@ -45,28 +44,28 @@ _SECOND: Final = Estimator(2)
 
 
 class ScriptTooComplex(EstimationError):
-    """A script beyond the limits."""
+    """The script exceeds a limit."""
 
 
 class EstimationRules(msgspec.Struct, frozen=True):
-    """How scripts are estimated at a height.
+    """The rules of estimation at a height.
 
-    ``first_as_well`` says that verifiers have to pass the first estimator besides the current one,
-    ``reduced_verifier_limit`` that verifiers of accounts have the limit of their own,
-    ``old_verifier`` that verifiers of dApps must not even declare functions that call dApps.
+    ``first_as_well``: verifiers must also pass the first estimator. ``reduced_verifier_limit``:
+    verifiers of accounts have a lower limit. ``old_verifier``: verifiers of dApps must not even
+    declare functions that call dApps.
     """
 
     current: Estimator = Estimator(3)
     later: tuple[Estimator, ...] = ()
-    """Estimators of later times: callable functions are estimated by these in advance."""
+    """Estimators of later heights, by which callable functions are estimated in advance."""
     first_as_well: bool = False
     reduced_verifier_limit: bool = True
     old_verifier: bool = False
 
 
 class Complexities(msgspec.Struct, frozen=True):
-    """What the chain keeps of an estimation: the complexity of the verifier (0 without one), and
-    those of the callable functions of a dApp by number of the estimator.
+    """The complexities that the chain stores: that of the verifier (0 without one), and those of
+    the callable functions by number of the estimator.
     """
 
     verifier: int
@@ -80,10 +79,10 @@ def rules_at(
     *,
     block_v5_approved: bool | None = None,
 ) -> EstimationRules:
-    """The rules for the block at a height where these features are active.
+    """Return the rules for the block at a height with these active features.
 
-    The limit for verifiers came as soon as the feature of blocks of version 5 was approved, which
-    ``block_v5_approved`` tells when it is known.
+    The lower limit of verifiers applies from the approval of feature 15 on, before its activation;
+    ``block_v5_approved`` is that, if known.
     """
     block_v5 = Feature.BLOCK_V5 in features
     ride_v6 = Feature.RIDE_V6 in features
@@ -116,9 +115,9 @@ def rules_at(
 def estimate_for_account(
     script: Script, rules: EstimationRules, watch: Callable[[], None] | None = None
 ) -> Complexities:
-    """Estimate the script that an account wants to set; raises ``EstimationError``.
+    """Estimate the script that an account sets; raise ``EstimationError`` if it is not allowed.
 
-    ``watch`` is called now and then, and raises to stop it.
+    ``watch`` is called repeatedly, and may raise to cancel.
     """
     callables: dict[int, dict[str, int]] = {}
     known: dict[Estimator, DAppEstimation] = {}
@@ -136,7 +135,7 @@ def estimate_for_account(
 def estimate_for_asset(
     script: Script, rules: EstimationRules, watch: Callable[[], None] | None = None
 ) -> int:
-    """Estimate the script that an asset is to have, as above; raises ``EstimationError``."""
+    """Estimate the script of an asset; raise ``EstimationError`` if it is not allowed."""
     return _verifier(script, rules, False, {}, watch)
 
 
@@ -166,7 +165,7 @@ def _functions(
     known: dict[Estimator, DAppEstimation],
     watch: Callable[[], None] | None,
 ) -> DAppEstimation:
-    """The functions of a dApp, each estimated no more than once."""
+    """Return the estimation of a dApp by an estimator, creating it once."""
     assert isinstance(script.content, DApp), "only dApps have functions"
     if estimator not in known:
         known[estimator] = DAppEstimation(
@@ -181,7 +180,7 @@ def check_limits(
     reduced_verifier_limit: bool,
     place: Place = Place.EXPRESSION,
 ) -> None:
-    """Refuse numbers beyond the limits of the script's version; raises ``ScriptTooComplex``."""
+    """Raise ``ScriptTooComplex`` if an estimate exceeds the limits of the script's version."""
     limit = _MAX_CALLABLE.get(script.version, _MAX_CALLABLE_LATER)
     if isinstance(script.content, DApp):
         if reduced_verifier_limit and numbers.verifier > MAX_VERIFIER_COMPLEXITY:

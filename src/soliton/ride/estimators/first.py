@@ -1,13 +1,13 @@
 """The first estimator: until the block-reward feature.
 
-What lives here: the costs of expressions by its rules. What does not: which expressions are made
-of a script, and when these rules hold (``scripts``, ``choice``).
+What lives here: the costs of expressions by its rules. What does not: the expressions of a script
+(``scripts``), and the heights at which the rules apply (``choice``).
 
-Every node costs something; a named value is counted at its first use, so an estimation keeps the
-names whose value has been counted. These marks go from argument to argument, and out of a choice
-come those of its dearer branch. A value is looked at with the names of the place where it is used,
-not of the one where it was declared; and names leak out of blocks. The body of a function is
-counted once, where it is declared.
+Every node has a cost. A named value is counted at its first use, so an estimation keeps track of
+the names whose value has been counted. These marks carry over from argument to argument; after a
+choice, those of the costlier branch remain. A value is estimated with the names in scope at its
+use, not at its declaration, and names leak out of blocks. The body of a function is counted once,
+at its declaration.
 
 Source: wavesplatform/Waves
 ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/estimator/ScriptEstimatorV1.scala``.
@@ -56,16 +56,16 @@ def estimate(
     expression: Expression,
     watch: Callable[[], None] | None = None,
 ) -> int:
-    """The complexity of an expression, given the costs of the library's functions and the names of
-    its values; raises ``EstimationError``.
+    """Return the complexity of an expression, given the costs of the library's functions and the
+    names of its values; raise ``EstimationError`` if it cannot be estimated.
     """
     walk = Walk(_First(costs, names).open, MAX_STEPS_BEFORE, watch)
     return wrapped(walk.cost(expression))
 
 
 class _First:
-    """One estimation. ``_symbols`` has for each name its value and whether that was counted,
-    ``_functions`` the costs of the script's functions.
+    """An estimation. ``_symbols`` has each name's value and whether it was counted, ``_functions``
+    the costs of the script's functions.
     """
 
     __slots__ = ("_costs", "_functions", "_journal", "_symbols")
@@ -77,7 +77,7 @@ class _First:
         self._journal = Journal()
 
     def open(self, node: Expression) -> int | Steps:
-        """The cost of a node, or the steps to it."""
+        """Return the cost of a node, or the steps that calculate it."""
         kind = type(node)
         if kind is Ref:
             return self._reference(node.name)  # type: ignore[union-attr]
@@ -124,7 +124,7 @@ class _First:
         otherwise = wrapped((yield node.otherwise))
         if then > otherwise:
             journal.undo(mark)
-            journal.again(changes)
+            journal.redo(changes)
         return condition + max(then, otherwise) + _CHOICE
 
     def _block(self, node: Expression) -> Steps:

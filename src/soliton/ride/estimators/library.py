@@ -1,11 +1,10 @@
-"""The library as estimators see it: what calls cost, and which values have names.
+"""The library for estimators: the costs of calls, and the names of values.
 
 What lives here: the costs of functions and constructors, and the names of values, by version of
-the language and kind of script. What does not: what functions do and which there are
-(``soliton.ride.functions``).
+the language and kind of script. What does not: the functions (``soliton.ride.functions``).
 
-A constructor costs as much as it has fields. From version 4 of the language on, estimators do not
-know the constructors that sources cannot name.
+The cost of a constructor is the number of its fields. From version 4 of the language on, estimators
+do not know the constructors that sources cannot use.
 
 Source: wavesplatform/Waves
 ``lang/shared/src/main/scala/com/wavesplatform/lang/utils/package.scala`` and in
@@ -28,16 +27,16 @@ _FIRST_WITH_CALLS: Final = 5
 
 
 class Place(Enum):
-    """What kind of code is estimated: it decides which functions there are."""
+    """The kinds of code that is estimated, which differ in their functions."""
 
     EXPRESSION = "expression"
     DAPP = "dapp"
     DAPP_VERIFIER = "verifier"
     """The verifier of a dApp by the rules before version 6 of the language."""
     FREE_CALL = "call"
-    """An expression that is a transaction of its own."""
+    """An expression that a transaction calls."""
     ANY = "any"
-    """An expression of whatever kind."""
+    """An expression of any kind."""
 
 
 _CONSTRUCTORS: Final = """
@@ -65,7 +64,7 @@ _CONSTRUCTORS: Final = """
 4 Reissue 3, Burn 2, SponsorFee 2
 5 Lease 3, LeaseCancel 1
 """
-"""Versions, then names with numbers of fields; a later line replaces an earlier one."""
+"""Versions, then names with the number of fields; a later line overrides an earlier one."""
 
 _VALUES: Final = """
 1 unit height CEILING DOWN FLOOR HALFEVEN HALFUP
@@ -80,7 +79,7 @@ _SUBJECT: Final = "tx"
 
 @cache
 def costs(version: int, place: Place) -> Mapping[int | str, int | None]:
-    """What calls cost by function, ``None`` for those that are known but not allowed."""
+    """Return the costs of functions; ``None`` for those that are known but not allowed."""
     table: dict[int | str, int | None] = {}
     for rest in _lines(_CONSTRUCTORS, version):
         for entry in rest.split(", "):
@@ -96,7 +95,7 @@ def costs(version: int, place: Place) -> Mapping[int | str, int | None]:
 
 @cache
 def names(version: int, place: Place) -> frozenset[str]:
-    """The names of the library's values."""
+    """Return the names of the library's values."""
     found = {name for rest in _lines(_VALUES, version) for name in rest.split()}
     if place in (Place.EXPRESSION, Place.FREE_CALL, Place.ANY):
         found.add(_SUBJECT)
@@ -110,7 +109,7 @@ def _is_known(where: str, place: Place) -> bool:
 
 
 def _lines(table: str, version: int) -> list[str]:
-    """The lines of a table that hold for a version, without that column."""
+    """Return the lines of a table for a version, without the versions."""
     lines = []
     for line in table.strip().splitlines():
         versions, _, rest = line.partition(" ")

@@ -1,14 +1,12 @@
-"""What all estimators are built on: walking a tree without recursion, and taking changes back.
+"""The base of all estimators: traversal without recursion, and undoable changes.
 
-What lives here: ``Walk``, which runs the steps of an estimator; ``Journal``, the changes of
-dictionaries that can be undone; the errors and the bound on work. What does not: any cost.
+What lives here: ``Walk``, which runs the steps of an estimator; ``Journal``, undoable changes of
+dictionaries; the errors and the limits of work. What does not: costs.
 
-An estimator handles each kind of node in a generator: it yields an expression whenever it needs
-the cost of one, is sent that cost, and returns its own. The generators wait in a list, so trees of
-any depth can be walked. How expensive a walk can get is another matter: the first two estimators
-and corners of the third need time that is exponential in the size of a script, by their
-definition; ``MAX_STEPS`` and ``MAX_STEPS_BEFORE``
-end such walks.
+An estimator handles each kind of node in a generator, which yields an expression to request its
+cost, receives that cost, and returns its own. The generators are kept in a list, so trees may have
+any depth. By their definition, the first two estimators and corner cases of the third take time
+exponential in the size of a script. ``MAX_STEPS`` and ``MAX_STEPS_BEFORE`` limit it.
 """
 
 from __future__ import annotations
@@ -20,40 +18,39 @@ from soliton.ride.errors import RideError
 from soliton.ride.expressions import Expression
 
 MAX_STEPS: Final = 5_000_000
-"""Nodes that the third estimator may visit, some three seconds: hundreds of times as many as for
-the largest dApps known. The reference has no such bound, it would go on for hours.
+"""The limit of nodes that the third estimator visits, some three seconds: hundreds of times as many
+as for the largest known dApps. The reference has no limit, and would run for hours.
 """
 MAX_STEPS_BEFORE: Final = 50_000_000
-"""Nodes that the first two estimators may visit; scripts of their time are known that took some
-millions.
+"""The limit of nodes that the first two estimators visit. Some scripts of their time took several
+million.
 """
 MAX_DEPTH: Final = 200_000
-"""Nodes that may be open at the same time, some hundred megabytes. The bytes of a script do not
-suffice for half of them, unless functions or values come to mention themselves: by redeclared
-names they can, and the reference would never end.
+"""The limit of nested nodes, some hundred megabytes. A script is too short for half of it, unless
+redeclared names make functions or values refer to themselves; the reference would then not end.
 """
 WATCHED_STEPS: Final = 1_024
-"""Whoever watches an estimation is asked so often whether it shall go on."""
+"""``watch`` is called once per this many nodes."""
 MAX_LONG: Final = 2**63 - 1
 MIN_LONG: Final = -(2**63)
 
 Steps = Generator[Expression, int, int]
-"""The handling of one node: yields expressions, is sent their costs, returns a cost."""
+"""The handler of a node: yields expressions, receives their costs, returns a cost."""
 
 Key = TypeVar("Key")
 Item = TypeVar("Item")
 
 
 class EstimationError(RideError):
-    """A script that cannot be estimated."""
+    """The script cannot be estimated."""
 
 
 class EstimationTooLong(EstimationError):
-    """A script whose estimation would take too many steps, or lead too deep."""
+    """The estimation exceeds the limit of steps or of depth."""
 
 
 class Walk:
-    """The walks of one estimation: they share the bound on their steps."""
+    """The traversals of an estimation, which share the limit of steps."""
 
     __slots__ = ("_left", "_max_steps", "_open", "_watch")
 
@@ -63,8 +60,8 @@ class Walk:
         max_steps: int,
         watch: Callable[[], None] | None = None,
     ) -> None:
-        """``open_node`` gives the cost of a simple node, or the steps that lead to it; ``watch``
-        raises to stop the walk.
+        """``open_node`` returns the cost of a leaf, or the steps of another node; ``watch`` may
+        raise to cancel.
         """
         self._watch = watch
         self._open = open_node
@@ -72,11 +69,11 @@ class Walk:
         self._left = max_steps
 
     def cost(self, expression: Expression) -> int:
-        """The cost of an expression; raises ``EstimationError``."""
+        """Return the cost of an expression; raise ``EstimationError`` if there is none."""
         return self.finish(self._open(expression))
 
     def spend(self, steps: int) -> None:
-        """Count work that is done elsewhere; raises ``EstimationTooLong``."""
+        """Count work that is done elsewhere; raise ``EstimationTooLong`` beyond the limit."""
         self._left -= steps
         if self._left < 0:
             raise self._too_long()
@@ -85,7 +82,7 @@ class Walk:
         return EstimationTooLong(f"Script estimation takes more than {self._max_steps} steps")
 
     def finish(self, outcome: int | Steps) -> int:
-        """What steps lead to; raises ``EstimationError``."""
+        """Run steps to the end and return the cost; raise ``EstimationError`` if there is none."""
         waiting: list[Steps] = []
         open_node = self._open
         left, watch = self._left, self._watch
@@ -115,7 +112,7 @@ class Walk:
 
 
 class Journal:
-    """Changes of dictionaries, in order, so that they can be undone and done again."""
+    """A log of changes to dictionaries that can be undone and redone."""
 
     __slots__ = ("_changes",)
 
@@ -123,12 +120,12 @@ class Journal:
         self._changes: list[tuple[dict[str, object], str, object]] = []
 
     def put(self, table: dict[str, Item], key: str, item: Item) -> None:
-        """Change what a table has under a key."""
+        """Set a key."""
         self._note(cast(dict[str, object], table), key)
         table[key] = item
 
     def remove(self, table: dict[str, Item], key: str) -> None:
-        """Take a key out of a table."""
+        """Remove a key."""
         self._note(cast(dict[str, object], table), key)
         table.pop(key, None)
 
@@ -136,11 +133,11 @@ class Journal:
         self._changes.append((table, key, table.get(key, _NOTHING)))
 
     def mark(self) -> int:
-        """A place to go back to."""
+        """Return a mark for ``undo`` and ``cut``."""
         return len(self._changes)
 
     def undo(self, mark: int) -> None:
-        """Take back all changes since a mark."""
+        """Undo all changes since a mark."""
         changes = self._changes
         while len(changes) > mark:
             table, key, old = changes.pop()
@@ -150,15 +147,13 @@ class Journal:
                 table[key] = old
 
     def cut(self, mark: int) -> list[tuple[dict[str, object], str, object]]:
-        """Take back all changes since a mark, and give them for ``again``."""
-        redo: list[tuple[dict[str, object], str, object]] = []
-        for table, key, _old in self._changes[mark:]:
-            redo.append((table, key, table.get(key, _NOTHING)))
+        """Undo all changes since a mark, and return them for ``redo``."""
+        changes = [(table, key, table.get(key, _NOTHING)) for table, key, _ in self._changes[mark:]]
         self.undo(mark)
-        return redo
+        return changes
 
-    def again(self, changes: list[tuple[dict[str, object], str, object]]) -> None:
-        """Do changes again that were cut."""
+    def redo(self, changes: list[tuple[dict[str, object], str, object]]) -> None:
+        """Redo changes that were cut."""
         for table, key, item in changes:
             self._note(table, key)
             if item is _NOTHING:
@@ -167,22 +162,17 @@ class Journal:
                 table[key] = item
 
 
-class _Nothing:
-    """Stands for a key that a table does not have."""
-
-
-_NOTHING: Final = _Nothing()
+_NOTHING: Final = object()
+"""Marks a missing key."""
 
 
 def wrapped(number: int) -> int:
-    """A number as the 64-bit arithmetic of the reference leaves it, which does not notice
-    overflows.
-    """
+    """Wrap a number to 64 bits, as the reference's unchecked arithmetic does."""
     if MIN_LONG <= number <= MAX_LONG:
         return number
     return (number - MIN_LONG) % 2**64 + MIN_LONG
 
 
 def header(function: int | str) -> str:
-    """A function as the reference names it in messages."""
+    """Return the reference's name of a function in messages."""
     return f"Native({function})" if isinstance(function, int) else f"User({function})"

@@ -1,10 +1,10 @@
-"""Estimating scripts: which expressions of a script are estimated, and what comes out.
+"""Estimation of scripts: the expressions of a script that are estimated, and the results.
 
-What lives here: ``estimate`` and the parts of it that the rules of the chain use one by one. What
-does not: the costs by one of the estimators (``first``, ``second``, ``third``), the choice between
-these and the limits (``choice``).
+What lives here: ``estimate``, and its parts that the rules of the chain use separately. What does
+not: the estimators (``first``, ``second``, ``third``), the choice between them and the limits
+(``choice``).
 
-Every callable function of a dApp, and its verifier, is estimated as an expression of its own: all
+Each callable function of a dApp, and its verifier, is estimated as a separate expression: all
 declarations, the parameter of its annotation, the function, and a call of it.
 
 Sources: wavesplatform/Waves
@@ -47,15 +47,15 @@ _FIRST_WITH_FREE_CALLS: Final = 6
 
 
 class Estimator(msgspec.Struct, frozen=True):
-    """An estimator: its number as the chain counts (1 to 3), and the edition of the third one."""
+    """An estimator: its number on the chain (1 to 3), and the edition of the third one."""
 
     number: int
     edition: third.Edition = third.Edition()
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """What a script takes at most: all in all, its verifier (0 without one), each callable function
-    of a dApp by name; ``dearest`` is the function with the maximum.
+    """The maximal complexity of a script, of its verifier (0 without one), and of each callable
+    function of a dApp; ``dearest`` is the function with the maximum.
     """
 
     max: int
@@ -74,10 +74,10 @@ def estimate(
     place: Place = Place.EXPRESSION,
     watch: Callable[[], None] | None = None,
 ) -> Estimate:
-    """Estimate a script by the rules of one of ``VERSIONS``, without any limit.
+    """Estimate a script by one of ``VERSIONS``, without limits.
 
-    ``fix_overflow`` and ``let_fixes`` choose the edition of the third estimator; ``old_verifier``
-    stands for the time before version 6 of the language; ``place`` is where an expression stands.
+    ``fix_overflow`` and ``let_fixes`` select the edition of the third estimator. ``old_verifier``
+    selects the rules before version 6 of the language. ``place`` is the kind of an expression.
 
     Raises ``EstimationError``.
     """
@@ -91,8 +91,8 @@ def estimate(
 
 
 class FullEstimate(msgspec.Struct, frozen=True):
-    """What the parts of a dApp take: functions with annotations (the verifier among them), named
-    values, and functions without annotations; ``dearest`` is the function with the maximum.
+    """The complexities of a dApp's parts: annotated functions including the verifier, values, and
+    other functions; ``dearest`` is the function with the maximum.
     """
 
     annotated: dict[str, int]
@@ -104,9 +104,10 @@ class FullEstimate(msgspec.Struct, frozen=True):
 def estimate_fully(
     estimator: Estimator, version: int, dapp: DApp, watch: Callable[[], None] | None = None
 ) -> FullEstimate:
-    """Estimate all declarations of a dApp, as compilers do: by the third estimator in one go, which
-    gives other numbers than the chain has where a verifier calls dApps, names repeat, or several
-    values mention the same. ``watch`` raises to stop it. Raises ``EstimationError``.
+    """Estimate all declarations of a dApp as compilers do, with the third estimator in one pass.
+
+    The results differ from the chain's where a verifier calls dApps, names repeat, or several
+    values refer to the same one. ``watch`` may raise to cancel. Raises ``EstimationError``.
     """
     annotated = [each.function for each in dapp.callables]
     if dapp.verifier is not None:
@@ -146,7 +147,7 @@ def _estimate_fully_by_names(
 
 
 def _dearest(numbers: list[tuple[str, int]]) -> str:
-    """The name with the largest number, the last one when several have it."""
+    """Return the last name with the largest number."""
     most = max((number for _, number in numbers), default=0)
     return next((name for name, number in reversed(numbers) if number == most), "")
 
@@ -157,7 +158,7 @@ def estimate_compiled(
     place: Place = Place.EXPRESSION,
     watch: Callable[[], None] | None = None,
 ) -> tuple[Estimate, FullEstimate | None]:
-    """Estimate a script that was compiled, as compilers do; the second is for dApps only.
+    """Estimate a script as compilers do; the second result is for dApps only.
 
     ``place`` and ``watch`` are as in ``estimate``. Raises ``EstimationError``.
     """
@@ -174,7 +175,7 @@ def estimate_compiled(
 
 
 def estimator(version: int, *, fix_overflow: bool = True, let_fixes: bool = False) -> Estimator:
-    """The estimator that one of ``VERSIONS`` stands for."""
+    """Return the estimator of one of ``VERSIONS``."""
     if version not in VERSIONS:
         raise RideError(f"There is no estimator {version}")
     return Estimator(min(version, 3), third.Edition(fix_overflow, version == 3, let_fixes))
@@ -188,7 +189,7 @@ def estimate_by(
     place: Place = Place.EXPRESSION,
     watch: Callable[[], None] | None = None,
 ) -> Estimate:
-    """Estimate a script with an estimator; ``watch`` is called now and then, and raises to stop it.
+    """Estimate a script with an estimator; ``watch`` may raise to cancel.
 
     Raises ``EstimationError``.
     """
@@ -206,7 +207,9 @@ def expression_cost(
     place: Place,
     watch: Callable[[], None] | None = None,
 ) -> int:
-    """The complexity of an expression that is a script; raises ``EstimationError``."""
+    """Return the complexity of a script that is an expression; raise ``EstimationError`` if it
+    cannot be estimated.
+    """
     if version >= _FIRST_WITH_FREE_CALLS:
         expression = Block(Let(_FREE_CALL_INVOCATION, TRUE), expression)
     if estimator.number < 3:
@@ -215,7 +218,7 @@ def expression_cost(
 
 
 class DAppEstimation:
-    """The estimation of one dApp by one estimator, function by function."""
+    """The estimation of a dApp by an estimator. All methods raise ``EstimationError``."""
 
     def __init__(
         self,
@@ -234,7 +237,7 @@ class DAppEstimation:
         self._callables: list[tuple[str, int]] | None = None
 
     def callables(self) -> list[tuple[str, int]]:
-        """The callable functions with their complexities; raises ``EstimationError``."""
+        """Return the callable functions with their complexities."""
         if self._callables is None:
             self._callables = [
                 (function.function.name, self._cost(function, Place.DAPP))
@@ -243,7 +246,7 @@ class DAppEstimation:
         return self._callables
 
     def verifier(self) -> int | None:
-        """The complexity of the verifier, if there is one; raises ``EstimationError``."""
+        """Return the complexity of the verifier, or ``None`` without one."""
         verifier = self._dapp.verifier
         if verifier is None:
             return None
@@ -252,7 +255,7 @@ class DAppEstimation:
         return self._cost(verifier, self._verifier_place)
 
     def all(self, with_verifier: bool = True) -> Estimate:
-        """All numbers together; raises ``EstimationError``."""
+        """Return all complexities."""
         callables = self.callables()
         verifier = self.verifier() if with_verifier else None
         numbers = list(callables)
@@ -260,14 +263,11 @@ class DAppEstimation:
         if verifier is not None and self._dapp.verifier is not None:
             name = self._dapp.verifier.function.name
             numbers.insert(0, (name, verifier))
-            # The reference keeps all numbers under their names; a callable function with the name
-            # of the verifier takes its place.
+            # The reference stores complexities by name, so a callable function of the verifier's
+            # name replaces it.
             verifier = by_name.get(name, verifier)
-        dearest, most = "", 0
-        for place, (name, number) in enumerate(numbers):
-            if place == 0 or number >= most:
-                dearest, most = name, number
-        return Estimate(most, verifier or 0, by_name, dearest)
+        most = max((number for _, number in numbers), default=0)
+        return Estimate(most, verifier or 0, by_name, _dearest(numbers))
 
     def _cost(self, function: AnnotatedFunction, place: Place) -> int:
         called = function.function
@@ -278,7 +278,7 @@ class DAppEstimation:
         return self.inside(expression, place)
 
     def inside(self, expression: Expression, place: Place = Place.DAPP) -> int:
-        """The complexity of an expression after all declarations; raises ``EstimationError``."""
+        """Return the complexity of an expression in the scope of all declarations."""
         declarations = self._dapp.declarations
         if self._estimator.number < 3:
             for declaration in reversed(declarations):
@@ -300,7 +300,7 @@ def _by_names(
     expression: Expression,
     watch: Callable[[], None] | None,
 ) -> int:
-    """Estimate with one of the first two, which want all names to be known."""
+    """Estimate with one of the first two estimators, which need the names of all values."""
     table = costs(version, place)
     if None in table.values():
         raise EstimationError(third.CALL_FROM_VERIFIER)
@@ -310,7 +310,7 @@ def _by_names(
 
 
 def _may_call_dapps(dapp: DApp, body: Expression) -> bool:
-    """Whether code mentions a function that calls dApps, itself or by declarations it mentions."""
+    """Whether code refers to a function that calls dApps, directly or through declarations."""
     declared: dict[str, list[Expression]] = {}
     for declaration in dapp.declarations:
         declared.setdefault(declaration.name, []).append(_value(declaration))
@@ -325,9 +325,9 @@ def _may_call_dapps(dapp: DApp, body: Expression) -> bool:
 
 
 def _mentions(body: Expression) -> set[str] | None:
-    """The names that code takes from outside, ``None`` when it calls a dApp itself.
+    """Return the free names of an expression, or ``None`` if it calls a dApp itself.
 
-    Parameters of functions count as taken from outside, as in the reference.
+    As in the reference, parameters of functions count as free.
     """
     mentioned: set[str] = set()
     inner: Counter[str] = Counter()
@@ -351,7 +351,7 @@ def _mentions(body: Expression) -> set[str] | None:
                 stack += (condition, then, otherwise)
             case Block(declaration, rest):
                 name = declaration.name
-                # The value is outside of what the name is good for: it comes last.
+                # The value is outside the scope of the name, so it is visited last.
                 stack += (_value(declaration), name, rest)
                 inner[name] += 1
             case _:

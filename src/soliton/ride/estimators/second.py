@@ -1,13 +1,13 @@
 """The second estimator: from the block-reward feature until the feature of blocks of version 5.
 
-What lives here: the costs of expressions by its rules. What does not: which expressions are made
-of a script, and when these rules hold (``scripts``, ``choice``).
+What lives here: the costs of expressions by its rules. What does not: the expressions of a script
+(``scripts``), and the heights at which the rules apply (``choice``).
 
-The costs of nodes are those of the first estimator, but the body of a function is walked again at
-every call, with what is known at the call. Names whose value was counted stay so from one branch
-of a choice to the other and beyond; a block forgets at its end what it learned. Arguments hide
-values of the same name: these are kept aside, and whatever was ever kept aside comes back to
-light in each later call - an oddity that numbers on the chain depend on.
+The costs of nodes are those of the first estimator, but the body of a function is estimated again
+at each call, with the state at the call. Names whose value was counted stay counted from one branch
+of a choice to the other and after it; the end of a block restores the state at its start. Arguments
+hide values of the same name. These are set aside, and every value that was ever set aside becomes
+visible again in each later call. Complexities on the chain depend on this oddity.
 
 Source: wavesplatform/Waves
 ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/estimator/v2/ScriptEstimatorV2.scala``.
@@ -38,7 +38,7 @@ _BLOCK: Final = 5
 _ARGUMENT: Final = 5
 
 _Value = tuple[bool, Expression | int]
-"""Whether a value was counted, and what it is: an expression, or its cost."""
+"""Whether a value was counted, and its expression or its cost."""
 _KNOWN: Final[_Value] = (True, 0)
 _PASSED: Final[_Value] = (False, 1)
 
@@ -49,15 +49,15 @@ def estimate(
     expression: Expression,
     watch: Callable[[], None] | None = None,
 ) -> int:
-    """The complexity of an expression, given the costs of the library's functions and the names of
-    its values; raises ``EstimationError``.
+    """Return the complexity of an expression, given the costs of the library's functions and the
+    names of its values; raise ``EstimationError`` if it cannot be estimated.
     """
     walk = Walk(_Second(costs, names).open, MAX_STEPS_BEFORE, watch)
     return wrapped(walk.cost(expression))
 
 
 class _Second:
-    """One estimation."""
+    """An estimation."""
 
     __slots__ = ("_costs", "_functions", "_hidden", "_journal", "_values")
 
@@ -69,7 +69,7 @@ class _Second:
         self._journal = Journal()
 
     def open(self, node: Expression) -> int | Steps:
-        """The cost of a node, or the steps to it."""
+        """Return the cost of a node, or the steps that calculate it."""
         kind = type(node)
         if kind is Ref:
             return self._reference(node.name)  # type: ignore[union-attr]
@@ -111,18 +111,18 @@ class _Second:
     def _body(self, function: Func) -> Steps:
         journal, values, hidden = self._journal, self._values, self._hidden
         parameters = function.parameters
-        here = {name: values[name] for name in parameters if name in values}
+        outer = {name: values[name] for name in parameters if name in values}
         for name, value in hidden.items():
             journal.put(values, name, value)
         for name in parameters:
             journal.put(values, name, _PASSED)
-        for name, value in here.items():
+        for name, value in outer.items():
             journal.put(hidden, name, value)
         cost = (yield function.body) + _ARGUMENT * len(parameters)
-        changed = {name: values.get(name, value) for name, value in here.items()}
+        changed = {name: values.get(name, value) for name, value in outer.items()}
         for name in parameters:
-            if name in here:
-                journal.put(values, name, here[name])
+            if name in outer:
+                journal.put(values, name, outer[name])
             else:
                 journal.remove(values, name)
         for name, value in changed.items():

@@ -1,19 +1,19 @@
 """The third estimator: since the feature of blocks of version 5, in three editions.
 
-What lives here: the costs of expressions and of a dApp's functions by its rules. What does not:
-which expressions are made of a script, and when these rules hold (``scripts``, ``choice``).
+What lives here: the costs of expressions and of a dApp's functions by its rules. What does not: the
+expressions of a script (``scripts``), and the heights at which the rules apply (``choice``).
 
-Named values are counted once, at their declaration, when something that is evaluated after it
-mentions their name. The body of a function is counted where it is declared; the names that it
-mentions are remembered, and the first call on a way makes them mentioned. The editions:
-``overhead`` (constants, names, fields and choices cost 1; without it, a call that costs nothing
-costs 1), none, and ``let_fixes`` (arguments hide values of the same name; a call costs nothing
-itself if the values that the function mentions cost something). ``fix_overflow`` makes a sum
-beyond 64 bits and a function with the name of another one errors.
+A named value is counted once, at its declaration, if an expression in its scope mentions its name.
+The body of a function is counted at its declaration; the names that it mentions are recorded, and
+count as mentioned from the first call on a path. The editions: ``overhead`` (constants, names,
+fields and choices cost 1; without it, a call that would cost 0 costs 1), none, and ``let_fixes``
+(arguments hide values of the same name; a call costs 0 itself if the values that the function
+mentions have a cost). With ``fix_overflow``, a sum beyond 64 bits and a function with the name of
+another one are errors.
 
-All of this is exact to the oddities: which names count as mentioned in a function's body depends
-on what was mentioned before it, costs of functions that a branch used up come back in the next
-branch, a name that is also an argument outside is never counted.
+The reference's oddities are reproduced exactly. The names that count as mentioned in a function's
+body depend on those mentioned before it, function costs that one branch used up reappear in the
+next branch, and a name that is also an argument further out is never counted.
 
 Source: wavesplatform/Waves
 ``lang/shared/src/main/scala/com/wavesplatform/lang/v1/estimator/v3/ScriptEstimatorV3.scala``.
@@ -57,7 +57,7 @@ CALL_FROM_VERIFIER: Final = "DApp-to-dApp invocations are not allowed from verif
 
 
 class Edition(msgspec.Struct, frozen=True):
-    """Which of the rules of the third estimator hold."""
+    """A variant of the rules of the third estimator."""
 
     fix_overflow: bool = True
     overhead: bool = False
@@ -65,8 +65,8 @@ class Edition(msgspec.Struct, frozen=True):
 
 
 class _Function(msgspec.Struct, frozen=True, gc=False):
-    """A script's function: the cost of its body, and the names that its first call mentions, in the
-    order of the reference.
+    """A function of the script: the cost of its body, and the names that its first call mentions,
+    in the reference's order.
     """
 
     name: str
@@ -75,7 +75,7 @@ class _Function(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Version:
-    """One state of the functions: what was changed since the state before it."""
+    """A version of the functions: the change since the version before it."""
 
     __slots__ = ("before", "depth", "new", "old")
 
@@ -87,7 +87,7 @@ class _Version:
 
 
 class _Functions:
-    """The script's functions as they are now, with a way to every state that they ever had."""
+    """The current functions of the script, which can be set to any earlier or later version."""
 
     __slots__ = ("now", "version")
 
@@ -96,12 +96,12 @@ class _Functions:
         self.version = _Version(None, _Function("", 0, _NO_NAMES), None)
 
     def put(self, function: _Function) -> None:
-        """Add a function, or change it."""
+        """Add or replace a function."""
         self.version = _Version(self.version, function, self.now.get(function.name))
         self.now[function.name] = function
 
     def go(self, target: _Version) -> None:
-        """Make them what they were at a version."""
+        """Restore a version."""
         version = self.version
         if version is target:
             return
@@ -127,7 +127,7 @@ class _Functions:
 
 
 class _Value:
-    """A named value that is in sight, with all that its cost depends on."""
+    """A named value in scope, with the state on which its cost depends."""
 
     __slots__ = ("arguments", "expression", "functions", "hidden", "mentioned", "name")
 
@@ -144,13 +144,13 @@ class _Value:
         self.functions = functions
         self.arguments = arguments
         self.mentioned = mentioned
-        """Whether the same name, of a value further out, was mentioned before."""
+        """Whether the name, of an outer value, was mentioned before."""
         self.hidden = hidden
-        """The value of the same name further out."""
+        """The outer value of the same name."""
 
 
 class _State(msgspec.Struct, frozen=True):
-    """What an estimation knows at some time."""
+    """A snapshot of an estimation."""
 
     functions: _Version
     mentioned: dict[str, None]
@@ -160,8 +160,8 @@ class _State(msgspec.Struct, frozen=True):
 
 
 class Estimation:
-    """One estimation with its state; ``costs`` are those of the library's functions, ``None`` for
-    one that must not be called.
+    """An estimation. ``costs`` has those of the library's functions, ``None`` for one that must not
+    be called. The public methods raise ``EstimationError``.
     """
 
     def __init__(
@@ -176,31 +176,29 @@ class Estimation:
         self._costs = costs
         self._functions = _Functions()
         self._mentioned: dict[str, None] = {}
-        """The names in the order in which they were mentioned first."""
+        """The mentioned names in the order of their first mention."""
         self._hashed = False
-        """Whether there were more at a time than the reference keeps in order."""
+        """Whether there were ever too many for the reference to keep in order."""
         self._values: dict[str, _Value] = {}
         self._arguments = _NO_ARGUMENTS
         self._walk = Walk(self._open, MAX_STEPS, watch)
 
     def cost(self, expression: Expression) -> int:
-        """The complexity of an expression; raises ``EstimationError``."""
+        """Return the complexity of an expression."""
         return self._walk.cost(expression)
 
     def after(self, declarations: tuple[Declaration, ...]) -> Declared:
-        """The place behind declarations, where several expressions can be estimated one by one;
-        raises ``EstimationError``.
-        """
+        """Return the scope of declarations, in which expressions can be estimated separately."""
         values: list[_Value] = []
         self._walk.finish(self._declarations(declarations, values))
         return Declared(self, values)
 
     def each(self, declarations: tuple[Declaration, ...]) -> tuple[dict[str, int], dict[str, int]]:
-        """What every named value and every function takes, with all values that they mention, as
-        compilers show it; raises ``EstimationError``.
+        """Return the complexities of all values and of all functions, including the values that
+        they mention, as compilers report them.
 
-        Where several values mention the same further values, a function's number depends on the
-        order in which its names are listed.
+        Where several values mention the same value, a function's complexity depends on the order of
+        its names.
         """
         values: dict[str, int] = {}
         functions: dict[str, int] = {}
@@ -233,8 +231,8 @@ class Estimation:
         return cost
 
     def _with_values(self, value: Expression, known: Mapping[str, Expression]) -> int:
-        """The cost of a value and, each time anew, of the values that it is the first to mention;
-        what is known afterwards is what it mentions itself.
+        """Return the cost of a value and of the values that it mentions first, recursively, each
+        with the state before it. Only the names that the value itself mentions stay mentioned.
         """
         functions = self._functions
         start = functions.version
@@ -256,7 +254,7 @@ class Estimation:
         return cost
 
     def cost_inside(self, values: list[_Value], expression: Expression) -> int:
-        """The complexity of an expression and of the values before it that it mentions."""
+        """Return the complexity of an expression and of the values in scope that it mentions."""
         self._walk.spend(len(values))
         return self._walk.finish(self._inside(values, expression))
 
@@ -265,7 +263,7 @@ class Estimation:
         return (yield from self._leave(values, cost))
 
     def state(self) -> _State:
-        """What is known now, to come back to it."""
+        """Take a snapshot."""
         return _State(
             self._functions.version,
             self._mentioned.copy(),
@@ -275,12 +273,12 @@ class Estimation:
         )
 
     def restore(self, state: _State) -> None:
-        """Know no more than at another time."""
+        """Restore a snapshot."""
         self._functions.go(state.functions)
         self._mentioned = state.mentioned.copy()
         self._hashed = state.hashed
         self._values = state.values.copy()
-        # An estimate that was refused may have ended inside a function.
+        # A failed estimate may have ended inside a function.
         self._arguments = state.arguments
 
     def _declarations(self, declarations: tuple[Declaration, ...], values: list[_Value]) -> Steps:
@@ -343,7 +341,7 @@ class Estimation:
         return (yield from self._leave(values, cost))
 
     def _declare(self, let: Let) -> _Value:
-        """Bring a named value in sight."""
+        """Bring a named value into scope."""
         name = let.name
         value = _Value(
             let,
@@ -357,14 +355,14 @@ class Estimation:
         return value
 
     def _forget(self, name: str) -> None:
-        """A name is not mentioned: it means something else from here on."""
+        """Mark a name as not mentioned, since it has a new meaning."""
         mentioned = self._mentioned
         if name in mentioned:
             self._hashed = self._hashed or len(mentioned) > IN_ORDER
             del mentioned[name]
 
     def _leave(self, values: list[_Value], cost: int) -> Steps:
-        """Put named values out of sight, the latest first, and count those that were mentioned."""
+        """End the scope of values, innermost first, and count those that were mentioned."""
         mentioned = self._mentioned
         for value in reversed(values):
             name = value.name
@@ -378,8 +376,7 @@ class Estimation:
             else:
                 self._values[name] = value.hidden
             if counts:
-                # Nobody sees the functions that were declared since: all that is left to count is
-                # further out.
+                # Functions declared since are out of scope: only outer values remain to be counted.
                 cost = self._sum(cost, (yield from self._value(value)))
         return cost
 
@@ -411,7 +408,7 @@ class Estimation:
         return cost
 
     def _mentioned_since(self, before: Mapping[str, None]) -> tuple[str, ...]:
-        """The names that were mentioned first since then, as the reference's sets list them."""
+        """Return the names mentioned since, in the iteration order of the reference's sets."""
         mentioned = self._mentioned
         found = [name for name in mentioned if name not in before]
         if self._hashed or len(mentioned) > IN_ORDER:
@@ -440,12 +437,12 @@ class Estimation:
         if cost is None:
             raise EstimationError(CALL_FROM_VERIFIER)
         if cost == 0 and not self._overhead:
-            worth = (yield from self._worth(mentions)) if self._let_fixes else 0
-            cost = 0 if worth > 0 else 1
+            free = self._let_fixes and (yield from self._first_cost(mentions)) > 0
+            cost = 0 if free else 1
         return self._sum(total, cost)
 
-    def _worth(self, names: tuple[str, ...]) -> Steps:
-        """The cost of the first of some values that costs anything at all; counts nothing."""
+    def _first_cost(self, names: tuple[str, ...]) -> Steps:
+        """Return the cost of the first value with a cost above 0, without counting it."""
         functions = self._functions
         version = functions.version
         mentioned, hashed = self._mentioned, self._hashed
@@ -463,7 +460,7 @@ class Estimation:
 
 
 class Declared:
-    """The place behind a script's declarations."""
+    """The scope of a script's declarations."""
 
     def __init__(self, estimation: Estimation, inside: list[_Value]) -> None:
         self._estimation = estimation
@@ -471,8 +468,8 @@ class Declared:
         self._state = estimation.state()
 
     def cost(self, expression: Expression) -> int:
-        """The complexity of an expression with the declarations before it; raises
-        ``EstimationError``.
+        """Return the complexity of an expression in this scope; raise ``EstimationError`` if it
+        cannot be estimated.
         """
         self._estimation.restore(self._state)
         return self._estimation.cost_inside(self._inside, expression)
