@@ -82,7 +82,7 @@ def block_ms(count: int) -> float:
                 )
                 transfers.append(msgspec.structs.replace(unsigned, proofs=(bytes(64),)))
             slot = miner.next_slot(chain, RICH)
-            forged = miner.to_the_end(miner.forging(chain, slot, transfers, timestamp))
+            forged = miner.run_steps(miner.forging(chain, slot, transfers, timestamp))
             block = blocks.decode(forged.block.data, CHAIN_ID)
             started = time.process_time()
             chain.append(block, verify_signatures=False)

@@ -29,7 +29,7 @@ from sync import Running
 from soliton.crypto import base58
 from soliton.crypto.keys import key_pair
 from soliton.wire import frames, handshake, messages
-from soliton.wire.connection import Connection, Introduced, Said
+from soliton.wire.connection import Connection, HandshakeReceived, MessageReceived
 from soliton.wire.handshake import Handshake
 from soliton.wire.versions import ANNOUNCED
 
@@ -168,9 +168,9 @@ class Friend(asyncio.Protocol):
         """The answer is somewhere in it."""
         for event in self._connection.receive(data):
             match event:
-                case Introduced():
+                case HandshakeReceived():
                     self.is_met.set()
-                case Said(message=messages.BlockIds()):
+                case MessageReceived(message=messages.BlockIds()):
                     if self._answered is not None and not self._answered.done():
                         self._answered.set_result(None)
 

@@ -37,7 +37,7 @@ from soliton.p2p.jobs import own_microblock
 from soliton.p2p.receiving import Receiver, Verdict
 from soliton.simulation.host import SimulatedNode
 from soliton.wire import handshake
-from soliton.wire.connection import Connection, Introduced, Said
+from soliton.wire.connection import Connection, HandshakeReceived, MessageReceived
 from soliton.wire.handshake import Handshake
 from soliton.wire.messages import ProtobufTransaction
 from soliton.wire.versions import ANNOUNCED
@@ -98,9 +98,9 @@ class Neighbour(asyncio.Protocol):
         now = time.perf_counter()
         for event in self._connection.receive(data):
             match event:
-                case Introduced():
+                case HandshakeReceived():
                     self.is_met.set()
-                case Said(message=ProtobufTransaction(data=found)):
+                case MessageReceived(message=ProtobufTransaction(data=found)):
                     self.seen[codec.decode_protobuf(found, DEVNET.chain_id).id] = now
 
 

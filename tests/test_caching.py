@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from soliton.caching import kept
+from soliton.caching import cached_by_weight
 from soliton.ride import script
 from soliton.ride.compiler import compile_source
 from soliton.ride.script import parse_script
@@ -23,7 +23,7 @@ def weight(text: str) -> int:
 def test_what_was_asked_for_last_is_kept_and_weighs_no_more_than_it_may() -> None:
     asked: list[str] = []
 
-    @kept(MOST, weight)
+    @cached_by_weight(MOST, weight)
     def upper(text: str) -> str:
         asked.append(text)
         return text.upper()
@@ -42,7 +42,7 @@ def test_what_was_asked_for_last_is_kept_and_weighs_no_more_than_it_may() -> Non
 
 
 def test_what_is_raised_is_not_kept() -> None:
-    @kept(MOST, weight)
+    @cached_by_weight(MOST, weight)
     def refuse(text: str) -> str:
         raise ValueError(text)
 
@@ -53,7 +53,7 @@ def test_what_is_raised_is_not_kept() -> None:
 
 
 def test_threads_keep_it_bounded() -> None:
-    @kept(MOST, weight)
+    @cached_by_weight(MOST, weight)
     def same(text: str) -> str:
         return text
 
@@ -75,7 +75,7 @@ def test_the_scripts_of_strangers_are_kept_by_their_bytes(monkeypatch: pytest.Mo
     written = [compile_source(source(number)).script.source for number in range(6)]
     room = script.TREE_OVERHEAD + script.TREE_FACTOR * len(written[0])
     parse_script.cache_clear()
-    monkeypatch.setattr(parse_script, "_most", 3 * room)
+    monkeypatch.setattr(parse_script, "_limit", 3 * room)
     for each in written:
         assert parse_script(each).source == each
         assert parse_script(each) is parse_script(each)

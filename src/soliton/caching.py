@@ -1,9 +1,9 @@
-"""Ring 0: a cache whose values together weigh no more than it may hold.
+"""Ring 0: a cache of function results, bounded by their total weight.
 
-A cache that counts its entries holds as much as strangers put into each of them: a thousand scripts
-may be a megabyte or ten gigabytes.
+A bound on the number of entries is not enough where clients determine the size of each: a thousand
+scripts may take a megabyte or ten gigabytes.
 
-What lives here: the cache. What does not: what is kept and how heavy it is (whoever uses it says).
+What lives here: the cache. What does not: what is cached and how its weight is computed.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Kept(Generic[P, T]):
-    """A function that remembers what it gave for the arguments that it was last asked for.
+class CachedFunction(Generic[P, T]):
+    """A function with an LRU cache of its results.
 
-    Use it from any threads, with arguments by place. What it raises is not kept, nor is what alone
-    is heavier than everything may be.
+    It is thread-safe, and takes positional arguments only. Exceptions are not cached, nor are
+    values that exceed the limit alone.
     """
 
-    def __init__(self, function: Callable[P, T], most: int, weigh: Callable[P, int]) -> None:
-        """``weigh`` tells from the arguments how heavy a value is, its key included."""
+    def __init__(self, function: Callable[P, T], limit: int, weigh: Callable[P, int]) -> None:
+        """``weigh`` computes the weight of an entry, its key included, from the arguments."""
         self.__doc__ = function.__doc__
         self.__wrapped__ = function
-        self._most = most
+        self._limit = limit
         self._weigh = weigh
         self._lock = threading.Lock()
         self._values: OrderedDict[tuple[object, ...], tuple[T, int]] = OrderedDict()
@@ -38,7 +38,7 @@ class Kept(Generic[P, T]):
         return len(self._values)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
-        """What the function gives."""
+        """Return the cached result, or call the function."""
         with self._lock:
             known = self._values.get(args)
             if known is not None:
@@ -46,28 +46,30 @@ class Kept(Generic[P, T]):
                 return known[0]
         value = self.__wrapped__(*args, **kwargs)
         weight = self._weigh(*args, **kwargs)
-        if weight <= self._most:
+        if weight <= self._limit:
             with self._lock:
-                self._keep(args, value, weight)
+                self._store(args, value, weight)
         return value
 
-    def _keep(self, key: tuple[object, ...], value: T, weight: int) -> None:
-        before = self._values.pop(key, None)
-        self.weight += weight - (0 if before is None else before[1])
+    def _store(self, key: tuple[object, ...], value: T, weight: int) -> None:
+        replaced = self._values.pop(key, None)
+        self.weight += weight - (0 if replaced is None else replaced[1])
         self._values[key] = value, weight
-        while self.weight > self._most:
-            _, (_, lighter) = self._values.popitem(last=False)
-            self.weight -= lighter
+        while self.weight > self._limit:
+            _, (_, evicted) = self._values.popitem(last=False)
+            self.weight -= evicted
 
     def cache_clear(self) -> None:
-        """Forget everything."""
+        """Remove all entries."""
         with self._lock:
             self._values.clear()
             self.weight = 0
 
 
-def kept(most: int, weigh: Callable[P, int]) -> Callable[[Callable[P, T]], Kept[P, T]]:
-    """Makes a function remember, as ``functools.lru_cache`` does: all that it remembers together
-    weighs at most ``most``.
+def cached_by_weight(
+    limit: int, weigh: Callable[P, int]
+) -> Callable[[Callable[P, T]], CachedFunction[P, T]]:
+    """Decorate a function with a cache, as ``functools.lru_cache`` does, whose entries together
+    weigh at most ``limit``.
     """
-    return lambda function: Kept(function, most, weigh)
+    return lambda function: CachedFunction(function, limit, weigh)

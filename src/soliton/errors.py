@@ -1,26 +1,23 @@
 """The root of the error tree: every error that Soliton raises on purpose derives from it.
 
-What lives here: the root and the three kinds of blame that decide who has to act. What does not:
-the errors of one package (each package has its own ``errors`` module), and their rendering, which
-is the business of the shell.
+What lives here: the root and its three branches, which say who has to act. What does not: the
+errors of one package (its own ``errors`` module), and their rendering, which the shell does.
 """
 
 from __future__ import annotations
 
 
 class SolitonError(Exception):
-    """Anything that Soliton refuses or cannot do, with a message for a person."""
+    """Base class of all errors of Soliton; the message is for a person to read."""
 
 
 class InputError(SolitonError):
-    """The data that somebody handed in (a client, a peer, a file, a setting) is wrong: they have to
-    change it.
-    """
+    """Invalid input (of a client, a peer, a file, a setting): its author has to change it."""
 
 
 class EnvironmentProblem(SolitonError):
-    """The surroundings failed (disk, network, another service): the operator has to look."""
+    """The environment failed (disk, network, another service): the operator has to act."""
 
 
 class InvariantBroken(SolitonError):
-    """A rule that the code itself guarantees does not hold: a bug of ours, nobody else's fault."""
+    """An invariant of the code does not hold: a bug in Soliton."""

@@ -1,4 +1,4 @@
-"""Work in steps: a generator that lets others have their turn between one piece and the next."""
+"""Long work as a generator, which yields between its steps so that other work can run."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TypeVar
 T = TypeVar("T")
 
 Steps = Generator[None, None, T]
-"""Work that can be interrupted between its steps, and what it comes to."""
+"""Work that can be interrupted between its steps, and the type of its result."""
 
 
-def to_the_end(steps: Steps[T]) -> T:
-    """Do all steps at once."""
+def run_steps(steps: Steps[T]) -> T:
+    """Run all steps without interruption and return the result."""
     while True:
         try:
             next(steps)

@@ -17,7 +17,7 @@ from soliton.chain.transactions.json_reader import read_signed
 from soliton.chain.transactions.model import AnyTransaction
 from soliton.crypto import base58
 from soliton.errors import SolitonError
-from soliton.wire.connection import Connection, Said
+from soliton.wire.connection import Connection, MessageReceived
 from soliton.wire.handshake import Handshake
 from soliton.wire.kinds import BY_RECORD
 from soliton.wire.versions import Version
@@ -75,7 +75,7 @@ def _conversation(data: bytes) -> None:
     step = 1 + (data[0] if data else 0)
     for start in range(1, len(data), step):
         for event in talking.receive(data[start : start + step]):
-            if isinstance(event, Said):
+            if isinstance(event, MessageReceived):
                 kind = BY_RECORD[type(event.message)]
                 assert kind.record.decode(event.message.encode()) == event.message
         assert talking.buffered <= len(data)

@@ -6,7 +6,7 @@ import ipaddress
 import random
 from typing import Any, Final
 
-from soliton.sync.model import Blame, Heard, Joined, Left, Send, Tick
+from soliton.sync.model import Blame, Joined, Left, Received, Send, Tick
 from soliton.sync.peers import Dial, PeerBook, PeerSettings
 from soliton.wire.errors import PeerFault, Verdict
 from soliton.wire.handshake import Handshake, PeerAddress
@@ -92,7 +92,7 @@ class Book:
         chance, there = self.chance, self.made.connections[peer]
         if there.handshake is not None:
             named = tuple(chance.choice(ADDRESSES) for _ in range(chance.randrange(5)))
-            self.hear(Heard(peer, chance.choice((GetPeers(), Peers(named)))), now)
+            self.hear(Received(peer, chance.choice((GetPeers(), Peers(named)))), now)
             return
         declared = chance.choice((None, there.address, address))
         shake = Handshake("wavesR", VERSION, "n", chance.randrange(3), declared, 0)

@@ -24,27 +24,27 @@ from soliton.sync import microblocks, peers, scores
 from soliton.sync.extensions import (
     Applied,
     ApplyExtension,
-    BlockCame,
+    BlockReceived,
     ExtensionLoader,
     LoaderSettings,
-    SnapshotCame,
+    SnapshotReceived,
 )
 from soliton.sync.microblocks import (
     ApplyMicroblock,
     MicroblockApplied,
-    MicroblockCame,
+    MicroblockReceived,
     Microblocks,
     MicroblockSettings,
-    MicroblockSnapshotCame,
+    MicroblockSnapshotReceived,
 )
 from soliton.sync.model import (
     Blame,
     Broadcast,
     ChainMoved,
-    Heard,
     Joined,
     Left,
     NothingNew,
+    Received,
     Send,
     Tick,
 )
@@ -149,7 +149,7 @@ class Loading:
                 claim = BestPeer(peer, chance.choice((1, 9, 99)))
                 self.hear(claim if chance.random() < 0.9 else BestPeer(None, 0), now=now)
             case 4 | 5 | 6:
-                self.hear(Heard(self.made.busy_with or peer, self.some_ids()), now=now)
+                self.hear(Received(self.made.busy_with or peer, self.some_ids()), now=now)
             case 7 | 8 | 9:
                 self.hear(*self.some_blocks(peer), now=now)
             case 10:
@@ -174,20 +174,20 @@ class Loading:
         ids = tuple(block_id(each, branch) for each in more)
         return BlockIds((self.history.ids[first - 1], *ids))
 
-    def some_blocks(self, peer: int) -> list[BlockCame | SnapshotCame]:
+    def some_blocks(self, peer: int) -> list[BlockReceived | SnapshotReceived]:
         """All that was asked for last, some of it, or something else."""
         chance = self.chance
         wanted = self.asked or [(peer, self.an_id())]
         if chance.random() < 0.3:
             wanted = chance.sample(wanted, 1)
         self.asked = []
-        found: list[BlockCame | SnapshotCame] = []
+        found: list[BlockReceived | SnapshotReceived] = []
         for who, one in wanted:
             before = self.an_id() if chance.random() < 0.05 else _before(one)
             data = bytes(chance.choice((0, 1, 1_000)))
-            found.append(BlockCame(who, one, before, ProtobufBlock(data)))
+            found.append(BlockReceived(who, one, before, ProtobufBlock(data)))
             if self.snapshots:
-                found.append(SnapshotCame(who, one, BlockSnapshot(data)))
+                found.append(SnapshotReceived(who, one, BlockSnapshot(data)))
         chance.shuffle(found)
         return found
 
@@ -276,7 +276,7 @@ class Growing:
                 inv = chance.choice(self.invs)
                 if chance.random() < 0.5:
                     self.history.ids[-1] = inv.reference
-                self.hear(Heard(peer, inv), now)
+                self.hear(Received(peer, inv), now)
             case 3 if chance.random() < 0.3:
                 self.hear(Left(peer), now)
             case 4 | 5:
@@ -295,7 +295,7 @@ class Growing:
         latest = now + MicroblockSettings().announced
         assert self.made.wake_at is None or self.made.wake_at <= latest
 
-    def something(self, peer: int) -> MicroblockCame | MicroblockSnapshotCame:
+    def something(self, peer: int) -> MicroblockReceived | MicroblockSnapshotReceived:
         """Mostly what was asked for."""
         chance = self.chance
         total, is_block = block_id(chance.randint(2, 8), chance.choice("ab")), chance.random() < 0.5
@@ -305,8 +305,8 @@ class Growing:
             peer, total = question.peer, question.message.block_id
             is_block = isinstance(question.message, GetMicroblock)
         if is_block:
-            return MicroblockCame(peer, total, ProtobufMicroblock(b"m"))
-        return MicroblockSnapshotCame(peer, total, MicroblockSnapshot(b"s"))
+            return MicroblockReceived(peer, total, ProtobufMicroblock(b"m"))
+        return MicroblockSnapshotReceived(peer, total, MicroblockSnapshot(b"s"))
 
     def end(self, now: int) -> None:
         for peer in (2, 3, 1, 4):
@@ -317,7 +317,7 @@ class Growing:
             self.hear(Tick(), now + passed * AN_AGE)
         made = self.made
         assert made.wake_at is None
-        assert not any((made._announced, made._of_peer, made._next, made._asked, made._done))
+        assert not any((made._announced, made._of_peer, made._next, made._request, made._done))
         assert not made._applying
 
 
@@ -354,7 +354,7 @@ class Claims:
                 self.hear(Left(peer), now)
             case 2 | 3 | 4 if peer in self.present:
                 claim = Score(chance.choice((0, 2, 3, 4, 9, 2**63, 2**70)))
-                self.hear(Heard(peer, claim), now)
+                self.hear(Received(peer, claim), now)
             case 5:
                 self.history.extra = chance.choice((0, 1, 7, 2**64))
                 self.hear(ChainMoved(), now)
@@ -382,7 +382,7 @@ class Claims:
         assert made.ahead() == 0
         for peer in self.present:
             self.hear(Left(peer), now + 2 * AN_AGE)
-        assert not any((made._last, made._fresh, made._known, made._doubted))
+        assert not any((made._last, made._pending, made._known, made._doubted))
 
 
 class Relaying:
@@ -415,7 +415,7 @@ class Relaying:
                 data = bytes((chance.randrange(8),))
                 kind = chance.choice((LegacyTransaction, ProtobufTransaction))
                 self.said.setdefault(data, set()).add(peer)
-                self.hear(Heard(peer, kind(data)))
+                self.hear(Received(peer, kind(data)))
             case 4 | 5 if self.checks:
                 check = self.checks.pop(chance.randrange(len(self.checks)))
                 self.hear(Checked(check, check.message.data, chance.random() < 0.6))
@@ -428,7 +428,7 @@ class Relaying:
                 self.hear(ChainMoved())
         assert made.waiting == len(self.checks) <= 4
         assert max(Counter(each.peer for each in self.checks).values(), default=0) <= 2
-        assert max(len(made._seen), len(made._passed_on)) <= 4
+        assert max(len(made._seen), len(made._relayed)) <= 4
 
     def end(self, now: int) -> None:
         del now
@@ -464,7 +464,7 @@ def run(count: int, seed: int = 1) -> Counter[str]:
     reached: Counter[str] = Counter()
     with (
         mock.patch.object(peers, "MAX_KNOWN", FEW),
-        mock.patch.object(peers, "MAX_KEPT_AWAY", FEW),
+        mock.patch.object(peers, "MAX_RESTRICTIONS", FEW),
         mock.patch.object(scores, "MAX_PROVEN", FEW),
         mock.patch.object(microblocks, "MAX_ANNOUNCED_OF_PEER", FEW),
     ):

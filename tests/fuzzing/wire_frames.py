@@ -18,7 +18,7 @@ from soliton.chain import microblocks, snapshots
 from soliton.errors import SolitonError
 from soliton.p2p.identity import read_block
 from soliton.wire import frames, handshake, messages
-from soliton.wire.connection import Broken, Connection, Introduced, Said
+from soliton.wire.connection import Broken, Connection, HandshakeReceived, MessageReceived
 from soliton.wire.errors import PeerFault
 from soliton.wire.kinds import BY_CODE
 from tests.fuzzing.decoders import DECODERS
@@ -111,7 +111,7 @@ def one(connection: Connection, data: bytes, chance: random.Random) -> str:
                 assert event.fault.reason
                 assert connection.receive(b"x") == []
                 return "fault"
-            if isinstance(event, Said):
+            if isinstance(event, MessageReceived):
                 outcome = "said"
                 if isinstance(event.message, messages.Score):
                     # Read without a sign and written with one; nobody sends those of others.
@@ -161,7 +161,7 @@ def run(count: int, seed: int = 1) -> Counter[str]:
 def _first(connection: Connection, data: bytes, chance: random.Random) -> str:
     for part in pieces(data, [chance.randrange(1, 20) for _ in range(3)]):
         for event in connection.receive(part):
-            if isinstance(event, Introduced):
+            if isinstance(event, HandshakeReceived):
                 return "accepted"
             if isinstance(event, Broken):
                 return "fault"

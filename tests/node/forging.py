@@ -10,7 +10,7 @@ from soliton.crypto.keys import KeyPair
 from soliton.node.chain_writer import ChainWriter
 from soliton.node.miner import Forged, Slot, forging, forging_micro
 from soliton.node.node import Node
-from soliton.steps import to_the_end
+from soliton.steps import run_steps
 
 
 def forge(
@@ -24,7 +24,7 @@ def forge(
     unproven: Collection[bytes] = (),
 ) -> Forged:
     steps = forging(chain, slot, candidates, now, reward_vote, feature_votes, unproven=unproven)
-    return to_the_end(steps)
+    return run_steps(steps)
 
 
 def forge_micro(
@@ -35,11 +35,11 @@ def forge_micro(
     *,
     unproven: Collection[bytes] = (),
 ) -> Forged | None:
-    return to_the_end(forging_micro(chain, account, candidates, max_count, unproven=unproven))
+    return run_steps(forging_micro(chain, account, candidates, max_count, unproven=unproven))
 
 
 def mine_micro(node: Node, account: KeyPair) -> int:
-    added = node.put_micro(to_the_end(node._forging_micro(account)))
+    added = node.put_micro(run_steps(node._forging_micro(account)))
     node.pool.settle()
     return added
 

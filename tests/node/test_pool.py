@@ -12,7 +12,7 @@ from soliton.ledger.state import WAVES
 from soliton.node import miner
 from soliton.node.chain_writer import ChainWriter
 from soliton.node.pool import PoolFull, UtxPool
-from soliton.steps import to_the_end
+from soliton.steps import run_steps
 from tests.node import forging
 from tests.node.chains import FEE, RICH, address_of, mine, now, person, transfer
 
@@ -162,7 +162,7 @@ def test_higher_fees_first_but_each_sender_in_order(pool: UtxPool, chain: ChainW
 
     low, high = send(RICH, 1, FEE), send(RICH, 2, 9 * FEE)
     middle = send(ANN, 3, 2 * FEE)
-    assert [item.id for item in list(to_the_end(pool.mining_order()))] == [middle, low, high]
+    assert [item.id for item in list(run_steps(pool.mining_order()))] == [middle, low, high]
 
 
 def test_a_dependent_transaction_with_a_high_fee_is_not_lost(
@@ -174,7 +174,7 @@ def test_a_dependent_transaction_with_a_high_fee_is_not_lost(
     pool.add(first)
     pool.add(second)
     forged = forging.forge(
-        chain, miner.next_slot(chain, RICH), list(to_the_end(pool.mining_order())), now(chain)
+        chain, miner.next_slot(chain, RICH), list(run_steps(pool.mining_order())), now(chain)
     )
     assert forged.invalid == {}
     assert {item.id for item in forged.block.transactions} == {first.id, second.id}

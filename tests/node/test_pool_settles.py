@@ -34,7 +34,7 @@ from soliton.node.chain_writer import ChainWriter
 from soliton.node.events import Departure, PoolAccepted, PoolDropped, PoolEvent
 from soliton.node.pool import UtxPool
 from soliton.ride.compiler import compile_source
-from soliton.steps import to_the_end
+from soliton.steps import run_steps
 from tests.amounts import examples
 from tests.node import forging
 from tests.node.chains import (
@@ -227,7 +227,7 @@ class Story:
         for rival in rivals:
             self.nonce += 1
             made.append(make(self.chain, rival, self.nonce))
-        ordered = list(to_the_end(self.pool.mining_order()))
+        ordered = list(run_steps(self.pool.mining_order()))
         assert sorted(each.id for each in ordered) == sorted(self.told)
         return made + [each for at, each in enumerate(ordered) if skip >> (at % 3) & 1]
 

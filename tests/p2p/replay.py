@@ -39,7 +39,7 @@ from soliton.p2p.jobs import Jobs
 from soliton.p2p.receiving import Receiver
 from soliton.sync.peers import Dial
 from soliton.wire import frames, handshake, messages
-from soliton.wire.connection import Broken, Connection, Said
+from soliton.wire.connection import Broken, Connection, MessageReceived
 from soliton.wire.handshake import PeerAddress
 from soliton.wire.messages import Message
 from soliton.wire.versions import ANNOUNCED
@@ -113,7 +113,7 @@ class Recording:
                 continue
             frame = framed(row["code"], payload)
             (said,) = decoders[side].receive(frame)
-            assert isinstance(said, Said), said
+            assert isinstance(said, MessageReceived), said
             message, asked, about = said.message, False, b""
             if isinstance(message, messages.GetBlock):
                 questions[side].add(message.block_id)
@@ -313,7 +313,7 @@ class Replay:
         """The other side gets bytes of ours."""
         for event in self._theirs.receive(data):
             assert not isinstance(event, Broken), event.fault
-            if not isinstance(event, Said):
+            if not isinstance(event, MessageReceived):
                 continue
             self.said.append(event.message)
             row = self._reaction(event.message)

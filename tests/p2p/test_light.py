@@ -26,7 +26,7 @@ from soliton.ledger import apply
 from soliton.ledger.transactions import apply_transaction
 from soliton.node.chain_writer import ChainWriter
 from soliton.p2p.history import NodeHistory, Question
-from soliton.steps import Steps, to_the_end
+from soliton.steps import Steps, run_steps
 from soliton.storage.store import Store
 from soliton.wire import messages
 from soliton.wire.messages import Message
@@ -248,7 +248,7 @@ def test_the_first_blocks_of_mainnet_by_their_snapshots(shared: Path, tmp_path: 
             head = blocks.decode_signed_header(data, chain.chain_id)
             hit_source = light.check_header(head, None)
             unread = snapshots.Unread(answer.data, chain.chain_id)
-            to_the_end(light.appending(block, hit_source, snapshots=unread))
+            run_steps(light.appending(block, hit_source, snapshots=unread))
             meta = light.meta(height)
             assert meta.state_hash.hex() == rows[height - 1]["state_hash"], height
             assert meta.snapshot_hash.hex() == rows[height - 1]["snapshot_state_hash"], height

@@ -21,7 +21,7 @@ from soliton.crypto import vrf
 from soliton.crypto.keys import KeyPair
 from soliton.ledger import apply, headers, transactions
 from soliton.wire import messages
-from soliton.wire.connection import Connection, Said
+from soliton.wire.connection import Connection, MessageReceived
 from soliton.wire.handshake import Handshake
 from soliton.wire.messages import Message
 from soliton.wire.versions import ANNOUNCED, application_name
@@ -102,7 +102,7 @@ class Stranger:
         with contextlib.suppress(ConnectionError):
             while data := await reader.read(1 << 16):
                 for event in self._connection.receive(data):
-                    if isinstance(event, Said):
+                    if isinstance(event, MessageReceived):
                         self._answer(event.message)
 
     def _answer(self, message: Message) -> None:

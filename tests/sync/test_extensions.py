@@ -10,12 +10,12 @@ from soliton.sync import extensions
 from soliton.sync.extensions import (
     Applied,
     ApplyExtension,
-    BlockCame,
+    BlockReceived,
     ExtensionLoader,
     LoaderSettings,
-    SnapshotCame,
+    SnapshotReceived,
 )
-from soliton.sync.model import Blame, Heard, Joined, Left, NothingNew, Send, Tick
+from soliton.sync.model import Blame, Joined, Left, NothingNew, Received, Send, Tick
 from soliton.sync.scores import BestPeer
 from soliton.wire.errors import Verdict
 from soliton.wire.messages import (
@@ -37,7 +37,7 @@ PEER, OTHER = 1, 2
 class World:
     """A loader on a chain of three blocks, and a peer that has more."""
 
-    def __init__(self, settings: LoaderSettings = extensions.USUAL) -> None:
+    def __init__(self, settings: LoaderSettings = extensions.DEFAULTS) -> None:
         self.history = Ids(3)
         self.invalid: set[bytes] = set()
         self.loader = ExtensionLoader(self.history, self.invalid.__contains__, settings)
@@ -48,7 +48,7 @@ class World:
         return list(self.loader.handle(BestPeer(peer, 99), now))
 
     def ids(self, *ids: bytes, peer: int = PEER, now: int = 0) -> list[object]:
-        return list(self.loader.handle(Heard(peer, BlockIds(ids)), now))
+        return list(self.loader.handle(Received(peer, BlockIds(ids)), now))
 
     def block(
         self, number: int, branch: str = "a", size: int = 1, now: int = 0, peer: int = PEER
@@ -56,9 +56,9 @@ class World:
         return list(self.loader.handle(came(number, branch, size, peer), now))
 
 
-def came(number: int, branch: str = "a", size: int = 1, peer: int = PEER) -> BlockCame:
+def came(number: int, branch: str = "a", size: int = 1, peer: int = PEER) -> BlockReceived:
     before = block_id(number - 1, branch)
-    return BlockCame(peer, block_id(number, branch), before, ProtobufBlock(bytes(size)))
+    return BlockReceived(peer, block_id(number, branch), before, ProtobufBlock(bytes(size)))
 
 
 def own(count: int) -> tuple[bytes, ...]:
@@ -203,7 +203,7 @@ def test_old_peers_are_asked_for_signatures() -> None:
     asked = GetSignatures((b"\1" * 64, bytes(64)))
     assert world.best(3) == [Send(3, asked)]
     answer = Signatures((b"\1" * 64, b"\2" * 64))
-    assert world.loader.handle(Heard(3, answer), 0) == [Send(3, GetBlock(b"\2" * 64))]
+    assert world.loader.handle(Received(3, answer), 0) == [Send(3, GetBlock(b"\2" * 64))]
 
 
 def test_light_nodes_want_snapshots() -> None:
@@ -214,13 +214,13 @@ def test_light_nodes_want_snapshots() -> None:
         Send(PEER, GetBlockSnapshot(block_id(4))),
     ]
     assert world.block(4) == []
-    snapshot = SnapshotCame(PEER, block_id(4), BlockSnapshot(b"s"))
+    snapshot = SnapshotReceived(PEER, block_id(4), BlockSnapshot(b"s"))
     extension, *_ = world.loader.handle(snapshot, 0)
     assert extension == ApplyExtension(PEER, (came(4),), (snapshot,))
 
 
 def test_what_is_too_large_to_hold_is_applied_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extensions, "MAX_HELD_BYTES", 1_000)
+    monkeypatch.setattr(extensions, "MAX_BUFFERED_BYTES", 1_000)
     world = World()
     world.best()
     world.ids(block_id(3), *(block_id(number) for number in range(4, 9)))
@@ -233,7 +233,7 @@ def test_what_is_too_large_to_hold_is_applied_in_parts(monkeypatch: pytest.Monke
 
 
 def test_a_fork_that_is_too_large_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extensions, "MAX_HELD_BYTES", 1_000)
+    monkeypatch.setattr(extensions, "MAX_BUFFERED_BYTES", 1_000)
     world = World()
     world.best()
     world.ids(block_id(2), block_id(3, "b"), block_id(4, "b"), block_id(5, "b"))
@@ -258,7 +258,7 @@ def test_who_says_nothing_while_others_claim_more_is_believed_no_longer() -> Non
     world = World()
     world.best()
     assert world.best(OTHER, now=100) == []
-    late = extensions.USUAL.timeout
+    late = extensions.DEFAULTS.timeout
     assert world.loader.handle(Tick(), late) == [NothingNew(PEER)]
     assert world.best(OTHER, now=late) == [Send(OTHER, GetBlockIds(own(3)))]
 
@@ -269,7 +269,7 @@ branches = st.sampled_from("ab")
 lists = st.lists(st.builds(block_id, numbers, branches), max_size=6).map(tuple)
 events = (
     st.builds(BestPeer, peers | st.none(), st.just(9))
-    | st.builds(Heard, peers, st.builds(BlockIds, lists))
+    | st.builds(Received, peers, st.builds(BlockIds, lists))
     | st.builds(came, numbers, branches, st.just(1), peers)
     | st.builds(Applied, st.booleans())
     | st.builds(Left, peers)

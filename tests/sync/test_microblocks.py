@@ -11,12 +11,12 @@ from soliton.sync import microblocks
 from soliton.sync.microblocks import (
     ApplyMicroblock,
     MicroblockApplied,
-    MicroblockCame,
+    MicroblockReceived,
     Microblocks,
     MicroblockSettings,
-    MicroblockSnapshotCame,
+    MicroblockSnapshotReceived,
 )
-from soliton.sync.model import Blame, Broadcast, ChainMoved, Heard, Left, Send, Tick
+from soliton.sync.model import Blame, Broadcast, ChainMoved, Left, Received, Send, Tick
 from soliton.wire import messages
 from soliton.wire.errors import Verdict
 from soliton.wire.messages import (
@@ -48,14 +48,14 @@ def machine(**settings: object) -> tuple[Microblocks, Ids]:
     return Microblocks(history, R, lambda owners: owners[0], wanted), history
 
 
-def came(number: int, peer: int = 1) -> MicroblockCame:
-    return MicroblockCame(peer, block_id(number), ProtobufMicroblock(b"m"))
+def came(number: int, peer: int = 1) -> MicroblockReceived:
+    return MicroblockReceived(peer, block_id(number), ProtobufMicroblock(b"m"))
 
 
 def test_what_comes_next_is_asked_for_applied_and_announced() -> None:
     micro, history = machine()
-    assert micro.handle(Heard(1, INVS[4]), 0) == [Send(1, GetMicroblock(block_id(4)))]
-    assert micro.handle(Heard(2, INVS[4]), 1) == []
+    assert micro.handle(Received(1, INVS[4]), 0) == [Send(1, GetMicroblock(block_id(4)))]
+    assert micro.handle(Received(2, INVS[4]), 1) == []
     assert micro.handle(came(4), 2) == [ApplyMicroblock(came(4))]
     history.ids[-1] = block_id(4)
     assert micro.handle(ChainMoved(), 3) == []
@@ -63,12 +63,12 @@ def test_what_comes_next_is_asked_for_applied_and_announced() -> None:
         Broadcast(INVS[4], frozenset((1, 2)))
     ]
     # It is done: the same again is old.
-    assert micro.handle(Heard(3, INVS[4]), 4) == []
+    assert micro.handle(Received(3, INVS[4]), 4) == []
 
 
 def test_what_comes_later_waits_for_its_turn() -> None:
     micro, history = machine()
-    assert micro.handle(Heard(1, INVS[5]), 0) == []
+    assert micro.handle(Received(1, INVS[5]), 0) == []
     history.ids[-1] = block_id(4)
     assert micro.handle(ChainMoved(), 10) == [Send(1, GetMicroblock(block_id(5)))]
     assert micro.handle(ChainMoved(), 11) == []
@@ -76,22 +76,22 @@ def test_what_comes_later_waits_for_its_turn() -> None:
 
 def test_another_one_is_asked_after_two_seconds_and_then_nobody() -> None:
     micro, _ = machine()
-    micro.handle(Heard(1, INVS[4]), 0)
-    micro.handle(Heard(2, INVS[4]), 0)
-    micro.handle(Heard(3, INVS[4]), 0)
+    micro.handle(Received(1, INVS[4]), 0)
+    micro.handle(Received(2, INVS[4]), 0)
+    micro.handle(Received(3, INVS[4]), 0)
     assert micro.wake_at == 2_000
     assert micro.handle(Tick(), 1_999) == []
     assert micro.handle(Tick(), 2_000) == [Send(2, GetMicroblock(block_id(4)))]
     assert micro.handle(Tick(), 4_000) == []
     assert micro.handle(came(4), 4_001) == []
     # Another announcement begins anew.
-    assert micro.handle(Heard(3, INVS[4]), 4_002) == [Send(3, GetMicroblock(block_id(4)))]
+    assert micro.handle(Received(3, INVS[4]), 4_002) == [Send(3, GetMicroblock(block_id(4)))]
 
 
 def test_what_nobody_asked_for_is_not_applied() -> None:
     micro, _ = machine()
     assert micro.handle(came(4), 0) == []
-    micro.handle(Heard(1, INVS[4]), 0)
+    micro.handle(Received(1, INVS[4]), 0)
     assert micro.handle(came(5), 1) == []
     assert micro.handle(came(4, peer=2), 1) == [ApplyMicroblock(came(4, peer=2))]
     assert micro.handle(came(4), 2) == []
@@ -99,37 +99,37 @@ def test_what_nobody_asked_for_is_not_applied() -> None:
 
 def test_what_was_refused_is_not_announced() -> None:
     micro, _ = machine()
-    micro.handle(Heard(1, INVS[4]), 0)
+    micro.handle(Received(1, INVS[4]), 0)
     micro.handle(came(4), 1)
     assert micro.handle(MicroblockApplied(block_id(4), failed=True), 2) == []
-    assert micro.handle(Heard(2, INVS[4]), 3) == []
+    assert micro.handle(Received(2, INVS[4]), 3) == []
 
 
 def test_a_wrong_signature_is_blamed() -> None:
     micro, _ = machine()
     wrong = MicroblockInv(MINER.public_key, block_id(4), block_id(3), bytes(64))
-    (blame,) = micro.handle(Heard(1, wrong), 0)
+    (blame,) = micro.handle(Received(1, wrong), 0)
     assert isinstance(blame, Blame)
     assert blame.verdict is Verdict.BLACKLIST
     # Also for what another one has announced well.
-    micro.handle(Heard(2, INVS[4]), 0)
-    (blame,) = micro.handle(Heard(3, wrong), 0)
+    micro.handle(Received(2, INVS[4]), 0)
+    (blame,) = micro.handle(Received(3, wrong), 0)
     assert isinstance(blame, Blame)
 
 
 def test_the_first_of_two_for_one_place_is_taken() -> None:
     micro, _ = machine()
     other = inv(4, branch="b")
-    micro.handle(Heard(1, INVS[4]), 0)
-    assert micro.handle(Heard(2, other), 0) == []
+    micro.handle(Received(1, INVS[4]), 0)
+    assert micro.handle(Received(2, other), 0) == []
     assert micro.handle(Tick(), 2_000) == []
     # Nobody has answered: the other one may be announced again.
-    assert micro.handle(Heard(2, other), 45_001) == [Send(2, GetMicroblock(block_id(4, "b")))]
+    assert micro.handle(Received(2, other), 45_001) == [Send(2, GetMicroblock(block_id(4, "b")))]
 
 
 def test_announcements_are_forgotten() -> None:
     micro, history = machine()
-    micro.handle(Heard(1, INVS[6]), 0)
+    micro.handle(Received(1, INVS[6]), 0)
     micro.handle(Tick(), 45_000)
     history.ids[-1] = block_id(5)
     assert micro.handle(ChainMoved(), 45_001) == []
@@ -138,8 +138,8 @@ def test_announcements_are_forgotten() -> None:
 
 def test_a_peer_that_goes_is_not_asked() -> None:
     micro, history = machine()
-    micro.handle(Heard(1, INVS[5]), 0)
-    micro.handle(Heard(2, INVS[5]), 0)
+    micro.handle(Received(1, INVS[5]), 0)
+    micro.handle(Received(2, INVS[5]), 0)
     micro.handle(Left(1), 1)
     history.ids[-1] = block_id(4)
     assert micro.handle(ChainMoved(), 2) == [Send(2, GetMicroblock(block_id(5)))]
@@ -149,31 +149,31 @@ def test_a_flood_of_announcements(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(microblocks, "MAX_ANNOUNCED_OF_PEER", 3)
     micro, _ = machine()
     for number in (5, 6, 7):
-        assert micro.handle(Heard(1, INVS[number]), 0) == []
-    (blame,) = micro.handle(Heard(1, INVS[8]), 0)
+        assert micro.handle(Received(1, INVS[number]), 0) == []
+    (blame,) = micro.handle(Received(1, INVS[8]), 0)
     assert isinstance(blame, Blame)
     assert blame.verdict is Verdict.SUSPEND
     # Who only repeats them is none of those who flood, and has his own count.
     for number in (5, 6, 7, 8):
-        assert micro.handle(Heard(2, INVS[number]), 1) == []
+        assert micro.handle(Received(2, INVS[number]), 1) == []
     monkeypatch.setattr(microblocks, "MAX_ANNOUNCED", 4)
-    assert micro.handle(Heard(3, inv(4)), 2) == []
+    assert micro.handle(Received(3, inv(4)), 2) == []
 
 
 def test_light_nodes_want_the_snapshot_too() -> None:
     micro, _ = machine(snapshots=True)
-    micro.handle(Heard(1, INVS[4]), 0)
-    micro.handle(Heard(2, INVS[4]), 0)
+    micro.handle(Received(1, INVS[4]), 0)
+    micro.handle(Received(2, INVS[4]), 0)
     assert micro.handle(came(4), 1) == [Send(1, GetMicroblockSnapshot(block_id(4)))]
     assert micro.handle(Tick(), 2_001) == [Send(2, GetMicroblockSnapshot(block_id(4)))]
-    snapshot = MicroblockSnapshotCame(2, block_id(4), MicroblockSnapshot(b"s"))
+    snapshot = MicroblockSnapshotReceived(2, block_id(4), MicroblockSnapshot(b"s"))
     assert micro.handle(snapshot, 2_002) == [ApplyMicroblock(came(4), snapshot)]
 
 
 peers = st.integers(1, 3)
 numbers = st.integers(2, 8)
 events = (
-    st.builds(Heard, peers, st.sampled_from(list(INVS.values())))
+    st.builds(Received, peers, st.sampled_from(list(INVS.values())))
     | st.builds(came, numbers, peers)
     | st.builds(Left, peers)
     | st.builds(MicroblockApplied, numbers.map(block_id), st.booleans())

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from soliton.sync import peers as peers_module
-from soliton.sync.model import Blame, Heard, Joined, Left, Send, Tick
+from soliton.sync.model import Blame, Joined, Left, Received, Send, Tick
 from soliton.sync.peers import Dial, PeerBook, PeerSettings
 from soliton.wire.errors import PeerFault, Verdict
 from soliton.wire.handshake import Handshake, PeerAddress
@@ -123,7 +123,7 @@ def test_only_who_declares_where_it_is_becomes_known() -> None:
         made.introduced(number, hello(number, declared), 0)
     assert list(made.known(0)) == [at(3)]
     assert list(made.known(86_400_000)) == []
-    made.handle(Heard(3, GetPeers()), 100)
+    made.handle(Received(3, GetPeers()), 100)
     assert list(made.known(86_400_000)) == [at(3)]
 
 
@@ -134,10 +134,10 @@ def test_who_dials_us_is_named_to_others() -> None:
     made.introduced(1, hello(1, at(1)), 0)
     made.opened(2, at(2, 50_000), inbound=True)
     made.introduced(2, hello(2, at(2)), 0)
-    assert made.handle(Heard(2, GetPeers()), 0) == [Send(2, Peers((at(1), at(2))))]
+    assert made.handle(Received(2, GetPeers()), 0) == [Send(2, Peers((at(1), at(2))))]
     other = book()
     meet(other, 1, at(9))
-    other.handle(Heard(1, Peers((at(1), at(2)))), 0)
+    other.handle(Received(1, Peers((at(1), at(2)))), 0)
     assert dialled(other, 0) == at(1)
     # Who is not there any more is forgotten when it has been tried.
     made.handle(Left(1), 1)
@@ -162,11 +162,11 @@ def test_addresses_are_taken_from_whom_we_asked() -> None:
     made.opened(1, at(1), inbound=False)
     made.introduced(1, hello(1, at(1)), 0)
     answer = Peers((at(5), at(6), at(7)))
-    assert made.handle(Heard(1, answer), 0) == []
+    assert made.handle(Received(1, answer), 0) == []
     assert dialled(made, 0) is None
     assert made.handle(Joined(1, V), 0) == [Send(1, GetPeers())]
-    made.handle(Heard(1, answer), 0)
-    made.handle(Heard(1, Peers((at(8),))), 0)
+    made.handle(Received(1, answer), 0)
+    made.handle(Received(1, Peers((at(8),))), 0)
     assert [dialled(made, now) for now in (10_000, 20_000, 30_000)] == [at(6), at(7), None]
     assert Send(1, GetPeers()) in made.handle(Tick(), 120_000)
 
@@ -175,9 +175,9 @@ def test_who_asks_hears_of_known_peers_that_are_not_kept_away() -> None:
     made = book()
     meet(made, 1, at(1))
     meet(made, 2, at(2))
-    assert made.handle(Heard(1, GetPeers()), 0) == [Send(1, Peers((at(2), at(1))))]
+    assert made.handle(Received(1, GetPeers()), 0) == [Send(1, Peers((at(2), at(1))))]
     made.handle(Blame(2, "lies"), 0)
-    assert made.handle(Heard(1, GetPeers()), 0) == [Send(1, Peers((at(1),)))]
+    assert made.handle(Received(1, GetPeers()), 0) == [Send(1, Peers((at(1),)))]
 
 
 def test_without_exchange_nobody_asks_and_nobody_answers() -> None:
@@ -185,8 +185,8 @@ def test_without_exchange_nobody_asks_and_nobody_answers() -> None:
     made.opened(1, at(1), inbound=False)
     made.introduced(1, hello(1), 0)
     assert made.handle(Joined(1, V), 0) == []
-    assert made.handle(Heard(1, GetPeers()), 0) == []
-    assert made.handle(Heard(1, Peers((at(5),))), 0) == []
+    assert made.handle(Received(1, GetPeers()), 0) == []
+    assert made.handle(Received(1, Peers((at(5),))), 0) == []
     assert dialled(made, 0) is None
 
 
@@ -257,7 +257,7 @@ def test_any_order_of_events(data: st.DataObject) -> None:
     """Limits hold whatever happens, and nobody is dialled who must not be."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(peers_module, "MAX_KNOWN", 3)
-        patch.setattr(peers_module, "MAX_KEPT_AWAY", 3)
+        patch.setattr(peers_module, "MAX_RESTRICTIONS", 3)
         made = book(max_inbound=2, max_outbound=2, max_of_host=1, max_candidates=3)
         now = 0
         waiting: set[PeerAddress] = set()
@@ -280,7 +280,7 @@ def test_any_order_of_events(data: st.DataObject) -> None:
                     else:
                         made.handle(Joined(peer, V), now)
                 case 3 if there is not None and there.handshake is not None:
-                    made.handle(Heard(peer, data.draw(said)), now)
+                    made.handle(Received(peer, data.draw(said)), now)
                 case 4:
                     made.handle(Left(peer), now)
                 case 5:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from soliton.sync.model import ChainMoved, Heard, Left
+from soliton.sync.model import ChainMoved, Left, Received
 from soliton.sync.relay import (
     Accepted,
     Checked,
@@ -23,8 +23,8 @@ def relay(**settings: int) -> Relay:
     return made
 
 
-def heard(peer: int, data: bytes = b"tx") -> Heard:
-    return Heard(peer, ProtobufTransaction(data))
+def heard(peer: int, data: bytes = b"tx") -> Received:
+    return Received(peer, ProtobufTransaction(data))
 
 
 def check(peer: int, data: bytes = b"tx") -> CheckTransaction:
@@ -48,7 +48,7 @@ def test_the_other_form_of_the_same_goes_nowhere() -> None:
     made = relay()
     made.handle(heard(1))
     legacy = CheckTransaction(2, LegacyTransaction(b"form"))
-    assert made.handle(Heard(2, legacy.message)) == [legacy]
+    assert made.handle(Received(2, legacy.message)) == [legacy]
     assert len(made.handle(Checked(check(1), b"id", is_new=True))) == 1
     assert made.handle(Checked(legacy, b"id", is_new=True)) == []
 

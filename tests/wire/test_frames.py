@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from soliton.crypto.keys import key_pair
 from soliton.wire import frames, handshake, messages
-from soliton.wire.connection import Broken, Connection, Dropped, Introduced, Said
+from soliton.wire.connection import Broken, Connection, Dropped, HandshakeReceived, MessageReceived
 from soliton.wire.errors import CannotSend, PeerFault, Verdict
 from soliton.wire.handshake import MAX_BYTES, Handshake, PeerAddress
 from soliton.wire.kinds import BY_CODE, BY_RECORD, KINDS, Kind
@@ -98,8 +98,8 @@ def test_what_is_said_is_heard(said: list[messages.Message], sizes: list[int]) -
     stream = b"".join(map(frames.encode, said))
     talking = connection(Version(1, 6, 0))
     events = heard(talking, pieces(stream, sizes))
-    assert [event.message for event in events if isinstance(event, Said)] == said
-    assert sum(event.size for event in events if isinstance(event, Said)) == len(stream)
+    assert [event.message for event in events if isinstance(event, MessageReceived)] == said
+    assert sum(event.size for event in events if isinstance(event, MessageReceived)) == len(stream)
     assert talking.buffered == 0
 
 
@@ -143,7 +143,7 @@ def test_a_changed_byte_is_blamed_or_read(message: messages.Message, more: st.Da
     place = more.draw(st.integers(0, len(stream) - 1))
     stream[place] ^= more.draw(st.integers(1, 255))
     for event in connection().receive(bytes(stream)):
-        assert isinstance(event, Said | Broken)
+        assert isinstance(event, MessageReceived | Broken)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -196,7 +196,9 @@ def test_what_is_no_frame(stream: bytes, words: str) -> None:
 
 
 def test_a_frame_of_nothing_passes() -> None:
-    assert connection().receive(bytes(8) + framed(1, b"")) == [Said(messages.GetPeers(), 13)]
+    assert connection().receive(bytes(8) + framed(1, b"")) == [
+        MessageReceived(messages.GetPeers(), 13)
+    ]
 
 
 def test_what_is_not_wanted_is_never_held() -> None:
@@ -209,10 +211,10 @@ def test_what_is_not_wanted_is_never_held() -> None:
         assert talking.buffered < 1_000
     assert talking.receive(bytes(4) + framed(1, b"")) == [
         Dropped(BY_CODE[36]),
-        Said(messages.GetPeers(), 13),
+        MessageReceived(messages.GetPeers(), 13),
     ]
-    talking.want_all_but(())
-    assert talking.receive(framed(36, b"x")) == [Said(messages.BlockSnapshot(b"x"), 18)]
+    talking.discard(())
+    assert talking.receive(framed(36, b"x")) == [MessageReceived(messages.BlockSnapshot(b"x"), 18)]
 
 
 @pytest.mark.parametrize(
@@ -296,7 +298,7 @@ def test_messages_come_after_both_handshakes() -> None:
     # The first message may come in the same segment.
     peer = greeting(2)
     events = talking.receive(handshake.encode(peer) + framed(24, b"\x01"))
-    assert events == [Introduced(peer), Said(messages.Score(1), 18)]
+    assert events == [HandshakeReceived(peer), MessageReceived(messages.Score(1), 18)]
     assert talking.send(messages.GetPeers()) == framed(1, b"")
     talking.close()
     with pytest.raises(CannotSend):
@@ -314,7 +316,7 @@ def test_more_peers_than_fit_are_left_out_and_so_is_ipv6() -> None:
     four = [PeerAddress(ipaddress.IPv4Address(number), 6868) for number in range(1, 1_002)]
     six = PeerAddress(ipaddress.IPv6Address(1), 6868)
     (event,) = connection().receive(frames.encode(messages.Peers((six, *four))))
-    assert isinstance(event, Said)
+    assert isinstance(event, MessageReceived)
     assert event.message == messages.Peers(tuple(four[:1_000]))
 
 

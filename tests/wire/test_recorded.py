@@ -14,7 +14,7 @@ import pytest
 from soliton.chain import blocks, microblocks, snapshots
 from soliton.chain.transactions import codec
 from soliton.wire import frames, handshake, messages
-from soliton.wire.connection import Broken, Connection, Event, Introduced, Said
+from soliton.wire.connection import Broken, Connection, Event, HandshakeReceived, MessageReceived
 from soliton.wire.errors import Verdict
 from soliton.wire.handshake import Handshake
 from soliton.wire.versions import Version
@@ -51,11 +51,11 @@ def test_both_sides_of_a_conversation(path: Path) -> None:
         talking = Connection(_own(chain_id), "waves", chain_id)
         parts = pieces(stream, (chance.choice((1, 3, 17, 1_000)) for _ in stream))
         introduced, *events = heard(talking, parts)
-        assert isinstance(introduced, Introduced)
+        assert isinstance(introduced, HandshakeReceived)
         assert handshake.encode(introduced.handshake) == first
         assert len(events) == len(rest)
         for row, payload, event in zip(said[1:], rest, events, strict=True):
-            assert isinstance(event, Said), event
+            assert isinstance(event, MessageReceived), event
             assert _same(frames.encode(event.message), framed(row["code"], payload), event)
             _check_content(event.message, chain_id)
         assert talking.buffered == 0
@@ -65,7 +65,7 @@ def _own(chain_id: int) -> handshake.Handshake:
     return Handshake(f"waves{chr(chain_id)}", Version(1, 5, 7), "we", 9, None, 0)
 
 
-def _same(ours: bytes, theirs: bytes, event: Said) -> bool:
+def _same(ours: bytes, theirs: bytes, event: MessageReceived) -> bool:
     """Whether they are equal; the sign of a score is written by one node and not by another."""
     if isinstance(event.message, messages.Score):
         return ours[17:].lstrip(b"\0") == theirs[17:].lstrip(b"\0")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from soliton.wire import frames, handshake, messages
-from soliton.wire.connection import Said
+from soliton.wire.connection import MessageReceived
 from soliton.wire.handshake import Handshake, PeerAddress
 from soliton.wire.messages import Message
 from soliton.wire.versions import Version
@@ -81,7 +81,9 @@ def test_messages_of_another_implementation() -> None:
             assert handshake.decode(data) == (expected, len(data))
             assert handshake.encode(expected) == data
         else:
-            assert heard(connection(), pieces(data, [1] * 40)) == [Said(expected, len(data))]
+            assert heard(connection(), pieces(data, [1] * 40)) == [
+                MessageReceived(expected, len(data))
+            ]
             assert frames.encode(expected) == data
         report.ran(MESSAGES, 1)
 
@@ -91,7 +93,7 @@ def test_what_a_miner_said() -> None:
         payload = bytes.fromhex(vector["payload"])
         data = framed(vector["id"], payload)
         (event,) = connection().receive(data)
-        assert isinstance(event, Said)
+        assert isinstance(event, MessageReceived)
         if isinstance(event.message, messages.Score):
             # That node writes no sign.
             assert event.message.encode().lstrip(b"\0") == payload.lstrip(b"\0")

@@ -33,7 +33,7 @@ from soliton.node import miner
 from soliton.node.chain_writer import ChainWriter
 from soliton.node.events import BlockAppended, NodeEvent
 from soliton.node.node import Node
-from soliton.steps import Steps, to_the_end
+from soliton.steps import Steps, run_steps
 from soliton.storage.patience import once_from_here
 
 MAX_BLOCKS: Final = 1_000_000
@@ -167,7 +167,7 @@ class Controls:
 
     def mine(self, count: int = 1, interval_ms: int = 0) -> Block:
         """The same at once; the last block."""
-        to_the_end(self.mining_steps(count, interval_ms))
+        run_steps(self.mining_steps(count, interval_ms))
         return self.chain.last_block
 
     def _let_pass(self, interval_ms: int, least: int) -> None:
@@ -182,7 +182,7 @@ class Controls:
                 for _ in range(min(_BATCH, count)):
                     slot = miner.unproven_slot(chain, self.account)
                     time = slot.earliest + interval_ms if interval_ms else self.clock()
-                    forged = to_the_end(miner.forging(chain, slot, (), time))
+                    forged = run_steps(miner.forging(chain, slot, (), time))
                     assert forged.progress is not None, "a private chain has NG from its start"
                     chain.put(forged.block, forged.progress)
                 chain.flush()
@@ -304,7 +304,7 @@ class Controls:
         node.disk.check()
         slot = miner.next_slot(chain, self.account)
         votes = miner.votes(node.settings, chain)
-        forged = to_the_end(miner.forging(chain, slot, (), self.clock(), *votes, edits=edits))
+        forged = run_steps(miner.forging(chain, slot, (), self.clock(), *votes, edits=edits))
         assert forged.progress is not None, "a private chain has NG from its start"
         with node.writing():
             applied = chain.append_own(forged.block, forged.progress)

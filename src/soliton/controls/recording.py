@@ -12,7 +12,7 @@ from soliton.ledger.apply import BlockInProgress, observe
 from soliton.ledger.environment import next_environment
 from soliton.node.chain_writer import ChainWriter
 from soliton.ride.observation import Observer
-from soliton.steps import to_the_end
+from soliton.steps import run_steps
 
 
 def observe_again(chain: ChainWriter, transaction_id: bytes, observer: Observer) -> str:
@@ -40,7 +40,7 @@ def observe_again(chain: ChainWriter, transaction_id: bytes, observer: Observer)
             break
         earlier.append(each)
     elide = block.header.challenged is not None
-    to_the_end(progress.adding(earlier, verify_signatures=False, elide=elide))
+    run_steps(progress.adding(earlier, verify_signatures=False, elide=elide))
     try:
         outcome = observe(progress, found.transaction, observer)
     except SolitonError as error:

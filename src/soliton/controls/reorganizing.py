@@ -17,7 +17,7 @@ from soliton.crypto.keys import KeyPair
 from soliton.node import miner
 from soliton.node.chain_writer import ChainWriter
 from soliton.node.node import Node
-from soliton.steps import to_the_end
+from soliton.steps import run_steps
 
 MAX_REORG: Final = 1_000
 """Blocks that are replaced at once; the network itself never goes back more than 100."""
@@ -77,7 +77,7 @@ def _append(
 ) -> None:
     slot = miner.next_slot(branch, account)
     unproven = {each.id for each in wanted}
-    forged = to_the_end(miner.forging(branch, slot, wanted, time, unproven=unproven))
+    forged = run_steps(miner.forging(branch, slot, wanted, time, unproven=unproven))
     for name, reason in forged.invalid.items():
         raise ControlRefused(
             f"transaction {base58.encode(name)} does not apply at {branch.height + 1}: {reason}"

@@ -60,7 +60,7 @@ from soliton.ledger.state import APPROVALS, BANS, Changes, Overlay, State, Statu
 from soliton.ledger.state_changes import StateChanges
 from soliton.ledger.transactions import apply_transaction
 from soliton.ride.observation import Observer
-from soliton.steps import Steps, to_the_end
+from soliton.steps import Steps, run_steps
 
 STEP_TRANSACTIONS: Final = 8
 """Some two milliseconds, or more with scripts: then others may have their turn."""
@@ -153,7 +153,7 @@ def check_block(
     chain: Ancestors, block: Block, *, now: int | None = None, verify_signatures: bool = True
 ) -> BlockInProgress:
     """The same at once."""
-    return to_the_end(checking_block(chain, block, now=now, verify_signatures=verify_signatures))
+    return run_steps(checking_block(chain, block, now=now, verify_signatures=verify_signatures))
 
 
 def _checking_challenge(
@@ -209,9 +209,7 @@ def apply_block(
     state: State, block: Block, environment: BlockEnvironment, *, verify_signatures: bool = True
 ) -> BlockInProgress:
     """The same at once."""
-    return to_the_end(
-        applying_block(state, block, environment, verify_signatures=verify_signatures)
-    )
+    return run_steps(applying_block(state, block, environment, verify_signatures=verify_signatures))
 
 
 class BlockFull(InputError):

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from soliton.caching import kept
+from soliton.caching import cached_by_weight
 from soliton.ledger.context import Context
 from soliton.ledger.errors import TransactionRejected
 from soliton.ride.errors import RideError, ScriptFormatError
@@ -59,7 +59,7 @@ def _weight(script: bytes) -> int:
     return _HEAD_BYTES + len(script)
 
 
-@kept(_MAX_CACHED_BYTES, _weight)
+@cached_by_weight(_MAX_CACHED_BYTES, _weight)
 def inspect(script: bytes) -> ScriptHead:
     """The head of a script; raises ``TransactionRejected`` for bytes that are none."""
     parsed = parsed_script(script)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from soliton.caching import kept
+from soliton.caching import cached_by_weight
 from soliton.chain.addresses import address_text
 from soliton.chain.errors import FormatError
 from soliton.chain.ethereum_encoding import SELECTOR_LENGTH, selector
@@ -89,7 +89,7 @@ def _weight(source: bytes) -> int:
     return _HEAD_BYTES + _INTERFACE_FACTOR * len(source)
 
 
-@kept(_MAX_CACHED_BYTES, _weight)
+@cached_by_weight(_MAX_CACHED_BYTES, _weight)
 def _functions_by_selector(source: bytes) -> dict[bytes, tuple[str, tuple[str, ...]]]:
     """The functions that wallets can call: their names and the types of their arguments."""
     content = parsed_script(source).content

@@ -49,7 +49,7 @@ from soliton.node.blockchain import Blockchain
 from soliton.node.by_hand import by_hand_of
 from soliton.node.call_records import call_record
 from soliton.node.events import BlockAppended, BlockExtended, ChainEvent, RolledBack
-from soliton.steps import Steps, to_the_end
+from soliton.steps import Steps, run_steps
 from soliton.storage.blocks import NewBlock, NewTransaction
 from soliton.storage.errors import StorageProblem
 from soliton.storage.store import Store
@@ -237,13 +237,13 @@ class ChainWriter(Blockchain):
             raise BlockRejected(height, "invalid signature of the total block")
         progress = progress.copy()
         if snapshots is None:
-            to_the_end(
+            run_steps(
                 progress.adding(
                     transactions, verify_signatures=verify_signatures, verified=verified
                 )
             )
         else:
-            to_the_end(progress.adding_snapshots(transactions, snapshots))
+            run_steps(progress.adding_snapshots(transactions, snapshots))
         progress.check_state_hash(state_hash)
         return self.extend_own(total, progress, micro_signature)
 

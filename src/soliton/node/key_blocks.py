@@ -22,7 +22,7 @@ from soliton.node.chain_writer import ChainWriter
 from soliton.node.held_keys import AccountKey
 from soliton.node.miner import Forged
 from soliton.node.node import Node
-from soliton.steps import to_the_end
+from soliton.steps import run_steps
 
 _ABSENT: Final = object()
 LATEST_TURN_MS: Final = 60_000
@@ -65,7 +65,7 @@ def _forged(node: Node, chain: ChainWriter, account: AccountKey) -> Forged:
     node.disk.check()
     slot, votes = miner.next_slot(chain, account), miner.votes(node.settings, chain)
     late = node.clock() - LATEST_TURN_MS
-    return to_the_end(miner.forging(chain, slot, (), late, *votes))
+    return run_steps(miner.forging(chain, slot, (), late, *votes))
 
 
 def _put(node: Node, form: bytes, put: Callable[[], tuple[Block, AppliedBlock]]) -> Block:

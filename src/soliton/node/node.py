@@ -36,7 +36,7 @@ from soliton.node.pool import Origin, UtxPool
 from soliton.node.refusals import Refusals
 from soliton.node.settings import Settings
 from soliton.node.versions import agent
-from soliton.steps import Steps, to_the_end
+from soliton.steps import Steps, run_steps
 from soliton.storage.below import Below
 from soliton.storage.errors import StorageProblem
 from soliton.storage.patience import patiently
@@ -143,7 +143,7 @@ class Node:
         Raises ``CannotMine``, ``BlockRejected`` when it is too early, or ``StorageProblem`` when it
         cannot be written: it has not happened then.
         """
-        block = self.put_forged(to_the_end(self._forging(account, empty=empty)))
+        block = self.put_forged(run_steps(self._forging(account, empty=empty)))
         self.pool.settle()
         return block
 

@@ -11,7 +11,7 @@ from typing import Protocol
 import msgspec
 
 from soliton.node.network_settings import HostPort
-from soliton.sync.peers import KeptAway
+from soliton.sync.peers import Restriction
 from soliton.wire.handshake import IpAddress, PeerAddress
 from soliton.wire.versions import Version
 
@@ -73,10 +73,10 @@ class Peering(Protocol):
     def known(self) -> Mapping[PeerAddress, int]:
         """Addresses that have worked: when they were last heard (ms)."""
 
-    def blacklisted(self) -> Mapping[IpAddress, KeptAway]:
+    def blacklisted(self) -> Mapping[IpAddress, Restriction]:
         """Who is refused, and why."""
 
-    def suspended(self) -> Mapping[IpAddress, KeptAway]:
+    def suspended(self) -> Mapping[IpAddress, Restriction]:
         """Who is not dialled for now, and why."""
 
     def clear_blacklist(self) -> None:

@@ -28,29 +28,29 @@ from soliton.chain.transactions.table import type_by_id
 from soliton.sync.extensions import (
     Applied,
     ApplyExtension,
-    BlockCame,
+    BlockReceived,
     ExtensionLoader,
     LoaderSettings,
-    SnapshotCame,
+    SnapshotReceived,
 )
 from soliton.sync.microblocks import (
     ApplyMicroblock,
     MicroblockApplied,
-    MicroblockCame,
+    MicroblockReceived,
     Microblocks,
     MicroblockSettings,
-    MicroblockSnapshotCame,
+    MicroblockSnapshotReceived,
 )
 from soliton.sync.model import (
     Blame,
     Broadcast,
     ChainMoved,
-    Heard,
     History,
     Joined,
     Left,
     NothingNew,
     PeerId,
+    Received,
     Send,
     Tick,
 )
@@ -65,7 +65,7 @@ from soliton.sync.relay import (
 )
 from soliton.sync.scores import BestPeer, Scores, ScoreSettings
 from soliton.wire import messages
-from soliton.wire.connection import Broken, Connection, Dropped, Introduced, Said
+from soliton.wire.connection import Broken, Connection, Dropped, HandshakeReceived, MessageReceived
 from soliton.wire.errors import CannotSend, PeerFault, Verdict
 from soliton.wire.handshake import Handshake, PeerAddress
 from soliton.wire.kinds import BY_RECORD
@@ -111,7 +111,7 @@ class Answer(msgspec.Struct, frozen=True):
 class ApplyBlock(msgspec.Struct, frozen=True):
     """Put a block that a peer has sent unasked on the chain, if it belongs there."""
 
-    came: BlockCame
+    came: BlockReceived
 
 
 Job = ApplyExtension | ApplyMicroblock | ApplyBlock | CheckTransaction
@@ -279,7 +279,7 @@ class Core:
             return
         self.relay.is_ready = ready
         for link in self._links.values():
-            link.connection.want_all_but(self._unwanted())
+            link.connection.discard(self._unwanted())
 
     # --- bytes ------------------------------------------------------------------------------------
 
@@ -293,9 +293,9 @@ class Core:
             if peer not in self._links:
                 break
             match event:
-                case Introduced(handshake=handshake):
+                case HandshakeReceived(handshake=handshake):
                     effects += self._introduced(peer, link, handshake, now)
-                case Said(message=message, size=size):
+                case MessageReceived(message=message, size=size):
                     name = type(message).__name__
                     self.traffic.messages_in[name] += 1
                     self.traffic.bytes_in[name] += size
@@ -326,7 +326,7 @@ class Core:
         return effects
 
     def _heard(self, peer: PeerId, message: Message, now: int) -> list[Effect]:
-        heard = Heard(peer, message)
+        heard = Received(peer, message)
         effects = self._carry_out(self.book.handle(heard, now), now)
         match message:
             case messages.Score():
@@ -363,7 +363,7 @@ class Core:
             block_id, reference = self._read_block(message.data)
         except ChainError as error:
             return self._unreadable(peer, message, error, now)
-        came = BlockCame(peer, block_id, reference, message)
+        came = BlockReceived(peer, block_id, reference, message)
         if self.loader.expects(peer, block_id):
             return self._carry_out(self.loader.handle(came, now), now)
         return [] if self._is_invalid(block_id) else [ApplyBlock(came)]
@@ -378,7 +378,7 @@ class Core:
             total_id = microblocks.peek_total_id(message.data)
         except ChainError as error:
             return self._unreadable(peer, message, error, now)
-        came = MicroblockCame(peer, total_id, message)
+        came = MicroblockReceived(peer, total_id, message)
         return self._carry_out(self.microblocks.handle(came, now), now)
 
     def _heard_snapshot(
@@ -392,9 +392,9 @@ class Core:
         except ChainError as error:
             return self._unreadable(peer, message, error, now)
         if isinstance(message, messages.BlockSnapshot):
-            came = SnapshotCame(peer, block_id, message)
+            came = SnapshotReceived(peer, block_id, message)
             return self._carry_out(self.loader.handle(came, now), now)
-        part = MicroblockSnapshotCame(peer, block_id, message)
+        part = MicroblockSnapshotReceived(peer, block_id, message)
         return self._carry_out(self.microblocks.handle(part, now), now)
 
     def _unreadable(

@@ -21,7 +21,7 @@ from soliton.ledger.apply import Outcome
 from soliton.ledger.snapshots import snapshot_of
 from soliton.ledger.state import Status
 from soliton.node.chain_writer import ChainWriter
-from soliton.steps import Steps, to_the_end
+from soliton.steps import Steps, run_steps
 from soliton.storage.layout import TransactionLocation
 from soliton.wire import messages
 from soliton.wire.messages import Message
@@ -85,7 +85,7 @@ class NodeHistory:
 
     def answer(self, question: Question, version: Version) -> Message | None:
         """The answer for a peer of this version; ``None`` where others are silent, too."""
-        return to_the_end(self.answering(question, version))
+        return run_steps(self.answering(question, version))
 
     def answering(self, question: Question, version: Version) -> Steps[Message | None]:
         """The same in steps: the snapshots of a full block take their time."""

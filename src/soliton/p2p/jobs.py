@@ -30,7 +30,7 @@ from soliton.p2p.core import ApplyBlock, Core, Effect, Job
 from soliton.p2p.history import NodeHistory, block_message
 from soliton.p2p.pace import Pace
 from soliton.p2p.receiving import Outcome, Receiver, Verdict, Work
-from soliton.sync.extensions import ApplyExtension, BlockCame
+from soliton.sync.extensions import ApplyExtension, BlockReceived
 from soliton.sync.microblocks import ApplyMicroblock
 from soliton.sync.model import PeerId
 from soliton.sync.relay import CheckTransaction
@@ -337,7 +337,7 @@ class Jobs:
             _log.info("no challenge of block %s: %s", wrong.id.hex(), error)
             return
         _log.warning("block %s is challenged with %s", wrong.id.hex(), block.id.hex())
-        came = BlockCame(peer, block.id, block.header.reference, block_message(block))
+        came = BlockReceived(peer, block.id, block.header.reference, block_message(block))
         yield from self._block(ApplyBlock(came))
 
     def _microblock(self, job: ApplyMicroblock) -> Work[None]:

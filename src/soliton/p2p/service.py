@@ -37,7 +37,7 @@ from soliton.p2p.receiving import Receiver
 from soliton.p2p.sockets import PeerSocket
 from soliton.steps import Steps
 from soliton.sync.model import PeerId
-from soliton.sync.peers import Dial, KeptAway
+from soliton.sync.peers import Dial, Restriction
 from soliton.wire.handshake import Handshake, IpAddress, PeerAddress
 from soliton.wire.messages import Message
 
@@ -341,11 +341,11 @@ class P2pService(Peering):
         """Addresses that have worked: when they were last heard."""
         return self.core.book.known(self.now())
 
-    def blacklisted(self) -> dict[IpAddress, KeptAway]:
+    def blacklisted(self) -> dict[IpAddress, Restriction]:
         """Who is refused, and why."""
         return self.core.book.blacklisted(self.now())
 
-    def suspended(self) -> dict[IpAddress, KeptAway]:
+    def suspended(self) -> dict[IpAddress, Restriction]:
         """Who is not dialled for now, and why."""
         return self.core.book.suspended(self.now())
 

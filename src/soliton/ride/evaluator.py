@@ -26,7 +26,7 @@ from typing import Final
 
 import msgspec
 
-from soliton.caching import kept
+from soliton.caching import cached_by_weight
 from soliton.ride.environment import CURRENT_SWITCHES, CallContext, Environment, Switches
 from soliton.ride.errors import EvaluationError, NotCallable
 from soliton.ride.evaluator_compiler import Entry, Program, TooDeep
@@ -376,7 +376,7 @@ def _weight(source: bytes, library_key: tuple[int, Kind, int], new: bool) -> int
     return TREE_OVERHEAD + (TREE_FACTOR + PROGRAM_FACTOR) * len(source)
 
 
-@kept(MAX_KEPT_BYTES, _weight)
+@cached_by_weight(MAX_KEPT_BYTES, _weight)
 def _compiled(source: bytes, library_key: tuple[int, Kind, int], new: bool) -> _Compiled:
     return _Compiled(parse_script(source).content, load_library(*library_key), new)
 

@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from soliton.caching import kept
+from soliton.caching import cached_by_weight
 from soliton.ride.errors import ScriptFormatError
 from soliton.ride.expressions import (
     Block,
@@ -58,7 +58,7 @@ def _weight(source: bytes) -> int:
     return TREE_OVERHEAD + TREE_FACTOR * len(source)
 
 
-@kept(MAX_KEPT_BYTES, _weight)
+@cached_by_weight(MAX_KEPT_BYTES, _weight)
 def parse_script(source: bytes) -> Script:
     """Parse a script; raise ``ScriptFormatError`` if it is malformed."""
     version, content = read_script(source)

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from soliton.caching import kept
+from soliton.caching import cached_by_weight
 from soliton.ride.compiler.checker import Checker, Typed
 from soliton.ride.compiler.compile import compile_content, linked
 from soliton.ride.compiler.directives import read_directives
@@ -245,7 +245,7 @@ def _map_weight(script: bytes) -> int:
     return 4_096 + _MAP_FACTOR * len(script)
 
 
-@kept(MAX_KEPT_BYTES, _map_weight)
+@cached_by_weight(MAX_KEPT_BYTES, _map_weight)
 def map_decompiled(script: bytes) -> SourceMap | None:
     """Return the map of a script in its decompiled text; ``None`` if that compiles to another one.
 

@@ -34,7 +34,7 @@ from soliton.p2p.receiving import Receiver
 from soliton.simulation.links import End, Lines
 from soliton.simulation.loop import Loop, Timer
 from soliton.simulation.private_chain import account_seed
-from soliton.steps import to_the_end
+from soliton.steps import run_steps
 from soliton.sync.model import PeerId
 from soliton.sync.peers import Dial
 from soliton.wire.handshake import Handshake, IpAddress, PeerAddress
@@ -75,7 +75,7 @@ class SimulatedNode(Node):
 
     def mine_micro(self, account: KeyPair) -> int:
         """Add transactions of the pool to the last block, which this account made: how many."""
-        added = self.put_micro(to_the_end(self._forging_micro(account)))
+        added = self.put_micro(run_steps(self._forging_micro(account)))
         self.pool.settle()
         return added
 

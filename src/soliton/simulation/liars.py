@@ -28,7 +28,7 @@ from soliton.p2p.jobs import own_microblock
 from soliton.simulation.host import Host, Place, Witness
 from soliton.simulation.links import End, Lines
 from soliton.simulation.loop import Loop
-from soliton.steps import to_the_end
+from soliton.steps import run_steps
 from soliton.sync.model import PeerId
 from soliton.wire import frames, handshake, messages
 from soliton.wire.handshake import PeerAddress
@@ -127,7 +127,7 @@ class InvalidBlocks(Liar):
     def make_block(self, slot: Slot) -> None:
         """One with a wrong state hash, base target or time."""
         chain = self.node.chain
-        good = to_the_end(forging(chain, slot, (), self._clock())).block
+        good = run_steps(forging(chain, slot, (), self._clock())).block
         header = good.header
         wrong = self.chance.choice(
             (
@@ -161,7 +161,7 @@ class Equivocation(Liar):
     def make_block(self, slot: Slot) -> None:
         """Two at once."""
         some, others = self.halves()
-        later = to_the_end(forging(self.node.chain, slot, (), self._clock() + 20)).block
+        later = run_steps(forging(self.node.chain, slot, (), self._clock() + 20)).block
         self.say(block_message(later), others)
         self._audience = some
         self.node.mine(slot.account, empty=True)
@@ -175,7 +175,7 @@ class Equivocation(Liar):
         state_hash = None
         progress = self.node.chain.liquid_progress()
         if progress is not None:
-            to_the_end(progress.adding((one,), verify_signatures=False))
+            run_steps(progress.adding((one,), verify_signatures=False))
             state_hash = progress.snapshot_hash
         self._announce(last, (one,), state_hash, others)
         self._audience = some

@@ -1,8 +1,8 @@
-"""Microblocks: who has which, whom to ask for the next one, and to whom to say that we have it.
+"""Microblocks: which peers have which, where to request the next one, and whom to announce it to.
 
-A peer announces a microblock, and whoever lacks it asks one of those who announced it; after a
-while without an answer another one, and then nobody. What was appended is announced to all who did
-not announce it.
+A node that lacks an announced microblock requests it from one of the peers that announced it, and
+after a timeout from another one; then it gives up. An appended microblock is announced to all peers
+that did not announce it.
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/network/MicroBlockSynchronizer.scala``.
@@ -20,10 +20,10 @@ from soliton.sync.model import (
     Blame,
     Broadcast,
     ChainMoved,
-    Heard,
     History,
     Left,
     PeerId,
+    Received,
     Send,
     Tick,
 )
@@ -38,17 +38,17 @@ from soliton.wire.messages import (
 )
 
 MAX_ANNOUNCED: Final = 2_000
-"""Announcements remembered at a time: a network makes one in some seconds."""
+"""Announcements remembered at a time; a network makes one every few seconds."""
 MAX_ANNOUNCED_OF_PEER: Final = 500
-"""Of these, how many may come from one peer before it is a flood."""
+"""How many of these one peer may have made; more are treated as a flood."""
 ATTEMPTS: Final = 2
 
 
 class MicroblockSettings(msgspec.Struct, frozen=True):
-    """Times in ms, of ``synchronization.micro-block-synchronizer``: how long an answer may take
-    (``wait-response-timeout``), how long an announcement counts (``inv-cache-timeout``), and how
-    long what was done is remembered (``processed-micro-blocks-cache-timeout``). ``snapshots`` are
-    wanted in place of execution (``enable-light-mode``).
+    """Times in ms, of ``synchronization.micro-block-synchronizer``: the timeout of a request
+    (``wait-response-timeout``), the lifetime of an announcement (``inv-cache-timeout``), and how
+    long a processed microblock is remembered (``processed-micro-blocks-cache-timeout``).
+    ``snapshots`` loads snapshots instead of executing (``enable-light-mode``).
     """
 
     wait: int = 2_000
@@ -57,19 +57,19 @@ class MicroblockSettings(msgspec.Struct, frozen=True):
     snapshots: bool = False
 
 
-USUAL: Final = MicroblockSettings()
+DEFAULTS: Final = MicroblockSettings()
 
 
-class MicroblockCame(msgspec.Struct, frozen=True):
-    """A microblock that a peer has sent, of which somebody has read the id that it makes."""
+class MicroblockReceived(msgspec.Struct, frozen=True):
+    """A microblock sent by a peer, with the id that it gives the last block."""
 
     peer: PeerId
     total_id: bytes
     message: LegacyMicroblock | ProtobufMicroblock
 
 
-class MicroblockSnapshotCame(msgspec.Struct, frozen=True):
-    """The snapshots of a microblock that a peer has sent, of which somebody has read the id."""
+class MicroblockSnapshotReceived(msgspec.Struct, frozen=True):
+    """The snapshots of a microblock, sent by a peer."""
 
     peer: PeerId
     total_id: bytes
@@ -77,106 +77,109 @@ class MicroblockSnapshotCame(msgspec.Struct, frozen=True):
 
 
 class MicroblockApplied(msgspec.Struct, frozen=True):
-    """What became of a microblock."""
+    """A microblock has been appended, or refused (``failed``)."""
 
     total_id: bytes
     failed: bool = False
 
 
 class ApplyMicroblock(msgspec.Struct, frozen=True):
-    """Put a microblock on the last block; with its snapshot where that was wanted."""
+    """Append a microblock to the last block; with its snapshot if that was requested."""
 
-    microblock: MicroblockCame
-    snapshot: MicroblockSnapshotCame | None = None
+    microblock: MicroblockReceived
+    snapshot: MicroblockSnapshotReceived | None = None
 
 
-class _Announced(msgspec.Struct):
+_Actions = list[Action | ApplyMicroblock]
+
+
+class _Announcement(msgspec.Struct):
     inv: MicroblockInv
     first: PeerId
-    owners: dict[PeerId, None]
+    announcers: dict[PeerId, None]
     until: int
 
 
-class _Asked(msgspec.Struct):
-    """A question under way: ``retry_at`` asks somebody else, as long as ``attempts`` are left."""
+class _PendingRequest(msgspec.Struct):
+    """A request in flight. At ``retry_at`` another peer is tried, while ``attempts`` are left."""
 
     total_id: bytes
     attempts: int
     retry_at: int
     tried: set[PeerId]
-    microblock: MicroblockCame | None = None
+    microblock: MicroblockReceived | None = None
 
 
 class Microblocks:
-    """Follows the growing of the last block."""
+    """Tracks the growth of the last block."""
 
     def __init__(
         self,
         history: History,
         chain_id: int,
         choose: Callable[[Sequence[PeerId]], PeerId],
-        settings: MicroblockSettings = USUAL,
+        settings: MicroblockSettings = DEFAULTS,
     ) -> None:
-        """``choose`` picks one of several peers by chance."""
+        """``choose`` picks one of several peers at random."""
         self._history = history
         self._chain_id = chain_id
         self._choose = choose
         self._settings = settings
-        self._announced: dict[bytes, _Announced] = {}
+        self._announced: dict[bytes, _Announcement] = {}
         self._of_peer: dict[PeerId, int] = {}
         self._next: dict[bytes, bytes] = {}
-        self._asked: _Asked | None = None
+        self._request: _PendingRequest | None = None
         self._done: dict[bytes, int] = {}
         self._applying: set[bytes] = set()
 
     @property
     def wake_at(self) -> int | None:
-        """When somebody else is to be asked, or something may be forgotten."""
+        """When a request is retried, or an announcement expires."""
         times = [each.until for each in self._announced.values()]
-        if self._asked is not None:
-            times.append(self._asked.retry_at)
+        if self._request is not None:
+            times.append(self._request.retry_at)
         return min(times, default=None)
 
     def handle(
         self,
-        event: Heard
+        event: Received
         | Left
         | ChainMoved
         | Tick
-        | MicroblockCame
-        | MicroblockSnapshotCame
+        | MicroblockReceived
+        | MicroblockSnapshotReceived
         | MicroblockApplied,
         now: int,
-    ) -> list[Action | ApplyMicroblock]:
-        """What follows from an event."""
+    ) -> _Actions:
+        """Process an event and return the resulting actions."""
         match event:
-            case Heard(peer=peer, message=MicroblockInv() as inv):
-                return self._hear(peer, inv, now)
+            case Received(peer=peer, message=MicroblockInv() as inv):
+                return self._receive_announcement(peer, inv, now)
             case Left(peer=peer):
-                self._lose(peer)
+                self._peer_left(peer)
                 return []
             case ChainMoved():
-                return self._ask_next(now)
-            case MicroblockCame():
-                return self._take(event, now)
-            case MicroblockSnapshotCame():
-                return self._take_snapshot(event)
+                return self._request_next(now)
+            case MicroblockReceived():
+                return self._receive_microblock(event, now)
+            case MicroblockSnapshotReceived():
+                return self._receive_snapshot(event)
             case MicroblockApplied(total_id=total_id, failed=failed):
                 return self._applied(total_id, now, failed=failed)
             case Tick():
-                return self._pass(now)
+                return self._tick(now)
             case _:
                 return []
 
     # --- announcements ----------------------------------------------------------------------------
 
-    def _hear(self, peer: PeerId, inv: MicroblockInv, now: int) -> list[Action | ApplyMicroblock]:
+    def _receive_announcement(self, peer: PeerId, inv: MicroblockInv, now: int) -> _Actions:
         self._forget_old(now)
         if inv.total_id in self._done:
             return []
         known = self._announced.get(inv.total_id)
         if known is None or known.inv != inv:
-            # The same again needs no second look.
+            # A repeated announcement has been verified before.
             if not inv.is_signed(self._chain_id):
                 return [Blame(peer, "a microblock is announced with a wrong signature")]
             if known is not None:
@@ -187,11 +190,11 @@ class Microblocks:
             if len(self._announced) >= MAX_ANNOUNCED:
                 return []
             self._of_peer[peer] = count + 1
-            known = _Announced(inv, peer, {}, now + self._settings.announced)
+            known = _Announcement(inv, peer, {}, now + self._settings.announced)
             self._announced[inv.total_id] = known
             self._next.setdefault(inv.reference, inv.total_id)
-        known.owners[peer] = None
-        return self._ask_next(now)
+        known.announcers[peer] = None
+        return self._request_next(now)
 
     def _forget_old(self, now: int) -> None:
         for total_id, each in list(self._announced.items()):
@@ -212,88 +215,90 @@ class Microblocks:
             if not self._of_peer[each.first]:
                 del self._of_peer[each.first]
 
-    # --- asking -----------------------------------------------------------------------------------
+    # --- requests ---------------------------------------------------------------------------------
 
-    def _ask_next(self, now: int) -> list[Action | ApplyMicroblock]:
-        """Ask for what comes on the last block, if somebody has announced it."""
+    def _request_next(self, now: int) -> _Actions:
+        """Request the microblock that extends the last block, if a peer has announced it."""
         total_id = self._next.get(self._history.last_id())
         if total_id is None or total_id in self._applying:
             return []
-        if self._asked is not None and self._asked.total_id == total_id:
+        if self._request is not None and self._request.total_id == total_id:
             return []
-        self._asked = _Asked(total_id, ATTEMPTS, now, set())
-        return self._ask(now)
+        self._request = _PendingRequest(total_id, ATTEMPTS, now, set())
+        return self._send_request(now)
 
-    def _ask(self, now: int) -> list[Action | ApplyMicroblock]:
-        asked = self._asked
-        assert asked is not None, "something is asked for"
-        known = self._announced.get(asked.total_id)
-        owners = [] if known is None else [each for each in known.owners if each not in asked.tried]
-        if not asked.attempts or not owners:
-            self._give_up(asked)
+    def _send_request(self, now: int) -> _Actions:
+        request = self._request
+        assert request is not None, "a request is in flight"
+        known = self._announced.get(request.total_id)
+        announcers = () if known is None else known.announcers
+        untried = [each for each in announcers if each not in request.tried]
+        if not request.attempts or not untried:
+            self._give_up(request)
             return []
-        peer = self._choose(owners)
-        asked.tried.add(peer)
-        asked.attempts -= 1
-        asked.retry_at = now + self._settings.wait
-        wants_block = asked.microblock is None
-        request = GetMicroblock if wants_block else GetMicroblockSnapshot
-        return [Send(peer, request(asked.total_id))]
+        peer = self._choose(untried)
+        request.tried.add(peer)
+        request.attempts -= 1
+        request.retry_at = now + self._settings.wait
+        kind = GetMicroblock if request.microblock is None else GetMicroblockSnapshot
+        return [Send(peer, kind(request.total_id))]
 
-    def _give_up(self, asked: _Asked) -> None:
-        """Nobody answers: only another announcement brings it back."""
-        self._asked = None
-        if asked.total_id in self._announced:
-            self._forget(asked.total_id)
+    def _give_up(self, request: _PendingRequest) -> None:
+        """No peer responds: forget the microblock until it is announced again."""
+        self._request = None
+        if request.total_id in self._announced:
+            self._forget(request.total_id)
 
-    def _take(self, came: MicroblockCame, now: int) -> list[Action | ApplyMicroblock]:
-        asked = self._asked
-        if asked is None or asked.total_id != came.total_id or asked.microblock is not None:
+    def _receive_microblock(self, received: MicroblockReceived, now: int) -> _Actions:
+        request = self._request
+        if (
+            request is None
+            or request.total_id != received.total_id
+            or request.microblock is not None
+        ):
             return []
         if not self._settings.snapshots:
-            return self._apply(ApplyMicroblock(came))
-        asked.microblock = came
-        asked.attempts, asked.tried = ATTEMPTS, set()
-        return self._ask(now)
+            return self._apply(ApplyMicroblock(received))
+        request.microblock = received
+        request.attempts, request.tried = ATTEMPTS, set()
+        return self._send_request(now)
 
-    def _take_snapshot(self, came: MicroblockSnapshotCame) -> list[Action | ApplyMicroblock]:
-        asked = self._asked
-        if asked is None or asked.total_id != came.total_id or asked.microblock is None:
+    def _receive_snapshot(self, received: MicroblockSnapshotReceived) -> _Actions:
+        request = self._request
+        if request is None or request.total_id != received.total_id or request.microblock is None:
             return []
-        return self._apply(ApplyMicroblock(asked.microblock, came))
+        return self._apply(ApplyMicroblock(request.microblock, received))
 
-    def _apply(self, wanted: ApplyMicroblock) -> list[Action | ApplyMicroblock]:
-        self._asked = None
-        self._applying.add(wanted.microblock.total_id)
-        return [wanted]
+    def _apply(self, action: ApplyMicroblock) -> _Actions:
+        self._request = None
+        self._applying.add(action.microblock.total_id)
+        return [action]
 
-    def _applied(
-        self, total_id: bytes, now: int, *, failed: bool
-    ) -> list[Action | ApplyMicroblock]:
+    def _applied(self, total_id: bytes, now: int, *, failed: bool) -> _Actions:
         self._applying.discard(total_id)
         self._done[total_id] = now + self._settings.processed
         known = self._announced.get(total_id)
         if known is None:
             return []
-        owners = frozenset(known.owners)
+        announcers = frozenset(known.announcers)
         inv = known.inv
         self._forget(total_id)
-        return [] if failed else [Broadcast(inv, owners)]
+        return [] if failed else [Broadcast(inv, announcers)]
 
-    # --- what ends by itself ----------------------------------------------------------------------
+    # --- timeouts and lost peers ------------------------------------------------------------------
 
-    def _pass(self, now: int) -> list[Action | ApplyMicroblock]:
+    def _tick(self, now: int) -> _Actions:
         self._forget_old(now)
-        if self._asked is not None and self._asked.retry_at <= now:
-            return self._ask(now)
+        if self._request is not None and self._request.retry_at <= now:
+            return self._send_request(now)
         return []
 
-    def _lose(self, peer: PeerId) -> None:
+    def _peer_left(self, peer: PeerId) -> None:
         self._of_peer.pop(peer, None)
         for total_id, each in list(self._announced.items()):
-            each.owners.pop(peer, None)
-            if not each.owners and not self._is_asked(total_id):
+            each.announcers.pop(peer, None)
+            if not each.announcers and not self._is_requested(total_id):
                 self._forget(total_id)
 
-    def _is_asked(self, total_id: bytes) -> bool:
-        return self._asked is not None and self._asked.total_id == total_id
+    def _is_requested(self, total_id: bytes) -> bool:
+        return self._request is not None and self._request.total_id == total_id

@@ -1,7 +1,6 @@
-"""What happens to the machines, and what they want done.
+"""Events and actions of the state machines, and their view of the chain.
 
-What lives here: events, actions, and what the machines know of the chain. What does not: the
-machines.
+What lives here: what more than one machine uses. What does not: the machines.
 """
 
 from __future__ import annotations
@@ -16,34 +15,34 @@ from soliton.wire.messages import Message
 from soliton.wire.versions import Version
 
 PeerId = int
-"""A connection, from its handshake to its end: the next one of the same node has another number."""
+"""The number of a connection; a later connection of the same node has another one."""
 
 
 # --- events ---------------------------------------------------------------------------------------
 
 
 class Joined(msgspec.Struct, frozen=True):
-    """A peer has come, and both handshakes are through."""
+    """A peer has connected, and both handshakes are complete."""
 
     peer: PeerId
     version: Version
 
 
 class Left(msgspec.Struct, frozen=True):
-    """A connection is over."""
+    """A connection has ended."""
 
     peer: PeerId
 
 
-class Heard(msgspec.Struct, frozen=True):
-    """A peer has said something."""
+class Received(msgspec.Struct, frozen=True):
+    """A message of a peer."""
 
     peer: PeerId
     message: Message
 
 
 class ChainMoved(msgspec.Struct, frozen=True):
-    """The own chain has another last block, or that has grown or shrunk."""
+    """Our chain has another last block, or the last block has grown or shrunk."""
 
 
 class Tick(msgspec.Struct, frozen=True):
@@ -54,21 +53,21 @@ class Tick(msgspec.Struct, frozen=True):
 
 
 class Send(msgspec.Struct, frozen=True):
-    """Say something to one peer."""
+    """Send a message to one peer."""
 
     peer: PeerId
     message: Message
 
 
 class Broadcast(msgspec.Struct, frozen=True):
-    """Say something to all peers but some."""
+    """Send a message to all peers except some."""
 
     message: Message
     but: frozenset[PeerId] = frozenset()
 
 
 class Blame(msgspec.Struct, frozen=True):
-    """A peer did wrong: ``verdict`` says what becomes of it."""
+    """A peer violated a rule; ``verdict`` is the sanction."""
 
     peer: PeerId
     reason: str
@@ -76,31 +75,31 @@ class Blame(msgspec.Struct, frozen=True):
 
 
 class NothingNew(msgspec.Struct, frozen=True):
-    """A peer says that its chain is better than ours, and names no block that we do not have: its
-    score is forgotten until it is repeated, and others are asked.
+    """A peer claims a better chain than ours but names no block that we lack. Its score is ignored
+    until it is repeated, and other peers are used.
     """
 
     peer: PeerId
 
 
 Action = Send | Broadcast | Blame | NothingNew
-"""What every machine may want. Some have actions of their own besides."""
+"""Actions of every machine; some machines have additional ones."""
 
 
 # --- the chain ------------------------------------------------------------------------------------
 
 
 class History(Protocol):
-    """What the machines ask about the own chain; each answer is that of the moment."""
+    """Read access to our own chain in its current state."""
 
     def score(self) -> int:
-        """The score of the chain, its last block included."""
+        """Return the score of the chain, its last block included."""
 
     def last_ids(self, count: int) -> Sequence[bytes]:
-        """The ids of the last blocks, the newest first; of the last one as far as it has grown."""
+        """Return the ids of the last blocks, newest first, as ``last_id`` does for the last one."""
 
     def knows(self, block_id: bytes) -> bool:
-        """Whether a block is in the chain; any id that the last block had counts."""
+        """Whether a block is in the chain; earlier ids of the last block count as well."""
 
     def last_id(self) -> bytes:
-        """The id of the last block as far as it has grown."""
+        """Return the id of the last block with all its microblocks."""

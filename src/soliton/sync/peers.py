@@ -1,9 +1,9 @@
-"""The book of peers: who may connect, whom to dial next, who is kept away and for how long.
+"""The peer book: which peers may connect, which to dial next, which are suspended or blacklisted.
 
-An address is a *candidate* when a peer has named it, *known* when the peer itself declares it and
-is connected from that IP: who has dialled us is named to others as well as whom we have dialled.
-Addresses are kept away by IP: *suspended* ones are not dialled for a minute, *blacklisted* ones are
-refused as well, for longer.
+An address is a *candidate* when a peer has named it. It is *known* when a peer connected from that
+IP, in either direction, declares it; known addresses are sent to other peers. Restrictions apply to
+an IP: a *suspended* one is not dialled for a minute, a *blacklisted* one is also refused, for
+longer.
 
 Sources: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/network/{PeerDatabaseImpl,PeerSynchronizer,NetworkServer,
@@ -17,21 +17,21 @@ from typing import Final
 
 import msgspec
 
-from soliton.sync.model import Action, Blame, Heard, Joined, Left, PeerId, Send, Tick
+from soliton.sync.model import Action, Blame, Joined, Left, PeerId, Received, Send, Tick
 from soliton.wire.errors import PeerFault, Verdict
 from soliton.wire.handshake import Handshake, IpAddress, PeerAddress
 from soliton.wire.messages import GetPeers, Peers
 
 MAX_KNOWN: Final = 10_000
-"""Known addresses: those not seen for the longest time are forgotten above it."""
+"""Known addresses; above this number the one heard from least recently is removed."""
 MAX_KNOWN_OF_HOST: Final = 16
-"""Known addresses of one IP, which may declare any port of its own; the oldest are forgotten."""
-MAX_KEPT_AWAY: Final = 100_000
-"""Addresses that are blacklisted or suspended; the oldest are forgotten above it."""
+"""Known addresses of one IP, which may declare any of its ports; the oldest is removed."""
+MAX_RESTRICTIONS: Final = 100_000
+"""Suspended addresses, and as many blacklisted ones; the oldest is removed."""
 
 
 class PeerSettings(msgspec.Struct, frozen=True):
-    """The section ``network``; times in ms."""
+    """The settings of the section ``network``; times in ms."""
 
     known_peers: tuple[PeerAddress, ...] = ()
     own_addresses: frozenset[PeerAddress] = frozenset()
@@ -57,8 +57,11 @@ class Dial(msgspec.Struct, frozen=True):
     address: PeerAddress
 
 
-class KeptAway(msgspec.Struct, frozen=True):
-    """Why an address is kept away, since when and until when."""
+_Actions = list[Action | Dial]
+
+
+class Restriction(msgspec.Struct, frozen=True):
+    """Why an address is suspended or blacklisted, since when and until when."""
 
     reason: str
     since: int
@@ -66,7 +69,7 @@ class KeptAway(msgspec.Struct, frozen=True):
 
 
 class Connected(msgspec.Struct):
-    """A connection: whom it goes to, who began it, and what the peer has said of itself."""
+    """A connection: its remote address, its direction, and the peer's handshake."""
 
     address: PeerAddress
     inbound: bool
@@ -77,15 +80,15 @@ class Connected(msgspec.Struct):
 
     @property
     def declared_here(self) -> PeerAddress | None:
-        """Where the peer says that it can be dialled, if that is a port of the address that its
-        connection comes from: nobody can keep us from dialling others.
+        """The peer's declared address if its IP is that of the connection, else ``None``: a peer
+        must not declare addresses of others.
         """
         declared = None if self.handshake is None else self.handshake.declared
         return declared if declared is not None and declared.ip == self.address.ip else None
 
 
 class PeerBook:
-    """Everything that is known about peers."""
+    """All peers that are known, connected or restricted."""
 
     def __init__(
         self,
@@ -93,32 +96,32 @@ class PeerBook:
         choose: Callable[[Sequence[PeerAddress]], PeerAddress],
         jitter: Callable[[int], int],
     ) -> None:
-        """``choose`` picks an address by chance, ``jitter`` a number from 0 to its argument."""
+        """``choose`` picks an address at random, ``jitter`` a number from 0 to its argument."""
         self.settings = settings
         self._choose = choose
         self._jitter = jitter
         self._known: dict[PeerAddress, int] = {}
         self._candidates: dict[PeerAddress, None] = {}
-        self._suspended: dict[IpAddress, KeptAway] = {}
-        self._blacklisted: dict[IpAddress, KeptAway] = {}
+        self._suspended: dict[IpAddress, Restriction] = {}
+        self._blacklisted: dict[IpAddress, Restriction] = {}
         self._connections: dict[PeerId, Connected] = {}
         self._dialled: set[PeerAddress] = set()
         self._dial_at = 0
 
-    # --- what is known ----------------------------------------------------------------------------
+    # --- queries ----------------------------------------------------------------------------------
 
     @property
     def connections(self) -> dict[PeerId, Connected]:
-        """All connections, those without a handshake as well."""
+        """All connections, including those without a handshake."""
         return self._connections
 
     @property
     def talking(self) -> int:
-        """Connections with a handshake."""
+        """The number of connections with a handshake."""
         return sum(each.handshake is not None for each in self._connections.values())
 
     def known(self, now: int) -> dict[PeerAddress, int]:
-        """Addresses that have worked and are not kept away: when they were last heard."""
+        """Return the known addresses that are not blacklisted, with the time of their last message."""
         oldest = now - self.settings.residence
         return {
             address: at
@@ -126,32 +129,32 @@ class PeerBook:
             if at > oldest and not self.is_blacklisted(address.ip, now)
         }
 
-    def blacklisted(self, now: int) -> dict[IpAddress, KeptAway]:
-        """Who is refused."""
+    def blacklisted(self, now: int) -> dict[IpAddress, Restriction]:
+        """Return the blacklisted addresses."""
         return {ip: each for ip, each in self._blacklisted.items() if each.until > now}
 
-    def suspended(self, now: int) -> dict[IpAddress, KeptAway]:
-        """Who is not dialled."""
+    def suspended(self, now: int) -> dict[IpAddress, Restriction]:
+        """Return the suspended addresses."""
         return {ip: each for ip, each in self._suspended.items() if each.until > now}
 
     def is_blacklisted(self, ip: IpAddress, now: int) -> bool:
         """Whether connections of this address are refused."""
-        found = self._blacklisted.get(ip)
-        return found is not None and found.until > now
+        restriction = self._blacklisted.get(ip)
+        return restriction is not None and restriction.until > now
 
     def clear_blacklist(self) -> None:
-        """Forgive all."""
+        """Remove all addresses from the blacklist."""
         self._blacklisted.clear()
 
     def remember(self, addresses: Iterable[PeerAddress]) -> None:
-        """Take over addresses of an earlier run, or of whom the operator names, as candidates."""
+        """Add addresses, of an earlier run or given by the operator, as candidates."""
         for address in addresses:
             self._add_candidate(address)
 
     # --- connections ------------------------------------------------------------------------------
 
     def admit(self, ip: IpAddress, now: int) -> str | None:
-        """Why somebody who connects is sent away at once; ``None`` if he may stay."""
+        """Return why an incoming connection is refused; ``None`` if it is accepted."""
         if self.is_blacklisted(ip, now):
             return "it is blacklisted"
         inbound = [each for each in self._connections.values() if each.inbound]
@@ -162,22 +165,20 @@ class PeerBook:
         return None
 
     def opened(self, peer: PeerId, address: PeerAddress, *, inbound: bool) -> None:
-        """There is a connection; the handshake comes later."""
+        """A connection was opened; its handshake follows."""
         if not inbound:
-            # Somebody may connect from the very port that is being dialled.
+            # An inbound connection may come from the port that is being dialled.
             self._dialled.discard(address)
         self._connections[peer] = Connected(address, inbound)
 
     def not_opened(self, address: PeerAddress, now: int) -> None:
-        """Nobody answered there."""
+        """Dialling an address failed."""
         self._dialled.discard(address)
         self._known.pop(address, None)
-        self._keep_away(
-            self._suspended, address.ip, "nobody answers", self.settings.suspension, now
-        )
+        self._restrict(self._suspended, address.ip, "nobody answers", self.settings.suspension, now)
 
     def introduced(self, peer: PeerId, handshake: Handshake, now: int) -> None:
-        """A peer has said who it is; raises ``PeerFault`` when it is connected already."""
+        """A handshake was received; raise ``PeerFault`` if the peer is connected already."""
         connection = self._connections[peer]
         key = (connection.address.ip, handshake.nonce)
         for each in self._connections.values():
@@ -207,28 +208,28 @@ class PeerBook:
 
     @property
     def wake_at(self) -> int:
-        """When somebody is to be dialled or asked."""
-        asks = [e.ask_at for e in self._connections.values() if e.ask_at is not None]
-        return min((self._dial_at, *asks))
+        """When the next address is dialled, or the next request for addresses sent."""
+        requests = [e.ask_at for e in self._connections.values() if e.ask_at is not None]
+        return min((self._dial_at, *requests))
 
-    def handle(self, event: Joined | Left | Heard | Blame | Tick, now: int) -> list[Action | Dial]:
-        """What follows from an event. A ``Blame`` is noted; others close the connection."""
+    def handle(self, event: Joined | Left | Received | Blame | Tick, now: int) -> _Actions:
+        """Process an event and return the actions. On ``Blame``, the caller closes the connection."""
         match event:
             case Joined(peer=peer) if self.settings.exchange:
-                return self._ask(peer, now)
+                return self._request_peers(peer, now)
             case Left(peer=peer):
                 self._closed(peer, now)
-            case Heard(peer=peer, message=message):
-                return self._hear(peer, message, now)
+            case Received(peer=peer, message=message):
+                return self._receive(peer, message, now)
             case Blame(peer=peer, reason=reason, verdict=verdict):
                 self._blame(peer, reason, verdict, now)
             case Tick():
-                return self._pass(now)
+                return self._tick(now)
             case _:
                 pass
         return []
 
-    def _hear(self, peer: PeerId, message: object, now: int) -> list[Action | Dial]:
+    def _receive(self, peer: PeerId, message: object, now: int) -> _Actions:
         connection = self._connections[peer]
         connection.last_heard = now
         self._touch(connection, now)
@@ -247,15 +248,15 @@ class PeerBook:
 
     def _add_candidate(self, address: PeerAddress) -> None:
         settings = self.settings
-        odd = address.ip.is_unspecified or address.ip.is_multicast or not address.port
-        if odd or address in settings.own_addresses or address in self._known:
+        unusable = address.ip.is_unspecified or address.ip.is_multicast or not address.port
+        if unusable or address in settings.own_addresses or address in self._known:
             return
         self._candidates.pop(address, None)
         self._candidates[address] = None
         if len(self._candidates) > settings.max_candidates:
             del self._candidates[next(iter(self._candidates))]
 
-    def _ask(self, peer: PeerId, now: int) -> list[Action | Dial]:
+    def _request_peers(self, peer: PeerId, now: int) -> _Actions:
         connection = self._connections[peer]
         connection.asked = True
         connection.ask_at = now + self.settings.ask_every
@@ -265,7 +266,7 @@ class PeerBook:
         connection = self._connections.pop(peer, None)
         if connection is not None and not connection.inbound:
             reason, time = "its connection has ended", self.settings.suspension
-            self._keep_away(self._suspended, connection.address.ip, reason, time, now)
+            self._restrict(self._suspended, connection.address.ip, reason, time, now)
 
     def _blame(self, peer: PeerId, reason: str, verdict: Verdict, now: int) -> None:
         connection = self._connections.get(peer)
@@ -273,63 +274,63 @@ class PeerBook:
             return
         ip, settings = connection.address.ip, self.settings
         if verdict is Verdict.BLACKLIST and settings.blacklisting:
-            self._keep_away(self._blacklisted, ip, reason, settings.blacklist, now)
+            self._restrict(self._blacklisted, ip, reason, settings.blacklist, now)
             for address in [each for each in self._candidates if each.ip == ip]:
                 del self._candidates[address]
         elif verdict is not Verdict.CLOSE:
-            self._keep_away(self._suspended, ip, reason, settings.suspension, now)
+            self._restrict(self._suspended, ip, reason, settings.suspension, now)
 
     def ban(self, ip: IpAddress, reason: str, now: int) -> None:
-        """Blacklist an address because the operator wants it."""
-        self._keep_away(self._blacklisted, ip, reason, self.settings.blacklist, now)
+        """Blacklist an address at the operator's request."""
+        self._restrict(self._blacklisted, ip, reason, self.settings.blacklist, now)
 
     @staticmethod
-    def _keep_away(
-        where: dict[IpAddress, KeptAway], ip: IpAddress, reason: str, time: int, now: int
+    def _restrict(
+        where: dict[IpAddress, Restriction], ip: IpAddress, reason: str, time: int, now: int
     ) -> None:
         where.pop(ip, None)
-        where[ip] = KeptAway(reason, now, now + time)
-        if len(where) > MAX_KEPT_AWAY:
+        where[ip] = Restriction(reason, now, now + time)
+        if len(where) > MAX_RESTRICTIONS:
             del where[next(iter(where))]
 
     # --- dialling ---------------------------------------------------------------------------------
 
-    def _pass(self, now: int) -> list[Action | Dial]:
-        actions: list[Action | Dial] = []
+    def _tick(self, now: int) -> _Actions:
+        actions: _Actions = []
         for peer, connection in self._connections.items():
             if connection.ask_at is not None and connection.ask_at <= now:
-                actions += self._ask(peer, now)
+                actions += self._request_peers(peer, now)
         if self._dial_at <= now:
             settings, talking = self.settings, self.talking
             few = talking == 0 or talking < settings.min_connections
             every = settings.dial_every_when_few if few else settings.dial_every
             jitter = settings.dial_jitter
             self._dial_at = now + every - jitter + self._jitter(2 * jitter)
-            address = self._whom_to_dial(now)
+            address = self._next_address(now)
             if address is not None:
                 self._dialled.add(address)
                 actions.append(Dial(address))
         return actions
 
-    def _whom_to_dial(self, now: int) -> PeerAddress | None:
+    def _next_address(self, now: int) -> PeerAddress | None:
         outbound = sum(not each.inbound for each in self._connections.values())
         if outbound + len(self._dialled) >= self.settings.max_outbound:
             return None
-        away = {*self.suspended(now), *self.blacklisted(now)}
+        restricted = {*self.suspended(now), *self.blacklisted(now)}
         taken = {each.address for each in self._connections.values()} | self._dialled
-        # To dial somebody who has dialled us ends both times with "it is connected already".
+        # A peer that has dialled us would refuse a second connection.
         taken |= {each.declared_here for each in self._connections.values() if each.declared_here}
         taken |= self.settings.own_addresses
 
         def free(addresses: Iterable[PeerAddress]) -> list[PeerAddress]:
-            return [each for each in addresses if each not in taken and each.ip not in away]
+            return [each for each in addresses if each not in taken and each.ip not in restricted]
 
         configured = free(self.settings.known_peers)
         if configured:
             return configured[0]
         candidates = free(self._candidates)
         if candidates:
-            # What was named first; whether it works or not, it has had its turn.
+            # The oldest candidate; it is removed whether dialling succeeds or not.
             del self._candidates[candidates[0]]
             return candidates[0]
         known = free(self.known(now))

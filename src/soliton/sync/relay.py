@@ -1,8 +1,8 @@
-"""The relay of transactions: which are new, who is told about them, and how many may wait.
+"""The relay of transactions: which are new, which peers receive them, and how many are queued.
 
-A transaction that a peer sends is looked at once, however often it comes and in whichever form.
-What the pool takes goes on to all peers but those who sent it. What it refuses is forgotten with
-the next block, since it may be valid then.
+The bytes of a transaction are checked once, however often peers send them. A transaction that the
+pool accepts is relayed to all peers except those that sent it. One that it refuses is forgotten
+with the next block, because it may be valid then.
 
 Sources: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/network/{TransactionSynchronizer,TransactionPublisher}.scala``.
@@ -15,15 +15,15 @@ from typing import Final
 import msgspec
 
 from soliton.crypto.hashes import blake2b256
-from soliton.sync.model import ChainMoved, Heard, Left, PeerId
+from soliton.sync.model import ChainMoved, Left, PeerId, Received
 from soliton.wire.messages import LegacyTransaction, ProtobufTransaction
 
 _KEY_BYTES: Final = 16
 
 
 class RelaySettings(msgspec.Struct, frozen=True):
-    """``seen`` transactions are remembered (``utx-synchronizer.network-tx-cache-size``); ``queue``
-    may wait for their check (``max-queue-size``), ``queue_of_peer`` of them from one peer.
+    """``seen`` transactions are remembered (``utx-synchronizer.network-tx-cache-size``); at most
+    ``queue`` are checked at a time (``max-queue-size``), ``queue_of_peer`` of one peer.
     """
 
     seen: int = 1_000_000
@@ -31,18 +31,18 @@ class RelaySettings(msgspec.Struct, frozen=True):
     queue_of_peer: int = 1_000
 
 
-USUAL: Final = RelaySettings()
+DEFAULTS: Final = RelaySettings()
 
 
 class CheckTransaction(msgspec.Struct, frozen=True):
-    """Check a transaction, and say what became of it with ``Checked``."""
+    """Check a transaction; the result is reported with ``Checked``."""
 
     peer: PeerId
     message: LegacyTransaction | ProtobufTransaction
 
 
 class Checked(msgspec.Struct, frozen=True):
-    """The check of a transaction of a peer is over. ``is_new``: the pool has taken it."""
+    """The result of a check. ``is_new``: the pool has accepted the transaction."""
 
     check: CheckTransaction
     transaction_id: bytes = b""
@@ -50,50 +50,53 @@ class Checked(msgspec.Struct, frozen=True):
 
 
 class Accepted(msgspec.Struct, frozen=True):
-    """The pool has taken a transaction that came from elsewhere: a client of ours."""
+    """The pool has accepted a transaction of a client of this node."""
 
     transaction_id: bytes
 
 
 class RelayTransaction(msgspec.Struct, frozen=True):
-    """Send a transaction to all peers but some, to each in the form that its version reads."""
+    """Send a transaction to all peers except some, to each in the form that its version reads."""
 
     transaction_id: bytes
     but: frozenset[PeerId] = frozenset()
 
 
-class Relay:
-    """What peers send, and what is passed on."""
+_Actions = list[CheckTransaction | RelayTransaction]
 
-    def __init__(self, settings: RelaySettings = USUAL) -> None:
+
+class Relay:
+    """Filters transactions of peers, and decides which are relayed."""
+
+    def __init__(self, settings: RelaySettings = DEFAULTS) -> None:
         self._settings = settings
         self._seen: dict[bytes, None] = {}
-        self._passed_on: dict[bytes, None] = {}
+        self._relayed: dict[bytes, None] = {}
         self._senders: dict[bytes, set[PeerId]] = {}
         self._waiting: dict[PeerId, int] = {}
         self._count = 0
         self.is_ready = False
-        """Whether the node is near enough to the end of the chain to judge transactions."""
+        """Whether the node is near enough to the end of the chain to check transactions."""
 
     @property
     def waiting(self) -> int:
-        """Transactions whose check has not ended."""
+        """The number of transactions being checked."""
         return self._count
 
-    def handle(
-        self, event: Heard | Left | ChainMoved | Checked | Accepted
-    ) -> list[CheckTransaction | RelayTransaction]:
-        """What follows from an event; this machine has no use for the time."""
+    def handle(self, event: Received | Left | ChainMoved | Checked | Accepted) -> _Actions:
+        """Process an event and return the resulting actions; this machine needs no clock."""
         match event:
-            case Heard(peer=peer, message=LegacyTransaction() | ProtobufTransaction() as message):
-                return self._hear(peer, message)
+            case Received(
+                peer=peer, message=LegacyTransaction() | ProtobufTransaction() as message
+            ):
+                return self._receive(peer, message)
             case Checked():
                 return self._checked(event)
             case Accepted(transaction_id=transaction_id):
-                return self._pass_on(transaction_id, frozenset())
+                return self._relay(transaction_id, frozenset())
             case ChainMoved():
                 self._seen.clear()
-                self._passed_on.clear()
+                self._relayed.clear()
             case Left(peer=peer):
                 for senders in self._senders.values():
                     senders.discard(peer)
@@ -101,14 +104,12 @@ class Relay:
                 pass
         return []
 
-    def _hear(
-        self, peer: PeerId, message: LegacyTransaction | ProtobufTransaction
-    ) -> list[CheckTransaction | RelayTransaction]:
+    def _receive(self, peer: PeerId, message: LegacyTransaction | ProtobufTransaction) -> _Actions:
         if not self.is_ready:
             return []
         key = _key(message)
         if key in self._senders:
-            # It is being checked: who else has it needs not be told.
+            # It is being checked already; do not relay it to this peer either.
             self._senders[key].add(peer)
             return []
         if key in self._seen:
@@ -122,7 +123,7 @@ class Relay:
         self._senders[key] = {peer}
         return [CheckTransaction(peer, message)]
 
-    def _checked(self, event: Checked) -> list[CheckTransaction | RelayTransaction]:
+    def _checked(self, event: Checked) -> _Actions:
         peer = event.check.peer
         senders = self._senders.pop(_key(event.check.message), set())
         self._count -= 1
@@ -131,14 +132,12 @@ class Relay:
             del self._waiting[peer]
         if not event.is_new:
             return []
-        return self._pass_on(event.transaction_id, frozenset(senders))
+        return self._relay(event.transaction_id, frozenset(senders))
 
-    def _pass_on(
-        self, transaction_id: bytes, but: frozenset[PeerId]
-    ) -> list[CheckTransaction | RelayTransaction]:
-        if transaction_id in self._passed_on:
+    def _relay(self, transaction_id: bytes, but: frozenset[PeerId]) -> _Actions:
+        if transaction_id in self._relayed:
             return []
-        _remember(self._passed_on, transaction_id, self._settings.seen)
+        _remember(self._relayed, transaction_id, self._settings.seen)
         return [RelayTransaction(transaction_id, but)]
 
 
@@ -147,7 +146,7 @@ def _key(message: LegacyTransaction | ProtobufTransaction) -> bytes:
 
 
 def _remember(cache: dict[bytes, None], key: bytes, limit: int) -> None:
-    """Put something into a cache that forgets the oldest above its limit."""
+    """Add a key to a cache; above the limit the oldest one is removed."""
     cache[key] = None
     if len(cache) > limit:
         del cache[next(iter(cache))]

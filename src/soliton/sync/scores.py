@@ -1,11 +1,11 @@
-"""Scores: how much work is in the chains of the peers, and who has the best one.
+"""Scores of the peers' chains, and which peer has the best one.
 
-The own score goes to all peers a moment after it has changed, and again now and then: peers forget
-it. The first score of a peer counts at once; another one a moment after it has changed, since the
-block that changed it is on its way. It is forgotten when the peer does not repeat it. The best peer
-has the highest score above our own, and stays the best one until another has more. Scores are only
-claims: when that of the best peer came to nothing, the next one is a peer that has delivered
-before, or else whoever claims the least, until somebody delivers.
+Our own score is broadcast shortly after it changes, and periodically, because peers expire it. The
+first score of a peer takes effect immediately, a later one after a delay, because the block that
+changed it is usually under way. A score expires unless the peer repeats it. The best peer has the
+highest score above our own, and remains the best until another has a higher one. Scores are only
+claims: after the best peer fails to deliver, the next one is a peer that has delivered before, or
+else the one with the lowest claim, until a peer delivers.
 
 Sources: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/network/{RxScoreObserver,ChannelGroupExt}.scala``.
@@ -21,11 +21,11 @@ from soliton.sync.model import (
     Action,
     Broadcast,
     ChainMoved,
-    Heard,
     History,
     Joined,
     Left,
     PeerId,
+    Received,
     Send,
     Tick,
 )
@@ -33,8 +33,8 @@ from soliton.wire.messages import Score
 
 
 class ScoreSettings(msgspec.Struct, frozen=True):
-    """Times in ms: how long a score of a peer counts (``synchronization.score-ttl``), how long
-    changes of one are gathered before they count, and when our own is repeated at the latest.
+    """Times in ms: the lifetime of a peer's score (``synchronization.score-ttl``), the delay before
+    a changed score takes effect, and the longest time between two broadcasts of our own.
     """
 
     ttl: int = 90_000
@@ -42,26 +42,24 @@ class ScoreSettings(msgspec.Struct, frozen=True):
     repeat: int = 60_000
 
 
-USUAL: Final = ScoreSettings()
+DEFAULTS: Final = ScoreSettings()
 MAX_PROVEN: Final = 1_000
-"""Peers that have delivered, remembered at a time."""
+"""How many peers that have delivered are remembered."""
 
 
 class BestPeer(msgspec.Struct, frozen=True):
-    """Another peer has the best chain now, or the best chain has another score; ``None`` and
-    0: nobody has a better one than we.
-    """
+    """The best peer or its score has changed; ``None`` and 0: no chain is better than ours."""
 
     peer: PeerId | None
     score: int
 
 
-class _Reported(msgspec.Struct):
+class _Known(msgspec.Struct):
     score: int
     until: int
 
 
-class _Change(msgspec.Struct):
+class _Pending(msgspec.Struct):
     score: int
     at: int
 
@@ -69,7 +67,7 @@ class _Change(msgspec.Struct):
 class Scores:
     """The scores of all peers and our own."""
 
-    def __init__(self, history: History, settings: ScoreSettings = USUAL) -> None:
+    def __init__(self, history: History, settings: ScoreSettings = DEFAULTS) -> None:
         self._history = history
         self._settings = settings
         self._own = history.score()
@@ -77,42 +75,40 @@ class Scores:
         self._announce_at: int | None = None
         self._repeat_at: int | None = None
         self._last: dict[PeerId, int] = {}
-        self._fresh: dict[PeerId, _Change] = {}
-        self._known: dict[PeerId, _Reported] = {}
+        self._pending: dict[PeerId, _Pending] = {}
+        self._known: dict[PeerId, _Known] = {}
         self._best = BestPeer(None, 0)
-        self._wary = False
+        self._cautious = False
         self._proven: dict[PeerId, None] = {}
         self._doubted: set[PeerId] = set()
 
     @property
     def best(self) -> BestPeer:
-        """Who has the best chain."""
+        """The peer with the best chain, and its score."""
         return self._best
 
     def score_of(self, peer: PeerId) -> int | None:
-        """What counts as the score of a peer."""
-        found = self._known.get(peer)
-        return None if found is None else found.score
+        """Return the effective score of a peer, or ``None``."""
+        known = self._known.get(peer)
+        return None if known is None else known.score
 
     def ahead(self) -> int:
-        """By how much the best score of a peer is above ours, whose claim did not come to nothing
-        before.
-        """
+        """Return by how much the best score exceeds ours, ignoring peers that failed to deliver."""
         scores = (known.score for peer, known in self._known.items() if peer not in self._doubted)
         return max(0, max(scores, default=0) - self._own)
 
     @property
     def wake_at(self) -> int | None:
-        """When something happens by itself."""
-        times = [each.at for each in self._fresh.values()]
+        """When a score takes effect or expires, or ours is broadcast."""
+        times = [each.at for each in self._pending.values()]
         times += [each.until for each in self._known.values()]
         times += [each for each in (self._announce_at, self._repeat_at) if each is not None]
         return min(times, default=None)
 
     def handle(
-        self, event: Joined | Left | Heard | ChainMoved | Tick, now: int
+        self, event: Joined | Left | Received | ChainMoved | Tick, now: int
     ) -> list[Action | BestPeer]:
-        """What follows from an event."""
+        """Process an event and return the resulting actions."""
         actions: list[Action | BestPeer] = []
         match event:
             case Joined(peer=peer):
@@ -122,66 +118,65 @@ class Scores:
             case Left(peer=peer):
                 self.forget(peer)
                 self._doubted.discard(peer)
-            case Heard(peer=peer, message=Score(score=score)):
-                self._hear(peer, score, now)
+            case Received(peer=peer, message=Score(score=score)):
+                self._receive(peer, score, now)
             case ChainMoved():
                 self._move(now)
             case _:
                 pass
-        actions += self._pass(now)
+        actions += self._tick(now)
         return actions
 
     def doubt(self, peer: PeerId) -> None:
-        """A peer's claim came to nothing: it counts no more until it is said again. Others that
-        claim more may have come while it was asked: so may all that they say.
+        """A peer failed to deliver what its score claims: ignore the score until it is repeated.
+        From now on higher claims of other peers are distrusted, too.
         """
-        self._wary = True
+        self._cautious = True
         self._doubted.add(peer)
         self.forget(peer)
 
     def forget(self, peer: PeerId) -> None:
-        """Take a peer's score back: it has gone, or is not believed any more."""
+        """Remove a peer's score: the peer has left, or its score is distrusted."""
         if peer == self._best.peer:
-            # What it said came to nothing: so may what the next one says that says the most.
-            self._wary = True
-        for each in (self._last, self._fresh, self._known):
+            # It did not deliver; the next highest claim may be false, too.
+            self._cautious = True
+        for each in (self._last, self._pending, self._known):
             each.pop(peer, None)
 
     def delivered(self, peer: PeerId) -> None:
-        """A peer's blocks are on the chain: it has what it says."""
-        self._wary = False
+        """Blocks of a peer have been applied: its claim is true."""
+        self._cautious = False
         self._doubted.discard(peer)
         self._proven.pop(peer, None)
         self._proven[peer] = None
         if len(self._proven) > MAX_PROVEN:
             del self._proven[next(iter(self._proven))]
 
-    def _hear(self, peer: PeerId, score: int, now: int) -> None:
+    def _receive(self, peer: PeerId, score: int, now: int) -> None:
         known = self._known.get(peer)
         if known is not None and known.score == score:
-            # Whoever repeats it still has it.
             known.until = now + self._settings.ttl
-        if self._last.get(peer) == score and (known is not None or peer in self._fresh):
+        if self._last.get(peer) == score and (known is not None or peer in self._pending):
             return
-        waits = self._fresh.get(peer)
-        # Whose word came to nothing before gets no faster answer by saying it again.
-        at_once = peer not in self._last and not self._wary and peer not in self._doubted
-        # On a fast chain a score is never still: it waits from its first change on.
-        at = now + (0 if at_once else self._settings.quiet) if waits is None else waits.at
+        pending = self._pending.get(peer)
+        # A doubted peer does not get its score accepted faster by repeating it.
+        at_once = peer not in self._last and not self._cautious and peer not in self._doubted
+        # The delay counts from the first change: on a fast chain the score never stops changing.
+        at = now + (0 if at_once else self._settings.quiet) if pending is None else pending.at
         self._last[peer] = score
-        self._fresh[peer] = _Change(score, at)
+        self._pending[peer] = _Pending(score, at)
 
     def _move(self, now: int) -> None:
         self._own = self._history.score()
         if self._own != self._announced and self._announce_at is None:
             self._announce_at = now + self._settings.quiet
 
-    def _pass(self, now: int) -> list[Action | BestPeer]:
+    def _tick(self, now: int) -> list[Action | BestPeer]:
         actions: list[Action | BestPeer] = []
-        for peer, change in list(self._fresh.items()):
+        for peer, change in list(self._pending.items()):
             if change.at <= now:
-                del self._fresh[peer]
-                self._known[peer] = _Reported(change.score, now + self._settings.ttl)
+                del self._pending[peer]
+                self._known[peer] = _Known(change.score, now + self._settings.ttl)
         for peer, known in list(self._known.items()):
             if known.until <= now:
                 del self._known[peer]
@@ -201,8 +196,8 @@ class Scores:
         if not better:
             return BestPeer(None, 0)
         current = self._best.peer
-        if self._wary:
-            # Who claims without end must not keep those waiting who have something.
+        if self._cautious:
+            # False claims must not delay peers that do have blocks.
             better = {p: each for p, each in better.items() if p in self._proven} or better
             if current in better:
                 return BestPeer(current, better[current])

@@ -1,11 +1,11 @@
-"""One conversation with a peer: first both handshakes, then messages.
+"""The protocol machine of one connection to a peer: first both handshakes, then messages.
 
-A ``Connection`` has no socket and no clock. Its owner hands in what came and sends what it gets
-back; it keeps the time-outs, and decides about limits of connections and duplicates between the
-peer's handshake and its own answer. The dialling side speaks first.
+A ``Connection`` has no socket and no clock. Its owner passes received bytes in and sends the bytes
+that it returns. The owner also keeps the timeouts, and checks connection limits and duplicates
+between the peer's handshake and its own. The dialling side sends its handshake first.
 
-What lives here: the order of things, and what the peer's version lets us say. What does not: bytes
-of messages (``frames``, ``messages``), what they make a node do (the node says that).
+What lives here: the order of events, and which messages the peer's version understands. What does
+not: the bytes of messages (``frames``, ``messages``), and a node's reaction to them.
 
 Sources: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/network/{HandshakeHandler,DiscardingHandler}.scala``.
@@ -25,32 +25,32 @@ from soliton.wire.kinds import BY_RECORD, Kind
 from soliton.wire.messages import Message
 
 
-class Introduced(msgspec.Struct, frozen=True):
-    """The peer has said who it is; it is of our network. An accepting side answers it now."""
+class HandshakeReceived(msgspec.Struct, frozen=True):
+    """The peer's handshake; it belongs to our network. An accepting side now sends its own."""
 
     handshake: Handshake
 
 
-class Said(msgspec.Struct, frozen=True):
-    """The peer has said something, in a frame of ``size`` bytes."""
+class MessageReceived(msgspec.Struct, frozen=True):
+    """A message, received in a frame of ``size`` bytes."""
 
     message: Message
     size: int
 
 
 class Dropped(msgspec.Struct, frozen=True):
-    """The peer has said something that is not wanted now; nobody has read it."""
+    """A message of an unwanted kind, discarded without decoding."""
 
     kind: Kind
 
 
 class Broken(msgspec.Struct, frozen=True):
-    """The peer broke the protocol: the connection is over."""
+    """The peer violated the protocol; the connection is over."""
 
     fault: PeerFault
 
 
-Event = Introduced | Said | Dropped | Broken
+Event = HandshakeReceived | MessageReceived | Dropped | Broken
 
 
 class _State(Enum):
@@ -60,55 +60,57 @@ class _State(Enum):
 
 
 class Connection:
-    """A conversation with one peer of a network."""
+    """A connection to one peer of a network."""
 
-    __slots__ = ("_beginning", "_chain_id", "_family", "_own", "_reader", "_said", "_state", "peer")
+    __slots__ = (
+        *("_chain_id", "_family", "_handshake_sent", "_head", "_own", "_reader", "_state"),
+        "peer",
+    )
 
     def __init__(
         self, own: Handshake, family: str, chain_id: int, unwanted: Collection[int] = ()
     ) -> None:
-        """``own`` is what we say of ourselves; payloads of ``unwanted`` codes are not read."""
+        """``own`` is our handshake; payloads of ``unwanted`` codes are discarded."""
         self._own = own
         self._family = family
         self._chain_id = chain_id
         self._state = _State.WAITS_FOR_HANDSHAKE
-        self._beginning = bytearray()
+        self._head = bytearray()
         self._reader = frames.FrameReader(unwanted)
-        self._said = False
+        self._handshake_sent = False
         self.peer: Handshake | None = None
 
     @property
     def buffered(self) -> int:
-        """Bytes of the peer that are held and not yet a message."""
-        return len(self._beginning) + self._reader.buffered
+        """The number of received bytes that do not form a message yet."""
+        return len(self._head) + self._reader.buffered
 
     @property
     def is_over(self) -> bool:
-        """Whether the peer has broken the protocol, or ``close`` was called."""
+        """Whether the peer has violated the protocol, or ``close`` was called."""
         return self._state is _State.OVER
 
-    def want_all_but(self, unwanted: Collection[int]) -> None:
-        """From the next frame on leave messages of these codes unread, and read all others."""
-        self._reader.unwanted = unwanted
+    def discard(self, codes: Collection[int]) -> None:
+        """From the next frame on, discard messages of these codes and decode all others."""
+        self._reader.unwanted = codes
 
     def introduce(self) -> bytes:
-        """Our handshake: sent at once by who dialled, else after that of the peer is accepted.
-
-        It may be sent once.
+        """Return our handshake, which may be sent once. The dialling side sends it immediately, the
+        accepting side after it has accepted the peer's.
         """
-        if self._said:
+        if self._handshake_sent:
             raise CannotSend("a handshake is sent once")
-        self._said = True
+        self._handshake_sent = True
         return handshake.encode(self._own)
 
     def receive(self, data: bytes) -> list[Event]:
-        """What the peer's next bytes say; nothing any more once it has broken the protocol."""
+        """Return the events in the peer's next bytes; none after a violation of the protocol."""
         if self._state is _State.OVER:
             return []
         events: list[Event] = []
         try:
             if self._state is _State.WAITS_FOR_HANDSHAKE:
-                self._beginning += data
+                self._head += data
                 self._read_handshake(events)
             else:
                 self._reader.feed(data)
@@ -120,16 +122,16 @@ class Connection:
         return events
 
     def _read_handshake(self, events: list[Event]) -> None:
-        found = handshake.decode(self._beginning)
-        if found is None:
+        decoded = handshake.decode(self._head)
+        if decoded is None:
             return
-        peer, length = found
+        peer, length = decoded
         handshake.check(peer, self._family, self._chain_id)
         self.peer = peer
         self._state = _State.TALKS
-        self._reader.feed(bytes(self._beginning[length:]))
-        self._beginning.clear()
-        events.append(Introduced(peer))
+        self._reader.feed(bytes(self._head[length:]))
+        self._head.clear()
+        events.append(HandshakeReceived(peer))
 
     def _read_messages(self, events: list[Event]) -> None:
         while (frame := self._reader.next()) is not None:
@@ -139,22 +141,22 @@ class Connection:
             try:
                 message = frame.kind.record.decode(frame.payload)
             except PeerFault as fault:
-                named = f"{frame.kind.name}: {fault.reason}"
-                raise PeerFault(named, fault.verdict) from fault
-            events.append(Said(message, frame.size))
+                reason = f"{frame.kind.name}: {fault.reason}"
+                raise PeerFault(reason, fault.verdict) from fault
+            events.append(MessageReceived(message, frame.size))
 
     def can_send(self, record: type[Message]) -> bool:
         """Whether the peer's version understands messages of this kind."""
         return self.peer is not None and self.peer.version >= BY_RECORD[record].since
 
     def send(self, message: Message) -> bytes:
-        """The bytes of a message; raises ``CannotSend`` when this peer does not understand it."""
+        """Return the frame of a message; raise ``CannotSend`` if the peer does not understand it."""
         self.check_send(type(message))
         return frames.encode(message)
 
     def check_send(self, record: type[Message]) -> None:
-        """Raise ``CannotSend`` unless a frame of this kind may go to this peer."""
-        if self._state is not _State.TALKS or not self._said:
+        """Raise ``CannotSend`` unless a message of this kind may be sent to this peer."""
+        if self._state is not _State.TALKS or not self._handshake_sent:
             raise CannotSend("there was no handshake, or the connection is over")
         if not self.can_send(record):
             assert self.peer is not None, "there was a handshake"
@@ -162,7 +164,7 @@ class Connection:
             raise CannotSend(f"{kind.name} is not known to version {self.peer.version}")
 
     def close(self) -> None:
-        """Nothing more is read or said; what was held is let go."""
+        """End the connection: discard all buffered input, refuse to read or send more."""
         self._state = _State.OVER
-        self._beginning.clear()
+        self._head.clear()
         self._reader = frames.FrameReader()

@@ -1,4 +1,4 @@
-"""Errors of the peer protocol: what is wrong with a peer's bytes, and what follows for the peer."""
+"""Errors of the peer protocol: what is wrong with a peer's bytes, and the sanction for the peer."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from soliton.errors import InputError
 
 
 class Verdict(Enum):
-    """What becomes of a peer that broke a rule."""
+    """The sanction for a peer that violated a rule."""
 
     CLOSE = "close"
-    """Its connection is closed."""
+    """Close the connection."""
     SUSPEND = "suspend"
-    """And its address is not dialled for a while."""
+    """Also do not dial the address for a while."""
     BLACKLIST = "blacklist"
-    """And its address is refused for a while."""
+    """Also refuse connections from the address for a while."""
 
 
 class PeerFault(InputError):
-    """A peer broke the protocol. ``verdict`` says what becomes of it."""
+    """A peer violated the protocol; ``verdict`` is the sanction."""
 
     def __init__(self, reason: str, verdict: Verdict = Verdict.BLACKLIST) -> None:
         super().__init__(reason)
@@ -28,6 +28,6 @@ class PeerFault(InputError):
 
 
 class CannotSend(InputError):
-    """A message has no form that this peer would read: its version is too old, or the message is
-    longer than the protocol allows.
+    """A message cannot be sent: the peer's version is too old, or the message is longer than the
+    protocol allows.
     """

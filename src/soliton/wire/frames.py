@@ -1,10 +1,10 @@
-"""Frames: how messages follow each other on a connection.
+"""Frames: how messages are delimited on a connection.
 
 ``u32 length of the rest | 12 34 56 78 | u8 code | u32 payload length | (u32 checksum | payload)``,
-big-endian; a message without payload has no checksum, which is the beginning of the payload's hash.
+big-endian. The checksum is the first four bytes of the payload's hash; an empty payload has none.
 
-What lives here: cutting bytes into frames, within limits, and making frames. What does not: who may
-say what and when (``connection``).
+What lives here: splitting a stream into frames, within limits, and encoding frames. What does not:
+which messages are allowed when (``connection``).
 
 Source: wavesplatform/Waves
 ``node/src/main/scala/com/wavesplatform/network/LegacyFrameCodec.scala``.
@@ -28,11 +28,11 @@ _HEADER: Final = struct.Struct(">IIBi")
 _AFTER_LENGTH: Final = _HEADER.size - _LENGTH.size
 MAX_PAYLOAD_BYTES: Final = max(kind.limit for kind in BY_CODE.values())
 MAX_BUFFERED_BYTES: Final = _HEADER.size + CHECKSUM_BYTES + MAX_PAYLOAD_BYTES
-"""What a frame that is still to be completed can take."""
+"""The largest incomplete frame."""
 
 
 def encode(message: Message) -> bytes:
-    """The frame of a message, the same for all peers; raises ``CannotSend`` if it is too long."""
+    """Return the frame of a message, the same for all peers; raise ``CannotSend`` if too long."""
     kind = BY_RECORD[type(message)]
     payload = message.encode()
     if len(payload) > kind.limit:
@@ -45,7 +45,7 @@ def encode(message: Message) -> bytes:
 
 
 class Frame(NamedTuple):
-    """A whole frame: its kind and payload; ``None`` for a payload that was let go unread."""
+    """A complete frame: its kind and payload; ``None`` for a payload that was discarded."""
 
     kind: Kind
     payload: bytes | None
@@ -53,71 +53,71 @@ class Frame(NamedTuple):
 
 
 class FrameReader:
-    """Cuts what comes into frames. At no time does it hold more than one frame that is not whole
-    and what was handed in last; payloads of ``unwanted`` codes are not held at all.
+    """Splits a stream into frames. It never buffers more than one incomplete frame and the chunk
+    that was fed last. Payloads of ``unwanted`` codes are not buffered at all.
     """
 
-    __slots__ = ("_buffer", "_kind", "_left", "_skip", "unwanted")
+    __slots__ = ("_buffer", "_kind", "_remaining", "_skip", "unwanted")
 
     def __init__(self, unwanted: Collection[int] = ()) -> None:
         self.unwanted = unwanted
         self._buffer = bytearray()
-        # Of the frame that has begun: what it is, its bytes behind the header, how many to let go.
+        # The frame being read: its kind, the bytes after its header, whether to discard them.
         self._kind: Kind | None = None
-        self._left = 0
+        self._remaining = 0
         self._skip = False
 
     @property
     def buffered(self) -> int:
-        """Bytes held at present."""
+        """The number of bytes in the buffer."""
         return len(self._buffer)
 
     def feed(self, data: bytes) -> None:
-        """Take what came."""
+        """Append received bytes."""
         self._buffer += data
 
     def next(self) -> Frame | None:
-        """The next frame, ``None`` while there is none; raises ``PeerFault``."""
+        """Return the next complete frame, or ``None``; raise ``PeerFault`` on a violation."""
         if self._kind is None and not self._begin():
             return None
         kind = self._kind
         assert kind is not None, "begun"
         if self._skip:
-            gone = min(self._left, len(self._buffer))
-            del self._buffer[:gone]
-            self._left -= gone
-            if self._left:
+            count = min(self._remaining, len(self._buffer))
+            del self._buffer[:count]
+            self._remaining -= count
+            if self._remaining:
                 return None
             self._kind = None
             return Frame(kind, None, 0)
-        if len(self._buffer) < self._left:
+        if len(self._buffer) < self._remaining:
             return None
-        payload = bytes(self._buffer[CHECKSUM_BYTES : self._left])
-        checksum = bytes(self._buffer[: min(self._left, CHECKSUM_BYTES)])
-        size, self._kind = self._left + _HEADER.size, None
-        del self._buffer[: self._left]
+        payload = bytes(self._buffer[CHECKSUM_BYTES : self._remaining])
+        checksum = bytes(self._buffer[: min(self._remaining, CHECKSUM_BYTES)])
+        size, self._kind = self._remaining + _HEADER.size, None
+        del self._buffer[: self._remaining]
         if payload and blake2b256(payload)[:CHECKSUM_BYTES] != checksum:
             raise PeerFault(f"{kind.name} with a wrong checksum")
         return Frame(kind, payload, size)
 
     def _begin(self) -> bool:
-        """Read a header; whether a frame has begun."""
+        """Read a header; return false if it is incomplete."""
         buffer = self._buffer
-        # Some nodes send frames of nothing, and others let them pass.
+        # Some nodes send frames of length 0, and others ignore them.
         while len(buffer) >= _LENGTH.size and not any(buffer[: _LENGTH.size]):
             del buffer[: _LENGTH.size]
         if len(buffer) < _HEADER.size:
-            self._check_beginning()
+            self._check_prefix()
             return False
         length, magic, code, payload_length = _HEADER.unpack_from(buffer)
         kind = self._check(length, magic, code, payload_length)
         del buffer[: _HEADER.size]
-        self._kind, self._left = kind, length - _AFTER_LENGTH
+        self._kind, self._remaining = kind, length - _AFTER_LENGTH
         self._skip = code in self.unwanted and payload_length > 0
         return True
 
-    def _check_beginning(self) -> None:
-        """Refuse what cannot become a header as soon as that is clear."""
+    def _check_prefix(self) -> None:
+        """Raise as soon as the bytes cannot become a header."""
         buffer = self._buffer
         if len(buffer) >= _LENGTH.size:
             (length,) = _LENGTH.unpack_from(buffer)

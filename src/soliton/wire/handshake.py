@@ -1,10 +1,10 @@
-"""The handshake: how two nodes introduce themselves before the first message.
+"""The handshake, which two nodes exchange before the first message.
 
-It has no frame and no length: it is read field by field as its bytes come, and the first message
-may follow in the same segment.
+It has no frame and no length, so it is parsed field by field; the first message may follow in the
+same TCP segment.
 
-What lives here: the record, its bytes, and whom we talk to. What does not: duplicates and limits
-of connections, which are the node's.
+What lives here: the record, its bytes, and which peers are accepted. What does not: duplicates and
+connection limits, which the node checks.
 
 Source: wavesplatform/Waves ``node/src/main/scala/com/wavesplatform/network/Handshake.scala``.
 """
@@ -21,19 +21,19 @@ from soliton.wire.errors import PeerFault, Verdict
 from soliton.wire.versions import Version, application_name, is_accepted
 
 MAX_NAME_BYTES: Final = 127
-"""Of the application's and of the node's name: lengths are signed bytes."""
+"""The longest application name or node name: its length is a signed byte."""
 MAX_PORT: Final = 65_535
 _PORT_BYTES: Final = 4
 _IPV4_BYTES: Final = 4 + _PORT_BYTES
 _IPV6_BYTES: Final = 16 + _PORT_BYTES
 MAX_BYTES: Final = 1 + MAX_NAME_BYTES + 12 + 1 + MAX_NAME_BYTES + 8 + 4 + _IPV6_BYTES + 8
-"""No handshake is longer."""
+"""The longest handshake."""
 
 IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class PeerAddress(NamedTuple):
-    """Where a node can be dialled."""
+    """An IP address and port at which a node accepts connections."""
 
     ip: IpAddress
     port: int
@@ -43,8 +43,8 @@ class PeerAddress(NamedTuple):
 
 
 class Handshake(msgspec.Struct, frozen=True):
-    """What a node says of itself. ``nonce`` tells the nodes of one address apart; ``declared`` is
-    where it says that it can be dialled; ``time`` (seconds since 1970) nobody looks at.
+    """A node's description of itself. ``nonce`` distinguishes nodes of one address, ``declared`` is
+    the address that it accepts connections at, and ``time`` (seconds since 1970) is ignored.
     """
 
     application: str
@@ -56,7 +56,7 @@ class Handshake(msgspec.Struct, frozen=True):
 
 
 def encode(handshake: Handshake) -> bytes:
-    """The bytes of a handshake."""
+    """Return the bytes of a handshake."""
     parts = [
         _name(handshake.application),
         struct.pack(">iii", *handshake.version),
@@ -83,11 +83,11 @@ def _name(text: str) -> bytes:
 
 
 class _Incomplete(Exception):
-    """Bytes are still missing."""
+    """More bytes are needed."""
 
 
 class _Reader:
-    """Takes fields off the beginning of the bytes that have come so far."""
+    """Reads fields from the bytes received so far."""
 
     __slots__ = ("data", "offset")
 
@@ -99,9 +99,9 @@ class _Reader:
         end = self.offset + length
         if end > len(self.data):
             raise _Incomplete
-        found = bytes(self.data[self.offset : end])
+        field = bytes(self.data[self.offset : end])
         self.offset = end
-        return found
+        return field
 
     def name(self, what: str) -> str:
         length = self.take(1)[0]
@@ -126,8 +126,8 @@ class _Reader:
 
 
 def decode(data: bytes | bytearray) -> tuple[Handshake, int] | None:
-    """The handshake at the beginning of what a peer has sent, and its length; ``None`` while bytes
-    are missing. Raises ``PeerFault`` as soon as the bytes cannot become one.
+    """Return the handshake at the beginning of ``data`` and its length, or ``None`` while it is
+    incomplete. Raise ``PeerFault`` as soon as the bytes cannot become one.
     """
     reader = _Reader(data)
     try:
@@ -144,11 +144,11 @@ def decode(data: bytes | bytearray) -> tuple[Handshake, int] | None:
 
 
 def check(handshake: Handshake, family: str, chain_id: int) -> None:
-    """Raise ``PeerFault`` when its sender is of another network, or too old."""
-    wanted = application_name(family, chain_id)
-    # Networks that came out of this one refuse for longer.
+    """Raise ``PeerFault`` if its sender belongs to another network, or is too old."""
+    expected = application_name(family, chain_id)
+    # Networks that forked off Waves blacklist instead of suspending.
     verdict = Verdict.SUSPEND if family == "waves" else Verdict.BLACKLIST
-    if handshake.application != wanted:
-        raise PeerFault(f"it is a node of {handshake.application!r}, not of {wanted!r}", verdict)
+    if handshake.application != expected:
+        raise PeerFault(f"it is a node of {handshake.application!r}, not of {expected!r}", verdict)
     if not is_accepted(family, handshake.version):
         raise PeerFault(f"its version {handshake.version} is not spoken here", verdict)

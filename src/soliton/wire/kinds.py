@@ -1,10 +1,10 @@
-"""The table of messages: code, name, the longest payload, who understands it, and its record.
+"""The table of messages: code, record, payload limit, and the first version that understands it.
 
 What lives here: one row for each message. What does not: the records themselves (``messages``).
 
 Source: wavesplatform/Waves
-``node/src/main/scala/com/wavesplatform/network/BasicMessagesRepo.scala``. Where that has a limit
-above what a block can have (100 MiB), ours is what ``soliton.chain`` reads at all.
+``node/src/main/scala/com/wavesplatform/network/BasicMessagesRepo.scala``. Where its limit exceeds
+the size of any block (100 MiB), ours is the largest input that ``soliton.chain`` decodes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Kind(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What it is called in logs and metrics."""
+        """The name in logs and metrics."""
         return self.record.__name__
 
 

@@ -1,8 +1,7 @@
-"""What peers say to each other: one record for each message.
+"""The messages of the peer protocol, one record for each.
 
-Messages of a fixed form are read here to their last byte. What a message carries of the chain
-(blocks, transactions, snapshots) stays bytes: reading that costs time, and whoever wants it reads
-it with ``soliton.chain``.
+Messages of a fixed form are decoded here completely. Blocks, transactions and snapshots stay bytes:
+decoding them is expensive, so the receiver decides when to do it, with ``soliton.chain``.
 
 What lives here: the records and their payloads. What does not: codes and limits (``kinds``), frames
 (``frames``).
@@ -15,8 +14,7 @@ from __future__ import annotations
 
 import ipaddress
 import struct
-from collections.abc import Sequence
-from typing import Final
+from typing import Final, Self
 
 import msgspec
 
@@ -29,7 +27,7 @@ DIGEST_BYTES: Final = 32
 SIGNATURE_BYTES: Final = 64
 KEY_BYTES: Final = 32
 BLOCK_ID_BYTES: Final = (DIGEST_BYTES, SIGNATURE_BYTES)
-"""Ids of blocks are digests from version 5 on, and signatures before."""
+"""A block id is a digest from block version 5 on, and a signature before."""
 MAX_LISTED_ID_BYTES: Final = 127
 MAX_PEERS: Final = 1_000
 MAX_IDS: Final = 200
@@ -38,28 +36,28 @@ _PEER_BYTES: Final = 8
 
 
 class GetPeers(msgspec.Struct, frozen=True):
-    """Asks for addresses of other nodes."""
+    """Requests addresses of other nodes."""
 
     @classmethod
     def decode(cls, payload: bytes) -> GetPeers:
-        """The message of an empty payload."""
+        """Accepts only an empty payload."""
         if payload:
             raise PeerFault(f"{len(payload)} bytes where none belong")
         return cls()
 
     def encode(self) -> bytes:
-        """An empty payload."""
+        """Return an empty payload."""
         return b""
 
 
 class Peers(msgspec.Struct, frozen=True):
-    """Addresses of other nodes; the protocol has room for IPv4 alone."""
+    """Addresses of other nodes; the protocol carries only IPv4."""
 
     addresses: tuple[PeerAddress, ...]
 
     @classmethod
     def decode(cls, payload: bytes) -> Peers:
-        """The message of a payload."""
+        """Parse a payload."""
         count = _count(payload, _PEER_BYTES)
         found = []
         for offset in range(4, 4 + count * _PEER_BYTES, _PEER_BYTES):
@@ -70,53 +68,49 @@ class Peers(msgspec.Struct, frozen=True):
         return cls(tuple(found))
 
     def encode(self) -> bytes:
-        """The payload, with the first 1,000 addresses that it can hold."""
+        """Return the payload, with the first 1,000 IPv4 addresses."""
         kept = [each for each in self.addresses if each.ip.version == 4][:MAX_PEERS]
         parts = [each.ip.packed + _COUNT.pack(each.port) for each in kept]
         return _COUNT.pack(len(kept)) + b"".join(parts)
 
 
 class _Signatures(msgspec.Struct, frozen=True):
-    """Block signatures, which were the ids of blocks."""
+    """A list of block signatures, which are the ids of blocks before version 5."""
 
     ids: tuple[bytes, ...]
 
+    @classmethod
+    def decode(cls, payload: bytes) -> Self:
+        """Parse a payload."""
+        count = _count(payload, SIGNATURE_BYTES)
+        starts = range(4, 4 + count * SIGNATURE_BYTES, SIGNATURE_BYTES)
+        return cls(tuple(payload[start : start + SIGNATURE_BYTES] for start in starts))
+
     def encode(self) -> bytes:
-        """The payload; all ids have the length of a signature."""
+        """Return the payload; all ids must have the length of a signature."""
         return _COUNT.pack(len(self.ids)) + b"".join(self.ids)
 
 
-def _read_signatures(payload: bytes) -> tuple[bytes, ...]:
-    count = _count(payload, SIGNATURE_BYTES)
-    ends = range(4 + SIGNATURE_BYTES, 5 + count * SIGNATURE_BYTES, SIGNATURE_BYTES)
-    return tuple(payload[end - SIGNATURE_BYTES : end] for end in ends)
-
-
 class GetSignatures(_Signatures, frozen=True):
-    """Asks a peer before 1.2 what comes after the first of these blocks that it knows; the newest
-    stands first.
+    """Requests, from a peer before 1.2, the blocks after the first of these that it knows; newest
+    first.
     """
-
-    @classmethod
-    def decode(cls, payload: bytes) -> GetSignatures:
-        """The message of a payload."""
-        return cls(_read_signatures(payload))
 
 
 class Signatures(_Signatures, frozen=True):
-    """Answers ``GetSignatures``: the common block and those after it, the oldest first."""
-
-    @classmethod
-    def decode(cls, payload: bytes) -> Signatures:
-        """The message of a payload."""
-        return cls(_read_signatures(payload))
+    """The response to ``GetSignatures``: the common block and those after it, oldest first."""
 
 
 class _BlockIds(msgspec.Struct, frozen=True):
     ids: tuple[bytes, ...]
 
+    @classmethod
+    def decode(cls, payload: bytes) -> Self:
+        """Parse a payload."""
+        return cls(_read_ids(payload))
+
     def encode(self) -> bytes:
-        """The payload."""
+        """Return the payload."""
         return _COUNT.pack(len(self.ids)) + b"".join(
             bytes((len(each),)) + each for each in self.ids
         )
@@ -126,7 +120,7 @@ def _read_ids(payload: bytes) -> tuple[bytes, ...]:
     if len(payload) < 4:
         raise PeerFault("a list without a count")
     (count,) = _COUNT.unpack_from(payload)
-    # Each takes two bytes at the least: a list that says more is not begun.
+    # An id takes at least two bytes, so an impossible count is refused before the loop.
     if not 0 <= 2 * count <= len(payload) - 4:
         raise PeerFault(f"a list of {count} ids in {len(payload)} bytes")
     found, offset = [], 4
@@ -142,188 +136,132 @@ def _read_ids(payload: bytes) -> tuple[bytes, ...]:
 
 
 class GetBlockIds(_BlockIds, frozen=True):
-    """Asks what comes after the first of these blocks that a peer knows, the newest first."""
-
-    @classmethod
-    def decode(cls, payload: bytes) -> GetBlockIds:
-        """The message of a payload."""
-        return cls(_read_ids(payload))
+    """Requests the blocks after the first of these that the peer knows; newest first."""
 
 
 class BlockIds(_BlockIds, frozen=True):
-    """Answers ``GetBlockIds``: the common block and those after it, the oldest first."""
-
-    @classmethod
-    def decode(cls, payload: bytes) -> BlockIds:
-        """The message of a payload."""
-        return cls(_read_ids(payload))
+    """The response to ``GetBlockIds``: the common block and those after it, oldest first."""
 
 
 class Score(msgspec.Struct, frozen=True):
-    """How much work is in its sender's chain."""
+    """The score of the sender's chain."""
 
     score: int
 
     @classmethod
     def decode(cls, payload: bytes) -> Score:
-        """The message of a payload, which is a magnitude without a sign."""
+        """Parse a payload, which is read as an unsigned number."""
         return cls(int.from_bytes(payload, "big"))
 
     def encode(self) -> bytes:
-        """The payload: two's complement, as short as it can be."""
+        """Return the payload: two's complement of minimal length."""
         return self.score.to_bytes(self.score.bit_length() // 8 + 1, "big")
 
 
-class _Request(msgspec.Struct, frozen=True):
-    """Asks for something by the id of a block."""
+class _BlockRequest(msgspec.Struct, frozen=True):
+    """Requests something by the id of a block."""
 
     block_id: bytes
 
+    @classmethod
+    def decode(cls, payload: bytes) -> Self:
+        """Parse a payload."""
+        if len(payload) not in BLOCK_ID_BYTES:
+            raise PeerFault(f"a block id of {len(payload)} bytes")
+        return cls(payload)
+
     def encode(self) -> bytes:
-        """The payload."""
+        """Return the payload."""
         return self.block_id
 
 
-def _read_id(payload: bytes) -> bytes:
-    if len(payload) not in BLOCK_ID_BYTES:
-        raise PeerFault(f"a block id of {len(payload)} bytes")
-    return payload
+class GetBlock(_BlockRequest, frozen=True):
+    """Requests a block."""
 
 
-class GetBlock(_Request, frozen=True):
-    """Asks for a block."""
-
-    @classmethod
-    def decode(cls, payload: bytes) -> GetBlock:
-        """The message of a payload."""
-        return cls(_read_id(payload))
+class GetBlockSnapshot(_BlockRequest, frozen=True):
+    """Requests the state changes of a block's transactions."""
 
 
-class GetBlockSnapshot(_Request, frozen=True):
-    """Asks for what the transactions of a block changed."""
+class _MicroblockRequest(msgspec.Struct, frozen=True):
+    """Requests something by the total id of a microblock."""
+
+    block_id: bytes
 
     @classmethod
-    def decode(cls, payload: bytes) -> GetBlockSnapshot:
-        """The message of a payload."""
-        return cls(_read_id(payload))
-
-
-class GetMicroblock(_Request, frozen=True):
-    """Asks for the microblock that makes the last block the one with this id."""
-
-    @classmethod
-    def decode(cls, payload: bytes) -> GetMicroblock:
-        """The message of a payload; other nodes take ids of any length, which nobody has."""
+    def decode(cls, payload: bytes) -> Self:
+        """Parse a payload. Other nodes accept ids of any length, although none of those exist."""
         return cls(payload)
-
-
-class GetMicroblockSnapshot(_Request, frozen=True):
-    """Asks for what the transactions of that microblock changed."""
-
-    @classmethod
-    def decode(cls, payload: bytes) -> GetMicroblockSnapshot:
-        """The message of a payload; other nodes take ids of any length, which nobody has."""
-        return cls(payload)
-
-
-class _Carried(msgspec.Struct, frozen=True):
-    data: bytes
 
     def encode(self) -> bytes:
-        """The payload."""
+        """Return the payload."""
+        return self.block_id
+
+
+class GetMicroblock(_MicroblockRequest, frozen=True):
+    """Requests the microblock that gives the last block this id."""
+
+
+class GetMicroblockSnapshot(_MicroblockRequest, frozen=True):
+    """Requests the state changes of that microblock's transactions."""
+
+
+class _Opaque(msgspec.Struct, frozen=True):
+    """A message whose payload is not decoded here."""
+
+    data: bytes
+
+    @classmethod
+    def decode(cls, payload: bytes) -> Self:
+        """Accepts any payload that is not empty."""
+        if not payload:
+            raise PeerFault("a message without content")
+        return cls(payload)
+
+    def encode(self) -> bytes:
+        """Return the payload."""
         return self.data
 
 
-def _read_data(payload: bytes) -> bytes:
-    if not payload:
-        raise PeerFault("a message without content")
-    return payload
-
-
-class LegacyBlock(_Carried, frozen=True):
+class LegacyBlock(_Opaque, frozen=True):
     """A block of version 1 to 4."""
 
-    @classmethod
-    def decode(cls, payload: bytes) -> LegacyBlock:
-        """The message of a payload."""
-        return cls(_read_data(payload))
 
-
-class ProtobufBlock(_Carried, frozen=True):
+class ProtobufBlock(_Opaque, frozen=True):
     """A block of version 5."""
 
-    @classmethod
-    def decode(cls, payload: bytes) -> ProtobufBlock:
-        """The message of a payload."""
-        return cls(_read_data(payload))
+
+class LegacyTransaction(_Opaque, frozen=True):
+    """A transaction in its legacy binary form."""
 
 
-class LegacyTransaction(_Carried, frozen=True):
-    """A transaction in its binary form."""
-
-    @classmethod
-    def decode(cls, payload: bytes) -> LegacyTransaction:
-        """The message of a payload."""
-        return cls(_read_data(payload))
-
-
-class ProtobufTransaction(_Carried, frozen=True):
+class ProtobufTransaction(_Opaque, frozen=True):
     """A transaction as a protobuf message."""
 
-    @classmethod
-    def decode(cls, payload: bytes) -> ProtobufTransaction:
-        """The message of a payload."""
-        return cls(_read_data(payload))
 
-
-class LegacyMicroblock(_Carried, frozen=True):
+class LegacyMicroblock(_Opaque, frozen=True):
     """A microblock of version 3 or 4."""
 
-    @classmethod
-    def decode(cls, payload: bytes) -> LegacyMicroblock:
-        """The message of a payload."""
-        return cls(_read_data(payload))
+
+class ProtobufMicroblock(_Opaque, frozen=True):
+    """A microblock of version 5; some nodes also send older ones in this form."""
 
 
-class ProtobufMicroblock(_Carried, frozen=True):
-    """A microblock of version 5; some nodes send older ones like this, too."""
-
-    @classmethod
-    def decode(cls, payload: bytes) -> ProtobufMicroblock:
-        """The message of a payload."""
-        return cls(_read_data(payload))
+class BlockSnapshot(_Opaque, frozen=True):
+    """The state changes of a block's transactions."""
 
 
-class BlockSnapshot(_Carried, frozen=True):
-    """What the transactions of a block changed."""
-
-    @classmethod
-    def decode(cls, payload: bytes) -> BlockSnapshot:
-        """The message of a payload."""
-        return cls(_read_data(payload))
+class MicroblockSnapshot(_Opaque, frozen=True):
+    """The state changes of a microblock's transactions."""
 
 
-class MicroblockSnapshot(_Carried, frozen=True):
-    """What the transactions of a microblock changed."""
-
-    @classmethod
-    def decode(cls, payload: bytes) -> MicroblockSnapshot:
-        """The message of a payload."""
-        return cls(_read_data(payload))
-
-
-class EndorseBlock(_Carried, frozen=True):
-    """A generator's endorsement of a block, of networks with deterministic finality."""
-
-    @classmethod
-    def decode(cls, payload: bytes) -> EndorseBlock:
-        """The message of a payload."""
-        return cls(_read_data(payload))
+class EndorseBlock(_Opaque, frozen=True):
+    """A generator's endorsement of a block, on networks with deterministic finality."""
 
 
 class MicroblockInv(msgspec.Struct, frozen=True):
-    """Says that its sender has a microblock: who made it, which block it makes the last one become
-    (``total_id``) and which it extends (``reference``).
+    """Announces that the sender has a microblock: its generator, the id that it gives the last
+    block (``total_id``) and the id of the block that it extends (``reference``).
     """
 
     generator: bytes
@@ -333,7 +271,7 @@ class MicroblockInv(msgspec.Struct, frozen=True):
 
     @classmethod
     def decode(cls, payload: bytes) -> MicroblockInv:
-        """The message of a payload."""
+        """Parse a payload."""
         id_bytes, odd = divmod(len(payload) - KEY_BYTES - SIGNATURE_BYTES, 2)
         if odd or id_bytes not in BLOCK_ID_BYTES:
             raise PeerFault(f"an announcement of {len(payload)} bytes")
@@ -344,15 +282,15 @@ class MicroblockInv(msgspec.Struct, frozen=True):
         )
 
     def encode(self) -> bytes:
-        """The payload."""
+        """Return the payload."""
         return self.generator + self.total_id + self.reference + self.signature
 
     def signed_bytes(self, chain_id: int) -> bytes:
-        """What the generator signs: its address and both ids."""
+        """Return what the generator signs: its address and both ids."""
         return from_public_key(self.generator, chain_id) + self.total_id + self.reference
 
     def is_signed(self, chain_id: int) -> bool:
-        """Whether the signature holds."""
+        """Whether the signature is valid."""
         return curve25519.verify(self.generator, self.signed_bytes(chain_id), self.signature)
 
 
@@ -379,7 +317,7 @@ Message = (
     | MicroblockSnapshot
     | EndorseBlock
 )
-"""Anything that one peer says to another."""
+"""Any message of the protocol."""
 
 
 def announce(
@@ -390,22 +328,17 @@ def announce(
     chain_id: int,
     random: bytes | None = None,
 ) -> MicroblockInv:
-    """The announcement of an own microblock; ``random`` (64 bytes) goes into the signature."""
+    """Return the signed announcement of a microblock; ``random`` (64 bytes) seeds the signature."""
     draft = MicroblockInv(generator, total_id, reference, b"")
     signature = curve25519.sign(private_key, draft.signed_bytes(chain_id), random)
     return MicroblockInv(generator, total_id, reference, signature)
 
 
-def have_signatures(ids: Sequence[bytes]) -> bool:
-    """Whether ids can travel in the messages of peers before 1.2."""
-    return all(len(each) == SIGNATURE_BYTES for each in ids)
-
-
-def _count(payload: bytes, each: int) -> int:
-    """The count at the beginning of a list of items of ``each`` bytes, which fill the payload."""
+def _count(payload: bytes, item_bytes: int) -> int:
+    """Return the count that precedes a list of fixed-size items, which must fill the payload."""
     if len(payload) < 4:
         raise PeerFault("a list without a count")
     count: int = _COUNT.unpack_from(payload)[0]
-    if count < 0 or len(payload) != 4 + count * each:
+    if count < 0 or len(payload) != 4 + count * item_bytes:
         raise PeerFault(f"a list of {count} in {len(payload)} bytes")
     return count

@@ -1,6 +1,6 @@
-"""Versions that peers announce: which of them are accepted, and what they understand.
+"""Protocol versions that peers announce: which are accepted, and which messages they understand.
 
-What lives here: the rules by family of networks. What does not: the handshake that carries the
+What lives here: the rules of each network family. What does not: the handshake that carries the
 version (``handshake``).
 
 Sources: wavesplatform/Waves
@@ -25,30 +25,30 @@ class Version(NamedTuple):
 
 
 BLOCK_IDS_FROM: Final = Version(1, 2, 0)
-"""From here on peers ask for block ids, and not for signatures; they read protobuf messages."""
+"""Since this version peers exchange block ids instead of signatures, and read protobuf messages."""
 SNAPSHOTS_FROM: Final = Version(1, 5, 0)
-"""From here on peers have snapshots for light nodes."""
+"""Since this version peers serve snapshots to light nodes."""
 ENDORSEMENTS_FROM: Final = Version(1, 6, 0)
-"""From here on peers may know the endorsements of deterministic finality."""
+"""Since this version peers may know the endorsements of deterministic finality."""
 
 ANNOUNCED: Final[dict[str, Version]] = {
     "waves": Version(1, 5, 7),
     "zbs": Version(0, 16, 3),
     "tn": Version(1, 2, 6),
 }
-"""What we announce in each family. Some nodes of Waves refuse a minor version that is more than one
-away from 1.5; those of the other families take anything from their own version on.
+"""The version that we announce in each family. Some nodes of Waves refuse a minor version that is
+more than one away from 1.5; those of the other families accept their own version and later ones.
 """
 _APPLICATION_NAMES: Final[dict[str, str]] = {"waves": "waves", "zbs": "zbs", "tn": "TN"}
 
 
 def application_name(family: str, chain_id: int) -> str:
-    """What nodes of a network call themselves: the family's word and the chain's letter."""
+    """Return the application name of a network's nodes: the family's name and the chain's letter."""
     return _APPLICATION_NAMES[family] + chr(chain_id)
 
 
 def is_accepted(family: str, version: Version) -> bool:
-    """Whether nodes of a family talk to this version."""
+    """Whether nodes of a family accept this version."""
     major, minor, patch = version
     if family == "tn":
         return major == 1 and (minor >= 2 or (minor >= 1 and patch >= 10))
