@@ -121,7 +121,7 @@ class PeerBook:
         return sum(each.handshake is not None for each in self._connections.values())
 
     def known(self, now: int) -> dict[PeerAddress, int]:
-        """Return the known addresses that are not blacklisted, with the time of their last message."""
+        """Return the known addresses that are not blacklisted, with their last message's time."""
         oldest = now - self.settings.residence
         return {
             address: at
@@ -213,7 +213,7 @@ class PeerBook:
         return min((self._dial_at, *requests))
 
     def handle(self, event: Joined | Left | Received | Blame | Tick, now: int) -> _Actions:
-        """Process an event and return the actions. On ``Blame``, the caller closes the connection."""
+        """Process an event and return the actions. After ``Blame`` the caller disconnects."""
         match event:
             case Joined(peer=peer) if self.settings.exchange:
                 return self._request_peers(peer, now)

@@ -150,7 +150,7 @@ class Connection:
         return self.peer is not None and self.peer.version >= BY_RECORD[record].since
 
     def send(self, message: Message) -> bytes:
-        """Return the frame of a message; raise ``CannotSend`` if the peer does not understand it."""
+        """Return the frame of a message; raise ``CannotSend`` if the peer cannot read it."""
         self.check_send(type(message))
         return frames.encode(message)
 

@@ -43,7 +43,7 @@ _APPLICATION_NAMES: Final[dict[str, str]] = {"waves": "waves", "zbs": "zbs", "tn
 
 
 def application_name(family: str, chain_id: int) -> str:
-    """Return the application name of a network's nodes: the family's name and the chain's letter."""
+    """Return the application name of a network's nodes: the family's and the chain's letter."""
     return _APPLICATION_NAMES[family] + chr(chain_id)
 
 
