@@ -70,7 +70,6 @@ LARGE_BY_INTENT: dict[str, str] = {
     "src/soliton/ride/decompiler.py:_Writer": (
         "one writer of text: each kind of expression calls the others"
     ),
-    "src/soliton/ride/estimators/third.py:Estimation": "one walk over a script with its counters",
     "src/soliton/simulation/host.py:Host": ("what one simulated node asks of its world"),
     "src/soliton/web/connection.py:HttpConnection": (
         "what comes, what goes and what is waited for on one connection"
