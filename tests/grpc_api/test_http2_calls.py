@@ -242,9 +242,13 @@ def test_calls_that_are_odd(door: Door, name: str) -> None:
 
 
 @pytest.mark.parametrize("timeout", ["0n", "1u", "200m"])
-def test_a_call_ends_when_its_time_is_over(door: Door, timeout: str) -> None:
+@pytest.mark.parametrize("path", [WATCH, REFLECTION])
+def test_a_call_ends_when_its_time_is_over(door: Door, timeout: str, path: str) -> None:
     with Picky(door.port) as client:
-        client.send(whole(1, WATCH, more=(("grpc-timeout", timeout),)))
+        # The one has asked, the other may still ask.
+        client.send(
+            (whole if path == WATCH else opened)(1, path, more=(("grpc-timeout", timeout),))
+        )
         assert client.answer(1).status == "4"
         client.check(3)
 

@@ -23,6 +23,7 @@ from soliton.grpc_api.proto.blockchain_updates_pb2 import (
     SubscribeRequest,
 )
 from soliton.grpc_api.proto.blocks_api_pb2 import BlockRangeRequest
+from soliton.grpc_api.proto.reflection_pb2 import ServerReflectionRequest
 from soliton.node.grpc_settings import GrpcLimits, GrpcSettings
 from soliton.storage.database import MAX_SNAPSHOTS
 from tests.api.chain import RICH, PrivateChain
@@ -320,6 +321,20 @@ async def test_calls_of_health_and_reflection_count(stalled: Stalled) -> None:
     await eventually(lambda: stalled.raw.ended == not_read | {more})
     # Who has read waits for what may come.
     assert stalled.count == 1 and not watching.done
+
+
+async def test_long_answers_to_many_questions_are_counted_once(stalled: Stalled) -> None:
+    """Where the next answer begins to wait while the one before it is sent."""
+    raw = await stalled.connect()
+    stream = raw.call(REFLECTION, None)
+    raw.allow(stream, 1 << 29)
+    # A short question with an answer of several frames.
+    name = "waves.dex.grpc.integration.WavesBlockchainApi"
+    question = ServerReflectionRequest(file_containing_symbol=name).SerializeToString()
+    raw.add(stream, *[question] * 100)
+    await eventually(lambda: raw.data[stream] > 100 * 20_000)
+    await eventually(lambda: not stalled.waiting)
+    assert stalled.clients._unread == 0
 
 
 async def test_ranges_have_a_limit_together(

@@ -142,12 +142,16 @@ class Call(Held):
         if self.stream.is_closed:
             raise Gone
 
-    def sent(self) -> None:
-        """What waited has gone."""
-        if self.size and not self.stream.is_closed:
+    def sent(self) -> bool:
+        """What waited in the stream has gone; returns whether the call waited for it and goes on.
+        (All of a message may go while ``send`` is still at work: then nothing has waited.)
+        """
+        waited = bool(self.size) and not self.stream.is_closed
+        if waited:
             self.goes_on()
             self.passed(self._last)
         self._release()
+        return waited
 
     def _release(self) -> None:
         waiter, self._waiter = self._waiter, None
@@ -197,6 +201,10 @@ class Call(Held):
     def begin(self, task: asyncio.Task[None]) -> None:
         """A task answers the call from now on, for as long as its client waits."""
         self.task = task
+        self.limit_time()
+
+    def limit_time(self) -> None:
+        """End the call at its client's deadline, if it has one."""
         if self.route.seconds is not None:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(

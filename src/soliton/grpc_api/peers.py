@@ -86,8 +86,7 @@ class Peer:
     def on_sent(self, stream: Stream) -> None:
         """What waited for the client has gone."""
         call: Call = stream.owner
-        call.sent()
-        if method_of(call).converses and not stream.is_closed:
+        if call.sent() and method_of(call).converses:
             self._take(call, None)
 
     def on_closed(self, stream: Stream) -> None:
@@ -99,7 +98,7 @@ class Peer:
 
     def _take(self, call: Call, data: bytes | None) -> None:
         """Answer a request that is there, when it is its turn."""
-        if self._waiting or perf_counter() > self._connection.ends_at:
+        if self._waiting or self._connection.is_late():
             self._waiting.append((call, data))
             if not self._has_turn:
                 self._has_turn = True
@@ -188,6 +187,8 @@ class Peer:
             self._clients.count(call, self._connection.client, stream=True)
         except Refused as error:
             call.fail(error)
+        else:
+            call.limit_time()
 
     def _converse(self, call: Call) -> None:
         """Answer what has been asked, one after the other, as long as the answers are read."""
@@ -201,7 +202,7 @@ class Peer:
                     self._connection.machine.take_more(stream)
                 return
             call.send(method.function(method.parsed(asked)))
-            if perf_counter() > self._connection.ends_at:
+            if self._connection.is_late():
                 self._take(call, None)
                 return
 
