@@ -35,13 +35,13 @@ class Method:
     """A call that may be made: its function, and how that is called."""
 
     __slots__ = (
-        "_beside",
         "_parse",
         "converses",
         "function",
         "holds_moment",
         "path",
         "streams",
+        "takes_metadata",
     )
 
     def __init__(self, method: MethodDescriptor, function: Any) -> None:  # noqa: ANN401 - any kind
@@ -55,7 +55,8 @@ class Method:
         """Whether it asks with any number of messages, each of which has an answer."""
         self.holds_moment = _CHAIN in names
         """Whether its function gets the chain at a moment."""
-        self._beside = _BESIDE in names
+        self.takes_metadata = _BESIDE in names
+        """Whether its function gets the metadata."""
 
     def parsed(self, data: bytes) -> Message:
         """A request; raises ``Refused``."""
@@ -67,7 +68,7 @@ class Method:
     def bound(self, chain: object, request: Message, metadata: Metadata) -> object:
         """What the function gives for a request, ``chain`` being there if it asks for it."""
         given = (chain, request) if self.holds_moment else (request,)
-        return self.function(*given, metadata) if self._beside else self.function(*given)
+        return self.function(*given, metadata) if self.takes_metadata else self.function(*given)
 
 
 class Route:
@@ -118,10 +119,11 @@ class Routes:
             made.refusal = refused(Code.UNIMPLEMENTED, f"Method not found: {name}")
         else:
             made.method = method
-            made.metadata = {
-                name.decode("ascii"): value.decode("utf-8", "replace")
-                for name, value in head.fields
-            }
+            if method.takes_metadata:
+                made.metadata = {
+                    name.decode("ascii"): value.decode("utf-8", "replace")
+                    for name, value in head.fields
+                }
             try:
                 self._read_rest(made, fields)
             except Refused as error:

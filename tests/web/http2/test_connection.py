@@ -20,10 +20,13 @@ from soliton.web.shared_counters import SharedCounters
 from tests.web.http2.client import (
     ACK,
     DATA,
+    END_HEADERS,
     END_STREAM,
     GOAWAY,
+    HEADERS,
     PING,
     PREFACE,
+    SETTINGS,
     WINDOW_UPDATE,
     Frame,
     Recorder,
@@ -201,3 +204,31 @@ def test_limits_that_hold_together() -> None:
     """What the system may be handed at once is less than what ends a connection."""
     assert named.OUTPUT_BYTES + 64 * 1024 < named.MAX_UNREAD_BYTES
     assert named.HEADER_LIST_BYTES < named.MOST_HEADER_LIST_BYTES
+
+
+def _costly(count: int) -> bytes:
+    """Requests whose headers take longer to read than to send."""
+    static = b"\x8f" * 300
+    return b"".join(
+        frame(HEADERS, END_HEADERS | END_STREAM, stream, request(stream)[9:] + static)
+        for stream in range(1, 2 * count + 1, 2)
+    )
+
+
+async def test_headers_that_take_long_wait_for_their_turns() -> None:
+    """A packet holds hundreds of them; others are answered in between."""
+    count = 400
+    async with serving() as (server, connect):
+        kind = await connect()
+        await kind.next(SETTINGS)
+        [other] = server.shared.connections
+        costly = await connect(HELLO + _costly(count))
+        await costly.next(HEADERS)
+        [hostile] = server.shared.connections - {other}
+        kind.writer.write(request(1, ended=True))
+        await kind.next(HEADERS)
+        told = [each[1] for each in hostile._handler.told if each[0] == "request"]
+        assert len(told) < count, "it has waited for all of them"
+        # Nothing is lost.
+        for _ in range(count * 2 - 1):
+            await costly.next(HEADERS)

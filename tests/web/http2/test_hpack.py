@@ -37,12 +37,12 @@ PACKED = [
 
 
 def decoded(decoder: Decoder, block: bytes) -> list[tuple[bytes, bytes]]:
-    return decoder.decode(block, MANY)[0]
+    return decoder.decode(block, MANY, MANY)[0]
 
 
 @pytest.mark.parametrize(("block", "header"), ALONE.items())
 def test_single_headers(block: str, header: tuple[bytes, bytes]) -> None:
-    found, size = Decoder().decode(bytes.fromhex(block), MANY)
+    found, size = Decoder().decode(bytes.fromhex(block), MANY, MANY)
     assert found == [header]
     assert size == len(header[0]) + len(header[1]) + 32
 
@@ -89,8 +89,10 @@ def test_what_the_library_reads(block: list[tuple[bytes, bytes]]) -> None:
 def test_any_bytes_are_a_block_or_none(data: bytes) -> None:
     for limit in (0, 100, MANY):
         try:
-            found, size = Decoder().decode(data, limit)
-        except BadBlock:
+            found, size = Decoder().decode(data, limit, MANY)
+        except BadBlock as error:
+            if "twice" in str(error):
+                continue
             with pytest.raises(library.HPACKError):
                 library.Decoder().decode(data, raw=True)
         else:
@@ -120,21 +122,28 @@ def test_any_bytes_are_packed_or_not(data: bytes) -> None:
         "0001618161ff",
         "3fe21f",  # a table of 4,097 bytes
         "8220",  # the size of the table, behind a header
+        "202020",  # the size of the table, three times
         "000161847fffffff",  # the end inside of a string
         "00016181fe",  # eight bits of padding, or wrong ones
     ],
 )
 def test_what_is_no_block(block: str) -> None:
     with pytest.raises(BadBlock):
-        Decoder().decode(bytes.fromhex(block), MANY)
+        Decoder().decode(bytes.fromhex(block), MANY, MANY)
 
 
 def test_headers_beyond_the_limit_are_read_and_left_out() -> None:
     decoder = Decoder()
     block = encode([(b"a", b"b" * 100)] * 10)
-    found, size = decoder.decode(block, 300)
+    found, size = decoder.decode(block, 300, MANY)
     assert len(found) == 2 and size == 10 * 133
     # They are in the table all the same: the next block may mean them.
     kept = b"\x40\x01a\x64" + b"b" * 100
-    assert decoder.decode(kept * 3 + b"\xbe", 0) == ([], 4 * 133)
+    assert decoder.decode(kept * 3 + b"\xbe", 0, MANY) == ([], 4 * 133)
     assert decoded(decoder, b"\xbe") == [(b"a", b"b" * 100)]
+
+
+def test_decoding_stops_when_there_is_too_much() -> None:
+    """A byte may mean a header: what nobody will use is not made."""
+    found, size = Decoder().decode(b"\x8f" * 32_000, 100, 1_000)
+    assert len(found) == 2 and 1_000 < size < 1_100

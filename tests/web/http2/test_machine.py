@@ -452,6 +452,51 @@ def test_blocks_that_are_known_are_read_anew_when_the_table_has_changed() -> Non
     assert len(kept) <= limits.BLOCKS_KEPT
 
 
+def test_what_a_short_block_means_is_not_kept_where_it_is_long() -> None:
+    """A byte may mean a header of kilobytes; the client chooses how many blocks it sends."""
+    wire = Wire().feed(frame(HEADERS, 5, 1, request(1)[9:] + b"\x40\x01a\x7f\x01" + b"b" * 128))
+    for each in range(3, 63, 2):
+        wire.feed(frame(HEADERS, 5, each, request(each)[9:] + b"\xbe" * each))
+    kept = wire.machine._blocks._known.values()
+    most = limits.KEPT_LIST_BYTES
+    assert 0 < max(sum(32 + len(n) + len(v) for n, v in each.fields) for each in kept) <= most
+
+
+def test_frames_wait_for_the_next_turn() -> None:
+    """Whatever has come is processed frame by frame, and no more of it than there is time for."""
+    late = [True]
+    wire = Wire(b"x", is_late=lambda: late[0], begins=False)
+    wire.feed(PREFACE + settings() + request(1, ended=True) + request(3) + data(3, b"rest")[:-1])
+    paths: list[int] = []
+    while wire.machine.is_behind:
+        paths.append(len(wire.told))
+        wire.feed(b"")
+    # One frame at each turn; the last one is not whole.
+    assert paths == [0, 2, 3] and wire.told[-1][:2] == ("request", 3)
+    wire.feed(data(3, b"rest")[-1:])
+    assert wire.told[-2:] == [("body", 3, b"rest"), ("closed", 3)]
+    # What comes meanwhile is processed behind the rest.
+    wire.feed(request(5, ended=True) + request(7, ended=True))
+    assert wire.machine.is_behind
+    late[0] = False
+    wire.feed(request(9, ended=True))
+    assert not wire.machine.is_behind
+    assert [each[1] for each in wire.told if each[0] == "closed"] == [1, 3, 5, 7, 9]
+    # A fault ends that, too.
+    late[0] = True
+    wire.feed(request(11, ended=True) + data(0, b"") + request(13, ended=True))
+    wire.feed(b"")
+    assert wire.machine.is_over and not wire.machine.is_behind
+
+
+def test_goaway_never_names_a_later_stream() -> None:
+    """RFC 9113, section 6.8: what was ignored after the first one is not said to be taken."""
+    wire = Wire().feed(request(1))
+    wire.machine.leave()
+    wire.feed(request(3), request(5), data(0, b"x"))
+    assert [each.body[:4] for each in wire.sent() if each.kind == GOAWAY] == [number(1)] * 2
+
+
 def test_after_goaway_nothing_begins() -> None:
     wire = Wire().feed(request(1))
     wire.machine.leave()

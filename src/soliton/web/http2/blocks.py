@@ -15,6 +15,7 @@ from soliton.web.http2.limits import (
     CONTINUATIONS,
     HEADER_LIST_BYTES,
     KEPT_BLOCK_BYTES,
+    KEPT_LIST_BYTES,
     MOST_HEADER_LIST_BYTES,
 )
 from soliton.web.http2.requests import Head
@@ -65,7 +66,7 @@ class Blocks:
         decoder = self._decoder
         before = decoder.changes
         try:
-            headers, size = decoder.decode(block, HEADER_LIST_BYTES)
+            headers, size = decoder.decode(block, HEADER_LIST_BYTES, MOST_HEADER_LIST_BYTES)
         except BadBlock as error:
             raise Fault(frames.COMPRESSION_ERROR, str(error).encode()) from error
         if size > MOST_HEADER_LIST_BYTES:
@@ -73,7 +74,7 @@ class Blocks:
         head = Head(headers, size)
         if decoder.changes != before:
             known.clear()
-        elif len(block) <= KEPT_BLOCK_BYTES:
+        elif len(block) <= KEPT_BLOCK_BYTES and size <= KEPT_LIST_BYTES:
             if len(known) >= BLOCKS_KEPT:
                 known.clear()
             known[block] = head

@@ -73,25 +73,32 @@ class Http2Connection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport
         self._handler = shared.make(self)
-        self.machine = Machine(self._handler, shared.limits, self._wake)
         self.ends_at = 0.0
-        """Until when what has come may be answered before others have their turn."""
+        """When this connection's turn is over, in the seconds of ``perf_counter``."""
+        self.machine = Machine(self._handler, shared.limits, self._wake, self.is_late)
         self._is_due = False
         self._is_ending = False
+        self._holds = 0
         self._heard = self._made = self._loop.time()
-        self._paused = 0.0
+        self._paused = self._asked = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
     # --- for the application ----------------------------------------------------------------------
 
+    def is_late(self) -> bool:
+        """Whether this connection's turn is over."""
+        return perf_counter() > self.ends_at
+
     def hold(self) -> None:
-        """Read no more: enough waits to be answered."""
-        if not self._is_ending:
+        """Read nothing until ``go_on`` is called as often."""
+        self._holds += 1
+        if self._holds == 1 and not self._is_ending:
             self._transport.pause_reading()
 
     def go_on(self) -> None:
-        """Read again."""
-        if not self._is_ending:
+        """Take back one ``hold``."""
+        self._holds -= 1
+        if self._holds == 0 and not self._is_ending:
             self._transport.resume_reading()
 
     # --- for the server ---------------------------------------------------------------------------
@@ -132,7 +139,25 @@ class Http2Connection(asyncio.Protocol):
         self._is_due = True
         self._heard = now = self._loop.time()
         self.ends_at = perf_counter() + TURN_SECONDS
+        was_behind = self.machine.is_behind
         self.machine.receive(data, now)
+        if self.machine.is_behind and not was_behind:
+            self.hold()
+            self.shared.rounds.join(self._take_turn)
+        self._flush()
+
+    def _take_turn(self) -> None:
+        """Process more of the input, in turns with other connections."""
+        if self._is_ending:
+            return
+        rounds = self.shared.rounds
+        self._is_due = True
+        self.ends_at = rounds.ends_at
+        self.machine.receive(b"", self._loop.time())
+        if self.machine.is_behind:
+            rounds.join(self._take_turn)
+        else:
+            self.go_on()
         self._flush()
 
     def eof_received(self) -> None:
@@ -156,7 +181,7 @@ class Http2Connection(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
         self.shared.closes(self)
-        self.machine.drop_all()
+        self.machine.lives.drop_all()
 
     # --- what goes --------------------------------------------------------------------------------
 
@@ -212,12 +237,10 @@ class Http2Connection(asyncio.Protocol):
         if not machine.streams and now - machine.lives.idle_since >= limits.idle_seconds:
             machine.leave()
             return
-        silent = now - self._heard
-        if silent < limits.silent_seconds:
-            machine.is_asked = False
+        if now - self._heard < limits.silent_seconds:
             self._look_in(self._next_look(now))
-        elif not machine.is_asked:
-            machine.is_asked = True
+        elif self._heard > self._asked:
+            self._asked = now
             machine.out.put(frames.frame(frames.PING, 0, 0, bytes(8)))
             self._look_in(limits.answer_seconds)
         else:

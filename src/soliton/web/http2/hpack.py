@@ -26,6 +26,8 @@ NO_TABLE: Final = b"\x20"
 ENTRY_BYTES: Final = 32
 """What each entry counts beside its name and value."""
 _MOST_INTEGER_BYTES: Final = 5
+_MOST_RESIZES: Final = 2
+"""Size updates at the beginning of a block (RFC 7541, section 4.2)."""
 _INDEXED, _KEPT, _SIZE = 0x80, 0x40, 0x20
 _HUFFMAN: Final = 0x80
 
@@ -123,12 +125,13 @@ class Decoder:
         self.changes = 0
         """How often the table has changed: what a block means holds until then."""
 
-    def decode(self, block: bytes, most: int) -> tuple[list[Header], int]:
+    def decode(self, block: bytes, most: int, limit: int) -> tuple[list[Header], int]:
         """The headers of a block, and how many bytes they count together. Those beyond ``most``
-        bytes are left out. Raises ``BadBlock``.
+        bytes are left out. Decoding stops beyond ``limit`` bytes: the table is unusable then.
+        Raises ``BadBlock``.
         """
         found: list[Header] = []
-        at, end, size = 0, len(block), 0
+        at, end, size, resizes = 0, len(block), 0, 0
         while at < end:
             first = block[at]
             if first & _INDEXED:
@@ -138,16 +141,21 @@ class Decoder:
                 header, at = self._literal(block, at, 0x3F)
                 self._keep(header)
             elif first & _SIZE:
-                if found or size:
+                resizes += 1
+                if size:
                     raise BadBlock("the table's size changes inside of a block")
-                limit, at = _integer(block, at, 0x1F)
-                self._resize(limit)
+                if resizes > _MOST_RESIZES:
+                    raise BadBlock("the table's size changes more than twice")
+                table_size, at = _integer(block, at, 0x1F)
+                self._resize(table_size)
                 continue
             else:
                 header, at = self._literal(block, at, 0x0F)
             size += len(header[0]) + len(header[1]) + ENTRY_BYTES
             if size <= most:
                 found.append(header)
+            elif size > limit:
+                break
         return found, size
 
     def _header(self, index: int) -> Header:

@@ -25,6 +25,8 @@ want one.
 BLOCKS_KEPT: Final = 64
 """Header blocks of a connection whose meaning is remembered, if they are short."""
 KEPT_BLOCK_BYTES: Final = 1_024
+KEPT_LIST_BYTES: Final = 2_048
+"""Of their headers: a byte of a block may mean a long one."""
 CLOSED_KEPT: Final = 512
 """Streams of which is known how they ended, for what a client had sent before it heard."""
 

@@ -71,9 +71,18 @@ class Handler(Protocol):
 class Machine:
     """One connection."""
 
-    def __init__(self, handler: Handler, limits: Http2Limits, wake: Callable[[], None]) -> None:
-        """``wake`` is called whenever there is something to be written again."""
+    def __init__(
+        self,
+        handler: Handler,
+        limits: Http2Limits,
+        wake: Callable[[], None],
+        is_late: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """``wake`` is called when there are bytes to write again, ``is_late`` after each frame:
+        whether the rest of the input waits for the connection's next turn.
+        """
         self._handler = handler
+        self._is_late = is_late
         self._most_streams = limits.streams
         self._floods = Floods(limits.ping_seconds)
         self.lives = Lives(handler.on_closed, self._floods)
@@ -85,10 +94,11 @@ class Machine:
         """Whether new streams are refused."""
         self.has_begun = False
         """Whether the client has said what it wants."""
-        self.is_asked = False
-        """Whether the client has not answered yet if it lives."""
+        self.is_behind = False
+        """True while input waits for another call of ``receive``."""
         self._blocks = Blocks()
-        self._last = 0
+        # The last stream, and the last one that was not ignored: GOAWAY never names a later one.
+        self._last = self._accepted = 0
         self._room = CONNECTION_WINDOW
         self._rest = bytearray()
         self._needed = 0
@@ -103,8 +113,8 @@ class Machine:
             (frames.INITIAL_WINDOW_SIZE, STREAM_WINDOW),
             (frames.MAX_HEADER_LIST_SIZE, HEADER_LIST_BYTES),
         )
-        widened = frames.window_update(0, CONNECTION_WINDOW - USUAL_WINDOW)
-        self.out.put(frames.settings(wanted) + widened)
+        self.out.put(frames.settings(wanted))
+        self.out.put(frames.window_update(0, CONNECTION_WINDOW - USUAL_WINDOW))
 
     # --- for the application ----------------------------------------------------------------------
 
@@ -118,19 +128,15 @@ class Machine:
         """Take no more streams; those that are open go on."""
         if not self.is_leaving:
             self.is_leaving = True
-            self.out.put(frames.go_away(self._last, code, words))
-
-    def drop_all(self) -> None:
-        """The client has gone."""
-        self.is_over = True
-        self.lives.drop_all()
+            self.out.put(frames.go_away(self._accepted, code, words))
 
     # --- what comes -------------------------------------------------------------------------------
 
     def receive(self, data: bytes, now: float) -> None:
-        """Bytes of the client, at a time in seconds."""
+        """Process input at a time in seconds, or with ``b""`` more of what waits for a turn."""
         if self.is_over:
             return
+        self.is_behind = False
         self._floods.tick(now, self.out.total)
         if self._rest:
             self._rest += data
@@ -158,7 +164,7 @@ class Machine:
         return len(part)
 
     def _take_frames(self, data: bytes, at: int) -> int:
-        """All frames that are whole; where the next one begins."""
+        """Process the whole frames until the turn is over; returns where the next one begins."""
         end, unpack = len(data), HEAD.unpack_from
         while end - at >= HEAD_BYTES:
             high, low, kind, flags, number = unpack(data, at)
@@ -179,8 +185,9 @@ class Machine:
                 self._headers(flags, number, data[start:stop])
             else:
                 self._other(kind, flags, number, data[start:stop])
-            if self.is_over:
-                return end
+            if self._is_late() and at < end:
+                self.is_behind, self._needed = True, 0
+                return at
         self._needed = HEAD_BYTES
         return at
 
@@ -218,9 +225,9 @@ class Machine:
         if self.is_leaving:
             self.lives.ignore(number)
             return
+        self._accepted = number
         if head.is_bad or len(self.streams) >= self._most_streams:
-            code = PROTOCOL_ERROR if head.is_bad else frames.REFUSED_STREAM
-            self.lives.refuse(number, code)
+            self.lives.refuse(number, PROTOCOL_ERROR if head.is_bad else frames.REFUSED_STREAM)
             return
         stream = Stream(number, self.out.initial_window, STREAM_WINDOW)
         self.streams[number] = stream
@@ -255,7 +262,9 @@ class Machine:
             self._floods.empty()
         stream = self.streams.get(number)
         if stream is None:
-            self._late_data(number)
+            if not number & 1 or number > self._last:
+                raise Fault(PROTOCOL_ERROR, b"data without a request")
+            self.lives.late(number, is_new=False)
             return
         if stream.client_is_done:
             self.lives.end_faulty(stream, frames.STREAM_CLOSED)
@@ -274,12 +283,6 @@ class Machine:
         if not stream.is_held and not stream.is_closed:
             self._let_more_come(stream)
 
-    def _late_data(self, number: int) -> None:
-        """Data on a stream that is not open."""
-        if not number & 1 or number > self._last:
-            raise Fault(PROTOCOL_ERROR, b"data without a request")
-        self.lives.late(number, is_new=False)
-
     def _other(self, kind: int, flags: int, number: int, body: bytes) -> None:
         match kind:
             case frames.WINDOW_UPDATE:
@@ -295,8 +298,7 @@ class Machine:
                 _check(number != 0)
                 _check(len(body) == _PRIORITY_BYTES, frames.FRAME_SIZE_ERROR)
             case frames.GOAWAY:
-                # Its streams go on; it opens no more, and closes the connection when it likes.
-                self._floods.empty()
+                self._floods.empty()  # Its streams go on.
                 _check(number == 0)
                 _check(len(body) >= 2 * LONG.size, frames.FRAME_SIZE_ERROR)
             case frames.PUSH_PROMISE | frames.CONTINUATION:
@@ -338,18 +340,15 @@ class Machine:
         if table < TABLE_BYTES:
             self.out.shrink_table()
         self.out.put(_SETTINGS_ACK)
-        more = window - self.out.initial_window
-        self.out.initial_window = window
-        if more:
-            for stream in list(self.streams.values()):
-                _check(self.out.widen(stream, more), frames.FLOW_CONTROL_ERROR)
+        more, self.out.initial_window = window - self.out.initial_window, window
+        for stream in list(self.streams.values()) if more else ():
+            _check(self.out.widen(stream, more), frames.FLOW_CONTROL_ERROR)
 
     def _ping(self, flags: int, number: int, body: bytes) -> None:
         _check(number == 0)
         _check(len(body) == 8, frames.FRAME_SIZE_ERROR)
         if flags & ACK:
             self._floods.empty()
-            self.is_asked = False
             return
         forgives, self.out.has_sent = self.out.has_sent, False
         self._floods.ping(forgives=forgives)
