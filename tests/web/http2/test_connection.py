@@ -227,7 +227,8 @@ async def test_headers_that_take_long_wait_for_their_turns() -> None:
         [hostile] = server.shared.connections - {other}
         kind.writer.write(request(1, ended=True))
         await kind.next(HEADERS)
-        told = [each[1] for each in hostile._handler.told if each[0] == "request"]
+        handler: Any = hostile._handler
+        told = [each[1] for each in handler.told if each[0] == "request"]
         assert len(told) < count, "it has waited for all of them"
         # Nothing is lost.
         for _ in range(count * 2 - 1):
